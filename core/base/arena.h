@@ -1,0 +1,23 @@
+/*
+ * arena.h - memory that is taken piece by piece and given back at once.
+ *
+ * An allocation that fails ends in NULL from arena_new only: blocks are taken with 'arena_alloc',
+ * which never returns NULL because a failed block ends the program with status PONS_DEVICE through
+ * the handler set at start ('out of memory'). Zeroed, aligned to 16.
+ */
+#ifndef CORE_BASE_ARENA_H
+#define CORE_BASE_ARENA_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+typedef struct arena arena;
+
+arena *arena_new(void);
+void arena_free(arena *a);
+void *arena_alloc(arena *a, size_t size);
+char *arena_string(arena *a, const char *text);
+char *arena_format(arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *arena_vformat(arena *a, const char *format, va_list list);
+
+#endif

@@ -1,0 +1,21 @@
+/*
+ * error.c - the first failure wins, and is one complete line.
+ */
+#include <pons/plugin.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+
+pons_status pons_fail(pons_error *err, pons_status status, const char *format, ...)
+{
+    if (err == NULL)
+        return status;
+    if (err->status == PONS_OK) {
+        va_list list;
+        va_start(list, format);
+        vsnprintf(err->text, sizeof err->text, format, list);
+        va_end(list);
+        err->status = status;
+    }
+    return err->status;
+}

@@ -1,0 +1,2 @@
+# Files of core/cli.
+libcore_la_SOURCES += core/cli/pons_main.c

@@ -1,0 +1,2 @@
+# Files of core/config.
+libcore_la_SOURCES += core/config/config.h

@@ -1,0 +1,132 @@
+/*
+ * program.h - a compiled graph, and the memory of one replica that programs share.
+ *
+ * storage holds what lives longer than a step: parameters, states, optimizer slots, EMA, the fold
+ * stack; all by name, in flat buffers (R17). A program is a flat array of prepared calls in four
+ * sections (R8). Reference execution is a program on the reference device (reference.h).
+ */
+#ifndef CORE_GRAPH_PROGRAM_H
+#define CORE_GRAPH_PROGRAM_H
+
+#include <pons/device.h>
+
+#include "graph/node.h"
+
+typedef struct storage storage;
+typedef struct program program;
+
+/* An opened device: operations of a device plugin, or of the reference device. */
+typedef struct device {
+    const pons_device_operations *operations;
+    void *handle;
+    pons_device_facts facts;
+    bool reference;           /* one kernel per node, no fusing                                   */
+    bool wide;                /* reference only: f64 instead of f32                               */
+} device;
+
+/* reference.c: the oracle; 'wide' computes in double. */
+void device_reference(device *d, bool wide);
+
+typedef enum precision { PRECISION_AUTO = 0, PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16 } precision;
+
+typedef struct program_settings {
+    precision precision;      /* resolved: never AUTO                                             */
+    bool recompute;           /* [train] recompute: keep only what R14 must keep at block borders */
+    bool no_fuse, no_reuse, poison; /* test switches: each node its own kernel; no memory reuse;  */
+                              /* fill freed intervals with NaN                                    */
+    int micro_batches;        /* M                                                                */
+    int accumulate;           /* of this replica                                                  */
+    double clip_norm;         /* 0: off                                                           */
+    double ema_decay;         /* 0: off                                                           */
+    const pons_optimizer_operations *optimizer; /* NULL: no update sections (evaluate)            */
+    const void *optimizer_config;
+    uint64_t seed;
+} program_settings;
+
+/* ---- storage --------------------------------------------------------------------------------- */
+
+pons_status storage_new(const device *d, storage **out, pons_error *err);
+void storage_free(storage *s);
+/* Draw initial values of everything that no checkpoint has filled (R29). */
+pons_status storage_initialise(storage *s, uint64_t seed, pons_error *err);
+
+typedef enum storage_group {
+    STORAGE_PARAMETER = 0, STORAGE_STATE, STORAGE_SLOT, STORAGE_EMA, STORAGE_GROUP_COUNT
+} storage_group;
+
+/* One named tensor, for checkpoints and tests. Slots are named 'PARAMETER.SLOT'. */
+typedef struct storage_tensor {
+    const char *name;
+    storage_group group;
+    pons_role role;
+    pons_shape shape;         /* internal order: [O, kD, kH, kW, I]                               */
+    void *memory;             /* f32 (f64 on a wide reference device), dense                      */
+} storage_tensor;
+
+int storage_count(const storage *s, storage_group group);
+storage_tensor storage_item(const storage *s, storage_group group, int index);
+/* Device state of the update section: applied updates (p->step). */
+int64_t storage_applied(const storage *s);
+void storage_set_applied(storage *s, int64_t applied);
+/* Let programs read the averages instead of the weights, or the weights again (validation). */
+void storage_use_ema(storage *s, bool ema);
+
+/* ---- compile --------------------------------------------------------------------------------- */
+
+/*
+ * Compile 'g'. For training 'loss' is a node with one element: its gradient, the folding, the
+ * update and the states are added here. Outputs are nodes whose values the host wants to read.
+ * The graph belongs to the program from now on, also on failure.
+ */
+pons_status program_new(storage *s, const device *d, pons_graph *g, pons_node *loss, int output_count,
+                        pons_node *const *output, const program_settings *settings, program **out,
+                        pons_error *err);
+void program_free(program *p);
+
+/* ---- run ------------------------------------------------------------------------------------- */
+
+/* Host-writable memory of the input 'name' (NULL: there is none); filled before each micro-batch. */
+void *program_input(program *p, const char *name, pons_tensor *tensor);
+/* Memory of output i, valid after program_evaluate or program_micro until the next run. */
+const void *program_output(program *p, int index, pons_tensor *tensor);
+
+/* Evaluate programs: begin (once after weights changed) and micro. */
+pons_status program_evaluate(program *p, pons_error *err);
+void program_weights_changed(program *p);
+
+/* A training step: begin, then micro for each of 'accumulate' micro-batches, then finish. */
+typedef struct step_result {
+    double loss, grad_norm;   /* mean over micro-batches; before clipping                         */
+    bool applied;             /* false: gradient not finite, nothing was changed                  */
+    double reduce_seconds, update_seconds;
+} step_result;
+
+pons_status program_step_begin(program *p, uint64_t step, pons_error *err);
+pons_status program_micro(program *p, uint64_t micro_batch, pons_error *err);
+pons_status program_step_finish(program *p, double lr, step_result *result, pons_error *err);
+/* Name of the first tensor in program order that is not finite after the last micro-batch, or NULL. */
+const char *program_first_nonfinite(program *p);
+
+/* ---- explain --------------------------------------------------------------------------------- */
+
+typedef struct kernel_facts {
+    node_section section;
+    const char *kind, *name, *implementation;
+    uint64_t bytes, flop;     /* read and written; operations                                     */
+    size_t arena;             /* bytes of the arena alive while it runs                           */
+    int nodes;
+} kernel_facts;
+
+typedef struct program_facts {
+    size_t arena, sum_of_tensors, scratch, packed, parameters, fold;
+    int64_t parameter_count;
+    int kernel_count, node_count, untrained_count;
+} program_facts;
+
+void program_describe(const program *p, program_facts *facts);
+kernel_facts program_kernel(const program *p, int index);
+const char *program_untrained(const program *p, int index); /* parameters without a path          */
+/* Seconds of each kernel, for bench: called after every kernel when set. */
+void program_watch(program *p, void (*after)(void *context, int kernel, double seconds), void *context);
+
+#endif

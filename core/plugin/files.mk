@@ -1,0 +1,2 @@
+# Files of core/plugin.
+libcore_la_SOURCES += core/plugin/plugin_load.h

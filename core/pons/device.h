@@ -1,0 +1,236 @@
+/*
+ * device.h - a device plugin: memory, and one prepared kernel for each request of the compiler.
+ *
+ * The compiler turns a graph into requests. For each the device makes a kernel once ('prepare', may
+ * be slow) and runs it thousands of times ('run', allocates nothing). A request that the device
+ * declines runs on the core's reference kernel when the memory is host memory, and is an error
+ * otherwise.
+ *
+ * Kinds of requests: MAP is any fused group of pointwise nodes and reductions, described by a
+ * pons_map; every other kind is one node of the graph, described by its attributes.
+ */
+#ifndef PONS_DEVICE_H
+#define PONS_DEVICE_H
+
+#include <pons/graph.h>
+
+typedef struct pons_tensor {
+    pons_type type;
+    pons_shape shape;
+} pons_tensor;
+
+/* ---- map programs ---------------------------------------------------------------------------- */
+
+/*
+ * An index space of at most six axes, the last one innermost, and values computed at each of its
+ * points. Values are numbered; a value's arguments have smaller numbers. The compiler has collapsed
+ * axes where every operand allows it.
+ *
+ * Linear form (channels = 0): every value exists at every point.
+ * Channel form (channels = C > 0; C is then the extent of the last axis, at most 64): a value is
+ * wide (one number per channel) or narrow (one number per point of the axes before the last);
+ * CHANNEL_* turn wide into narrow, and a narrow argument beside a wide one is repeated.
+ *
+ * Ragged form (segment_count > 0): the space is [segment][element], where segment s has
+ * segment_length[s] elements that begin at element segment_start[s] of the flat buffers. Then an
+ * operand is per element (PONS_ALONG_ELEMENT), per segment or a single number.
+ */
+enum {
+    PONS_VALUE_LOAD = PONS_MAP_OPERATION_COUNT, /* operand                                        */
+    PONS_VALUE_CONSTANT,                        /* number                                         */
+    PONS_VALUE_IOTA,            /* (linear index / divisor) % modulus, over the whole space       */
+    PONS_VALUE_UNIFORM,         /* R5: counter (stream, step, micro-batch, linear index / 4)      */
+    PONS_VALUE_NORMAL,
+    PONS_VALUE_CHANNEL_SUM,     /* channel form: a (wide) -> narrow                               */
+    PONS_VALUE_CHANNEL_MAX,
+    PONS_VALUE_CHANNEL_MIN,
+    PONS_VALUE_CHANNEL_ARG_MAX, /* index of the first largest                                     */
+    PONS_VALUE_COUNT
+};
+
+#define PONS_MAP_AXES PONS_RANK_MAX
+
+typedef enum pons_along {
+    PONS_ALONG_SPACE = 0, /* 'stride' says                                                        */
+    PONS_ALONG_ELEMENT,   /* ragged form                                                          */
+    PONS_ALONG_SEGMENT,
+    PONS_ALONG_NOTHING    /* one number                                                           */
+} pons_along;
+
+/* Where in memory a value is read or written. Numbers are converted from and to f32. */
+typedef struct pons_operand {
+    int tensor;                     /* index among the request's inputs, or among its outputs     */
+    pons_type type;
+    pons_along along;
+    int64_t offset;                 /* elements from the tensor's begin (slice of a concatenation) */
+    int64_t stride[PONS_MAP_AXES];  /* elements; 0: repeated along that axis                      */
+} pons_operand;
+
+typedef struct pons_value {
+    uint16_t operation;       /* pons_map_operation or PONS_VALUE_*                               */
+    uint8_t narrow;           /* channel form                                                     */
+    uint8_t argument_count;
+    int argument[3];          /* value numbers                                                    */
+    int operand;              /* LOAD: index into 'load'                                          */
+    double number;            /* CONSTANT                                                         */
+    uint64_t stream;          /* UNIFORM, NORMAL                                                  */
+    int64_t divisor, modulus; /* IOTA                                                             */
+} pons_value;
+
+/* A value stored at every point (narrow: at every point before the last axis). */
+typedef struct pons_store {
+    int value;
+    pons_operand to;
+} pons_store;
+
+typedef enum pons_reduction_kind {
+    PONS_REDUCE_SUM = 1,
+    PONS_REDUCE_MAX,
+    PONS_REDUCE_MIN,
+    PONS_REDUCE_MOMENTS /* writes mean to to[0] and biased variance to to[1]                      */
+} pons_reduction_kind;
+
+/* A value reduced over the axes along which to[0].stride is 0. */
+typedef struct pons_reduction {
+    pons_reduction_kind kind;
+    int value;
+    int groups;        /* MOMENTS: merge the last kept axis in that many groups, repeat; 0: no    */
+    pons_operand to[2];
+} pons_reduction;
+
+typedef struct pons_map {
+    int axis_count;
+    int64_t extent[PONS_MAP_AXES];
+    int channels;
+    int64_t segment_count;
+    const int64_t *segment_start, *segment_length; /* live as long as the program                 */
+    int load_count, value_count, store_count, reduction_count;
+    const pons_operand *load;
+    const pons_value *value;
+    const pons_store *store;
+    const pons_reduction *reduction;
+} pons_map;
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+typedef enum pons_kernel_kind {
+    PONS_KERNEL_MAP = 1,               /* attributes: pons_map                                    */
+    PONS_KERNEL_CONVOLUTION,           /* x, w -> y; pons_convolution                             */
+    PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT,  /* y, w -> x                                         */
+    PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT, /* x, y -> w (f32)                                   */
+    PONS_KERNEL_MATMUL,                /* a, b; pons_matmul_attributes                            */
+    PONS_KERNEL_POOL,                  /* x; pons_pool                                            */
+    PONS_KERNEL_POOL_GRADIENT,         /* x, y's gradient -> x's gradient; pons_pool (mean: x is  */
+                                       /* not read)                                               */
+    PONS_KERNEL_RESIZE,                /* x; pons_resize_attributes                               */
+    PONS_KERNEL_RESIZE_GRADIENT,       /* y's gradient -> x's gradient                            */
+    PONS_KERNEL_TRANSPOSE,             /* pons_transpose_attributes                               */
+    PONS_KERNEL_FLIP,                  /* pons_flip_attributes                                    */
+    PONS_KERNEL_CROP,                  /* pons_crop_attributes                                    */
+    PONS_KERNEL_PAD,                   /* pons_pad_attributes                                     */
+    PONS_KERNEL_PAD_GRADIENT,          /* edge and reflect: every source sums its copies          */
+    PONS_KERNEL_CONCATENATE,           /* n inputs; pons_axis_attributes                          */
+    PONS_KERNEL_GATHER,                /* x, index; pons_axis_attributes                          */
+    PONS_KERNEL_ARG_MAX,               /* pons_axis_attributes                                    */
+    PONS_KERNEL_EXTREME_GRADIENT,      /* x, y's gradient -> x's gradient, to the first extreme;  */
+                                       /* pons_extreme_attributes                                 */
+    PONS_KERNEL_COPY,                  /* same shape; converts the type                           */
+    PONS_KERNEL_KIND_COUNT
+} pons_kernel_kind;
+
+typedef struct pons_matmul_attributes { bool transpose_a, transpose_b; } pons_matmul_attributes;
+typedef struct pons_resize_attributes { pons_resize_mode mode; } pons_resize_attributes;
+typedef struct pons_transpose_attributes { int order[PONS_RANK_MAX]; } pons_transpose_attributes;
+typedef struct pons_flip_attributes { unsigned axes; } pons_flip_attributes;
+typedef struct pons_crop_attributes {
+    int64_t start[PONS_RANK_MAX], step[PONS_RANK_MAX];
+} pons_crop_attributes;
+/* ZERO may spread the input: input element i lands at low + i * step. */
+typedef struct pons_pad_attributes {
+    pons_pad_mode mode;
+    int64_t low[PONS_RANK_MAX], high[PONS_RANK_MAX], step[PONS_RANK_MAX];
+} pons_pad_attributes;
+typedef struct pons_axis_attributes { int axis; } pons_axis_attributes;
+typedef struct pons_extreme_attributes { unsigned axes; bool minimum; } pons_extreme_attributes;
+
+typedef struct pons_request {
+    pons_kernel_kind kind;
+    const char *name;                  /* for messages and profiles                               */
+    int input_count, output_count;
+    const pons_tensor *input, *output; /* dense, row-major                                        */
+    const void *attributes;            /* by kind                                                 */
+    uint32_t packable;                 /* bit i: input i is a weight that may be packed once a    */
+                                       /* step, see pons_kernel.pack                              */
+} pons_request;
+
+/* What changes from run to run besides memory. */
+typedef struct pons_moment {
+    uint64_t seed, step, micro_batch;
+} pons_moment;
+
+typedef struct pons_call {
+    void *const *input;   /* in the request's order; packed inputs in the kernel's layout         */
+    void *const *output;
+    void *scratch;        /* 'scratch_size' bytes, at a multiple of 64                            */
+    const pons_moment *moment;
+} pons_call;
+
+#define PONS_KERNEL_INPUTS_MAX 64
+
+/* A prepared kernel; zeroed by the caller of 'prepare'. */
+typedef struct pons_kernel {
+    pons_status (*run)(const struct pons_kernel *kernel, const pons_call *call, pons_error *err);
+    void (*free)(struct pons_kernel *kernel);
+    void *state;
+    const char *implementation; /* "own", "onednn", "reference", ...                              */
+    size_t scratch_size;
+    uint64_t share;             /* bit i: output 0 may lie in the memory of input i               */
+    /*
+     * Input i is wanted in another layout: pack_size[i] > 0. 'pack' writes it; the program runs it
+     * once a step, before anything else, and shares the result between kernels whose pack_key for
+     * the same tensor is equal.
+     */
+    size_t pack_size[2];
+    uint64_t pack_key[2];
+    pons_status (*pack)(const struct pons_kernel *kernel, int input, const void *from, void *to,
+                        pons_error *err);
+} pons_kernel;
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+typedef struct pons_device_settings {
+    int index, count;      /* the index-th of count shares of this process's processors           */
+    int threads;           /* kernel threads; 0: all of the share                                 */
+    bool deterministic;
+} pons_device_settings;
+
+typedef struct pons_device_facts {
+    char name[128];        /* the processor's or card's own name                                  */
+    char library[128];     /* "oneDNN 2.6.3", ""                                                  */
+    int threads;
+    bool host_memory;      /* kernels read and write memory of this process                       */
+    bool bf16;             /* has instructions for products of bf16 (precision auto)              */
+    bool fp16;
+    uint64_t memory_size;
+} pons_device_facts;
+
+typedef struct pons_device_operations {
+    pons_status (*open)(const pons_device_settings *settings, void **device, pons_error *err);
+    void (*close)(void *device);
+    void (*facts)(void *device, pons_device_facts *facts);
+    void *(*allocate)(void *device, size_t size, pons_error *err); /* multiple of 4096; zeroed    */
+    void (*release)(void *device, void *memory, size_t size);
+    /* Called by the thread that will run kernels, once, before anything runs. */
+    pons_status (*attach)(void *device, pons_error *err);
+    /*
+     * Make a kernel. *supported = false and PONS_OK: no kernel for this request. 'request' and all
+     * that it points to live as long as the kernel.
+     */
+    pons_status (*prepare)(void *device, const pons_request *request, pons_kernel *kernel,
+                           bool *supported, pons_error *err);
+} pons_device_operations;
+
+#define PONS_DEVICE(NAME, VERSION, SUMMARY, OPERATIONS)                                           \
+    PONS_PLUGIN_DEFINE_(PONS_KIND_DEVICE, NAME, 0, VERSION, SUMMARY, NULL, OPERATIONS)
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * loss.h - a loss plugin: logits and target in, one number out.
+ *
+ * 'build' is called once per output of the model with a target of the same extent, and returns
+ * through 'value' a node with one element: the loss of this micro-batch.
+ */
+#ifndef PONS_LOSS_H
+#define PONS_LOSS_H
+
+#include <pons/model.h>
+
+/* How logits become probabilities. AUTO: softmax for labels with more than one class, else sigmoid. */
+typedef enum pons_activation {
+    PONS_ACTIVATION_AUTO = 0,
+    PONS_ACTIVATION_SOFTMAX,
+    PONS_ACTIVATION_SIGMOID,
+    PONS_ACTIVATION_NONE
+} pons_activation;
+
+typedef struct pons_target {
+    pons_node *node;            /* u8, see pons_target_kind                                       */
+    pons_node *valid;           /* u8 [N, D, H, W, 1], 0: leave this voxel out; NULL: all count   */
+    pons_activation activation; /* resolved: never AUTO                                           */
+} pons_target;
+
+typedef struct pons_loss_operations {
+    pons_status (*build)(pons_graph *g, const void *config, const pons_task *task,
+                         pons_node *logits, const pons_target *target, pons_node **value,
+                         pons_error *err);
+} pons_loss_operations;
+
+/* The target as f32 channels [N, D, H, W, classes]: one-hot for labels, itself for regions. */
+pons_node *pons_target_channels(pons_graph *g, const pons_task *task, const pons_target *target);
+/* The logits after the target's activation. */
+pons_node *pons_probabilities(pons_graph *g, pons_node *logits, const pons_target *target);
+
+#define PONS_LOSS(NAME, VERSION, SUMMARY, OPTIONS, BUILD)                                         \
+    static const pons_loss_operations pons_operations_of_this_plugin = { BUILD };                 \
+    PONS_PLUGIN_DEFINE_(PONS_KIND_LOSS, NAME, sizeof(NAME), VERSION, SUMMARY, OPTIONS,            \
+                        pons_operations_of_this_plugin)
+
+#endif

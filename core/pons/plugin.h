@@ -1,0 +1,202 @@
+/*
+ * plugin.h - what every plugin is made of: status and error, option table, descriptor, ELF note.
+ *
+ * A plugin is one shared object that exports one function, pons_plugin_entry, which returns one
+ * constant descriptor. The macro of its kind (PONS_MODEL, PONS_LOSS, ...; in the header of that
+ * kind) writes both the function and an ELF note by which the loader knows kind, name and ABI
+ * before any byte of the object runs. Members of these structs are only ever appended.
+ */
+#ifndef PONS_PLUGIN_H
+#define PONS_PLUGIN_H
+
+#include <float.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PONS_ABI_MAJOR 1
+#define PONS_ABI_MINOR 0
+
+/* ---- status and error ------------------------------------------------------------------------ */
+
+/* The exit code of the program is the status of the failure that ended it. */
+typedef enum pons_status {
+    PONS_OK = 0,
+    PONS_FAILURE = 1,       /* anything without a code of its own                                 */
+    PONS_USAGE = 2,         /* command line                                                       */
+    PONS_CONFIG = 3,        /* INI file, option, or a combination that cannot work                */
+    PONS_DATA = 4,          /* a volume, label, dataset or prediction                             */
+    PONS_DEVICE = 5,        /* device or memory                                                   */
+    PONS_PLUGIN = 6,        /* a plugin that cannot be loaded, or breaks a rule                   */
+    PONS_COMMUNICATION = 7, /* another process                                                    */
+    PONS_INTERRUPTED = 75   /* a signal; the run continues when it is started again               */
+} pons_status;
+
+/* One failure: a status and one complete line (a second line may hold 'hint: ...'). */
+typedef struct pons_error {
+    pons_status status;
+    char text[2048];
+} pons_error;
+
+#define PONS_ERROR_INIT { PONS_OK, "" }
+
+/*
+ * Record a failure in 'err' unless it already holds one (the first failure wins), and return the
+ * status that 'err' holds afterwards. The text is lower case and has no final stop; 'err' may be
+ * NULL. Any thread, as long as 'err' is its own.
+ */
+pons_status pons_fail(pons_error *err, pons_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+typedef enum pons_option_type {
+    PONS_OPTION_REAL = 1, /* double                                                               */
+    PONS_OPTION_INTEGER,  /* int64_t                                                              */
+    PONS_OPTION_FLAG,     /* bool; yes or no                                                      */
+    PONS_OPTION_CHOICE,   /* int, index into 'choices'                                            */
+    PONS_OPTION_TEXT,     /* const char *, owned by the configuration                             */
+    PONS_OPTION_SIZE,     /* int64_t bytes; 4096, 4KiB, 4MiB, 4GiB                                */
+    PONS_OPTION_REALS,    /* pons_reals, any number of items                                      */
+    PONS_OPTION_INTEGERS, /* pons_integers                                                        */
+    PONS_OPTION_TEXTS,    /* pons_texts, separated by blanks                                      */
+    PONS_OPTION_AXES,     /* int[3] in order i j k; one number stands for all three               */
+    PONS_OPTION_REAL_AXES,/* double[3], likewise                                                  */
+    PONS_OPTION_TRIPLES   /* pons_triples; items separated by blanks, '2' or '2,2,1'              */
+} pons_option_type;
+
+/* Lists belong to the configuration and live as long as it does; count 0: not given. */
+typedef struct pons_reals {
+    int count;
+    const double *item;
+} pons_reals;
+
+typedef struct pons_integers {
+    int count;
+    const int64_t *item;
+} pons_integers;
+
+typedef struct pons_texts {
+    int count;
+    const char *const *item;
+} pons_texts;
+
+typedef struct pons_triples {
+    int count;
+    const int (*item)[3];
+} pons_triples;
+
+/*
+ * One row of an option table. The table does all parsing, range checks, defaults and help. The
+ * default is text, as it would stand in the INI file; NULL: the option must be given; "": not
+ * given (NULL text, empty list, zeros).
+ */
+typedef struct pons_option {
+    const char *name;
+    pons_option_type type;
+    size_t offset;              /* of the member in the plugin's configuration struct             */
+    const char *fallback;
+    double minimum, maximum;    /* range of every number in the value, both ends allowed          */
+    const char *const *choices; /* NULL-terminated, for CHOICE                                    */
+    const char *help;           /* one sentence                                                   */
+} pons_option;
+
+#define PONS_TEXT_OF_(x) #x
+#define PONS_OPTION_(S, M, TYPE, FALLBACK, LOW, HIGH, CHOICES, HELP) \
+    { #M, TYPE, offsetof(S, M), FALLBACK, LOW, HIGH, CHOICES, HELP }
+
+#define PONS_REAL(S, M, DEFAULT, LOW, HIGH, HELP) \
+    PONS_OPTION_(S, M, PONS_OPTION_REAL, PONS_TEXT_OF_(DEFAULT), LOW, HIGH, NULL, HELP)
+#define PONS_INTEGER(S, M, DEFAULT, LOW, HIGH, HELP) \
+    PONS_OPTION_(S, M, PONS_OPTION_INTEGER, PONS_TEXT_OF_(DEFAULT), LOW, HIGH, NULL, HELP)
+#define PONS_FLAG(S, M, DEFAULT, HELP) /* DEFAULT: yes or no */ \
+    PONS_OPTION_(S, M, PONS_OPTION_FLAG, #DEFAULT, 0, 0, NULL, HELP)
+#define PONS_CHOICE(S, M, DEFAULT, CHOICES, HELP) /* DEFAULT: a word of CHOICES */ \
+    PONS_OPTION_(S, M, PONS_OPTION_CHOICE, #DEFAULT, 0, 0, CHOICES, HELP)
+#define PONS_TEXT(S, M, DEFAULT, HELP) /* DEFAULT: a string or NULL */ \
+    PONS_OPTION_(S, M, PONS_OPTION_TEXT, DEFAULT, 0, 0, NULL, HELP)
+#define PONS_SIZE(S, M, DEFAULT, LOW, HIGH, HELP) /* DEFAULT: a string */ \
+    PONS_OPTION_(S, M, PONS_OPTION_SIZE, DEFAULT, LOW, HIGH, NULL, HELP)
+#define PONS_REALS(S, M, DEFAULT, LOW, HIGH, HELP) /* DEFAULT of lists: a string or NULL */ \
+    PONS_OPTION_(S, M, PONS_OPTION_REALS, DEFAULT, LOW, HIGH, NULL, HELP)
+#define PONS_INTEGERS(S, M, DEFAULT, LOW, HIGH, HELP) \
+    PONS_OPTION_(S, M, PONS_OPTION_INTEGERS, DEFAULT, LOW, HIGH, NULL, HELP)
+#define PONS_TEXTS(S, M, DEFAULT, HELP) \
+    PONS_OPTION_(S, M, PONS_OPTION_TEXTS, DEFAULT, 0, 0, NULL, HELP)
+#define PONS_AXES(S, M, DEFAULT, LOW, HIGH, HELP) \
+    PONS_OPTION_(S, M, PONS_OPTION_AXES, DEFAULT, LOW, HIGH, NULL, HELP)
+#define PONS_REAL_AXES(S, M, DEFAULT, LOW, HIGH, HELP) \
+    PONS_OPTION_(S, M, PONS_OPTION_REAL_AXES, DEFAULT, LOW, HIGH, NULL, HELP)
+#define PONS_TRIPLES(S, M, DEFAULT, LOW, HIGH, HELP) \
+    PONS_OPTION_(S, M, PONS_OPTION_TRIPLES, DEFAULT, LOW, HIGH, NULL, HELP)
+#define PONS_OPTIONS_END { NULL, PONS_OPTION_REAL, 0, NULL, 0, 0, NULL, NULL }
+
+/* ---- descriptor ------------------------------------------------------------------------------ */
+
+typedef enum pons_kind {
+    PONS_KIND_MODEL = 1,
+    PONS_KIND_LOSS,
+    PONS_KIND_OPTIMIZER,
+    PONS_KIND_OP,
+    PONS_KIND_TRANSFORM,
+    PONS_KIND_SCHEDULE,
+    PONS_KIND_DEVICE,
+    PONS_KIND_COMM,
+    PONS_KIND_SINK
+} pons_kind;
+
+/* 'size', 'option_size' and 'operations_size' let a newer pons read an older plugin. */
+typedef struct pons_plugin {
+    uint32_t size;
+    uint16_t abi_major, abi_minor;
+    uint32_t kind;
+    uint32_t option_size;
+    uint32_t operations_size;
+    uint32_t reserved;
+    size_t config_size;         /* of the struct that the option table fills                      */
+    const char *name;           /* the file's base name and the value in the INI file             */
+    const char *version;
+    const char *summary;        /* one line                                                       */
+    const char *licence;        /* SPDX                                                           */
+    const pons_option *options; /* ends with PONS_OPTIONS_END                                     */
+    const void *operations;     /* the struct of the kind, pons_model_operations, ...             */
+} pons_plugin;
+
+const pons_plugin *pons_plugin_entry(void);
+
+/* Read from the file, never from memory: the loader refuses a wrong note before loading. */
+#define PONS_NOTE_OWNER "pons"
+#define PONS_NOTE_TYPE 1
+#define PONS_NAME_SIZE 48
+
+typedef struct pons_note {
+    uint32_t owner_size, content_size, type;
+    char owner[8];
+    uint32_t kind;
+    uint16_t abi_major, abi_minor;
+    char name[PONS_NAME_SIZE];
+} pons_note;
+
+#ifndef PONS_PLUGIN_LICENCE
+#define PONS_PLUGIN_LICENCE "MIT" /* define another one before the first pons header */
+#endif
+
+#define PONS_EXPORT __attribute__((visibility("default")))
+
+#define PONS_PLUGIN_DEFINE_(KIND, NAME, CONFIG_SIZE, VERSION, SUMMARY, OPTIONS, OPERATIONS)       \
+    __attribute__((used, section(".note.pons"), aligned(4)))                                      \
+    static const pons_note pons_note_of_this_plugin = {                                           \
+        8, sizeof(pons_note) - offsetof(pons_note, kind), PONS_NOTE_TYPE, PONS_NOTE_OWNER,        \
+        KIND, PONS_ABI_MAJOR, PONS_ABI_MINOR, #NAME                                               \
+    };                                                                                            \
+    PONS_EXPORT const pons_plugin *pons_plugin_entry(void)                                        \
+    {                                                                                             \
+        static const pons_plugin plugin = {                                                       \
+            sizeof(pons_plugin), PONS_ABI_MAJOR, PONS_ABI_MINOR, KIND, sizeof(pons_option),       \
+            sizeof(OPERATIONS), 0, CONFIG_SIZE, #NAME, VERSION, SUMMARY, PONS_PLUGIN_LICENCE,     \
+            OPTIONS, &(OPERATIONS)                                                                \
+        };                                                                                        \
+        return &plugin;                                                                           \
+    }
+
+#endif

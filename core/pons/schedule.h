@@ -1,0 +1,22 @@
+/*
+ * schedule.h - a schedule plugin: the factor on the base learning rate at time t of total.
+ *
+ * A pure function: t = 0, 1, ... counts attempted steps (or epochs, [schedule] unit). Warm-up is the
+ * core's: for t < warmup the factor is multiplier + (1 - multiplier) t / max(1, warmup), and the
+ * plugin is then asked for (t - warmup, total - warmup).
+ */
+#ifndef PONS_SCHEDULE_H
+#define PONS_SCHEDULE_H
+
+#include <pons/plugin.h>
+
+typedef struct pons_schedule_operations {
+    double (*factor)(const void *config, double t, double total);
+} pons_schedule_operations;
+
+#define PONS_SCHEDULE(NAME, VERSION, SUMMARY, OPTIONS, FACTOR)                                    \
+    static const pons_schedule_operations pons_operations_of_this_plugin = { FACTOR };            \
+    PONS_PLUGIN_DEFINE_(PONS_KIND_SCHEDULE, NAME, sizeof(NAME), VERSION, SUMMARY, OPTIONS,        \
+                        pons_operations_of_this_plugin)
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * sink.h - a sink plugin: where a run's numbers go besides metrics.jsonl.
+ *
+ * Records arrive in order from one thread. On resume 'open' is given the step after which earlier
+ * records are to be dropped.
+ */
+#ifndef PONS_SINK_H
+#define PONS_SINK_H
+
+#include <pons/plugin.h>
+
+typedef struct pons_metric {
+    const char *name; /* "loss", "dice.spleen"                                                    */
+    double value;     /* NaN: not defined                                                         */
+} pons_metric;
+
+typedef struct pons_record {
+    const char *kind; /* "step" or "validation"                                                   */
+    int64_t step, epoch;
+    int count;
+    const pons_metric *metric;
+} pons_record;
+
+typedef struct pons_sink_operations {
+    /* 'folder' is the run folder; records after step 'keep' (-1: all are dropped) are cut. */
+    pons_status (*open)(const void *config, const char *folder, int64_t keep, void **sink,
+                        pons_error *err);
+    pons_status (*write)(void *sink, const pons_record *record, pons_error *err);
+    pons_status (*flush)(void *sink, pons_error *err); /* before a checkpoint is committed        */
+    void (*close)(void *sink);
+} pons_sink_operations;
+
+#define PONS_SINK(NAME, VERSION, SUMMARY, CONFIG_SIZE, OPTIONS, OPERATIONS)                       \
+    PONS_PLUGIN_DEFINE_(PONS_KIND_SINK, NAME, CONFIG_SIZE, VERSION, SUMMARY, OPTIONS, OPERATIONS)
+
+#endif
