@@ -1,0 +1,117 @@
+/*
+ * loader.h - preprocessed cases in memory, and micro-batches of patches cut from them.
+ *
+ * The content of a micro-batch is a function of (seed, step, number) and of the cases alone: no
+ * thread count, no order of calls and no earlier micro-batch changes a bit of it (R5, R6).
+ *
+ * Memory is [D, H, W, C] with D, H, W the file axes i, j, k; in a 2D patch (R26) the flat axis
+ * comes first.
+ */
+#ifndef CORE_DATA_LOADER_H
+#define CORE_DATA_LOADER_H
+
+#include <config/config.h>
+#include <data/dataset.h>
+
+/* ---- preprocessed cases ---------------------------------------------------------------------- */
+
+struct volume_chain;           /* deterministic transforms, [preprocess]                          */
+typedef struct cache cache;
+
+typedef enum cache_mode { CACHE_NONE = 0, CACHE_MEMORY } cache_mode;
+
+typedef struct cache_settings {
+    cache_mode mode;
+    int64_t limit;             /* bytes; cases beyond it are read each time; 0: no limit          */
+    int threads;               /* that fill it; 0: 1                                              */
+    bool background;           /* foreground indices are wanted (balanced sampling)               */
+    float background_above;
+} cache_settings;
+
+/* A preprocessed case. image: f32 [D, H, W, C]; target: u8 [D, H, W, 1 | R], NULL without a label. */
+typedef struct cache_case {
+    const data_case *info;
+    int extent[3];
+    double spacing[3];
+    double affine[4][4];       /* of the preprocessed grid                                        */
+    int channels, target_channels;
+    float *image;
+    uint8_t *target;
+} cache_case;
+
+/*
+ * 'ranks' are the cases that may be asked for; with CACHE_MEMORY all of them are read now, in
+ * 'threads' threads. 'chain' may be NULL. Dataset and chain are borrowed until cache_close.
+ */
+pons_status cache_open(const dataset *d, const struct volume_chain *chain, int rank_count,
+                       const int *ranks, const cache_settings *settings, cache **out,
+                       pons_error *err);
+void cache_close(cache *c);
+/* The whole case as floats, for validation; owned by the caller until cache_release. Any thread. */
+pons_status cache_read(cache *c, int rank, cache_case *out, pons_error *err);
+void cache_release(cache_case *held);
+int64_t cache_size(const cache *c); /* bytes held                                                 */
+int cache_held(const cache *c);     /* cases held                                                 */
+
+/* ---- the stream of cases (R6) ---------------------------------------------------------------- */
+
+/* ceil(epochs x cases / (batch x micro_batches)) */
+int64_t stream_steps(int64_t epochs, int64_t cases, int64_t batch, int64_t micro_batches);
+/* Epochs whose last case has been consumed after 'steps' steps. */
+int64_t stream_epochs(int64_t steps, int64_t cases, int64_t batch, int64_t micro_batches);
+/* Position p of the concatenated permutations: the epoch and the index (0 .. cases - 1). */
+void stream_case(uint64_t seed, int64_t cases, int64_t position, int64_t *epoch, int64_t *index);
+
+/* ---- loader ---------------------------------------------------------------------------------- */
+
+typedef enum loader_sampling {
+    LOADER_UNIFORM = 0, LOADER_BALANCED, LOADER_CLASSES, LOADER_WHOLE
+} loader_sampling;
+
+typedef enum loader_pad { LOADER_PAD_ZERO = 0, LOADER_PAD_EDGE } loader_pad;
+
+typedef struct loader_settings {
+    uint64_t seed;
+    int extent[3];               /* i j k, as typed                                               */
+    int per_case, batch;         /* N = batch x per_case                                          */
+    int micro_batches;           /* M of a step                                                   */
+    int first, count;            /* this replica's numbers: first .. first + count - 1            */
+    loader_sampling sampling;
+    double positive, negative;   /* balanced                                                      */
+    float background_above;
+    int class_weight_count;      /* classes; 0: equal                                             */
+    const double *class_weights;
+    loader_pad pad;
+    int threads;                 /* 0: loader_next does the work itself; -1: chosen               */
+} loader_settings;
+
+/* One micro-batch; valid until the next loader_next, loader_seek or loader_close. */
+typedef struct loader_batch {
+    int64_t step;                /* attempted step, from 0                                        */
+    int micro_batch;             /* number in the step, 0 .. M - 1                                */
+    int64_t epoch;               /* of its last case, from 0                                      */
+    float *image;                /* [N, D, H, W, C]                                               */
+    uint8_t *label;              /* [N, D, H, W, 1 | R]                                           */
+    int case_count;              /* batch                                                         */
+    const char *const *case_id;  /* in order; sample n belongs to case_id[n / per_case]           */
+} loader_batch;
+
+typedef struct loader loader;
+typedef struct augment augment;
+
+/* The random transforms of [augment] steps, loaded and configured; *out NULL when there are none. */
+pons_status augment_open(config *c, augment **out, pons_error *err);
+void augment_close(augment *a);
+
+/* 'ranks': the training cases, held by 'held'. Everything is borrowed until loader_close. */
+pons_status loader_open(cache *held, int rank_count, const int *ranks, const augment *a,
+                        const loader_settings *settings, loader **out, pons_error *err);
+void loader_close(loader *l);
+/* The next of this replica's micro-batches, in order of step, then number. One thread. */
+pons_status loader_next(loader *l, const loader_batch **batch, pons_error *err);
+/* The next one will be the first of 'step'. */
+pons_status loader_seek(loader *l, int64_t step, pons_error *err);
+/* [D, H, W] of a patch and the flat file axis or -1 (R26). */
+void loader_patch(const int extent[3], int dhw[3], int *flat_axis);
+
+#endif
