@@ -12,6 +12,7 @@
 #include <pons/plugin.h>
 #include <pons/schedule.h>
 #include <pons/sink.h>
+#include <pons/transform.h>
 
 /* "1.0.0" */
 const char *pons_version(void);

@@ -1,0 +1,167 @@
+/*
+ * transform.h - a transform plugin: what happens to a case before training, and to a patch in it.
+ *
+ * Deterministic transforms ([preprocess]) change a whole case in place. Random transforms
+ * ([augment]) work in two halves: 'plan' draws numbers into a small fixed record, 'apply_patch'
+ * changes the host patch as the record says. Transforms run on several threads at once, one case
+ * or patch each; they keep nothing between calls and use no OpenMP.
+ *
+ * Axes: voxels are [D, H, W, C] with D, H, W the file's voxel axes i, j, k; "axis 0, 1, 2" means
+ * i, j, k everywhere.
+ */
+#ifndef PONS_TRANSFORM_H
+#define PONS_TRANSFORM_H
+
+#include <pons/graph.h>
+
+/* ---- volumes --------------------------------------------------------------------------------- */
+
+/*
+ * A grid of voxels in space. 'voxels' is malloc'ed and belongs to the volume. The box
+ * [inside_start, inside_start + inside_extent) holds what came from the file; voxels outside it
+ * were added by padding, and a prediction there is background on the file's grid.
+ */
+typedef struct pons_volume {
+    pons_type type;          /* F32: image; U8: label classes, masks; I32: label ids of a file    */
+    int channels;
+    int64_t extent[3];
+    int64_t inside_start[3], inside_extent[3];
+    double affine[3][4];     /* (i, j, k, 1) -> millimetres, RAS+                                 */
+    void *voxels;            /* [D, H, W, C]; NULL: there is no such volume                       */
+} pons_volume;
+
+/* Zeroed voxels and an identity affine in a volume that holds nothing; the whole is inside. */
+pons_status pons_volume_init(pons_volume *v, pons_type type, int channels, const int64_t extent[3],
+                             pons_error *err);
+void pons_volume_clear(pons_volume *v);
+size_t pons_volume_size(const pons_volume *v);  /* bytes                                          */
+int64_t pons_volume_count(const pons_volume *v); /* voxels, channels not counted                  */
+/* Millimetres: norms of the affine's columns. */
+void pons_volume_spacing(const pons_volume *v, double spacing[3]);
+
+/*
+ * Reorder axes without interpolation: new axis a is old axis order[a], reversed if flip[a]. World
+ * positions stay.
+ */
+pons_status pons_volume_reorient(pons_volume *v, const int order[3], const bool flip[3],
+                                 pons_error *err);
+/* Signs and axes nearest to RAS+: axis a of the volume runs along world axis world[a], and towards
+ * its negative end if negative[a]. */
+void pons_volume_orientation(const pons_volume *v, int world[3], bool negative[3]);
+/* Cut [start, start + extent), which may reach over the volume; what lies outside is 'fill' in
+ * every channel and not inside. */
+pons_status pons_volume_crop(pons_volume *v, const int64_t start[3], const int64_t extent[3],
+                             double fill, pons_error *err);
+/*
+ * Sample on another grid, edges repeated. F32 linear in all axes, other types nearest (ties to
+ * even, as rint).
+ */
+pons_status pons_volume_resample(pons_volume *v, const double affine[3][4],
+                                 const int64_t extent[3], pons_error *err);
+
+/* ---- deterministic transforms ---------------------------------------------------------------- */
+
+/* All volumes of a case lie on one grid and stay so. */
+typedef struct pons_case {
+    uint32_t size;
+    const char *name;
+    pons_volume image;       /* F32                                                               */
+    pons_volume label;       /* U8: class indices, 1 channel; or regions, 0 or 1 per channel      */
+    pons_volume valid;       /* U8, 1 channel: 1 where the label may be trusted                   */
+} pons_case;
+
+#define PONS_CHANNELS_ALL UINT64_MAX
+
+/* What the INI's section says beside the plugin's own options, and where warnings go. */
+typedef struct pons_transform_scope {
+    uint32_t size;
+    uint64_t channels;       /* bit c: image channel c is changed; geometry ignores it            */
+    void (*warn)(void *receiver, const char *text); /* may be NULL                                */
+    void *receiver;
+} pons_transform_scope;
+
+/* One line, without the case's name: the core adds it. */
+void pons_transform_warn(const pons_transform_scope *scope, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Crop (fill outside), resample and reorient image, label and valid of a case alike. */
+pons_status pons_case_reorient(pons_case *c, const int order[3], const bool flip[3],
+                               pons_error *err);
+pons_status pons_case_crop(pons_case *c, const int64_t start[3], const int64_t extent[3],
+                           double fill, pons_error *err);
+pons_status pons_case_resample(pons_case *c, const double affine[3][4], const int64_t extent[3],
+                               pons_error *err);
+
+/* ---- random transforms ----------------------------------------------------------------------- */
+
+/* The random numbers of one transform for one sample: pure in these values. */
+typedef struct pons_draws {
+    uint64_t seed, stream, epoch, case_rank, sample;
+    uint64_t next;           /* number of the next draw, 0 at first                               */
+} pons_draws;
+
+float pons_draw_uniform(pons_draws *d);                        /* [0, 1)                          */
+double pons_draw_range(pons_draws *d, double low, double high); /* [low, high)                    */
+int64_t pons_draw_index(pons_draws *d, int64_t count);         /* 0 .. count - 1                  */
+uint64_t pons_draw_key(pons_draws *d);                         /* for numbers per voxel           */
+/* Standard normal numbers of elements 4 quad .. 4 quad + 3 under a drawn key. */
+void pons_voxel_normal(uint64_t key, uint64_t quad, float out[4]);
+void pons_voxel_uniform(uint64_t key, uint64_t quad, float out[4]);
+
+/*
+ * One patch before it is read. 'map' takes a position in the patch, relative to its centre, to the
+ * position in the volume it is read from, relative to the same centre, in voxels; it begins as the
+ * identity. A spatial transform multiplies its own map on the right (pons_sample_turn), so that
+ * several compose and the volume is sampled once; the core reads as large a box as 'map' needs. A
+ * signed permutation moves voxels exactly, any other map interpolates (labels: nearest).
+ */
+typedef struct pons_sample {
+    uint32_t size;
+    int64_t extent[3];
+    double map[3][4];
+} pons_sample;
+
+void pons_sample_turn(pons_sample *s, const double map[3][4]);
+
+/* The patch after it was read; apply_patch changes it in place. */
+typedef struct pons_patch {
+    uint32_t size;
+    int64_t extent[3];
+    int channels, label_channels;
+    float *image;            /* [D, H, W, channels]                                               */
+    uint8_t *label;          /* [D, H, W, label_channels]; may be NULL                            */
+    uint8_t *valid;          /* [D, H, W, 1]; may be NULL                                         */
+} pons_patch;
+
+typedef struct pons_transform_operations {
+    bool geometric;          /* moves voxels, so 'channels =' is refused                          */
+    pons_status (*apply)(const void *config, const pons_transform_scope *scope, pons_case *c,
+                         pons_error *err);
+    size_t record_size;
+    /* Fill the zeroed record; a zeroed record changes nothing. */
+    pons_status (*plan)(const void *config, pons_draws *draws, pons_sample *sample, void *record,
+                        pons_error *err);
+    /* NULL for a transform that only turns 'map'. */
+    pons_status (*apply_patch)(const void *config, const pons_transform_scope *scope,
+                               const void *record, pons_patch *patch, pons_error *err);
+} pons_transform_operations;
+
+/* GEOMETRIC: true or false. */
+#define PONS_TRANSFORM(NAME, VERSION, SUMMARY, OPTIONS, GEOMETRIC, APPLY)                         \
+    static const pons_transform_operations pons_operations_of_this_plugin = {                     \
+        .geometric = GEOMETRIC, .apply = APPLY                                                    \
+    };                                                                                            \
+    PONS_PLUGIN_DEFINE_(PONS_KIND_TRANSFORM, NAME, sizeof(NAME), VERSION, SUMMARY, OPTIONS,       \
+                        pons_operations_of_this_plugin)
+
+/* RECORD_SIZE: 0 for a transform without apply_patch. */
+#define PONS_RANDOM_TRANSFORM(NAME, VERSION, SUMMARY, OPTIONS, GEOMETRIC, RECORD_SIZE, PLAN,      \
+                              APPLY_PATCH)                                                        \
+    static const pons_transform_operations pons_operations_of_this_plugin = {                     \
+        .geometric = GEOMETRIC, .record_size = RECORD_SIZE, .plan = PLAN,                         \
+        .apply_patch = APPLY_PATCH                                                                \
+    };                                                                                            \
+    PONS_PLUGIN_DEFINE_(PONS_KIND_TRANSFORM, NAME, sizeof(NAME), VERSION, SUMMARY, OPTIONS,       \
+                        pons_operations_of_this_plugin)
+
+#endif
