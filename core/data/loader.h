@@ -10,12 +10,11 @@
 #ifndef CORE_DATA_LOADER_H
 #define CORE_DATA_LOADER_H
 
-#include <config/config.h>
 #include <data/dataset.h>
+#include <data/volume_chain.h>
 
 /* ---- preprocessed cases ---------------------------------------------------------------------- */
 
-struct volume_chain;           /* deterministic transforms, [preprocess]                          */
 typedef struct cache cache;
 
 typedef enum cache_mode { CACHE_NONE = 0, CACHE_MEMORY } cache_mode;
@@ -24,34 +23,30 @@ typedef struct cache_settings {
     cache_mode mode;
     int64_t limit;             /* bytes; cases beyond it are read each time; 0: no limit          */
     int threads;               /* that fill it; 0: 1                                              */
-    bool background;           /* foreground indices are wanted (balanced sampling)               */
-    float background_above;
+    bool background;           /* balanced sampling: find the background voxels above ...         */
+    double background_above;   /* ... this value in some channel; -INFINITY: all                  */
 } cache_settings;
-
-/* A preprocessed case. image: f32 [D, H, W, C]; target: u8 [D, H, W, 1 | R], NULL without a label. */
-typedef struct cache_case {
-    const data_case *info;
-    int extent[3];
-    double spacing[3];
-    double affine[4][4];       /* of the preprocessed grid                                        */
-    int channels, target_channels;
-    float *image;
-    uint8_t *target;
-} cache_case;
 
 /*
  * 'ranks' are the cases that may be asked for; with CACHE_MEMORY all of them are read now, in
- * 'threads' threads. 'chain' may be NULL. Dataset and chain are borrowed until cache_close.
+ * 'threads' threads. 'chain' ([preprocess]) and 'l' (warnings, in order of rank) may be NULL.
+ * Dataset and chain are borrowed until cache_close.
  */
-pons_status cache_open(const dataset *d, const struct volume_chain *chain, int rank_count,
-                       const int *ranks, const cache_settings *settings, cache **out,
+pons_status cache_open(const dataset *d, const volume_chain *chain, int rank_count,
+                       const int *ranks, const cache_settings *settings, log *l, cache **out,
                        pons_error *err);
 void cache_close(cache *c);
-/* The whole case as floats, for validation; owned by the caller until cache_release. Any thread. */
-pons_status cache_read(cache *c, int rank, cache_case *out, pons_error *err);
-void cache_release(cache_case *held);
+/*
+ * A whole preprocessed case, for validation: image F32, label U8 (dataset_target_channels), or no
+ * voxels where there is no label; name borrowed. Ended by case_clear. Any thread.
+ */
+pons_status cache_read(cache *c, int rank, pons_case *out, pons_error *err);
 int64_t cache_size(const cache *c); /* bytes held                                                 */
 int cache_held(const cache *c);     /* cases held                                                 */
+
+/* The files of a case on their own grid, labels mapped to the target; no transform. */
+pons_status case_read(const dataset *d, int rank, pons_case *out, pons_error *err);
+void case_clear(pons_case *c);
 
 /* ---- the stream of cases (R6) ---------------------------------------------------------------- */
 
@@ -59,8 +54,8 @@ int cache_held(const cache *c);     /* cases held                               
 int64_t stream_steps(int64_t epochs, int64_t cases, int64_t batch, int64_t micro_batches);
 /* Epochs whose last case has been consumed after 'steps' steps. */
 int64_t stream_epochs(int64_t steps, int64_t cases, int64_t batch, int64_t micro_batches);
-/* Position p of the concatenated permutations: the epoch and the index (0 .. cases - 1). */
-void stream_case(uint64_t seed, int64_t cases, int64_t position, int64_t *epoch, int64_t *index);
+/* The order of an epoch's cases: a permutation of 0 .. cases - 1, keyed by seed and epoch. */
+void stream_order(uint64_t seed, int64_t epoch, int64_t cases, int64_t *order);
 
 /* ---- loader ---------------------------------------------------------------------------------- */
 
@@ -78,7 +73,6 @@ typedef struct loader_settings {
     int first, count;            /* this replica's numbers: first .. first + count - 1            */
     loader_sampling sampling;
     double positive, negative;   /* balanced                                                      */
-    float background_above;
     int class_weight_count;      /* classes; 0: equal                                             */
     const double *class_weights;
     loader_pad pad;
@@ -97,15 +91,14 @@ typedef struct loader_batch {
 } loader_batch;
 
 typedef struct loader loader;
-typedef struct augment augment;
 
-/* The random transforms of [augment] steps, loaded and configured; *out NULL when there are none. */
-pons_status augment_open(config *c, augment **out, pons_error *err);
-void augment_close(augment *a);
-
-/* 'ranks': the training cases, held by 'held'. Everything is borrowed until loader_close. */
-pons_status loader_open(cache *held, int rank_count, const int *ranks, const augment *a,
-                        const loader_settings *settings, loader **out, pons_error *err);
+/*
+ * 'ranks': the training cases, all of them among the cache's. 'augment': the random chain of
+ * [augment], or NULL. Everything is borrowed until loader_close.
+ */
+pons_status loader_open(cache *held, int rank_count, const int *ranks,
+                        const volume_chain *augment, const loader_settings *settings, loader **out,
+                        pons_error *err);
 void loader_close(loader *l);
 /* The next of this replica's micro-batches, in order of step, then number. One thread. */
 pons_status loader_next(loader *l, const loader_batch **batch, pons_error *err);
