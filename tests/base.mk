@@ -1,1 +1,28 @@
-# Tests of base.
+# Tests of base, configuration, plugins and the command line.
+#
+# TEST_LDADD links the tests' libpons, which exports every symbol of the core under the soname of the
+# installed one, so that plugins which a test loads bind to the test's copy.
+check_LTLIBRARIES += tests/libpons.la
+tests_libpons_la_SOURCES =
+tests_libpons_la_LIBADD = libcore.la
+tests_libpons_la_LDFLAGS = -rpath $(libdir) -version-info 0:0:0
+TEST_LDADD = tests/libpons.la $(CHECK_LIBS)
+
+check_PROGRAMS += tests/check_arena tests/check_file tests/check_hash tests/check_log \
+	tests/check_random tests/check_text
+tests_check_arena_SOURCES = tests/check_arena.c tests/suite.h
+tests_check_arena_LDADD = $(TEST_LDADD)
+tests_check_file_SOURCES = tests/check_file.c
+tests_check_file_LDADD = $(TEST_LDADD)
+tests_check_hash_SOURCES = tests/check_hash.c
+tests_check_hash_LDADD = $(TEST_LDADD)
+tests_check_log_SOURCES = tests/check_log.c
+tests_check_log_LDADD = $(TEST_LDADD)
+tests_check_random_SOURCES = tests/check_random.c
+tests_check_random_LDADD = $(TEST_LDADD)
+tests_check_text_SOURCES = tests/check_text.c
+tests_check_text_LDADD = $(TEST_LDADD)
+TESTS += tests/check_arena tests/check_file tests/check_hash tests/check_log tests/check_random \
+	tests/check_text
+TESTS += tests/check_exports.sh
+EXTRA_DIST += tests/check_exports.sh

@@ -1,9 +1,9 @@
 /*
  * arena.h - memory that is taken piece by piece and given back at once.
  *
- * An allocation that fails ends in NULL from arena_new only: blocks are taken with 'arena_alloc',
- * which never returns NULL because a failed block ends the program with status PONS_DEVICE through
- * the handler set at start ('out of memory'). Zeroed, aligned to 16.
+ * Only arena_new may return NULL. A block that the system refuses ends the program with status
+ * PONS_DEVICE and 'out of memory', so arena_alloc never returns NULL. Pieces are zeroed and aligned
+ * to 16. One arena, one thread.
  */
 #ifndef CORE_BASE_ARENA_H
 #define CORE_BASE_ARENA_H

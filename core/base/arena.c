@@ -1,0 +1,115 @@
+/*
+ * arena.c - a chain of blocks; a piece is the next free bytes of the newest block.
+ */
+#include "base/arena.h"
+
+#include <pons/plugin.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ALIGNMENT = 16, BLOCK_SIZE = 64 * 1024 };
+
+typedef struct block {
+    struct block *next;
+    size_t used, size;
+} block;
+
+struct arena {
+    block *newest;
+};
+
+static const size_t header_size = (sizeof(block) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+
+/* Out of host memory while a graph or a configuration is built: nothing can be handed back. */
+static _Noreturn void end_out_of_memory(size_t size)
+{
+    fprintf(stderr, "error: out of memory: %zu bytes were asked for\n", size);
+    _exit(PONS_DEVICE);
+}
+
+static block *block_new(size_t size)
+{
+    size_t room = size > BLOCK_SIZE ? size : BLOCK_SIZE;
+    block *b;
+
+    if (size > SIZE_MAX - header_size - BLOCK_SIZE)
+        end_out_of_memory(size);
+    b = calloc(1, header_size + room);
+    if (b == NULL)
+        end_out_of_memory(size);
+    b->size = room;
+    return b;
+}
+
+arena *arena_new(void)
+{
+    return calloc(1, sizeof(arena));
+}
+
+void arena_free(arena *a)
+{
+    if (a == NULL)
+        return;
+    for (block *b = a->newest, *next; b != NULL; b = next) {
+        next = b->next;
+        free(b);
+    }
+    free(a);
+}
+
+void *arena_alloc(arena *a, size_t size)
+{
+    size_t whole = size > SIZE_MAX - ALIGNMENT ? size : (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    block *b = a->newest;
+    char *piece;
+
+    if (b == NULL || b->size - b->used < whole) {
+        b = block_new(whole);
+        /* A large piece gets a block of its own behind the newest, whose rest stays in use. */
+        if (whole >= BLOCK_SIZE && a->newest != NULL) {
+            b->next = a->newest->next;
+            a->newest->next = b;
+        } else {
+            b->next = a->newest;
+            a->newest = b;
+        }
+    }
+    piece = (char *)b + header_size + b->used;
+    b->used += whole;
+    return piece;
+}
+
+char *arena_string(arena *a, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    return memcpy(arena_alloc(a, size), text, size);
+}
+
+char *arena_vformat(arena *a, const char *format, va_list list)
+{
+    va_list again;
+    int size;
+    char *text;
+
+    va_copy(again, list);
+    size = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    if (size < 0)
+        return arena_string(a, "");
+    text = arena_alloc(a, (size_t)size + 1);
+    vsnprintf(text, (size_t)size + 1, format, list);
+    return text;
+}
+
+char *arena_format(arena *a, const char *format, ...)
+{
+    va_list list;
+    char *text;
+
+    va_start(list, format);
+    text = arena_vformat(a, format, list);
+    va_end(list);
+    return text;
+}

@@ -1,0 +1,217 @@
+/*
+ * file.c - whole files in, and files that are either complete or absent out.
+ */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- read ------------------------------------------------------------------------------------ */
+
+static pons_status read_all(int fd, const char *path, char *to, size_t size, pons_status kind,
+                            pons_error *err)
+{
+    size_t done = 0;
+
+    while (done < size) {
+        ssize_t part = read(fd, to + done, size - done);
+        if (part < 0 && errno == EINTR)
+            continue;
+        if (part < 0)
+            return pons_fail(err, kind, "cannot read '%s': %s", path, strerror(errno));
+        if (part == 0)
+            return pons_fail(err, kind, "cannot read '%s': it ended after %zu of %zu bytes", path,
+                             done, size);
+        done += (size_t)part;
+    }
+    return PONS_OK;
+}
+
+static pons_status read_open(int fd, const char *path, size_t limit, char **data, size_t *size,
+                             pons_status kind, pons_error *err)
+{
+    struct stat facts;
+    char *text;
+
+    if (fstat(fd, &facts) != 0)
+        return pons_fail(err, kind, "cannot examine '%s': %s", path, strerror(errno));
+    if (!S_ISREG(facts.st_mode))
+        return pons_fail(err, kind, "cannot read '%s': it is %s, expected a regular file", path,
+                         S_ISDIR(facts.st_mode) ? "a folder" : "a special file");
+    if ((uint64_t)facts.st_size > limit)
+        return pons_fail(err, kind, "cannot read '%s': it has %lld bytes, at most %zu are expected",
+                         path, (long long)facts.st_size, limit);
+    text = malloc((size_t)facts.st_size + 1);
+    if (text == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory reading '%s'", path);
+    if (read_all(fd, path, text, (size_t)facts.st_size, kind, err) != PONS_OK) {
+        free(text);
+        return err != NULL ? err->status : kind;
+    }
+    text[facts.st_size] = '\0';
+    *data = text;
+    *size = (size_t)facts.st_size;
+    return PONS_OK;
+}
+
+pons_status file_read(const char *path, size_t limit, char **data, size_t *size, pons_status kind,
+                      pons_error *err)
+{
+    /* O_NONBLOCK: opening a pipe must not wait for a writer before it is refused. */
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    pons_status status;
+
+    if (fd < 0)
+        return pons_fail(err, kind, "cannot open '%s': %s", path, strerror(errno));
+    status = read_open(fd, path, limit, data, size, kind, err);
+    close(fd);
+    return status;
+}
+
+/* ---- folders --------------------------------------------------------------------------------- */
+
+static pons_status make_one(const char *path, pons_error *err)
+{
+    struct stat facts;
+
+    if (mkdir(path, 0777) == 0)
+        return PONS_OK;
+    if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode))
+        return PONS_OK;
+    return pons_fail(err, PONS_FAILURE, "cannot make folder '%s': %s", path,
+                     errno == ENOENT || errno == EACCES || errno == EROFS || errno == ENOSPC ||
+                     errno == ENOTDIR ? strerror(errno) : "a file of that name is in the way");
+}
+
+pons_status folder_make(const char *path, pons_error *err)
+{
+    char *copy = strdup(path);
+    pons_status status = PONS_OK;
+
+    if (copy == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    for (char *p = copy + 1; status == PONS_OK && copy[0] != '\0' && *p != '\0'; p++) {
+        if (*p != '/')
+            continue;
+        *p = '\0';
+        status = make_one(copy, err);
+        *p = '/';
+    }
+    if (status == PONS_OK)
+        status = make_one(copy, err);
+    free(copy);
+    return status;
+}
+
+/* ---- safe files ------------------------------------------------------------------------------ */
+
+static pons_status sync_folder_of(const char *path, pons_error *err)
+{
+    char *folder = strdup(path), *slash;
+    int fd, problem = 0;
+
+    if (folder == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    slash = strrchr(folder, '/');
+    if (slash == NULL)
+        strcpy(folder, ".");
+    else
+        slash[slash == folder] = '\0';
+    fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    /* Some network file systems cannot sync a folder (EINVAL); the rename has happened all the same. */
+    if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL))
+        problem = errno;
+    if (fd >= 0)
+        close(fd);
+    free(folder);
+    if (problem != 0)
+        return pons_fail(err, PONS_FAILURE, "cannot sync the folder of '%s': %s", path,
+                         strerror(problem));
+    return PONS_OK;
+}
+
+pons_status safe_file_open(safe_file *f, const char *path, pons_error *err)
+{
+    size_t room = strlen(path) + 64;
+    int fd = -1;
+
+    memset(f, 0, sizeof *f);
+    f->path = strdup(path);
+    f->temporary = malloc(room);
+    if (f->path == NULL || f->temporary == NULL) {
+        safe_file_discard(f);
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    }
+    for (int attempt = 0; fd < 0 && attempt < 100; attempt++) {
+        snprintf(f->temporary, room, "%s.part-%ld-%d", path, (long)getpid(), attempt);
+        fd = open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0 && errno != EEXIST)
+            break;
+    }
+    f->file = fd < 0 ? NULL : fdopen(fd, "wb");
+    if (f->file == NULL) {
+        pons_status status = pons_fail(err, PONS_FAILURE, "cannot create '%s': %s", path,
+                                       strerror(errno));
+        if (fd >= 0) {
+            close(fd);
+            unlink(f->temporary);
+        }
+        free(f->temporary);
+        f->temporary = NULL;
+        safe_file_discard(f);
+        return status;
+    }
+    return PONS_OK;
+}
+
+pons_status safe_file_write(safe_file *f, const void *data, size_t size, pons_error *err)
+{
+    if (size > 0 && fwrite(data, 1, size, f->file) != size)
+        return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", f->path, strerror(errno));
+    return PONS_OK;
+}
+
+static pons_status finish_temporary(safe_file *f, pons_error *err)
+{
+    int problem = 0;
+
+    if (ferror(f->file) || fflush(f->file) != 0 || fsync(fileno(f->file)) != 0)
+        problem = errno != 0 ? errno : EIO;
+    if (fclose(f->file) != 0 && problem == 0)
+        problem = errno;
+    f->file = NULL;
+    if (problem == 0 && rename(f->temporary, f->path) != 0)
+        problem = errno;
+    if (problem != 0)
+        return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", f->path, strerror(problem));
+    free(f->temporary);
+    f->temporary = NULL;
+    return PONS_OK;
+}
+
+pons_status safe_file_commit(safe_file *f, pons_error *err)
+{
+    pons_status status;
+
+    errno = 0;
+    status = finish_temporary(f, err);
+    if (status == PONS_OK)
+        status = sync_folder_of(f->path, err);
+    safe_file_discard(f);
+    return status;
+}
+
+void safe_file_discard(safe_file *f)
+{
+    if (f->file != NULL)
+        fclose(f->file);
+    if (f->temporary != NULL)
+        unlink(f->temporary);
+    free(f->temporary);
+    free(f->path);
+    memset(f, 0, sizeof *f);
+}

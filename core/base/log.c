@@ -1,0 +1,98 @@
+/*
+ * log.c - one line at a time to the terminal and to a file.
+ */
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+enum { LINE_SIZE = 4096 };
+
+/* Whatever comes from files or names must not move the cursor of a terminal or of who reads a log. */
+static void strip_control(char *text)
+{
+    for (; *text != '\0'; text++)
+        if (((unsigned char)*text < 0x20 && *text != '\n' && *text != '\t') || *text == 0x7f)
+            *text = '?';
+}
+
+static void end_live_line(logger *l)
+{
+    if (l->live_size > 0)
+        fprintf(l->terminal, "\r%*s\r", l->live_size, "");
+    l->live_size = 0;
+}
+
+static void write_line(logger *l, bool shown, const char *before, const char *after, const char *text)
+{
+    if (l->terminal != NULL && shown) {
+        end_live_line(l);
+        fprintf(l->terminal, "%s%s%s\n", l->color ? before : "", text, l->color ? after : "");
+        fflush(l->terminal);
+    }
+    if (l->file != NULL) {
+        fprintf(l->file, "%s\n", text);
+        fflush(l->file);
+    }
+}
+
+static void format_line(char *text, const char *format, va_list list)
+{
+    vsnprintf(text, LINE_SIZE, format, list);
+    strip_control(text);
+}
+
+void log_line(logger *l, const char *format, ...)
+{
+    char text[LINE_SIZE];
+    va_list list;
+
+    va_start(list, format);
+    format_line(text, format, list);
+    va_end(list);
+    write_line(l, l->level >= LOG_NORMAL, "", "", text);
+}
+
+void log_detail(logger *l, const char *format, ...)
+{
+    char text[LINE_SIZE];
+    va_list list;
+
+    if (l->level < LOG_VERBOSE)
+        return;
+    va_start(list, format);
+    format_line(text, format, list);
+    va_end(list);
+    write_line(l, true, "\033[2m", "\033[0m", text);
+}
+
+void log_warning(logger *l, const char *format, ...)
+{
+    char text[LINE_SIZE];
+    static const char word[] = "warning: ";
+    va_list list;
+
+    memcpy(text, word, sizeof word);
+    va_start(list, format);
+    vsnprintf(text + sizeof word - 1, sizeof text - (sizeof word - 1), format, list);
+    va_end(list);
+    strip_control(text);
+    write_line(l, true, "\033[33m", "\033[0m", text);
+}
+
+void log_progress(logger *l, const char *format, ...)
+{
+    char text[LINE_SIZE];
+    va_list list;
+    int size, before = l->live_size;
+
+    if (l->terminal == NULL || !l->live || l->level < LOG_NORMAL)
+        return;
+    va_start(list, format);
+    format_line(text, format, list);
+    va_end(list);
+    size = (int)strlen(text);
+    fprintf(l->terminal, "\r%s%*s", text, before > size ? before - size : 0, "");
+    fflush(l->terminal);
+    l->live_size = size > before ? size : before;
+}

@@ -1,0 +1,160 @@
+/*
+ * check_file.c - files are read whole or refused, and written whole or not at all.
+ */
+#include "suite.h"
+
+#include "base/file.h"
+
+#include <dirent.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[64];
+
+static const char *in_folder(const char *name)
+{
+    static char path[2][256];
+    static int turn;
+
+    turn = !turn;
+    snprintf(path[turn], sizeof path[turn], "%s/%s", folder, name);
+    return path[turn];
+}
+
+static void make_folder(void)
+{
+    strcpy(folder, "/tmp/pons-check-file-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void remove_folder(void)
+{
+    char command[128];
+
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static int count_entries(void)
+{
+    DIR *d = opendir(folder);
+    int count = -2;
+
+    while (readdir(d) != NULL)
+        count++;
+    closedir(d);
+    return count;
+}
+
+START_TEST(committed_file_reads_back_and_leaves_no_temporary)
+{
+    pons_error err = PONS_ERROR_INIT;
+    safe_file f;
+    char *data;
+    size_t size;
+
+    ck_assert_int_eq(safe_file_open(&f, in_folder("a"), &err), PONS_OK);
+    ck_assert_int_eq(safe_file_write(&f, "one\0two", 7, &err), PONS_OK);
+    ck_assert_int_ne(access(in_folder("a"), F_OK), 0);
+    ck_assert_int_eq(safe_file_commit(&f, &err), PONS_OK);
+    ck_assert_int_eq(file_read(in_folder("a"), 7, &data, &size, PONS_DATA, &err), PONS_OK);
+    ck_assert_uint_eq(size, 7);
+    ck_assert_mem_eq(data, "one\0two", 8);
+    ck_assert_int_eq(count_entries(), 1);
+    free(data);
+}
+END_TEST
+
+START_TEST(discarded_file_leaves_what_was_there)
+{
+    pons_error err = PONS_ERROR_INIT;
+    safe_file f;
+    char *data;
+    size_t size;
+
+    ck_assert_int_eq(safe_file_open(&f, in_folder("a"), &err), PONS_OK);
+    ck_assert_int_eq(safe_file_write(&f, "old", 3, &err), PONS_OK);
+    ck_assert_int_eq(safe_file_commit(&f, &err), PONS_OK);
+    ck_assert_int_eq(safe_file_open(&f, in_folder("a"), &err), PONS_OK);
+    ck_assert_int_eq(safe_file_write(&f, "new", 3, &err), PONS_OK);
+    safe_file_discard(&f);
+    ck_assert_int_eq(file_read(in_folder("a"), 100, &data, &size, PONS_DATA, &err), PONS_OK);
+    ck_assert_str_eq(data, "old");
+    ck_assert_int_eq(count_entries(), 1);
+    free(data);
+}
+END_TEST
+
+START_TEST(a_full_disk_is_an_error_and_not_a_short_file)
+{
+    pons_error err = PONS_ERROR_INIT;
+    static char data[1 << 16];
+    pons_status status;
+    safe_file f;
+
+    ck_assert_int_eq(safe_file_open(&f, in_folder("a"), &err), PONS_OK);
+    fclose(f.file);
+    f.file = fopen("/dev/full", "wb");
+    status = safe_file_write(&f, data, sizeof data, &err);
+    if (status == PONS_OK)
+        status = safe_file_commit(&f, &err);
+    else
+        safe_file_discard(&f);
+    ck_assert_int_eq(status, PONS_FAILURE);
+    ck_assert_int_eq(count_entries(), 0);
+}
+END_TEST
+
+START_TEST(folders_pipes_large_and_missing_files_are_refused)
+{
+    static const struct { const char *name, *phrase; } bad[] = {
+        { ".", "a folder" }, { "pipe", "a special file" }, { "large", "at most 4" },
+        { "missing", "No such file" }
+    };
+    pons_error err = PONS_ERROR_INIT;
+    char *data = NULL;
+    size_t size = 0;
+    safe_file f;
+
+    ck_assert_int_eq(mkfifo(in_folder("pipe"), 0600), 0);
+    ck_assert_int_eq(safe_file_open(&f, in_folder("large"), &err), PONS_OK);
+    ck_assert_int_eq(safe_file_write(&f, "12345", 5, &err), PONS_OK);
+    ck_assert_int_eq(safe_file_commit(&f, &err), PONS_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        pons_error problem = PONS_ERROR_INIT;
+        ck_assert_int_eq(file_read(in_folder(bad[i].name), 4, &data, &size, PONS_DATA, &problem),
+                         PONS_DATA);
+        ck_assert_msg(strstr(problem.text, bad[i].phrase) != NULL, "%s", problem.text);
+        ck_assert_ptr_null(data);
+    }
+}
+END_TEST
+
+START_TEST(folders_are_made_with_their_parents)
+{
+    pons_error err = PONS_ERROR_INIT;
+    struct stat facts;
+    safe_file f;
+
+    ck_assert_int_eq(folder_make(in_folder("a/b/c"), &err), PONS_OK);
+    ck_assert_int_eq(folder_make(in_folder("a/b/c/"), &err), PONS_OK);
+    ck_assert_int_eq(stat(in_folder("a/b/c"), &facts), 0);
+    ck_assert_int_eq(safe_file_open(&f, in_folder("file"), &err), PONS_OK);
+    ck_assert_int_eq(safe_file_commit(&f, &err), PONS_OK);
+    ck_assert_int_eq(folder_make(in_folder("file"), &err), PONS_FAILURE);
+    ck_assert_ptr_nonnull(strstr(err.text, "in the way"));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("file");
+    tcase_add_checked_fixture(c, make_folder, remove_folder);
+    tcase_add_test(c, committed_file_reads_back_and_leaves_no_temporary);
+    tcase_add_test(c, discarded_file_leaves_what_was_there);
+    tcase_add_test(c, a_full_disk_is_an_error_and_not_a_short_file);
+    tcase_add_test(c, folders_pipes_large_and_missing_files_are_refused);
+    tcase_add_test(c, folders_are_made_with_their_parents);
+    return suite_run();
+}
