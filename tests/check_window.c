@@ -1,0 +1,265 @@
+/*
+ * check_window.c - starts and importance maps against MONAI's (golden), stitching against properties.
+ */
+#include <config.h>
+
+#include "base/json.h"
+#include "train/safetensors.h"
+#include "train/window.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IMPORTANCE_TOLERANCE 1e-6 /* a product of three float factors, relative to 1 */
+#define STITCH_TOLERANCE 1e-5     /* at most 64 float additions of numbers near 1     */
+
+static const char *golden(const char *name)
+{
+    static char path[1024];
+    const char *folder = getenv("srcdir");
+
+    snprintf(path, sizeof path, "%s/tests/golden/%s", folder != NULL ? folder : ".", name);
+    return path;
+}
+
+static json_document golden_json(const char *name)
+{
+    static char text[1 << 20];
+    json_document document = { NULL, NULL };
+    pons_error err = PONS_ERROR_INIT;
+    FILE *file = fopen(golden(name), "rb");
+
+    ck_assert_msg(file != NULL, "no %s", golden(name));
+    size_t size = fread(text, 1, sizeof text, file);
+    fclose(file);
+    ck_assert_msg(json_parse(text, size, name, PONS_DATA, &document, &err) == PONS_OK, "%s",
+                  err.text);
+    return document;
+}
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+START_TEST(starts_are_those_of_monai)
+{
+    json_document d = golden_json("windows.json");
+    int cases = 0;
+
+    for (const json_value *c = d.root->child; c != NULL; c = c->next) {
+        window_axis axis[3];
+        int extent[3];
+        if (!begins(json_member(c, "name")->text, "starts"))
+            continue;
+        cases++;
+        for (int a = 0; a < 3; a++) {
+            extent[a] = (int)json_item(json_member(c, "extent"), a)->number;
+            axis[a] = window_axis_make((int64_t)json_item(json_member(c, "size"), a)->number,
+                                       extent[a], json_member(c, "overlap")->number);
+        }
+        const json_value *starts = json_member(c, "starts");
+        ck_assert_int_eq(axis[0].count * axis[1].count * axis[2].count, starts->count);
+        int n = 0;
+        for (const json_value *s = starts->child; s != NULL; s = s->next, n++) {
+            int index[3] = { n / axis[2].count / axis[1].count, n / axis[2].count % axis[1].count,
+                             n % axis[2].count };
+            for (int a = 0; a < 3; a++)
+                ck_assert_int_eq((int)window_axis_start(&axis[a], extent[a], index[a]),
+                                 (int)json_item(s, a)->number);
+        }
+    }
+    ck_assert_int_ge(cases, 6);
+    json_free(&d);
+}
+END_TEST
+
+START_TEST(importance_maps_are_those_of_monai)
+{
+    json_document d = golden_json("windows.json");
+    pons_error err = PONS_ERROR_INIT;
+    safetensors *file = NULL;
+    int cases = 0;
+
+    ck_assert_int_eq(safetensors_open(golden("windows.safetensors"), &file, &err), PONS_OK);
+    for (const json_value *c = d.root->child; c != NULL; c = c->next) {
+        const char *name = json_member(c, "name")->text;
+        if (!begins(name, "importance_"))
+            continue;
+        cases++;
+        window_settings s = { .blend = WINDOW_GAUSSIAN, .batch = 1 };
+        s.sigma_scale = json_member(c, "sigma")->number;
+        for (int a = 0; a < 3; a++)
+            s.extent[a] = (int)json_item(json_member(c, "extent"), a)->number;
+        const safetensor *t = safetensors_find(file, name);
+        ck_assert_ptr_nonnull(t);
+        ck_assert_int_eq((int)t->count, s.extent[0] * s.extent[1] * s.extent[2]);
+        float *expected = malloc(t->size), *found = malloc(t->size);
+        safetensor_floats(t, expected);
+        window_importance(&s, found);
+        for (int64_t i = 0; i < t->count; i++)
+            ck_assert_double_eq_tol((double)found[i], (double)expected[i], IMPORTANCE_TOLERANCE);
+        free(expected);
+        free(found);
+    }
+    ck_assert_int_ge(cases, 3);
+    safetensors_close(file);
+    json_free(&d);
+}
+END_TEST
+
+/* A network whose logits are a function of each voxel, or of the voxel's place in the window. */
+typedef struct toy {
+    window_settings settings;
+    float *input, *output;
+    bool place;
+    int runs;
+} toy;
+
+static pons_status toy_run(void *context, const float **logits, pons_error *err)
+{
+    toy *t = context;
+    const int *e = t->settings.extent;
+    int64_t voxels = (int64_t)e[0] * e[1] * e[2];
+
+    for (int64_t i = 0; i < voxels * t->settings.batch; i++) {
+        int64_t at = i % voxels;
+        t->output[2 * i] = t->place ? (float)(at % e[2]) : 2 * t->input[i] + 1;
+        t->output[2 * i + 1] = t->place ? (float)(at / e[2] / e[1]) : -t->input[i];
+    }
+    t->runs++;
+    *logits = t->output;
+    return PONS_OK;
+}
+
+static void toy_stitch(toy *t, const int64_t size[3], const float *image, float *out)
+{
+    const int *e = t->settings.extent;
+    size_t voxels = (size_t)e[0] * e[1] * e[2] * t->settings.batch;
+    pons_error err = PONS_ERROR_INIT;
+
+    t->input = malloc(voxels * sizeof(float));
+    t->output = malloc(2 * voxels * sizeof(float));
+    window_predictor p = { t->input, 1, 2, toy_run, t };
+    ck_assert_int_eq(window_stitch(&t->settings, size, image, &p, out, &err), PONS_OK);
+    free(t->input);
+    free(t->output);
+}
+
+static float *counting_image(const int64_t size[3])
+{
+    int64_t voxels = size[0] * size[1] * size[2];
+    float *image = malloc((size_t)voxels * sizeof *image);
+
+    for (int64_t i = 0; i < voxels; i++)
+        image[i] = (float)((i * 37) % 101) / 101;
+    return image;
+}
+
+START_TEST(pointwise_network_gives_its_value_at_every_voxel)
+{
+    static const int64_t sizes[][3] = { { 13, 22, 9 }, { 5, 8, 8 }, { 3, 2, 30 }, { 8, 8, 8 } };
+
+    for (size_t n = 0; n < sizeof sizes / sizeof sizes[0]; n++) {
+        for (unsigned variant = 0; variant < 16; variant++) {
+            int64_t voxels = sizes[n][0] * sizes[n][1] * sizes[n][2];
+            float *image = counting_image(sizes[n]), *out = malloc((size_t)voxels * 8);
+            toy t = { .settings = { { 8, 6, 7 }, { 0.25, 0.5, 0 }, variant & 1, 0.125,
+                                    variant / 2 % 4, 3, variant & 8 ? 7 : 0 } };
+            toy_stitch(&t, sizes[n], image, out);
+            for (int64_t i = 0; i < voxels; i++) {
+                ck_assert_double_eq_tol((double)out[2 * i], 2 * (double)image[i] + 1,
+                                        STITCH_TOLERANCE);
+                ck_assert_double_eq_tol((double)out[2 * i + 1], -(double)image[i],
+                                        STITCH_TOLERANCE);
+            }
+            free(image);
+            free(out);
+        }
+    }
+}
+END_TEST
+
+START_TEST(mirroring_averages_a_place_and_its_mirror_image)
+{
+    const int64_t size[3] = { 8, 6, 7 };
+    float *image = counting_image(size), *out = malloc(8 * 6 * 7 * 8);
+    toy t = { .settings = { { 8, 6, 7 }, { 0 }, WINDOW_CONSTANT, 0.125, 0, 1, 4 }, .place = true };
+
+    toy_stitch(&t, size, image, out);
+    ck_assert_int_eq(t.runs, 2);
+    for (int i = 0; i < 8 * 6 * 7; i++) {
+        ck_assert_double_eq_tol((double)out[2 * i], 3, STITCH_TOLERANCE);
+        ck_assert_double_eq_tol((double)out[2 * i + 1], i / 42, STITCH_TOLERANCE);
+    }
+    free(image);
+    free(out);
+}
+END_TEST
+
+START_TEST(windows_are_blended_by_their_weights)
+{
+    /* Two windows of 4 along k at 0 and 2: places 0 1 (2 0)/2 (3 1)/2 2 3. */
+    static const double expected[6] = { 0, 1, 1, 2, 2, 3 };
+    const int64_t size[3] = { 1, 1, 6 };
+    float image[6] = { 0 }, out[12];
+    toy t = { .settings = { { 1, 1, 4 }, { 0, 0, 0.5 }, WINDOW_CONSTANT, 0.125, 0, 4, 0 },
+              .place = true };
+
+    toy_stitch(&t, size, image, out);
+    for (int i = 0; i < 6; i++)
+        ck_assert_double_eq_tol((double)out[2 * i], expected[i], STITCH_TOLERANCE);
+
+    float w[4];
+    t.settings.blend = WINDOW_GAUSSIAN;
+    window_importance(&t.settings, w);
+    toy_stitch(&t, size, image, out);
+    double third = (2 * (double)w[2] + 0 * (double)w[0]) / ((double)w[2] + (double)w[0]);
+    ck_assert_double_eq_tol((double)out[4], third, STITCH_TOLERANCE);
+}
+END_TEST
+
+/* What a network sees of a volume smaller than its window. */
+START_TEST(small_volume_is_padded_as_asked)
+{
+    static const double expected[4][5] = {
+        { 0, 1, 2, 0, 0 }, { 2, 1, 2, 1, 2 }, { 1, 1, 2, 2, 2 }, { 2, 1, 2, 1, 2 }
+    };
+    const int64_t size[3] = { 1, 1, 2 };
+
+    for (int mode = 0; mode < 4; mode++) {
+        float image[2] = { 1, 2 }, out[4];
+        toy t = { .settings = { { 1, 1, 5 }, { 0 }, WINDOW_CONSTANT, 0.125, mode, 1, 0 } };
+        float input[5], output[10];
+        pons_error err = PONS_ERROR_INIT;
+        t.input = input;
+        t.output = output;
+        window_predictor p = { input, 1, 2, toy_run, &t };
+        ck_assert_int_eq(window_stitch(&t.settings, size, image, &p, out, &err), PONS_OK);
+        for (int k = 0; k < 5; k++)
+            ck_assert_double_eq((double)input[k], expected[mode][k]);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("window");
+    TCase *tests = tcase_create("window");
+
+    tcase_add_test(tests, starts_are_those_of_monai);
+    tcase_add_test(tests, importance_maps_are_those_of_monai);
+    tcase_add_test(tests, pointwise_network_gives_its_value_at_every_voxel);
+    tcase_add_test(tests, mirroring_averages_a_place_and_its_mirror_image);
+    tcase_add_test(tests, windows_are_blended_by_their_weights);
+    tcase_add_test(tests, small_volume_is_padded_as_asked);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
