@@ -141,6 +141,7 @@ struct pons_graph {
     int stream_count, stream_room;
     struct { uint64_t hash; const char *name; } *stream;
     pons_node *failed;
+    bool differentiated;      /* graph_gradient has run: it runs once                              */
 };
 
 typedef struct node_kind_facts {

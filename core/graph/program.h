@@ -21,7 +21,8 @@ typedef struct device {
     void *handle;
     pons_device_facts facts;
     bool reference;           /* one kernel per node, no fusing                                   */
-    bool wide;                /* reference only: f64 instead of f32                               */
+    bool wide;                /* reference only: f64 instead of f32. Its kernels read and write   */
+                              /* the types that requests name: the program makes f32 nodes f64    */
 } device;
 
 /* reference.c: the oracle; 'wide' computes in double. */

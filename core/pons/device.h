@@ -57,7 +57,10 @@ typedef enum pons_along {
     PONS_ALONG_NOTHING    /* one number                                                           */
 } pons_along;
 
-/* Where in memory a value is read or written. Numbers are converted from and to f32. */
+/*
+ * Where in memory a value is read or written. Numbers are converted from and to f32; to u8 and i32
+ * they are cut towards zero and clamped to the type's range (NaN gives 0).
+ */
 typedef struct pons_operand {
     int tensor;                     /* index among the request's inputs, or among its outputs     */
     pons_type type;

@@ -1,0 +1,37 @@
+/*
+ * target.c - what models and losses ask of their task: inputs by name, the target as channels,
+ * probabilities.
+ */
+#include <string.h>
+
+#include <pons/loss.h>
+
+#include "graph/build.h"
+
+pons_node *pons_input_named(pons_graph *g, const pons_inputs *inputs, const char *name)
+{
+    for (int i = 0; i < inputs->count; i++)
+        if (strcmp(inputs->item[i].name, name) == 0)
+            return inputs->item[i].node;
+    return pons_graph_fail(g, PONS_PLUGIN, "the task has no input '%s'", name);
+}
+
+pons_node *pons_target_channels(pons_graph *g, const pons_task *task, const pons_target *target)
+{
+    pons_node *t = target->node;
+
+    if (!inputs_given(g, NODE_INPUT, 1, &t))
+        return g->failed;
+    if (task->target == PONS_TARGET_REGIONS || task->classes == 1)
+        return pons_cast(g, t, PONS_F32);
+    return pons_equal(g, t, pons_iota(g, t->shape.rank, t->shape.rank - 1, task->classes));
+}
+
+pons_node *pons_probabilities(pons_graph *g, pons_node *logits, const pons_target *target)
+{
+    if (node_failed(logits) || target->activation == PONS_ACTIVATION_NONE)
+        return logits;
+    if (target->activation == PONS_ACTIVATION_SIGMOID)
+        return pons_sigmoid(g, logits);
+    return pons_softmax(g, logits, logits->shape.rank - 1);
+}
