@@ -1,6 +1,7 @@
 # Tests. Each area lists its own in tests/AREA.mk.
 include tests/base.mk
 include tests/graph.mk
+include tests/program.mk
 include tests/device.mk
 include tests/data.mk
 include tests/train.mk

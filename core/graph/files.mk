@@ -6,3 +6,6 @@ libcore_la_SOURCES += core/graph/build.h core/graph/build.c core/graph/shape.c c
 	core/graph/kinds.c core/graph/map.c core/graph/map_gradient.c core/graph/reduce.c \
 	core/graph/convolution.c core/graph/pool.c core/graph/move.c core/graph/layers.c \
 	core/graph/target.c core/graph/gradient.c
+
+# programs
+libcore_la_SOURCES += core/graph/memory.h core/graph/memory.c

@@ -33,7 +33,14 @@ typedef struct pons_tensor {
  *
  * Ragged form (segment_count > 0): the space is [segment][element], where segment s has
  * segment_length[s] elements that begin at element segment_start[s] of the flat buffers. Then an
- * operand is per element (PONS_ALONG_ELEMENT), per segment or a single number.
+ * operand is per element (PONS_ALONG_ELEMENT), per segment (number s of a dense table) or a single
+ * number; axis_count is 1, extent[0] the sum of the lengths, strides are not read. Stores are per
+ * element; a reduction is per segment or over everything (PONS_ALONG_NOTHING). Segments ascend and
+ * do not overlap.
+ *
+ * In place: in a request whose outputs may share memory with inputs (the update section's, where a
+ * parameter is read and written) both are the same element at the same point, so a kernel that
+ * loads a tile before it stores that tile is right.
  */
 enum {
     PONS_VALUE_LOAD = PONS_MAP_OPERATION_COUNT, /* operand                                        */
