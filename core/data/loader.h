@@ -33,7 +33,7 @@ typedef struct cache_settings {
  * Dataset and chain are borrowed until cache_close.
  */
 pons_status cache_open(const dataset *d, const volume_chain *chain, int rank_count,
-                       const int *ranks, const cache_settings *settings, log *l, cache **out,
+                       const int *ranks, const cache_settings *settings, logger *l, cache **out,
                        pons_error *err);
 void cache_close(cache *c);
 /*

@@ -32,7 +32,7 @@ pons_status volume_chain_open(config *c, const char *section, bool random, int c
                               volume_chain **out, pons_error *err);
 void volume_chain_close(volume_chain *chain);
 /* Apply deterministic steps in order. Warnings go to 'l' (may be NULL) with the case's name. */
-pons_status volume_chain_apply(const volume_chain *chain, pons_case *c, log *l,
+pons_status volume_chain_apply(const volume_chain *chain, pons_case *c, logger *l,
                                pons_error *err);
 
 #endif

@@ -1,0 +1,24 @@
+/*
+ * class_list.h - 'labels' and 'regions': names for ids of the label files.
+ */
+#ifndef CORE_DATA_CLASS_LIST_H
+#define CORE_DATA_CLASS_LIST_H
+
+#include <data/dataset.h>
+
+#define CLASS_ID_MAX 65535
+#define CLASS_COUNT_MAX 256 /* class numbers are u8 */
+
+/*
+ * Parse items like "kidney:1,3". 'key' is "labels" (an id belongs to one class) or "regions" (ids
+ * may be shared) and starts messages.
+ */
+pons_status class_list_parse(arena *memory, const char *key, const pons_texts *items,
+                             const data_class **classes, int *count, pons_error *err);
+/* What holds for every list, wherever it came from: names and, unless 'shared', ids occur once. */
+pons_status class_list_check(const char *key, bool shared, const data_class *classes, int count,
+                             pons_status kind, pons_error *err);
+/* Number an id was given in; -1: in none. */
+int class_list_find(const data_class *classes, int count, int id);
+
+#endif

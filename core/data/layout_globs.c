@@ -1,0 +1,317 @@
+/*
+ * layout_globs.c - 'image' (one pattern per channel) and 'label': files pair by what '*' matched.
+ *
+ * '*' stands for one or more characters of one file or folder name; no other character is special.
+ * A pattern with several of them has the key A_B, or A where all matched the same text. Names that
+ * begin with a dot match only a pattern that says so ("._" files of archives). Patterns without '*'
+ * name one case, whose files belong together as they are.
+ */
+#include <data/layout.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define STARS_MAX 4
+#define LISTED_MAX 8
+
+typedef struct span {
+    const char *text;
+    size_t size;
+} span;
+
+typedef struct found_file {
+    const char *key, *path;
+} found_file;
+
+typedef struct search {
+    arena *memory;
+    const char *pattern;
+    found_file *file;          /* malloc'ed */
+    int count, room;
+    span star[STARS_MAX];
+} search;
+
+/* ---- one name -------------------------------------------------------------------------------- */
+
+/* Match 'name' against 'pattern' up to its end or '/'; stars from number 'at' on are recorded. */
+static bool name_matches(const char *pattern, const char *name, span *star)
+{
+    for (; *pattern != '*'; pattern++, name++) {
+        if (*pattern == '\0' || *pattern == '/')
+            return *name == '\0';
+        if (*pattern != *name)
+            return false;
+    }
+    for (size_t size = 1; size <= strlen(name); size++) {
+        *star = (span){ name, size };
+        if (name_matches(pattern + 1, name + size, star + 1))
+            return true;
+    }
+    return false;
+}
+
+static const char *key_of(arena *memory, const span *star, int count)
+{
+    char *key = arena_format(memory, "%.*s", (int)star[0].size, star[0].text);
+    bool same = true;
+
+    for (int i = 1; i < count; i++)
+        same = same && star[i].size == star[0].size &&
+               memcmp(star[i].text, star[0].text, star[0].size) == 0;
+    for (int i = 1; i < count && !same; i++)
+        key = arena_format(memory, "%s_%.*s", key, (int)star[i].size, star[i].text);
+    return key;
+}
+
+static int count_stars(const char *text, const char *end)
+{
+    int count = 0;
+
+    for (; text < end; text++)
+        count += *text == '*';
+    return count;
+}
+
+/* ---- folders --------------------------------------------------------------------------------- */
+
+static pons_status add_file(search *s, int stars, const char *path, pons_error *err)
+{
+    if (s->count == s->room) {
+        int room = s->room == 0 ? 64 : 2 * s->room;
+        found_file *more = realloc(s->file, (size_t)room * sizeof *more);
+        if (more == NULL)
+            return pons_fail(err, PONS_DEVICE, "out of memory");
+        s->file = more;
+        s->room = room;
+    }
+    s->file[s->count++] = (found_file){ key_of(s->memory, s->star, stars), path };
+    return PONS_OK;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat facts;
+
+    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+/* 'rest' is what is still to be matched below 'prefix' (which ends with '/' or is empty). */
+static pons_status walk(search *s, const char *prefix, const char *rest, int stars,
+                        pons_error *err);
+
+static pons_status walk_folder(search *s, DIR *folder, const char *prefix, const char *part,
+                               const char *rest, int stars, pons_error *err)
+{
+    size_t part_size = strcspn(part, "/");
+    int more = count_stars(part, part + part_size);
+    struct dirent *entry;
+
+    while ((entry = readdir(folder)) != NULL) {
+        if (entry->d_name[0] == '.' && part[0] != '.')
+            continue;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        const char *name = arena_string(s->memory, entry->d_name);
+        if (!name_matches(part, name, s->star + stars))
+            continue;
+        const char *path = arena_format(s->memory, "%s%s", prefix, name);
+        if (is_folder(path) != (*rest == '/'))
+            continue;
+        if (*rest != '/') {
+            if (add_file(s, stars + more, path, err) != PONS_OK)
+                return err->status;
+        } else if (walk(s, arena_format(s->memory, "%s/", path), rest + 1, stars + more, err) !=
+                   PONS_OK) {
+            return err->status;
+        }
+    }
+    return PONS_OK;
+}
+
+static pons_status walk(search *s, const char *prefix, const char *rest, int stars,
+                        pons_error *err)
+{
+    const char *part = rest, *end;
+    DIR *folder;
+
+    for (end = part + strcspn(part, "/"); count_stars(part, end) == 0; ) {
+        if (*end == '\0') { /* below a folder that a star matched, a plain name */
+            const char *path = arena_format(s->memory, "%s%s", prefix, rest);
+            struct stat facts;
+            return stat(path, &facts) == 0 ? add_file(s, stars, path, err) : PONS_OK;
+        }
+        part = end + 1;
+        end = part + strcspn(part, "/");
+    }
+    const char *below = arena_format(s->memory, "%s%.*s", prefix, (int)(part - rest), rest);
+    folder = opendir(*below == '\0' ? "." : below);
+    if (folder == NULL) {
+        if (stars > 0) /* another folder may hold it */
+            return PONS_OK;
+        return pons_fail(err, PONS_DATA, "cannot read folder '%s' of '%s': %s", below, s->pattern,
+                         strerror(errno));
+    }
+    pons_status status = walk_folder(s, folder, below, part, end, stars, err);
+    closedir(folder);
+    return status;
+}
+
+/* ---- one pattern ----------------------------------------------------------------------------- */
+
+static int compare_keys(const void *a, const void *b)
+{
+    const found_file *left = a, *right = b;
+    int order = strcmp(left->key, right->key);
+
+    return order != 0 ? order : strcmp(left->path, right->path);
+}
+
+static pons_status search_pattern(search *s, pons_error *err)
+{
+    size_t size = strlen(s->pattern);
+
+    if (strstr(s->pattern, "**") != NULL)
+        return pons_fail(err, PONS_CONFIG, "pattern '%s' holds '**', expected single '*'",
+                         s->pattern);
+    if (count_stars(s->pattern, s->pattern + size) > STARS_MAX)
+        return pons_fail(err, PONS_CONFIG, "pattern '%s' has more than %d '*'", s->pattern,
+                         STARS_MAX);
+    if (walk(s, "", s->pattern, 0, err) != PONS_OK)
+        return err->status;
+    if (s->count == 0)
+        return pons_fail(err, PONS_DATA, "no file matches '%s'", s->pattern);
+    qsort(s->file, (size_t)s->count, sizeof *s->file, compare_keys);
+    for (int i = 1; i < s->count; i++) {
+        if (strcmp(s->file[i].key, s->file[i - 1].key) == 0)
+            return pons_fail(err, PONS_DATA, "'%s' and '%s' are both case '%s' of '%s'",
+                             s->file[i - 1].path, s->file[i].path, s->file[i].key, s->pattern);
+    }
+    for (int i = 0; i < s->count; i++) {
+        if (layout_check_id(s->file[i].key, s->file[i].path, err) != PONS_OK)
+            return err->status;
+    }
+    return PONS_OK;
+}
+
+static const char *search_find(const search *s, const char *key)
+{
+    found_file wanted = { key, "" };
+    int low = 0, high = s->count;
+
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (compare_keys(&s->file[middle], &wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < s->count && strcmp(s->file[low].key, key) == 0 ? s->file[low].path : NULL;
+}
+
+/* ---- pairs ----------------------------------------------------------------------------------- */
+
+/* Every key of one pattern must be in every other; the gaps are listed in one line. */
+static pons_status check_pairs(arena *memory, const search *s, int count, pons_error *err)
+{
+    const char *list = "";
+    int gaps = 0;
+
+    for (int a = 0; a < count; a++) {
+        for (int i = 0; i < s[a].count; i++) {
+            const char *key = s[a].file[i].key;
+            for (int b = 0; b < count; b++) {
+                bool told = a > 0 && search_find(&s[0], key) != NULL;
+                if (told || search_find(&s[b], key) != NULL)
+                    continue;
+                if (gaps++ < LISTED_MAX)
+                    list = arena_format(memory, "%s%s'%s' has no file '%s'", list,
+                                        gaps == 1 ? "" : ", ", key, s[b].pattern);
+                break;
+            }
+        }
+    }
+    if (gaps == 0)
+        return PONS_OK;
+    return pons_fail(err, PONS_DATA, "%d case%s not complete: %s%s", gaps,
+                     gaps == 1 ? " is" : "s are", list, gaps > LISTED_MAX ? ", ..." : "");
+}
+
+static pons_status make_cases(const search *s, int images, bool labels, layout_result *out)
+{
+    out->case_count = s[0].count;
+    out->cases = arena_alloc(out->memory, (size_t)s[0].count * sizeof *out->cases);
+    for (int i = 0; i < s[0].count; i++) {
+        const char *key = s[0].file[i].key;
+        const char **image = arena_alloc(out->memory, (size_t)images * sizeof *image);
+        for (int c = 0; c < images; c++)
+            image[c] = search_find(&s[c], key);
+        out->cases[i].info = (data_case){
+            .id = key, .image_count = images, .image = image,
+            .label = labels ? search_find(&s[images], key) : NULL
+        };
+    }
+    return PONS_OK;
+}
+
+static pons_status one_case(const dataset_settings *settings, layout_result *out, pons_error *err)
+{
+    const char **image = arena_alloc(out->memory, (size_t)settings->image.count * sizeof *image);
+
+    for (int c = 0; c < settings->image.count; c++)
+        image[c] = arena_string(out->memory, settings->image.item[c]);
+    out->cases = arena_alloc(out->memory, sizeof *out->cases);
+    out->cases[0].info = (data_case){
+        .id = layout_file_stem(out->memory, image[0]), .image_count = settings->image.count,
+        .image = image,
+        .label = settings->label != NULL ? arena_string(out->memory, settings->label) : NULL
+    };
+    out->case_count = 1;
+    return layout_check_id(out->cases[0].info.id, image[0], err);
+}
+
+/* How many of the patterns have a star. */
+static int count_globs(int count, const char *const *pattern)
+{
+    int globs = 0;
+
+    for (int i = 0; i < count; i++)
+        globs += strchr(pattern[i], '*') != NULL;
+    return globs;
+}
+
+pons_status layout_globs_read(const dataset_settings *settings, layout_result *out,
+                              pons_error *err)
+{
+    int images = settings->image.count, count = images + (settings->label != NULL);
+    const char **pattern = arena_alloc(out->memory, (size_t)count * sizeof *pattern);
+    search *s = arena_alloc(out->memory, (size_t)count * sizeof *s);
+    int globs;
+
+    for (int i = 0; i < count; i++)
+        pattern[i] = i < images ? settings->image.item[i] : settings->label;
+    out->origin = arena_string(out->memory, pattern[0]);
+    out->channels = images;
+    globs = count_globs(count, pattern);
+    if (globs == 0)
+        return one_case(settings, out, err);
+    for (int i = 0; i < count && globs != count; i++) {
+        if (strchr(pattern[i], '*') == NULL)
+            return pons_fail(err, PONS_CONFIG, "'%s' has no '*' but another pattern has one",
+                             pattern[i]);
+    }
+    pons_status status = PONS_OK;
+    for (int i = 0; i < count && status == PONS_OK; i++) {
+        s[i] = (search){ .memory = out->memory, .pattern = pattern[i] };
+        status = search_pattern(&s[i], err);
+    }
+    if (status == PONS_OK)
+        status = check_pairs(out->memory, s, count, err);
+    if (status == PONS_OK)
+        status = make_cases(s, images, settings->label != NULL, out);
+    for (int i = 0; i < count; i++)
+        free(s[i].file);
+    return status;
+}
