@@ -119,15 +119,15 @@ static pons_status split_cases(dataset *d, const dataset_settings *s, const layo
     bool *held = arena_alloc(d->memory, (size_t)d->case_count * sizeof *held);
     pons_status status = PONS_OK;
 
-    if (s->validation == NULL && found->holds_out) {
+    if (s->every_case) {
+        status = PONS_OK;
+    } else if (s->validation == NULL && found->holds_out) {
         for (int i = 0; i < d->case_count; i++)
             held[i] = found->cases[i].held; /* sorted with the cases */
-    } else if (!s->every_case) {
+    } else {
         status = split_mark(s->validation != NULL ? s->validation : "0.2", s->seed, d->case_count,
                             d->cases, held, err);
     }
-    if (s->every_case)
-        memset(held, 0, (size_t)d->case_count * sizeof *held);
     if (status == PONS_OK)
         list_split(d, held);
     if (status == PONS_OK && d->training_count == 0)

@@ -65,7 +65,7 @@ static int64_t count_unlisted(const label_map *m, const int32_t *ids, int64_t co
 pons_status label_map_apply(const label_map *m, volume *label, const char *case_id,
                             const char *file, pons_error *err)
 {
-    int64_t count = pons_volume_count(label);
+    int64_t count = label->extent[0] * label->extent[1] * label->extent[2];
     const int32_t *ids = label->voxels;
     int32_t unlisted = 0;
     int64_t voxels = count_unlisted(m, ids, count, &unlisted);
