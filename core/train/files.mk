@@ -1,3 +1,4 @@
 # Files of core/train.
-libcore_la_SOURCES += core/train/safetensors.h core/train/safetensors.c
-libcore_la_SOURCES += core/train/metric.h core/train/metric.c core/train/window.h core/train/window.c
+libcore_la_SOURCES += core/train/checkpoint.c core/train/checkpoint.h core/train/metric.c \
+	core/train/metric.h core/train/safetensors.c core/train/safetensors.h core/train/window.c \
+	core/train/window.h

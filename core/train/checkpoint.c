@@ -1,0 +1,443 @@
+/*
+ * checkpoint.c - the write protocol, marks, pruning and verification. What the tensors are is
+ * weights.c's and trainer.c's.
+ */
+#include <config.h>
+
+#include "train/checkpoint.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/json.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MANIFEST "manifest.json"
+#define MANIFEST_MAX (1 << 20)
+#define SEAL ",\"sha256\":\""
+#define SEAL_SIZE (sizeof SEAL - 1 + 64 + 3) /* the hash and '"}' newline */
+
+static char *join(const char *folder, const char *name)
+{
+    char *path = NULL;
+
+    return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
+}
+
+static pons_status no_memory(pons_error *err)
+{
+    return pons_fail(err, PONS_DEVICE, "out of memory for a checkpoint's paths");
+}
+
+/* The number in 'step-00001200', -1 for any other name. */
+static int64_t step_of(const char *name)
+{
+    int64_t step;
+    int used = 0;
+
+    if (sscanf(name, "step-%8" SCNd64 "%n", &step, &used) != 1)
+        return -1;
+    for (; name[used] >= '0' && name[used] <= '9'; used++)
+        step = step * 10 + (name[used] - '0');
+    return name[used] == '\0' && step >= 0 ? step : -1;
+}
+
+static bool is_part(const char *name)
+{
+    size_t size = strlen(name);
+
+    return strncmp(name, "step-", 5) == 0 && size > 5 && strcmp(name + size - 5, ".part") == 0;
+}
+
+static pons_status sync_folder(const char *path, pons_error *err)
+{
+    int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (descriptor < 0 || (fsync(descriptor) != 0 && errno != EINVAL))
+        pons_fail(err, PONS_FAILURE, "cannot sync folder '%s': %s", path, strerror(errno));
+    if (descriptor >= 0)
+        close(descriptor);
+    return err->status;
+}
+
+/* Delete a folder that holds files only; under a name ending in '.part' from its first moment. */
+static pons_status remove_folder(const char *folder, const char *name, pons_error *err)
+{
+    char *path = join(folder, name), *part = NULL;
+    struct dirent *entry;
+    DIR *list;
+
+    if (path == NULL || asprintf(&part, "%s%s", path, is_part(name) ? "" : ".old.part") < 0) {
+        free(path);
+        return no_memory(err);
+    }
+    if (!is_part(name) && rename(path, part) != 0)
+        pons_fail(err, PONS_FAILURE, "cannot rename '%s': %s", path, strerror(errno));
+    list = err->status == PONS_OK ? opendir(part) : NULL;
+    while (list != NULL && (entry = readdir(list)) != NULL) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            unlinkat(dirfd(list), entry->d_name, 0);
+    }
+    if (list != NULL)
+        closedir(list);
+    if (err->status == PONS_OK && rmdir(part) != 0)
+        pons_fail(err, PONS_FAILURE, "cannot remove '%s': %s", part, strerror(errno));
+    free(path);
+    free(part);
+    return err->status;
+}
+
+/* ---- manifest -------------------------------------------------------------------------------- */
+
+static pons_status put_manifest_body(FILE *to, const char *part, int64_t step, int count,
+                                     const checkpoint_file *file, pons_error *err)
+{
+    fprintf(to, "{\"format\":\"pons checkpoint 1\",\"step\":%" PRId64 ",\"files\":{", step);
+    for (int i = 0; i < count; i++) {
+        struct stat facts;
+        char hex[65], *path = join(part, file[i].name);
+        if (path == NULL)
+            return no_memory(err);
+        if (stat(path, &facts) != 0)
+            pons_fail(err, PONS_FAILURE, "cannot examine '%s': %s", path, strerror(errno));
+        else
+            sha256_file(path, hex, err);
+        free(path);
+        if (err->status != PONS_OK)
+            return err->status;
+        fprintf(to, "%s\n\"%s\":{\"size\":%lld,\"sha256\":\"%s\"}", i > 0 ? "," : "", file[i].name,
+                (long long)facts.st_size, hex);
+    }
+    fputs("\n}", to);
+    return PONS_OK;
+}
+
+static pons_status write_synced(const char *path, const char *text, size_t size, pons_error *err)
+{
+    FILE *file = fopen(path, "wbe");
+    bool good = file != NULL && fwrite(text, 1, size, file) == size && fflush(file) == 0
+                && fsync(fileno(file)) == 0;
+    int cause = errno;
+
+    if (file != NULL && fclose(file) != 0 && good) {
+        good = false;
+        cause = errno;
+    }
+    if (!good)
+        return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", path, strerror(cause));
+    return PONS_OK;
+}
+
+static pons_status write_manifest(const char *part, int64_t step, int count,
+                                  const checkpoint_file *file, pons_error *err)
+{
+    char *text = NULL, *path = join(part, MANIFEST), hex[65];
+    size_t size = 0;
+    sha256 hash;
+    FILE *to = open_memstream(&text, &size);
+
+    if (to == NULL || path == NULL) {
+        no_memory(err);
+        goto release;
+    }
+    if (put_manifest_body(to, part, step, count, file, err) != PONS_OK)
+        goto release;
+    fflush(to);
+    sha256_init(&hash);
+    sha256_add(&hash, text, size);
+    sha256_finish(&hash, hex);
+    fprintf(to, SEAL "%s\"}\n", hex);
+    fflush(to);
+    write_synced(path, text, size, err);
+release:
+    if (to != NULL)
+        fclose(to);
+    free(text);
+    free(path);
+    return err->status;
+}
+
+static pons_status check_seal(const char *path, const char *text, size_t size, pons_error *err)
+{
+    char hex[65];
+    sha256 hash;
+
+    if (size < SEAL_SIZE || memcmp(text + size - SEAL_SIZE, SEAL, sizeof SEAL - 1) != 0)
+        return pons_fail(err, PONS_DATA, "'%s' is incomplete: it does not end in its sha256", path);
+    sha256_init(&hash);
+    sha256_add(&hash, text, size - SEAL_SIZE);
+    sha256_finish(&hash, hex);
+    if (memcmp(text + size - 3 - 64, hex, 64) != 0)
+        return pons_fail(err, PONS_DATA, "'%s' is damaged: its text has sha256 %.12s..., expected "
+                         "%.12s...", path, hex, text + size - 3 - 64);
+    return PONS_OK;
+}
+
+static pons_status check_file(const char *folder, const json_value *entry, pons_error *err)
+{
+    const json_value *hash = json_member(entry, "sha256");
+    struct stat facts;
+    uint64_t size = 0;
+    char hex[65], *path;
+
+    if (strchr(entry->key, '/') != NULL || hash == NULL || hash->type != JSON_TEXT
+        || !json_whole(json_member(entry, "size"), &size))
+        return pons_fail(err, PONS_DATA, "'%s/" MANIFEST "': entry '%.80s' has no size and sha256",
+                         folder, entry->key);
+    path = join(folder, entry->key);
+    if (path == NULL)
+        return no_memory(err);
+    if (stat(path, &facts) != 0)
+        pons_fail(err, PONS_DATA, "'%s' is missing: %s", path, strerror(errno));
+    else if ((uint64_t)facts.st_size != size)
+        pons_fail(err, PONS_DATA, "'%s' has %lld bytes, expected %" PRIu64, path,
+                  (long long)facts.st_size, size);
+    else if (sha256_file(path, hex, err) == PONS_OK && strcmp(hex, hash->text) != 0)
+        pons_fail(err, PONS_DATA, "'%s' is damaged: sha256 %.12s..., expected %.12s...", path, hex,
+                  hash->text);
+    free(path);
+    return err->status;
+}
+
+pons_status checkpoint_verify(const char *folder, pons_error *err)
+{
+    json_document manifest = { NULL, NULL };
+    char *path = join(folder, MANIFEST), *text = NULL;
+    size_t size = 0;
+
+    if (path == NULL)
+        return no_memory(err);
+    if (file_read(path, MANIFEST_MAX, &text, &size, PONS_DATA, err) == PONS_OK
+        && check_seal(path, text, size, err) == PONS_OK
+        && json_parse(text, size, path, PONS_DATA, &manifest, err) == PONS_OK) {
+        const json_value *files = json_member(manifest.root, "files");
+        if (files == NULL || files->type != JSON_OBJECT || files->count == 0)
+            pons_fail(err, PONS_DATA, "'%s' lists no files", path);
+        else
+            for (const json_value *f = files->child; f != NULL && err->status == PONS_OK; f = f->next)
+                check_file(folder, f, err);
+    }
+    json_free(&manifest);
+    free(text);
+    free(path);
+    return err->status;
+}
+
+/* ---- write ----------------------------------------------------------------------------------- */
+
+static pons_status write_files(const char *part, int64_t step, int count,
+                               const checkpoint_file *file, pons_error *err)
+{
+    if (mkdir(part, 0777) != 0)
+        return pons_fail(err, PONS_FAILURE, "cannot make folder '%s': %s", part, strerror(errno));
+    for (int i = 0; i < count && err->status == PONS_OK; i++) {
+        char *path = join(part, file[i].name);
+        if (path == NULL)
+            return no_memory(err);
+        safetensors_write(path, file[i].count, file[i].item, file[i].metadata_count,
+                          file[i].metadata, err);
+        free(path);
+    }
+    if (err->status == PONS_OK && write_manifest(part, step, count, file, err) == PONS_OK)
+        sync_folder(part, err);
+    return err->status;
+}
+
+pons_status checkpoint_write(const char *folder, int64_t step, int count,
+                             const checkpoint_file *file, pons_error *err)
+{
+    pons_error absent = PONS_ERROR_INIT, ignored = PONS_ERROR_INIT;
+    char *path = NULL, *part = NULL;
+    const char *name;
+
+    if (asprintf(&path, "%s/step-%08" PRId64, folder, step) < 0)
+        return no_memory(err);
+    if (asprintf(&part, "%s.%ld.part", path, (long)getpid()) < 0) {
+        free(path);
+        return no_memory(err);
+    }
+    name = strrchr(path, '/') + 1;
+    if (folder_make(folder, err) != PONS_OK || checkpoint_verify(path, &absent) == PONS_OK)
+        goto release;
+    if (access(part, F_OK) == 0 && remove_folder(folder, strrchr(part, '/') + 1, err) != PONS_OK)
+        goto release;
+    if (write_files(part, step, count, file, err) != PONS_OK) {
+        remove_folder(folder, strrchr(part, '/') + 1, &ignored);
+        goto release;
+    }
+    if (access(path, F_OK) == 0 && remove_folder(folder, name, err) != PONS_OK)
+        goto release; /* a damaged one of this step was in the way */
+    if (rename(part, path) != 0)
+        pons_fail(err, PONS_FAILURE, "cannot rename '%s' to '%s': %s", part, path, strerror(errno));
+    else
+        sync_folder(folder, err);
+release:
+    free(path);
+    free(part);
+    return err->status;
+}
+
+pons_status checkpoint_mark(const char *folder, const char *mark, int64_t step, pons_error *err)
+{
+    char *path = join(folder, mark), line[64];
+    safe_file file;
+
+    if (path == NULL)
+        return no_memory(err);
+    int size = snprintf(line, sizeof line, "step-%08" PRId64 "\n", step);
+    if (safe_file_open(&file, path, err) == PONS_OK) {
+        if (safe_file_write(&file, line, (size_t)size, err) == PONS_OK)
+            safe_file_commit(&file, err);
+        else
+            safe_file_discard(&file);
+    }
+    free(path);
+    return err->status;
+}
+
+/* ---- find and prune -------------------------------------------------------------------------- */
+
+typedef struct step_list {
+    int count;
+    int64_t *step; /* newest first */
+} step_list;
+
+static int compare_steps(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x < y) - (x > y);
+}
+
+static pons_status list_steps(const char *folder, step_list *out, pons_error *err)
+{
+    DIR *list = opendir(folder);
+    struct dirent *entry;
+    int room = 0;
+
+    *out = (step_list){ 0, NULL };
+    while (list != NULL && (entry = readdir(list)) != NULL) {
+        if (step_of(entry->d_name) < 0)
+            continue;
+        if (out->count == room) {
+            int64_t *more = realloc(out->step, (size_t)(room = 2 * room + 16) * sizeof *more);
+            if (more == NULL) {
+                closedir(list);
+                free(out->step);
+                return no_memory(err);
+            }
+            out->step = more;
+        }
+        out->step[out->count++] = step_of(entry->d_name);
+    }
+    if (list != NULL)
+        closedir(list);
+    if (out->count > 0)
+        qsort(out->step, (size_t)out->count, sizeof *out->step, compare_steps);
+    return PONS_OK;
+}
+
+/* The step that a mark names, -1 when there is no such mark. */
+static int64_t marked_step(const char *folder, const char *mark)
+{
+    pons_error ignored = PONS_ERROR_INIT;
+    char *path = join(folder, mark), *text = NULL;
+    size_t size = 0;
+    int64_t step = -1;
+
+    if (path != NULL && file_read(path, 256, &text, &size, PONS_DATA, &ignored) == PONS_OK) {
+        text[strcspn(text, "\r\n")] = '\0';
+        step = step_of(text);
+    }
+    free(text);
+    free(path);
+    return step;
+}
+
+static void remove_parts(const char *folder)
+{
+    DIR *list = opendir(folder);
+    struct dirent *entry;
+
+    while (list != NULL && (entry = readdir(list)) != NULL) {
+        pons_error ignored = PONS_ERROR_INIT;
+        if (is_part(entry->d_name))
+            remove_folder(folder, entry->d_name, &ignored);
+        else if (strncmp(entry->d_name, "last.part-", 10) == 0
+                 || strncmp(entry->d_name, "best.part-", 10) == 0)
+            unlinkat(dirfd(list), entry->d_name, 0); /* of a safe_file */
+    }
+    if (list != NULL)
+        closedir(list);
+}
+
+pons_status checkpoint_prune(const char *folder, int keep, pons_error *err)
+{
+    int64_t last = marked_step(folder, "last"), best = marked_step(folder, "best");
+    step_list steps;
+
+    remove_parts(folder);
+    if (list_steps(folder, &steps, err) != PONS_OK)
+        return err->status;
+    for (int i = keep; i < steps.count && err->status == PONS_OK; i++) {
+        char name[32];
+        if (steps.step[i] == last || steps.step[i] == best)
+            continue;
+        snprintf(name, sizeof name, "step-%08" PRId64, steps.step[i]);
+        remove_folder(folder, name, err);
+    }
+    free(steps.step);
+    return err->status;
+}
+
+/* 'path' of a step if it is valid; a warning and NULL if not. */
+static char *try_step(const char *folder, int64_t step, logger *l)
+{
+    pons_error problem = PONS_ERROR_INIT;
+    char *path = NULL;
+
+    if (asprintf(&path, "%s/step-%08" PRId64, folder, step) < 0)
+        return NULL;
+    if (checkpoint_verify(path, &problem) == PONS_OK)
+        return path;
+    if (l != NULL)
+        log_warning(l, "%s; trying an older checkpoint", problem.text);
+    free(path);
+    return NULL;
+}
+
+pons_status checkpoint_newest(const char *folder, logger *l, char **path, pons_error *err)
+{
+    step_list steps;
+    char *found = NULL;
+
+    if (list_steps(folder, &steps, err) != PONS_OK)
+        return err->status;
+    for (int i = 0; i < steps.count && found == NULL; i++)
+        found = try_step(folder, steps.step[i], l);
+    free(steps.step);
+    if (found == NULL && steps.count > 0)
+        return pons_fail(err, PONS_DATA, "all %d checkpoints in '%s' are damaged", steps.count,
+                         folder);
+    *path = found;
+    return PONS_OK;
+}
+
+pons_status checkpoint_marked(const char *folder, const char *mark, logger *l, char **path,
+                              pons_error *err)
+{
+    int64_t step = marked_step(folder, mark);
+    char *found = step >= 0 ? try_step(folder, step, l) : NULL;
+
+    if (found == NULL)
+        return checkpoint_newest(folder, l, path, err);
+    *path = found;
+    return PONS_OK;
+}
