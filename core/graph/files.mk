@@ -9,3 +9,5 @@ libcore_la_SOURCES += core/graph/build.h core/graph/build.c core/graph/shape.c c
 
 # programs
 libcore_la_SOURCES += core/graph/memory.h core/graph/memory.c
+libcore_la_SOURCES += core/graph/lower.h core/graph/fuse.h core/graph/lower.c core/graph/fuse.c \
+	core/graph/plan.c core/graph/simplify.c core/graph/precision.c core/graph/recompute.c

@@ -1,0 +1,57 @@
+/*
+ * fuse.h - groups of nodes that become kernels: between the fuse pass and plan.c.
+ */
+#ifndef CORE_GRAPH_FUSE_H
+#define CORE_GRAPH_FUSE_H
+
+#include "graph/lower.h"
+#include "graph/plan.h"
+
+/* A tensor that a unit reads. */
+typedef struct fuse_read {
+    pons_node *tensor;
+    bool pointwise;          /* every point reads its own element: may become part of the unit   */
+    bool whole;              /* as large as the unit's space                                      */
+} fuse_read;
+
+/*
+ * A kernel in the making. Its sinks are the nodes that it writes to memory (or reduces); what lies
+ * between its reads and its sinks is computed in passing, in every unit that needs it.
+ */
+typedef struct fuse_unit {
+    struct fuse_unit *into;  /* merged into another one                                           */
+    bool map;                /* else one node of another kind, sink[0]                            */
+    bool backward, begin, random;
+    pons_shape space;        /* squeezed; with the channels in channel form                       */
+    int channels;            /* 0: linear form                                                    */
+    int sink_count, read_count, first, last; /* first and last: numbers of sinks                  */
+    pons_node **sink;
+    fuse_read *read;
+    int visited;
+} fuse_unit;
+
+typedef struct fusion {
+    pons_graph *g;
+    arena *arena;
+    bool off;                /* each node its own kernel                                          */
+    int root_count;
+    pons_node *const *root;
+    bool *live, *sink, *uniform;
+    int *channels;           /* of an expression that is computed in channel form, else 0         */
+    bool *narrow, *random;
+    fuse_unit **unit_of;     /* by number of the sink, or of the node of another kind             */
+    int unit_count, unit_room;
+    fuse_unit **unit;        /* those not merged into others                                      */
+    int stamp;
+} fusion;
+
+bool fuse_is_expression(const pons_node *x);
+bool fuse_is_reduction(const pons_node *x);
+/* Lower the sinks of 'u'; input and output are filled (room for every read, and two per sink). */
+void fuse_lower(const fusion *f, const fuse_unit *u, arena *a, lowering *l, pons_node **input,
+                int *input_count, pons_node **output, int *output_count);
+/* Decide sinks and units. */
+void fuse_graph(fusion *f);
+fuse_unit *fuse_unit_of(const fusion *f, const pons_node *tensor);
+
+#endif
