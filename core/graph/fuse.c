@@ -57,12 +57,13 @@ static bool is_channel_reduction(const pons_node *x)
 {
     pons_shape s = x->input_count > 0 ? x->input[0]->shape : x->shape;
     int64_t channels = s.rank > 0 ? s.extent[s.rank - 1] : 1;
-    bool last = x->kind == NODE_ARG_MAX ? x->attribute.axis == s.rank - 1
-                                        : x->attribute.axes == PONS_AXIS(s.rank - 1);
 
-    return (x->kind == NODE_ARG_MAX || x->kind == NODE_SUM || x->kind == NODE_MAXIMUM ||
-            x->kind == NODE_MINIMUM) &&
-           s.rank > 0 && last && channels > 1 && channels <= CHANNELS_MAX;
+    if (s.rank == 0 || channels < 2 || channels > CHANNELS_MAX)
+        return false;
+    if (x->kind == NODE_ARG_MAX)
+        return x->attribute.axis == s.rank - 1;
+    return (x->kind == NODE_SUM || x->kind == NODE_MAXIMUM || x->kind == NODE_MINIMUM) &&
+           x->attribute.axes == PONS_AXIS(s.rank - 1);
 }
 
 /* A reduction that is computed as part of an expression. */
