@@ -39,7 +39,6 @@ pons_status pass_recompute(pons_graph *g, int first_backward, int root_count, po
 pons_status plan_make(pons_graph *g, int root_count, pons_node *const *root, const device *d,
                       const program_settings *settings, plan *out, pons_error *err); /* fuse.c, lower.c */
 
-/* lower.c, also used for the update section: append the expression below 'x' to a map program. */
-typedef struct lowering lowering;
+/* Expressions to map programs, also for the update section: lower.h. */
 
 #endif
