@@ -19,12 +19,17 @@ typedef struct cache cache;
 
 typedef enum cache_mode { CACHE_NONE = 0, CACHE_MEMORY } cache_mode;
 
+typedef enum loader_sampling {
+    LOADER_UNIFORM = 0, LOADER_BALANCED, LOADER_CLASSES, LOADER_WHOLE
+} loader_sampling;
+
 typedef struct cache_settings {
     cache_mode mode;
     int64_t limit;             /* bytes; cases beyond it are read each time; 0: no limit          */
     int threads;               /* that fill it; 0: 1                                              */
-    bool background;           /* balanced sampling: find the background voxels above ...         */
-    double background_above;   /* ... this value in some channel; -INFINITY: all                  */
+    loader_sampling sampling;  /* what a loader will draw from the cases, so that it is found now */
+    double background_above;   /* balanced: background counts above this value in some channel;   */
+                               /* -INFINITY: all of it                                            */
 } cache_settings;
 
 /*
@@ -58,10 +63,6 @@ int64_t stream_epochs(int64_t steps, int64_t cases, int64_t batch, int64_t micro
 void stream_order(uint64_t seed, int64_t epoch, int64_t cases, int64_t *order);
 
 /* ---- loader ---------------------------------------------------------------------------------- */
-
-typedef enum loader_sampling {
-    LOADER_UNIFORM = 0, LOADER_BALANCED, LOADER_CLASSES, LOADER_WHOLE
-} loader_sampling;
 
 typedef enum loader_pad { LOADER_PAD_ZERO = 0, LOADER_PAD_EDGE } loader_pad;
 
