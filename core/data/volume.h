@@ -26,7 +26,7 @@ typedef pons_volume volume;
 typedef struct volume_grid {
     int64_t extent[3];
     double affine[3][4];       /* the one in force: sform if its code is not 0, else qform        */
-    double spacing[3];         /* as the header's pixdim says                                     */
+    double spacing[3];         /* norms of the affine's columns                                   */
     int qform_code, sform_code;
     double qform[3][4], sform[3][4]; /* zeros where the code is 0                                 */
     int units;                 /* NIfTI's xyzt_units                                              */
@@ -78,8 +78,8 @@ pons_status volume_write_as(const char *path, const volume *v, const volume_grid
 void volume_grid_of(const volume *v, volume_grid *grid);
 /*
  * Whether two grids are one: equal extents, and no corner voxel centre further apart than 1 % of
- * the smallest spacing. If not: PONS_DATA with what differs, found and expected. 'name' and 'other' are
- * file names for the message.
+ * the smallest spacing. If not: PONS_DATA with what differs, found and expected. 'name' and 'other'
+ * are file names for the message.
  */
 pons_status volume_grid_compare(const volume_grid *a, const char *name, const volume_grid *b,
                                 const char *other, pons_error *err);
@@ -96,7 +96,8 @@ void affine_multiply(const double a[3][4], const double b[3][4], double out[3][4
  * Values on the preprocessed grid (F32, any channels; affine and inside box of the preprocessed
  * image) to planes start .. start + count - 1 along i of the file's grid: linear between voxels,
  * exact where the grids differ by orientation, crop and padding. Further than half a voxel outside
- * the inside box every channel is fill[channel]. 'out' becomes [count, H, W, C] with the slab's affine.
+ * the inside box every channel is fill[channel]. 'out' becomes [count, H, W, C] with the slab's
+ * affine.
  */
 pons_status volume_resample_back(const volume *v, const volume_grid *grid, int64_t start,
                                  int64_t count, const float *fill, volume *out, pons_error *err);

@@ -24,9 +24,9 @@ typedef struct volume_chain {
 } volume_chain;
 
 /*
- * Read [section] steps (absent: none), load the plugins, fill their options. random: every step must
- * be random, else none may be. The chain lives no longer than 'c'. A channel beyond 'channels' (0:
- * not known) is PONS_CONFIG.
+ * Read [section] steps (absent: none), load the plugins, fill their options. random: every step
+ * must be random, else none may be. The chain lives no longer than 'c'. A channel beyond 'channels'
+ * (0: not known) is PONS_CONFIG.
  */
 pons_status volume_chain_open(config *c, const char *section, bool random, int channels,
                               volume_chain **out, pons_error *err);

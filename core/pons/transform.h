@@ -84,7 +84,7 @@ typedef struct pons_transform_scope {
 void pons_transform_warn(const pons_transform_scope *scope, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Crop (fill outside), resample and reorient image, label and valid of a case alike. */
+/* Reorient, crop and resample image, label and valid of a case alike; 'fill' is the image's. */
 pons_status pons_case_reorient(pons_case *c, const int order[3], const bool flip[3],
                                pons_error *err);
 pons_status pons_case_crop(pons_case *c, const int64_t start[3], const int64_t extent[3],

@@ -1,0 +1,64 @@
+/*
+ * nifti.h - what the files that read and write NIfTI share: checked header, types of voxels, bytes.
+ */
+#ifndef CORE_DATA_NIFTI_H
+#define CORE_DATA_NIFTI_H
+
+#include <data/volume.h>
+#include <stdio.h>
+
+enum {
+    NIFTI_HEADER_SIZE = 348,  /* NIfTI-1 */
+    NIFTI_2_HEADER_SIZE = 540,
+    NIFTI_HEADER_LARGEST = 544 /* with the four bytes that announce extensions */
+};
+
+/* A type of voxel that is read; numbers pass as doubles, in this machine's byte order. */
+typedef struct nifti_kind {
+    int code;
+    int size;                 /* bytes */
+    const char *name;
+    bool floating;
+    void (*load)(const void *from, int64_t count, double *to);
+    void (*store)(const double *from, int64_t count, void *to); /* NULL: is not written */
+} nifti_kind;
+
+const nifti_kind *nifti_kind_find(int code);
+/* "complex64", "RGB24", ... for messages; "unknown" else. */
+const char *nifti_kind_name(int code);
+
+typedef struct nifti_layout {
+    volume_facts facts;
+    const nifti_kind *kind;
+    int64_t extent[4];        /* i, j, k, channels, as in the file */
+    int64_t offset;           /* of the voxels, in the inflated file */
+    int64_t data_size;
+} nifti_layout;
+
+/*
+ * Check a header of which 'available' bytes were read (a whole file may be shorter than
+ * NIFTI_HEADER_LARGEST) and fill *out. 'file_size' is the file's own; gzip: it is compressed.
+ */
+pons_status nifti_header_check(const char *path, const void *bytes, size_t available,
+                               int64_t file_size, bool gzip, nifti_layout *out, pons_error *err);
+/* The header (and the four bytes after it) of a file with this grid; returns its size. */
+size_t nifti_header_make(const volume_grid *grid, int channels, const nifti_kind *kind,
+                         unsigned char out[NIFTI_HEADER_LARGEST]);
+
+/* Open a regular file; read its header; *data (malloc'ed) is all voxels, or is not read if NULL. */
+pons_status nifti_bytes_read(const char *path, nifti_layout *layout, void **data, pons_error *err);
+
+/*
+ * Inflate a gzip file, one member or several, whose content is exactly 'out_size' bytes; checksums
+ * and lengths are verified and nothing may follow. 'skip' bytes at the front are not stored, so
+ * 'out' has out_size - skip.
+ */
+pons_status gzip_inflate(const char *path, const unsigned char *in, size_t in_size, size_t skip,
+                         unsigned char *out, size_t out_size, pons_error *err);
+/* The first bytes of the content, at most 'limit'; returns how many there are. */
+size_t gzip_peek(const unsigned char *in, size_t in_size, unsigned char *out, size_t limit);
+/* Compress in one member without a time; *out is malloc'ed. */
+pons_status gzip_deflate(const unsigned char *in, size_t in_size, unsigned char **out,
+                         size_t *out_size, pons_error *err);
+
+#endif
