@@ -1,0 +1,150 @@
+/*
+ * reference.c - the reference device: one plain kernel for every kind of request, on one thread.
+ *
+ * The oracle of the tests, and what runs where a device has no kernel for a request (R13).
+ */
+#include "graph/reference/reference.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/program.h"
+
+typedef struct prepared {
+    const reference_kernels *kernels;
+    const pons_request *request;
+} prepared;
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+static size_t round_up(size_t size)
+{
+    return (size + 63) / 64 * 64;
+}
+
+/* The output in double, then every input that is not of the kernels' own type. */
+static size_t plain_scratch(const reference_kernels *k, const pons_request *r)
+{
+    size_t size = round_up((size_t)shape_count(r->output[0].shape) * sizeof(double));
+
+    for (int i = 0; i < r->input_count; i++)
+        if (r->input[i].type != k->real_type)
+            size += round_up((size_t)shape_count(r->input[i].shape) * k->real_size);
+    return size;
+}
+
+static void run_plain(const reference_kernels *k, const pons_request *r, const pons_call *call)
+{
+    const void *in[PONS_KERNEL_INPUTS_MAX];
+    int64_t count = shape_count(r->output[0].shape);
+    double *out = call->scratch;
+    char *free_scratch = (char *)call->scratch + round_up((size_t)count * sizeof(double));
+
+    for (int i = 0; i < r->input_count; i++) {
+        int64_t elements = shape_count(r->input[i].shape);
+
+        in[i] = call->input[i];
+        if (r->input[i].type == k->real_type || in[i] == NULL)
+            continue;
+        for (int64_t j = 0; j < elements; j++)
+            number_store(k->real_type, free_scratch, j,
+                         number_load(r->input[i].type, call->input[i], j));
+        in[i] = free_scratch;
+        free_scratch += round_up((size_t)elements * k->real_size);
+    }
+    memset(out, 0, (size_t)count * sizeof *out);
+    k->plain[r->kind](r, in, out);
+    for (int64_t i = 0; i < count; i++)
+        number_store(r->output[0].type, call->output[0], i, out[i]);
+}
+
+static pons_status kernel_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
+{
+    const prepared *p = kernel->state;
+
+    if (p->request->kind == PONS_KERNEL_MAP)
+        p->kernels->map(p->request, call);
+    else
+        run_plain(p->kernels, p->request, call);
+    return PONS_OK;
+}
+
+static void kernel_free(pons_kernel *kernel)
+{
+    free(kernel->state);
+}
+
+static pons_status prepare(void *device, const pons_request *request, pons_kernel *kernel,
+                           bool *supported, pons_error *err)
+{
+    const reference_kernels *k = device;
+    prepared *p;
+
+    *supported = request->kind == PONS_KERNEL_MAP ||
+                 (request->kind > 0 && request->kind < PONS_KERNEL_KIND_COUNT &&
+                  k->plain[request->kind] != NULL);
+    if (!*supported)
+        return PONS_OK;
+    if ((p = malloc(sizeof *p)) == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    *p = (prepared){ k, request };
+    kernel->run = kernel_run;
+    kernel->free = kernel_free;
+    kernel->state = p;
+    kernel->implementation = "reference";
+    kernel->scratch_size = request->kind == PONS_KERNEL_MAP ? k->map_scratch(request->attributes)
+                                                            : plain_scratch(k, request);
+    return PONS_OK;
+}
+
+/* ---- the device ------------------------------------------------------------------------------ */
+
+static pons_status open_device(const pons_device_settings *settings, void **device, pons_error *err)
+{
+    *device = (void *)&reference_float;
+    return PONS_OK;
+}
+
+static void close_device(void *device)
+{
+}
+
+static void facts(void *device, pons_device_facts *facts)
+{
+    *facts = (pons_device_facts){ .name = "reference", .threads = 1, .host_memory = true };
+}
+
+static void *allocate(void *device, size_t size, pons_error *err)
+{
+    size_t rounded = (size + 4095) / 4096 * 4096;
+    void *memory = rounded >= size ? aligned_alloc(4096, rounded > 0 ? rounded : 4096) : NULL;
+
+    if (memory == NULL)
+        pons_fail(err, PONS_DEVICE, "out of memory: %zu bytes", size);
+    else
+        memset(memory, 0, rounded);
+    return memory;
+}
+
+static void release(void *device, void *memory, size_t size)
+{
+    free(memory);
+}
+
+static pons_status attach(void *device, pons_error *err)
+{
+    return PONS_OK;
+}
+
+static const pons_device_operations operations = {
+    .open = open_device, .close = close_device, .facts = facts, .allocate = allocate,
+    .release = release, .attach = attach, .prepare = prepare,
+};
+
+void device_reference(device *d, bool wide)
+{
+    *d = (device){ .operations = &operations,
+                   .handle = (void *)(wide ? &reference_double : &reference_float),
+                   .reference = true, .wide = wide };
+    facts(d->handle, &d->facts);
+}
