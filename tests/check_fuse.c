@@ -21,7 +21,7 @@ static void net_differentiate(net *n, pons_node *loss)
 {
     pons_error err = PONS_ERROR_INIT;
     pons_node *of[64], *gradient[64];
-    int count = 0, first = n->g->node_count;
+    int count = 0;
 
     for (leaf *p = n->g->parameter; p; p = p->next)
         of[count++] = p->node;
@@ -31,7 +31,7 @@ static void net_differentiate(net *n, pons_node *loss)
         if (gradient[i])
             n->root[n->root_count++] = gradient[i];
     pass_simplify(n->g);
-    ck_assert(pass_recompute(n->g, first, n->root_count, n->root, false, &err) == PONS_OK);
+    ck_assert(pass_recompute(n->g, n->root_count, n->root, false, &err) == PONS_OK);
 }
 
 static plan net_plan(net *n, bool fused)

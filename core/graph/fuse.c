@@ -335,6 +335,7 @@ static fuse_unit *unit_new(fusion *f, pons_node *x)
     u->sink[u->sink_count++] = x;
     u->first = u->last = x->number;
     u->backward = x->backward;
+    u->again = x->copy_of != NULL;
     u->begin = is_begin(x);
     f->unit_of[x->number] = u;
     if (f->unit_count == f->unit_room) {
@@ -465,6 +466,7 @@ static void union_of(const fuse_unit *a, const fuse_unit *b, arena *arena, fuse_
     out->sink_count = out->read_count = 0;
     out->last = a->last > b->last ? a->last : b->last;
     out->random = a->random || b->random;
+    out->again = a->again && b->again;
     for (int p = 0; p < 2; p++) {
         for (int i = 0; i < part[p]->sink_count; i++)
             out->sink[out->sink_count++] = part[p]->sink[i];
@@ -511,7 +513,7 @@ static bool join(fusion *f, fuse_unit *a, fuse_unit *b)
         a->sink_count + b->sink_count > SINKS_MAX || !join_space(a, b, &space, &channels))
         return false;
     if (!reads_sink(f, a, b) && !reads_sink(f, b, a) && !shares_read(a, b) &&
-        shape_count(space) > SMALL_SPACE)
+        (shape_count(space) > SMALL_SPACE || a->again || b->again))
         return false;
     if (!independent(f, a, b))
         return false;

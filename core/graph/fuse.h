@@ -22,6 +22,7 @@ typedef struct fuse_unit {
     struct fuse_unit *into;  /* merged into another one                                           */
     bool map;                /* else one node of another kind, sink[0]                            */
     bool backward, begin, random;
+    bool again;              /* only makes again what the forward pass had                        */
     pons_shape space;        /* squeezed; with the channels in channel form                       */
     int channels;            /* 0: linear form                                                    */
     int sink_count, read_count, first, last; /* first and last: numbers of sinks                  */

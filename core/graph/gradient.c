@@ -288,6 +288,8 @@ static pons_status differentiate(differentiation *d, pons_node *value, int count
         g->scope = of[i]->scope;
         gradient[i] = collect(d, of[i]);
     }
+    for (int n = d->count; n < g->node_count; n++)
+        g->node[n]->backward = true;
     return pons_graph_status(g, err);
 }
 

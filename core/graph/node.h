@@ -99,7 +99,7 @@ struct pons_node {
     const char *name;         /* leaves: the tensor's name; else NULL or a label for messages     */
     const struct leaf *leaf;  /* parameters and states                                            */
     pons_node *copy_of;       /* made again by the recompute pass from this node                  */
-    bool backward;            /* set by the recompute pass: never shares a kernel with the others */
+    bool backward;            /* made by the gradient pass, or for what it made                   */
 };
 
 /* What a parameter or state was declared with. */

@@ -28,14 +28,19 @@ typedef struct plan {
 /* The node whose memory 'x' lives in: x itself but for reshapes (and stop_gradient). */
 pons_node *plan_owner(pons_node *x);
 
-/* gradient -> precision -> recompute -> fuse, each in its own file: */
+/*
+ * simplify -> gradient -> simplify -> precision -> recompute -> fuse, each in its own file. 'roots'
+ * are all nodes that must be materialised (outputs, loss, gradients, contributions); they keep
+ * their meaning and are stored as f32. The passes renumber nodes; arguments have smaller numbers.
+ */
+void graph_sort(pons_graph *g); /* sort.c: nodes added behind their readers move before them      */
 void pass_simplify(pons_graph *g);                                    /* simplify.c               */
-pons_status pass_precision(pons_graph *g, precision p, pons_error *err); /* precision.c           */
-/* Copies what the backward pass shall compute again; 'roots' keep their meaning. first_backward:
- * the number of the first node that the gradient pass made. */
-pons_status pass_recompute(pons_graph *g, int first_backward, int root_count, pons_node **root,
-                           bool blocks, pons_error *err);             /* recompute.c              */
-/* 'roots' are all nodes that must be materialised (outputs, loss, gradients, contributions). */
+/* 16-bit storage of activations, operands of products cast to it (bf16, fp16). */
+pons_status pass_precision(pons_graph *g, int root_count, pons_node *const *root, precision p,
+                           pons_error *err);                          /* precision.c              */
+/* Copies what the backward pass shall compute again (R14); for devices that fuse. */
+pons_status pass_recompute(pons_graph *g, int root_count, pons_node *const *root, bool blocks,
+                           pons_error *err);                          /* recompute.c              */
 pons_status plan_make(pons_graph *g, int root_count, pons_node *const *root, const device *d,
                       const program_settings *settings, plan *out, pons_error *err); /* fuse.c, lower.c */
 
