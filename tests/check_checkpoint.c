@@ -40,7 +40,8 @@ static pons_status write_step(int64_t step, int numbers, pons_error *err)
     const safetensor item = { .name = "w", .type = SAFETENSORS_F32, .rank = 1,
                               .extent = { numbers }, .data = data };
     const checkpoint_file files[] = {
-        { "model.safetensors", 1, &item, 0, NULL }, { "optimizer.safetensors", 1, &item, 0, NULL }
+        { "model.safetensors", { .count = 1, .item = &item } },
+        { "optimizer.safetensors", { .count = 1, .item = &item } }
     };
     pons_status status = checkpoint_write(root, step, 2, files, err);
     free(data);

@@ -3,11 +3,17 @@
  */
 #include <config.h>
 
+#include "base/json.h"
+#include "data/volume.h"
 #include "train/metric.h"
 
-#include <check.h>
+#include "suite.h"
+
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+#define GOLDEN_TOLERANCE 1e-6 /* MONAI's ratios are float32: half a unit in the last place of 1 */
 
 START_TEST(mask_with_itself_is_one)
 {
@@ -94,21 +100,83 @@ START_TEST(regions_are_counted_by_channel)
 }
 END_TEST
 
+static const char *golden(const char *name)
+{
+    static char path[1024];
+    const char *folder = getenv("srcdir");
+
+    snprintf(path, sizeof path, "%s/tests/golden/%s", folder != NULL ? folder : ".", name);
+    return path;
+}
+
+/* Class indices of a golden label file. */
+static uint8_t *read_classes(const char *number, const char *what, int64_t *voxels)
+{
+    char name[64];
+    volume v;
+    pons_error err = PONS_ERROR_INIT;
+
+    memset(&v, 0, sizeof v);
+    snprintf(name, sizeof name, "metrics/%s_%s.nii.gz", number, what);
+    ck_assert_msg(volume_read_label(golden(name), &v, NULL, &err) == PONS_OK, "%s", err.text);
+    *voxels = pons_volume_count(&v);
+    uint8_t *classes = malloc((size_t)*voxels);
+    for (int64_t i = 0; i < *voxels; i++)
+        classes[i] = (uint8_t)((const int32_t *)v.voxels)[i];
+    pons_volume_clear(&v);
+    return classes;
+}
+
+static void compare(const json_value *expected, double found)
+{
+    if (expected->type == JSON_NULL)
+        ck_assert(isnan(found));
+    else
+        ck_assert_double_eq_tol(found, expected->number, GOLDEN_TOLERANCE);
+}
+
+START_TEST(golden_pairs_have_the_values_of_monai)
+{
+    static char text[1 << 16];
+    json_document d = { NULL, NULL };
+    pons_error err = PONS_ERROR_INIT;
+    FILE *file = fopen(golden("metrics.json"), "rb");
+
+    ck_assert_ptr_nonnull(file);
+    size_t size = fread(text, 1, sizeof text, file);
+    fclose(file);
+    ck_assert_int_eq(json_parse(text, size, "metrics.json", PONS_DATA, &d, &err), PONS_OK);
+    ck_assert_int_ge(d.root->count, 5);
+    for (const json_value *c = d.root->child; c != NULL; c = c->next) {
+        const char *number = json_member(c, "name")->text;
+        int64_t voxels, other;
+        metric_count count[3];
+        uint8_t *label = read_classes(number, "label", &voxels);
+        uint8_t *prediction = read_classes(number, "prediction", &other);
+        ck_assert_int_eq((int)voxels, (int)other);
+        metric_count_labels(prediction, label, voxels, 3, count);
+        for (int i = 0; i < 2; i++) {
+            int class = (int)json_item(json_member(c, "classes"), i)->number;
+            compare(json_item(json_member(c, "dice"), i), metric_dice(count[class]));
+            compare(json_item(json_member(c, "iou"), i), metric_iou(count[class]));
+        }
+        free(label);
+        free(prediction);
+    }
+    json_free(&d);
+}
+END_TEST
+
 int main(void)
 {
-    Suite *suite = suite_create("metric");
-    TCase *tests = tcase_create("metric");
+    TCase *c = suite_new("metric");
 
-    tcase_add_test(tests, mask_with_itself_is_one);
-    tcase_add_test(tests, half_overlap_gives_known_values);
-    tcase_add_test(tests, dice_and_iou_are_tied_by_their_formula);
-    tcase_add_test(tests, empty_missed_and_false_alarms_are_told_apart);
-    tcase_add_test(tests, mean_over_classes_leaves_out_what_has_no_value);
-    tcase_add_test(tests, regions_are_counted_by_channel);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    tcase_add_test(c, golden_pairs_have_the_values_of_monai);
+    tcase_add_test(c, mask_with_itself_is_one);
+    tcase_add_test(c, half_overlap_gives_known_values);
+    tcase_add_test(c, dice_and_iou_are_tied_by_their_formula);
+    tcase_add_test(c, empty_missed_and_false_alarms_are_told_apart);
+    tcase_add_test(c, mean_over_classes_leaves_out_what_has_no_value);
+    tcase_add_test(c, regions_are_counted_by_channel);
+    return suite_run();
 }

@@ -6,7 +6,8 @@
 
 #include "train/safetensors.h"
 
-#include <check.h>
+#include "suite.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,7 +218,9 @@ START_TEST(written_file_is_read_back)
     safetensors *file = NULL;
 
     close(mkstemp(path));
-    ck_assert_int_eq(safetensors_write(path, 3, items, 1, metadata, &err), PONS_OK);
+    const safetensors_content content = { .count = 3, .item = items, .metadata_count = 1,
+                                          .metadata = metadata };
+    ck_assert_int_eq(safetensors_write(path, &content, &err), PONS_OK);
     FILE *raw = fopen(path, "rb");
     ck_assert_int_eq(fgetc(raw) % 8, 0);
     fclose(raw);
@@ -283,21 +286,15 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("safetensors");
-    TCase *tests = tcase_create("safetensors");
+    TCase *c = suite_new("safetensors");
 
-    tcase_add_loop_test(tests, broken_file_is_refused_and_its_twin_accepted, 0,
+    tcase_add_loop_test(c, broken_file_is_refused_and_its_twin_accepted, 0,
                         (int)(sizeof gallery / sizeof gallery[0]));
-    tcase_add_test(tests, length_beyond_the_file_or_the_cap_is_refused);
-    tcase_add_test(tests, every_prefix_of_a_file_is_refused);
-    tcase_add_test(tests, changed_bytes_never_break_the_reader);
-    tcase_add_test(tests, written_file_is_read_back);
-    tcase_add_test(tests, numbers_of_every_type_are_converted);
-    tcase_add_test(tests, folder_and_absent_file_are_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    tcase_add_test(c, length_beyond_the_file_or_the_cap_is_refused);
+    tcase_add_test(c, every_prefix_of_a_file_is_refused);
+    tcase_add_test(c, changed_bytes_never_break_the_reader);
+    tcase_add_test(c, written_file_is_read_back);
+    tcase_add_test(c, numbers_of_every_type_are_converted);
+    tcase_add_test(c, folder_and_absent_file_are_refused);
+    return suite_run();
 }

@@ -7,7 +7,8 @@
 #include "train/safetensors.h"
 #include "train/window.h"
 
-#include <check.h>
+#include "suite.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -247,19 +248,13 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("window");
-    TCase *tests = tcase_create("window");
+    TCase *c = suite_new("window");
 
-    tcase_add_test(tests, starts_are_those_of_monai);
-    tcase_add_test(tests, importance_maps_are_those_of_monai);
-    tcase_add_test(tests, pointwise_network_gives_its_value_at_every_voxel);
-    tcase_add_test(tests, mirroring_averages_a_place_and_its_mirror_image);
-    tcase_add_test(tests, windows_are_blended_by_their_weights);
-    tcase_add_test(tests, small_volume_is_padded_as_asked);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    tcase_add_test(c, starts_are_those_of_monai);
+    tcase_add_test(c, importance_maps_are_those_of_monai);
+    tcase_add_test(c, pointwise_network_gives_its_value_at_every_voxel);
+    tcase_add_test(c, mirroring_averages_a_place_and_its_mirror_image);
+    tcase_add_test(c, windows_are_blended_by_their_weights);
+    tcase_add_test(c, small_volume_is_padded_as_asked);
+    return suite_run();
 }

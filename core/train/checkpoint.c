@@ -241,8 +241,7 @@ static pons_status write_files(const char *part, int64_t step, int count,
         char *path = join(part, file[i].name);
         if (path == NULL)
             return no_memory(err);
-        safetensors_write(path, file[i].count, file[i].item, file[i].metadata_count,
-                          file[i].metadata, err);
+        safetensors_write(path, &file[i].content, err);
         free(path);
     }
     if (err->status == PONS_OK && write_manifest(part, step, count, file, err) == PONS_OK)

@@ -16,10 +16,7 @@
 
 typedef struct checkpoint_file {
     const char *name; /* "model.safetensors" */
-    int count;
-    const safetensor *item;
-    int metadata_count;
-    const char *const (*metadata)[2];
+    safetensors_content content;
 } checkpoint_file;
 
 /* 'folder' is .../checkpoints; made when missing. A valid folder of this step is left as it is. */

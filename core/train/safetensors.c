@@ -460,24 +460,28 @@ void safetensor_doubles(const safetensor *t, double *out)
 
 /* ---- write ----------------------------------------------------------------------------------- */
 
-static void put_header(FILE *file, int count, const safetensor *item, int metadata_count,
-                       const char *const (*metadata)[2])
+static void put_metadata(FILE *file, const safetensors_content *c)
+{
+    if (c->metadata_count == 0)
+        return;
+    fputs("\"__metadata__\":{", file);
+    for (int i = 0; i < c->metadata_count; i++) {
+        fputs(i > 0 ? "," : "", file);
+        json_put_text(file, c->metadata[i][0]);
+        fputc(':', file);
+        json_put_text(file, c->metadata[i][1]);
+    }
+    fputs(c->count > 0 ? "}," : "}", file);
+}
+
+static void put_header(FILE *file, const safetensors_content *c)
 {
     uint64_t offset = 0;
 
     fputc('{', file);
-    if (metadata_count > 0) {
-        fputs("\"__metadata__\":{", file);
-        for (int i = 0; i < metadata_count; i++) {
-            fputs(i > 0 ? "," : "", file);
-            json_put_text(file, metadata[i][0]);
-            fputc(':', file);
-            json_put_text(file, metadata[i][1]);
-        }
-        fputs(count > 0 ? "}," : "}", file);
-    }
-    for (int i = 0; i < count; i++) {
-        safetensor t = item[i];
+    put_metadata(file, c);
+    for (int i = 0; i < c->count; i++) {
+        safetensor t = c->item[i];
         measure(&t);
         fputs(i > 0 ? "," : "", file);
         json_put_text(file, t.name);
@@ -490,7 +494,7 @@ static void put_header(FILE *file, int count, const safetensor *item, int metada
     fputc('}', file);
 }
 
-static bool put_file(FILE *file, const char *header, size_t size, int count, const safetensor *item)
+static bool put_file(FILE *file, const char *header, size_t size, const safetensors_content *c)
 {
     size_t padded = (size + 7) & ~(size_t)7;
     unsigned char length[8];
@@ -501,16 +505,16 @@ static bool put_file(FILE *file, const char *header, size_t size, int count, con
     fwrite(header, 1, size, file);
     for (; size < padded; size++)
         fputc(' ', file);
-    for (int i = 0; i < count; i++) {
-        safetensor t = item[i];
+    for (int i = 0; i < c->count; i++) {
+        safetensor t = c->item[i];
+        const void *data = c->data != NULL ? c->data(c->context, i) : t.data;
         if (measure(&t) && t.size > 0)
-            fwrite(t.data, 1, t.size, file);
+            fwrite(data, 1, t.size, file);
     }
     return fflush(file) == 0 && !ferror(file) && fsync(fileno(file)) == 0;
 }
 
-pons_status safetensors_write(const char *path, int count, const safetensor *item,
-                              int metadata_count, const char *const (*metadata)[2],
+pons_status safetensors_write(const char *path, const safetensors_content *content,
                               pons_error *err)
 {
     char *header = NULL;
@@ -519,18 +523,17 @@ pons_status safetensors_write(const char *path, int count, const safetensor *ite
 
     if (text == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot write '%s': out of memory", path);
-    put_header(text, count, item, metadata_count, metadata);
+    put_header(text, content);
     if (fclose(text) != 0) {
         free(header);
         return pons_fail(err, PONS_DEVICE, "cannot write '%s': out of memory", path);
     }
     FILE *file = fopen(path, "wbe");
     if (file == NULL) {
-        pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", path, strerror(errno));
         free(header);
-        return PONS_FAILURE;
+        return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", path, strerror(errno));
     }
-    bool good = put_file(file, header, size, count, item);
+    bool good = put_file(file, header, size, content);
     int cause = errno;
     if (fclose(file) != 0 && good) {
         good = false;

@@ -51,11 +51,20 @@ void safetensor_floats(const safetensor *t, float *out);
 void safetensor_doubles(const safetensor *t, double *out);
 
 /*
- * Write 'path' in the given order (name, type, rank, extent and data are read; the rest is computed)
- * and sync it; on failure the file is removed. metadata: pairs of key and value, or NULL.
+ * What a file is to hold: name, type, rank and extent of each item are read, and its data unless
+ * 'data' is given, which returns them and is asked once for each item, in order.
  */
-pons_status safetensors_write(const char *path, int count, const safetensor *item,
-                              int metadata_count, const char *const (*metadata)[2],
+typedef struct safetensors_content {
+    int count;
+    const safetensor *item;
+    const void *(*data)(void *context, int index);
+    void *context;
+    int metadata_count;
+    const char *const (*metadata)[2]; /* key, value                                               */
+} safetensors_content;
+
+/* Write 'path' in the given order and sync it; on failure the file is removed. */
+pons_status safetensors_write(const char *path, const safetensors_content *content,
                               pons_error *err);
 
 #endif

@@ -1,0 +1,112 @@
+/*
+ * csv - metrics.csv in the run folder: one line for each number, 'kind,step,epoch,name,value'.
+ *
+ * Long rather than wide, since records of several kinds come and the set of names may grow. What is
+ * not defined is an empty field. On resume lines after the kept step are cut off.
+ */
+#include <pons/sink.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char header[] = "kind,step,epoch,name,value\n";
+
+typedef struct csv {
+    FILE *file;
+    char *path;
+} csv;
+
+static pons_status fail(const csv *s, pons_error *err)
+{
+    return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", s->path, strerror(errno));
+}
+
+/* Bytes of the header and of the complete lines up to step 'keep'. */
+static long kept_size(FILE *file, int64_t keep)
+{
+    char line[512];
+    long size = 0;
+
+    rewind(file);
+    while (fgets(line, sizeof line, file) != NULL && strchr(line, '\n') != NULL) {
+        const char *comma = strchr(line, ',');
+        if (size > 0 && (comma == NULL || strtoll(comma + 1, NULL, 10) > keep))
+            break;
+        size = ftell(file);
+    }
+    return size;
+}
+
+static pons_status start(csv *s, int64_t keep, pons_error *err)
+{
+    long size = 0;
+
+    s->file = fopen(s->path, keep >= 0 ? "a+e" : "we");
+    if (s->file == NULL)
+        return fail(s, err);
+    if (keep >= 0) {
+        size = kept_size(s->file, keep);
+        if (ftruncate(fileno(s->file), size) != 0 || fseek(s->file, 0, SEEK_END) != 0)
+            return fail(s, err);
+    }
+    if (size == 0 && (fputs(header, s->file) < 0 || fflush(s->file) != 0))
+        return fail(s, err);
+    return PONS_OK;
+}
+
+static void csv_close(void *sink)
+{
+    csv *s = sink;
+
+    if (s->file != NULL)
+        fclose(s->file);
+    free(s->path);
+    free(s);
+}
+
+static pons_status csv_open(const void *config, const char *folder, int64_t keep, void **sink,
+                            pons_error *err)
+{
+    csv *s = calloc(1, sizeof *s);
+
+    if (s == NULL || asprintf(&s->path, "%s/metrics.csv", folder) < 0) {
+        free(s);
+        return pons_fail(err, PONS_DEVICE, "out of memory for metrics.csv");
+    }
+    if (start(s, keep, err) != PONS_OK) {
+        csv_close(s);
+        return err->status;
+    }
+    *sink = s;
+    return PONS_OK;
+}
+
+static pons_status csv_write(void *sink, const pons_record *record, pons_error *err)
+{
+    csv *s = sink;
+
+    for (int i = 0; i < record->count; i++) {
+        fprintf(s->file, "%s,%lld,%lld,%s,", record->kind, (long long)record->step,
+                (long long)record->epoch, record->metric[i].name);
+        if (isfinite(record->metric[i].value))
+            fprintf(s->file, "%.9g", record->metric[i].value);
+        fputc('\n', s->file);
+    }
+    return ferror(s->file) ? fail(s, err) : PONS_OK;
+}
+
+static pons_status csv_flush(void *sink, pons_error *err)
+{
+    csv *s = sink;
+
+    return fflush(s->file) == 0 && fsync(fileno(s->file)) == 0 ? PONS_OK : fail(s, err);
+}
+
+static const pons_option options[] = { PONS_OPTIONS_END };
+static const pons_sink_operations operations = { csv_open, csv_write, csv_flush, csv_close };
+
+PONS_SINK(csv, "1.0", "metrics.csv in the run folder", 0, options, operations)
