@@ -1,0 +1,97 @@
+/*
+ * run_folder.c - the folder itself; metrics.c and the trainer's checkpoints fill it.
+ */
+#include <config.h>
+
+#include "report/run_folder.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+pons_status run_folder_name(const char *output, const char *name, run_folder *out, pons_error *err)
+{
+    run_folder r = { NULL, NULL, -1, NULL };
+
+    if (asprintf(&r.path, "%s/%s", output, name) < 0
+        || asprintf(&r.checkpoints, "%s/%s/checkpoints", output, name) < 0) {
+        free(r.path);
+        return pons_fail(err, PONS_DEVICE, "out of memory for a run's paths");
+    }
+    *out = r;
+    return PONS_OK;
+}
+
+char *run_folder_file(const run_folder *r, const char *name)
+{
+    char *path = NULL;
+
+    return asprintf(&path, "%s/%s", r->path, name) < 0 ? NULL : path;
+}
+
+pons_status run_folder_retire(const run_folder *r, logger *l, pons_error *err)
+{
+    char *other = NULL;
+
+    if (access(r->path, F_OK) != 0)
+        return PONS_OK;
+    for (int number = 1; other == NULL; number++) {
+        if (asprintf(&other, "%s.%d", r->path, number) < 0)
+            return pons_fail(err, PONS_DEVICE, "out of memory for a run's paths");
+        if (access(other, F_OK) == 0) {
+            free(other);
+            other = NULL;
+        }
+    }
+    if (rename(r->path, other) != 0)
+        pons_fail(err, PONS_FAILURE, "cannot rename '%s' to '%s': %s", r->path, other,
+                  strerror(errno));
+    else
+        log_line(l, "the earlier run is now '%s'", other);
+    free(other);
+    return err->status;
+}
+
+pons_status run_folder_take(run_folder *r, pons_error *err)
+{
+    if (folder_make(r->path, err) != PONS_OK)
+        return err->status;
+    r->lock = open(r->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (r->lock < 0)
+        return pons_fail(err, PONS_FAILURE, "cannot open '%s': %s", r->path, strerror(errno));
+    if (flock(r->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return pons_fail(err, PONS_CONFIG, "another process is training in '%s'\nhint: give this "
+                         "run another [experiment] name", r->path);
+    return PONS_OK;
+}
+
+pons_status run_folder_log(run_folder *r, logger *l, pons_error *err)
+{
+    char *path = run_folder_file(r, "log.txt");
+
+    r->log = path != NULL ? fopen(path, "ae") : NULL;
+    if (r->log == NULL)
+        pons_fail(err, PONS_FAILURE, "cannot write '%s/log.txt': %s", r->path, strerror(errno));
+    else
+        l->file = r->log;
+    free(path);
+    return err->status;
+}
+
+void run_folder_close(run_folder *r, logger *l)
+{
+    if (r->log != NULL) {
+        l->file = NULL;
+        fclose(r->log);
+    }
+    if (r->lock >= 0)
+        close(r->lock);
+    free(r->path);
+    free(r->checkpoints);
+    *r = (run_folder){ NULL, NULL, -1, NULL };
+}

@@ -1,0 +1,31 @@
+/*
+ * run_folder.h - runs/NAME: where it is, that one process at a time writes it, what an earlier one
+ * becomes.
+ */
+#ifndef CORE_REPORT_RUN_FOLDER_H
+#define CORE_REPORT_RUN_FOLDER_H
+
+#include "base/log.h"
+
+#include <pons/plugin.h>
+
+typedef struct run_folder {
+    char *path;        /* OUTPUT/NAME                                                             */
+    char *checkpoints; /* OUTPUT/NAME/checkpoints                                                 */
+    int lock;          /* of the folder, -1: not taken                                            */
+    FILE *log;         /* log.txt, appended to                                                    */
+} run_folder;
+
+/* Only names: nothing is made, opened or changed. */
+pons_status run_folder_name(const char *output, const char *name, run_folder *out, pons_error *err);
+/* Give an existing folder the first free of the names NAME.1, NAME.2, ... and say so. */
+pons_status run_folder_retire(const run_folder *r, logger *l, pons_error *err);
+/* Make the folder if need be and lock it; PONS_CONFIG when another process trains in it. */
+pons_status run_folder_take(run_folder *r, pons_error *err);
+/* Open log.txt; what 'l' says goes there too from now on. */
+pons_status run_folder_log(run_folder *r, logger *l, pons_error *err);
+void run_folder_close(run_folder *r, logger *l);
+/* PATH/NAME, malloc'ed; NULL when out of memory. */
+char *run_folder_file(const run_folder *r, const char *name);
+
+#endif
