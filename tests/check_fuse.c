@@ -3,17 +3,26 @@
  */
 #include "suite.h"
 
+#include "graph/reference/reference.h"
 #include "graphs.h"
 
-static device reference_of(bool whole)
+#include <math.h>
+#include <string.h>
+
+static device reference_of(bool fused)
 {
-    return (device){ .reference = !whole };
+    device d;
+
+    device_reference(&d, false);
+    d.reference = !fused;
+    return d;
 }
 
 typedef struct net {
     pons_graph *g;
     pons_node *root[64];
     int root_count;
+    bool fused, low;
 } net;
 
 /* Gradients of every parameter become roots behind the loss. */
@@ -31,7 +40,10 @@ static void net_differentiate(net *n, pons_node *loss)
         if (gradient[i])
             n->root[n->root_count++] = gradient[i];
     pass_simplify(n->g);
-    ck_assert(pass_recompute(n->g, n->root_count, n->root, false, &err) == PONS_OK);
+    if (n->low)
+        ck_assert(pass_precision(n->g, n->root_count, n->root, PRECISION_BF16, &err) == PONS_OK);
+    if (n->fused)
+        ck_assert(pass_recompute(n->g, n->root_count, n->root, false, &err) == PONS_OK);
 }
 
 static plan net_plan(net *n, bool fused)
@@ -48,6 +60,133 @@ static plan net_plan(net *n, bool fused)
     return p;
 }
 
+/* ---- running a plan -------------------------------------------------------------------------- */
+
+/* Memory of every tensor, by number of its node; leaves hold numbers that depend on their names. */
+typedef struct tensors {
+    void **memory;
+    int count;
+} tensors;
+
+static void fill_leaf(const pons_node *x, void *memory)
+{
+    uint32_t state = 1;
+
+    for (const char *c = x->name ? x->name : ""; *c; c++)
+        state = state * 31 + (uint32_t)*c;
+    for (int64_t i = 0; i < shape_count(x->shape); i++) {
+        double value = (double)((state = state * 1664525 + 1013904223) >> 8) / (1 << 24);
+
+        if (x->type == PONS_U8 || x->type == PONS_I32)
+            value = floor(3 * value);
+        else if (x->leaf && x->leaf->role == PONS_ROLE_WEIGHT)
+            value = (value - 0.5) / 4;
+        number_store(x->type, memory, i, value);
+    }
+}
+
+static void run_kernel(tensors *t, const device *d, const plan_kernel *k)
+{
+    pons_error err = PONS_ERROR_INIT;
+    pons_kernel kernel = { 0 };
+    pons_moment moment = { .seed = 1, .step = 2, .micro_batch = 3 };
+    void *input[PONS_KERNEL_INPUTS_MAX], *output[PONS_KERNEL_INPUTS_MAX];
+    bool supported = false;
+    pons_call call = { input, output, NULL, &moment };
+
+    for (int i = 0; i < k->request.input_count; i++) {
+        input[i] = t->memory[k->input[i]->number];
+        ck_assert_msg(input[i] != NULL, "kernel '%s' reads node %d before it is computed",
+                      k->request.name, k->input[i]->number);
+    }
+    for (int i = 0; i < k->request.output_count; i++) {
+        pons_node *x = k->output[i];
+
+        if (t->memory[x->number] == NULL)
+            t->memory[x->number] = calloc((size_t)shape_count(x->shape), sizeof(double));
+        output[i] = t->memory[x->number];
+    }
+    ck_assert(d->operations->prepare(d->handle, &k->request, &kernel, &supported, &err) == PONS_OK);
+    ck_assert(supported);
+    call.scratch = aligned_alloc(64, (kernel.scratch_size + 127) / 64 * 64);
+    ck_assert_msg(kernel.run(&kernel, &call, &err) == PONS_OK, "%s", err.text);
+    free(call.scratch);
+    kernel.free(&kernel);
+}
+
+static tensors run_plan(const net *n, const plan *p)
+{
+    device d = reference_of(true);
+    tensors t = { calloc((size_t)n->g->node_count, sizeof(void *)), n->g->node_count };
+
+    for (int i = 0; i < t.count; i++) {
+        const pons_node *x = n->g->node[i];
+
+        if (x->kind < NODE_INPUT || x->kind > NODE_SCALAR)
+            continue;
+        t.memory[i] = calloc((size_t)shape_count(x->shape), sizeof(double));
+        fill_leaf(x, t.memory[i]);
+    }
+    for (int i = 0; i < p->kernel_count; i++)
+        run_kernel(&t, &d, &p->kernel[i]);
+    return t;
+}
+
+static void tensors_free(tensors *t)
+{
+    for (int i = 0; i < t->count; i++)
+        free(t->memory[i]);
+    free(t->memory);
+}
+
+/* The largest difference of a root, as a share of the root's largest element. */
+static double root_difference(const net *a, const tensors *ta, const net *b, const tensors *tb,
+                              int root)
+{
+    pons_node *x = plan_owner(a->root[root]), *y = plan_owner(b->root[root]);
+    double most = 0, largest = 1e-30;
+
+    for (int64_t i = 0; i < shape_count(x->shape); i++) {
+        double p = number_load(x->type, ta->memory[x->number], i);
+        double q = number_load(y->type, tb->memory[y->number], i);
+
+        ck_assert_msg(isfinite(p) && isfinite(q), "root %d element %d is %g and %g", root, (int)i, p,
+                      q);
+        most = fmax(most, fabs(p - q));
+        largest = fmax(largest, fabs(p));
+    }
+    return most / largest;
+}
+
+/* Build the same net twice; fused and recomputed it computes what node after node does. */
+static void check_same(void (*build)(net *n, int variant), int variant, double tolerance)
+{
+    net n[2] = { { .g = graph_new(true, -1) }, { .g = graph_new(true, -1) } };
+    tensors t[2];
+
+    for (int fused = 0; fused < 2; fused++) {
+        plan p;
+
+        n[fused].fused = fused;
+        build(&n[fused], variant);
+        p = net_plan(&n[fused], fused);
+        t[fused] = run_plan(&n[fused], &p);
+    }
+    ck_assert_int_eq(n[0].root_count, n[1].root_count);
+    for (int i = 0; i < n[0].root_count; i++) {
+        double difference = root_difference(&n[0], &t[0], &n[1], &t[1], i);
+
+        ck_assert_msg(difference <= tolerance, "variant %d root %d (%s): %g", variant, i,
+                      plan_owner(n[0].root[i])->name ? n[0].root[i]->name : "", difference);
+    }
+    for (int fused = 0; fused < 2; fused++) {
+        tensors_free(&t[fused]);
+        graph_free(n[fused].g);
+    }
+}
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
 static int count_kind(const plan *p, pons_kernel_kind kind)
 {
     int count = 0;
@@ -60,7 +199,7 @@ static int count_kind(const plan *p, pons_kernel_kind kind)
 START_TEST(a_chain_is_one_kernel_and_unfused_one_per_node)
 {
     for (int fused = 0; fused < 2; fused++) {
-        net n = { .g = graph_new(true, -1) };
+        net n = { .g = graph_new(true, -1), .fused = true };
         pons_node *x = node_input(n.g, "x", PONS_F32, shape5(2, 4, 4, 4, 3));
         pons_node *y = pons_exp(n.g, pons_scale(n.g, x, 2));
         plan p;
@@ -73,10 +212,109 @@ START_TEST(a_chain_is_one_kernel_and_unfused_one_per_node)
 }
 END_TEST
 
+/* ---- nets ------------------------------------------------------------------------------------ */
+
+static void three_layers(net *n, int batch)
+{
+    pons_node *x = node_input(n->g, "image", PONS_F32, shape5(2, 4, 5, 6, 3));
+
+    x = layer(n->g, x, "0", 5, 1, batch);
+    x = layer(n->g, x, "1", 4, 1, batch);
+    x = layer(n->g, x, "2", 3, 1, batch);
+    net_differentiate(n, pons_mean_all(n->g, pons_mul(n->g, x, pons_square(n->g, x))));
+}
+
+static void __attribute__((unused)) three_layers_low(net *n, int batch)
+{
+    n->low = true;
+    three_layers(n, batch);
+}
+
+/* Down, up again with a skip, residual units, dropout, dice and cross-entropy. */
+static void small_unet(net *n, int classes)
+{
+    pons_graph *g = n->g;
+    pons_node *x = node_input(g, "image", PONS_F32, shape5(2, 4, 6, 6, 2));
+    pons_node *label = node_input(g, "label", PONS_U8, shape5(2, 4, 6, 6, 1));
+    pons_convolution c = PONS_CONVOLUTION_INIT, up = PONS_CONVOLUTION_INIT;
+    pons_node *skip, *low, *part[2];
+    int none[3] = { 1, 1, 1 };
+
+    skip = pons_dropout(g, layer(g, x, "0", 4, 1, true), 0.2, "drop");
+    low = layer(g, skip, "1", 8, 2, false);
+    low = pons_add(g, low, layer(g, low, "2", 8, 1, false));
+    low = pons_add(g, low, layer(g, low, "3", 8, 1, true));
+    for (int i = 0; i < 3; i++) {
+        up.stride[i] = 2;
+        up.pad_low[i] = up.pad_high[i] = 1;
+    }
+    low = pons_convolve_transposed(g, low, weight(g, "up", 8, 3, 4), &up, none);
+    low = pons_relu(g, pons_instance_norm(g, low, NULL, NULL, 1e-5));
+    part[0] = skip;
+    part[1] = low;
+    x = pons_concatenate(g, 2, part, 4);
+    x = pons_add(g, pons_convolve(g, x, weight(g, "out", classes, 1, 8), &c),
+                 vector(g, "out.bias", PONS_ROLE_BIAS, classes, 0));
+    if (classes > 1)
+        net_differentiate(n, dice_ce(g, x, label));
+    else
+        net_differentiate(n, pons_mean_all(g, pons_neg(g, pons_log_sigmoid(g, x))));
+}
+
+/* Roots of many shapes: constants, counters, narrow beside wide, random in both, integers. */
+static void odds_and_ends(net *n, int variant)
+{
+    pons_graph *g = n->g;
+    pons_node *x = node_input(g, "x", PONS_F32, shape5(2, 3, 1, 4, 5));
+    pons_node *s = node_input(g, "s", PONS_F32, shape5(2, 3, 1, 4, 1));
+    pons_node *r = pons_random_uniform(g, "r", shape5(2, 3, 1, 4, 5));
+    pons_node *q = pons_random_normal(g, "q", shape5(2, 3, 1, 4, 1));
+    pons_node *best = pons_arg_max(g, x, 4), *mean, *variance;
+
+    n->root[n->root_count++] = pons_add(g, pons_mul(g, x, s), pons_iota(g, 5, 1, 3));
+    n->root[n->root_count++] = pons_add(g, pons_mul(g, s, pons_iota(g, 5, 3, 4)), q);
+    n->root[n->root_count++] = pons_select(g, pons_less(g, r, s), pons_softmax(g, x, 4), q);
+    n->root[n->root_count++] = best;
+    n->root[n->root_count++] = pons_sum(g, pons_cast(g, pons_equal(g, pons_cast(g, best, PONS_F32),
+                                        pons_iota(g, 5, 4, 5)), PONS_F32), PONS_SPATIAL);
+    n->root[n->root_count++] = pons_cast(g, pons_scale(g, x, 7.5), PONS_I32);
+    n->root[n->root_count++] = pons_broadcast(g, pons_real(g, 3), (pons_shape){ 2, { 3, 2 } });
+    n->root[n->root_count++] = pons_sum(g, pons_maximum(g, x, PONS_CHANNEL), PONS_BATCH);
+    n->root[n->root_count++] = pons_reshape(g, pons_exp(g, x), (pons_shape){ 2, { 6, 20 } });
+    n->root[n->root_count++] = pons_sum(g, pons_mul(g, pons_reshape(g, x, (pons_shape){ 2, { 24, 5 } }),
+                                                    pons_iota(g, 2, 0, 24)), PONS_AXIS(0));
+    pons_moments(g, pons_mul(g, x, pons_softmax(g, x, 4)), PONS_SPATIAL, variant, &mean, &variance);
+    n->root[n->root_count++] = pons_div(g, pons_sub(g, x, mean), pons_offset(g, variance, 1));
+    n->root[n->root_count++] = pons_sub(g, pons_sum(g, pons_div(g, x, pons_sum(g, x, PONS_CHANNEL)),
+                                                    PONS_AXIS(3)), pons_minimum(g, s, PONS_AXIS(1)));
+}
+
+START_TEST(fused_layers_compute_what_single_nodes_do)
+{
+    check_same(three_layers, false, 1e-4);
+    check_same(three_layers, true, 1e-4);
+}
+END_TEST
+
+START_TEST(fused_networks_compute_what_single_nodes_do)
+{
+    for (int classes = 1; classes < 4; classes++)
+        check_same(small_unet, classes, 1e-4);
+}
+END_TEST
+
+START_TEST(odd_shapes_and_leaves_fuse_right)
+{
+    check_same(odds_and_ends, 0, 1e-5);
+    check_same(odds_and_ends, 1, 1e-5);
+    check_same(odds_and_ends, 5, 1e-5);
+}
+END_TEST
+
 START_TEST(conv_norm_prelu)
 {
     for (int batch = 0; batch < 2; batch++) {
-        net n = { .g = graph_new(true, -1) };
+        net n = { .g = graph_new(true, -1), .fused = true };
         pons_node *x = node_input(n.g, "image", PONS_F32, shape5(2, 8, 8, 8, 4));
         pons_node *y = layer(n.g, layer(n.g, layer(n.g, x, "0", 16, 1, batch), "1", 16, 1, batch), "2", 16, 1, batch);
         pons_node *loss = pons_mean_all(n.g, pons_square(n.g, y));
@@ -92,7 +330,7 @@ END_TEST
 
 START_TEST(dice_and_cross_entropy)
 {
-    net n = { .g = graph_new(true, -1) };
+    net n = { .g = graph_new(true, -1), .fused = true };
     pons_node *x = node_input(n.g, "image", PONS_F32, shape5(2, 8, 8, 8, 4));
     pons_node *t = node_input(n.g, "label", PONS_U8, shape5(2, 8, 8, 8, 1));
     pons_node *logits = layer(n.g, x, "0", 3, 1, false);
@@ -109,6 +347,9 @@ int main(void)
 {
     TCase *c = suite_new("fuse");
     tcase_add_test(c, a_chain_is_one_kernel_and_unfused_one_per_node);
+    tcase_add_test(c, fused_layers_compute_what_single_nodes_do);
+    tcase_add_test(c, fused_networks_compute_what_single_nodes_do);
+    tcase_add_test(c, odd_shapes_and_leaves_fuse_right);
     tcase_add_test(c, conv_norm_prelu);
     tcase_add_test(c, dice_and_cross_entropy);
     return suite_run();
