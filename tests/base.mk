@@ -26,3 +26,9 @@ TESTS += tests/check_arena tests/check_file tests/check_hash tests/check_log tes
 	tests/check_text
 TESTS += tests/check_exports.sh
 EXTRA_DIST += tests/check_exports.sh
+check_PROGRAMS += tests/check_config tests/check_config_gallery
+tests_check_config_SOURCES = tests/check_config.c
+tests_check_config_LDADD = $(TEST_LDADD)
+tests_check_config_gallery_SOURCES = tests/check_config_gallery.c
+tests_check_config_gallery_LDADD = $(TEST_LDADD)
+TESTS += tests/check_config tests/check_config_gallery

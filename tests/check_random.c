@@ -6,6 +6,7 @@
 #include "base/random.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct { uint32_t counter[4], key[2], answer[4]; } known[] = {

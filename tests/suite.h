@@ -12,6 +12,7 @@
 #define TESTS_SUITE_H
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static Suite *suite_of_this_program;

@@ -1,5 +1,9 @@
 /*
  * config.h - an INI file with its includes and --set values: sections of keys with their origin.
+ *
+ * The order of use: config_open, config_fill once per section and table (a section may belong to two
+ * tables, the core's and a plugin's), config_skip for sections that a command does not need,
+ * config_refuse_unknown, config_resolve for what 'auto' became, config_write.
  */
 #ifndef CORE_CONFIG_CONFIG_H
 #define CORE_CONFIG_CONFIG_H
@@ -11,17 +15,24 @@ typedef struct config config;
 typedef struct config_entry {
     const char *section, *key, *value; /* value without comment and outer blanks                  */
     const char *file;                  /* where it stands, or "--set"                             */
+    const char *folder;                /* absolute; where relative paths in the value begin       */
     int line;                          /* 0 for --set                                             */
     bool used;                         /* a table has asked for it                                */
 } config_entry;
 
-/* 'file' may be NULL (only --set). set[i] is "section.key=value"; section may hold dots. */
+/*
+ * 'file' may be NULL (only --set). set[i] is "section.key=value"; section may hold dots. Relative
+ * paths begin at the folder of the file they stand in, those of --set at the folder of 'file'.
+ */
 pons_status config_open(const char *file, int set_count, const char *const *set, config **out,
                         pons_error *err);
 void config_close(config *c);
-/* The folder of the file, for relative paths; paths in an included file are relative to that file. */
+/* The value as an absolute path; 'e' NULL: relative paths begin at the folder of the file. */
 const char *config_path(config *c, const config_entry *e, const char *value);
-const config_entry *config_find(config *c, const char *section, const char *key);
+const config_entry *config_find(const config *c, const char *section, const char *key);
+/* "spleen.ini:12" or "--set"; NULL where the key was not given. For messages about a value. */
+const char *config_where(config *c, const char *section, const char *key);
+/* The section is named in a file or by --set, even if it holds nothing. */
 bool config_has_section(const config *c, const char *section);
 
 /*
@@ -32,12 +43,11 @@ bool config_has_section(const config *c, const char *section);
 pons_status config_fill(config *c, const char *section, const pons_option *options, void *target,
                         pons_error *err);
 /* Whether [section] key was given (not defaulted). */
-bool config_given(config *c, const char *section, const char *key);
+bool config_given(const config *c, const char *section, const char *key);
+/* The section is known but not needed now: its keys are neither checked nor written. */
+void config_skip(config *c, const char *section);
 /* An unused section or key: PONS_CONFIG, with the nearest known name. Called when all has been read. */
 pons_status config_refuse_unknown(config *c, pons_error *err);
-/* Parse one value by one row, for command-line flags and tests; 'where' starts the message. */
-pons_status option_parse(config *c, const pons_option *option, const char *value, const char *where,
-                         void *target, pons_error *err);
 
 /*
  * Record what a value was resolved to ('auto' became something), with the reason; config_write prints
@@ -50,5 +60,19 @@ pons_status config_write(config *c, const char *path, pons_error *err);
 int config_count(const config *c);
 void config_item(const config *c, int index, const char **section, const char **key,
                  const char **value);
+
+/* ---- option.c -------------------------------------------------------------------------------- */
+
+/*
+ * Parse one value by one row into target + option->offset, for command-line flags and tests; 'where'
+ * starts the message. 'c' keeps lists and texts and must live as long as they.
+ */
+pons_status option_parse(config *c, const pons_option *option, const char *value, const char *where,
+                         void *target, pons_error *err);
+/* "integer from 1 to 64", "yes or no", ...: what is expected, for messages and help. */
+const char *option_expected(const pons_option *option, char *text, size_t size);
+/* The rules that a table must keep: names, defaults that parse, a sentence of help. */
+pons_status option_table_check(const pons_option *options, size_t config_size, const char *name,
+                               pons_error *err);
 
 #endif

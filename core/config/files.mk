@@ -1,2 +1,3 @@
 # Files of core/config.
-libcore_la_SOURCES += core/config/config.h
+libcore_la_SOURCES += core/config/config.c core/config/config.h core/config/entries.h \
+	core/config/option.c core/config/read.c core/config/sections.c core/config/sections.h

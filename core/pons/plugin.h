@@ -62,7 +62,9 @@ typedef enum pons_option_type {
     PONS_OPTION_TEXTS,    /* pons_texts, separated by blanks                                      */
     PONS_OPTION_AXES,     /* int[3] in order i j k; one number stands for all three               */
     PONS_OPTION_REAL_AXES,/* double[3], likewise                                                  */
-    PONS_OPTION_TRIPLES   /* pons_triples; items separated by blanks, '2' or '2,2,1'              */
+    PONS_OPTION_TRIPLES,  /* pons_triples; items separated by blanks, '2' or '2,2,1'              */
+    PONS_OPTION_PATH,     /* const char *, absolute: relative ones begin at the INI file's folder */
+    PONS_OPTION_PATHS     /* pons_texts of such paths                                             */
 } pons_option_type;
 
 /* Lists belong to the configuration and live as long as it does; count 0: not given. */
@@ -97,7 +99,8 @@ typedef struct pons_option {
     size_t offset;              /* of the member in the plugin's configuration struct             */
     const char *fallback;
     double minimum, maximum;    /* range of every number in the value, both ends allowed          */
-    const char *const *choices; /* NULL-terminated, for CHOICE                                    */
+    const char *const *choices; /* NULL-terminated, for CHOICE; for INTEGER and SIZE words that    */
+                                /* may stand for the number and are stored as -1, -2, ...         */
     const char *help;           /* one sentence                                                   */
 } pons_option;
 
@@ -129,6 +132,13 @@ typedef struct pons_option {
     PONS_OPTION_(S, M, PONS_OPTION_REAL_AXES, DEFAULT, LOW, HIGH, NULL, HELP)
 #define PONS_TRIPLES(S, M, DEFAULT, LOW, HIGH, HELP) \
     PONS_OPTION_(S, M, PONS_OPTION_TRIPLES, DEFAULT, LOW, HIGH, NULL, HELP)
+#define PONS_PATH(S, M, DEFAULT, HELP) \
+    PONS_OPTION_(S, M, PONS_OPTION_PATH, DEFAULT, 0, 0, NULL, HELP)
+#define PONS_PATHS(S, M, DEFAULT, HELP) \
+    PONS_OPTION_(S, M, PONS_OPTION_PATHS, DEFAULT, 0, 0, NULL, HELP)
+/* An integer for which a word may stand; DEFAULT: a string. */
+#define PONS_INTEGER_OR(S, M, DEFAULT, LOW, HIGH, CHOICES, HELP) \
+    PONS_OPTION_(S, M, PONS_OPTION_INTEGER, DEFAULT, LOW, HIGH, CHOICES, HELP)
 #define PONS_OPTIONS_END { NULL, PONS_OPTION_REAL, 0, NULL, 0, 0, NULL, NULL }
 
 /* ---- descriptor ------------------------------------------------------------------------------ */

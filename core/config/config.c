@@ -1,0 +1,351 @@
+/*
+ * config.c - entries are found, put into structs by option tables, and accounted for: what no table
+ * asked for is unknown.
+ */
+#include "config/config.h"
+
+#include "base/file.h"
+#include "base/text.h"
+#include "config/entries.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+config_entry *entry_find(const config *c, const char *section, const char *key)
+{
+    for (int i = 0; i < c->entry_count; i++)
+        if (strcmp(c->entry[i].key, key) == 0 && strcmp(c->entry[i].section, section) == 0)
+            return &c->entry[i];
+    return NULL;
+}
+
+/* An array in an arena that doubles; the old one stays behind until the arena goes. */
+static void *grown(arena *a, const void *old, int count, int *room, size_t size)
+{
+    void *larger;
+
+    *room = *room > 0 ? 2 * *room : 64;
+    larger = arena_alloc(a, (size_t)*room * size);
+    if (count > 0)
+        memcpy(larger, old, (size_t)count * size);
+    return larger;
+}
+
+void entry_add(config *c, config_entry entry)
+{
+    if (c->entry_count == c->entry_room)
+        c->entry = grown(c->arena, c->entry, c->entry_count, &c->entry_room, sizeof *c->entry);
+    c->entry[c->entry_count++] = entry;
+}
+
+pons_status config_open(const char *file, int set_count, const char *const *set, config **out,
+                        pons_error *err)
+{
+    config *c = calloc(1, sizeof *c);
+    char here[PATH_MAX];
+    pons_error own = PONS_ERROR_INIT;
+    pons_status status = PONS_OK;
+
+    if (err == NULL)
+        err = &own;
+    if (c == NULL || (c->arena = arena_new()) == NULL) {
+        free(c);
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    }
+    c->folder = arena_string(c->arena, getcwd(here, sizeof here) != NULL ? here : "/");
+    if (file != NULL)
+        status = config_read_file(c, file, err);
+    for (int i = 0; status == PONS_OK && i < set_count; i++)
+        status = config_read_set(c, set[i], err);
+    if (status != PONS_OK) {
+        config_close(c);
+        return status;
+    }
+    *out = c;
+    return PONS_OK;
+}
+
+void config_close(config *c)
+{
+    if (c == NULL)
+        return;
+    arena_free(c->arena);
+    free(c);
+}
+
+const char *config_path(config *c, const config_entry *e, const char *value)
+{
+    const char *folder = e != NULL && e->folder != NULL ? e->folder : c->folder;
+
+    while (value[0] == '.' && value[1] == '/')
+        value += 2;
+    if (value[0] == '/')
+        return arena_string(c->arena, value);
+    if (strcmp(value, ".") == 0)
+        return folder;
+    return arena_format(c->arena, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, value);
+}
+
+const config_entry *config_find(const config *c, const char *section, const char *key)
+{
+    return entry_find(c, section, key);
+}
+
+bool config_given(const config *c, const char *section, const char *key)
+{
+    return entry_find(c, section, key) != NULL;
+}
+
+static const char *origin_of(config *c, const config_entry *e)
+{
+    return e->line == 0 ? e->file : arena_format(c->arena, "%s:%d", e->file, e->line);
+}
+
+const char *config_where(config *c, const char *section, const char *key)
+{
+    const config_entry *e = entry_find(c, section, key);
+    return e != NULL ? origin_of(c, e) : NULL;
+}
+
+bool config_has_section(const config *c, const char *section)
+{
+    for (const section_line *s = c->section; s != NULL; s = s->next)
+        if (strcmp(s->name, section) == 0)
+            return true;
+    for (int i = 0; i < c->entry_count; i++)
+        if (strcmp(c->entry[i].section, section) == 0)
+            return true;
+    return false;
+}
+
+/* ---- fill ------------------------------------------------------------------------------------ */
+
+static void section_known(config *c, const char *section, const pons_option *options, bool skipped)
+{
+    known_section *k = arena_alloc(c->arena, sizeof *k);
+
+    *k = (known_section){ arena_string(c->arena, section), skipped, options, c->known };
+    c->known = k;
+}
+
+static filled *filled_find(const config *c, const char *section, const char *key)
+{
+    for (int i = 0; i < c->filled_count; i++)
+        if (strcmp(c->filled[i].key, key) == 0 && strcmp(c->filled[i].section, section) == 0)
+            return &c->filled[i];
+    return NULL;
+}
+
+static filled *filled_add(config *c, const char *section, const char *key)
+{
+    filled *f = filled_find(c, section, key);
+
+    if (f == NULL) {
+        if (c->filled_count == c->filled_room)
+            c->filled = grown(c->arena, c->filled, c->filled_count, &c->filled_room,
+                              sizeof *c->filled);
+        f = &c->filled[c->filled_count++];
+        f->section = arena_string(c->arena, section);
+        f->key = arena_string(c->arena, key);
+    }
+    f->reason = NULL;
+    return f;
+}
+
+static const char *absolute_paths(config *c, const config_entry *e, const char *value, bool several)
+{
+    char *rest = NULL, *copy = arena_string(c->arena, value);
+    const char *all = "";
+
+    if (*value == '\0' || !several)
+        return *value == '\0' ? value : config_path(c, e, value);
+    for (char *item = strtok_r(copy, " \t", &rest); item != NULL; item = strtok_r(NULL, " \t", &rest))
+        all = arena_format(c->arena, "%s%s%s", all, *all != '\0' ? " " : "", config_path(c, e, item));
+    return all;
+}
+
+static const char *value_of(config *c, const config_entry *e, const pons_option *option)
+{
+    const char *value = e != NULL ? e->value : option->fallback;
+
+    if (option->type == PONS_OPTION_PATH || option->type == PONS_OPTION_PATHS)
+        return absolute_paths(c, e, value, option->type == PONS_OPTION_PATHS);
+    return value;
+}
+
+static pons_status fill_one(config *c, const char *section, const pons_option *option, void *target,
+                            pons_error *err)
+{
+    config_entry *e = entry_find(c, section, option->name);
+    const char *origin = e != NULL ? origin_of(c, e) : "default";
+    const char *value, *where;
+    filled *f;
+
+    if (e == NULL && option->fallback == NULL)
+        return pons_fail(err, PONS_CONFIG, "[%s] has no '%s', which must be given: %s", section,
+                         option->name, option->help);
+    if (e != NULL)
+        e->used = true;
+    value = value_of(c, e, option);
+    where = arena_format(c->arena, "%s: [%s] %s", origin, section, option->name);
+    if (option_parse(c, option, value, where, target, err) != PONS_OK)
+        return PONS_CONFIG;
+    f = filled_add(c, section, option->name);
+    f->value = arena_string(c->arena, value);
+    f->origin = origin;
+    return PONS_OK;
+}
+
+pons_status config_fill(config *c, const char *section, const pons_option *options, void *target,
+                        pons_error *err)
+{
+    pons_error own = PONS_ERROR_INIT;
+    pons_status status = PONS_OK;
+
+    if (err == NULL)
+        err = &own;
+    section_known(c, section, options, false);
+    for (const pons_option *o = options; status == PONS_OK && o != NULL && o->name != NULL; o++)
+        status = fill_one(c, section, o, target, err);
+    return status;
+}
+
+/* ---- unknown --------------------------------------------------------------------------------- */
+
+void config_skip(config *c, const char *section)
+{
+    section_known(c, section, NULL, true);
+    for (int i = 0; i < c->entry_count; i++)
+        if (strcmp(c->entry[i].section, section) == 0)
+            c->entry[i].used = true;
+}
+
+static bool is_known(const config *c, const char *section)
+{
+    for (const known_section *k = c->known; k != NULL; k = k->next)
+        if (strcmp(k->name, section) == 0)
+            return true;
+    return false;
+}
+
+static pons_status refuse(pons_error *err, const char *where, const char *what, const char *name,
+                          const char *behind, const char *best)
+{
+    if (best != NULL)
+        return pons_fail(err, PONS_CONFIG, "%s: unknown %s '%s'%s; did you mean '%s'?", where, what,
+                         name, behind, best);
+    return pons_fail(err, PONS_CONFIG, "%s: unknown %s '%s'%s", where, what, name, behind);
+}
+
+static pons_status refuse_section(config *c, const char *section, const char *where, pons_error *err)
+{
+    text_guess guess = text_guess_for(section);
+
+    for (const known_section *k = c->known; k != NULL; k = k->next)
+        text_guess_try(&guess, k->name);
+    return refuse(err, where, "section", section, "", guess.best);
+}
+
+static pons_status refuse_key(config *c, const config_entry *e, pons_error *err)
+{
+    text_guess guess = text_guess_for(e->key);
+
+    for (const known_section *k = c->known; k != NULL; k = k->next)
+        for (const pons_option *o = k->options; strcmp(k->name, e->section) == 0 && o != NULL &&
+                                                o->name != NULL; o++)
+            text_guess_try(&guess, o->name);
+    return refuse(err, origin_of(c, e), "key", e->key, arena_format(c->arena, " in [%s]", e->section),
+                  guess.best);
+}
+
+pons_status config_refuse_unknown(config *c, pons_error *err)
+{
+    for (const section_line *s = c->section; s != NULL; s = s->next)
+        if (!is_known(c, s->name))
+            return refuse_section(c, s->name, arena_format(c->arena, "%s:%d", s->file, s->line), err);
+    for (int i = 0; i < c->entry_count; i++) {
+        const config_entry *e = &c->entry[i];
+        if (!is_known(c, e->section))
+            return refuse_section(c, e->section, origin_of(c, e), err);
+        if (!e->used)
+            return refuse_key(c, e, err);
+    }
+    return PONS_OK;
+}
+
+/* ---- resolved -------------------------------------------------------------------------------- */
+
+void config_resolve(config *c, const char *section, const char *key, const char *value,
+                    const char *reason)
+{
+    filled *f = filled_find(c, section, key);
+
+    if (f == NULL) {
+        f = filled_add(c, section, key);
+        f->origin = "resolved";
+    }
+    f->value = arena_string(c->arena, value);
+    f->reason = reason != NULL ? arena_string(c->arena, reason) : NULL;
+}
+
+int config_count(const config *c)
+{
+    return c->filled_count;
+}
+
+void config_item(const config *c, int index, const char **section, const char **key,
+                 const char **value)
+{
+    *section = c->filled[index].section;
+    *key = c->filled[index].key;
+    *value = c->filled[index].value;
+}
+
+/* Two values may have been filled by two tables far apart: a section is printed where it began. */
+static void write_section(const config *c, const char *section, FILE *to)
+{
+    fprintf(to, "[%s]\n", section);
+    for (int i = 0; i < c->filled_count; i++) {
+        const filled *f = &c->filled[i];
+        if (strcmp(f->section, section) != 0)
+            continue;
+        /* A long value keeps its line to itself: a line has a largest length. */
+        if (strlen(f->value) + strlen(f->origin) > 500)
+            fprintf(to, "; %s%s%s\n%s = %s\n", f->origin, f->reason != NULL ? "; " : "",
+                    f->reason != NULL ? f->reason : "", f->key, f->value);
+        else
+            fprintf(to, "%s =%s%s ; %s%s%s\n", f->key, *f->value != '\0' ? " " : "", f->value,
+                    f->origin, f->reason != NULL ? "; " : "", f->reason != NULL ? f->reason : "");
+    }
+}
+
+static bool began_before(const config *c, int index)
+{
+    for (int i = 0; i < index; i++)
+        if (strcmp(c->filled[i].section, c->filled[index].section) == 0)
+            return true;
+    return false;
+}
+
+pons_status config_write(config *c, const char *path, pons_error *err)
+{
+    safe_file f;
+    pons_status status = safe_file_open(&f, path, err);
+    bool first = true;
+
+    if (status != PONS_OK)
+        return status;
+    for (int i = 0; i < c->filled_count; i++) {
+        if (began_before(c, i))
+            continue;
+        if (!first)
+            fputc('\n', f.file);
+        write_section(c, c->filled[i].section, f.file);
+        first = false;
+    }
+    return safe_file_commit(&f, err);
+}

@@ -1,0 +1,331 @@
+/*
+ * sections.c - the option tables of the core's own sections, and what of them this build lacks.
+ */
+#include "config/sections.h"
+
+#include <limits.h>
+#include <string.h>
+
+/* Ends of ranges. */
+#define ABOVE_0 DBL_MIN
+#define ANY_REAL DBL_MAX
+#define ANY_INTEGER INT_MAX
+#define ANY_SIZE 0x1p50
+
+static const char *const auto_words[] = { "auto", NULL };
+const char *const data_layouts[] = { "auto", "globs", "decathlon", "nnunet", "datalist", "brats", "bids",
+                                     "csv", NULL };
+static const char *const cache_words[] = { "none", "memory", "disk", "lmdb", "smart", "device", NULL };
+static const char *const sampling_words[] = { "uniform", "balanced", "classes", "whole", NULL };
+static const char *const pad_words[] = { "zero", "edge", NULL };
+static const char *const activation_words[] = { "auto", "softmax", "sigmoid", "none", NULL };
+static const char *const unit_words[] = { "step", "epoch", NULL };
+static const char *const precision_words[] = { "auto", "fp32", "tf32", "bf16", "fp16", NULL };
+static const char *const nonfinite_words[] = { "stop", "skip", NULL };
+static const char *const mode_words[] = { "auto", "single", "dp", "ddp", NULL };
+static const char *const backend_words[] = { "auto", "gloo", "nccl", "mpi", NULL };
+static const char *const scaling_words[] = { "none", "linear", "sqrt", NULL };
+static const char *const window_words[] = { "constant", "gaussian", NULL };
+static const char *const padding_words[] = { "constant", NULL };
+static const char *const resample_words[] = { "probabilities", "labels", NULL };
+
+static const pons_option experiment_table[] = {
+    PONS_TEXT(experiment_options, name, "", "Name of the run and of its folder."),
+    PONS_INTEGER(experiment_options, seed, 0, 0, 9007199254740992.0, "Key of all random numbers."),
+    PONS_PATH(experiment_options, output, "runs", "Folder that holds the run folders."),
+    PONS_FLAG(experiment_options, deterministic, no,
+              "Give the same bits for every split of the micro-batches over devices."),
+    PONS_OPTIONS_END
+};
+
+static const pons_option data_table[] = {
+    PONS_PATH(data_options, source, "",
+              "Root folder of a dataset, its dataset.json, a datalist or a CSV file."),
+    PONS_PATHS(data_options, image, "", "File patterns of the images, one per channel."),
+    PONS_PATH(data_options, label, "", "File pattern of the labels."),
+    PONS_CHOICE(data_options, layout, auto, data_layouts, "How the files of the source lie."),
+    PONS_TEXT(data_options, validation, "0.2",
+              "Cases held out: none, a share, random:0.2, last:N, fold:K/N, names:a,b or file:F."),
+    PONS_TEXTS(data_options, labels, "",
+               "Classes and their ids in the label files, as in background:0 kidney:1,3."),
+    PONS_TEXTS(data_options, regions, "", "Overlapping targets and their ids, as in WT:1,2,3 ET:3."),
+    PONS_CHOICE(data_options, cache, memory, cache_words, "Where preprocessed cases are kept."),
+    PONS_SIZE(data_options, cache_limit, "", 0, ANY_SIZE, "Largest size of the cache."),
+    PONS_PATH(data_options, cache_dir, "", "Folder of the disk cache."),
+    PONS_REAL(data_options, smart_share, 0.5, 0, 1, "Share of the cases that a smart cache holds."),
+    PONS_REAL(data_options, smart_replace, 0.1, 0, 1,
+              "Share of a smart cache that is replaced each epoch."),
+    PONS_INTEGER_OR(data_options, loader_threads, "auto", 0, 1024, auto_words,
+                    "Threads that prepare patches; 0 prepares them in the training thread."),
+    PONS_OPTIONS_END
+};
+
+static const pons_option steps_table[] = {
+    PONS_TEXTS(steps_options, steps, "", "Names of the transforms in the order they are applied."),
+    PONS_OPTIONS_END
+};
+
+const pons_option step_option_table[] = {
+    PONS_TEXT(step_options, plugin, "",
+              "The transform, where the section's own name is not one (it may then occur twice)."),
+    PONS_INTEGERS(step_options, channels, "", 0, 1023, "Channels it is restricted to; all if empty."),
+    PONS_OPTIONS_END
+};
+
+static const pons_option patch_table[] = {
+    PONS_AXES(patch_options, extent, "", 1, 65536, "Voxels of a patch along i j k."),
+    PONS_INTEGER(patch_options, per_case, 1, 1, 65536, "Patches cut from each case of a batch."),
+    PONS_CHOICE(patch_options, sampling, uniform, sampling_words,
+                "How centres are drawn; whole takes the volume itself, padded or cropped."),
+    PONS_REAL(patch_options, positive, 1, 0, 1e9, "Weight of foreground centres when balanced."),
+    PONS_REAL(patch_options, negative, 1, 0, 1e9, "Weight of background centres when balanced."),
+    PONS_REALS(patch_options, class_weights, "", 0, 1e9, "Weight of each class when by classes."),
+    PONS_REALS(patch_options, background_above, "", -ANY_REAL, ANY_REAL,
+               "Background centres are drawn where the image is above this number."),
+    PONS_CHOICE(patch_options, pad, zero, pad_words, "What stands beyond the border of a volume."),
+    PONS_OPTIONS_END
+};
+
+static const pons_option model_table[] = {
+    PONS_TEXT(model_options, plugin, "", "The network."),
+    PONS_OPTIONS_END
+};
+
+static const pons_option loss_table[] = {
+    PONS_TEXT(loss_options, plugin, "", "The loss."),
+    PONS_CHOICE(loss_options, activation, auto, activation_words,
+                "Turns logits into probabilities; auto is softmax for several classes, else sigmoid."),
+    PONS_REALS(loss_options, heads, "", 0, 1e9,
+               "Weight of each output of the network; 1 0.5 0.25 and so on if empty."),
+    PONS_FLAG(loss_options, sync, no, "Sum batch-wise terms over all replicas."),
+    PONS_OPTIONS_END
+};
+
+static const pons_option optimizer_table[] = {
+    PONS_TEXT(optimizer_options, plugin, "", "The optimizer."),
+    PONS_REAL(optimizer_options, lr, 1e-3, ABOVE_0, ANY_REAL, "Learning rate before the schedule."),
+    PONS_OPTIONS_END
+};
+
+static const pons_option schedule_table[] = {
+    PONS_TEXT(schedule_options, plugin, "constant", "The schedule of the learning rate."),
+    PONS_INTEGER(schedule_options, warmup_steps, 0, 0, ANY_INTEGER,
+                 "Units over which the learning rate rises at the start."),
+    PONS_REAL(schedule_options, warmup_multiplier, 0, 0, 1, "Factor at the start of the rise."),
+    PONS_CHOICE(schedule_options, unit, step, unit_words, "What the schedule counts."),
+    PONS_OPTIONS_END
+};
+
+static const pons_option train_table[] = {
+    PONS_INTEGER_OR(train_options, epochs, "", 1, ANY_INTEGER, NULL,
+                    "Passes over the training cases; this or steps."),
+    PONS_INTEGER_OR(train_options, steps, "", 1, ANY_INTEGER, NULL,
+                    "Optimizer steps; this or epochs."),
+    PONS_INTEGER(train_options, batch, 1, 1, 65536, "Cases in a micro-batch."),
+    PONS_INTEGER(train_options, accumulate, 1, 1, 65536, "Micro-batches of a replica in a step."),
+    PONS_INTEGER(train_options, micro_batches, 0, 0, 65536,
+                 "Micro-batches of a step over all replicas; 0 is replicas times accumulate."),
+    PONS_CHOICE(train_options, precision, auto, precision_words,
+                "Storage of activations and arithmetic of products."),
+    PONS_REAL(train_options, clip_norm, 0, 0, ANY_REAL, "Largest norm of the gradient; 0 is no limit."),
+    PONS_FLAG(train_options, recompute, no,
+              "Compute activations again in the backward pass, which needs less memory."),
+    PONS_REAL(train_options, ema_decay, 0, 0, 1, "Decay of the weights' moving average; 0 keeps none."),
+    PONS_CHOICE(train_options, nonfinite, stop, nonfinite_words,
+                "What to do when a gradient is not finite."),
+    PONS_INTEGER(train_options, validate_every, 1, 0, ANY_INTEGER,
+                 "Epochs between validations; 0 is never."),
+    PONS_INTEGER(train_options, validate_steps, 0, 0, ANY_INTEGER,
+                 "Steps between validations, instead of epochs; 0 is not used."),
+    PONS_TEXT(train_options, best, "dice.mean", "The number by which the best checkpoint is chosen."),
+    PONS_INTEGER(train_options, checkpoint_every, 1, 0, ANY_INTEGER,
+                 "Epochs between checkpoints; 0 is only at the end."),
+    PONS_INTEGER(train_options, keep, 2, 1, ANY_INTEGER, "Checkpoints kept besides the best one."),
+    PONS_PATH(train_options, pretrained, "", "Weights to start from, a safetensors file."),
+    PONS_REAL(train_options, grace_s, 10, 0, 86400,
+              "Seconds a running step may take to end after a signal."),
+    PONS_INTEGER(train_options, early_stop, 0, 0, ANY_INTEGER,
+                 "Validations without improvement after which training ends; 0 is never."),
+    PONS_OPTIONS_END
+};
+
+static const pons_option distribute_table[] = {
+    PONS_CHOICE(distribute_options, mode, auto, mode_words, "Where the replicas live."),
+    PONS_TEXT(distribute_options, devices, "auto", "Devices, as in cpu, cuda, cuda:0,2 or cpu:0,cpu:1."),
+    PONS_CHOICE(distribute_options, backend, auto, backend_words, "Library of the collectives."),
+    PONS_INTEGER_OR(distribute_options, threads, "auto", 1, 4096, auto_words,
+                    "Kernel threads of a replica; auto is all of its cores."),
+    PONS_SIZE(distribute_options, bucket, "4MiB", 1, ANY_SIZE, "Gradients sent in one piece."),
+    PONS_FLAG(distribute_options, sync_batchnorm, no, "Take batch statistics over all replicas."),
+    PONS_CHOICE(distribute_options, lr_scaling, none, scaling_words,
+                "How the learning rate grows with the micro-batches of a step."),
+    PONS_REAL(distribute_options, timeout_s, 600, ABOVE_0, 1e9,
+              "Seconds after which a collective that hangs is an error."),
+    PONS_OPTIONS_END
+};
+
+static const pons_option window_table[] = {
+    PONS_AXES(window_options, extent, "", 1, 65536, "Voxels of a window along i j k; the patch's if empty."),
+    PONS_REAL(window_options, overlap, 0.25, 0, 0.99, "Share by which neighbouring windows overlap."),
+    PONS_CHOICE(window_options, mode, constant, window_words, "How overlapping windows are blended."),
+    PONS_REAL(window_options, sigma_scale, 0.125, ABOVE_0, 100,
+              "Standard deviation of the gaussian blend, as a share of the window."),
+    PONS_CHOICE(window_options, padding_mode, constant, padding_words,
+                "What surrounds an image that is smaller than the window."),
+    PONS_INTEGER(window_options, batch, 4, 1, 65536, "Windows computed at a time."),
+    PONS_INTEGERS(window_options, mirror, "", 0, 2, "Axes along which predictions are also mirrored."),
+    PONS_OPTIONS_END
+};
+
+static const pons_option predict_table[] = {
+    PONS_TEXTS(predict_options, keep_largest, "",
+               "Classes of which only the largest connected part is kept."),
+    PONS_CHOICE(predict_options, resample, probabilities, resample_words,
+                "What is brought back to the grid of the file."),
+    PONS_OPTIONS_END
+};
+
+static const pons_option device_table[] = {
+    PONS_FLAG(device_options, autotune, no, "Choose kernels by timing them."),
+    PONS_SIZE(device_options, workspace_limit, "", 0, ANY_SIZE, "Largest scratch memory of a kernel."),
+    PONS_PATH(device_options, cache_dir, "", "Folder of compiled kernels and plans."),
+    PONS_OPTIONS_END
+};
+
+static const pons_option log_table[] = {
+    PONS_INTEGER(log_options, every, 10, 1, ANY_INTEGER, "Steps between lines on the terminal."),
+    PONS_TEXTS(log_options, sinks, "csv", "Where numbers go besides metrics.jsonl."),
+    PONS_INTEGER(log_options, device_every, 0, 0, ANY_INTEGER,
+                 "Steps between records of the device's state; 0 is never."),
+    PONS_OPTIONS_END
+};
+
+#define SECTION(NAME, TABLE, KIND, SUMMARY) \
+    { #NAME, SUMMARY, TABLE, offsetof(sections, NAME), sizeof(((sections *)NULL)->NAME), KIND }
+
+const section_table section_tables[] = {
+    SECTION(experiment, experiment_table, 0, "the run: its name, folder and seed"),
+    SECTION(data, data_table, 0, "cases, classes, and what is held out"),
+    SECTION(preprocess, steps_table, PONS_KIND_TRANSFORM, "what happens to each case once"),
+    SECTION(patch, patch_table, 0, "what a network sees of a case in training"),
+    SECTION(augment, steps_table, PONS_KIND_TRANSFORM, "what happens to each patch at random"),
+    SECTION(model, model_table, PONS_KIND_MODEL, "the network"),
+    SECTION(loss, loss_table, PONS_KIND_LOSS, "what training makes small"),
+    SECTION(optimizer, optimizer_table, PONS_KIND_OPTIMIZER, "how parameters follow the gradient"),
+    SECTION(schedule, schedule_table, PONS_KIND_SCHEDULE, "the learning rate over time"),
+    SECTION(train, train_table, 0, "how long, how much at a time, how often checked and saved"),
+    SECTION(distribute, distribute_table, 0, "devices, replicas and threads"),
+    SECTION(window, window_table, 0, "the sliding window of validation and prediction"),
+    SECTION(predict, predict_table, 0, "the way back to the grid of the file"),
+    SECTION(device, device_table, 0, "kernels and their memory"),
+    SECTION(log, log_table, 0, "what is reported and how often"),
+    { NULL, NULL, NULL, 0, 0, 0 }
+};
+
+/* ---- what this build lacks ------------------------------------------------------------------- */
+
+/* 'value' NULL: every value that differs from the default. */
+static const struct { const char *section, *key, *value; } not_built[] = {
+    { "data", "layout", "nnunet" }, { "data", "layout", "datalist" }, { "data", "layout", "brats" },
+    { "data", "layout", "bids" }, { "data", "layout", "csv" },
+    { "data", "cache", "disk" }, { "data", "cache", "lmdb" }, { "data", "cache", "smart" },
+    { "data", "cache", "device" },
+    { "data", "cache_limit", NULL }, { "data", "cache_dir", NULL },
+    { "data", "smart_share", NULL }, { "data", "smart_replace", NULL },
+    { "schedule", "plugin", "step" }, { "schedule", "plugin", "one_cycle" },
+    { "distribute", "mode", "dp" }, { "distribute", "mode", "ddp" },
+    { "distribute", "backend", "gloo" }, { "distribute", "backend", "nccl" },
+    { "distribute", "backend", "mpi" }, { "distribute", "devices", "cuda" },
+    { "device", "autotune", NULL }, { "device", "workspace_limit", NULL },
+    { "device", "cache_dir", NULL },
+    { "log", "sinks", "tensorboard" }, { "log", "sinks", "mlflow" }, { "log", "device_every", NULL },
+};
+
+/* Whether 'word' is one of the blank-separated words of 'list'. */
+static bool holds_word(const char *list, const char *word)
+{
+    size_t size = strlen(word);
+
+    for (const char *at = list; (at = strstr(at, word)) != NULL; at += size)
+        if ((at == list || at[-1] == ' ' || at[-1] == '\t') &&
+            (at[size] == '\0' || at[size] == ' ' || at[size] == '\t'))
+            return true;
+    return false;
+}
+
+static const char *default_of(const char *section, const char *key)
+{
+    for (const section_table *t = section_tables; t->name != NULL; t++)
+        for (const pons_option *o = t->options; strcmp(t->name, section) == 0 && o->name != NULL; o++)
+            if (strcmp(o->name, key) == 0)
+                return o->fallback;
+    return "";
+}
+
+static pons_status refuse_not_built(config *c, pons_error *err)
+{
+    for (size_t i = 0; i < sizeof not_built / sizeof *not_built; i++) {
+        const char *section = not_built[i].section, *key = not_built[i].key;
+        const config_entry *e = config_find(c, section, key);
+        if (e == NULL)
+            continue;
+        if (not_built[i].value != NULL && holds_word(e->value, not_built[i].value))
+            return pons_fail(err, PONS_CONFIG, "%s: [%s] %s = '%s': '%s' is not in this build",
+                             config_where(c, section, key), section, key, e->value,
+                             not_built[i].value);
+        if (not_built[i].value == NULL && strcmp(e->value, default_of(section, key)) != 0)
+            return pons_fail(err, PONS_CONFIG, "%s: [%s] %s = '%s': '%s' is not in this build",
+                             config_where(c, section, key), section, key, e->value, key);
+    }
+    return PONS_OK;
+}
+
+/* ---- fill ------------------------------------------------------------------------------------ */
+
+/* Rules between the keys of one section that a range cannot say. */
+static pons_status check_sections(config *c, const sections *s, pons_error *err)
+{
+    const char *name = s->experiment.name, *devices = s->distribute.devices;
+
+    if (name != NULL && (strchr(name, '/') != NULL || name[0] == '.'))
+        return pons_fail(err, PONS_CONFIG, "%s: [experiment] name = '%s': expected a folder name, "
+                         "without '/' and not beginning with '.'",
+                         config_where(c, "experiment", "name"), name);
+    if (s->patch.background_above.count > 1)
+        return pons_fail(err, PONS_CONFIG, "%s: [patch] background_above: found %d numbers, expected one",
+                         config_where(c, "patch", "background_above"), s->patch.background_above.count);
+    if (s->train.epochs > 0 && s->train.steps > 0)
+        return pons_fail(err, PONS_CONFIG, "%s: [train] epochs and steps are both given, expected one",
+                         config_where(c, "train", "steps"));
+    if (strcmp(devices, "auto") != 0 && strcmp(devices, "cpu") != 0 && strcmp(devices, "cpu:0") != 0)
+        return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': '%s' is not in this build",
+                         config_where(c, "distribute", "devices"), devices, devices);
+    return PONS_OK;
+}
+
+pons_status sections_fill(config *c, sections *s, pons_error *err)
+{
+    memset(s, 0, sizeof *s);
+    for (const section_table *t = section_tables; t->name != NULL; t++)
+        if (config_fill(c, t->name, t->options, (char *)s + t->offset, err) != PONS_OK)
+            return PONS_CONFIG;
+    if (refuse_not_built(c, err) != PONS_OK)
+        return PONS_CONFIG;
+    return check_sections(c, s, err);
+}
+
+pons_status sections_fill_step(config *c, const char *name, step_options *s, pons_error *err)
+{
+    memset(s, 0, sizeof *s);
+    return config_fill(c, name, step_option_table, s, err);
+}
+
+pons_status sections_require(const char *section, const char *key, pons_error *err)
+{
+    for (const section_table *t = section_tables; t->name != NULL; t++)
+        for (const pons_option *o = t->options; strcmp(t->name, section) == 0 && o->name != NULL; o++)
+            if (strcmp(o->name, key) == 0)
+                return pons_fail(err, PONS_CONFIG, "[%s] has no '%s', which must be given: %s", section,
+                                 key, o->help);
+    return pons_fail(err, PONS_CONFIG, "[%s] has no '%s', which must be given", section, key);
+}

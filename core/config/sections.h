@@ -1,0 +1,176 @@
+/*
+ * sections.h - the core's own sections of the INI file, as structs.
+ *
+ * A member is named as its key. A text, list or size that was not given is NULL, empty or 0; paths
+ * are absolute. What plugins add to a section ([model], [loss], [optimizer], [schedule], steps) is
+ * filled from their own tables into their own structs.
+ */
+#ifndef CORE_CONFIG_SECTIONS_H
+#define CORE_CONFIG_SECTIONS_H
+
+#include "config/config.h"
+
+typedef struct experiment_options {
+    const char *name, *output;
+    int64_t seed;
+    bool deterministic;
+} experiment_options;
+
+typedef enum cache_mode {
+    CACHE_NONE = 0, CACHE_MEMORY, CACHE_DISK, CACHE_LMDB, CACHE_SMART, CACHE_DEVICE
+} cache_mode;
+
+enum { OPTION_AUTO = -1 }; /* of INTEGER options that take 'auto' */
+
+typedef struct data_options {
+    const char *source, *label, *validation, *cache_dir;
+    int layout;               /* index into data_layouts; 0: auto                                 */
+    pons_texts image, labels, regions;
+    int cache;                /* cache_mode                                                       */
+    int64_t cache_limit;
+    double smart_share, smart_replace;
+    int64_t loader_threads;   /* or OPTION_AUTO                                                   */
+} data_options;
+
+extern const char *const data_layouts[];
+
+typedef enum sampling_mode {
+    SAMPLING_UNIFORM = 0, SAMPLING_BALANCED, SAMPLING_CLASSES, SAMPLING_WHOLE
+} sampling_mode;
+
+typedef struct patch_options {
+    int extent[3];            /* zeros: not given                                                 */
+    int64_t per_case;
+    int sampling;             /* sampling_mode                                                    */
+    double positive, negative;
+    pons_reals class_weights;
+    pons_reals background_above; /* at most one number                                            */
+    int pad;                  /* 0 zero, 1 edge                                                   */
+} patch_options;
+
+typedef struct model_options {
+    const char *plugin;
+} model_options;
+
+typedef enum loss_activation {
+    ACTIVATION_AUTO = 0, ACTIVATION_SOFTMAX, ACTIVATION_SIGMOID, ACTIVATION_NONE
+} loss_activation;
+
+typedef struct loss_options {
+    const char *plugin;
+    int activation;           /* loss_activation                                                  */
+    pons_reals heads;
+    bool sync;
+} loss_options;
+
+typedef struct optimizer_options {
+    const char *plugin;
+    double lr;
+} optimizer_options;
+
+typedef struct schedule_options {
+    const char *plugin;
+    int64_t warmup_steps;
+    double warmup_multiplier;
+    int unit;                 /* 0 step, 1 epoch                                                  */
+} schedule_options;
+
+typedef struct train_options {
+    int64_t epochs, steps;    /* 0: not given                                                     */
+    int64_t batch, accumulate, micro_batches;
+    int precision;            /* in the order of enum precision (program.h): auto fp32 tf32 ...   */
+    double clip_norm, ema_decay, grace_s;
+    bool recompute;
+    int nonfinite;            /* 0 stop, 1 skip                                                   */
+    int64_t validate_every, validate_steps, checkpoint_every, keep, early_stop;
+    const char *best, *pretrained;
+} train_options;
+
+typedef enum distribute_mode { MODE_AUTO = 0, MODE_SINGLE, MODE_DP, MODE_DDP } distribute_mode;
+
+typedef struct distribute_options {
+    int mode;                 /* distribute_mode                                                  */
+    const char *devices;
+    int backend;              /* 0 auto                                                           */
+    int64_t threads;          /* or OPTION_AUTO                                                   */
+    int64_t bucket;
+    bool sync_batchnorm;
+    int lr_scaling;           /* 0 none, 1 linear, 2 sqrt                                         */
+    double timeout_s;
+} distribute_options;
+
+typedef struct window_options {
+    int extent[3];            /* zeros: the patch's                                               */
+    double overlap, sigma_scale;
+    int mode;                 /* 0 constant, 1 gaussian                                           */
+    int padding_mode;         /* 0 constant                                                       */
+    int64_t batch;
+    pons_integers mirror;
+} window_options;
+
+typedef struct predict_options {
+    pons_texts keep_largest;
+    int resample;             /* 0 probabilities, 1 labels                                        */
+} predict_options;
+
+typedef struct device_options {
+    bool autotune;
+    int64_t workspace_limit;
+    const char *cache_dir;
+} device_options;
+
+typedef struct log_options {
+    int64_t every, device_every;
+    pons_texts sinks;
+} log_options;
+
+/* [preprocess] and [augment]. */
+typedef struct steps_options {
+    pons_texts steps;
+} steps_options;
+
+/* [preprocess.NAME] and [augment.NAME], besides the transform's own keys. */
+typedef struct step_options {
+    const char *plugin;       /* NULL: NAME itself                                                */
+    pons_integers channels;   /* empty: all                                                       */
+} step_options;
+
+typedef struct sections {
+    experiment_options experiment;
+    data_options data;
+    steps_options preprocess, augment;
+    patch_options patch;
+    model_options model;
+    loss_options loss;
+    optimizer_options optimizer;
+    schedule_options schedule;
+    train_options train;
+    distribute_options distribute;
+    window_options window;
+    predict_options predict;
+    device_options device;
+    log_options log;
+} sections;
+
+/*
+ * Fill all of it. Nothing is required here (a command says what it needs); a promised value that
+ * this build has not got is refused.
+ */
+pons_status sections_fill(config *c, sections *s, pons_error *err);
+/* Fill the core's part of one step's section; 'name' is "preprocess.NAME" or "augment.NAME". */
+pons_status sections_fill_step(config *c, const char *name, step_options *s, pons_error *err);
+/* PONS_CONFIG with "[section] has no 'key'" and the key's help. */
+pons_status sections_require(const char *section, const char *key, pons_error *err);
+
+/* For help: the tables in the order of the file. 'steps' are the keys of every step's section. */
+typedef struct section_table {
+    const char *name, *summary;
+    const pons_option *options;
+    size_t offset, size;      /* of the member of 'sections'                                      */
+    int plugin_kind;          /* pons_kind whose options stand in the section too, or 0           */
+} section_table;
+
+extern const section_table section_tables[]; /* ends with a NULL name */
+extern const pons_option step_option_table[];
+
+#endif
