@@ -99,7 +99,6 @@ static const broken gallery[] = {
       "[data]\ncache = memory\n" },
     { "[data]\ncache = disc\n", "cache = 'disc': expected one of none, memory, disk",
       "[data]\ncache = none\n" },
-    { "[data]\ncache_limit = 4GiB\n", "'cache_limit' is not in this build", "[data]\ncache_limit =\n" },
     { "[distribute]\nmode = ddp\n", "'ddp' is not in this build", "[distribute]\nmode = single\n" },
     { "[distribute]\ndevices = cuda:0\n", "'cuda:0' is not in this build",
       "[distribute]\ndevices = cpu\n" },

@@ -230,7 +230,7 @@ static const struct { const char *section, *key, *value; } not_built[] = {
     { "data", "layout", "bids" }, { "data", "layout", "csv" },
     { "data", "cache", "disk" }, { "data", "cache", "lmdb" }, { "data", "cache", "smart" },
     { "data", "cache", "device" },
-    { "data", "cache_limit", NULL }, { "data", "cache_dir", NULL },
+    { "data", "cache_dir", NULL },
     { "data", "smart_share", NULL }, { "data", "smart_replace", NULL },
     { "schedule", "plugin", "step" }, { "schedule", "plugin", "one_cycle" },
     { "distribute", "mode", "dp" }, { "distribute", "mode", "ddp" },

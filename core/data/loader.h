@@ -10,6 +10,7 @@
 #ifndef CORE_DATA_LOADER_H
 #define CORE_DATA_LOADER_H
 
+#include <config/sections.h>
 #include <data/dataset.h>
 #include <data/volume_chain.h>
 
@@ -17,17 +18,11 @@
 
 typedef struct cache cache;
 
-typedef enum cache_mode { CACHE_NONE = 0, CACHE_MEMORY } cache_mode;
-
-typedef enum loader_sampling {
-    LOADER_UNIFORM = 0, LOADER_BALANCED, LOADER_CLASSES, LOADER_WHOLE
-} loader_sampling;
-
 typedef struct cache_settings {
-    cache_mode mode;
+    cache_mode mode;           /* CACHE_NONE or CACHE_MEMORY                                      */
     int64_t limit;             /* bytes; cases beyond it are read each time; 0: no limit          */
     int threads;               /* that fill it; 0: 1                                              */
-    loader_sampling sampling;  /* what a loader will draw from the cases, so that it is found now */
+    sampling_mode sampling;    /* what a loader will draw from the cases, so that it is found now */
     double background_above;   /* balanced: background counts above this value in some channel;   */
                                /* -INFINITY: all of it                                            */
 } cache_settings;
@@ -72,7 +67,7 @@ typedef struct loader_settings {
     int per_case, batch;         /* N = batch x per_case                                          */
     int micro_batches;           /* M of a step                                                   */
     int first, count;            /* this replica's numbers: first .. first + count - 1            */
-    loader_sampling sampling;
+    sampling_mode sampling;
     double positive, negative;   /* balanced                                                      */
     int class_weight_count;      /* classes; 0: equal                                             */
     const double *class_weights;
@@ -107,5 +102,12 @@ pons_status loader_next(loader *l, const loader_batch **batch, pons_error *err);
 pons_status loader_seek(loader *l, int64_t step, pons_error *err);
 /* [D, H, W] of a patch and the flat file axis or -1 (R26). */
 void loader_patch(const int extent[3], int dhw[3], int *flat_axis);
+
+/* ---- from the INI file ----------------------------------------------------------------------- */
+
+/* What [data], [patch], [train] and [experiment] say; M and this replica's share are the caller's. */
+void dataset_settings_fill(config *c, const sections *s, dataset_settings *out);
+void cache_settings_fill(const sections *s, cache_settings *out);
+void loader_settings_fill(const sections *s, loader_settings *out);
 
 #endif

@@ -1,0 +1,97 @@
+/*
+ * augment.c - run a chain of random transforms on one sample.
+ *
+ * All steps are planned first, in order, because those that move voxels decide which box of the case
+ * is read; then those that change values run on the patch, in order. A step's numbers depend on its
+ * name and the sample alone, so that taking one step out leaves the others' numbers as they were.
+ */
+#include <data/augment.h>
+
+#include <base/random.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RECORD_ALIGNMENT 16
+
+static pons_status check_streams(const augment *a, int count, pons_error *err)
+{
+    for (int i = 0; i < count; i++) {
+        for (int j = 0; j < i; j++) {
+            if (a->stream[i] == a->stream[j])
+                return pons_fail(err, PONS_CONFIG,
+                                 "the steps '%s' and '%s' of [augment] would draw the same numbers",
+                                 a->chain->step[j].name, a->chain->step[i].name);
+        }
+    }
+    return PONS_OK;
+}
+
+pons_status augment_init(augment *a, const volume_chain *chain, pons_error *err)
+{
+    int count = chain != NULL ? chain->count : 0;
+    char name[256];
+
+    *a = (augment){ .chain = chain };
+    a->stream = calloc((size_t)count + 1, sizeof *a->stream);
+    a->record = calloc((size_t)count + 1, sizeof *a->record);
+    if (a->stream == NULL || a->record == NULL) {
+        augment_clear(a);
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    }
+    for (int i = 0; i < count; i++) {
+        size_t size = chain->step[i].operations->record_size + RECORD_ALIGNMENT - 1;
+        snprintf(name, sizeof name, "augment.%s", chain->step[i].name);
+        a->stream[i] = stream_hash(name);
+        a->record[i + 1] = a->record[i] + size / RECORD_ALIGNMENT * RECORD_ALIGNMENT;
+    }
+    if (check_streams(a, count, err) == PONS_OK)
+        return PONS_OK;
+    augment_clear(a);
+    return err->status;
+}
+
+void augment_clear(augment *a)
+{
+    free(a->stream);
+    free(a->record);
+    *a = (augment){ NULL };
+}
+
+size_t augment_record_size(const augment *a)
+{
+    return a->chain != NULL ? a->record[a->chain->count] : 0;
+}
+
+pons_status augment_plan(const augment *a, const pons_draws *draws, pons_sample *sample,
+                         void *records, pons_error *err)
+{
+    memset(records, 0, augment_record_size(a));
+    for (int i = 0; a->chain != NULL && i < a->chain->count; i++) {
+        const volume_step *step = &a->chain->step[i];
+        pons_draws own = *draws;
+        own.stream = a->stream[i];
+        own.next = 0;
+        if (step->operations->plan(step->config, &own, sample, (char *)records + a->record[i],
+                                   err) != PONS_OK)
+            return err->status;
+    }
+    return PONS_OK;
+}
+
+pons_status augment_apply(const augment *a, const void *records, pons_patch *patch,
+                          pons_error *err)
+{
+    for (int i = 0; a->chain != NULL && i < a->chain->count; i++) {
+        const volume_step *step = &a->chain->step[i];
+        pons_transform_scope scope = { .size = sizeof scope, .channels = step->channels };
+        if (step->operations->apply_patch == NULL)
+            continue;
+        if (step->operations->apply_patch(step->config, &scope,
+                                          (const char *)records + a->record[i], patch,
+                                          err) != PONS_OK)
+            return err->status;
+    }
+    return PONS_OK;
+}

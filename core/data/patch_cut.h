@@ -1,0 +1,35 @@
+/*
+ * patch_cut.h - where a patch lies in a case, and its voxels.
+ */
+#ifndef CORE_DATA_PATCH_CUT_H
+#define CORE_DATA_PATCH_CUT_H
+
+#include <data/loader.h>
+#include <data/packed_case.h>
+
+/* What the sampler needs of loader_settings, and the draws of this sample. */
+typedef struct patch_place {
+    const loader_settings *settings;
+    pons_draws draws;
+} patch_place;
+
+/*
+ * Where the box of 'extent' that a patch is read from begins in the case; negative where the case is
+ * smaller. Fails when the case has no voxel to centre it on.
+ */
+pons_status patch_find(const packed_case *p, patch_place *place, const int64_t extent[3],
+                       int64_t start[3], pons_error *err);
+
+/* Extent of the box that a sample's map reads, on the axes of the volume. */
+void patch_box(const pons_sample *sample, int64_t extent[3]);
+
+/*
+ * Read the patch through the sample's map, box at 'start'. A signed permutation moves voxels exactly;
+ * any other map is linear for the image, nearest for the label. Outside of the case: zero or the
+ * nearest voxel; labels 0. 'scratch' has patch_scratch_count numbers.
+ */
+void patch_cut(const packed_case *p, const pons_sample *sample, const int64_t start[3],
+               loader_pad pad, int64_t *scratch, float *image, uint8_t *label);
+size_t patch_scratch_count(const int64_t extent[3]);
+
+#endif
