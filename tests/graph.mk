@@ -4,3 +4,9 @@ check_PROGRAMS += tests/check_fuse
 tests_check_fuse_SOURCES = tests/check_fuse.c tests/graphs.h
 tests_check_fuse_LDADD = $(TEST_LDADD)
 TESTS += tests/check_fuse
+
+check_PROGRAMS += tests/check_gradient
+tests_check_gradient_SOURCES = tests/check_gradient.c tests/op_table.c tests/op_table.h \
+	tests/evaluate.c tests/evaluate.h tests/suite.h tests/tolerance.h
+tests_check_gradient_LDADD = $(TEST_LDADD)
+TESTS += tests/check_gradient

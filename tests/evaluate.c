@@ -1,0 +1,358 @@
+/*
+ * evaluate.c - see evaluate.h.
+ */
+#include "evaluate.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "graph/reference/reference.h"
+
+enum { CANARY = 0xa5, ALIGNMENT = 64 };
+
+/* Memory whose last page is forbidden; 'data' ends less than ALIGNMENT bytes before it. */
+typedef struct guarded {
+    char *pages, *data;
+    size_t size, mapped;
+} guarded;
+
+typedef struct cell {
+    pons_tensor tensor;
+    guarded memory;
+    pons_request request;
+    pons_kernel kernel;
+    guarded scratch;
+    guarded packed[2];
+    void *input[PONS_KERNEL_INPUTS_MAX], *output[2];
+} cell;
+
+struct evaluation {
+    pons_graph *g;
+    device device, fallback;
+    arena *memory;
+    int declined;
+    cell *cell;
+};
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static guarded guarded_new(size_t size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t rounded = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    guarded m = { .size = size, .mapped = (rounded + page - 1) / page * page + 2 * page };
+
+    m.pages = mmap(NULL, m.mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (m.pages == MAP_FAILED)
+        abort();
+    memset(m.pages, CANARY, m.mapped);
+    m.data = m.pages + m.mapped - page - rounded;
+    memset(m.data, 0, size);
+    if (mprotect(m.pages, page, PROT_NONE) != 0 ||
+        mprotect(m.pages + m.mapped - page, page, PROT_NONE) != 0)
+        abort();
+    return m;
+}
+
+static bool guarded_intact(const guarded *m)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const char *end = m->pages + m->mapped - page;
+
+    for (const char *c = m->pages + page; c < m->data; c++)
+        if (*c != (char)CANARY)
+            return false;
+    for (const char *c = m->data + m->size; c < end; c++)
+        if (*c != (char)CANARY)
+            return false;
+    return true;
+}
+
+static void guarded_free(guarded *m)
+{
+    if (m->pages != NULL)
+        munmap(m->pages, m->mapped);
+}
+
+/* ---- map requests ---------------------------------------------------------------------------- */
+
+/* The whole of 'x', repeated over 'space'. */
+static pons_operand operand_over(int tensor, const pons_tensor *x, pons_shape space)
+{
+    pons_operand o = { .tensor = tensor, .type = x->type };
+    int64_t stride = 1;
+
+    for (int i = 1; i <= x->shape.rank; i++) {
+        if (x->shape.extent[x->shape.rank - i] > 1)
+            o.stride[space.rank - i] = stride;
+        stride *= x->shape.extent[x->shape.rank - i];
+    }
+    return o;
+}
+
+static pons_map *map_over(evaluation *e, pons_shape space, int input_count, const pons_tensor *input)
+{
+    pons_map *m = arena_alloc(e->memory, sizeof *m);
+    pons_operand *load = arena_alloc(e->memory, sizeof *load * 3);
+    pons_value *value = arena_alloc(e->memory, sizeof *value * 4);
+
+    m->axis_count = space.rank;
+    memcpy(m->extent, space.extent, sizeof m->extent);
+    m->load_count = m->value_count = input_count;
+    m->load = load;
+    m->value = value;
+    for (int i = 0; i < input_count; i++) {
+        load[i] = operand_over(i, &input[i], space);
+        value[i] = (pons_value){ .operation = PONS_VALUE_LOAD, .operand = i };
+    }
+    return m;
+}
+
+static pons_shape at_least_one_axis(pons_shape s)
+{
+    return s.rank > 0 ? s : (pons_shape){ 1, { 1 } };
+}
+
+/* Values that a leaf or an operation adds to the loaded ones; false: the last load is the result. */
+static bool value_of(const pons_node *x, pons_value *v)
+{
+    static const struct { int kind; uint16_t operation; } leaves[] = {
+        { NODE_CONSTANT, PONS_VALUE_CONSTANT }, { NODE_IOTA, PONS_VALUE_IOTA },
+        { NODE_UNIFORM, PONS_VALUE_UNIFORM }, { NODE_NORMAL, PONS_VALUE_NORMAL },
+    };
+
+    *v = (pons_value){ .argument_count = (uint8_t)x->input_count, .argument = { 0, 1, 2 },
+                       .number = x->attribute.number, .stream = x->attribute.stream.hash,
+                       .divisor = 1, .modulus = shape_count(x->shape) };
+    if (x->kind < PONS_MAP_OPERATION_COUNT) {
+        v->operation = (uint16_t)x->kind;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof leaves / sizeof leaves[0]; i++) {
+        if (leaves[i].kind == x->kind) {
+            v->operation = leaves[i].operation;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void pointwise_request(evaluation *e, const pons_node *x, cell *c)
+{
+    pons_shape space = at_least_one_axis(x->shape);
+    pons_map *m = map_over(e, space, x->input_count, c->request.input);
+    pons_store *store = arena_alloc(e->memory, sizeof *store);
+
+    if (value_of(x, (pons_value *)&m->value[m->value_count]))
+        m->value_count++;
+    *store = (pons_store){ m->value_count - 1, operand_over(0, &c->tensor, space) };
+    m->store_count = 1;
+    m->store = store;
+    c->request.kind = PONS_KERNEL_MAP;
+    c->request.attributes = m;
+}
+
+static void reduction_request(evaluation *e, const pons_node *x, cell *c)
+{
+    static const pons_reduction_kind kinds[NODE_KIND_COUNT] = {
+        [NODE_SUM] = PONS_REDUCE_SUM, [NODE_MAXIMUM] = PONS_REDUCE_MAX,
+        [NODE_MINIMUM] = PONS_REDUCE_MIN, [NODE_MOMENTS] = PONS_REDUCE_MOMENTS,
+    };
+    pons_map *m = map_over(e, x->input[0]->shape, 1, c->request.input);
+    pons_reduction *d = arena_alloc(e->memory, sizeof *d);
+
+    *d = (pons_reduction){ .kind = kinds[x->kind], .value = 0,
+                           .groups = x->kind == NODE_MOMENTS ? x->attribute.moments.groups : 0 };
+    d->to[0] = d->to[1] = operand_over(0, &c->tensor, x->input[0]->shape);
+    d->to[1].tensor = 1;
+    m->reduction_count = 1;
+    m->reduction = d;
+    c->request.kind = PONS_KERNEL_MAP;
+    c->request.attributes = m;
+    if (x->kind == NODE_MOMENTS)
+        c->request.output_count = 2;
+}
+
+/* ---- one node -------------------------------------------------------------------------------- */
+
+static const pons_kernel_kind plain_kinds[NODE_KIND_COUNT] = {
+    [NODE_CONVOLUTION] = PONS_KERNEL_CONVOLUTION,
+    [NODE_CONVOLUTION_INPUT_GRADIENT] = PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT,
+    [NODE_CONVOLUTION_WEIGHT_GRADIENT] = PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT,
+    [NODE_MATMUL] = PONS_KERNEL_MATMUL, [NODE_POOL] = PONS_KERNEL_POOL,
+    [NODE_POOL_GRADIENT] = PONS_KERNEL_POOL_GRADIENT, [NODE_RESIZE] = PONS_KERNEL_RESIZE,
+    [NODE_RESIZE_GRADIENT] = PONS_KERNEL_RESIZE_GRADIENT, [NODE_TRANSPOSE] = PONS_KERNEL_TRANSPOSE,
+    [NODE_FLIP] = PONS_KERNEL_FLIP, [NODE_CROP] = PONS_KERNEL_CROP, [NODE_PAD] = PONS_KERNEL_PAD,
+    [NODE_PAD_GRADIENT] = PONS_KERNEL_PAD_GRADIENT, [NODE_CONCATENATE] = PONS_KERNEL_CONCATENATE,
+    [NODE_GATHER] = PONS_KERNEL_GATHER, [NODE_ARG_MAX] = PONS_KERNEL_ARG_MAX,
+    [NODE_EXTREME_GRADIENT] = PONS_KERNEL_EXTREME_GRADIENT,
+};
+
+static bool computes(const pons_node *x)
+{
+    static const bool leaf[NODE_KIND_COUNT] = {
+        [NODE_INPUT] = true, [NODE_PARAMETER] = true, [NODE_STATE] = true, [NODE_SLOT] = true,
+        [NODE_GRADIENT] = true, [NODE_MERGED] = true, [NODE_SCALAR] = true,
+    };
+
+    return !leaf[x->kind] && x->kind != NODE_SECOND && x->kind != NODE_RESHAPE;
+}
+
+static const pons_node *owner(const pons_node *x)
+{
+    return x->kind == NODE_RESHAPE ? owner(x->input[0]) : x;
+}
+
+static char *data_of(const evaluation *e, const pons_node *x)
+{
+    return e->cell[owner(x)->number].memory.data;
+}
+
+/* The variance has a node of its own behind that of the mean. */
+static const pons_node *second_of(const evaluation *e, const pons_node *x)
+{
+    for (int n = x->number + 1; n < e->g->node_count; n++)
+        if (e->g->node[n]->kind == NODE_SECOND && e->g->node[n]->input[0] == x)
+            return e->g->node[n];
+    abort();
+}
+
+static void make_request(evaluation *e, const pons_node *x, cell *c)
+{
+    pons_tensor *tensor = arena_alloc(e->memory, sizeof *tensor * (size_t)(x->input_count + 2));
+
+    for (int i = 0; i < x->input_count; i++) {
+        tensor[i] = (pons_tensor){ e->cell[x->input[i]->number].tensor.type, x->input[i]->shape };
+        c->input[i] = data_of(e, x->input[i]);
+    }
+    tensor[x->input_count] = tensor[x->input_count + 1] = c->tensor;
+    c->request = (pons_request){ .name = node_kinds[x->kind].name, .input_count = x->input_count,
+                                 .output_count = 1, .input = tensor,
+                                 .output = tensor + x->input_count };
+    c->output[0] = c->memory.data;
+    if (plain_kinds[x->kind] != 0) {
+        c->request.kind = plain_kinds[x->kind];
+        c->request.attributes = &x->attribute;
+        c->request.packable = node_kinds[x->kind].class == CLASS_CONVOLUTION ? 2 : 0;
+    } else if (node_kinds[x->kind].class == CLASS_REDUCE)
+        reduction_request(e, x, c);
+    else
+        pointwise_request(e, x, c);
+}
+
+static pons_status prepare_node(evaluation *e, const pons_node *x, pons_error *err)
+{
+    cell *c = &e->cell[x->number];
+    bool supported = false;
+    pons_status status;
+
+    make_request(e, x, c);
+    status = e->device.operations->prepare(e->device.handle, &c->request, &c->kernel, &supported, err);
+    if (status == PONS_OK && !supported) {
+        e->declined++;
+        status = e->fallback.operations->prepare(e->fallback.handle, &c->request, &c->kernel,
+                                                 &supported, err);
+    }
+    if (status != PONS_OK)
+        return status;
+    if (!supported)
+        return pons_fail(err, PONS_DEVICE, "no kernel for '%s'", c->request.name);
+    c->scratch = guarded_new(c->kernel.scratch_size);
+    for (int i = 0; i < 2; i++)
+        if (c->kernel.pack_size[i] > 0)
+            c->packed[i] = guarded_new(c->kernel.pack_size[i]);
+    return PONS_OK;
+}
+
+static pons_status run_node(evaluation *e, const pons_node *x, const pons_moment *moment,
+                            pons_error *err)
+{
+    cell *c = &e->cell[x->number];
+    void *input[PONS_KERNEL_INPUTS_MAX];
+    pons_call call = { input, c->output, c->scratch.data, moment };
+    pons_status status = PONS_OK;
+
+    memcpy(input, c->input, sizeof input);
+    if (x->kind == NODE_MOMENTS)
+        c->output[1] = data_of(e, second_of(e, x));
+    for (int i = 0; i < 2 && status == PONS_OK; i++) {
+        if (c->kernel.pack_size[i] == 0)
+            continue;
+        status = c->kernel.pack(&c->kernel, i, c->input[i], c->packed[i].data, err);
+        input[i] = c->packed[i].data;
+    }
+    if (status == PONS_OK)
+        status = c->kernel.run(&c->kernel, &call, err);
+    if (status == PONS_OK && (!guarded_intact(&c->memory) || !guarded_intact(&c->scratch)))
+        status = pons_fail(err, PONS_FAILURE, "'%s' wrote beside its output", c->request.name);
+    return status;
+}
+
+/* ---- a graph --------------------------------------------------------------------------------- */
+
+evaluation *evaluation_new(pons_graph *g, const device *d, pons_error *err)
+{
+    arena *memory = arena_new();
+    evaluation *e = arena_alloc(memory, sizeof *e);
+
+    *e = (evaluation){ .g = g, .device = *d, .memory = memory };
+    device_reference(&e->fallback, d->wide);
+    e->cell = arena_alloc(memory, sizeof *e->cell * (size_t)g->node_count);
+    for (int n = 0; n < g->node_count; n++) {
+        const pons_node *x = g->node[n];
+        cell *c = &e->cell[n];
+
+        c->tensor = (pons_tensor){ d->wide && x->type == PONS_F32 ? PONS_F64 : x->type, x->shape };
+        if (owner(x) == x)
+            c->memory = guarded_new((size_t)shape_count(x->shape) * type_size(c->tensor.type));
+    }
+    for (int n = 0; n < g->node_count; n++) {
+        if (computes(g->node[n]) && prepare_node(e, g->node[n], err) != PONS_OK) {
+            evaluation_free(e);
+            return NULL;
+        }
+    }
+    return e;
+}
+
+void evaluation_free(evaluation *e)
+{
+    for (int n = 0; e != NULL && n < e->g->node_count; n++) {
+        cell *c = &e->cell[n];
+
+        if (c->kernel.free != NULL)
+            c->kernel.free(&c->kernel);
+        guarded_free(&c->memory);
+        guarded_free(&c->scratch);
+        guarded_free(&c->packed[0]);
+        guarded_free(&c->packed[1]);
+    }
+    if (e != NULL)
+        arena_free(e->memory);
+}
+
+double evaluation_get(const evaluation *e, const pons_node *x, int64_t index)
+{
+    return number_load(e->cell[x->number].tensor.type, data_of(e, x), index);
+}
+
+void evaluation_set(evaluation *e, const pons_node *x, int64_t index, double value)
+{
+    number_store(e->cell[x->number].tensor.type, data_of(e, x), index, value);
+}
+
+pons_status evaluation_run(evaluation *e, const pons_moment *moment, pons_error *err)
+{
+    for (int n = 0; n < e->g->node_count; n++)
+        if (computes(e->g->node[n]) && run_node(e, e->g->node[n], moment, err) != PONS_OK)
+            return err->status;
+    return PONS_OK;
+}
+
+int evaluation_declined(const evaluation *e)
+{
+    return e->declined;
+}

@@ -1,0 +1,24 @@
+/*
+ * evaluate.h - compute a graph node by node on a device: one request for each node, in node order.
+ *
+ * The tests' own way from nodes to numbers, independent of passes, plans and programs. Every tensor
+ * ends at a page that may not be touched, and the bytes around it are checked after each run.
+ */
+#ifndef TESTS_EVALUATE_H
+#define TESTS_EVALUATE_H
+
+#include "graph/node.h"
+#include "graph/program.h"
+
+typedef struct evaluation evaluation;
+
+/* 'g' must outlive it. Leaves start at 0. */
+evaluation *evaluation_new(pons_graph *g, const device *d, pons_error *err);
+void evaluation_free(evaluation *e);
+double evaluation_get(const evaluation *e, const pons_node *x, int64_t index);
+void evaluation_set(evaluation *e, const pons_node *x, int64_t index, double value);
+pons_status evaluation_run(evaluation *e, const pons_moment *moment, pons_error *err);
+/* Requests that the device declined and the reference device took. */
+int evaluation_declined(const evaluation *e);
+
+#endif

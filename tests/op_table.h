@@ -1,0 +1,52 @@
+/*
+ * op_table.h - one table of cases for every node kind: gradients, precisions and devices are checked
+ * with the same graphs.
+ *
+ * A case builds y from leaves of random shapes (sizes 1 and odd among them); the graph computes
+ * sum(y * weights) and its gradients. Values of leaves lie on shuffled grids whose offsets differ from
+ * leaf to leaf, so that no two elements are equal and none is whole or 0: every kink is further away
+ * than a difference reaches.
+ */
+#ifndef TESTS_OP_TABLE_H
+#define TESTS_OP_TABLE_H
+
+#include "evaluate.h"
+#include "graph/node.h"
+
+#define OP_LEAVES 8
+
+typedef struct op_leaf {
+    pons_node *node;
+    double low, high;
+    bool whole;               /* values are low .. high - 1                                       */
+    bool wanted;              /* its gradient is asked for                                        */
+    pons_node *gradient;      /* NULL: no path                                                    */
+} op_leaf;
+
+typedef struct op_graph {
+    pons_graph *g;
+    uint64_t random;
+    int variant;
+    int leaf_count;
+    op_leaf leaf[OP_LEAVES];
+    pons_node *y, *value;
+} op_graph;
+
+typedef struct op_case {
+    int kind;                 /* must occur in the graph                                          */
+    const char *name;
+    int variants;
+    pons_node *(*build)(op_graph *o);
+    bool no_difference;       /* its gradient is not its derivative (stop_gradient, rounding)     */
+} op_case;
+
+extern const op_case op_cases[];
+extern const int op_case_count;
+
+/* Build case 'c' and its gradients; the graph is freed with op_graph_free. */
+pons_status op_graph_make(const op_case *c, int variant, uint64_t seed, op_graph *o, pons_error *err);
+void op_graph_free(op_graph *o);
+/* Give the leaves their values. */
+void op_graph_fill(const op_graph *o, evaluation *e);
+
+#endif
