@@ -1,0 +1,26 @@
+/*
+ * dice - one minus the soft Dice coefficient of each class (Milletari et al. 2016, arXiv:1606.04797;
+ * MONAI's DiceLoss). The formula stands in overlap.h.
+ */
+#include "overlap.h"
+
+typedef struct dice {
+    overlap overlap;
+} dice;
+
+static const pons_option options[] = { OVERLAP_OPTIONS, PONS_OPTIONS_END };
+
+static pons_status build(pons_graph *g, const void *config, const pons_task *task,
+                         pons_node *logits, const pons_target *target, pons_node **value,
+                         pons_error *err)
+{
+    const dice *c = config;
+
+    if (overlap_check(&c->overlap, task, overlap_classes(&c->overlap, task), err) != PONS_OK)
+        return err->status;
+    *value = overlap_term(g, &c->overlap, task, pons_probabilities(g, logits, target),
+                          pons_target_channels(g, task, target), overlap_valid(g, target), 0);
+    return pons_graph_status(g, err);
+}
+
+PONS_LOSS(dice, "1.0", "soft Dice", options, build);

@@ -1,0 +1,106 @@
+/*
+ * dice_ce - soft Dice plus cross-entropy (MONAI's DiceCELoss).
+ *
+ *   lambda_dice Dice + lambda_ce CE
+ *
+ * CE of several classes, with q = softmax(logits), class weights w and smoothing s:
+ *   sum over voxels of w_y (1 - s) (-log q_y) + s / C sum_c w_c (-log q_c), divided by sum of w_y
+ * and of one class, with the weight v on the foreground (mean over voxels):
+ *   -(v t log sigmoid(x) + (1 - t) log sigmoid(-x))
+ * The cross-entropy always counts the background; the Dice term then takes weights 1 .. C - 1.
+ */
+#include "overlap.h"
+
+typedef struct dice_ce {
+    overlap overlap;
+    double lambda_dice, lambda_ce, label_smoothing;
+} dice_ce;
+
+static const pons_option options[] = {
+    OVERLAP_OPTIONS,
+    PONS_REAL(dice_ce, lambda_dice, 1, 0, 1e6, "Factor on the Dice term."),
+    PONS_REAL(dice_ce, lambda_ce, 1, 0, 1e6, "Factor on the cross-entropy."),
+    PONS_REAL(dice_ce, label_smoothing, 0, 0, 1, "Share of the target spread over all classes."),
+    PONS_OPTIONS_END
+};
+
+/* The sum of x over all voxels that count, divided by 'total' unless sums are asked for. */
+static pons_node *reduce(pons_graph *g, const overlap *o, pons_node *x, pons_node *total)
+{
+    x = pons_sum_all(g, x);
+    return o->reduction == OVERLAP_SUM ? x : pons_div(g, x, total);
+}
+
+static pons_node *masked(pons_graph *g, pons_node *x, pons_node *valid)
+{
+    return valid == NULL ? x : pons_mul(g, x, valid);
+}
+
+static double voxels(const pons_node *x)
+{
+    pons_shape s = pons_shape_of(x);
+    return (double)s.extent[0] * (double)s.extent[1] * (double)s.extent[2] * (double)s.extent[3];
+}
+
+static pons_node *binary(pons_graph *g, const overlap *o, pons_node *x, pons_node *t,
+                         pons_node *valid)
+{
+    double positive = o->weight.count > 0 ? o->weight.item[0] : 1;
+    pons_node *hit = pons_mul(g, t, pons_log_sigmoid(g, x));
+    pons_node *miss = pons_mul(g, pons_offset(g, pons_neg(g, t), 1),
+                               pons_log_sigmoid(g, pons_neg(g, x)));
+    pons_node *total = valid == NULL ? pons_real(g, voxels(x)) : pons_sum_all(g, valid);
+
+    return reduce(g, o, masked(g, pons_neg(g, pons_add(g, pons_scale(g, hit, positive), miss)),
+                               valid), total);
+}
+
+static pons_node *exclusive(pons_graph *g, const dice_ce *c, int classes, pons_node *x,
+                            pons_node *t, pons_node *valid)
+{
+    double smoothing = c->label_smoothing;
+    pons_node *weights = overlap_weights(g, &c->overlap, 0, classes);
+    pons_node *surprise = pons_neg(g, pons_log_softmax(g, x, 4));
+    pons_node *share = pons_scale(g, t, 1 - smoothing);
+    pons_node *total = valid == NULL ? pons_real(g, voxels(x)) : pons_sum_all(g, valid);
+
+    if (smoothing > 0)
+        share = pons_offset(g, share, smoothing / classes);
+    if (weights != NULL) {
+        share = pons_mul(g, share, weights);
+        total = pons_sum_all(g, masked(g, pons_mul(g, t, weights), valid));
+    }
+    return reduce(g, &c->overlap, masked(g, pons_mul(g, share, surprise), valid), total);
+}
+
+static pons_status check(const dice_ce *c, const pons_task *task, pons_error *err)
+{
+    if (task->target == PONS_TARGET_REGIONS && task->classes > 1)
+        return pons_fail(err, PONS_CONFIG,
+                         "loss 'dice_ce' cannot learn %d regions: its classes exclude each other\n"
+                         "hint: use dice or dice_focal", task->classes);
+    return overlap_check(&c->overlap, task, task->classes, err);
+}
+
+static pons_status build(pons_graph *g, const void *config, const pons_task *task,
+                         pons_node *logits, const pons_target *target, pons_node **value,
+                         pons_error *err)
+{
+    const dice_ce *c = config;
+    int first = task->classes - overlap_classes(&c->overlap, task);
+
+    if (check(c, task, err) != PONS_OK)
+        return err->status;
+
+    pons_node *valid = overlap_valid(g, target);
+    pons_node *t = pons_target_channels(g, task, target);
+    pons_node *dice = overlap_term(g, &c->overlap, task, pons_probabilities(g, logits, target), t,
+                                   valid, first);
+    pons_node *entropy = task->classes == 1
+                             ? binary(g, &c->overlap, logits, t, valid)
+                             : exclusive(g, c, task->classes, logits, t, valid);
+    *value = pons_add(g, pons_scale(g, dice, c->lambda_dice), pons_scale(g, entropy, c->lambda_ce));
+    return pons_graph_status(g, err);
+}
+
+PONS_LOSS(dice_ce, "1.0", "soft Dice plus cross-entropy", options, build);

@@ -1,0 +1,84 @@
+/*
+ * overlap.c - the Dice term (Milletari et al. 2016, arXiv:1606.04797, in the form of MONAI's DiceLoss).
+ *
+ * Channel 0 is dropped from the sums, never from the volumes: the value is the same and everything
+ * that runs over voxels stays one pass.
+ */
+#include "overlap.h"
+
+const char *const overlap_reductions[] = { "mean", "sum", NULL };
+
+int overlap_classes(const overlap *o, const pons_task *task)
+{
+    return o->include_background || task->classes == 1 ? task->classes : task->classes - 1;
+}
+
+pons_status overlap_check(const overlap *o, const pons_task *task, int expected, pons_error *err)
+{
+    if (!o->include_background && task->target == PONS_TARGET_REGIONS)
+        return pons_fail(err, PONS_CONFIG,
+                         "'loss.include_background = no' needs labels: regions have no background");
+    if (o->weight.count > 1 && o->weight.count != expected)
+        return pons_fail(err, PONS_CONFIG, "'loss.weight' has %d numbers, expected 1 or %d",
+                         o->weight.count, expected);
+    return PONS_OK;
+}
+
+pons_node *overlap_weights(pons_graph *g, const overlap *o, int first, int count)
+{
+    if (o->weight.count == 0)
+        return NULL;
+    if (o->weight.count == 1)
+        return pons_real(g, o->weight.item[0]);
+
+    pons_node *index = pons_iota(g, 1, 0, count);
+    pons_node *weights = pons_real(g, o->weight.item[first]);
+    for (int i = 1; i < count; i++)
+        weights = pons_select(g, pons_equal(g, index, pons_real(g, i)),
+                              pons_real(g, o->weight.item[first + i]), weights);
+    return weights;
+}
+
+pons_node *overlap_valid(pons_graph *g, const pons_target *target)
+{
+    return target->valid == NULL ? NULL : pons_cast(g, target->valid, PONS_F32);
+}
+
+pons_node *overlap_counted(pons_graph *g, const overlap *o, const pons_task *task, pons_node *x)
+{
+    if (overlap_classes(o, task) == task->classes)
+        return x;
+
+    pons_shape s = pons_shape_of(x);
+    s.extent[4] -= 1;
+    return pons_crop(g, x, (int64_t[]){ 0, 0, 0, 0, 1 }, s.extent, NULL);
+}
+
+pons_node *overlap_term(pons_graph *g, const overlap *o, const pons_task *task,
+                        pons_node *probabilities, pons_node *target, pons_node *valid,
+                        int first_weight)
+{
+    unsigned axes = PONS_SPATIAL | (o->batch ? PONS_BATCH : 0);
+    pons_node *p = probabilities, *t = target;
+
+    if (valid != NULL) {
+        p = pons_mul(g, p, valid);
+        t = pons_mul(g, t, valid);
+    }
+    pons_node *both = pons_sum(g, pons_mul(g, p, t), axes);
+    pons_node *predicted = pons_sum(g, o->squared_pred ? pons_square(g, p) : p, axes);
+    pons_node *wanted = pons_sum(g, o->squared_pred ? pons_square(g, t) : t, axes);
+    pons_node *below = pons_add(g, predicted, wanted);
+
+    if (o->jaccard)
+        below = pons_scale(g, pons_sub(g, below, both), 2);
+
+    pons_node *dice = pons_div(g, pons_offset(g, pons_scale(g, both, 2), o->smooth_nr),
+                               pons_offset(g, below, o->smooth_dr));
+    pons_node *value = pons_offset(g, pons_neg(g, overlap_counted(g, o, task, dice)), 1);
+    pons_node *weights = overlap_weights(g, o, first_weight, overlap_classes(o, task));
+
+    if (weights != NULL)
+        value = pons_mul(g, value, weights);
+    return o->reduction == OVERLAP_SUM ? pons_sum_all(g, value) : pons_mean_all(g, value);
+}
