@@ -1,0 +1,455 @@
+/*
+ * onednn.c - make and run oneDNN primitives: activations dense channels last, weights in the layout
+ * that the library asks for, scratch from the program's plan.
+ *
+ * A tensor whose layout differs from ours is reordered: a weight that may be packed once a step by
+ * 'pack', any other input before the primitive and an output behind it, both in scratch.
+ */
+#include "onednn.h"
+
+#include "onednn_version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct onednn {
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    dnnl_primitive_attr_t attributes;
+};
+
+/* One argument of a primitive: its memory in our layout, and in the library's where that differs. */
+typedef struct argument {
+    int name;                  /* DNNL_ARG_* */
+    bool output, packed;
+    int index;                 /* among the request's inputs or outputs */
+    dnnl_memory_t ours, theirs;
+    dnnl_primitive_t reorder;  /* NULL: no difference */
+    size_t offset;             /* of 'theirs' in scratch */
+} argument;
+
+enum { ARGUMENTS = 3 };
+
+typedef struct onednn_kernel {
+    onednn *library;
+    dnnl_primitive_t primitive;
+    dnnl_memory_t scratchpad;
+    argument argument[ARGUMENTS];
+} onednn_kernel;
+
+static const char *status_text(dnnl_status_t status)
+{
+    switch (status) {
+    case dnnl_out_of_memory: return "out of memory";
+    case dnnl_invalid_arguments: return "invalid arguments";
+    case dnnl_unimplemented: return "not implemented";
+    case dnnl_runtime_error: return "runtime error";
+    default: return "unexpected status";
+    }
+}
+
+static pons_status refuse(pons_error *err, const char *what, dnnl_status_t status)
+{
+    return pons_fail(err, PONS_DEVICE, "oneDNN cannot %s: %s", what, status_text(status));
+}
+
+/* ---- device ---------------------------------------------------------------------------------- */
+
+pons_status onednn_open(onednn **out, pons_error *err)
+{
+    onednn *o = calloc(1, sizeof *o);
+    dnnl_status_t status;
+
+    if (o == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory opening oneDNN");
+    if ((status = dnnl_engine_create(&o->engine, dnnl_cpu, 0)) != dnnl_success ||
+        (status = dnnl_stream_create(&o->stream, o->engine, dnnl_stream_default_flags)) !=
+            dnnl_success ||
+        (status = dnnl_primitive_attr_create(&o->attributes)) != dnnl_success ||
+        (status = dnnl_primitive_attr_set_scratchpad_mode(
+             o->attributes, dnnl_scratchpad_mode_user)) != dnnl_success) {
+        onednn_close(o);
+        return refuse(err, "start", status);
+    }
+    *out = o;
+    return PONS_OK;
+}
+
+void onednn_close(onednn *o)
+{
+    if (o == NULL)
+        return;
+    if (o->attributes != NULL)
+        dnnl_primitive_attr_destroy(o->attributes);
+    if (o->stream != NULL)
+        dnnl_stream_destroy(o->stream);
+    if (o->engine != NULL)
+        dnnl_engine_destroy(o->engine);
+    free(o);
+}
+
+void onednn_version(char *text, size_t size)
+{
+    const dnnl_version_t *v = dnnl_version();
+    snprintf(text, size, "oneDNN %d.%d.%d", v->major, v->minor, v->patch);
+}
+
+/* ---- run ------------------------------------------------------------------------------------- */
+
+static dnnl_status_t reorder_run(const onednn_kernel *k, const argument *a, dnnl_memory_t from,
+                                 dnnl_memory_t to)
+{
+    dnnl_exec_arg_t list[2] = { { DNNL_ARG_FROM, from }, { DNNL_ARG_TO, to } };
+    return dnnl_primitive_execute(a->reorder, k->library->stream, 2, list);
+}
+
+static void point(dnnl_memory_t memory, const void *data)
+{
+    dnnl_memory_set_data_handle(memory, (void *)data);
+}
+
+/* The address at which the primitive finds the argument; inputs that need it are reordered. */
+static dnnl_status_t place(const onednn_kernel *k, const argument *a, const pons_call *call)
+{
+    void *data = a->output ? call->output[a->index] : call->input[a->index];
+
+    if (a->reorder == NULL || a->packed) {
+        point(a->theirs, data);
+        return dnnl_success;
+    }
+    point(a->ours, data);
+    point(a->theirs, (char *)call->scratch + a->offset);
+    return a->output ? dnnl_success : reorder_run(k, a, a->ours, a->theirs);
+}
+
+static pons_status kernel_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
+{
+    const onednn_kernel *k = kernel->state;
+    dnnl_exec_arg_t list[ARGUMENTS + 1];
+    dnnl_status_t status = dnnl_success;
+
+    for (int i = 0; i < ARGUMENTS && status == dnnl_success; i++) {
+        status = place(k, &k->argument[i], call);
+        list[i] = (dnnl_exec_arg_t){ k->argument[i].name, k->argument[i].theirs };
+    }
+    point(k->scratchpad, call->scratch);
+    list[ARGUMENTS] = (dnnl_exec_arg_t){ DNNL_ARG_SCRATCHPAD, k->scratchpad };
+    if (status == dnnl_success)
+        status = dnnl_primitive_execute(k->primitive, k->library->stream, ARGUMENTS + 1, list);
+    for (int i = 0; i < ARGUMENTS && status == dnnl_success; i++) {
+        const argument *a = &k->argument[i];
+        if (a->output && a->reorder != NULL)
+            status = reorder_run(k, a, a->theirs, a->ours);
+    }
+    return status == dnnl_success ? PONS_OK : refuse(err, "run a kernel", status);
+}
+
+static pons_status kernel_pack(const pons_kernel *kernel, int input, const void *from, void *to,
+                               pons_error *err)
+{
+    const onednn_kernel *k = kernel->state;
+
+    for (int i = 0; i < ARGUMENTS; i++) {
+        const argument *a = &k->argument[i];
+        if (a->output || a->index != input || a->reorder == NULL)
+            continue;
+        point(a->ours, from);
+        point(a->theirs, to);
+        dnnl_status_t status = reorder_run(k, a, a->ours, a->theirs);
+        return status == dnnl_success ? PONS_OK : refuse(err, "pack a weight", status);
+    }
+    return pons_fail(err, PONS_DEVICE, "oneDNN has nothing to pack in input %d", input);
+}
+
+static void kernel_free(pons_kernel *kernel)
+{
+    onednn_kernel *k = kernel->state;
+
+    for (int i = 0; i < ARGUMENTS; i++) {
+        argument *a = &k->argument[i];
+        if (a->reorder != NULL)
+            dnnl_primitive_destroy(a->reorder);
+        if (a->ours != NULL)
+            dnnl_memory_destroy(a->ours);
+        if (a->theirs != NULL)
+            dnnl_memory_destroy(a->theirs);
+    }
+    if (k->scratchpad != NULL)
+        dnnl_memory_destroy(k->scratchpad);
+    if (k->primitive != NULL)
+        dnnl_primitive_destroy(k->primitive);
+    free(k);
+}
+
+/* ---- prepare --------------------------------------------------------------------------------- */
+
+/* What an argument is to the primitive descriptor. */
+typedef struct argument_plan {
+    int name;
+    dnnl_query_t query;
+    bool output;
+    int index;
+    onednn_layout plain; /* our layout */
+} argument_plan;
+
+static dnnl_status_t reorder_make(const onednn_kernel *k, argument *a, onednn_layout_view from,
+                                  onednn_layout_view to)
+{
+    dnnl_primitive_desc_t description = NULL;
+    dnnl_status_t status = dnnl_reorder_primitive_desc_create(
+        &description, from, k->library->engine, to, k->library->engine, NULL);
+
+    if (status != dnnl_success)
+        return status;
+    status = dnnl_primitive_create(&a->reorder, description);
+    dnnl_primitive_desc_destroy(description);
+    return status;
+}
+
+static size_t aligned(size_t size)
+{
+    return (size + 63) / 64 * 64;
+}
+
+static dnnl_status_t argument_make(const onednn_kernel *k, argument *a, const argument_plan *plan,
+                                   const_dnnl_primitive_desc_t description,
+                                   const pons_request *request, pons_kernel *kernel)
+{
+    onednn_layout_view wanted = dnnl_primitive_desc_query_md(description, plan->query, 0);
+    dnnl_engine_t engine = k->library->engine;
+    dnnl_status_t status;
+
+    a->name = plan->name;
+    a->output = plan->output;
+    a->index = plan->index;
+    status = dnnl_memory_create(&a->theirs, wanted, engine, DNNL_MEMORY_NONE);
+    if (status != dnnl_success || dnnl_memory_desc_equal(wanted, plan->plain))
+        return status;
+    status = dnnl_memory_create(&a->ours, plan->plain, engine, DNNL_MEMORY_NONE);
+    if (status != dnnl_success)
+        return status;
+
+    if (!a->output && (request->packable & (1u << a->index)) != 0) {
+        a->packed = true;
+        kernel->pack_size[a->index] = dnnl_memory_desc_get_size(wanted);
+        kernel->pack_key[a->index] = onednn_layout_key(wanted);
+        kernel->pack = kernel_pack;
+    } else {
+        a->offset = kernel->scratch_size;
+        kernel->scratch_size += aligned(dnnl_memory_desc_get_size(wanted));
+    }
+    return a->output ? reorder_make(k, a, wanted, plan->plain)
+                     : reorder_make(k, a, plan->plain, wanted);
+}
+
+/* A kernel of a descriptor, which is released; *supported stays false where the library has none. */
+static pons_status kernel_make(onednn *o, dnnl_primitive_desc_t description,
+                               const argument_plan plan[ARGUMENTS], const pons_request *request,
+                               pons_kernel *kernel, pons_error *err)
+{
+    onednn_layout_view scratch = dnnl_primitive_desc_query_md(description,
+                                                              dnnl_query_scratchpad_md, 0);
+    onednn_kernel *k = calloc(1, sizeof *k);
+    dnnl_status_t status;
+
+    if (k == NULL) {
+        dnnl_primitive_desc_destroy(description);
+        return pons_fail(err, PONS_DEVICE, "out of memory making a kernel");
+    }
+    k->library = o;
+    kernel->state = k;
+    kernel->run = kernel_run;
+    kernel->free = kernel_free;
+    kernel->implementation = "onednn";
+    kernel->scratch_size = aligned(dnnl_memory_desc_get_size(scratch));
+    status = dnnl_memory_create(&k->scratchpad, scratch, o->engine, DNNL_MEMORY_NONE);
+    for (int i = 0; i < ARGUMENTS && status == dnnl_success; i++)
+        status = argument_make(k, &k->argument[i], &plan[i], description, request, kernel);
+    if (status == dnnl_success)
+        status = dnnl_primitive_create(&k->primitive, description);
+    dnnl_primitive_desc_destroy(description);
+    if (status == dnnl_success)
+        return PONS_OK;
+    kernel_free(kernel);
+    return refuse(err, "make a kernel", status);
+}
+
+static bool type_of(pons_type type, dnnl_data_type_t *out)
+{
+    switch (type) {
+    case PONS_F32: *out = dnnl_f32; return true;
+    case PONS_BF16: *out = dnnl_bf16; return true;
+    default: return false;
+    }
+}
+
+/* [N, D, H, W, C] as the library's N, C, D, H, W. */
+static dnnl_status_t image_layout(onednn_layout *layout, const pons_tensor *t)
+{
+    const int64_t *e = t->shape.extent;
+    dnnl_dims_t extent = { e[0], e[4], e[1], e[2], e[3] };
+    dnnl_data_type_t type;
+
+    if (!type_of(t->type, &type))
+        return dnnl_unimplemented;
+    return onednn_layout_new(layout, 5, extent, type, dnnl_ndhwc);
+}
+
+/* [O, kD, kH, kW, I / groups] as the library's (G,) O, I, kD, kH, kW, in our order or in any. */
+static dnnl_status_t weight_layout(onednn_layout *layout, const pons_tensor *t, pons_type as,
+                                   int groups, bool any)
+{
+    const int64_t *e = t->shape.extent;
+    dnnl_dims_t plain = { e[0], e[4], e[1], e[2], e[3] };
+    dnnl_dims_t grouped = { groups, e[0] / groups, e[4], e[1], e[2], e[3] };
+    dnnl_data_type_t type;
+
+    if (!type_of(as, &type))
+        return dnnl_unimplemented;
+    if (groups > 1)
+        return onednn_layout_new(layout, 6, grouped, type,
+                                 any ? dnnl_format_tag_any : dnnl_abdefc);
+    return onednn_layout_new(layout, 5, plain, type, any ? dnnl_format_tag_any : dnnl_acdeb);
+}
+
+/* The tensors of a convolution request by what they are. */
+typedef struct roles {
+    onednn_direction direction;
+    const pons_tensor *x, *w, *y;
+    argument_plan plan[ARGUMENTS]; /* in the order x, w, y */
+} roles;
+
+static roles roles_of(const pons_request *r)
+{
+    switch (r->kind) {
+    case PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT:
+        return (roles){ ONEDNN_INPUT_GRADIENT, &r->output[0], &r->input[1], &r->input[0],
+                        { { DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, true, 0, NULL },
+                          { DNNL_ARG_WEIGHTS, dnnl_query_weights_md, false, 1, NULL },
+                          { DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, false, 0, NULL } } };
+    case PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT:
+        return (roles){ ONEDNN_WEIGHT_GRADIENT, &r->input[0], &r->output[0], &r->input[1],
+                        { { DNNL_ARG_SRC, dnnl_query_src_md, false, 0, NULL },
+                          { DNNL_ARG_DIFF_WEIGHTS, dnnl_query_diff_weights_md, true, 0, NULL },
+                          { DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, false, 1, NULL } } };
+    default:
+        return (roles){ ONEDNN_FORWARD, &r->input[0], &r->input[1], &r->output[0],
+                        { { DNNL_ARG_SRC, dnnl_query_src_md, false, 0, NULL },
+                          { DNNL_ARG_WEIGHTS, dnnl_query_weights_md, false, 1, NULL },
+                          { DNNL_ARG_DST, dnnl_query_dst_md, true, 0, NULL } } };
+    }
+}
+
+/*
+ * Shapes that the library gets wrong: oneDNN#6035 reports that the float weight gradient of a strided
+ * 1x1x1 convolution with fewer input channels than a vector writes out of bounds.
+ */
+static bool known_wrong(const roles *r, const pons_convolution *c)
+{
+    const int64_t *k = r->w->shape.extent;
+    bool pointwise = k[1] * k[2] * k[3] == 1;
+    bool strided = c->stride[0] * c->stride[1] * c->stride[2] > 1;
+
+    return r->direction == ONEDNN_WEIGHT_GRADIENT && pointwise && strided && k[4] < 16;
+}
+
+/* The library wants paddings that fit the extents exactly: surplus input at the end is cut. */
+static void fit_padding(onednn_convolution *o, const roles *r, const pons_convolution *c)
+{
+    for (int i = 0; i < 3; i++) {
+        int64_t reach = c->dilation[i] * (r->w->shape.extent[1 + i] - 1) + 1;
+        int64_t used = (r->y->shape.extent[1 + i] - 1) * c->stride[i] + reach;
+        o->stride[i] = c->stride[i];
+        o->dilation[i] = c->dilation[i] - 1;
+        o->pad_low[i] = c->pad_low[i];
+        o->pad_high[i] = used - r->x->shape.extent[1 + i] - c->pad_low[i];
+    }
+}
+
+pons_status onednn_prepare_convolution(onednn *o, const pons_request *request, pons_kernel *kernel,
+                                       bool *supported, pons_error *err)
+{
+    const pons_convolution *c = request->attributes;
+    roles r = roles_of(request);
+    onednn_convolution how = { .direction = r.direction };
+    onednn_layout weight = NULL;
+    dnnl_primitive_desc_t description = NULL;
+    dnnl_status_t status = dnnl_unimplemented;
+    pons_status result = PONS_OK;
+
+    *supported = false;
+    if (known_wrong(&r, c))
+        return PONS_OK;
+    fit_padding(&how, &r, c);
+    if ((status = image_layout(&how.x, r.x)) == dnnl_success &&
+        (status = image_layout(&how.y, r.y)) == dnnl_success &&
+        (status = weight_layout(&how.w, r.w, r.w->type, c->groups, true)) == dnnl_success &&
+        (status = weight_layout(&how.forward_w, r.w, r.x->type, c->groups, true)) == dnnl_success &&
+        (status = weight_layout(&weight, r.w, r.w->type, c->groups, false)) == dnnl_success)
+        status = onednn_convolution_describe(&description, o->engine, &how, o->attributes);
+    if (status == dnnl_success) {
+        r.plan[0].plain = how.x;
+        r.plan[1].plain = weight;
+        r.plan[2].plain = how.y;
+        result = kernel_make(o, description, r.plan, request, kernel, err);
+        *supported = result == PONS_OK;
+    } else if (status != dnnl_unimplemented) {
+        result = refuse(err, "describe a convolution", status);
+    }
+    onednn_layout_free(how.x);
+    onednn_layout_free(how.y);
+    onednn_layout_free(how.w);
+    onednn_layout_free(how.forward_w);
+    onednn_layout_free(weight);
+    return result;
+}
+
+/* Row-major [..., rows, columns], leading axes joined; stored transposed if asked. */
+static dnnl_status_t matrix_layout(onednn_layout *layout, const pons_tensor *t, bool transpose)
+{
+    int rank = t->shape.rank;
+    const int64_t *e = t->shape.extent;
+    dnnl_dims_t extent = { 1, e[rank - 2], e[rank - 1] };
+    dnnl_data_type_t type;
+
+    if (!type_of(t->type, &type))
+        return dnnl_unimplemented;
+    for (int i = 0; i < rank - 2; i++)
+        extent[0] *= e[i];
+    if (transpose) {
+        extent[1] = e[rank - 1];
+        extent[2] = e[rank - 2];
+    }
+    return onednn_layout_new(layout, 3, extent, type, transpose ? dnnl_acb : dnnl_abc);
+}
+
+pons_status onednn_prepare_matmul(onednn *o, const pons_request *request, pons_kernel *kernel,
+                                  bool *supported, pons_error *err)
+{
+    const pons_matmul_attributes *m = request->attributes;
+    onednn_layout a = NULL, b = NULL, c = NULL;
+    dnnl_primitive_desc_t description = NULL;
+    dnnl_status_t status;
+    pons_status result = PONS_OK;
+
+    *supported = false;
+    if ((status = matrix_layout(&a, &request->input[0], m->transpose_a)) == dnnl_success &&
+        (status = matrix_layout(&b, &request->input[1], m->transpose_b)) == dnnl_success &&
+        (status = matrix_layout(&c, &request->output[0], false)) == dnnl_success)
+        status = onednn_matmul_describe(&description, o->engine, a, b, c, o->attributes);
+    if (status == dnnl_success) {
+        argument_plan plan[ARGUMENTS] = {
+            { DNNL_ARG_SRC, dnnl_query_src_md, false, 0, a },
+            { DNNL_ARG_WEIGHTS, dnnl_query_weights_md, false, 1, b },
+            { DNNL_ARG_DST, dnnl_query_dst_md, true, 0, c },
+        };
+        result = kernel_make(o, description, plan, request, kernel, err);
+        *supported = result == PONS_OK;
+    } else if (status != dnnl_unimplemented) {
+        result = refuse(err, "describe a matrix product", status);
+    }
+    onednn_layout_free(a);
+    onednn_layout_free(b);
+    onednn_layout_free(c);
+    return result;
+}
