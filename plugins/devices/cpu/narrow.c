@@ -420,7 +420,7 @@ static pons_status narrow_run(const pons_kernel *kernel, const pons_call *call, 
     }
 #pragma omp parallel num_threads(n->threads)
     {
-        const float *row[n->taps], *block[n->taps];
+        const float *row[NARROW_TAPS], *block[NARROW_TAPS];
         work w = shared;
 
         w.row = row;
@@ -573,7 +573,8 @@ pons_status narrow_prepare(const narrow_lanes *lanes, int threads, const pons_re
         plain = plain && c->dilation[i] == 1 && c->pad_low[i] < n.kernel[i];
     }
     *supported = false;
-    if (!plain || n.kernel[2] >= MARGIN || !type_known(n.x.type) || !type_known(n.y.type) ||
+    if (!plain || n.kernel[2] >= MARGIN || n.kernel[0] * n.kernel[1] > NARROW_TAPS ||
+        !type_known(n.x.type) || !type_known(n.y.type) ||
         !type_known(n.weight_type) || (weight && n.weight_type != PONS_F32) ||
         !choose_form(&n, request->kind))
         return PONS_OK;

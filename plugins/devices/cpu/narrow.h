@@ -12,7 +12,7 @@
 
 #include <pons/device.h>
 
-enum { NARROW_CHANNELS = 4, NARROW_LANES = 16 };
+enum { NARROW_CHANNELS = 4, NARROW_LANES = 16, NARROW_TAPS = 128 };
 
 /*
  * Rows are padded so that loops may read and write whole vectors of NARROW_LANES. 'inner' counts the
