@@ -48,11 +48,24 @@ typedef struct fusion {
 
 bool fuse_is_expression(const pons_node *x);
 bool fuse_is_reduction(const pons_node *x);
+/* Whether the reduction x, a sink of u, is computed for each point, over its channels. */
+static inline bool fuse_unit_is_inner(const fuse_unit *u, const pons_node *x)
+{
+    pons_shape s = x->input[0]->shape;
+
+    return u->channels > 0 && s.rank > 0 && x->kind != NODE_MOMENTS &&
+           x->attribute.axes == PONS_AXIS(s.rank - 1) && s.extent[s.rank - 1] == u->channels;
+}
 /* Lower the sinks of 'u'; input and output are filled (room for every read, and two per sink). */
 void fuse_lower(const fusion *f, const fuse_unit *u, arena *a, lowering *l, pons_node **input,
                 int *input_count, pons_node **output, int *output_count);
 /* Decide sinks and units. */
 void fuse_graph(fusion *f);
+/*
+ * fuse_split.c: reductions of one kernel keep the same axes before the channels; what one of them
+ * reduces further is left to a small kernel. True: the graph has changed.
+ */
+bool fuse_split(fusion *f);
 fuse_unit *fuse_unit_of(const fusion *f, const pons_node *tensor);
 
 #endif

@@ -212,6 +212,10 @@ pons_status plan_make(pons_graph *g, int root_count, pons_node *const *root, con
 
     f.off = settings->no_fuse || d->reference;
     fuse_graph(&f);
+    if (!f.off && fuse_split(&f)) {
+        graph_sort(g);
+        fuse_graph(&f);
+    }
     order = arena_alloc(f.arena, sizeof(*order) * (size_t)(f.unit_count + 1));
     if (!order_units(&f, order))
         return pons_fail(err, PONS_FAILURE, "kernels wait for each other after fusing");

@@ -67,7 +67,8 @@ static void decide(recompute *r, pons_node *x)
 {
     bool expression = fuse_is_expression(x) || x->kind == NODE_RESHAPE || is_channel_reduction(x);
 
-    if (x->backward || !expression || x->kind == NODE_CONSTANT || x->kind == NODE_IOTA)
+    if (x->backward || !expression || x->kind == NODE_CONSTANT || x->kind == NODE_IOTA ||
+        (x->kind == NODE_CAST && plan_owner(x->input[0])->kind == NODE_PARAMETER))
         return;
     if (x->kind == NODE_RESHAPE)
         r->again[x->number] = r->again[x->input[0]->number] && collect_volumes(r, x);
