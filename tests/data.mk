@@ -1,1 +1,5 @@
 # Tests of data.
+check_PROGRAMS += tests/check_nifti
+tests_check_nifti_SOURCES = tests/check_nifti.c tests/nifti_maker.h tests/suite.h
+tests_check_nifti_LDADD = $(TEST_LDADD) $(ZLIB_LIBS)
+TESTS += tests/check_nifti

@@ -144,12 +144,14 @@ typedef struct pons_transform_operations {
     /* NULL for a transform that only turns 'map'. */
     pons_status (*apply_patch)(const void *config, const pons_transform_scope *scope,
                                const void *record, pons_patch *patch, pons_error *err);
+    /* Options that contradict each other: PONS_CONFIG. Called once, before anything; may be NULL. */
+    pons_status (*check)(const void *config, pons_error *err);
 } pons_transform_operations;
 
-/* GEOMETRIC: true or false. */
-#define PONS_TRANSFORM(NAME, VERSION, SUMMARY, OPTIONS, GEOMETRIC, APPLY)                         \
+/* GEOMETRIC: true or false. CHECK may be NULL. */
+#define PONS_TRANSFORM(NAME, VERSION, SUMMARY, OPTIONS, GEOMETRIC, CHECK, APPLY)                  \
     static const pons_transform_operations pons_operations_of_this_plugin = {                     \
-        .geometric = GEOMETRIC, .apply = APPLY                                                    \
+        .geometric = GEOMETRIC, .apply = APPLY, .check = CHECK                                    \
     };                                                                                            \
     PONS_PLUGIN_DEFINE_(PONS_KIND_TRANSFORM, NAME, sizeof(NAME), VERSION, SUMMARY, OPTIONS,       \
                         pons_operations_of_this_plugin)

@@ -1,0 +1,188 @@
+/*
+ * volume_chain - turn 'steps' of an INI section into loaded plugins with filled options, and run the
+ * deterministic ones over a case.
+ */
+#include <data/volume_chain.h>
+
+#include <plugin/plugin_load.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What every step's section may say beside its plugin's options. */
+typedef struct step_options {
+    const char *plugin;
+    pons_integers channels;
+} step_options;
+
+static const pons_option step_table[] = {
+    PONS_TEXT(step_options, plugin, "", "The plugin, where a step has a name of its own."),
+    PONS_INTEGERS(step_options, channels, "", 0, 63, "Image channels it changes; not given: all."),
+    PONS_OPTIONS_END
+};
+
+typedef struct steps_options {
+    pons_texts steps;
+} steps_options;
+
+static const pons_option steps_table[] = {
+    PONS_TEXTS(steps_options, steps, "", "Transforms, in order; each has a section of its own."),
+    PONS_OPTIONS_END
+};
+
+/* "FILE:LINE: [SECTION] KEY", for messages. */
+static void where_of(config *c, const char *section, const char *key, char *out, size_t size)
+{
+    const config_entry *e = config_find(c, section, key);
+
+    if (e && e->line)
+        snprintf(out, size, "%s:%d: [%s] %s", e->file, e->line, section, key);
+    else
+        snprintf(out, size, "[%s] %s", section, key);
+}
+
+static pons_status take_channels(config *c, const char *section, const pons_integers *list,
+                                 int channels, volume_step *step, pons_error *err)
+{
+    char where[512];
+
+    step->channels = list->count ? 0 : PONS_CHANNELS_ALL;
+    where_of(c, section, "channels", where, sizeof where);
+    if (list->count && step->operations->geometric)
+        return pons_fail(err, PONS_CONFIG, "%s: '%s' moves voxels, so it cannot be restricted to "
+                         "channels", where, step->plugin);
+    for (int n = 0; n < list->count; n++) {
+        if (channels && list->item[n] >= channels)
+            return pons_fail(err, PONS_CONFIG, "%s: found channel %lld, expected 0 to %d", where,
+                             (long long)list->item[n], channels - 1);
+        step->channels |= UINT64_C(1) << list->item[n];
+    }
+    return PONS_OK;
+}
+
+static pons_status check_half(const volume_step *step, const char *section, bool random,
+                              const char *where, pons_error *err)
+{
+    if (random == (step->operations->plan != NULL))
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "%s: '%s' is %s, so it does not belong in [%s]\nhint: it "
+                     "belongs in [%s]", where, step->plugin, random ? "deterministic" : "random",
+                     section, random ? "preprocess" : "augment");
+}
+
+static pons_status check_options(const volume_step *step, const char *section, pons_error *err)
+{
+    pons_error inner = PONS_ERROR_INIT;
+
+    if (!step->operations->check || !step->operations->check(step->config, &inner))
+        return PONS_OK;
+    return pons_fail(err, inner.status, "[%s] %s", section, inner.text);
+}
+
+static pons_status step_open(config *c, const char *list_section, const char *name, bool random,
+                             int channels, volume_step *step, pons_error *err)
+{
+    char section[256], where[512];
+    step_options common = { .plugin = NULL };
+    const plugin *loaded;
+    pons_status status;
+
+    snprintf(section, sizeof section, "%s.%s", list_section, name);
+    status = config_fill(c, section, step_table, &common, err);
+    if (status)
+        return status;
+    step->name = name;
+    step->plugin = common.plugin && *common.plugin ? common.plugin : name;
+    where_of(c, common.plugin && *common.plugin ? section : list_section,
+             common.plugin && *common.plugin ? "plugin" : "steps", where, sizeof where);
+    status = plugin_load(PONS_KIND_TRANSFORM, step->plugin, sizeof *step->operations, where,
+                         &loaded, err);
+    if (status)
+        return status;
+    step->operations = loaded->operations;
+    step->options = loaded->descriptor->options;
+    step->sha256 = loaded->sha256;
+    status = check_half(step, list_section, random, where, err);
+    if (!status) {
+        size_t size = loaded->descriptor->config_size;
+
+        step->config = calloc(1, size ? size : 1);
+        if (!step->config)
+            return pons_fail(err, PONS_DEVICE, "out of memory");
+        status = config_fill(c, section, step->options, (void *)step->config, err);
+    }
+    if (!status)
+        status = take_channels(c, section, &common.channels, channels, step, err);
+    if (!status)
+        status = check_options(step, section, err);
+    return status;
+}
+
+pons_status volume_chain_open(config *c, const char *section, bool random, int channels,
+                              volume_chain **out, pons_error *err)
+{
+    steps_options list = { .steps = { 0, NULL } };
+    volume_chain *chain;
+    pons_status status = config_fill(c, section, steps_table, &list, err);
+
+    if (status)
+        return status;
+    chain = calloc(1, sizeof *chain);
+    if (chain)
+        chain->step = calloc((size_t)list.steps.count + 1, sizeof *chain->step);
+    if (!chain || !chain->step) {
+        free(chain);
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    }
+    while (chain->count < list.steps.count && !status) {
+        volume_step *step = &chain->step[chain->count++];
+
+        status = step_open(c, section, list.steps.item[chain->count - 1], random, channels, step,
+                           err);
+    }
+    if (status) {
+        volume_chain_close(chain);
+        return status;
+    }
+    *out = chain;
+    return PONS_OK;
+}
+
+void volume_chain_close(volume_chain *chain)
+{
+    if (!chain)
+        return;
+    for (int n = 0; n < chain->count; n++)
+        free((void *)chain->step[n].config);
+    free(chain->step);
+    free(chain);
+}
+
+typedef struct receiver {
+    logger *l;
+    const char *name;
+} receiver;
+
+static void receive_warning(void *target, const char *text)
+{
+    const receiver *r = target;
+
+    log_warning(r->l, "case '%s': %s", r->name, text);
+}
+
+pons_status volume_chain_apply(const volume_chain *chain, pons_case *c, logger *l, pons_error *err)
+{
+    receiver to = { l, c->name ? c->name : "?" };
+
+    for (int n = 0; n < chain->count; n++) {
+        const volume_step *step = &chain->step[n];
+        pons_transform_scope scope = { .size = sizeof scope, .channels = step->channels,
+                                       .warn = l ? receive_warning : NULL, .receiver = &to };
+        pons_error inner = PONS_ERROR_INIT;
+        pons_status status = step->operations->apply(step->config, &scope, c, &inner);
+
+        if (status)
+            return pons_fail(err, inner.status ? inner.status : status, "case '%s', step '%s': %s",
+                             to.name, step->name, inner.text);
+    }
+    return PONS_OK;
+}

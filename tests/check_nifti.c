@@ -1,0 +1,725 @@
+/*
+ * check_nifti.c - what a reader must refuse, with the field named; what it must accept; and files that
+ * come back as they were written. The gallery changes one thing in a valid file; the same file
+ * without the change is accepted each time.
+ */
+#include "nifti_maker.h"
+#include "suite.h"
+
+#include "data/volume.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[64], path_plain[96], path_gzip[96];
+
+static void setup(void)
+{
+    strcpy(folder, "/tmp/pons-nifti-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path_plain, sizeof path_plain, "%s/case.nii", folder);
+    snprintf(path_gzip, sizeof path_gzip, "%s/case.nii.gz", folder);
+}
+
+static void teardown(void)
+{
+    char command[128];
+
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static const char *write_made(const maker *m, int flags)
+{
+    unsigned char packed[8192];
+
+    if (!(flags & MAKE_GZIP)) {
+        maker_write(path_plain, m->bytes, m->size);
+        return path_plain;
+    }
+    maker_write(path_gzip, packed, maker_gzip(m->bytes, m->size, packed, sizeof packed));
+    return path_gzip;
+}
+
+static pons_status read_any(const char *path, int flags, volume *v, pons_error *err)
+{
+    return flags & MAKE_LABEL ? volume_read_label(path, v, NULL, err)
+                              : volume_read_image(path, v, NULL, err);
+}
+
+static void assert_refused(const char *path, int flags, const char *phrase, const char *name)
+{
+    pons_error err = PONS_ERROR_INIT;
+    volume v = { .voxels = NULL };
+    pons_status status = read_any(path, flags, &v, &err);
+
+    ck_assert_msg(status == PONS_DATA, "%s: status %d (%s)", name, status, err.text);
+    ck_assert_msg(err.status == PONS_DATA, "%s: error holds %d", name, err.status);
+    ck_assert_msg(strstr(err.text, phrase) != NULL, "%s: '%s' is not in: %s", name, phrase,
+                  err.text);
+    ck_assert_msg(strstr(err.text, path) != NULL, "%s: the path is not in: %s", name, err.text);
+    ck_assert_ptr_null(v.voxels);
+}
+
+/* Voxel (i, j, k) must be the maker's number of it. */
+static void assert_accepted(const char *path, int flags, const char *name)
+{
+    pons_error err = PONS_ERROR_INIT;
+    volume v;
+    pons_status status = read_any(path, flags, &v, &err);
+
+    ck_assert_msg(status == PONS_OK, "%s: status %d (%s)", name, status, err.text);
+    ck_assert_int_eq(v.extent[0], MAKER_I);
+    ck_assert_int_eq(v.extent[1], MAKER_J);
+    ck_assert_int_eq(v.extent[2], MAKER_K);
+    for (int i = 0; i < MAKER_I; i++)
+        for (int j = 0; j < MAKER_J; j++)
+            for (int k = 0; k < MAKER_K; k++) {
+                int in_file = (k * MAKER_J + j) * MAKER_I + i;
+                int here = (i * MAKER_J + j) * MAKER_K + k;
+
+                if (flags & MAKE_LABEL)
+                    ck_assert_int_eq(((int32_t *)v.voxels)[here], in_file % 3);
+                else
+                    ck_assert_msg(((float *)v.voxels)[here] == (float)in_file,
+                                  "%s: voxel %d %d %d is %g", name, i, j, k,
+                                  (double)((float *)v.voxels)[here]);
+            }
+    ck_assert(fabs(v.affine[0][0] - 1.5) < 1e-6 && fabs(v.affine[1][1] - 2) < 1e-6 &&
+              fabs(v.affine[2][2] - 3) < 1e-6);
+    ck_assert(fabs(v.affine[0][3] + 7) < 1e-6 && fabs(v.affine[1][3] - 8) < 1e-6 &&
+              fabs(v.affine[2][3] - 9) < 1e-6);
+    pons_volume_clear(&v);
+}
+
+/* ---- one field changed ----------------------------------------------------------------------- */
+
+typedef struct exhibit {
+    const char *name, *phrase;
+    int flags;
+    edit change[5];
+    int longer; /* bytes appended, or cut */
+} exhibit;
+
+#define NUMBER(AT, TYPE, VALUE) { AT, TYPE, VALUE, NULL }
+#define TEXT(AT, SIZE, VALUE) { AT, 's', SIZE, VALUE }
+
+static const exhibit gallery[] = {
+    { "size of header 0", "'sizeof_hdr' is 0", 0, { NUMBER(0, 'i', 0) }, 0 },
+    { "size of header 349", "'sizeof_hdr' is 349", 0, { NUMBER(0, 'i', 349) }, 0 },
+    { "no magic", "ANALYZE", 0, { TEXT(344, 4, "\0\0\0") }, 0 },
+    { "magic of a pair", "hint: convert", 0, { TEXT(344, 4, "ni1") }, 0 },
+    { "magic without its end", "'magic' is 6e 2b 31 31", 0, { TEXT(344, 4, "n+11") }, 0 },
+    { "magic of version 2", "'magic' is 6e 2b 32 00", 0, { TEXT(344, 4, "n+2") }, 0 },
+    { "no axes", "'dim[0]' is 0", 0, { NUMBER(40, 'h', 0) }, 0 },
+    { "minus one axis", "'dim[0]' is -1", 0, { NUMBER(40, 'h', -1) }, 0 },
+    { "eight axes", "'dim[0]' is 8", 0, { NUMBER(40, 'h', 8) }, 0 },
+    { "most axes", "'dim[0]' is 32767", 0, { NUMBER(40, 'h', 32767) }, 0 },
+    { "five axes", "'dim[0]' is 5", 0, { NUMBER(40, 'h', 5) }, 0 },
+    { "seven axes", "'dim[0]' is 7", 0, { NUMBER(40, 'h', 7) }, 0 },
+    { "no voxels along i", "'dim[1]' is 0", 0, { NUMBER(42, 'h', 0) }, 0 },
+    { "minus four along j", "'dim[2]' is -4", 0, { NUMBER(44, 'h', -4) }, 0 },
+    { "no voxels along k", "'dim[3]' is 0", 0, { NUMBER(46, 'h', 0) }, 0 },
+    { "no channels", "'dim[4]' is 0", 0, { NUMBER(40, 'h', 4), NUMBER(48, 'h', 0) }, 0 },
+    { "large along i", "expected 786760", 0, { NUMBER(42, 'h', 32767) }, 0 },
+    { "type 0", "'datatype' is 0 (unknown)", 0, { NUMBER(70, 'h', 0) }, 0 },
+    { "type binary", "'datatype' is 1 (binary)", 0, { NUMBER(70, 'h', 1) }, 0 },
+    { "type complex64", "(complex64)", 0, { NUMBER(70, 'h', 32) }, 0 },
+    { "type RGB", "(RGB24)", 0, { NUMBER(70, 'h', 128) }, 0 },
+    { "type float128", "(float128)", 0, { NUMBER(70, 'h', 1536) }, 0 },
+    { "type complex128", "(complex128)", 0, { NUMBER(70, 'h', 1792) }, 0 },
+    { "type complex256", "(complex256)", 0, { NUMBER(70, 'h', 2048) }, 0 },
+    { "type RGBA", "(RGBA32)", 0, { NUMBER(70, 'h', 2304) }, 0 },
+    { "type of nobody", "'datatype' is 9999 (unknown)", 0, { NUMBER(70, 'h', 9999) }, 0 },
+    { "8 bits of int16", "'bitpix' is 8, expected 16", 0, { NUMBER(72, 'h', 8) }, 0 },
+    { "32 bits of int16", "'bitpix' is 32, expected 16", 0, { NUMBER(72, 'h', 32) }, 0 },
+    { "0 bits", "'bitpix' is 0, expected 16", 0, { NUMBER(72, 'h', 0) }, 0 },
+    { "voxels at 0", "'vox_offset' is 0", 0, { NUMBER(108, 'f', 0) }, 0 },
+    { "voxels in the header", "'vox_offset' is 348", 0, { NUMBER(108, 'f', 348) }, 0 },
+    { "voxels at -352", "'vox_offset' is -352", 0, { NUMBER(108, 'f', -352) }, 0 },
+    { "voxels nowhere", "'vox_offset' is nan", 0, { NUMBER(108, 'f', NAN) }, 0 },
+    { "voxels at infinity", "'vox_offset' is inf", 0, { NUMBER(108, 'f', INFINITY) }, 0 },
+    { "voxels at half a byte", "'vox_offset' is 352.5", 0, { NUMBER(108, 'f', 352.5) }, 0 },
+    { "voxels far away", "'vox_offset' is 1.", 0, { NUMBER(108, 'f', 1e30) }, 0 },
+    { "voxels one byte later", "from byte 353", 0, { NUMBER(108, 'f', 353) }, 0 },
+    { "one byte short", "it has 471 bytes, expected 472", 0, { NUMBER(48, 'h', 1) }, -1 },
+    { "one byte long", "it has 473 bytes, expected 472", 0, { NUMBER(48, 'h', 1) }, 1 },
+    { "only a header", "it has 352 bytes", 0, { NUMBER(48, 'h', 1) }, -120 },
+    { "cut in the header", "ends after 300 bytes", 0, { NUMBER(48, 'h', 1) }, -172 },
+    { "empty", "it is empty", 0, { NUMBER(48, 'h', 1) }, -472 },
+    { "spacing 0", "'pixdim[1]' is 0", 0, { NUMBER(80, 'f', 0) }, 0 },
+    { "spacing below 0", "'pixdim[2]' is -2", 0, { NUMBER(84, 'f', -2) }, 0 },
+    { "spacing nan", "'pixdim[3]' is nan", 0, { NUMBER(88, 'f', NAN) }, 0 },
+    { "spacing infinite", "'pixdim[3]' is inf", 0, { NUMBER(88, 'f', INFINITY) }, 0 },
+    { "no form", "left and right are unknown", 0, { NUMBER(252, 'h', 0), NUMBER(254, 'h', 0) }, 0 },
+    { "qform below 0", "'qform_code' is -1", 0, { NUMBER(252, 'h', -1) }, 0 },
+    { "sform below 0", "'sform_code' is -2", 0, { NUMBER(254, 'h', -2) }, 0 },
+    { "sform nan", "'sform' row 1 column 2 is nan", 0, { NUMBER(304, 'f', NAN) }, 0 },
+    { "sform without i", "'sform' is singular", 0, { NUMBER(280, 'f', 0) }, 0 },
+    { "sform with k along j", "'sform' is singular", 0,
+      { NUMBER(304, 'f', 3), NUMBER(320, 'f', 0) }, 0 },
+    { "qform nowhere", "'qform' row 0 column 3 is inf", 0,
+      { NUMBER(254, 'h', 0), NUMBER(268, 'f', INFINITY) }, 0 },
+    { "qform turned by nan", "'qform' row", 0, { NUMBER(254, 'h', 0), NUMBER(256, 'f', NAN) }, 0 },
+    { "forms 10 mm apart", "10 mm apart", 0, { NUMBER(292, 'f', 3) }, 0 },
+    { "forms mirrored", "'qform' and 'sform' place a corner", 0, { NUMBER(76, 'f', -1) }, 0 },
+    { "forms turned", "'qform' and 'sform' place a corner", 0, { NUMBER(264, 'f', 1) }, 0 },
+    { "slope infinite", "'scl_slope' is inf", 0, { NUMBER(112, 'f', INFINITY) }, 0 },
+    { "intercept nan", "'scl_inter' is nan", 0,
+      { NUMBER(112, 'f', 2), NUMBER(116, 'f', NAN) }, 0 },
+    { "a voxel nan", "1 voxels are not finite, the first nan at 2 0 0", MAKE_FLOAT,
+      { NUMBER(360, 'f', NAN) }, 0 },
+    { "two voxels infinite", "2 voxels are not finite, the first -inf at 0 1 0", MAKE_FLOAT,
+      { NUMBER(588, 'f', INFINITY), NUMBER(372, 'f', -INFINITY) }, 0 },
+    { "label with a slope", "'scl_slope' is 2", MAKE_LABEL, { NUMBER(112, 'f', 2) }, 0 },
+    { "label with an intercept", "'scl_inter' 1", MAKE_LABEL,
+      { NUMBER(112, 'f', 1), NUMBER(116, 'f', 1) }, 0 },
+    { "label of one and a half", "1 voxels are no label, the first 1.5 at 1 0 0",
+      MAKE_LABEL | MAKE_FLOAT, { NUMBER(356, 'f', 1.5) }, 0 },
+    { "label nan", "the first nan at 0 0 1", MAKE_LABEL | MAKE_FLOAT, { NUMBER(432, 'f', NAN) },
+      0 },
+    { "label beyond 32 bits", "are no label", MAKE_LABEL | MAKE_FLOAT, { NUMBER(432, 'f', 1e12) },
+      0 },
+    { "label with channels", "'dim[4]' is 3", MAKE_LABEL,
+      { NUMBER(40, 'h', 4), NUMBER(46, 'h', 1), NUMBER(48, 'h', 3) }, 0 },
+    { "big-endian spacing 0", "'pixdim[1]' is 0", MAKE_BIG, { NUMBER(80, 'f', 0) }, 0 },
+    { "big-endian types", "'bitpix' is 8", MAKE_BIG, { NUMBER(72, 'h', 8) }, 0 },
+    { "big-endian nan", "the first nan at 2 0 0", MAKE_BIG | MAKE_FLOAT, { NUMBER(360, 'f', NAN) },
+      0 },
+    { "version 2, text transfer", "transferred as text", MAKE_NIFTI_2,
+      { TEXT(4, 8, "n+2\0\n\n\032\n") }, 0 },
+    { "version 2 of a pair", "hint: convert", MAKE_NIFTI_2, { TEXT(4, 8, "ni2\0\r\n\032\n") }, 0 },
+    { "version 2, 10^12 axes", "'dim[0]' is 1000000000000", MAKE_NIFTI_2, { NUMBER(16, 'q', 1e12) },
+      0 },
+    { "version 2, below 0", "'dim[1]' is -5", MAKE_NIFTI_2, { NUMBER(24, 'q', -5) }, 0 },
+    { "version 2, too long", "'dim[3]' is 5000000000", MAKE_NIFTI_2, { NUMBER(40, 'q', 5e9) }, 0 },
+    { "version 2, overflow", "expected a volume that can be addressed", MAKE_NIFTI_2,
+      { NUMBER(24, 'q', 2147483647), NUMBER(32, 'q', 2147483647), NUMBER(40, 'q', 2147483647) },
+      0 },
+    { "version 2, voxels before", "'vox_offset' is -1", MAKE_NIFTI_2, { NUMBER(168, 'q', -1) }, 0 },
+    { "version 2, voxels in header", "'vox_offset' is 352", MAKE_NIFTI_2,
+      { NUMBER(168, 'q', 352) }, 0 },
+    { "version 2, cut", "expected a header of 540", MAKE_NIFTI_2, { NUMBER(48, 'q', 1) }, -200 },
+    { "version 2, no form", "left and right", MAKE_NIFTI_2,
+      { NUMBER(344, 'i', 0), NUMBER(348, 'i', 0) }, 0 },
+    { "version 2, big-endian, bits", "'bitpix' is 64", MAKE_NIFTI_2 | MAKE_BIG,
+      { NUMBER(14, 'h', 64) }, 0 },
+    { "gzip of a long file", "holds more than the volume", MAKE_GZIP, { NUMBER(48, 'h', 1) }, 1 },
+    { "gzip of a short file", "holds less than the volume", MAKE_GZIP, { NUMBER(48, 'h', 1) }, -1 },
+    { "gzip of a header", "holds less than the volume", MAKE_GZIP, { NUMBER(48, 'h', 1) }, -120 },
+    { "gzip of nothing", "ends after 0 bytes", MAKE_GZIP, { NUMBER(48, 'h', 1) }, -472 },
+    { "gzip of a bomb", "which cannot hold the volume", MAKE_GZIP,
+      { NUMBER(42, 'h', 32767), NUMBER(44, 'h', 32767), NUMBER(46, 'h', 32767) }, 0 },
+    { "gzip, spacing nan", "'pixdim[1]' is nan", MAKE_GZIP, { NUMBER(80, 'f', NAN) }, 0 },
+};
+
+enum { GALLERY_COUNT = sizeof gallery / sizeof gallery[0] };
+
+START_TEST(a_changed_field_is_refused_and_named_and_the_unchanged_file_accepted)
+{
+    const exhibit *x = &gallery[_i];
+    maker m;
+
+    maker_base(&m, x->flags);
+    assert_accepted(write_made(&m, x->flags), x->flags, x->name);
+    maker_put_all(&m, x->change, 5);
+    m.size = (size_t)((int)m.size + x->longer);
+    assert_refused(write_made(&m, x->flags), x->flags, x->phrase, x->name);
+}
+END_TEST
+
+/* ---- damage to the compressed stream --------------------------------------------------------- */
+
+static size_t packed_base(unsigned char *out, size_t room)
+{
+    maker m;
+
+    maker_base(&m, 0);
+    return maker_gzip(m.bytes, m.size, out, room);
+}
+
+static void assert_packed_refused(const unsigned char *packed, size_t size, const char *phrase,
+                                  const char *name)
+{
+    maker_write(path_gzip, packed, size);
+    assert_refused(path_gzip, 0, phrase, name);
+}
+
+START_TEST(every_truncation_of_a_gzip_file_is_refused)
+{
+    unsigned char packed[8192];
+    size_t size = packed_base(packed, sizeof packed);
+
+    maker_write(path_gzip, packed, size);
+    assert_accepted(path_gzip, 0, "whole");
+    for (size_t n = 2; n < size; n++)
+        assert_packed_refused(packed, n, "expected", "truncated");
+}
+END_TEST
+
+START_TEST(a_wrong_checksum_or_length_is_refused)
+{
+    unsigned char packed[8192];
+    size_t size = packed_base(packed, sizeof packed);
+
+    for (size_t n = 1; n <= 8; n++) {
+        packed[size - n] ^= 0x10;
+        assert_packed_refused(packed, size, n > 4 ? "incorrect data check" : "incorrect length",
+                              "trailer");
+        packed[size - n] ^= 0x10;
+    }
+}
+END_TEST
+
+START_TEST(no_flipped_bit_of_the_compressed_data_gives_other_voxels)
+{
+    unsigned char packed[8192];
+    size_t size = packed_base(packed, sizeof packed);
+
+    for (size_t n = 10; n < size; n++)
+        for (int bit = 0; bit < 8; bit += 3) {
+            pons_error err = PONS_ERROR_INIT;
+            volume v;
+
+            packed[n] ^= (unsigned char)(1 << bit);
+            maker_write(path_gzip, packed, size);
+            if (volume_read_image(path_gzip, &v, NULL, &err) == PONS_OK) {
+                pons_volume_clear(&v); /* a bit that means nothing to deflate */
+                assert_accepted(path_gzip, 0, "flipped");
+            } else {
+                ck_assert_int_eq(err.status, PONS_DATA);
+            }
+            packed[n] ^= (unsigned char)(1 << bit);
+        }
+}
+END_TEST
+
+START_TEST(bytes_after_the_stream_are_refused)
+{
+    unsigned char packed[8192];
+    size_t size = packed_base(packed, sizeof packed);
+
+    memcpy(packed + size, "garbage garbage", 15);
+    assert_packed_refused(packed, size + 15, "gzip", "garbage");
+    memset(packed + size, 0, 15);
+    assert_packed_refused(packed, size + 15, "gzip", "zeros");
+}
+END_TEST
+
+START_TEST(several_members_are_one_file)
+{
+    unsigned char packed[8192];
+    maker m;
+
+    for (size_t cut = 1; cut < 472; cut += 47) {
+        size_t size;
+
+        maker_base(&m, 0);
+        size = maker_gzip(m.bytes, cut, packed, sizeof packed);
+        size += maker_gzip(m.bytes + cut, m.size - cut, packed + size, sizeof packed - size);
+        maker_write(path_gzip, packed, size);
+        assert_accepted(path_gzip, 0, "two members");
+    }
+}
+END_TEST
+
+START_TEST(name_and_compression_must_agree)
+{
+    unsigned char packed[8192];
+    size_t size = packed_base(packed, sizeof packed);
+    maker m;
+
+    maker_base(&m, 0);
+    maker_write(path_plain, packed, size);
+    assert_refused(path_plain, 0, "'.gz'", "compressed under a plain name");
+    maker_write(path_gzip, m.bytes, m.size);
+    assert_refused(path_gzip, 0, "expected 1f 8b", "plain under a compressed name");
+}
+END_TEST
+
+START_TEST(what_is_no_regular_file_is_refused_without_waiting)
+{
+    char fifo[96];
+
+    snprintf(fifo, sizeof fifo, "%s/fifo.nii", folder);
+    ck_assert_int_eq(mkfifo(fifo, 0600), 0);
+    assert_refused(fifo, 0, "expected a regular file", "fifo");
+    assert_refused(folder, 0, "it is a folder", "folder");
+    assert_refused("/dev/zero", 0, "expected a regular file", "device");
+    assert_refused("/nowhere/case.nii", 0, "No such file", "missing");
+}
+END_TEST
+
+/* ---- what is accepted ------------------------------------------------------------------------ */
+
+START_TEST(both_versions_byte_orders_and_compressions_give_the_same_voxels)
+{
+    for (int flags = 0; flags < 32; flags++) {
+        maker m;
+
+        maker_base(&m, flags);
+        assert_accepted(write_made(&m, flags), flags, "variant");
+    }
+}
+END_TEST
+
+static float first_value(const maker *m, int flags)
+{
+    pons_error err = PONS_ERROR_INIT;
+    volume v;
+    float value;
+
+    ck_assert_msg(!volume_read_image(write_made(m, flags), &v, NULL, &err), "%s", err.text);
+    value = ((float *)v.voxels)[12]; /* i = 1: voxel 1 of the file */
+    pons_volume_clear(&v);
+    return value;
+}
+
+START_TEST(slope_and_intercept_are_applied_and_0_and_nan_mean_none)
+{
+    static const struct { double slope, intercept; float expected; } row[] = {
+        { 2, 5, 7 }, { -0.5, 0, -0.5f }, { 0, 5, 1 }, { NAN, 5, 1 }, { 1, 0, 1 }, { NAN, NAN, 1 },
+    };
+
+    for (size_t n = 0; n < sizeof row / sizeof row[0]; n++) {
+        edit e[] = { NUMBER(112, 'f', row[n].slope), NUMBER(116, 'f', row[n].intercept) };
+        maker m;
+
+        maker_base(&m, 0);
+        maker_put_all(&m, e, 2);
+        ck_assert_float_eq(first_value(&m, 0), row[n].expected);
+    }
+}
+END_TEST
+
+START_TEST(every_type_is_read_in_both_byte_orders)
+{
+    static const struct { int code, bits; char type; double value; float expected; } row[] = {
+        { 2, 8, 'b', -1, 255 }, { 256, 8, 'b', -1, -1 }, { 4, 16, 'h', -300, -300 },
+        { 512, 16, 'h', -1, 65535 }, { 8, 32, 'i', -70000, -70000 },
+        { 768, 32, 'i', -1, 4294967296.0f }, { 1024, 64, 'q', -1e10, -1e10f },
+        { 1280, 64, 'q', 1e10, 1e10f }, { 16, 32, 'f', 1.25, 1.25f }, { 64, 64, 'd', 0.1, 0.1f },
+    };
+
+    for (size_t n = 0; n < sizeof row / sizeof row[0]; n++)
+        for (int big = 0; big <= MAKE_BIG; big += MAKE_BIG) {
+            edit type[] = { NUMBER(70, 'h', row[n].code), NUMBER(72, 'h', row[n].bits),
+                            NUMBER(352 + row[n].bits / 8, row[n].type, row[n].value) };
+            maker m;
+
+            maker_base(&m, big);
+            memset(m.bytes + 352, 0, sizeof m.bytes - 352);
+            maker_put_all(&m, type, 3);
+            m.size = 352 + (size_t)(MAKER_COUNT * row[n].bits / 8);
+            ck_assert_float_eq(first_value(&m, 0), row[n].expected);
+        }
+}
+END_TEST
+
+START_TEST(the_fourth_axis_becomes_the_innermost)
+{
+    edit e[] = { NUMBER(40, 'h', 4), NUMBER(46, 'h', 1), NUMBER(48, 'h', 3) };
+    pons_error err = PONS_ERROR_INIT;
+    maker m;
+    volume v;
+
+    maker_base(&m, 0);
+    maker_put_all(&m, e, 3);
+    ck_assert(!volume_read_image(write_made(&m, 0), &v, NULL, &err));
+    ck_assert_int_eq(v.channels, 3);
+    for (int i = 0; i < MAKER_I; i++)
+        for (int j = 0; j < MAKER_J; j++)
+            for (int c = 0; c < 3; c++)
+                ck_assert_float_eq(((float *)v.voxels)[(i * MAKER_J + j) * 3 + c],
+                                   (float)((c * MAKER_J + j) * MAKER_I + i));
+    pons_volume_clear(&v);
+}
+END_TEST
+
+START_TEST(a_flat_file_may_leave_its_third_spacing_open)
+{
+    edit e[] = { NUMBER(40, 'h', 2), NUMBER(44, 'h', MAKER_J * MAKER_K), NUMBER(46, 'h', 0),
+                 NUMBER(88, 'f', 0) };
+    pons_error err = PONS_ERROR_INIT;
+    maker m;
+    volume v;
+
+    maker_base(&m, 0);
+    maker_put_all(&m, e, 4);
+    edit form = NUMBER(252, 'h', 0);
+    maker_put(&m, &form);
+    ck_assert_msg(!volume_read_image(write_made(&m, 0), &v, NULL, &err), "%s", err.text);
+    ck_assert_int_eq(v.extent[1], MAKER_J * MAKER_K);
+    ck_assert_int_eq(v.extent[2], 1);
+    pons_volume_clear(&v);
+}
+END_TEST
+
+START_TEST(bytes_of_an_extension_are_skipped)
+{
+    edit e = NUMBER(108, 'f', 352 + 32);
+
+    for (int flags = 0; flags <= MAKE_GZIP; flags++) {
+        maker m;
+
+        maker_base(&m, flags);
+        maker_put(&m, &e);
+        memmove(m.bytes + 384, m.bytes + 352, 120);
+        memset(m.bytes + 352, 'x', 32);
+        m.size += 32;
+        assert_accepted(write_made(&m, flags), flags, "extension");
+    }
+}
+END_TEST
+
+START_TEST(the_sform_is_in_force_unless_its_code_is_0)
+{
+    edit far[] = { NUMBER(252, 'h', 0), NUMBER(268, 'f', 500) };
+    edit near[] = { NUMBER(254, 'h', 0), NUMBER(292, 'f', 500) };
+    maker m;
+
+    maker_base(&m, 0);
+    maker_put_all(&m, far, 2);
+    assert_accepted(write_made(&m, 0), 0, "sform");
+    maker_base(&m, 0);
+    maker_put_all(&m, near, 2);
+    assert_accepted(write_made(&m, 0), 0, "qform");
+}
+END_TEST
+
+START_TEST(micrometres_become_millimetres)
+{
+    edit e = NUMBER(123, 'b', 3);
+    pons_error err = PONS_ERROR_INIT;
+    volume_facts facts;
+    maker m;
+
+    maker_base(&m, 0);
+    maker_put(&m, &e);
+    ck_assert(!volume_read_facts(write_made(&m, 0), &facts, &err));
+    ck_assert_double_eq_tol(facts.grid.spacing[0], 0.0015, 1e-9);
+    ck_assert_double_eq_tol(facts.grid.affine[2][3], 0.009, 1e-9);
+    ck_assert_double_eq_tol(facts.grid.sform[2][3], 9, 1e-9);
+}
+END_TEST
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* Three different extents and spacings, oblique, two channels. */
+static void make_volume(volume *v, pons_type type, int channels)
+{
+    static const int64_t extent[3] = { 7, 5, 18 };
+    static const double affine[3][4] = { { 0.9 * 0.8, -2 * 0.6, 0, -31.5 },
+                                         { 0.9 * 0.6, 2 * 0.8, 0, 12.25 },
+                                         { 0, 0, 3.5, 100 } };
+    pons_error err = PONS_ERROR_INIT;
+
+    ck_assert(!pons_volume_init(v, type, channels, extent, &err));
+    memcpy(v->affine, affine, sizeof affine);
+    for (int n = 0; n < 7 * 5 * 18 * channels; n++)
+        if (type == PONS_F32)
+            ((float *)v->voxels)[n] = (float)n * 0.37f - 20;
+        else if (type == PONS_U8)
+            ((uint8_t *)v->voxels)[n] = (uint8_t)(n * 7);
+        else
+            ((int32_t *)v->voxels)[n] = n;
+}
+
+START_TEST(what_is_written_is_read_again)
+{
+    const char *const name[] = { "new/folder/a.nii", "new/b.nii.gz" };
+
+    for (int n = 0; n < 4; n++) {
+        char path[128];
+        pons_error err = PONS_ERROR_INIT;
+        volume v, back;
+        volume_facts facts;
+
+        make_volume(&v, PONS_F32, n < 2 ? 1 : 2);
+        snprintf(path, sizeof path, "%s/%s", folder, name[n % 2]);
+        ck_assert_msg(!volume_write(path, &v, NULL, &err), "%s", err.text);
+        ck_assert_msg(!volume_read_image(path, &back, &facts, &err), "%s", err.text);
+        ck_assert_int_eq(facts.datatype, 16);
+        ck_assert_int_eq(back.channels, v.channels);
+        ck_assert(!memcmp(v.voxels, back.voxels, pons_volume_size(&v)));
+        for (int r = 0; r < 3; r++)
+            for (int c = 0; c < 4; c++) {
+                ck_assert_double_eq_tol(back.affine[r][c], v.affine[r][c], 1e-5);
+                ck_assert_double_eq_tol(facts.grid.qform[r][c], v.affine[r][c], 1e-5);
+            }
+        pons_volume_clear(&v);
+        pons_volume_clear(&back);
+    }
+}
+END_TEST
+
+START_TEST(labels_are_written_in_the_smallest_type_that_holds_them)
+{
+    pons_error err = PONS_ERROR_INIT;
+    volume v, back;
+    volume_facts facts;
+
+    make_volume(&v, PONS_U8, 1);
+    ck_assert(!volume_write(path_gzip, &v, NULL, &err));
+    ck_assert(!volume_read_label(path_gzip, &back, &facts, &err));
+    ck_assert_int_eq(facts.datatype, 2);
+    for (int n = 0; n < 630; n++)
+        ck_assert_int_eq(((int32_t *)back.voxels)[n], ((uint8_t *)v.voxels)[n]);
+    pons_volume_clear(&v);
+    pons_volume_clear(&back);
+    make_volume(&v, PONS_I32, 1);
+    ck_assert(!volume_write(path_gzip, &v, NULL, &err));
+    ck_assert(!volume_read_label(path_gzip, &back, &facts, &err));
+    ck_assert_int_eq(facts.datatype, 512);
+    ck_assert(!memcmp(v.voxels, back.voxels, pons_volume_size(&v)));
+    pons_volume_clear(&v);
+    pons_volume_clear(&back);
+}
+END_TEST
+
+START_TEST(forms_codes_and_units_travel_from_file_to_file)
+{
+    edit e[] = { NUMBER(252, 'h', 3), NUMBER(254, 'h', 2), NUMBER(123, 'b', 10),
+                 NUMBER(292, 'f', -7.05) };
+    pons_error err = PONS_ERROR_INIT;
+    volume_facts before, after;
+    volume v;
+    maker m;
+
+    maker_base(&m, 0);
+    maker_put_all(&m, e, 4);
+    ck_assert_msg(!volume_read_image(write_made(&m, 0), &v, &before, &err), "%s", err.text);
+    ck_assert_msg(!volume_write(path_gzip, &v, &before.grid, &err), "%s", err.text);
+    ck_assert(!volume_read_facts(path_gzip, &after, &err));
+    ck_assert_int_eq(after.grid.qform_code, 3);
+    ck_assert_int_eq(after.grid.sform_code, 2);
+    ck_assert_int_eq(after.grid.units, 10);
+    ck_assert_double_eq_tol(after.grid.sform[0][3], -7.05, 1e-6);
+    ck_assert_double_eq_tol(after.grid.qform[0][3], -7, 1e-6);
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 4; c++)
+            ck_assert_double_eq_tol(after.grid.qform[r][c], before.grid.qform[r][c], 1e-6);
+    pons_volume_clear(&v);
+}
+END_TEST
+
+START_TEST(a_long_axis_is_written_as_version_2)
+{
+    static const int64_t extent[3] = { 2, 40000, 1 };
+    pons_error err = PONS_ERROR_INIT;
+    volume v;
+    volume_facts facts;
+
+    ck_assert(!pons_volume_init(&v, PONS_U8, 1, extent, &err));
+    ((uint8_t *)v.voxels)[79999] = 9;
+    ck_assert(!volume_write(path_gzip, &v, NULL, &err));
+    pons_volume_clear(&v);
+    ck_assert_msg(!volume_read_image(path_gzip, &v, &facts, &err), "%s", err.text);
+    ck_assert_int_eq(facts.nifti, 2);
+    ck_assert_float_eq(((float *)v.voxels)[79999], 9);
+    pons_volume_clear(&v);
+}
+END_TEST
+
+static size_t file_bytes(const char *path, unsigned char *out, size_t room)
+{
+    FILE *f = fopen(path, "rb");
+    size_t size;
+
+    ck_assert_ptr_nonnull(f);
+    size = fread(out, 1, room, f);
+    fclose(f);
+    return size;
+}
+
+START_TEST(the_same_volume_gives_the_same_bytes)
+{
+    static unsigned char a[65536], b[65536];
+    pons_error err = PONS_ERROR_INIT;
+    volume v;
+    size_t size;
+
+    make_volume(&v, PONS_F32, 1);
+    ck_assert(!volume_write(path_gzip, &v, NULL, &err));
+    size = file_bytes(path_gzip, a, sizeof a);
+    ck_assert_int_eq(a[4] | a[5] | a[6] | a[7], 0); /* gzip's time */
+    ck_assert_int_eq(unlink(path_gzip), 0);
+    ck_assert(!volume_write(path_gzip, &v, NULL, &err));
+    ck_assert_uint_eq(file_bytes(path_gzip, b, sizeof b), size);
+    ck_assert(!memcmp(a, b, size));
+    pons_volume_clear(&v);
+}
+END_TEST
+
+START_TEST(a_name_that_is_no_nifti_is_refused)
+{
+    pons_error err = PONS_ERROR_INIT;
+    volume v;
+
+    make_volume(&v, PONS_U8, 1);
+    ck_assert_int_eq(volume_write("/tmp/pons-x.png", &v, NULL, &err), PONS_USAGE);
+    ck_assert_ptr_nonnull(strstr(err.text, "'.nii.gz'"));
+    pons_volume_clear(&v);
+}
+END_TEST
+
+START_TEST(channels_come_from_several_files_with_one_grid)
+{
+    edit moved = NUMBER(292, 'f', -6), other = NUMBER(254, 'h', 1);
+    char second[96];
+    const char *const path[] = { path_plain, second };
+    pons_error err = PONS_ERROR_INIT;
+    volume_grid grid;
+    volume v;
+    maker m;
+
+    snprintf(second, sizeof second, "%s/second.nii", folder);
+    maker_base(&m, 0);
+    maker_write(path_plain, m.bytes, m.size);
+    maker_write(second, m.bytes, m.size);
+    ck_assert_msg(!volume_read_channels(2, path, &v, &grid, &err), "%s", err.text);
+    ck_assert_int_eq(v.channels, 2);
+    ck_assert_float_eq(((float *)v.voxels)[25], ((float *)v.voxels)[24]);
+    ck_assert_float_eq(((float *)v.voxels)[25], 1);
+    pons_volume_clear(&v);
+    maker_put(&m, &moved);
+    maker_put(&m, &other);
+    edit no_q = NUMBER(252, 'h', 0);
+    maker_put(&m, &no_q);
+    maker_write(second, m.bytes, m.size);
+    ck_assert_int_eq(volume_read_channels(2, path, &v, &grid, &err), PONS_DATA);
+    ck_assert_ptr_nonnull(strstr(err.text, "lies elsewhere"));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("nifti");
+
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_loop_test(c, a_changed_field_is_refused_and_named_and_the_unchanged_file_accepted, 0,
+                        GALLERY_COUNT);
+    tcase_add_test(c, every_truncation_of_a_gzip_file_is_refused);
+    tcase_add_test(c, a_wrong_checksum_or_length_is_refused);
+    tcase_add_test(c, no_flipped_bit_of_the_compressed_data_gives_other_voxels);
+    tcase_add_test(c, bytes_after_the_stream_are_refused);
+    tcase_add_test(c, several_members_are_one_file);
+    tcase_add_test(c, name_and_compression_must_agree);
+    tcase_add_test(c, what_is_no_regular_file_is_refused_without_waiting);
+    tcase_add_test(c, both_versions_byte_orders_and_compressions_give_the_same_voxels);
+    tcase_add_test(c, slope_and_intercept_are_applied_and_0_and_nan_mean_none);
+    tcase_add_test(c, every_type_is_read_in_both_byte_orders);
+    tcase_add_test(c, the_fourth_axis_becomes_the_innermost);
+    tcase_add_test(c, a_flat_file_may_leave_its_third_spacing_open);
+    tcase_add_test(c, bytes_of_an_extension_are_skipped);
+    tcase_add_test(c, the_sform_is_in_force_unless_its_code_is_0);
+    tcase_add_test(c, micrometres_become_millimetres);
+    tcase_add_test(c, what_is_written_is_read_again);
+    tcase_add_test(c, labels_are_written_in_the_smallest_type_that_holds_them);
+    tcase_add_test(c, forms_codes_and_units_travel_from_file_to_file);
+    tcase_add_test(c, a_long_axis_is_written_as_version_2);
+    tcase_add_test(c, the_same_volume_gives_the_same_bytes);
+    tcase_add_test(c, a_name_that_is_no_nifti_is_refused);
+    tcase_add_test(c, channels_come_from_several_files_with_one_grid);
+    return suite_run();
+}
