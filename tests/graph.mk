@@ -10,3 +10,15 @@ tests_check_gradient_SOURCES = tests/check_gradient.c tests/op_table.c tests/op_
 	tests/evaluate.c tests/evaluate.h tests/suite.h tests/tolerance.h
 tests_check_gradient_LDADD = $(TEST_LDADD)
 TESTS += tests/check_gradient
+
+check_PROGRAMS += tests/check_reference
+tests_check_reference_SOURCES = tests/check_reference.c tests/evaluate.c tests/evaluate.h \
+	tests/suite.h tests/tolerance.h tests/golden/operations.h
+tests_check_reference_LDADD = $(TEST_LDADD)
+TESTS += tests/check_reference
+EXTRA_DIST += tests/golden/operations.py
+
+check_PROGRAMS += tests/check_graph
+tests_check_graph_SOURCES = tests/check_graph.c tests/suite.h
+tests_check_graph_LDADD = $(TEST_LDADD)
+TESTS += tests/check_graph

@@ -18,4 +18,10 @@
  */
 #define FLOAT_OF_LARGEST 2e-5
 
+/*
+ * Double kernels against PyTorch in double: both round to 2^-53 in sums of at most some hundred terms
+ * of order 10; the printed values have 15 digits.
+ */
+#define DOUBLE_ABSOLUTE 1e-12
+
 #endif
