@@ -71,6 +71,8 @@ int64_t storage_applied(const storage *s);
 void storage_set_applied(storage *s, int64_t applied);
 /* Let programs read the averages instead of the weights, or the weights again (validation). */
 void storage_use_ema(storage *s, bool ema);
+/* Set the averages to the weights (after pretrained weights were read). */
+void storage_restart_ema(storage *s);
 
 /* ---- compile --------------------------------------------------------------------------------- */
 
@@ -90,6 +92,9 @@ void program_free(program *p);
 void *program_input(program *p, const char *name, pons_tensor *tensor);
 /* Memory of output i, valid after program_evaluate or program_micro until the next run. */
 const void *program_output(program *p, int index, pons_tensor *tensor);
+
+/* The folded gradient of a parameter after a step: a sum over micro-batches, unclipped (tests). */
+const void *program_gradient(program *p, const char *name);
 
 /* Evaluate programs: begin (once after weights changed) and micro. */
 pons_status program_evaluate(program *p, pons_error *err);
@@ -119,7 +124,7 @@ typedef struct kernel_facts {
 } kernel_facts;
 
 typedef struct program_facts {
-    size_t arena, sum_of_tensors, scratch, packed, parameters, fold;
+    size_t arena, sum_of_tensors, scratch, packed, inputs, parameters, fold;
     int64_t parameter_count;
     int kernel_count, node_count, untrained_count;
 } program_facts;

@@ -1,0 +1,114 @@
+/*
+ * compile.h - a program while it is made and while it runs: what program.c, gradients.c, bind.c,
+ * run.c and describe.c share.
+ */
+#ifndef CORE_GRAPH_COMPILE_H
+#define CORE_GRAPH_COMPILE_H
+
+#include "graph/memory.h"
+#include "graph/plan.h"
+#include "graph/storage.h"
+#include "graph/update.h"
+
+/* Where a tensor lies. */
+typedef enum place_kind {
+    PLACE_NONE = 0,
+    PLACE_FIXED,  /* 'memory': inputs, what begin computes                                        */
+    PLACE_ENTRY,  /* a parameter or state, or its average                                         */
+    PLACE_FOLD,   /* 'offset' bytes into the fold set of the micro-batch                          */
+    PLACE_ARENA   /* block 'block' of the memory plan                                             */
+} place_kind;
+
+typedef struct program_tensor {
+    place_kind kind;
+    pons_tensor tensor;
+    size_t size;
+    void *memory;
+    const storage_entry *entry;
+    size_t offset;
+    int block;
+    int writers;
+    bool output;               /* the host reads it                                               */
+} program_tensor;
+
+typedef struct program_call {
+    node_section section;
+    const pons_request *request;
+    pons_kernel kernel;
+    pons_call call;
+    program_tensor **input, **output; /* NULL: addresses are fixed (reduce and update)            */
+    void **input_memory, **output_memory;
+    void **packed;             /* by input: the packed tensor, or NULL                            */
+    bool packs;                /* packs input 'pack_input' of call 'pack_call'                    */
+    int pack_call, pack_input;
+    int scratch;               /* block of the memory plan, -1: none                              */
+    int nodes;
+    uint64_t flop, bytes;
+    size_t alive;              /* bytes of the arena while it runs                                */
+} program_call;
+
+/* An address that moves with the fold set. */
+typedef struct relocation {
+    void **address;
+    size_t offset;
+} relocation;
+
+enum { SECTION_FOLD = SECTION_UPDATE + 1, SECTION_ALL };
+
+struct program {
+    storage *storage;
+    device device;
+    program_settings settings;
+    pons_graph *graph;
+    struct arena *arena;
+    bool training;
+    pons_node *loss;
+    int output_count, gradient_count, merge_count, root_count, untrained_count;
+    pons_node **output;
+    storage_entry **trained, **merged;  /* parameters with a gradient; states with a contribution */
+    pons_node **gradient, **contribution;
+    pons_node **root;
+    const char **untrained;
+    plan plan;
+    int tensor_count;                   /* nodes, when the plan was made                          */
+    program_tensor *tensor;             /* by number of the owner                                 */
+    int block_count, block_room;
+    memory_block *block;
+    size_t work_size;                   /* of the arena                                           */
+    size_t scratch_size;                /* largest of a call                                      */
+    char *kept, *inputs, *fold;         /* begin's tensors; inputs; fold sets                     */
+    size_t kept_size, packed_size, inputs_size, fold_size, fold_gradients, fold_loss;
+    size_t *fold_block;                 /* by storage block in list order: offset in a set        */
+    int fold_sets;
+    table_pool pool;
+    void *number[STEP_NUMBER_COUNT];
+    int call_count, section_first[SECTION_ALL + 1];
+    program_call *call;
+    uint64_t layout, version;           /* of the storage when bound, when begin ran              */
+    int landing;                        /* fold set that micro writes                             */
+    int relocation_count;
+    relocation *relocation;
+    pons_moment moment;
+    int micro;                          /* micro-batches run in this step                         */
+    void (*after)(void *context, int kernel, double seconds);
+    void *context;
+};
+
+/* gradients.c: add the backward pass, list what has to be in memory. */
+pons_status program_differentiate(program *p, pons_error *err);
+pons_status program_list_roots(program *p, pons_error *err);
+/* place.c: where every tensor lies, and the arena. */
+pons_status program_place(program *p, pons_error *err);
+pons_status program_lay_out(program *p, pons_error *err);
+size_t fold_block_offset(const program *p, const storage_block *block); /* bytes, in a set        */
+/* prepare.c: kernels for the plan, packing, folding, reduce and update. */
+pons_status program_prepare(program *p, pons_error *err);
+const char *kernel_kind_name(pons_kernel_kind kind);
+/* bind.c */
+pons_status program_bind(program *p, pons_error *err);  /* does nothing when addresses still hold */
+void program_land(program *p, int set);                 /* the fold set that micro writes         */
+void *program_address(const program *p, const program_tensor *t);
+/* describe.c */
+uint64_t request_bytes(const pons_request *r);
+
+#endif

@@ -1,0 +1,155 @@
+/*
+ * program.c - compile a graph: gradients, passes, plan, places, kernels, memory (R8, R15, R16).
+ *
+ * The work is done by neighbours; here is the order, and what a program owns.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "graph/compile.h"
+
+static pons_status check_graph(program *p, pons_error *err)
+{
+    if (p->settings.accumulate < 1)
+        p->settings.accumulate = 1;
+    if (p->settings.micro_batches < 1)
+        p->settings.micro_batches = p->settings.accumulate;
+    for (int i = 0; i < p->output_count; i++)
+        if (node_failed(p->output[i]))
+            return pons_fail(err, PONS_PLUGIN, "output %d of the graph is missing", i);
+    return pons_graph_status(p->graph, err);
+}
+
+static pons_status declare_names(program *p, pons_error *err)
+{
+    return storage_declare(p->storage, p->graph, p->training, err);
+}
+
+static pons_status differentiate(program *p, pons_error *err)
+{
+    pass_simplify(p->graph);
+    if (p->training && program_differentiate(p, err) != PONS_OK)
+        return PONS_PLUGIN;
+    pass_simplify(p->graph);
+    return program_list_roots(p, err);
+}
+
+static pons_status change_types(program *p, pons_error *err)
+{
+    return pass_precision(p->graph, p->root_count, p->root, p->settings.precision, err);
+}
+
+static pons_status recompute(program *p, pons_error *err)
+{
+    if (!p->training || p->device.reference || p->settings.no_fuse)
+        return PONS_OK;
+    return pass_recompute(p->graph, p->root_count, p->root, p->settings.recompute, err);
+}
+
+static pons_status make_plan(program *p, pons_error *err)
+{
+    return plan_make(p->graph, p->root_count, p->root, &p->device, &p->settings, &p->plan, err);
+}
+
+static pons_status (*const steps[])(program *, pons_error *) = {
+    check_graph, declare_names, differentiate, change_types, recompute, make_plan, program_place,
+    program_prepare, program_lay_out,
+};
+
+static program *program_make(storage *s, const device *d, pons_graph *g, pons_node *loss,
+                             int output_count, pons_node *const *output,
+                             const program_settings *settings)
+{
+    program *p = calloc(1, sizeof *p);
+
+    if (p == NULL || (p->arena = arena_new()) == NULL) {
+        free(p);
+        return NULL;
+    }
+    p->storage = s;
+    p->device = *d;
+    p->settings = *settings;
+    p->graph = g;
+    p->loss = loss;
+    p->training = loss != NULL;
+    p->pool.storage = s;
+    p->moment.seed = settings->seed;
+    p->output_count = output_count;
+    p->output = arena_alloc(p->arena, (size_t)(output_count + 1) * sizeof *p->output);
+    if (output_count > 0)
+        memcpy(p->output, output, (size_t)output_count * sizeof *p->output);
+    return p;
+}
+
+pons_status program_new(storage *s, const device *d, pons_graph *g, pons_node *loss, int output_count,
+                        pons_node *const *output, const program_settings *settings, program **out,
+                        pons_error *err)
+{
+    program *p = program_make(s, d, g, loss, output_count, output, settings);
+    pons_status status = PONS_OK;
+
+    if (p == NULL) {
+        graph_free(g);
+        return pons_fail(err, PONS_DEVICE, "cannot allocate a program");
+    }
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0] && status == PONS_OK; i++)
+        status = steps[i](p, err);
+    if (status != PONS_OK) {
+        program_free(p);
+        return status;
+    }
+    *out = p;
+    return PONS_OK;
+}
+
+void program_free(program *p)
+{
+    if (p == NULL)
+        return;
+    for (int k = 0; k < p->call_count; k++)
+        if (p->call[k].kernel.free != NULL)
+            p->call[k].kernel.free(&p->call[k].kernel);
+    storage_release(p->storage, p->inputs, p->inputs_size);
+    storage_release(p->storage, p->kept, p->kept_size);
+    storage_release(p->storage, p->fold, p->fold_size * (size_t)p->fold_sets);
+    table_free(&p->pool);
+    arena_free(p->arena);
+    graph_free(p->graph);
+    free(p);
+}
+
+/* ---- what the host fills and reads ----------------------------------------------------------- */
+
+void *program_input(program *p, const char *name, pons_tensor *tensor)
+{
+    for (int i = 0; i < p->tensor_count; i++) {
+        const pons_node *x = p->graph->node[i];
+
+        if (x->kind != NODE_INPUT || strcmp(x->name, name) != 0)
+            continue;
+        if (tensor != NULL)
+            *tensor = p->tensor[i].tensor;
+        return p->tensor[i].memory;
+    }
+    return NULL;
+}
+
+const void *program_output(program *p, int index, pons_tensor *tensor)
+{
+    const pons_node *x = p->output[index];
+    const program_tensor *t = p->tensor + plan_owner(p->output[index])->number;
+
+    if (tensor != NULL)
+        *tensor = (pons_tensor){ t->tensor.type, x->shape };
+    return program_address(p, t);
+}
+
+const void *program_gradient(program *p, const char *name)
+{
+    for (int i = 0; i < p->gradient_count; i++)
+        if (strcmp(p->trained[i]->tensor.name, name) == 0)
+            return p->fold + fold_block_offset(p, p->trained[i]->block)
+                   + (size_t)p->trained[i]->offset * p->storage->real_size;
+    return NULL;
+}

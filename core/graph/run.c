@@ -1,0 +1,199 @@
+/*
+ * run.c - run a compiled program: begin, micro, fold, reduce, update (R1, R2, R8). Allocates nothing.
+ */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "graph/compile.h"
+
+static double seconds_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static pons_status run_pack(program *p, const program_call *c, pons_error *err)
+{
+    const program_call *reader = p->call + c->pack_call;
+
+    return reader->kernel.pack(&reader->kernel, c->pack_input,
+                               program_address(p, reader->input[c->pack_input]),
+                               reader->packed[c->pack_input], err);
+}
+
+/* Test switch: whatever dies with call k becomes NaN. */
+static void poison_freed(const program *p, int k)
+{
+    for (int i = 0; i < p->block_count; i++)
+        if (p->block[i].last == k && p->block[i].size > 0)
+            memset((char *)p->storage->work + p->block[i].offset, 0xff, p->block[i].size);
+}
+
+static pons_status run_call(program *p, int k, pons_error *err)
+{
+    program_call *c = p->call + k;
+    double start = p->after != NULL ? seconds_now() : 0;
+    pons_status status = c->packs ? run_pack(p, c, err) : c->kernel.run(&c->kernel, &c->call, err);
+
+    if (p->after != NULL)
+        p->after(p->context, k, seconds_now() - start);
+    if (p->settings.poison && c->section == SECTION_MICRO)
+        poison_freed(p, k);
+    return status;
+}
+
+static pons_status run_section(program *p, int section, pons_error *err)
+{
+    pons_status status = PONS_OK;
+
+    for (int k = p->section_first[section]; k < p->section_first[section + 1]; k++)
+        if ((status = run_call(p, k, err)) != PONS_OK)
+            break;
+    return status;
+}
+
+static pons_status run_begin(program *p, pons_error *err)
+{
+    pons_status status = run_section(p, SECTION_BEGIN, err);
+
+    if (status == PONS_OK)
+        p->version = p->storage->version;
+    return status;
+}
+
+pons_status program_evaluate(program *p, pons_error *err)
+{
+    pons_status status = program_bind(p, err);
+
+    p->moment.step = p->moment.micro_batch = 0;
+    if (status == PONS_OK && p->version != p->storage->version)
+        status = run_begin(p, err);
+    return status == PONS_OK ? run_section(p, SECTION_MICRO, err) : status;
+}
+
+void program_weights_changed(program *p)
+{
+    p->version = 0;
+}
+
+pons_status program_step_begin(program *p, uint64_t step, pons_error *err)
+{
+    pons_status status = program_bind(p, err);
+
+    p->moment.step = step;
+    p->micro = 0;
+    return status == PONS_OK ? run_begin(p, err) : status;
+}
+
+/* Add fold set i + 1 to set i. */
+static pons_status run_fold(program *p, int i, pons_error *err)
+{
+    return run_call(p, p->section_first[SECTION_FOLD] + i, err);
+}
+
+/* After m micro-batches the stack holds a sum for each bit of m; equal ones are added (R2). */
+pons_status program_micro(program *p, uint64_t micro_batch, pons_error *err)
+{
+    int top = __builtin_popcount((unsigned)p->micro);
+    pons_status status;
+
+    if (p->micro >= p->settings.accumulate)
+        return pons_fail(err, PONS_FAILURE, "micro-batch %d of a step that has %d", p->micro + 1,
+                         p->settings.accumulate);
+    p->moment.micro_batch = micro_batch;
+    program_land(p, top);
+    status = run_section(p, SECTION_MICRO, err);
+    p->micro++;
+    for (int m = p->micro; m % 2 == 0 && top > 0 && status == PONS_OK; m /= 2)
+        status = run_fold(p, --top, err);
+    return status;
+}
+
+pons_status program_step_finish(program *p, double lr, step_result *result, pons_error *err)
+{
+    double start = seconds_now(), middle;
+    pons_status status = PONS_OK;
+
+    for (int i = __builtin_popcount((unsigned)p->micro) - 2; i >= 0 && status == PONS_OK; i--)
+        status = run_fold(p, i, err);
+    table_write(&p->pool, p->number[STEP_LR], 0, lr);
+    if (status == PONS_OK)
+        status = run_section(p, SECTION_REDUCE, err);
+    middle = seconds_now();
+    if (status == PONS_OK)
+        status = run_section(p, SECTION_UPDATE, err);
+    p->storage->version++;
+    if (status == PONS_OK)
+        *result = (step_result){ .loss = table_read(&p->pool, p->number[STEP_LOSS]),
+                                 .grad_norm = table_read(&p->pool, p->number[STEP_NORM]),
+                                 .applied = table_read(&p->pool, p->number[STEP_OK]) != 0,
+                                 .reduce_seconds = middle - start,
+                                 .update_seconds = seconds_now() - middle };
+    return status;
+}
+
+/* ---- what was not finite --------------------------------------------------------------------- */
+
+static bool is_finite(pons_tensor tensor, const void *memory)
+{
+    int64_t count = shape_count(tensor.shape);
+
+    for (int64_t i = 0; i < count; i++) {
+        if (tensor.type == PONS_F32 && !isfinite(((const float *)memory)[i]))
+            return false;
+        if (tensor.type == PONS_F64 && !isfinite(((const double *)memory)[i]))
+            return false;
+        if (tensor.type == PONS_BF16 && (((const uint16_t *)memory)[i] & 0x7f80) == 0x7f80)
+            return false;
+        if (tensor.type == PONS_F16 && (((const uint16_t *)memory)[i] & 0x7c00) == 0x7c00)
+            return false;
+    }
+    return true;
+}
+
+static bool call_is_finite(const program *p, const program_call *c, bool inputs)
+{
+    int count = inputs ? c->request->input_count : c->request->output_count;
+
+    for (int i = 0; i < count; i++) {
+        const program_tensor *t = inputs ? c->input[i] : c->output[i];
+
+        if (!is_finite(t->tensor, program_address(p, t)))
+            return false;
+    }
+    return true;
+}
+
+static const char *bad_leaf(const program *p)
+{
+    for (int i = 0; i < p->tensor_count; i++) {
+        const program_tensor *t = p->tensor + i;
+        bool input = t->kind == PLACE_FIXED && p->graph->node[i]->kind == NODE_INPUT;
+
+        if ((t->kind == PLACE_ENTRY || input) && !is_finite(t->tensor, program_address(p, t)))
+            return p->graph->node[i]->name;
+    }
+    return NULL;
+}
+
+/* The last micro-batch is run once more, with a look at every tensor after its kernel. */
+const char *program_first_nonfinite(program *p)
+{
+    const char *name = bad_leaf(p);
+    pons_error ignored = PONS_ERROR_INIT;
+
+    for (int k = p->section_first[SECTION_MICRO];
+         name == NULL && k < p->section_first[SECTION_MICRO + 1]; k++) {
+        const program_call *c = p->call + k;
+
+        if (run_call(p, k, &ignored) != PONS_OK)
+            return NULL;
+        if (!call_is_finite(p, c, false))
+            name = c->request->name != NULL && c->request->name[0] ? c->request->name
+                                                                   : kernel_kind_name(c->request->kind);
+    }
+    return name;
+}

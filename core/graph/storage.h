@@ -1,0 +1,68 @@
+/*
+ * storage.h - what storage.c, program.c, bind.c and update.c know of a replica's memory.
+ *
+ * A build that brings new names adds one block for its new parameters and one for its new states. A
+ * block never moves. Inside a block every tensor begins at a multiple of STORAGE_ALIGNMENT elements;
+ * the elements between tensors are 0. Averages and element slots of a block repeat its layout.
+ */
+#ifndef CORE_GRAPH_STORAGE_H
+#define CORE_GRAPH_STORAGE_H
+
+#include "graph/program.h"
+
+enum { STORAGE_ALIGNMENT = 64 }; /* elements */
+
+typedef struct storage_block {
+    struct storage_block *next;
+    storage_group group;             /* PARAMETER or STATE                                        */
+    int index;                       /* among the blocks of its group                             */
+    int count;                       /* tensors                                                   */
+    int64_t elements;
+    void *memory;
+    void *ema;                       /* parameters: NULL before a program asks for averages       */
+    const pons_slot *slots;          /* parameters: NULL before a program brings an optimizer     */
+    void *slot[PONS_SLOTS_MAX];      /* element slots; tensor slots: one number per parameter, at */
+    size_t slot_size[PONS_SLOTS_MAX];/* entry->place                                              */
+} storage_block;
+
+typedef struct storage_entry {
+    storage_tensor tensor;
+    storage_block *block;
+    int64_t offset;                  /* elements, in its block                                    */
+    pons_init init;
+    bool drawn;                      /* has its initial value                                     */
+    int place;                       /* in tensor slots: parameters of one class side by side     */
+} storage_entry;
+
+struct storage {
+    const device *device;
+    struct arena *arena;
+    pons_type real;                  /* of everything stored                                      */
+    size_t real_size;
+    storage_block *block, **block_end;
+    int count[STORAGE_GROUP_COUNT], room[STORAGE_GROUP_COUNT];
+    storage_entry **entry[STORAGE_GROUP_COUNT];
+    bool trained;                    /* a training program has been built                         */
+    void *applied;                   /* one number on the device: updates applied so far          */
+    bool ema;                        /* evaluate programs read the averages                       */
+    uint64_t version;                /* changes whenever weights may have                         */
+    void *work;                      /* the arena that programs share                             */
+    size_t work_size, work_wanted;
+    uint64_t layout;                 /* changes whenever programs have to be bound again          */
+};
+
+storage_entry *storage_find(const storage *s, storage_group group, const char *name);
+/* Give every parameter and state of 'g' its memory (R16). */
+pons_status storage_declare(storage *s, const pons_graph *g, bool training, pons_error *err);
+/* Slots for the parameters of 'block'; its entries' places have been set. */
+pons_status storage_add_slots(storage *s, storage_block *block, const pons_slot *slots,
+                              pons_error *err);
+pons_status storage_add_ema(storage *s, storage_block *block, pons_error *err);
+/* The arena shall have 'size' bytes when a program runs next; taken by storage_take_work. */
+void storage_want_work(storage *s, size_t size);
+pons_status storage_take_work(storage *s, pons_error *err);
+/* Device memory for 'count' numbers. */
+pons_status storage_allocate(const storage *s, size_t size, void **memory, pons_error *err);
+void storage_release(const storage *s, void *memory, size_t size);
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * update.h - the update section: an optimizer's expressions over flat buffers (R9, R17).
+ */
+#ifndef CORE_GRAPH_UPDATE_H
+#define CORE_GRAPH_UPDATE_H
+
+#include "graph/formula.h"
+#include "graph/storage.h"
+
+/* Numbers of a step that live on the device, one each. */
+typedef enum step_number {
+    STEP_LR = 0,  /* the host writes it before a step                                             */
+    STEP_SQUARES, /* sum of squares of the mean gradient                                          */
+    STEP_NORM,
+    STEP_OK,      /* 1 if the norm is finite                                                      */
+    STEP_FACTOR,  /* 1/M times the factor of clipping                                             */
+    STEP_COUNT,   /* updates applied, including this one                                          */
+    STEP_LOSS,    /* mean over micro-batches                                                      */
+    STEP_NUMBER_COUNT
+} step_number;
+
+/* Small tables in device memory; released together. */
+typedef struct table_pool {
+    const storage *storage;
+    struct table_chunk *chunk;
+} table_pool;
+
+/* 'count' numbers at a multiple of 64 bytes, zeroed; NULL: no memory. */
+void *table_take(table_pool *pool, int64_t count, pons_error *err);
+void *table_take_bytes(table_pool *pool, size_t size, pons_error *err);
+void table_free(table_pool *pool);
+void table_write(const table_pool *pool, void *table, int64_t index, double value);
+double table_read(const table_pool *pool, const void *table);
+
+/* What the section is made from. */
+typedef struct update_settings {
+    storage *storage;
+    struct arena *arena;           /* of the program                                              */
+    table_pool *pool;
+    void *number[STEP_NUMBER_COUNT];
+    int micro_batches;             /* M                                                           */
+    double clip_norm, ema_decay;
+    const pons_optimizer_operations *optimizer;
+    const void *config;
+    int count;                     /* parameters that have a gradient                             */
+    storage_entry *const *parameter;
+    void *const *gradient;         /* gradient[i]: of the whole block that parameter[i] lies in   */
+    void *gradients;               /* all gradients, folded; gaps are 0                           */
+    int64_t gradient_count;        /* elements, gaps included                                     */
+    int state_count;               /* states that are contributed to                              */
+    storage_entry *const *state;
+    void *const *contribution;     /* of the whole block that state[i] lies in                    */
+    const double *rate;
+    void *loss;                    /* folded                                                      */
+} update_settings;
+
+/* Calls in the order they run. */
+typedef struct update_calls {
+    int reduce_count, update_count, room;
+    formula_call **reduce, **update;
+} update_calls;
+
+pons_status update_make(const update_settings *u, update_calls *out, pons_error *err);
+
+#endif

@@ -1,0 +1,612 @@
+/*
+ * check_program - compiled graphs on the reference device: evaluation, a training step against
+ * finite differences, folding, skipped steps, states, averages, names.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/program.h"
+#include "suite.h"
+
+/* ---- a small network: convolution, bias, batch norm, prelu, mean square ---------------------- */
+
+static const pons_slot no_slots[] = { PONS_SLOTS_END };
+
+static pons_status sgd_update(pons_graph *g, const void *config, const pons_parameter *p,
+                              pons_error *err)
+{
+    pons_assign(g, p->value, pons_sub(g, p->value, pons_mul(g, p->lr, p->gradient)));
+    return pons_graph_status(g, err);
+}
+
+static const pons_optimizer_operations sgd = { no_slots, sgd_update };
+
+typedef struct net {
+    pons_graph *graph;
+    pons_node *loss, *logits;
+} net;
+
+static pons_shape shape(int rank, const int64_t *extent)
+{
+    return pons_shape_make(rank, extent);
+}
+
+#define SHAPE(...)                                                                                \
+    shape((int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (int64_t[]){ __VA_ARGS__ })
+
+static pons_node *layer(pons_graph *g, pons_node *x, const char *name, int64_t in, int64_t out)
+{
+    pons_init uniform = { PONS_INIT_UNIFORM, 0.3 };
+    pons_convolution c = PONS_CONVOLUTION_INIT;
+
+    for (int i = 0; i < 3; i++)
+        c.pad_low[i] = c.pad_high[i] = 1;
+    x = pons_convolve(g, x, pons_parameter_leaf(g, pons_name(g, "%s.weight", name),
+                                                PONS_ROLE_WEIGHT, SHAPE(out, 3, 3, 3, in),
+                                                uniform), &c);
+    return pons_add(g, x, pons_parameter_leaf(g, pons_name(g, "%s.bias", name), PONS_ROLE_BIAS,
+                                              SHAPE(out), uniform));
+}
+
+static net build_net(bool training, bool norm)
+{
+    net n = { graph_new(training, -1), NULL, NULL };
+    pons_graph *g = n.graph;
+    pons_node *x = node_input(g, "image", PONS_F32, SHAPE(2, 4, 3, 5, 2));
+    pons_node *target = node_input(g, "target", PONS_F32, SHAPE(2, 4, 3, 5, 1));
+    pons_node *slope = pons_parameter_leaf(g, "act.weight", PONS_ROLE_SLOPE, SHAPE(1),
+                                           (pons_init){ PONS_INIT_CONSTANT, 0.25 });
+
+    x = layer(g, x, "first", 2, 3);
+    if (norm)
+        x = pons_batch_norm(g, x, NULL, NULL, pons_state_leaf(g, "norm.mean", SHAPE(3), 0),
+                            pons_state_leaf(g, "norm.variance", SHAPE(3), 1), 0.1, 1e-5);
+    x = pons_prelu(g, x, slope);
+    n.logits = layer(g, x, "second", 3, 1);
+    n.loss = pons_mean_all(g, pons_square(g, pons_sub(g, n.logits, target)));
+    return n;
+}
+
+static void fill(program *p, const char *name, unsigned seed)
+{
+    pons_tensor t;
+    void *memory = program_input(p, name, &t);
+
+    ck_assert_ptr_nonnull(memory);
+    for (int64_t i = 0; i < shape_count(t.shape); i++) {
+        seed = seed * 1664525u + 1013904223u;
+        double value = (double)(seed >> 9) / (1 << 22) - 1;
+        if (t.type == PONS_F64)
+            ((double *)memory)[i] = value;
+        else
+            ((float *)memory)[i] = (float)value;
+    }
+}
+
+static void fill_both(program *p, unsigned seed)
+{
+    fill(p, "image", seed);
+    fill(p, "target", seed + 1000);
+}
+
+static double number_at(const device *d, const void *memory, int64_t i)
+{
+    return d->wide ? ((const double *)memory)[i] : ((const float *)memory)[i];
+}
+
+typedef struct bench {
+    device device;
+    storage *storage;
+    program *train, *evaluate;
+    program_settings settings;
+} bench;
+
+static pons_error error;
+
+static program *make(bench *b, net n, bool training)
+{
+    program *p = NULL;
+    program_settings s = b->settings;
+    pons_node *output[] = { n.logits, n.loss };
+
+    if (!training)
+        s.optimizer = NULL;
+    ck_assert_msg(program_new(b->storage, &b->device, n.graph, training ? n.loss : NULL,
+                              training ? 0 : 2, output, &s, &p, &error) == PONS_OK, "%s", error.text);
+    return p;
+}
+
+static void bench_open(bench *b, bool wide, bool norm, program_settings settings)
+{
+    error = (pons_error)PONS_ERROR_INIT;
+    memset(b, 0, sizeof *b);
+    device_reference(&b->device, wide);
+    b->settings = settings;
+    b->settings.precision = PRECISION_FP32;
+    if (b->settings.optimizer == NULL)
+        b->settings.optimizer = &sgd;
+    if (b->settings.accumulate == 0)
+        b->settings.accumulate = b->settings.micro_batches = 1;
+    ck_assert_int_eq(storage_new(&b->device, &b->storage, &error), PONS_OK);
+    b->train = make(b, build_net(true, norm), true);
+    b->evaluate = make(b, build_net(false, norm), false);
+    ck_assert_int_eq(storage_initialise(b->storage, 1, &error), PONS_OK);
+}
+
+static void bench_close(bench *b)
+{
+    program_free(b->train);
+    program_free(b->evaluate);
+    storage_free(b->storage);
+}
+
+static step_result step(bench *b, unsigned seed, double lr)
+{
+    step_result r;
+
+    ck_assert_int_eq(program_step_begin(b->train, 0, &error), PONS_OK);
+    for (int m = 0; m < b->settings.accumulate; m++) {
+        fill_both(b->train, seed + (unsigned)m);
+        ck_assert_int_eq(program_micro(b->train, (uint64_t)m, &error), PONS_OK);
+    }
+    ck_assert_int_eq(program_step_finish(b->train, lr, &r, &error), PONS_OK);
+    return r;
+}
+
+static double evaluate_loss(bench *b, unsigned seed)
+{
+    fill_both(b->evaluate, seed);
+    program_weights_changed(b->evaluate);
+    ck_assert_int_eq(program_evaluate(b->evaluate, &error), PONS_OK);
+    return number_at(&b->device, program_output(b->evaluate, 1, NULL), 0);
+}
+
+static storage_tensor tensor_named(const storage *s, storage_group group, const char *name)
+{
+    for (int i = 0; i < storage_count(s, group); i++)
+        if (strcmp(storage_item(s, group, i).name, name) == 0)
+            return storage_item(s, group, i);
+    ck_abort_msg("no tensor '%s'", name);
+    return (storage_tensor){ 0 };
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+START_TEST(gradients_agree_with_finite_differences)
+{
+    bench b;
+
+    bench_open(&b, true, false, (program_settings){ 0 });
+    step(&b, 3, 0);
+    for (int i = 0; i < storage_count(b.storage, STORAGE_PARAMETER); i++) {
+        storage_tensor t = storage_item(b.storage, STORAGE_PARAMETER, i);
+        const double *gradient = program_gradient(b.train, t.name);
+        double *value = t.memory, h = 1e-6;
+
+        for (int64_t k = 0; k < shape_count(t.shape); k += 7) {
+            double old = value[k], above, below;
+
+            value[k] = old + h;
+            above = evaluate_loss(&b, 3);
+            value[k] = old - h;
+            below = evaluate_loss(&b, 3);
+            value[k] = old;
+            ck_assert_double_eq_tol(gradient[k], (above - below) / (2 * h),
+                                    1e-7 + 1e-5 * fabs(gradient[k]));
+        }
+    }
+    bench_close(&b);
+}
+END_TEST
+
+START_TEST(a_step_of_sgd_moves_against_the_gradient)
+{
+    bench b;
+    double before[64], loss;
+    step_result r;
+
+    bench_open(&b, true, false, (program_settings){ 0 });
+    storage_tensor t = tensor_named(b.storage, STORAGE_PARAMETER, "second.weight");
+    memcpy(before, t.memory, 64 * sizeof *before);
+    loss = evaluate_loss(&b, 3);
+    r = step(&b, 3, 0.125);
+    ck_assert(r.applied);
+    ck_assert_int_eq(storage_applied(b.storage), 1);
+    ck_assert_double_eq_tol(r.loss, loss, 1e-12);
+    const double *gradient = program_gradient(b.train, "second.weight");
+    for (int i = 0; i < 64; i++)
+        ck_assert_double_eq_tol(((double *)t.memory)[i], before[i] - 0.125 * gradient[i], 1e-15);
+    ck_assert(evaluate_loss(&b, 3) < loss);
+    bench_close(&b);
+}
+END_TEST
+
+START_TEST(the_norm_is_that_of_all_gradients)
+{
+    bench b;
+    double sum = 0;
+    step_result r;
+
+    bench_open(&b, true, false, (program_settings){ 0 });
+    r = step(&b, 9, 0);
+    for (int i = 0; i < storage_count(b.storage, STORAGE_PARAMETER); i++) {
+        storage_tensor t = storage_item(b.storage, STORAGE_PARAMETER, i);
+        const double *gradient = program_gradient(b.train, t.name);
+
+        for (int64_t k = 0; k < shape_count(t.shape); k++)
+            sum += gradient[k] * gradient[k];
+    }
+    ck_assert_double_eq_tol(r.grad_norm, sqrt(sum), 1e-12);
+    bench_close(&b);
+}
+END_TEST
+
+START_TEST(clipping_scales_the_step)
+{
+    bench b, c;
+    step_result r;
+
+    bench_open(&b, true, false, (program_settings){ 0 });
+    r = step(&b, 9, 1);
+    bench_open(&c, true, false, (program_settings){ .clip_norm = r.grad_norm / 4 });
+    storage_tensor t = tensor_named(c.storage, STORAGE_PARAMETER, "first.weight");
+    double before = ((double *)t.memory)[5];
+    step(&c, 9, 1);
+    const double *gradient = program_gradient(c.train, "first.weight");
+    double factor = r.grad_norm / 4 / (r.grad_norm + 1e-6);
+    ck_assert_double_eq_tol(((double *)t.memory)[5], before - factor * gradient[5], 1e-14);
+    bench_close(&b);
+    bench_close(&c);
+}
+END_TEST
+
+/* sum(a, n) = sum(a, p) + sum(a + p, n - p), p the largest power of two below n. */
+static void tree(float *const *item, int count, int64_t size, float *out)
+{
+    float *left, *right;
+    int p = 1;
+
+    if (count == 1) {
+        memcpy(out, item[0], (size_t)size * sizeof *out);
+        return;
+    }
+    while (2 * p < count)
+        p *= 2;
+    left = malloc((size_t)size * sizeof *left);
+    right = malloc((size_t)size * sizeof *right);
+    tree(item, p, size, left);
+    tree(item + p, count - p, size, right);
+    for (int64_t i = 0; i < size; i++)
+        out[i] = left[i] + right[i];
+    free(left);
+    free(right);
+}
+
+START_TEST(accumulation_is_the_tree_of_separate_gradients_bitwise)
+{
+    int accumulate = _i + 1;
+    const char *names[] = { "first.weight", "second.weight", "act.weight", "second.bias" };
+    float *part[9][4], sum[256];
+    bench one, all;
+
+    bench_open(&one, false, true, (program_settings){ 0 });
+    bench_open(&all, false, true,
+               (program_settings){ .accumulate = accumulate, .micro_batches = accumulate });
+    step(&all, 20, 0);
+    for (int m = 0; m < accumulate; m++) {
+        step(&one, 20 + (unsigned)m, 0);
+        for (int k = 0; k < 4; k++) {
+            int64_t size = shape_count(tensor_named(one.storage, STORAGE_PARAMETER,
+                                                    names[k]).shape);
+
+            part[m][k] = malloc((size_t)size * sizeof(float));
+            memcpy(part[m][k], program_gradient(one.train, names[k]), (size_t)size * sizeof(float));
+        }
+    }
+    for (int k = 0; k < 4; k++) {
+        int64_t size = shape_count(tensor_named(one.storage, STORAGE_PARAMETER, names[k]).shape);
+        float *item[9];
+
+        for (int m = 0; m < accumulate; m++)
+            item[m] = part[m][k];
+        tree(item, accumulate, size, sum);
+        ck_assert_mem_eq(sum, program_gradient(all.train, names[k]), (size_t)size * sizeof(float));
+        for (int m = 0; m < accumulate; m++)
+            free(part[m][k]);
+    }
+    bench_close(&one);
+    bench_close(&all);
+}
+END_TEST
+
+static void run_steps(bench *b, int count)
+{
+    for (int i = 0; i < count; i++)
+        step(b, 50 + 10 * (unsigned)i, 0.05);
+}
+
+static void assert_equal_storage(const bench *a, const bench *b)
+{
+    for (int g = 0; g < STORAGE_GROUP_COUNT; g++) {
+        ck_assert_int_eq(storage_count(a->storage, g), storage_count(b->storage, g));
+        for (int i = 0; i < storage_count(a->storage, g); i++) {
+            storage_tensor x = storage_item(a->storage, g, i), y = storage_item(b->storage, g, i);
+            size_t size = (size_t)shape_count(x.shape) * (a->device.wide ? 8 : 4);
+
+            ck_assert_msg(memcmp(x.memory, y.memory, size) == 0, "'%s' differs", x.name);
+        }
+    }
+}
+
+START_TEST(freed_memory_is_not_read_again)
+{
+    program_settings plain = { .accumulate = 2, .micro_batches = 2, .ema_decay = 0.9 };
+    program_settings poison = plain, apart = plain;
+    bench a, b, c;
+
+    poison.poison = true;
+    apart.no_reuse = true;
+    bench_open(&a, false, true, plain);
+    bench_open(&b, false, true, poison);
+    bench_open(&c, false, true, apart);
+    run_steps(&a, 3);
+    run_steps(&b, 3);
+    run_steps(&c, 3);
+    assert_equal_storage(&a, &b);
+    assert_equal_storage(&a, &c);
+    ck_assert(evaluate_loss(&a, 5) == evaluate_loss(&b, 5));
+    bench_close(&a);
+    bench_close(&b);
+    bench_close(&c);
+}
+END_TEST
+
+START_TEST(reuse_makes_the_arena_smaller)
+{
+    bench a, c;
+    program_facts with, without;
+
+    bench_open(&a, false, true, (program_settings){ 0 });
+    bench_open(&c, false, true, (program_settings){ .no_reuse = true });
+    program_describe(a.train, &with);
+    program_describe(c.train, &without);
+    ck_assert_uint_lt(with.arena, without.arena);
+    ck_assert_uint_eq(with.sum_of_tensors, without.sum_of_tensors);
+    ck_assert_int_eq(with.parameter_count, 3 * 27 * 2 + 3 + 27 * 3 + 1 + 1);
+    for (int i = 0; i < with.kernel_count; i++) {
+        kernel_facts f = program_kernel(a.train, i);
+
+        ck_assert_uint_gt(f.bytes, 0);
+        ck_assert_uint_le(f.arena, with.arena);
+        ck_assert_str_eq(f.implementation, "reference");
+    }
+    bench_close(&a);
+    bench_close(&c);
+}
+END_TEST
+
+START_TEST(a_step_that_is_not_finite_changes_nothing)
+{
+    program_settings s = { .ema_decay = 0.5 };
+    bench a, b;
+    step_result r;
+    pons_tensor t;
+    const char *name;
+
+    bench_open(&a, false, true, s);
+    bench_open(&b, false, true, s);
+    run_steps(&a, 2);
+    run_steps(&b, 2);
+    ck_assert_int_eq(program_step_begin(b.train, 2, &error), PONS_OK);
+    fill_both(b.train, 1);
+    ((float *)program_input(b.train, "image", &t))[3] = NAN;
+    ck_assert_int_eq(program_micro(b.train, 0, &error), PONS_OK);
+    ck_assert_int_eq(program_step_finish(b.train, 0.1, &r, &error), PONS_OK);
+    ck_assert(!r.applied);
+    assert_equal_storage(&a, &b);
+    ck_assert_int_eq(storage_applied(b.storage), 2);
+    name = program_first_nonfinite(b.train);
+    ck_assert_str_eq(name, "image");
+    fill_both(b.train, 1);
+    ((float *)tensor_named(b.storage, STORAGE_PARAMETER, "second.bias").memory)[0] = INFINITY;
+    ck_assert_str_eq(program_first_nonfinite(b.train), "second.bias");
+    bench_close(&a);
+    bench_close(&b);
+}
+END_TEST
+
+START_TEST(states_take_the_mean_of_contributions)
+{
+    bench one, two;
+    double mean[3] = { 0 };
+
+    bench_open(&one, true, true, (program_settings){ 0 });
+    for (int m = 0; m < 2; m++) {
+        storage_tensor t = tensor_named(one.storage, STORAGE_STATE, "norm.mean");
+
+        for (int i = 0; i < 3; i++)
+            ((double *)t.memory)[i] = 0;
+        step(&one, 70 + (unsigned)m, 0);
+        for (int i = 0; i < 3; i++)
+            mean[i] += ((double *)t.memory)[i] / 2; /* 0 + 0.1 (mean - 0) */
+    }
+    bench_open(&two, true, true, (program_settings){ .accumulate = 2, .micro_batches = 2 });
+    step(&two, 70, 0);
+    for (int i = 0; i < 3; i++)
+        ck_assert_double_eq_tol(
+            ((double *)tensor_named(two.storage, STORAGE_STATE, "norm.mean").memory)[i], mean[i],
+            1e-12);
+    bench_close(&one);
+    bench_close(&two);
+}
+END_TEST
+
+START_TEST(averages_follow_and_are_read_on_request)
+{
+    bench b;
+    double first, weights, averages;
+
+    bench_open(&b, true, false, (program_settings){ .ema_decay = 0.75 });
+    storage_tensor p = tensor_named(b.storage, STORAGE_PARAMETER, "first.bias");
+    storage_tensor e = tensor_named(b.storage, STORAGE_EMA, "first.bias");
+    first = *(double *)p.memory;
+    ck_assert_double_eq(first, *(double *)e.memory);
+    step(&b, 3, 0.1);
+    ck_assert_double_eq_tol(*(double *)e.memory, 0.75 * first + 0.25 * *(double *)p.memory, 1e-15);
+    weights = evaluate_loss(&b, 3);
+    storage_use_ema(b.storage, true);
+    averages = evaluate_loss(&b, 3);
+    ck_assert_double_ne(weights, averages);
+    storage_use_ema(b.storage, false);
+    ck_assert_double_eq(evaluate_loss(&b, 3), weights);
+    bench_close(&b);
+}
+END_TEST
+
+START_TEST(initial_values_depend_on_seed_and_name_alone)
+{
+    bench a, b;
+
+    bench_open(&a, false, true, (program_settings){ 0 });
+    bench_open(&b, true, false, (program_settings){ 0 });
+    storage_tensor x = tensor_named(a.storage, STORAGE_PARAMETER, "second.weight");
+    storage_tensor y = tensor_named(b.storage, STORAGE_PARAMETER, "second.weight");
+    double largest = 0;
+
+    for (int i = 0; i < 81; i++) {
+        ck_assert_float_eq(((float *)x.memory)[i], (float)((double *)y.memory)[i]);
+        largest = fmax(largest, fabs(((double *)y.memory)[i]));
+    }
+    ck_assert(largest <= 0.3 && largest > 0.28);
+    ck_assert_double_eq(((float *)tensor_named(a.storage, STORAGE_PARAMETER,
+                                               "act.weight").memory)[0], 0.25);
+    ck_assert_double_eq(((float *)tensor_named(a.storage, STORAGE_STATE,
+                                               "norm.variance").memory)[2], 1);
+    bench_close(&a);
+    bench_close(&b);
+}
+END_TEST
+
+START_TEST(another_shape_under_a_known_name_is_refused)
+{
+    bench b;
+    program *p = NULL;
+    pons_graph *g = graph_new(false, -1);
+    pons_node *x = pons_parameter_leaf(g, "second.bias", PONS_ROLE_BIAS, SHAPE(2),
+                                       (pons_init){ PONS_INIT_CONSTANT, 0 });
+
+    bench_open(&b, false, false, (program_settings){ 0 });
+    x = pons_exp(g, x);
+    ck_assert_int_eq(program_new(b.storage, &b.device, g, NULL, 1, &x, &b.settings, &p, &error),
+                     PONS_PLUGIN);
+    ck_assert_ptr_nonnull(strstr(error.text, "'second.bias' has shape [2]"));
+    bench_close(&b);
+}
+END_TEST
+
+START_TEST(a_new_name_in_an_evaluate_build_is_refused)
+{
+    bench b;
+    program *p = NULL;
+    pons_graph *g = graph_new(false, -1);
+    pons_node *x = pons_parameter_leaf(g, "third.bias", PONS_ROLE_BIAS, SHAPE(2),
+                                       (pons_init){ PONS_INIT_CONSTANT, 0 });
+
+    bench_open(&b, false, false, (program_settings){ 0 });
+    x = pons_exp(g, x);
+    ck_assert_int_eq(program_new(b.storage, &b.device, g, NULL, 1, &x, &b.settings, &p, &error),
+                     PONS_PLUGIN);
+    ck_assert_ptr_nonnull(strstr(error.text, "'third.bias'"));
+    bench_close(&b);
+}
+END_TEST
+
+START_TEST(parameters_without_a_path_are_listed_and_stay)
+{
+    bench b = { 0 };
+    pons_graph *g = graph_new(true, -1);
+    pons_init one = { PONS_INIT_CONSTANT, 1 };
+    pons_node *used = pons_parameter_leaf(g, "used", PONS_ROLE_BIAS, SHAPE(2), one);
+    pons_node *unused = pons_parameter_leaf(g, "unused", PONS_ROLE_BIAS, SHAPE(3), one);
+    net n = { g, pons_sum_all(g, pons_square(g, used)), pons_exp(g, unused) };
+    step_result r;
+    program_facts facts;
+
+    device_reference(&b.device, true);
+    b.settings = (program_settings){ .precision = PRECISION_FP32, .micro_batches = 1,
+                                     .accumulate = 1, .optimizer = &sgd };
+    ck_assert_int_eq(storage_new(&b.device, &b.storage, &error), PONS_OK);
+    program *p = make(&b, n, true);
+    program_describe(p, &facts);
+    ck_assert_int_eq(facts.untrained_count, 1);
+    ck_assert_str_eq(program_untrained(p, 0), "unused");
+    storage_initialise(b.storage, 0, &error);
+    ck_assert_int_eq(program_step_begin(p, 0, &error), PONS_OK);
+    ck_assert_int_eq(program_micro(p, 0, &error), PONS_OK);
+    ck_assert_int_eq(program_step_finish(p, 0.25, &r, &error), PONS_OK);
+    ck_assert_double_eq_tol(r.loss, 2, 1e-15);
+    ck_assert_double_eq_tol(r.grad_norm, sqrt(8), 1e-15);
+    ck_assert_double_eq(*(double *)tensor_named(b.storage, STORAGE_PARAMETER, "used").memory, 0.5);
+    ck_assert_double_eq(*(double *)tensor_named(b.storage, STORAGE_PARAMETER, "unused").memory, 1);
+    program_free(p);
+    storage_free(b.storage);
+}
+END_TEST
+
+/* Gradients that are one node, a leaf or a constant still land in places of their own. */
+START_TEST(gradients_that_coincide_have_their_own_places)
+{
+    bench b = { 0 };
+    pons_graph *g = graph_new(true, -1);
+    pons_init one = { PONS_INIT_CONSTANT, 1 };
+    pons_node *x = pons_parameter_leaf(g, "x", PONS_ROLE_BIAS, SHAPE(2), one);
+    pons_node *y = pons_parameter_leaf(g, "y", PONS_ROLE_BIAS, SHAPE(2), one);
+    pons_node *z = pons_parameter_leaf(g, "z", PONS_ROLE_BIAS, SHAPE(2), one);
+    pons_node *in = node_input(g, "in", PONS_F32, SHAPE(2));
+    net n = { g, pons_sum_all(g, pons_add(g, pons_add(g, x, y), pons_mul(g, z, in))), NULL };
+    step_result r;
+
+    device_reference(&b.device, true);
+    b.settings = (program_settings){ .precision = PRECISION_FP32, .micro_batches = 2,
+                                     .accumulate = 2, .optimizer = &sgd };
+    ck_assert_int_eq(storage_new(&b.device, &b.storage, &error), PONS_OK);
+    program *p = make(&b, n, true);
+    ck_assert_int_eq(program_step_begin(p, 0, &error), PONS_OK);
+    for (int m = 0; m < 2; m++) {
+        ((double *)program_input(p, "in", NULL))[0] = 1 + m;
+        ck_assert_int_eq(program_micro(p, (uint64_t)m, &error), PONS_OK);
+    }
+    ck_assert_int_eq(program_step_finish(p, 0.25, &r, &error), PONS_OK);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_double_eq(((double *)program_gradient(p, "x"))[i], 2);
+        ck_assert_double_eq(((double *)program_gradient(p, "y"))[i], 2);
+    }
+    ck_assert_double_eq(((double *)program_gradient(p, "z"))[0], 3);
+    ck_assert_double_eq(((double *)program_gradient(p, "z"))[1], 0);
+    program_free(p);
+    storage_free(b.storage);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("program");
+
+    tcase_add_test(c, gradients_agree_with_finite_differences);
+    tcase_add_test(c, a_step_of_sgd_moves_against_the_gradient);
+    tcase_add_test(c, the_norm_is_that_of_all_gradients);
+    tcase_add_test(c, clipping_scales_the_step);
+    tcase_add_loop_test(c, accumulation_is_the_tree_of_separate_gradients_bitwise, 0, 9);
+    tcase_add_test(c, freed_memory_is_not_read_again);
+    tcase_add_test(c, reuse_makes_the_arena_smaller);
+    tcase_add_test(c, a_step_that_is_not_finite_changes_nothing);
+    tcase_add_test(c, states_take_the_mean_of_contributions);
+    tcase_add_test(c, averages_follow_and_are_read_on_request);
+    tcase_add_test(c, initial_values_depend_on_seed_and_name_alone);
+    tcase_add_test(c, another_shape_under_a_known_name_is_refused);
+    tcase_add_test(c, a_new_name_in_an_evaluate_build_is_refused);
+    tcase_add_test(c, parameters_without_a_path_are_listed_and_stay);
+    tcase_add_test(c, gradients_that_coincide_have_their_own_places);
+    return suite_run();
+}
