@@ -32,3 +32,14 @@ tests_check_config_LDADD = $(TEST_LDADD)
 tests_check_config_gallery_SOURCES = tests/check_config_gallery.c
 tests_check_config_gallery_LDADD = $(TEST_LDADD)
 TESTS += tests/check_config tests/check_config_gallery
+
+check_PROGRAMS += tests/check_plugin
+tests_check_plugin_SOURCES = tests/check_plugin.c
+tests_check_plugin_LDADD = $(TEST_LDADD)
+tests_check_plugin_DEPENDENCIES = tests/libpons.la tests/plugins/effect.la
+TESTS += tests/check_plugin
+
+# Plugins for tests are modules outside of every plugin folder.
+check_LTLIBRARIES += tests/plugins/effect.la
+tests_plugins_effect_la_SOURCES = tests/plugins/effect.c
+tests_plugins_effect_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere

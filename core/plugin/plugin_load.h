@@ -11,6 +11,7 @@ typedef struct plugin_file {
     char name[PONS_NAME_SIZE];
     uint16_t abi_major, abi_minor;
     char *path;
+    char *problem; /* plugin_list only: why the file cannot be used, or NULL                        */
 } plugin_file;
 
 typedef struct plugin {
@@ -23,17 +24,27 @@ typedef struct plugin {
 const char *plugin_kind_name(pons_kind kind);           /* "model"                                */
 bool plugin_kind_named(const char *name, pons_kind *kind);
 
-/* Folders searched: PONS_PLUGIN_PATH (colon list), then plugindir; each holds KIND/NAME.so. */
+/*
+ * Folders searched: PONS_PLUGIN_PATH (absolute folders, separated by colons), then plugindir; each
+ * holds KIND/NAME.so. *folders is NULL-terminated and freed by plugin_folders_free.
+ */
+pons_status plugin_folders(char ***folders, pons_error *err);
+void plugin_folders_free(char **folders);
 /* Notes only, nothing is loaded. *files is malloc'ed, sorted by kind and name; first folder wins. */
 pons_status plugin_list(plugin_file **files, int *count, pons_error *err);
 void plugin_list_free(plugin_file *files, int count);
-/* Read and check the ELF file and its note; no byte of it runs. */
+/*
+ * Read and check the ELF file and its note; no byte of it runs. out->path is malloc'ed; free it
+ * with plugin_file_clear.
+ */
 pons_status plugin_verify(const char *path, plugin_file *out, pons_error *err);
+void plugin_file_clear(plugin_file *file);
 
 /*
  * Load plugin 'name' of 'kind', or return the one loaded before. 'where' (file:line of the INI value,
- * or NULL) starts the message when there is none of that name; it ends with the nearest known name.
- * The operations struct is copied into 'operations_size' bytes. Any thread.
+ * or NULL) starts the message when there is none of that name; it ends with the nearest known name
+ * (PONS_CONFIG, or PONS_PLUGIN without 'where'). The operations struct is copied into
+ * 'operations_size' bytes. Any thread.
  */
 pons_status plugin_load(pons_kind kind, const char *name, size_t operations_size, const char *where,
                         const plugin **out, pons_error *err);

@@ -1,0 +1,386 @@
+/*
+ * check_plugin.c - a gallery of broken plugins, each made from a valid one by one change, and what
+ * the loader says of it; none of them may run.
+ */
+#include "suite.h"
+
+#include "base/file.h"
+#include "plugin/elf_note.h"
+#include "plugin/verify.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <pons/schedule.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char valid[] = "tests/plugins/.libs/effect.so";
+
+static char folder[64], trace[128];
+static char *image; /* the bytes of the valid plugin                                              */
+static size_t image_size;
+
+static const char *path_of(const char *name)
+{
+    static char path[4][256];
+    static int turn;
+
+    turn = (turn + 1) % 4;
+    snprintf(path[turn], sizeof path[turn], "%s/%s", folder, name);
+    return path[turn];
+}
+
+static void write_image(const char *name, size_t size)
+{
+    int fd = open(path_of(name), O_WRONLY | O_CREAT | O_TRUNC, 0755);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, image, size), (ssize_t)size);
+    close(fd);
+}
+
+static void make_folder(void)
+{
+    pons_error err = PONS_ERROR_INIT;
+
+    strcpy(folder, "/tmp/pons-check-plugin-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(trace, sizeof trace, "%s/trace", folder);
+    setenv("PONS_TEST_EFFECT", trace, 1);
+    setenv("PONS_PLUGIN_PATH", folder, 1);
+    ck_assert_int_eq(folder_make(path_of("schedule"), &err), PONS_OK);
+    ck_assert_int_eq(folder_make(path_of("loss"), &err), PONS_OK);
+    ck_assert_msg(file_read(valid, 1 << 26, &image, &image_size, PONS_DATA, &err) == PONS_OK, "%s",
+                  err.text);
+}
+
+static void remove_folder(void)
+{
+    char command[128];
+
+    snprintf(command, sizeof command, "chmod -R u+w '%s'; rm -rf '%s'", folder, folder);
+    ck_assert_int_eq(system(command), 0);
+    free(image);
+}
+
+static pons_note *note_of_image(void)
+{
+    static const char owner[8] = PONS_NOTE_OWNER;
+    char *at = memmem(image, image_size, owner, sizeof owner);
+
+    /* The word may occur elsewhere; the note's owner stands behind its type. */
+    while (at != NULL) {
+        pons_note *note = (pons_note *)(void *)(at - offsetof(pons_note, owner));
+        if (note->type == PONS_NOTE_TYPE && note->owner_size == sizeof owner)
+            return note;
+        at = memmem(at + 1, image_size - (size_t)(at + 1 - image), owner, sizeof owner);
+    }
+    ck_abort_msg("the valid plugin has no note");
+    return NULL;
+}
+
+static pons_status load(pons_kind kind, const char *name, pons_error *err)
+{
+    const plugin *p = NULL;
+
+    return plugin_load(kind, name, sizeof(pons_schedule_operations), NULL, &p, err);
+}
+
+static void refused(pons_kind kind, const char *name, const char *phrase, bool runs)
+{
+    pons_error err = PONS_ERROR_INIT;
+
+    ck_assert_int_eq(load(kind, name, &err), PONS_PLUGIN);
+    ck_assert_msg(strstr(err.text, phrase) != NULL, "'%s' is not in '%s'", phrase, err.text);
+    ck_assert_ptr_nonnull(strstr(err.text, name));
+    ck_assert_msg((access(trace, F_OK) == 0) == runs, "%s", runs ? "it did not run" : "it ran");
+}
+
+START_TEST(valid_plugin_runs_and_its_operations_are_copied)
+{
+    pons_error err = PONS_ERROR_INIT;
+    const pons_schedule_operations *operations;
+    const double config = 0.25;
+    struct { pons_schedule_operations known; void *later; } const *wide;
+    const plugin *p = NULL, *again = NULL;
+
+    write_image("schedule/effect.so", image_size);
+    ck_assert_msg(plugin_load(PONS_KIND_SCHEDULE, "effect", sizeof *wide, NULL, &p, &err) == PONS_OK,
+                  "%s", err.text);
+    ck_assert_int_eq(access(trace, F_OK), 0);
+    operations = p->operations;
+    wide = p->operations;
+    ck_assert_double_eq(operations->factor(&config, 0, 1), 0.25);
+    ck_assert_ptr_null(wide->later);
+    ck_assert_ptr_ne(p->operations, p->descriptor->operations);
+    ck_assert_str_eq(p->descriptor->name, "effect");
+    ck_assert_str_eq(p->path, path_of("schedule/effect.so"));
+    ck_assert_uint_eq(strlen(p->sha256), 64);
+    ck_assert_int_eq(plugin_load(PONS_KIND_SCHEDULE, "effect", sizeof *wide, NULL, &again, &err), PONS_OK);
+    ck_assert_ptr_eq(p, again);
+}
+END_TEST
+
+START_TEST(a_file_cut_at_any_multiple_of_64_bytes_is_refused)
+{
+    pons_error whole = PONS_ERROR_INIT;
+    pons_note note;
+
+    for (size_t size = 0; size < image_size; size += 64) {
+        pons_error err = PONS_ERROR_INIT;
+        char *copy = malloc(size + 1); /* exact size: a sanitizer sees a read beyond              */
+        memcpy(copy, image, size);
+        ck_assert_msg(elf_note_read("cut.so", copy, size, &note, &err) == PONS_PLUGIN,
+                      "%zu bytes of %zu were accepted", size, image_size);
+        ck_assert_ptr_nonnull(strstr(err.text, "'cut.so'"));
+        free(copy);
+    }
+    ck_assert_msg(elf_note_read("cut.so", image, image_size, &note, &whole) == PONS_OK, "%s", whole.text);
+    write_image("schedule/effect.so", image_size / 2);
+    refused(PONS_KIND_SCHEDULE, "effect", "truncated", false);
+}
+END_TEST
+
+START_TEST(damaged_headers_are_refused_or_harmless)
+{
+    pons_note note;
+
+    /* Whatever byte of the headers is wrong, the reader stays inside the file. */
+    for (size_t at = 0; at < 1024 && at < image_size; at++) {
+        for (int value = 0; value < 256; value += 51) {
+            pons_error err = PONS_ERROR_INIT;
+            char *copy = malloc(image_size);
+            memcpy(copy, image, image_size);
+            copy[at] = (char)value;
+            elf_note_read("damaged.so", copy, image_size, &note, &err);
+            free(copy);
+        }
+    }
+}
+END_TEST
+
+static void change_magic(void) { image[0] = 'M'; }
+static void change_class(void) { image[EI_CLASS] = image[EI_CLASS] == 1 ? 2 : 1; }
+static void change_order(void) { image[EI_DATA] = image[EI_DATA] == 1 ? 2 : 1; }
+static void change_machine(void) { ((Elf64_Ehdr *)(void *)image)->e_machine = EM_68K; }
+static void change_type(void) { ((Elf64_Ehdr *)(void *)image)->e_type = ET_EXEC; }
+static void change_phentsize(void) { ((Elf64_Ehdr *)(void *)image)->e_phentsize = 32; }
+static void change_phoff(void) { ((Elf64_Ehdr *)(void *)image)->e_phoff = UINT64_MAX - 8; }
+static void change_shoff(void) { ((Elf64_Ehdr *)(void *)image)->e_shoff = image_size; }
+static void change_owner(void) { memcpy(note_of_image()->owner, "pins", 4); }
+static void change_size(void) { note_of_image()->content_size--; }
+static void change_kind(void) { note_of_image()->kind = PONS_KIND_LOSS; }
+static void change_strange_kind(void) { note_of_image()->kind = 77; }
+static void change_major(void) { note_of_image()->abi_major++; }
+static void change_minor(void) { note_of_image()->abi_minor = PONS_ABI_MINOR + 1; }
+static void change_name(void) { memcpy(note_of_image()->name, "affect", 6); }
+static void change_name_end(void) { memset(note_of_image()->name, 'x', PONS_NAME_SIZE); }
+static void change_name_path(void) { memcpy(note_of_image()->name, "../../", 6); }
+
+static void change_segment(void)
+{
+    const Elf64_Ehdr *h = (const Elf64_Ehdr *)(void *)image;
+    ((Elf64_Phdr *)(void *)(image + h->e_phoff))->p_filesz = image_size + 1;
+}
+
+static const struct { void (*change)(void); const char *phrase; } gallery[] = {
+    { change_magic, "it is not an ELF file" },
+    { change_class, "ELF class is 1, expected 2" },
+    { change_order, "ELF byte order is 2, expected 1" },
+    { change_machine, "ELF machine is 4, expected" },
+    { change_type, "ELF type is 2, expected 3" },
+    { change_phentsize, "size of a program header is 32, expected 56" },
+    { change_phoff, "program headers at 18446744073709551607 lie outside" },
+    { change_shoff, "section headers at" },
+    { change_segment, "segment 0" },
+    { change_owner, "it holds 0 pons notes, expected 1: not a pons plugin" },
+    { change_size, "size of the pons note is 55, expected 56" },
+    { change_kind, "kind is 'loss', expected 'schedule'" },
+    { change_strange_kind, "kind is 77, expected 1 to 9" },
+    { change_major, "ABI major is 2, expected 1" },
+    { change_minor, "ABI minor is 1, expected at most 0" },
+    { change_name, "name is 'affect', expected 'effect'" },
+    { change_name_end, "the name in its pons note has no end" },
+    { change_name_path, "name in its note is not of small letters" },
+};
+
+START_TEST(changed_plugin_is_refused_before_any_of_it_runs)
+{
+    gallery[_i].change();
+    write_image("schedule/effect.so", image_size);
+    refused(PONS_KIND_SCHEDULE, "effect", gallery[_i].phrase, false);
+}
+END_TEST
+
+START_TEST(descriptor_that_contradicts_the_note_is_refused)
+{
+    change_name();
+    write_image("schedule/affect.so", image_size);
+    refused(PONS_KIND_SCHEDULE, "affect", "name in its descriptor is 'effect', expected 'affect'", true);
+    memcpy(note_of_image()->name, "effect", 6);
+    change_kind();
+    write_image("loss/effect.so", image_size);
+    refused(PONS_KIND_LOSS, "effect", "kind in its descriptor is 'schedule', expected 'loss'", true);
+}
+END_TEST
+
+START_TEST(missing_entry_is_named)
+{
+    char *name = image;
+
+    while ((name = memmem(name, image_size - (size_t)(name - image), "pons_plugin_entry", 17)) != NULL)
+        *name++ = 'P';
+    write_image("schedule/effect.so", image_size);
+    refused(PONS_KIND_SCHEDULE, "effect", "it does not export 'pons_plugin_entry'", true);
+}
+END_TEST
+
+START_TEST(folders_and_escaping_links_are_refused)
+{
+    ck_assert_int_eq(mkdir(path_of("schedule/effect.so"), 0755), 0);
+    refused(PONS_KIND_SCHEDULE, "effect", "it is a folder, expected a regular file", false);
+    write_image("schedule/real.so", image_size);
+    ck_assert_int_eq(mkdir(path_of("else"), 0755), 0);
+    write_image("else/effect.so", image_size);
+    ck_assert_int_eq(rmdir(path_of("schedule/effect.so")), 0);
+    setenv("PONS_PLUGIN_PATH", path_of("inner"), 1);
+    ck_assert_int_eq(folder_make(path_of("inner/schedule"), NULL), PONS_OK);
+    ck_assert_int_eq(symlink(path_of("else/effect.so"), path_of("inner/schedule/effect.so")), 0);
+    {
+        pons_error err = PONS_ERROR_INIT;
+        ck_assert_int_eq(load(PONS_KIND_SCHEDULE, "effect", &err), PONS_PLUGIN);
+        ck_assert_msg(strstr(err.text, "outside of the plugin folder") != NULL, "%s", err.text);
+        ck_assert_int_ne(access(trace, F_OK), 0);
+    }
+    ck_assert_int_eq(unlink(path_of("inner/schedule/effect.so")), 0);
+    write_image("inner/schedule/original.so", image_size);
+    ck_assert_int_eq(symlink("original.so", path_of("inner/schedule/effect.so")), 0);
+    {
+        pons_error err = PONS_ERROR_INIT;
+        ck_assert_msg(load(PONS_KIND_SCHEDULE, "effect", &err) == PONS_OK, "%s", err.text);
+    }
+}
+END_TEST
+
+START_TEST(files_that_everybody_may_write_are_refused)
+{
+    write_image("schedule/effect.so", image_size);
+    ck_assert_int_eq(chmod(path_of("schedule/effect.so"), 0777), 0);
+    refused(PONS_KIND_SCHEDULE, "effect", "lets everybody write it", false);
+    ck_assert_int_eq(chmod(path_of("schedule/effect.so"), 0755), 0);
+    ck_assert_int_eq(chmod(path_of("schedule"), 0777), 0);
+    refused(PONS_KIND_SCHEDULE, "effect", "lets everybody replace it", false);
+    ck_assert_int_eq(chmod(path_of("schedule"), 0755), 0);
+    {
+        pons_error err = PONS_ERROR_INIT;
+        ck_assert_msg(load(PONS_KIND_SCHEDULE, "effect", &err) == PONS_OK, "%s", err.text);
+    }
+}
+END_TEST
+
+START_TEST(a_file_replaced_after_the_check_is_refused)
+{
+    pons_error err = PONS_ERROR_INIT, none = PONS_ERROR_INIT;
+    plugin p = { 0 };
+    verified v;
+
+    write_image("schedule/effect.so", image_size);
+    ck_assert_int_eq(verified_read(path_of("schedule/effect.so"), folder, &v, &err), PONS_OK);
+    write_image("schedule/other.so", image_size);
+    ck_assert_int_eq(rename(path_of("schedule/other.so"), path_of("schedule/effect.so")), 0);
+    ck_assert_int_eq(verified_load(&v, 8, &p, &err), PONS_PLUGIN);
+    ck_assert_msg(strstr(err.text, "it changed after it was checked") != NULL, "%s", err.text);
+    ck_assert_int_ne(access(trace, F_OK), 0);
+    plugin_file_clear(&v.file);
+    ck_assert_int_eq(verified_read(path_of("schedule/effect.so"), folder, &v, &none), PONS_OK);
+    ck_assert_msg(verified_load(&v, 8, &p, &none) == PONS_OK, "%s", none.text);
+    ck_assert_int_eq(access(trace, F_OK), 0);
+}
+END_TEST
+
+START_TEST(names_are_never_paths_and_never_looked_up_by_the_linker)
+{
+    static const char *const names[] = { "../schedule/effect", "effect.so", "/tmp/effect", "", "Effect",
+                                         "a123456789b123456789c123456789d123456789e12345678" };
+
+    write_image("effect.so", image_size);
+    setenv("LD_LIBRARY_PATH", folder, 1);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        pons_error err = PONS_ERROR_INIT;
+        ck_assert_int_eq(load(PONS_KIND_SCHEDULE, names[i], &err), PONS_PLUGIN);
+        ck_assert_msg(strstr(err.text, "no schedule plugin is called") != NULL, "%s", err.text);
+    }
+    ck_assert_int_eq(chdir(folder), 0);
+    refused(PONS_KIND_SCHEDULE, "effect", "no schedule plugin is called 'effect'", false);
+}
+END_TEST
+
+START_TEST(a_misspelt_name_is_a_configuration_error_with_the_nearest_name)
+{
+    pons_error err = PONS_ERROR_INIT;
+    const plugin *p = NULL;
+
+    write_image("schedule/effect.so", image_size);
+    ck_assert_int_eq(plugin_load(PONS_KIND_SCHEDULE, "efect", 8, "a.ini:3", &p, &err), PONS_CONFIG);
+    ck_assert_msg(strncmp(err.text, "a.ini:3: no schedule plugin is called 'efect'; did you mean "
+                          "'effect'?\nhint: searched /tmp/", 80) == 0, "%s", err.text);
+}
+END_TEST
+
+START_TEST(search_path_must_be_absolute_folders)
+{
+    static const char *const bad[] = { "relative", "/tmp::/tmp", ":/tmp", "/tmp:" };
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        pons_error err = PONS_ERROR_INIT;
+        setenv("PONS_PLUGIN_PATH", bad[i], 1);
+        ck_assert_int_eq(load(PONS_KIND_SCHEDULE, "effect", &err), PONS_PLUGIN);
+        ck_assert_msg(strstr(err.text, "expected an absolute folder") != NULL, "%s", err.text);
+    }
+}
+END_TEST
+
+START_TEST(list_reads_notes_and_runs_nothing)
+{
+    pons_error err = PONS_ERROR_INIT;
+    plugin_file *files;
+    int count, seen = 0;
+
+    write_image("schedule/effect.so", image_size);
+    change_major();
+    write_image("schedule/broken.so", image_size);
+    ck_assert_int_eq(plugin_list(&files, &count, &err), PONS_OK);
+    for (int i = 0; i < count; i++) {
+        if (strncmp(files[i].path, folder, strlen(folder)) != 0)
+            continue;
+        seen++;
+        ck_assert_str_eq(files[i].name, seen == 1 ? "broken" : "effect");
+        ck_assert((files[i].problem != NULL) == (seen == 1));
+    }
+    ck_assert_int_eq(seen, 2);
+    ck_assert_int_ne(access(trace, F_OK), 0);
+    plugin_list_free(files, count);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("plugin");
+    tcase_add_checked_fixture(c, make_folder, remove_folder);
+    tcase_add_test(c, valid_plugin_runs_and_its_operations_are_copied);
+    tcase_add_test(c, a_file_cut_at_any_multiple_of_64_bytes_is_refused);
+    tcase_add_test(c, damaged_headers_are_refused_or_harmless);
+    tcase_add_loop_test(c, changed_plugin_is_refused_before_any_of_it_runs, 0,
+                        (int)(sizeof gallery / sizeof *gallery));
+    tcase_add_test(c, descriptor_that_contradicts_the_note_is_refused);
+    tcase_add_test(c, missing_entry_is_named);
+    tcase_add_test(c, folders_and_escaping_links_are_refused);
+    tcase_add_test(c, files_that_everybody_may_write_are_refused);
+    tcase_add_test(c, a_file_replaced_after_the_check_is_refused);
+    tcase_add_test(c, names_are_never_paths_and_never_looked_up_by_the_linker);
+    tcase_add_test(c, a_misspelt_name_is_a_configuration_error_with_the_nearest_name);
+    tcase_add_test(c, search_path_must_be_absolute_folders);
+    tcase_add_test(c, list_reads_notes_and_runs_nothing);
+    return suite_run();
+}
