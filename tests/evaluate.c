@@ -33,7 +33,7 @@ struct evaluation {
     pons_graph *g;
     device device, fallback;
     arena *memory;
-    int declined;
+    int requests, declined;
     cell *cell;
 };
 
@@ -250,6 +250,7 @@ static pons_status prepare_node(evaluation *e, const pons_node *x, pons_error *e
     pons_status status;
 
     make_request(e, x, c);
+    e->requests++;
     status = e->device.operations->prepare(e->device.handle, &c->request, &c->kernel, &supported, err);
     if (status == PONS_OK && !supported) {
         e->declined++;
@@ -350,6 +351,11 @@ pons_status evaluation_run(evaluation *e, const pons_moment *moment, pons_error 
         if (computes(e->g->node[n]) && run_node(e, e->g->node[n], moment, err) != PONS_OK)
             return err->status;
     return PONS_OK;
+}
+
+int evaluation_requests(const evaluation *e)
+{
+    return e->requests;
 }
 
 int evaluation_declined(const evaluation *e)

@@ -18,7 +18,8 @@ void evaluation_free(evaluation *e);
 double evaluation_get(const evaluation *e, const pons_node *x, int64_t index);
 void evaluation_set(evaluation *e, const pons_node *x, int64_t index, double value);
 pons_status evaluation_run(evaluation *e, const pons_moment *moment, pons_error *err);
-/* Requests that the device declined and the reference device took. */
+/* All requests, and those that the device declined and the reference device took. */
+int evaluation_requests(const evaluation *e);
 int evaluation_declined(const evaluation *e);
 
 #endif

@@ -3,6 +3,7 @@
  */
 #include "op_table.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -697,4 +698,97 @@ void op_graph_fill(const op_graph *o, evaluation *e)
         }
         free(place);
     }
+}
+
+/* ---- comparisons ----------------------------------------------------------------------------- */
+
+static const pons_moment moment = { 7, 3, 2 };
+
+evaluation *op_graph_evaluate(const op_graph *o, const device *d, pons_error *err)
+{
+    evaluation *e = evaluation_new(o->g, d, err);
+
+    if (e == NULL)
+        return NULL;
+    op_graph_fill(o, e);
+    if (evaluation_run(e, &moment, err) == PONS_OK)
+        return e;
+    evaluation_free(e);
+    return NULL;
+}
+
+static pons_status tensors_agree(const op_graph *o, const evaluation *expected,
+                                 const evaluation *found, const pons_node *x, double tolerance,
+                                 pons_error *err)
+{
+    int64_t count = shape_count(x->shape);
+    double most = 1e-2;
+
+    for (int64_t i = 0; i < count; i++)
+        most = fmax(most, fabs(evaluation_get(expected, x, i)));
+    for (int64_t i = 0; i < count; i++) {
+        double a = evaluation_get(expected, x, i), b = evaluation_get(found, x, i);
+
+        if (!(fabs(a - b) <= tolerance * most))
+            return pons_fail(err, PONS_FAILURE, "variant %d: '%s' element %lld is %.9g, expected %.9g",
+                             o->variant, node_kinds[x->kind].name, (long long)i, b, a);
+    }
+    return PONS_OK;
+}
+
+pons_status op_graph_agrees(const op_graph *o, const evaluation *expected, const evaluation *found,
+                            double tolerance, pons_error *err)
+{
+    pons_status status = tensors_agree(o, expected, found, o->y, tolerance, err);
+
+    for (int i = 0; i < o->leaf_count && status == PONS_OK; i++)
+        if (o->leaf[i].gradient != NULL)
+            status = tensors_agree(o, expected, found, o->leaf[i].gradient, tolerance, err);
+    return status;
+}
+
+pons_status op_table_each(int rounds,
+                          pons_status (*check)(const op_case *c, op_graph *o, void *context,
+                                               pons_error *err),
+                          void *context, pons_error *err)
+{
+    for (int i = 0; i < op_case_count; i++) {
+        const op_case *c = &op_cases[i];
+
+        for (int round = 0; round < rounds * c->variants; round++) {
+            pons_error inner = PONS_ERROR_INIT;
+            op_graph o;
+            pons_status status = op_graph_make(c, round % c->variants, (uint64_t)(1000 * i + round),
+                                               &o, &inner);
+
+            if (status == PONS_OK)
+                status = check(c, &o, context, &inner);
+            op_graph_free(&o);
+            if (status != PONS_OK)
+                return pons_fail(err, status, "%s: %s", c->name, inner.text);
+        }
+    }
+    return PONS_OK;
+}
+
+static pons_status compare(const op_case *c, op_graph *o, void *context, pons_error *err)
+{
+    op_comparison *both = context;
+    evaluation *expected = op_graph_evaluate(o, both->expected, err);
+    evaluation *found = expected != NULL ? op_graph_evaluate(o, both->found, err) : NULL;
+    pons_status status = err->status;
+
+    if (found != NULL) {
+        status = op_graph_agrees(o, expected, found, both->tolerance, err);
+        both->requests += evaluation_requests(found);
+        both->declined += evaluation_declined(found);
+    }
+    evaluation_free(found);
+    evaluation_free(expected);
+    return status;
+}
+
+pons_status op_table_compare(op_comparison *o, int rounds, pons_error *err)
+{
+    return op_table_each(rounds, compare, o, err);
 }

@@ -48,5 +48,25 @@ pons_status op_graph_make(const op_case *c, int variant, uint64_t seed, op_graph
 void op_graph_free(op_graph *o);
 /* Give the leaves their values. */
 void op_graph_fill(const op_graph *o, evaluation *e);
+/* The graph with its leaves filled, computed on 'd'; NULL (err is filled) if that fails. */
+evaluation *op_graph_evaluate(const op_graph *o, const device *d, pons_error *err);
+/* y and every gradient agree within 'tolerance' of the largest element, or err names the first. */
+pons_status op_graph_agrees(const op_graph *o, const evaluation *expected, const evaluation *found,
+                            double tolerance, pons_error *err);
+
+/* 'rounds' graphs of every variant of every case. */
+pons_status op_table_each(int rounds,
+                          pons_status (*check)(const op_case *c, op_graph *o, void *context,
+                                               pons_error *err),
+                          void *context, pons_error *err);
+
+/* The whole table on 'found' against 'expected'; *declined: requests that 'found' has no kernel for. */
+typedef struct op_comparison {
+    const device *expected, *found;
+    double tolerance;
+    int requests, declined;
+} op_comparison;
+
+pons_status op_table_compare(op_comparison *o, int rounds, pons_error *err);
 
 #endif
