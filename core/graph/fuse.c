@@ -245,6 +245,22 @@ static void mark_sinks(fusion *f)
     }
 }
 
+/* A crop that only expressions and reductions read is read in place. */
+static void mark_views(fusion *f)
+{
+    for (int i = 0; i < f->g->node_count; i++)
+        f->view[i] = f->live[i] && f->g->node[i]->kind == NODE_CROP;
+    for (int i = 0; i < f->root_count; i++)
+        f->view[plan_owner(f->root[i])->number] = false;
+    for (int i = 0; i < f->g->node_count; i++) {
+        const pons_node *x = f->g->node[i];
+
+        for (int k = 0; f->live[i] && k < x->input_count; k++)
+            if (!is_expression(f, x) && !fuse_is_reduction(x))
+                f->view[plan_owner(x->input[k])->number] = false;
+    }
+}
+
 /* ---- units ----------------------------------------------------------------------------------- */
 
 fuse_unit *fuse_unit_of(const fusion *f, const pons_node *tensor)
@@ -265,6 +281,26 @@ static void add_read(fuse_unit *u, pons_node *tensor, bool pointwise, bool whole
             return;
         }
     u->read[u->read_count++] = (fuse_read){ tensor, pointwise, whole };
+}
+
+/* What has to be written before 'tensor' can be read: itself, what is cropped, or the parts. */
+static void add_memory(const fusion *f, fuse_unit *u, pons_node *tensor, bool pointwise, bool whole)
+{
+    if (f->view[tensor->number]) {
+        add_memory(f, u, plan_owner(tensor->input[0]), false, whole);
+    } else if (fuse_in_parts(f, tensor)) {
+        for (int i = 0; i < tensor->input_count; i++)
+            add_read(u, tensor->input[i], false, whole);
+    } else {
+        add_read(u, tensor, pointwise, whole);
+    }
+}
+
+static int memory_count(const fusion *f, const pons_node *tensor)
+{
+    if (f->view[tensor->number])
+        return memory_count(f, plan_owner(tensor->input[0]));
+    return fuse_in_parts(f, tensor) ? tensor->input_count : 1;
 }
 
 /* Count (or, with 'u', collect) what the expression below x reads. */
@@ -290,14 +326,14 @@ static void walk_read(walk *w, pons_node *x, pons_shape at)
             walk_expression(w, owner);
         return;
     }
-    w->count++;
+    w->count += memory_count(w->f, owner);
     if (w->u)
-        add_read(w->u, owner,
-                 is_expression(w->f, owner) && same_space(owner->shape, x->shape) &&
-                     (same || (is_narrow_beside(x->shape, at) &&
-                               w->u->channels == at.extent[at.rank - 1] &&
-                               !w->f->random[owner->number])),
-                 same);
+        add_memory(w->f, w->u, owner,
+                   is_expression(w->f, owner) && same_space(owner->shape, x->shape) &&
+                       (same || (is_narrow_beside(x->shape, at) &&
+                                 w->u->channels == at.extent[at.rank - 1] &&
+                                 !w->f->random[owner->number])),
+                   same);
 }
 
 static void walk_expression(walk *w, pons_node *x)
@@ -358,9 +394,11 @@ static void unit_make(fusion *f, pons_node *x, int *seen)
 
     u->map = is_expression(f, x) || fuse_is_reduction(x);
     if (!u->map) {
-        u->read = arena_alloc(f->arena, sizeof(*u->read) * (size_t)(x->input_count + 1));
         for (int i = 0; i < x->input_count; i++)
-            add_read(u, plan_owner(x->input[i]), false, false);
+            w.count += memory_count(f, plan_owner(x->input[i]));
+        u->read = arena_alloc(f->arena, sizeof(*u->read) * (size_t)(w.count + 1));
+        for (int i = 0; i < x->input_count; i++)
+            add_memory(f, u, plan_owner(x->input[i]), false, false);
         return;
     }
     if (is_expression(f, x)) {
@@ -576,13 +614,15 @@ static bool store_costly(fusion *f)
     for (int i = 0; i < f->g->node_count; i++) {
         pons_node *x = f->g->node[i];
         fuse_unit reads = { 0 };
-        walk w = { .f = f, .seen = seen, .stamp = i + 1 };
+        walk w = { .f = f, .seen = seen, .stamp = 2 * i + 1 };
         int large = 0;
 
         if (users[i] < 2 || in_memory(f, x))
             continue;
-        reads.read = arena_alloc(scratch, sizeof(*reads.read) * READS_MAX * 4);
+        walk_expression(&w, x);
+        reads.read = arena_alloc(scratch, sizeof(*reads.read) * (size_t)(w.count + 1));
         w.u = &reads;
+        w.stamp++;
         walk_expression(&w, x);
         for (int k = 0; k < reads.read_count; k++)
             large += reads.read[k].whole;
@@ -604,8 +644,8 @@ static void make_units(fusion *f, int *seen)
     for (int i = 0; i < f->g->node_count; i++) {
         pons_node *x = f->g->node[i];
 
-        if (!f->live[i] || is_leaf(x) || x->kind == NODE_RESHAPE ||
-            x->kind == PONS_MAP_STOP_GRADIENT)
+        if (!f->live[i] || is_leaf(x) || x->kind == NODE_RESHAPE || f->view[i] ||
+            x->kind == PONS_MAP_STOP_GRADIENT || fuse_in_parts(f, x))
             continue;
         if (x->kind == NODE_SECOND)
             f->unit_of[i] = f->unit_of[x->input[0]->number];
@@ -622,12 +662,18 @@ void fuse_graph(fusion *f)
     f->live = arena_alloc(f->arena, size);
     f->sink = arena_alloc(f->arena, size);
     f->uniform = arena_alloc(f->arena, size);
+    f->view = arena_alloc(f->arena, size);
     f->narrow = arena_alloc(f->arena, size);
     f->random = arena_alloc(f->arena, size);
     f->channels = arena_alloc(f->arena, sizeof(int) * size);
     f->unit_of = arena_alloc(f->arena, sizeof(*f->unit_of) * size);
+    f->part_of = arena_alloc(f->arena, sizeof(*f->part_of) * size);
     mark_live(f);
     mark_uniform(f);
+    if (!f->off) {
+        mark_views(f);
+        fuse_mark_parts(f);
+    }
     do {
         mark_sinks(f);
         make_units(f, seen);
@@ -655,6 +701,29 @@ static int place_of(pons_node **list, int *count, pons_node *x)
     return (*count)++;
 }
 
+/* The crop 'x' as an operand in the cropped tensor. */
+static void view_operand(unit_lowering *c, const pons_node *x, pons_shape at, pons_operand *load)
+{
+    const pons_crop_attributes *crop = &x->attribute.crop;
+    pons_shape from = x->input[0]->shape;
+    pons_node *owner = plan_owner(x->input[0]);
+    int axis = 0;
+
+    load->tensor = place_of(c->input, c->input_count, owner);
+    load->type = owner->type;
+    for (int i = 0; i < from.rank; i++)
+        load->offset += crop->start[i] * shape_stride(from, i);
+    for (int i = 0; i < at.rank; i++) {
+        int own = i - (at.rank - from.rank);
+
+        if (at.extent[i] == 1)
+            continue;
+        if (own >= 0 && x->shape.extent[own] > 1)
+            load->stride[axis] = crop->step[own] * shape_stride(from, own);
+        axis++;
+    }
+}
+
 static bool unit_leaf(void *context, const pons_node *x, pons_shape at, pons_operand *load)
 {
     unit_lowering *c = context;
@@ -665,6 +734,10 @@ static bool unit_leaf(void *context, const pons_node *x, pons_shape at, pons_ope
         return false;
     if (x->kind == NODE_IOTA)
         return false;
+    if (c->f->view[owner->number]) {
+        view_operand(c, owner, at, load);
+        return true;
+    }
     load->tensor = place_of(c->input, c->input_count, owner);
     load->type = owner->type;
     operand_strides(x->shape, at, load->stride);
@@ -679,12 +752,15 @@ static pons_operand output_operand(pons_node **output, int *output_count, pons_n
     return to;
 }
 
-static void lower_store(lowering *l, pons_node *x, pons_node **output, int *output_count)
+static void lower_store(const fusion *f, lowering *l, pons_node *x, pons_node **output, int *output_count)
 {
-    pons_operand to = output_operand(output, output_count, x);
+    const pons_node *whole = f->part_of[x->number];
+    pons_operand to = output_operand(output, output_count, whole ? (pons_node *)whole : x);
     int value = lowering_value(l, x, x->shape);
 
-    operand_strides(x->shape, x->shape, to.stride);
+    operand_strides(whole ? whole->shape : x->shape, x->shape, to.stride);
+    if (whole)
+        to.offset = fuse_part_offset(whole, x);
     if (l->map.channels > 0 && shape_squeeze(x->shape).rank == l->map.axis_count &&
         shape_count(x->shape) > 1)
         value = lowering_wide(l, value);
@@ -734,7 +810,7 @@ void fuse_lower(const fusion *f, const fuse_unit *u, arena *a, lowering *l, pons
     l->map.channels = u->channels;
     for (int i = 0; i < u->sink_count; i++)
         if (is_expression(f, u->sink[i]))
-            lower_store(l, u->sink[i], output, output_count);
+            lower_store(f, l, u->sink[i], output, output_count);
         else
             lower_reduction(f, l, u->sink[i], output, output_count);
 }

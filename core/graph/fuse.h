@@ -38,6 +38,8 @@ typedef struct fusion {
     int root_count;
     pons_node *const *root;
     bool *live, *sink, *uniform;
+    bool *view;              /* a crop that its readers read in the cropped tensor                */
+    pons_node **part_of;     /* by number: the concatenation in whose memory the node is written  */
     int *channels;           /* of an expression that is computed in channel form, else 0         */
     bool *narrow, *random;
     fuse_unit **unit_of;     /* by number of the sink, or of the node of another kind             */
@@ -59,6 +61,12 @@ static inline bool fuse_unit_is_inner(const fuse_unit *u, const pons_node *x)
 /* Lower the sinks of 'u'; input and output are filled (room for every read, and two per sink). */
 void fuse_lower(const fusion *f, const fuse_unit *u, arena *a, lowering *l, pons_node **input,
                 int *input_count, pons_node **output, int *output_count);
+/* fuse_slice.c: concatenations are written by what computes their parts. True: the graph changed. */
+bool fuse_slices(fusion *f);
+/* Whether x is written part by part; such parts are the arguments of x. */
+bool fuse_in_parts(const fusion *f, const pons_node *x);
+void fuse_mark_parts(fusion *f);
+int64_t fuse_part_offset(const pons_node *whole, const pons_node *part); /* in elements           */
 /* Decide sinks and units. */
 void fuse_graph(fusion *f);
 /*

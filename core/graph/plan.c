@@ -211,6 +211,8 @@ pons_status plan_make(pons_graph *g, int root_count, pons_node *const *root, con
     fuse_unit **order;
 
     f.off = settings->no_fuse || d->reference;
+    if (!f.off && fuse_slices(&f))
+        graph_sort(g);
     fuse_graph(&f);
     if (!f.off && fuse_split(&f)) {
         graph_sort(g);
