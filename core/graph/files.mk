@@ -16,13 +16,10 @@ libcore_la_SOURCES += core/graph/memory.h core/graph/memory.c core/graph/storage
 
 # passes
 libcore_la_SOURCES += core/graph/lower.h core/graph/fuse.h core/graph/lower.c core/graph/fuse.c \
-	core/graph/fuse_split.c core/graph/plan.c core/graph/sort.c core/graph/simplify.c \
+	core/graph/fuse_split.c core/graph/fuse_slice.c core/graph/plan.c core/graph/sort.c core/graph/simplify.c \
 	core/graph/precision.c core/graph/recompute.c
 
 # reference
-libcore_la_SOURCES += core/graph/memory.h core/graph/memory.c
-libcore_la_SOURCES += core/graph/lower.h core/graph/fuse.h core/graph/lower.c core/graph/fuse.c core/graph/fuse_split.c core/graph/fuse_slice.c \
-	core/graph/plan.c core/graph/sort.c core/graph/simplify.c core/graph/precision.c core/graph/recompute.c
 libcore_la_SOURCES += core/graph/reference/reference.h core/graph/reference/reference.c \
 	core/graph/reference/numbers.c core/graph/reference/index.c \
 	core/graph/reference/kernels_float.c core/graph/reference/kernels_double.c \
