@@ -1,6 +1,6 @@
 /*
- * check_nifti.c - what a reader must refuse, with the field named; what it must accept; and files that
- * come back as they were written. The gallery changes one thing in a valid file; the same file
+ * check_nifti.c - what a reader must refuse, with the field named; what it must accept; and files
+ * that come back as they were written. The gallery changes one thing in a valid file; the same file
  * without the change is accepted each time.
  */
 #include "nifti_maker.h"

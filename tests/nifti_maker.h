@@ -1,6 +1,6 @@
 /*
- * nifti_maker.h - NIfTI files for tests, put together byte by byte from the format's own offsets, so
- * that reader and writer are tested against the standard and not against each other.
+ * nifti_maker.h - NIfTI files for tests, put together byte by byte from the format's own offsets,
+ * so that reader and writer are tested against the standard and not against each other.
  */
 #ifndef TESTS_NIFTI_MAKER_H
 #define TESTS_NIFTI_MAKER_H

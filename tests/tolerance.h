@@ -24,4 +24,14 @@
  */
 #define DOUBLE_ABSOLUTE 1e-12
 
+/*
+ * Preprocessed images against MONAI's, of the range of intensities: both interpolate in at least float
+ * (three linear steps, 2^-24 each), percentiles and means are rounded once more.
+ */
+#define IMAGE_OF_RANGE 1e-4
+/* Affines pass through the float32 of a file: 2^-24 of a few hundred millimetres. */
+#define GEOMETRY_MM 1e-4
+/* Nearest neighbours at exactly half a voxel may round either way. */
+#define LABEL_SHARE 1e-3
+
 #endif

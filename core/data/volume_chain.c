@@ -1,6 +1,6 @@
 /*
- * volume_chain - turn 'steps' of an INI section into loaded plugins with filled options, and run the
- * deterministic ones over a case.
+ * volume_chain - turn 'steps' of an INI section into loaded plugins with filled options, and run
+ * the deterministic ones over a case.
  */
 #include <data/volume_chain.h>
 

@@ -1,6 +1,6 @@
 /*
- * crop_foreground - cut to the box of the foreground, as MONAI's CropForeground: voxels of the image
- * where any channel is above 'above', plus a margin. Without any foreground the case stays as it is
+ * crop_foreground - cut to the box of the foreground, as MONAI's CropForeground: voxels of the
+ * image where any channel is above 'above', plus a margin. Without any foreground the case stays as it is
  * and a warning says so.
  */
 #include <pons/transform.h>

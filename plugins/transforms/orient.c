@@ -1,7 +1,7 @@
 /*
  * orient - reorder and flip axes so that the volume runs along the given anatomical directions, as
- * MONAI's Orientation: "RAS" means that i grows to the right, j to the front, k to the head. No value
- * is interpolated; an oblique volume is turned to the nearest such axes.
+ * MONAI's Orientation: "RAS" means that i grows to the right, j to the front, k to the head. No
+ * value is interpolated; an oblique volume is turned to the nearest such axes.
  */
 #include <pons/transform.h>
 

@@ -1,6 +1,6 @@
 /*
- * pad - make a case at least so large, as MONAI's SpatialPad: half of the missing voxels before, half
- * after (the odd one after), or all of them after.
+ * pad - make a case at least so large, as MONAI's SpatialPad: half of the missing voxels before,
+ * half after (the odd one after), or all of them after.
  */
 #include <pons/transform.h>
 

@@ -3,8 +3,8 @@
  * ScaleIntensityRangePercentiles. A percentile q of n sorted values is the value at position
  * q / 100 (n - 1), linear between neighbours.
  *
- * Order statistics are found without sorting: floats in their integer order, counted by the upper and
- * then by the lower 16 bits.
+ * Order statistics are found without sorting: floats in their integer order, counted by the upper
+ * and then by the lower 16 bits.
  */
 #include <pons/transform.h>
 

@@ -1,6 +1,6 @@
 /*
- * spacing - resample to a given spacing, as MONAI's Spacing (bilinear, border, align_corners false):
- * the image linearly, labels by nearest neighbour.
+ * spacing - resample to a given spacing, as MONAI's Spacing (bilinear, border, align_corners
+ * false): the image linearly, labels by nearest neighbour.
  *
  * The new axes are the old ones without shear (Gram-Schmidt on the columns); the extent is
  * round((n - 1) old / new + 1), half to even; the corner of voxel 0 0 0 stays where it is.

@@ -1,0 +1,289 @@
+/*
+ * check_transforms.c - the chains of the golden set, from the INI's text to voxels, against MONAI's
+ * results; and what those do not show: no foreground, restricted channels, refused options.
+ */
+#include "suite.h"
+#include "tolerance.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "data/volume_chain.h"
+#include "data/volume.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *golden(const char *name)
+{
+    static char path[1024];
+    const char *folder = getenv("srcdir");
+
+    snprintf(path, sizeof path, "%s/tests/golden/%s", folder ? folder : ".", name);
+    return path;
+}
+
+static config *open_ini(const char *text)
+{
+    char path[] = "/tmp/pons-transforms-XXXXXX";
+    int fd = mkstemp(path);
+    pons_error err = PONS_ERROR_INIT;
+    config *c = NULL;
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+    ck_assert_msg(!config_open(path, 0, NULL, &c, &err), "%s", err.text);
+    unlink(path);
+    return c;
+}
+
+static void read_pair(const char *prefix, pons_case *out)
+{
+    char name[128];
+    pons_error err = PONS_ERROR_INIT;
+    volume ids;
+
+    memset(out, 0, sizeof *out);
+    out->size = sizeof *out;
+    out->name = prefix;
+    snprintf(name, sizeof name, "transforms/%s_image.nii.gz", prefix);
+    ck_assert_msg(!volume_read_image(golden(name), &out->image, NULL, &err), "%s", err.text);
+    snprintf(name, sizeof name, "transforms/%s_label.nii.gz", prefix);
+    ck_assert_msg(!volume_read_label(golden(name), &ids, NULL, &err), "%s", err.text);
+    ck_assert(!pons_volume_init(&out->label, PONS_U8, 1, ids.extent, &err));
+    volume_place(&out->label, &ids);
+    for (int64_t n = 0; n < pons_volume_count(&ids); n++)
+        ((uint8_t *)out->label.voxels)[n] = (uint8_t)((int32_t *)ids.voxels)[n];
+    pons_volume_clear(&ids);
+}
+
+static void clear_pair(pons_case *c)
+{
+    pons_volume_clear(&c->image);
+    pons_volume_clear(&c->label);
+    pons_volume_clear(&c->valid);
+}
+
+static void assert_images_equal(const volume *found, const volume *expected, const char *name)
+{
+    const float *f = found->voxels, *e = expected->voxels;
+    float low = e[0], high = e[0], worst = 0;
+
+    ck_assert_msg(!memcmp(found->extent, expected->extent, sizeof found->extent),
+                  "%s: extent %d %d %d, expected %d %d %d", name, (int)found->extent[0],
+                  (int)found->extent[1], (int)found->extent[2], (int)expected->extent[0],
+                  (int)expected->extent[1], (int)expected->extent[2]);
+    for (int64_t n = 0; n < pons_volume_count(expected); n++) {
+        low = fminf(low, e[n]);
+        high = fmaxf(high, e[n]);
+        worst = fmaxf(worst, fabsf(f[n] - e[n]));
+    }
+    ck_assert_msg(worst <= IMAGE_OF_RANGE * (high - low), "%s: %g of a range of %g", name,
+                  (double)worst, (double)(high - low));
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 4; c++)
+            ck_assert_msg(fabs(found->affine[r][c] - expected->affine[r][c]) <= GEOMETRY_MM,
+                          "%s: affine %d %d is %.9g, expected %.9g", name, r, c,
+                          found->affine[r][c], expected->affine[r][c]);
+}
+
+static void assert_labels_equal(const volume *found, const volume *expected, const char *name)
+{
+    const uint8_t *f = found->voxels, *e = expected->voxels;
+    int64_t count = pons_volume_count(expected), other = 0;
+
+    ck_assert(!memcmp(found->extent, expected->extent, sizeof found->extent));
+    for (int64_t n = 0; n < count; n++)
+        other += f[n] != e[n];
+    ck_assert_msg((double)other <= LABEL_SHARE * (double)count, "%s: %d of %d labels differ", name,
+                  (int)other, (int)count);
+}
+
+static void assert_chain(const char *volume_name, const char *chain_name, const char *ini)
+{
+    char prefix[128];
+    pons_error err = PONS_ERROR_INIT;
+    config *c = open_ini(ini);
+    volume_chain *chain;
+    pons_case found, expected;
+
+    snprintf(prefix, sizeof prefix, "%s_%s", volume_name, chain_name);
+    ck_assert_msg(!volume_chain_open(c, "preprocess", false, 1, &chain, &err), "%s: %s", prefix,
+                  err.text);
+    read_pair(volume_name, &found);
+    read_pair(prefix, &expected);
+    ck_assert_msg(!volume_chain_apply(chain, &found, NULL, &err), "%s: %s", prefix, err.text);
+    assert_images_equal(&found.image, &expected.image, prefix);
+    assert_labels_equal(&found.label, &expected.label, prefix);
+    clear_pair(&found);
+    clear_pair(&expected);
+    volume_chain_close(chain);
+    config_close(c);
+}
+
+START_TEST(golden_chains_give_the_volumes_of_monai)
+{
+    char *text;
+    size_t size;
+    pons_error err = PONS_ERROR_INIT;
+    json_document document;
+    int count = 0;
+
+    ck_assert_msg(!file_read(golden("transforms.json"), 1 << 20, &text, &size, PONS_DATA, &err),
+                  "%s", err.text);
+    ck_assert_msg(!json_parse(text, size, "transforms.json", PONS_DATA, &document, &err), "%s",
+                  err.text);
+    for (int n = 0; n < document.root->count; n++) {
+        const json_value *row = json_item(document.root, n), *ini = json_member(row, "ini");
+
+        if (!ini)
+            continue;
+        assert_chain(json_member(row, "volume")->text, json_member(row, "chain")->text, ini->text);
+        count++;
+    }
+    ck_assert_int_eq(count, 40);
+    json_free(&document);
+    free(text);
+}
+END_TEST
+
+/* ---- what the golden set does not show ------------------------------------------------------- */
+
+static void make_case(pons_case *c, int channels)
+{
+    static const int64_t extent[3] = { 3, 4, 5 };
+    pons_error err = PONS_ERROR_INIT;
+
+    memset(c, 0, sizeof *c);
+    c->size = sizeof *c;
+    c->name = "made";
+    ck_assert(!pons_volume_init(&c->image, PONS_F32, channels, extent, &err));
+    for (int n = 0; n < 60 * channels; n++)
+        ((float *)c->image.voxels)[n] = (float)(n / channels + 1) * (n % channels ? 10 : 1);
+}
+
+static pons_status run_ini(const char *ini, int channels, pons_case *c, logger *l, pons_error *err)
+{
+    config *ini_config = open_ini(ini);
+    volume_chain *chain = NULL;
+    pons_status status = volume_chain_open(ini_config, "preprocess", false, channels, &chain, err);
+
+    if (!status)
+        status = volume_chain_apply(chain, c, l, err);
+    volume_chain_close(chain);
+    config_close(ini_config);
+    return status;
+}
+
+START_TEST(a_case_without_foreground_stays_and_is_told)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    logger l = { .terminal = stream, .level = LOG_NORMAL };
+    pons_error err = PONS_ERROR_INIT;
+    pons_case c;
+
+    make_case(&c, 1);
+    memset(c.image.voxels, 0, pons_volume_size(&c.image));
+    ck_assert(!run_ini("[preprocess]\nsteps = crop_foreground\n", 1, &c, &l, &err));
+    fclose(stream);
+    ck_assert_int_eq(pons_volume_count(&c.image), 60);
+    ck_assert_msg(strstr(text, "case 'made'") && strstr(text, "no voxel above 0"), "%s", text);
+    free(text);
+    clear_pair(&c);
+}
+END_TEST
+
+START_TEST(a_step_changes_only_the_channels_it_is_given)
+{
+    pons_error err = PONS_ERROR_INIT;
+    pons_case c;
+
+    make_case(&c, 2);
+    ck_assert_msg(!run_ini("[preprocess]\nsteps = second\n[preprocess.second]\n"
+                           "plugin = scale_range\nchannels = 1\nfrom = 10 600\nto = 0 1\n", 2, &c,
+                           NULL, &err), "%s", err.text);
+    ck_assert_float_eq(((float *)c.image.voxels)[118], 60);
+    ck_assert_float_eq(((float *)c.image.voxels)[119], 1);
+    ck_assert_float_eq(((float *)c.image.voxels)[1], 0);
+    clear_pair(&c);
+}
+END_TEST
+
+START_TEST(channels_are_normalised_together_or_each_by_itself)
+{
+    pons_error err = PONS_ERROR_INIT;
+    pons_case c;
+
+    make_case(&c, 2);
+    ck_assert(!run_ini("[preprocess]\nsteps = normalize\n[preprocess.normalize]\n"
+                       "channel_wise = yes\n", 2, &c, NULL, &err));
+    ck_assert_float_eq_tol(((float *)c.image.voxels)[0], ((float *)c.image.voxels)[1], 1e-6f);
+    clear_pair(&c);
+    make_case(&c, 2);
+    ck_assert(!run_ini("[preprocess]\nsteps = normalize\n", 2, &c, NULL, &err));
+    ck_assert(((float *)c.image.voxels)[0] < ((float *)c.image.voxels)[1]);
+    clear_pair(&c);
+}
+END_TEST
+
+START_TEST(a_crop_grows_to_a_multiple)
+{
+    pons_error err = PONS_ERROR_INIT;
+    pons_case c;
+
+    make_case(&c, 1);
+    ck_assert(!run_ini("[preprocess]\nsteps = crop_foreground\n[preprocess.crop_foreground]\n"
+                       "k_divisible = 4\n", 1, &c, NULL, &err));
+    ck_assert_int_eq(c.image.extent[0], 4);
+    ck_assert_int_eq(c.image.extent[1], 4);
+    ck_assert_int_eq(c.image.extent[2], 8);
+    ck_assert_int_eq(c.image.inside_start[2], 1); /* three more, one of them before */
+    ck_assert_int_eq(c.image.inside_extent[2], 5);
+    clear_pair(&c);
+}
+END_TEST
+
+static const struct refusal { const char *ini, *phrase; } refusals[] = {
+    { "[preprocess]\nsteps = nosuch\n", "nosuch" },
+    { "[preprocess]\nsteps = orient\n[preprocess.orient]\naxes = RAX\n", "RAX" },
+    { "[preprocess]\nsteps = spacing\n", "mm" },
+    { "[preprocess]\nsteps = scale_range\n[preprocess.scale_range]\nfrom = 1\n",
+      "'from' has 1 numbers, expected 2" },
+    { "[preprocess]\nsteps = scale_percentiles\n[preprocess.scale_percentiles]\nfrom = 1 101\n",
+      "101" },
+    { "[preprocess]\nsteps = pad\n[preprocess.pad]\nextent = 4\nchannels = 0\n", "moves voxels" },
+    { "[preprocess]\nsteps = normalize\n[preprocess.normalize]\nchannels = 1\n",
+      "found channel 1, expected 0 to 0" },
+};
+
+START_TEST(an_option_that_cannot_work_is_refused_and_named)
+{
+    const struct refusal *r = &refusals[_i];
+    pons_error err = PONS_ERROR_INIT;
+    pons_case c;
+    pons_status status;
+
+    make_case(&c, 1);
+    status = run_ini(r->ini, 1, &c, NULL, &err);
+    ck_assert_msg(status == PONS_CONFIG, "status %d: %s", status, err.text);
+    ck_assert_msg(strstr(err.text, r->phrase) != NULL, "%s", err.text);
+    clear_pair(&c);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("transforms");
+
+    tcase_add_test(c, golden_chains_give_the_volumes_of_monai);
+    tcase_add_test(c, a_case_without_foreground_stays_and_is_told);
+    tcase_add_test(c, a_step_changes_only_the_channels_it_is_given);
+    tcase_add_test(c, channels_are_normalised_together_or_each_by_itself);
+    tcase_add_test(c, a_crop_grows_to_a_multiple);
+    tcase_add_loop_test(c, an_option_that_cannot_work_is_refused_and_named, 0,
+                        sizeof refusals / sizeof refusals[0]);
+    return suite_run();
+}
