@@ -10,3 +10,4 @@ libcore_la_SOURCES += core/data/gzip_zlib.c core/data/nifti.h core/data/nifti_he
 	core/data/nifti_kind.c core/data/nifti_read.c core/data/nifti_write.c core/data/transform.c \
 	core/data/volume.c \
 	core/data/volume_geometry.c core/data/volume_resample.c
+libcore_la_SOURCES += core/data/volume_chain.c
