@@ -1,1 +1,11 @@
 # Tests of device.
+
+DEVICE_LDADD = libcpudevice.la $(TEST_LDADD)
+check_PROGRAMS += tests/check_lane tests/check_map
+tests_check_lane_SOURCES = tests/check_lane.c
+tests_check_lane_LDADD = $(DEVICE_LDADD)
+tests_check_lane_LDFLAGS = $(OPENMP_CFLAGS)
+tests_check_map_SOURCES = tests/check_map.c
+tests_check_map_LDADD = $(DEVICE_LDADD)
+tests_check_map_LDFLAGS = $(OPENMP_CFLAGS)
+TESTS += tests/check_lane tests/check_map

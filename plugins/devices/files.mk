@@ -1,1 +1,36 @@
 # Files of plugins/devices.
+
+# The cpu device. Its loops over lanes are compiled once for each kind of processor; -O2 in CFLAGS
+# comes behind these flags and does not take them back.
+CPU_LOOPS = -ftree-vectorize -fvect-cost-model=unlimited -fno-math-errno -fno-trapping-math \
+	-Wno-psabi
+CPU_LANES = plugins/devices/cpu/map_lanes.c plugins/devices/cpu/map_random.c \
+	plugins/devices/cpu/lane.h plugins/devices/cpu/map_lanes.h
+CPU_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(CPU_LOOPS)
+
+noinst_LTLIBRARIES += libcpubaseline.la libcpudevice.la
+libcpubaseline_la_SOURCES = $(CPU_LANES)
+libcpubaseline_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=baseline
+libcpubaseline_la_CFLAGS = $(CPU_CFLAGS)
+libcpudevice_la_LIBADD = libcpubaseline.la
+if X86_64
+noinst_LTLIBRARIES += libcpuavx2.la libcpuavx512.la
+libcpuavx2_la_SOURCES = $(CPU_LANES)
+libcpuavx2_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=avx2
+libcpuavx2_la_CFLAGS = $(CPU_CFLAGS) -mavx2 -mfma
+libcpuavx512_la_SOURCES = $(CPU_LANES)
+libcpuavx512_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=avx512
+libcpuavx512_la_CFLAGS = $(CPU_CFLAGS) -mavx2 -mfma -mavx512f -mavx512bw -mavx512vl -mavx512dq \
+	-mprefer-vector-width=512
+libcpudevice_la_LIBADD += libcpuavx2.la libcpuavx512.la
+endif
+libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c \
+	plugins/devices/cpu/map.c plugins/devices/cpu/map.h plugins/devices/cpu/map_reduce.c \
+	plugins/devices/cpu/map_rows.c plugins/devices/cpu/map_space.c \
+	plugins/devices/cpu/map_steps.c plugins/devices/cpu/parallel.c
+libcpudevice_la_CFLAGS = $(CPU_CFLAGS)
+
+device_LTLIBRARIES += cpu.la
+cpu_la_SOURCES =
+cpu_la_LIBADD = libcpudevice.la $(PLUGIN_LIBADD)
+cpu_la_LDFLAGS = $(PLUGIN_LDFLAGS) $(OPENMP_CFLAGS) -export-symbols-regex '^pons_plugin_entry$$'

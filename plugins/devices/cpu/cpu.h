@@ -1,0 +1,38 @@
+/*
+ * cpu.h - what the files of the cpu device share: the device, its threads, a kernel of each kind.
+ */
+#ifndef CPU_CPU_H
+#define CPU_CPU_H
+
+#include <pons/device.h>
+
+#include "map.h"
+
+typedef struct cpu_device {
+    pons_device_settings settings;
+    int threads;
+    const map_lanes *lanes;
+} cpu_device;
+
+/* Declines with *supported = false; as in pons_device_operations. */
+typedef pons_status (*cpu_prepare)(cpu_device *device, const pons_request *request,
+                                   pons_kernel *kernel, bool *supported, pons_error *err);
+
+pons_status map_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
+                        bool *supported, pons_error *err);
+
+/* The k-th of 'count' contiguous shares of n things; more shares than things share them. */
+void cpu_share(int index, int count, int n, int *first, int *end);
+
+/*
+ * body(context, i, thread) for i = 0 .. count - 1 on at most 'threads' threads, in any order. What a
+ * body computes must not depend on 'thread', which only names memory to work in.
+ */
+void cpu_parallel(int threads, int64_t count, void (*body)(void *context, int64_t i, int thread),
+                  void *context);
+
+/* For tests: the row of map_lanes_row that kernels prepared from now on use. */
+void cpu_device_choose_row(void *device, int row);
+extern const pons_device_operations cpu_operations;
+
+#endif

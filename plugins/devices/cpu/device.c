@@ -1,0 +1,147 @@
+/*
+ * device.c - the cpu device: memory of this process, and a table of kernels by kind.
+ *
+ * Threads: a replica gets the k-th of n contiguous shares of this process's processors (R20), and
+ * its kernels run as OpenMP regions of exactly that many threads.
+ */
+#include "cpu.h"
+
+#include <omp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static const cpu_prepare prepare_by_kind[PONS_KERNEL_KIND_COUNT] = {
+    [PONS_KERNEL_MAP] = map_prepare,
+};
+
+/* The processors of the share, and how many they are. */
+static int share_of(const pons_device_settings *settings, cpu_set_t *mine)
+{
+    cpu_set_t all;
+    int n, first, end, at = 0, count = settings->count > 0 ? settings->count : 1;
+
+    CPU_ZERO(mine);
+    CPU_ZERO(&all);
+    if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) == 0)
+        return 1;
+    n = CPU_COUNT(&all);
+    cpu_share(settings->index, count, n, &first, &end);
+    for (int c = 0; c < CPU_SETSIZE; c++)
+        if (CPU_ISSET(c, &all)) {
+            if (at >= first && at < end)
+                CPU_SET(c, mine);
+            at++;
+        }
+    return end - first;
+}
+
+static pons_status device_open(const pons_device_settings *settings, void **device, pons_error *err)
+{
+    cpu_device *d = calloc(1, sizeof *d);
+    cpu_set_t mine;
+
+    if (d == NULL)
+        return pons_fail(err, PONS_DEVICE, "cannot open device 'cpu': out of memory");
+    d->settings = *settings;
+    d->threads = settings->threads > 0 ? settings->threads : share_of(settings, &mine);
+    d->lanes = map_lanes_row(map_lanes_count() - 1);
+    *device = d;
+    return PONS_OK;
+}
+
+static void device_close(void *device) { free(device); }
+
+/* "model name : X" of /proc/cpuinfo. */
+static void processor_name(char *name, size_t size)
+{
+    char line[512];
+    FILE *f = fopen("/proc/cpuinfo", "r");
+
+    snprintf(name, size, "processor");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+        char *value = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || value == NULL)
+            continue;
+        value[strcspn(value, "\n")] = '\0';
+        snprintf(name, size, "%.*s", (int)size - 1, value + 1 + strspn(value + 1, " "));
+        break;
+    }
+    if (f != NULL)
+        fclose(f);
+}
+
+static void device_facts(void *device, pons_device_facts *facts)
+{
+    const cpu_device *d = device;
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+
+    *facts = (pons_device_facts){ .threads = d->threads, .host_memory = true };
+    processor_name(facts->name, sizeof facts->name);
+    facts->bf16 = map_has_bf16();
+    facts->memory_size = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+}
+
+static void *device_allocate(void *device, size_t size, pons_error *err)
+{
+    void *memory = mmap(NULL, size > 0 ? size : 1, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED) {
+        pons_fail(err, PONS_DEVICE, "cannot allocate %zu bytes on device 'cpu': out of memory",
+                  size);
+        return NULL;
+    }
+    madvise(memory, size, MADV_HUGEPAGE);
+    return memory;
+}
+
+static void device_release(void *device, void *memory, size_t size)
+{
+    if (memory != NULL)
+        munmap(memory, size > 0 ? size : 1);
+}
+
+/* Threads that this one starts inherit its processors. */
+static pons_status device_attach(void *device, pons_error *err)
+{
+    const cpu_device *d = device;
+    cpu_set_t mine;
+
+    if (d->settings.count > 1 && share_of(&d->settings, &mine) > 0 && CPU_COUNT(&mine) > 0
+        && sched_setaffinity(0, sizeof mine, &mine) != 0)
+        return pons_fail(err, PONS_DEVICE, "cannot bind device 'cpu:%d' to its processors",
+                         d->settings.index);
+    omp_set_num_threads(d->threads);
+    return PONS_OK;
+}
+
+static pons_status device_prepare(void *device, const pons_request *request, pons_kernel *kernel,
+                                  bool *supported, pons_error *err)
+{
+    cpu_prepare prepare = request->kind > 0 && request->kind < PONS_KERNEL_KIND_COUNT
+                        ? prepare_by_kind[request->kind] : NULL;
+
+    *supported = false;
+    return prepare == NULL ? PONS_OK : prepare(device, request, kernel, supported, err);
+}
+
+void cpu_device_choose_row(void *device, int row)
+{
+    ((cpu_device *)device)->lanes = map_lanes_row(row);
+}
+
+const pons_device_operations cpu_operations = {
+    .open = device_open,
+    .close = device_close,
+    .facts = device_facts,
+    .allocate = device_allocate,
+    .release = device_release,
+    .attach = device_attach,
+    .prepare = device_prepare,
+};
+
+PONS_DEVICE(cpu, "1.0", "this machine's processors, with OpenMP and vector code", cpu_operations);

@@ -1,0 +1,54 @@
+/*
+ * map_rows.c - which of the compiled lanes this processor can run.
+ */
+#include "map_lanes.h"
+
+#if defined(__x86_64__)
+
+static int always(void) { return 1; }
+
+static int has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+static int has_avx512(void)
+{
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
+        && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+}
+
+static const struct {
+    const map_lanes *lanes;
+    int (*runs)(void);
+} rows[] = {
+    { &map_lanes_baseline, always }, { &map_lanes_avx2, has_avx2 },
+    { &map_lanes_avx512, has_avx512 },
+};
+
+int map_lanes_count(void)
+{
+    int n = 0;
+
+    while (n < (int)(sizeof rows / sizeof *rows) && rows[n].runs())
+        n++;
+    return n;
+}
+
+const map_lanes *map_lanes_row(int row) { return rows[row].lanes; }
+
+bool map_has_bf16(void) { return __builtin_cpu_supports("avx512bf16") != 0; }
+
+#else
+
+int map_lanes_count(void) { return 1; }
+
+const map_lanes *map_lanes_row(int row)
+{
+    (void)row;
+    return &map_lanes_baseline;
+}
+
+bool map_has_bf16(void) { return false; }
+
+#endif

@@ -1,0 +1,287 @@
+/*
+ * map_space.c - the index space of a map as tiles, and operands relative to them.
+ */
+#include "map.h"
+
+#include <stdlib.h>
+
+static int gcd(int a, int b) { return b == 0 ? a : gcd(b, a % b); }
+
+/* Every operand of the map, for decisions that must hold for all of them. */
+static int operand_count(const pons_map *m)
+{
+    return m->load_count + m->store_count + 2 * m->reduction_count;
+}
+
+static const pons_operand *operand_at(const pons_map *m, int i)
+{
+    if (i < m->load_count)
+        return &m->load[i];
+    i -= m->load_count;
+    if (i < m->store_count)
+        return &m->store[i].to;
+    i -= m->store_count;
+    return &m->reduction[i / 2].to[i % 2];
+}
+
+/* to[1] means something for moments only. */
+static bool operand_used(const pons_map *m, int i)
+{
+    i -= m->load_count + m->store_count;
+    return i < 0 || i % 2 == 0 || m->reduction[i / 2].kind == PONS_REDUCE_MOMENTS;
+}
+
+/* The last axis that reductions in groups keep must stay by itself. */
+static unsigned fixed_axes(const pons_map *m, int axes)
+{
+    unsigned fixed = 0;
+
+    for (int i = 0; i < m->reduction_count; i++) {
+        const pons_reduction *r = &m->reduction[i];
+        int last = m->axis_count - 1;
+        while (last > 0 && r->to[0].stride[last] == 0)
+            last--;
+        if (r->groups > 0 && last < axes)
+            fixed |= 1u << last;
+    }
+    return fixed;
+}
+
+static bool axes_merge(const pons_map *m, int outer, int inner)
+{
+    for (int i = 0; i < operand_count(m); i++) {
+        const int64_t *s = operand_at(m, i)->stride;
+        if (operand_used(m, i) && s[outer] != s[inner] * m->extent[inner])
+            return false;
+    }
+    return true;
+}
+
+/* plan->extent, and for each original axis of points the collapsed one: place[axis], or -1. */
+static void collapse(map_plan *plan, int *place, int axes)
+{
+    const pons_map *m = plan->map;
+    unsigned fixed = fixed_axes(m, axes);
+    int last = -1;
+
+    plan->axes = 0;
+    for (int a = 0; a < axes; a++) {
+        place[a] = -1;
+        if (m->extent[a] == 1 && !(fixed >> a & 1))
+            continue;
+        if (last >= 0 && !(fixed >> a & 1) && !(fixed >> last & 1) && axes_merge(m, last, a)) {
+            plan->extent[plan->axes - 1] *= m->extent[a];
+            place[last] = -1;
+        } else {
+            plan->extent[plan->axes++] = m->extent[a];
+        }
+        place[a] = plan->axes - 1;
+        last = a;
+    }
+    if (plan->axes == 0)
+        plan->extent[plan->axes++] = 1;
+}
+
+/* The largest distance that an operand covers within 'count' steps along an axis fits a table. */
+static bool distance_fits(const map_plan *plan, const int *place, int axes, int axis, int64_t count)
+{
+    const pons_map *m = plan->map;
+
+    for (int i = 0; i < operand_count(m); i++)
+        for (int a = 0; a < axes; a++)
+            if (place[a] == axis && count > 1 && llabs(operand_at(m, i)->stride[a]) >
+                    INT32_MAX / 8 / (count - 1))
+                return false;
+    return true;
+}
+
+/* Which axes a tile holds whole, and how much of the one before them. */
+static void cut_tiles(map_plan *plan, const int *place, int axes)
+{
+    int room = MAP_TILE_LANES / plan->rows, whole = 1, unit, pieces;
+    int64_t box, extent;
+
+    if (room > MAP_ROW)
+        room &= -MAP_ROW;
+    plan->cut = plan->axes - 1;
+    while (plan->cut > 0 && whole * plan->extent[plan->cut] <= room
+           && distance_fits(plan, place, axes, plan->cut, plan->extent[plan->cut]))
+        whole *= (int)plan->extent[plan->cut--];
+    extent = plan->extent[plan->cut];
+    box = room / whole < extent ? room / whole : extent;
+    while (box > 1 && !distance_fits(plan, place, axes, plan->cut, box))
+        box /= 2;
+    /* Pieces of one size, in whole rows of lanes where that is possible. */
+    pieces = (int)((extent + box - 1) / box);
+    unit = MAP_ROW / gcd(whole, MAP_ROW);
+    if (pieces > 1) {
+        int64_t even = ((extent + pieces - 1) / pieces + unit - 1) / unit * unit;
+        box = even <= box ? even : box >= unit ? box / unit * unit : box;
+    }
+    plan->box = box;
+    plan->inner = whole;
+    plan->points = (int)box * whole;
+    plan->end_points = extent % box == 0 ? plan->points : (int)(extent % box) * whole;
+    plan->row = (plan->points + MAP_ROW - 1) & -MAP_ROW;
+}
+
+static bool cut_segments(map_plan *plan)
+{
+    const pons_map *m = plan->map;
+    int64_t t = 0;
+
+    plan->rows = 1;
+    plan->axes = 1;
+    plan->inner = 1;
+    plan->box = plan->points = plan->end_points = plan->row = MAP_TILE_LANES;
+    for (int64_t s = 0; s < m->segment_count; s++)
+        plan->tile_count += (m->segment_length[s] + MAP_TILE_LANES - 1) / MAP_TILE_LANES;
+    plan->tile_segment = map_allocate(plan, (size_t)plan->tile_count + 1, sizeof(int64_t));
+    plan->tile_first = map_allocate(plan, (size_t)plan->tile_count + 1, sizeof(int64_t));
+    plan->tile_points = map_allocate(plan, (size_t)plan->tile_count + 1, sizeof(int32_t));
+    if (plan->tile_segment == NULL || plan->tile_first == NULL || plan->tile_points == NULL)
+        return false;
+    for (int64_t s = 0; s < m->segment_count; s++)
+        for (int64_t e = 0; e < m->segment_length[s]; e += MAP_TILE_LANES, t++) {
+            int64_t left = m->segment_length[s] - e;
+            plan->tile_segment[t] = s;
+            plan->tile_first[t] = m->segment_start[s] + e;
+            plan->tile_points[t] = (int32_t)(left < MAP_TILE_LANES ? left : MAP_TILE_LANES);
+        }
+    return true;
+}
+
+/* ---- operands -------------------------------------------------------------------------------- */
+
+/* Offset of each lane from the tile's first element. */
+static bool table_make(map_plan *plan, map_access *to)
+{
+    int rows = to->width == MAP_WIDE ? plan->rows : 1;
+
+    to->table = map_allocate(plan, (size_t)rows * (size_t)plan->row, sizeof *to->table);
+    if (to->table == NULL)
+        return false;
+    for (int p = 0; p < plan->points; p++) {
+        int64_t at = 0, rest = p;
+        for (int a = plan->axes - 1; a > plan->cut; a--) {
+            at += rest % plan->extent[a] * to->stride[a];
+            rest /= plan->extent[a];
+        }
+        at += rest * to->stride[plan->cut];
+        for (int r = 0; r < rows; r++)
+            to->table[r * plan->row + p] = (int32_t)(at + r * to->channel);
+    }
+    return true;
+}
+
+static map_pattern pattern_of(const map_plan *plan, const map_access *to)
+{
+    const int32_t *t = to->table;
+    bool one = true, dense = true, interleaved = plan->rows > 1 && to->width == MAP_WIDE;
+    int rows = to->width == MAP_WIDE ? plan->rows : 1;
+
+    for (int r = 0; r < rows; r++)
+        for (int p = 0; p < plan->points; p++) {
+            int32_t at = t[r * plan->row + p];
+            one = one && at == 0;
+            dense = dense && at == p && rows == 1;
+            interleaved = interleaved && at == p * rows + r;
+        }
+    return one ? MAP_ONE : dense ? MAP_DENSE : interleaved ? MAP_INTERLEAVED : MAP_TABLE;
+}
+
+bool map_access_make(map_plan *plan, const pons_operand *from, map_width width, map_access *to)
+{
+    const pons_map *m = plan->map;
+    int axes = m->channels > 0 ? m->axis_count - 1 : m->axis_count, place[PONS_MAP_AXES];
+
+    *to = (map_access){ .tensor = from->tensor, .type = from->type, .along = from->along,
+                        .offset = from->offset, .width = width };
+    if (m->segment_count > 0) {
+        to->pattern = from->along == PONS_ALONG_ELEMENT ? MAP_DENSE : MAP_ONE;
+        return true;
+    }
+    collapse(plan, place, axes);
+    for (int a = 0; a < axes; a++)
+        if (place[a] >= 0 && from->along == PONS_ALONG_SPACE)
+            to->stride[place[a]] = from->stride[a];
+    if (m->channels > 0 && width == MAP_WIDE && from->along == PONS_ALONG_SPACE)
+        to->channel = from->stride[axes];
+    for (int a = 0; a <= plan->cut; a++)
+        to->outer[a] = to->stride[a] * (a == plan->cut ? plan->box : 1);
+    if (!table_make(plan, to))
+        return false;
+    to->pattern = pattern_of(plan, to);
+    return true;
+}
+
+bool map_space_make(map_plan *plan)
+{
+    const pons_map *m = plan->map;
+    int axes = m->channels > 0 ? m->axis_count - 1 : m->axis_count, place[PONS_MAP_AXES];
+    int64_t points;
+
+    if (m->segment_count > 0)
+        return cut_segments(plan);
+    plan->rows = m->channels > 0 ? m->channels : 1;
+    plan->fixed = fixed_axes(m, axes);
+    collapse(plan, place, axes);
+    cut_tiles(plan, place, axes);
+    points = plan->inner;
+    for (int a = plan->cut; a >= 0; a--) {
+        plan->outer_points[a] = a == plan->cut ? points * plan->box : points;
+        points *= plan->extent[a];
+        plan->outer_extent[a] = a == plan->cut ? (plan->extent[a] + plan->box - 1) / plan->box
+                                               : plan->extent[a];
+    }
+    return true;
+}
+
+int64_t map_access_first(const map_access *access, const map_tile *tile)
+{
+    int64_t first = access->offset;
+
+    if (access->along == PONS_ALONG_ELEMENT)
+        return first + tile->first;
+    if (access->along == PONS_ALONG_SEGMENT)
+        return first + tile->segment;
+    for (int a = 0; a < PONS_MAP_AXES && access->along == PONS_ALONG_SPACE; a++)
+        first += tile->at[a] * access->outer[a];
+    return first;
+}
+
+void map_tile_find(const map_plan *plan, const map_pass *pass, int64_t group, int64_t member,
+                   map_tile *tile)
+{
+    *tile = (map_tile){ .points = plan->points };
+    if (plan->map->segment_count > 0 && pass->storing && pass->stores != PONS_ALONG_ELEMENT) {
+        /* One number for each segment, or for all: at the last element. */
+        const pons_map *m = plan->map;
+        tile->segment = pass->stores == PONS_ALONG_SEGMENT ? member : m->segment_count - 1;
+        tile->first = m->segment_start[tile->segment] + m->segment_length[tile->segment] - 1;
+        tile->points = 1;
+        return;
+    }
+    if (plan->map->segment_count > 0) {
+        tile->segment = plan->tile_segment[member];
+        tile->first = plan->tile_first[member];
+        tile->points = plan->tile_points[member];
+        return;
+    }
+    for (int i = pass->kept_axes - 1; i >= 0; i--) {
+        int a = pass->kept_axis[i];
+        tile->at[a] = group % plan->outer_extent[a];
+        group /= plan->outer_extent[a];
+    }
+    for (int i = pass->reduced_axes - 1; i >= 0; i--) {
+        int a = pass->reduced_axis[i];
+        tile->at[a] = member % plan->outer_extent[a];
+        member /= plan->outer_extent[a];
+    }
+    for (int a = 0; a <= plan->cut; a++)
+        tile->first += tile->at[a] * plan->outer_points[a];
+    if (tile->at[plan->cut] == plan->outer_extent[plan->cut] - 1 && plan->end_points < plan->points) {
+        tile->points = plan->end_points;
+        tile->end = true;
+    }
+}

@@ -1,0 +1,549 @@
+/*
+ * check_map.c - map kernels of the cpu device against the plain interpreter of the core.
+ *
+ * Random maps of all forms: what is computed by exact operations must be equal bit by bit, the rest
+ * and reductions within bounds that follow from the sizes of the numbers. Buffers lie against
+ * guard pages; 1, 2 and 3 threads, in place and apart must give equal bits on every kind of lanes.
+ */
+#include "suite.h"
+
+#include "../plugins/devices/cpu/cpu.h"
+#include "graph/program.h"
+#include "guarded.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- numbers that depend on a seed ----------------------------------------------------------- */
+
+static uint64_t state;
+
+static uint32_t draw(void)
+{
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(state >> 33);
+}
+
+static int below(int n) { return (int)(draw() % (uint32_t)n); }
+
+/* ---- a random map ---------------------------------------------------------------------------- */
+
+#define TENSORS 12
+#define VALUES 40
+
+typedef struct sample {
+    pons_map map;
+    pons_operand load[TENSORS];
+    pons_value value[VALUES];
+    pons_store store[3];
+    pons_reduction reduction[3];
+    double bound[VALUES];      /* of the value's size                                             */
+    bool exact[VALUES];        /* every operation below it is exact or correctly rounded          */
+    int64_t start[8], length[8];
+    int64_t input_count[TENSORS], output_count[TENSORS];
+    bool output_reduced[TENSORS], output_exact[TENSORS];
+    double output_bound[TENSORS];
+    pons_tensor input[TENSORS], output[TENSORS];
+    int inputs, outputs;
+    int64_t points;
+} sample;
+
+static const pons_type types[] = { PONS_F32, PONS_F32, PONS_F32, PONS_BF16, PONS_U8, PONS_I32,
+                                   PONS_F16 };
+
+static int64_t span(const sample *s, const pons_operand *o)
+{
+    int64_t n = o->offset + 1;
+
+    if (s->map.segment_count > 0) {
+        int64_t end = 0;
+        for (int i = 0; i < s->map.segment_count; i++)
+            if (s->start[i] + s->length[i] > end)
+                end = s->start[i] + s->length[i];
+        return o->offset + (o->along == PONS_ALONG_ELEMENT ? end
+                            : o->along == PONS_ALONG_SEGMENT ? s->map.segment_count : 1);
+    }
+    for (int i = 0; i < s->map.axis_count; i++)
+        n += (s->map.extent[i] - 1) * o->stride[i];
+    return n;
+}
+
+/* Strides over the axes of 'kept' in a random order, dense or with room between. */
+static void random_strides(const sample *s, pons_operand *o, unsigned kept, bool plain)
+{
+    int order[PONS_MAP_AXES], n = s->map.axis_count;
+    int64_t stride = plain || below(3) > 0 ? 1 : 1 + below(3);
+
+    for (int i = 0; i < n; i++)
+        order[i] = n - 1 - i;
+    if (!plain && below(4) == 0)
+        for (int i = n - 1; i > 0; i--) {
+            int k = below(i + 1), t = order[i];
+            order[i] = order[k];
+            order[k] = t;
+        }
+    for (int i = 0; i < n; i++) {
+        int a = order[i];
+        o->stride[a] = kept >> a & 1 ? stride : 0;
+        if (kept >> a & 1)
+            stride *= s->map.extent[a] + (!plain && below(5) == 0 ? below(4) : 0);
+    }
+    o->offset = plain ? 0 : below(3) == 0 ? below(20) : 0;
+}
+
+static pons_operand random_operand(const sample *s, unsigned kept)
+{
+    pons_operand o = { .along = PONS_ALONG_SPACE };
+
+    if (s->map.segment_count > 0) {
+        o.along = (pons_along)(PONS_ALONG_ELEMENT + below(3));
+        o.offset = below(3) == 0 ? below(7) : 0;
+    } else {
+        random_strides(s, &o, kept, below(2) == 0);
+    }
+    return o;
+}
+
+static unsigned all_axes(const sample *s) { return (1u << s->map.axis_count) - 1; }
+
+static void add_value(sample *s, pons_value v, double bound, bool exact)
+{
+    s->value[s->map.value_count] = v;
+    s->bound[s->map.value_count] = bound;
+    s->exact[s->map.value_count++] = exact;
+}
+
+static void add_load(sample *s)
+{
+    unsigned last = s->map.axis_count > 0 ? 1u << (s->map.axis_count - 1) : 0;
+    unsigned kept = below(2) ? all_axes(s) : (unsigned)draw() & all_axes(s);
+    pons_operand o = random_operand(s, kept);
+    pons_value v = { .operation = PONS_VALUE_LOAD, .operand = s->map.load_count };
+
+    o.tensor = s->inputs;
+    o.type = types[below(7)];
+    v.narrow = s->map.channels > 0 && !(kept & last);
+    s->load[s->map.load_count++] = o;
+    s->input_count[s->inputs] = span(s, &o);
+    s->input[s->inputs++].type = o.type;
+    add_value(s, v, 4, true);
+}
+
+static void add_leaf(sample *s)
+{
+    pons_value v = { .operation = PONS_VALUE_CONSTANT, .narrow = s->map.channels > 0 };
+
+    switch (below(4)) {
+    case 0:
+        v.operation = PONS_VALUE_IOTA;
+        v.divisor = 1 + below(7);
+        v.modulus = 1 + below(9);
+        v.narrow = s->map.channels > 0 && below(2);
+        add_value(s, v, 9, true);
+        break;
+    case 1:
+        v.operation = (uint16_t)(PONS_VALUE_UNIFORM + below(2));
+        v.stream = draw();
+        v.narrow = s->map.channels > 0 && below(2);
+        add_value(s, v, 6, true);
+        break;
+    default:
+        v.number = (below(33) - 16) * 0.125;
+        add_value(s, v, 2, true);
+    }
+}
+
+/* How large a result can be, by operation; 0: not for these arguments. */
+static double bound_of(int operation, double a, double b, double c)
+{
+    switch (operation) {
+    case PONS_MAP_ADD: case PONS_MAP_SUB: return a + b;
+    case PONS_MAP_MUL: return a * b;
+    case PONS_MAP_MIN: case PONS_MAP_MAX: return a > b ? a : b;
+    case PONS_MAP_SELECT: return b > c ? b : c;
+    case PONS_MAP_EXP: case PONS_MAP_EXPM1: return a <= 3 ? exp(a) : 0;
+    case PONS_MAP_FLOOR: return a + 1;
+    case PONS_MAP_NEG: case PONS_MAP_ABS: case PONS_MAP_ROUND: case PONS_MAP_STOP_GRADIENT: return a;
+    case PONS_MAP_SIN: case PONS_MAP_COS: case PONS_MAP_TANH: case PONS_MAP_ERF:
+    case PONS_MAP_SIGN: case PONS_MAP_ISFINITE: case PONS_MAP_NOT: case PONS_MAP_AND:
+    case PONS_MAP_OR: case PONS_MAP_EQUAL: case PONS_MAP_NOT_EQUAL: case PONS_MAP_LESS:
+    case PONS_MAP_LESS_EQUAL: case PONS_MAP_GREATER: case PONS_MAP_GREATER_EQUAL: return 1;
+    default: return 0;
+    }
+}
+
+static bool keeps_exact(int operation)
+{
+    return operation != PONS_MAP_EXP && operation != PONS_MAP_EXPM1 && operation != PONS_MAP_SIN
+        && operation != PONS_MAP_COS && operation != PONS_MAP_TANH && operation != PONS_MAP_ERF;
+}
+
+/* Jumps: an error of the argument is no longer small in the result. */
+static bool jumps(int operation)
+{
+    return operation == PONS_MAP_FLOOR || operation == PONS_MAP_ROUND || operation == PONS_MAP_SIGN
+        || operation == PONS_MAP_NOT || operation == PONS_MAP_AND || operation == PONS_MAP_OR
+        || (operation >= PONS_MAP_EQUAL && operation <= PONS_MAP_GREATER_EQUAL);
+}
+
+static const uint8_t arity[] = {
+#define PONS_X(NAME, name, count) count,
+    PONS_MAP_OPERATIONS(PONS_X)
+#undef PONS_X
+};
+
+static void add_operation(sample *s)
+{
+    int operation = below(PONS_MAP_OPERATION_COUNT), n = s->map.value_count;
+    pons_value v = { .operation = (uint16_t)operation, .argument_count = arity[operation],
+                     .narrow = s->map.channels > 0 };
+    double b[3] = { 0 }, bound;
+    bool exact = true;
+
+    for (int i = 0; i < v.argument_count; i++) {
+        v.argument[i] = n > 6 && below(3) ? n - 1 - below(6) : below(n);
+        b[i] = s->bound[v.argument[i]];
+        exact = exact && s->exact[v.argument[i]];
+        v.narrow = v.narrow && s->value[v.argument[i]].narrow;
+    }
+    bound = bound_of(operation, b[0], b[1], b[2]);
+    if (bound == 0 || bound > 64 || (jumps(operation) && !exact)
+        || (operation == PONS_MAP_SELECT && !s->exact[v.argument[0]]))
+        return;
+    add_value(s, v, bound, exact && keeps_exact(operation));
+}
+
+static void add_channel(sample *s)
+{
+    int a = below(s->map.value_count), operation = PONS_VALUE_CHANNEL_SUM + below(4);
+    pons_value v = { .operation = (uint16_t)operation, .narrow = 1, .argument_count = 1,
+                     .argument = { a } };
+    bool sum = operation == PONS_VALUE_CHANNEL_SUM, place = operation == PONS_VALUE_CHANNEL_ARG_MAX;
+    double bound = sum ? s->bound[a] * s->map.channels : place ? s->map.channels : s->bound[a];
+
+    if (s->value[a].narrow || bound > 256 || (place && !s->exact[a]))
+        return;
+    add_value(s, v, bound, s->exact[a] && !sum);
+}
+
+static int random_value(const sample *s, bool wide)
+{
+    for (int tries = 0; tries < 50; tries++) {
+        int v = s->map.value_count - 1 - below(s->map.value_count < 10 ? s->map.value_count : 10);
+        if (!wide || !s->value[v].narrow)
+            return v;
+    }
+    return -1;
+}
+
+static void add_output(sample *s, const pons_operand *o, int value, bool reduced, double bound)
+{
+    s->output_count[s->outputs] = span(s, o);
+    s->output[s->outputs].type = o->type;
+    s->output_reduced[s->outputs] = reduced;
+    s->output_exact[s->outputs] = s->exact[value] && !reduced;
+    s->output_bound[s->outputs++] = bound;
+}
+
+static void add_store(sample *s)
+{
+    int v = random_value(s, false);
+    unsigned kept = all_axes(s), last = s->map.axis_count > 0 ? 1u << (s->map.axis_count - 1) : 0;
+    pons_operand o;
+
+    if (s->value[v].narrow)
+        kept &= ~last;
+    o = random_operand(s, kept);
+    o.along = s->map.segment_count > 0 ? PONS_ALONG_ELEMENT : PONS_ALONG_SPACE;
+    o.tensor = s->outputs;
+    o.type = s->exact[v] ? types[below(7)] : PONS_F32;
+    s->store[s->map.store_count++] = (pons_store){ v, o };
+    add_output(s, &o, v, false, s->bound[v]);
+}
+
+static void add_reduction(sample *s)
+{
+    int v = random_value(s, false), kinds = below(4);
+    pons_reduction r = { .kind = (pons_reduction_kind)(PONS_REDUCE_SUM + kinds), .value = v };
+    unsigned kept = (unsigned)draw() & (unsigned)draw() & all_axes(s);
+    unsigned last = s->map.axis_count > 0 ? 1u << (s->map.axis_count - 1) : 0;
+    double bound = s->bound[v];
+
+    if (s->value[v].narrow)
+        kept &= ~last;
+    if (r.kind == PONS_REDUCE_MOMENTS && (kept & last) && s->map.extent[s->map.axis_count - 1] % 2 == 0
+        && s->map.extent[s->map.axis_count - 1] > 1 && s->map.segment_count == 0)
+        r.groups = below(2) * 2;
+    for (int k = 0; k < (r.kind == PONS_REDUCE_MOMENTS ? 2 : 1); k++) {
+        r.to[k] = random_operand(s, kept);
+        if (s->map.segment_count > 0)
+            r.to[k].along = k == 1 ? r.to[0].along
+                          : below(2) ? PONS_ALONG_SEGMENT : PONS_ALONG_NOTHING;
+        r.to[k].tensor = s->outputs;
+        r.to[k].type = PONS_F32;
+        if (r.kind == PONS_REDUCE_SUM)
+            bound = s->bound[v] * (double)s->points;
+        add_output(s, &r.to[k], v, true, k == 0 ? bound : bound * bound);
+    }
+    s->reduction[s->map.reduction_count++] = r;
+}
+
+static void sample_space(sample *s, int form)
+{
+    static const int small[] = { 1, 1, 2, 3, 3, 4, 5, 7, 8, 16, 17, 24, 33 };
+    int64_t limit = 60000;
+
+    s->points = 0;
+    if (form == 2) {
+        int64_t at = 0;
+        s->map.segment_count = 1 + below(6);
+        for (int i = 0; i < s->map.segment_count; i++) {
+            s->start[i] = at;
+            s->length[i] = 1 + below(below(3) == 0 ? 5000 : 90);
+            at += (s->length[i] + 63) / 64 * 64;
+            s->points += s->length[i];
+        }
+        s->map.segment_start = s->start;
+        s->map.segment_length = s->length;
+        return;
+    }
+    s->map.axis_count = form == 1 ? 1 + below(4) : below(6);
+    s->points = 1;
+    for (int a = s->map.axis_count - 1; a >= 0; a--) {
+        int64_t e = small[below(13)];
+        if (form == 1 && a == s->map.axis_count - 1)
+            e = below(3) == 0 ? 1 + below(64) : 1 + below(5);
+        else if (below(3) == 0)
+            e = 1 + below(3000);
+        if (s->points * e > limit)
+            e = limit / s->points;
+        s->map.extent[a] = e;
+        s->points *= e;
+    }
+    if (form == 1)
+        s->map.channels = (int)s->map.extent[s->map.axis_count - 1];
+}
+
+static void sample_make(sample *s, uint64_t seed)
+{
+    int form, operations;
+
+    memset(s, 0, sizeof *s);
+    state = seed * 7919 + 1;
+    draw();
+    form = below(5) == 0 ? 2 : below(5) < 2 ? 1 : 0;
+    sample_space(s, form);
+    for (int i = 1 + below(4); i > 0; i--)
+        add_load(s);
+    for (int i = below(3); i > 0; i--)
+        add_leaf(s);
+    operations = below(30);
+    for (int i = 0; i < operations && s->map.value_count < VALUES - 2; i++) {
+        add_operation(s);
+        if (s->map.channels > 0 && below(5) == 0)
+            add_channel(s);
+    }
+    for (int i = below(3); i > 0; i--)
+        add_reduction(s);
+    for (int i = below(3) + (s->map.reduction_count == 0); i > 0; i--)
+        add_store(s);
+    s->map.load = s->load;
+    s->map.value = s->value;
+    s->map.store = s->store;
+    s->map.reduction = s->reduction;
+    for (int i = 0; i < s->inputs; i++)
+        s->input[i].shape = (pons_shape){ 1, { s->input_count[i] } };
+    for (int i = 0; i < s->outputs; i++)
+        s->output[i].shape = (pons_shape){ 1, { s->output_count[i] } };
+}
+
+/* ---- running it ------------------------------------------------------------------------------ */
+
+typedef struct buffers {
+    guarded item[TENSORS];
+    void *pointer[TENSORS];
+    int count;
+} buffers;
+
+static buffers buffers_new(int n, const pons_tensor *tensor, int filler)
+{
+    buffers b = { .count = n };
+
+    for (int i = 0; i < n; i++) {
+        size_t size = (size_t)tensor[i].shape.extent[0] * map_type_size(tensor[i].type);
+        b.item[i] = guarded_new(size, below(4) > 0);
+        b.pointer[i] = b.item[i].memory;
+        memset(b.pointer[i], filler, size);
+    }
+    return b;
+}
+
+static void buffers_free(buffers *b)
+{
+    for (int i = 0; i < b->count; i++)
+        guarded_free(&b->item[i]);
+}
+
+static void fill_inputs(const sample *s, buffers *b)
+{
+    for (int i = 0; i < s->inputs; i++)
+        for (int64_t k = 0; k < s->input_count[i]; k++) {
+            float x = (float)(below(65) - 32) * 0.125f;
+            bool whole = s->input[i].type == PONS_U8 || s->input[i].type == PONS_I32;
+            map_number_store(s->input[i].type, b->pointer[i], k, whole ? (float)below(5) : x);
+        }
+}
+
+static uint64_t run_on(const pons_device_operations *operations, void *handle, const sample *s,
+                       buffers *in, buffers *out, uint64_t try_share)
+{
+    static const pons_moment moment = { 5, 6, 7 };
+    pons_error err = PONS_ERROR_INIT;
+    pons_kernel kernel = { 0 };
+    pons_request request = { .kind = PONS_KERNEL_MAP, .name = "sample", .input_count = s->inputs,
+                             .output_count = s->outputs, .input = s->input, .output = s->output,
+                             .attributes = &s->map };
+    pons_call call = { in->pointer, out->pointer, NULL, &moment };
+    bool supported = false;
+    guarded scratch;
+    uint64_t share;
+    void *own = out->pointer[0];
+
+    ck_assert(operations->prepare(handle, &request, &kernel, &supported, &err) == PONS_OK);
+    ck_assert(supported);
+    scratch = guarded_new((kernel.scratch_size + 63) / 64 * 64, true);
+    memset(scratch.memory, 0xff, scratch.size);
+    call.scratch = scratch.memory;
+    share = kernel.share;
+    if (share & try_share) {
+        int i = __builtin_ctzll(share & try_share);
+        size_t size = (size_t)s->output_count[0] * map_type_size(s->output[0].type);
+        ck_assert_int_ge((int)s->input_count[i], (int)s->output_count[0]);
+        out->pointer[0] = in->pointer[i];
+        ck_assert(kernel.run(&kernel, &call, &err) == PONS_OK);
+        /* Back to its own memory for the comparison. */
+        memcpy(own, out->pointer[0], size);
+        out->pointer[0] = own;
+    } else {
+        ck_assert(kernel.run(&kernel, &call, &err) == PONS_OK);
+    }
+    if (kernel.free)
+        kernel.free(&kernel);
+    guarded_free(&scratch);
+    return share;
+}
+
+static void compare_with_reference(const sample *s, const buffers *a, const buffers *b, int seed,
+                                   const char *row)
+{
+    for (int i = 0; i < s->outputs; i++)
+        for (int64_t k = 0; k < s->output_count[i]; k++) {
+            double x = (double)map_number_load(s->output[i].type, a->pointer[i], k);
+            double y = (double)map_number_load(s->output[i].type, b->pointer[i], k);
+            /* The float reference rounds as the device does; functions differ by 2 ulp each. */
+            double tolerance = s->output_exact[i] ? 0 : 1e-5 * s->output_bound[i];
+            if (s->output_reduced[i])
+                tolerance += 1e-6 * s->output_bound[i];
+            ck_assert_msg(x == y || fabs(x - y) <= tolerance || (x != x && y != y),
+                          "map %d on %s: output %d element %ld is %.9g, should be %.9g (bound %g)",
+                          seed, row, i, (long)k, x, y, s->output_bound[i]);
+        }
+}
+
+static bool same_bits(const sample *s, const buffers *a, const buffers *b)
+{
+    bool same = true;
+
+    for (int i = 0; i < s->outputs; i++)
+        same = same && memcmp(a->pointer[i], b->pointer[i], a->item[i].size) == 0;
+    return same;
+}
+
+static void *open_cpu(int threads, int row)
+{
+    pons_device_settings settings = { .count = 1, .threads = threads };
+    pons_error err = PONS_ERROR_INIT;
+    void *d;
+
+    ck_assert(cpu_operations.open(&settings, &d, &err) == PONS_OK);
+    cpu_device_choose_row(d, row);
+    return d;
+}
+
+static void check_row(const sample *s, buffers *in, const buffers *truth, int row, int seed)
+{
+    const char *name = map_lanes_row(row)->name;
+    buffers first = buffers_new(s->outputs, s->output, 0xff), other, copy;
+    uint64_t share;
+
+    for (int threads = 1; threads <= 3; threads++) {
+        void *d = open_cpu(threads, row);
+        other = threads == 1 ? first : buffers_new(s->outputs, s->output, 0xff);
+        share = run_on(&cpu_operations, d, s, in, &other, 0);
+        ck_assert_msg(threads == 1 || same_bits(s, &first, &other),
+                      "map %d on %s: %d threads give other bits", seed, name, threads);
+        if (threads > 1)
+            buffers_free(&other);
+        cpu_operations.close(d);
+    }
+    compare_with_reference(s, &first, truth, seed, name);
+    if (share != 0 && s->output[0].shape.extent[0]
+            == s->input[__builtin_ctzll(share)].shape.extent[0]) {
+        void *d = open_cpu(2, row);
+        copy = buffers_new(s->inputs, s->input, 0);
+        for (int i = 0; i < s->inputs; i++)
+            memcpy(copy.pointer[i], in->pointer[i], in->item[i].size);
+        other = buffers_new(s->outputs, s->output, 0xff);
+        run_on(&cpu_operations, d, s, &copy, &other, share);
+        for (int64_t k = 0; s->store[0].to.offset == 0 && k < s->outputs; k++)
+            if (k > 0)
+                ck_assert_msg(memcmp(other.pointer[k], first.pointer[k], first.item[k].size) == 0,
+                              "map %d on %s: output %d differs in place", seed, name, (int)k);
+        for (int64_t k = 0; k < s->output_count[0]; k++) {
+            /* What the map does not write still holds the input there. */
+            float x = map_number_load(s->output[0].type, first.pointer[0], k);
+            float y = map_number_load(s->output[0].type, other.pointer[0], k);
+            uint32_t raw = 0;
+            memcpy(&raw, (char *)first.pointer[0] + k * (int64_t)map_type_size(s->output[0].type),
+                   map_type_size(s->output[0].type));
+            ck_assert_msg(x == y || x != x || raw == 0xff || raw == UINT32_MAX,
+                          "map %d on %s: element %ld differs in place", seed, name, (long)k);
+        }
+        buffers_free(&copy);
+        buffers_free(&other);
+        cpu_operations.close(d);
+    }
+    buffers_free(&first);
+}
+
+START_TEST(random_maps_agree_with_the_plain_interpreter)
+{
+    int from = getenv("PONS_TEST_SEED") ? atoi(getenv("PONS_TEST_SEED")) : 0;
+    int to = getenv("PONS_TEST_SEED") ? from + 1 : 40;
+    device plain;
+
+    device_reference(&plain, false);
+    for (int seed = from; seed < to; seed++) {
+        static sample s;
+        buffers in, truth;
+
+        sample_make(&s, (uint64_t)seed * 4 + (uint64_t)_i);
+        in = buffers_new(s.inputs, s.input, 0);
+        truth = buffers_new(s.outputs, s.output, 0xff);
+        fill_inputs(&s, &in);
+        run_on(plain.operations, plain.handle, &s, &in, &truth, 0);
+        for (int row = 0; row < map_lanes_count(); row++)
+            check_row(&s, &in, &truth, row, seed);
+        buffers_free(&in);
+        buffers_free(&truth);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("map");
+
+    tcase_add_loop_test(c, random_maps_agree_with_the_plain_interpreter, 0, 4);
+    return suite_run();
+}
