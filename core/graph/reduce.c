@@ -12,9 +12,10 @@ static pons_shape reduced(pons_shape s, unsigned axes)
     return s;
 }
 
+/* In the update section a sum marks where one number per tensor begins, also of one element (R17). */
 static bool nothing_to_reduce(const pons_node *x, unsigned axes)
 {
-    return x->type == PONS_F32 && shape_equal(reduced(x->shape, axes), x->shape);
+    return x->graph->section != SECTION_UPDATE && x->type == PONS_F32 && shape_equal(reduced(x->shape, axes), x->shape);
 }
 
 static pons_node *reduce_node(pons_graph *g, int kind, pons_node *x, unsigned axes)

@@ -236,7 +236,8 @@ static int count_slots(const pons_slot *slots)
     return count;
 }
 
-pons_status storage_add_slots(storage *s, storage_block *b, const pons_slot *slots, pons_error *err)
+pons_status storage_add_slots(storage *s, storage_block *b, const pons_slot *slots, unsigned used,
+                              pons_error *err)
 {
     int count = count_slots(slots);
 
@@ -247,6 +248,8 @@ pons_status storage_add_slots(storage *s, storage_block *b, const pons_slot *slo
         return PONS_OK;
     b->slots = slots;
     for (int i = 0; i < count; i++) {
+        if (!(used >> i & 1))
+            continue;
         b->slot_size[i] = (size_t)(slots[i].kind == PONS_SLOT_ELEMENT ? b->elements : b->count)
                           * s->real_size;
         if (storage_allocate(s, b->slot_size[i], &b->slot[i], err) != PONS_OK

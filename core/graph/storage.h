@@ -54,9 +54,9 @@ struct storage {
 storage_entry *storage_find(const storage *s, storage_group group, const char *name);
 /* Give every parameter and state of 'g' its memory (R16). */
 pons_status storage_declare(storage *s, const pons_graph *g, bool training, pons_error *err);
-/* Slots for the parameters of 'block'; its entries' places have been set. */
+/* The slots in the set 'used' for the parameters of 'block'; its entries' places have been set. */
 pons_status storage_add_slots(storage *s, storage_block *block, const pons_slot *slots,
-                              pons_error *err);
+                              unsigned used, pons_error *err);
 pons_status storage_add_ema(storage *s, storage_block *block, pons_error *err);
 /* The arena shall have 'size' bytes when a program runs next; taken by storage_take_work. */
 void storage_want_work(storage *s, size_t size);

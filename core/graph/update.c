@@ -138,7 +138,44 @@ static pons_status place_classes(const storage *s, update_class **classes, int c
     return PONS_OK;
 }
 
-static pons_status prepare_class(update_class *c, pons_error *err)
+/* Slots that the options leave unused take no memory. */
+static unsigned used_slots(const recipe *r)
+{
+    unsigned used = 0;
+
+    for (int i = 0; i < r->count; i++)
+        if (r->term[i].operation == TERM_SLOT)
+            used |= 1u << r->term[i].detail;
+    return used;
+}
+
+static unsigned block_slots(update_class **classes, int class_count, const storage_block *b)
+{
+    unsigned used = 0;
+
+    for (int k = 0; k < class_count; k++)
+        if (classes[k]->block == b)
+            used |= used_slots(classes[k]->recipe[0]);
+    return used;
+}
+
+static pons_status add_slots(const update_settings *u, update_class **classes, int class_count,
+                             pons_error *err)
+{
+    pons_status status = PONS_OK;
+
+    for (int k = 0; k < class_count && status == PONS_OK; k++) {
+        storage_block *b = classes[k]->block;
+
+        status = storage_add_slots(u->storage, b, u->optimizer->slots,
+                                   block_slots(classes, class_count, b), err);
+        if (status == PONS_OK && u->ema_decay > 0)
+            status = storage_add_ema(u->storage, b, err);
+    }
+    return status;
+}
+
+static void prepare_class(update_class *c)
 {
     const update_settings *u = c->settings;
     size_t terms = (size_t)c->recipe[0]->count;
@@ -151,9 +188,6 @@ static pons_status prepare_class(update_class *c, pons_error *err)
     }
     c->table = arena_alloc(u->arena, terms * sizeof *c->table);
     c->ready = arena_alloc(u->arena, terms * sizeof *c->ready);
-    if (storage_add_slots(u->storage, c->block, u->optimizer->slots, err) != PONS_OK)
-        return err != NULL ? err->status : PONS_DEVICE;
-    return u->ema_decay > 0 ? storage_add_ema(u->storage, c->block, err) : PONS_OK;
 }
 
 /* ---- operands -------------------------------------------------------------------------------- */
@@ -403,8 +437,7 @@ static pons_status make_class(update_class *c, update_calls *out, pons_error *er
 {
     int depth = recipe_depth(c->recipe[0]);
 
-    if (prepare_class(c, err) != PONS_OK)
-        return err != NULL ? err->status : PONS_DEVICE;
+    prepare_class(c);
     for (int d = 0; d <= depth; d++) {
         update_kernel elements, tensors;
 
@@ -531,6 +564,8 @@ pons_status update_make(const update_settings *u, update_calls *out, pons_error 
     if (sort_classes(u, classes, &class_count, err) != PONS_OK
         || place_classes(u->storage, classes, class_count, err) != PONS_OK)
         return PONS_PLUGIN;
+    if (add_slots(u, classes, class_count, err) != PONS_OK)
+        return PONS_DEVICE;
     for (int k = 0; k < class_count; k++)
         if (make_class(classes[k], out, err) != PONS_OK)
             return err != NULL ? err->status : PONS_DEVICE;

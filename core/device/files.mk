@@ -1,0 +1,2 @@
+# Files of core/device.
+libcore_la_SOURCES += core/device/open.h core/device/open.c

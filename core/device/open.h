@@ -1,0 +1,19 @@
+/*
+ * open.h - devices by name: a plugin of kind device, opened for one replica.
+ */
+#ifndef CORE_DEVICE_OPEN_H
+#define CORE_DEVICE_OPEN_H
+
+#include "graph/program.h"
+
+/*
+ * Open device plugin 'name' ("cpu"). 'where' (file:line of the INI value, or NULL) starts the message
+ * when there is none of that name.
+ */
+pons_status device_open(const char *name, const pons_device_settings *settings, const char *where,
+                        device *out, pons_error *err);
+/* By the thread that will run kernels, once, before anything runs. */
+pons_status device_attach(const device *d, pons_error *err);
+void device_close(device *d);
+
+#endif
