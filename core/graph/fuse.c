@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define CHANNELS_MAX 64
-#define TILES_MAX 8          /* R18: values of a map kernel that are alive at once                */
+#define TILES_MAX 12          /* R18: values of a map kernel that are alive at once                */
 #define SMALL_SPACE 16384    /* points of a unit that is all overhead: join whatever fits         */
 #define SINKS_MAX 24
 #define READS_MAX 40
@@ -586,9 +586,44 @@ static void join_units(fusion *f)
 
 /* ---- expressions worth storing --------------------------------------------------------------- */
 
+/* users[n]: units that compute expression n. */
+static void count_users(fusion *f, int *users, int *seen)
+{
+    for (int i = 0; i < f->unit_count; i++) {
+        fuse_unit *u = f->unit[i];
+        walk w = { .f = f, .seen = seen, .stamp = ++f->stamp };
+
+        for (int k = 0; u->map && k < u->sink_count; k++)
+            if (is_expression(f, u->sink[k]))
+                walk_expression(&w, u->sink[k]);
+            else
+                walk_read(&w, u->sink[k]->input[0], u->sink[k]->input[0]->shape);
+        for (int n = 0; u->map && n <= u->last; n++)
+            users[n] += seen[n] == w.stamp;
+    }
+}
+
+/* Tensors as large as the space that the expression x is computed from; marks what lies between. */
+static int large_reads(fusion *f, pons_node *x, arena *scratch, int *seen)
+{
+    fuse_unit reads = { 0 };
+    walk w = { .f = f, .seen = seen, .stamp = ++f->stamp };
+    int large = 0;
+
+    walk_expression(&w, x);
+    reads.read = arena_alloc(scratch, sizeof(*reads.read) * (size_t)(w.count + 1));
+    w.u = &reads;
+    w.stamp = ++f->stamp;
+    walk_expression(&w, x);
+    for (int k = 0; k < reads.read_count; k++)
+        large += reads.read[k].whole;
+    return large;
+}
+
 /*
- * How many units compute x, and from how many large tensors: beyond (units - 1) (tensors - 1) = 2
- * storing it moves fewer bytes than computing it again.
+ * Where several units compute x from several large tensors: beyond (units - 1) (tensors - 1) = 2
+ * storing it moves fewer bytes. Later nodes first: what lies below a stored one is computed less
+ * often then, and is looked at in the next round.
  */
 static bool store_costly(fusion *f)
 {
@@ -596,40 +631,21 @@ static bool store_costly(fusion *f)
     size_t size = (size_t)f->g->node_count + 1;
     int *users = arena_alloc(scratch, sizeof(int) * size);
     int *seen = arena_alloc(scratch, sizeof(int) * size);
+    int *below = arena_alloc(scratch, sizeof(int) * size);
     bool changed = false;
 
-    for (int i = 0; i < f->unit_count; i++) {
-        fuse_unit *u = f->unit[i];
-        walk w = { .f = f, .seen = seen, .stamp = i + 1 };
-
-        for (int k = 0; u->map && k < u->sink_count; k++)
-            if (is_expression(f, u->sink[k]))
-                walk_expression(&w, u->sink[k]);
-            else
-                walk_read(&w, u->sink[k]->input[0], u->sink[k]->input[0]->shape);
-        for (size_t n = 0; u->map && n + 1 < size; n++)
-            users[n] += seen[n] == i + 1;
-    }
-    memset(seen, 0, sizeof(int) * size);
-    for (int i = 0; i < f->g->node_count; i++) {
+    count_users(f, users, seen);
+    for (int i = f->g->node_count - 1; i >= 0; i--) {
         pons_node *x = f->g->node[i];
-        fuse_unit reads = { 0 };
-        walk w = { .f = f, .seen = seen, .stamp = 2 * i + 1 };
-        int large = 0;
 
-        if (users[i] < 2 || in_memory(f, x))
+        if (users[i] < 2 || in_memory(f, x) || below[i])
             continue;
-        walk_expression(&w, x);
-        reads.read = arena_alloc(scratch, sizeof(*reads.read) * (size_t)(w.count + 1));
-        w.u = &reads;
-        w.stamp++;
-        walk_expression(&w, x);
-        for (int k = 0; k < reads.read_count; k++)
-            large += reads.read[k].whole;
-        if ((users[i] - 1) * (large - 1) > 2) {
-            f->sink[i] = true;
-            changed = true;
-        }
+        if ((users[i] - 1) * (large_reads(f, x, scratch, seen) - 1) <= 2)
+            continue;
+        for (int n = 0; n < i; n++)
+            below[n] = below[n] || seen[n] == f->stamp;
+        f->sink[i] = true;
+        changed = true;
     }
     arena_free(scratch);
     return changed;

@@ -61,6 +61,15 @@ static void cast_inputs(conversion *c, pons_node *x, int count)
         x->input[i] = cast_of(c, x->input[i]);
 }
 
+/* What the loss hands to the model is read in the low type by everything in it. */
+static void cast_loss_gradient(conversion *c, pons_node *x)
+{
+    for (int i = 0; i < x->input_count; i++)
+        if (x->input[i]->scope == SCOPE_LOSS && x->input[i]->backward &&
+            x->input[i]->shape.rank > 2 && shape_equal(x->input[i]->shape, x->shape))
+            x->input[i] = cast_of(c, x->input[i]);
+}
+
 static bool becomes_low(const conversion *c, const pons_node *x)
 {
     if (x->type != PONS_F32 || c->root[x->number])
@@ -81,6 +90,8 @@ static void convert(conversion *c, pons_node *x)
     }
     if (is_product(x))
         cast_inputs(c, x, 2);
+    else if (x->scope == SCOPE_MODEL && x->backward && node_is_map(x) && x->kind != NODE_CAST)
+        cast_loss_gradient(c, x);
     if (becomes_low(c, x))
         x->type = c->low;
     if (is_carrier(x) && reads_low(c, x))
