@@ -22,3 +22,10 @@ check_PROGRAMS += tests/check_graph
 tests_check_graph_SOURCES = tests/check_graph.c tests/suite.h
 tests_check_graph_LDADD = $(TEST_LDADD)
 TESTS += tests/check_graph
+
+check_PROGRAMS += tests/check_device_table
+tests_check_device_table_SOURCES = tests/check_device_table.c tests/op_table.c tests/op_table.h \
+	tests/evaluate.c tests/evaluate.h tests/suite.h tests/tolerance.h
+tests_check_device_table_LDADD = $(DEVICE_LDADD)
+tests_check_device_table_LDFLAGS = $(OPENMP_CFLAGS)
+TESTS += tests/check_device_table

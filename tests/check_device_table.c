@@ -1,0 +1,51 @@
+/*
+ * check_device_table.c - the op table on the cpu device against the reference in double, for every
+ * row of its kernels and for one and two threads. Requests that it declines run on the reference.
+ */
+#include <stdio.h>
+
+#include "../plugins/devices/cpu/cpu.h"
+#include "op_table.h"
+#include "suite.h"
+#include "tolerance.h"
+
+static void table_agrees(int threads, int row)
+{
+    const pons_device_settings settings = { .count = 1, .threads = threads };
+    pons_error err = PONS_ERROR_INIT;
+    device wide, cpu = { .operations = &cpu_operations };
+    op_comparison both = { &wide, &cpu, FLOAT_OF_LARGEST, 0, 0 };
+
+    device_reference(&wide, true);
+    ck_assert_int_eq(cpu_operations.open(&settings, &cpu.handle, &err), PONS_OK);
+    cpu_operations.facts(cpu.handle, &cpu.facts);
+    ck_assert_int_eq(cpu_operations.attach(cpu.handle, &err), PONS_OK);
+    cpu_device_choose_row(cpu.handle, row);
+    ck_assert_msg(op_table_compare(&both, 2, &err) == PONS_OK, "%d threads, row %d: %s", threads, row,
+                  err.text);
+    ck_assert_int_lt(both.declined, both.requests / 10);
+    printf("row %d: %d requests, %d on the reference\n", row, both.requests, both.declined);
+    cpu_operations.close(cpu.handle);
+}
+
+START_TEST(every_case_agrees_on_every_row_of_kernels)
+{
+    for (int row = 0; row < map_lanes_count(); row++)
+        table_agrees(1, row);
+}
+END_TEST
+
+START_TEST(every_case_agrees_on_two_threads)
+{
+    table_agrees(2, map_lanes_count() - 1);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("device_table");
+
+    tcase_add_test(c, every_case_agrees_on_every_row_of_kernels);
+    tcase_add_test(c, every_case_agrees_on_two_threads);
+    return suite_run();
+}
