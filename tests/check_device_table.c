@@ -9,12 +9,12 @@
 #include "suite.h"
 #include "tolerance.h"
 
-static void table_agrees(int threads, int row)
+static void table_agrees(int threads, int row, pons_type storage, double tolerance)
 {
     const pons_device_settings settings = { .count = 1, .threads = threads };
     pons_error err = PONS_ERROR_INIT;
     device wide, cpu = { .operations = &cpu_operations };
-    op_comparison both = { &wide, &cpu, FLOAT_OF_LARGEST, 0, 0 };
+    op_comparison both = { &wide, &cpu, storage, tolerance, 0, 0 };
 
     device_reference(&wide, true);
     ck_assert_int_eq(cpu_operations.open(&settings, &cpu.handle, &err), PONS_OK);
@@ -31,13 +31,20 @@ static void table_agrees(int threads, int row)
 START_TEST(every_case_agrees_on_every_row_of_kernels)
 {
     for (int row = 0; row < map_lanes_count(); row++)
-        table_agrees(1, row);
+        table_agrees(1, row, PONS_F32, FLOAT_OF_LARGEST);
 }
 END_TEST
 
 START_TEST(every_case_agrees_on_two_threads)
 {
-    table_agrees(2, map_lanes_count() - 1);
+    table_agrees(2, map_lanes_count() - 1, PONS_F32, FLOAT_OF_LARGEST);
+}
+END_TEST
+
+START_TEST(every_case_agrees_in_16_bits_on_every_row_of_kernels)
+{
+    for (int row = 0; row < map_lanes_count(); row++)
+        table_agrees(1, row, PONS_BF16, BF16_OF_LARGEST);
 }
 END_TEST
 
@@ -46,6 +53,7 @@ int main(void)
     TCase *c = suite_new("device_table");
 
     tcase_add_test(c, every_case_agrees_on_every_row_of_kernels);
+    tcase_add_test(c, every_case_agrees_in_16_bits_on_every_row_of_kernels);
     tcase_add_test(c, every_case_agrees_on_two_threads);
     return suite_run();
 }

@@ -55,7 +55,7 @@ static pons_status differences_agree(const op_case *c, op_graph *o, void *contex
     pons_status status = PONS_OK;
 
     device_reference(&d, true);
-    if ((e = op_graph_evaluate(o, &d, err)) == NULL)
+    if ((e = op_graph_evaluate(o, &d, PONS_F32, err)) == NULL)
         return err->status;
     for (int i = 0; i < o->leaf_count && status == PONS_OK; i++)
         if (o->leaf[i].wanted && !c->no_difference)
@@ -76,7 +76,7 @@ START_TEST(float_kernels_agree_with_double_kernels)
 {
     pons_error err = PONS_ERROR_INIT;
     device wide, narrow;
-    op_comparison both = { &wide, &narrow, FLOAT_OF_LARGEST, 0, 0 };
+    op_comparison both = { &wide, &narrow, PONS_F32, FLOAT_OF_LARGEST, 0, 0 };
 
     device_reference(&wide, true);
     device_reference(&narrow, false);

@@ -48,7 +48,7 @@ static evaluation *run(pons_graph *g)
 
     ck_assert_msg(pons_graph_status(g, &err) == PONS_OK, "%s", err.text);
     device_reference(&d, true);
-    e = evaluation_new(g, &d, &err);
+    e = evaluation_new(g, &d, PONS_F32, &err);
     ck_assert_msg(e != NULL, "%s", err.text);
     for (int n = 0; n < g->node_count; n++)
         for (int64_t i = 0; g->node[n]->kind == NODE_INPUT && i < shape_count(g->node[n]->shape); i++)

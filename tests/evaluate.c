@@ -294,7 +294,16 @@ static pons_status run_node(evaluation *e, const pons_node *x, const pons_moment
 
 /* ---- a graph --------------------------------------------------------------------------------- */
 
-evaluation *evaluation_new(pons_graph *g, const device *d, pons_error *err)
+static pons_type kept_as(const pons_node *x, const device *d, pons_type storage)
+{
+    if (x->type != PONS_F32)
+        return x->type;
+    if (storage == PONS_F32 || x->kind == NODE_CONVOLUTION_WEIGHT_GRADIENT)
+        return d->wide ? PONS_F64 : PONS_F32;
+    return storage;
+}
+
+evaluation *evaluation_new(pons_graph *g, const device *d, pons_type storage, pons_error *err)
 {
     arena *memory = arena_new();
     evaluation *e = arena_alloc(memory, sizeof *e);
@@ -306,7 +315,7 @@ evaluation *evaluation_new(pons_graph *g, const device *d, pons_error *err)
         const pons_node *x = g->node[n];
         cell *c = &e->cell[n];
 
-        c->tensor = (pons_tensor){ d->wide && x->type == PONS_F32 ? PONS_F64 : x->type, x->shape };
+        c->tensor = (pons_tensor){ kept_as(owner(x), d, storage), x->shape };
         if (owner(x) == x)
             c->memory = guarded_new((size_t)shape_count(x->shape) * type_size(c->tensor.type));
     }

@@ -12,8 +12,11 @@
 
 typedef struct evaluation evaluation;
 
-/* 'g' must outlive it. Leaves start at 0. */
-evaluation *evaluation_new(pons_graph *g, const device *d, pons_error *err);
+/*
+ * 'g' must outlive it. Leaves start at 0. f32 nodes are kept as 'storage' (gradients of convolution
+ * weights in f32 if that has 16 bits); on a wide device as f64 instead of f32.
+ */
+evaluation *evaluation_new(pons_graph *g, const device *d, pons_type storage, pons_error *err);
 void evaluation_free(evaluation *e);
 double evaluation_get(const evaluation *e, const pons_node *x, int64_t index);
 void evaluation_set(evaluation *e, const pons_node *x, int64_t index, double value);

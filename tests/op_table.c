@@ -704,9 +704,9 @@ void op_graph_fill(const op_graph *o, evaluation *e)
 
 static const pons_moment moment = { 7, 3, 2 };
 
-evaluation *op_graph_evaluate(const op_graph *o, const device *d, pons_error *err)
+evaluation *op_graph_evaluate(const op_graph *o, const device *d, pons_type storage, pons_error *err)
 {
-    evaluation *e = evaluation_new(o->g, d, err);
+    evaluation *e = evaluation_new(o->g, d, storage, err);
 
     if (e == NULL)
         return NULL;
@@ -774,8 +774,8 @@ pons_status op_table_each(int rounds,
 static pons_status compare(const op_case *c, op_graph *o, void *context, pons_error *err)
 {
     op_comparison *both = context;
-    evaluation *expected = op_graph_evaluate(o, both->expected, err);
-    evaluation *found = expected != NULL ? op_graph_evaluate(o, both->found, err) : NULL;
+    evaluation *expected = op_graph_evaluate(o, both->expected, both->storage, err);
+    evaluation *found = expected != NULL ? op_graph_evaluate(o, both->found, both->storage, err) : NULL;
     pons_status status = err->status;
 
     if (found != NULL) {

@@ -49,7 +49,7 @@ void op_graph_free(op_graph *o);
 /* Give the leaves their values. */
 void op_graph_fill(const op_graph *o, evaluation *e);
 /* The graph with its leaves filled, computed on 'd'; NULL (err is filled) if that fails. */
-evaluation *op_graph_evaluate(const op_graph *o, const device *d, pons_error *err);
+evaluation *op_graph_evaluate(const op_graph *o, const device *d, pons_type storage, pons_error *err);
 /* y and every gradient agree within 'tolerance' of the largest element, or err names the first. */
 pons_status op_graph_agrees(const op_graph *o, const evaluation *expected, const evaluation *found,
                             double tolerance, pons_error *err);
@@ -63,6 +63,7 @@ pons_status op_table_each(int rounds,
 /* The whole table on 'found' against 'expected'; *declined: requests that 'found' has no kernel for. */
 typedef struct op_comparison {
     const device *expected, *found;
+    pons_type storage;
     double tolerance;
     int requests, declined;
 } op_comparison;

@@ -19,6 +19,13 @@
 #define FLOAT_OF_LARGEST 2e-5
 
 /*
+ * The same graph with every tensor kept in bf16, on two devices: both round the same numbers to 2^-9
+ * relative and differ by one such step where a result lies between two, in chains that enlarge an
+ * error up to tenfold.
+ */
+#define BF16_OF_LARGEST 3e-2
+
+/*
  * Double kernels against PyTorch in double: both round to 2^-53 in sums of at most some hundred terms
  * of order 10; the printed values have 15 digits.
  */
