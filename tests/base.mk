@@ -43,3 +43,6 @@ TESTS += tests/check_plugin
 check_LTLIBRARIES += tests/plugins/effect.la
 tests_plugins_effect_la_SOURCES = tests/plugins/effect.c
 tests_plugins_effect_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
+TESTS += tests/cli.sh
+EXTRA_DIST += tests/cli.sh

@@ -57,7 +57,7 @@ static void make_folder(void)
 
 static void remove_folder(void)
 {
-    char command[128];
+    char command[256];
 
     snprintf(command, sizeof command, "chmod -R u+w '%s'; rm -rf '%s'", folder, folder);
     ck_assert_int_eq(system(command), 0);

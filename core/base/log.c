@@ -80,6 +80,15 @@ void log_warning(logger *l, const char *format, ...)
     write_line(l, true, "\033[33m", "\033[0m", text);
 }
 
+void log_error(logger *l, const char *text)
+{
+    char line[LINE_SIZE];
+
+    snprintf(line, sizeof line, "error: %s", text);
+    strip_control(line);
+    write_line(l, true, "\033[31m", "\033[0m", line);
+}
+
 void log_progress(logger *l, const char *format, ...)
 {
     char text[LINE_SIZE];

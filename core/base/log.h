@@ -21,6 +21,8 @@ typedef struct logger {
 void log_line(logger *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void log_detail(logger *l, const char *format, ...) __attribute__((format(printf, 2, 3)));  /* -v    */
 void log_warning(logger *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The failure that ends a command; 'text' may hold a second line, 'hint: ...'. */
+void log_error(logger *l, const char *text);
 /* Redraw the last line of a terminal; nothing elsewhere. The next log_line starts below it. */
 void log_progress(logger *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -1,16 +1,172 @@
 /*
- * pons_main.c - the command line: common options, then one command.
+ * pons_main.c - the command line: find the command, read its flags, run it, say what went wrong.
  */
-#include <pons/pons.h>
-
 #include <config.h>
+
+#include "base/text.h"
+#include "cli/command.h"
+
+#include <errno.h>
+#include <pons/pons.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 const char *pons_version(void)
 {
     return PACKAGE_VERSION;
 }
 
+pons_status invocation_config(const invocation *call, const char *file, config **out, pons_error *err)
+{
+    return config_open(file, call->set_count, call->set, out, err);
+}
+
+/* ---- find ------------------------------------------------------------------------------------ */
+
+/* A name of two words wins over one of one word; *used is how many it took. */
+static const command *find_command(int count, char **word, int *used)
+{
+    char two[128] = "";
+
+    if (count > 1)
+        snprintf(two, sizeof two, "%s %s", word[0], word[1]);
+    for (const command *const *c = commands; *c != NULL; c++) {
+        if (strcmp((*c)->name, two) == 0) {
+            *used = 2;
+            return *c;
+        }
+    }
+    for (const command *const *c = commands; *c != NULL; c++) {
+        if (strcmp((*c)->name, word[0]) == 0) {
+            *used = 1;
+            return *c;
+        }
+    }
+    return NULL;
+}
+
+static bool is_group(const char *word)
+{
+    size_t size = strlen(word);
+
+    for (const command *const *c = commands; *c != NULL; c++)
+        if (strncmp((*c)->name, word, size) == 0 && (*c)->name[size] == ' ')
+            return true;
+    return false;
+}
+
+static pons_status refuse_command(int count, char **word, pons_error *err)
+{
+    char typed[128];
+    text_guess guess;
+
+    if (is_group(word[0]) && count > 1)
+        snprintf(typed, sizeof typed, "%s %s", word[0], word[1]);
+    else
+        snprintf(typed, sizeof typed, "%s", word[0]);
+    if (is_group(word[0]) && count == 1) {
+        usage_print_group(stderr, word[0]);
+        return pons_fail(err, PONS_USAGE, "'pons %s' needs a command", word[0]);
+    }
+    guess = text_guess_for(typed);
+    for (const command *const *c = commands; *c != NULL; c++)
+        text_guess_try(&guess, (*c)->name);
+    if (guess.best != NULL)
+        return pons_fail(err, PONS_USAGE, "unknown command '%s'; did you mean '%s'?", typed, guess.best);
+    return pons_fail(err, PONS_USAGE, "unknown command '%s'\nhint: pons --help", typed);
+}
+
+/* ---- run ------------------------------------------------------------------------------------- */
+
+static pons_status run_read(const command *c, invocation *call, void *flags, int count, char **word,
+                            pons_error *err)
+{
+    if (arguments_read(c, count, word, call, flags, err) != PONS_OK)
+        return err->status;
+    if (call->help) {
+        usage_print(stdout, c);
+        return PONS_OK;
+    }
+    return c->run(call, flags, err);
+}
+
+static pons_status run_command(const command *c, int count, char **word, logger *log, pons_error *err)
+{
+    invocation call = { .command = c, .log = log };
+    void *flags = calloc(1, c->flags_size + 1);
+    pons_status status;
+
+    call.argument = calloc((size_t)count + 1, sizeof *call.argument);
+    call.set = calloc((size_t)count + 1, sizeof *call.set);
+    if (flags == NULL || call.argument == NULL || call.set == NULL)
+        status = pons_fail(err, PONS_DEVICE, "out of memory");
+    else
+        status = config_open(NULL, 0, NULL, &call.values, err);
+    if (status == PONS_OK)
+        status = run_read(c, &call, flags, count, word, err);
+    config_close(call.values);
+    free(call.argument);
+    free(call.set);
+    free(flags);
+    return status;
+}
+
+static pons_status dispatch(int count, char **word, logger *log, pons_error *err)
+{
+    const command *c;
+    int used;
+
+    if (count == 0) {
+        usage_print_all(stderr);
+        return pons_fail(err, PONS_USAGE, "no command is given");
+    }
+    if (strcmp(word[0], "--help") == 0 || strcmp(word[0], "-h") == 0) {
+        usage_print_all(stdout);
+        return PONS_OK;
+    }
+    if (strcmp(word[0], "--version") == 0) {
+        printf("pons %s\n", pons_version());
+        return PONS_OK;
+    }
+    if (count == 2 && is_group(word[0]) && (strcmp(word[1], "--help") == 0 || strcmp(word[1], "-h") == 0)) {
+        usage_print_group(stdout, word[0]);
+        return PONS_OK;
+    }
+    c = find_command(count, word, &used);
+    if (c == NULL)
+        return refuse_command(count, word, err);
+    return run_command(c, count - used, word + used, log, err);
+}
+
+/* ---- main ------------------------------------------------------------------------------------ */
+
+static bool color_wanted(void)
+{
+    const char *no_color = getenv("NO_COLOR");
+
+    return isatty(STDERR_FILENO) && (no_color == NULL || *no_color == '\0');
+}
+
+static pons_status flush_output(pons_status status, pons_error *err)
+{
+    errno = 0;
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == PONS_OK)
+        return pons_fail(err, PONS_FAILURE, "cannot write to the standard output: %s",
+                         errno != 0 ? strerror(errno) : "it was closed");
+    return status;
+}
+
 int pons_main(int argc, char **argv)
 {
-    return PONS_OK;
+    logger log = { stderr, NULL, LOG_NORMAL, color_wanted(), isatty(STDERR_FILENO), 0 };
+    pons_error err = PONS_ERROR_INIT;
+    pons_status status;
+
+    environment_prepare();
+    status = dispatch(argc - 1, argv + 1, &log, &err);
+    status = flush_output(status, &err);
+    if (status != PONS_OK)
+        log_error(&log, err.status != PONS_OK ? err.text : "something went wrong");
+    return (int)status;
 }

@@ -1,0 +1,272 @@
+/*
+ * arguments.c - the words of a command line: flags by a table, the common flags, arguments.
+ */
+#include "base/text.h"
+#include "cli/command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FLAG_SIZE = 64 };
+
+typedef struct words {
+    const command *command;
+    int count, next;
+    char **word;
+    invocation *call;
+    void *flags;
+    bool *given; /* by row of the table                                                           */
+    pons_error *err;
+} words;
+
+/* ---- common flags ---------------------------------------------------------------------------- */
+
+static pons_status take_set(words *w, const char *value)
+{
+    w->call->set[w->call->set_count++] = value;
+    return PONS_OK;
+}
+
+static pons_status take_verbose(words *w, const char *value)
+{
+    w->call->log->level = LOG_VERBOSE;
+    return PONS_OK;
+}
+
+static pons_status take_quiet(words *w, const char *value)
+{
+    w->call->log->level = LOG_QUIET;
+    return PONS_OK;
+}
+
+static pons_status take_color(words *w, const char *value)
+{
+    if (strcmp(value, "always") == 0)
+        w->call->log->color = true;
+    else if (strcmp(value, "never") == 0)
+        w->call->log->color = false;
+    else if (strcmp(value, "auto") != 0)
+        return pons_fail(w->err, PONS_USAGE, "--color '%s': expected auto, always or never", value);
+    return PONS_OK;
+}
+
+static pons_status take_debug(words *w, const char *value)
+{
+    w->call->debug = true;
+    return PONS_OK;
+}
+
+static pons_status take_help(words *w, const char *value)
+{
+    w->call->help = true;
+    return PONS_OK;
+}
+
+static const struct common {
+    const char *name;
+    char letter;
+    bool valued;
+    pons_status (*take)(words *w, const char *value);
+} common[] = {
+    { "set", 0, true, take_set },     { "verbose", 'v', false, take_verbose },
+    { "quiet", 'q', false, take_quiet }, { "color", 0, true, take_color },
+    { "debug", 0, false, take_debug },   { "help", 'h', false, take_help },
+};
+enum { COMMON_COUNT = sizeof common / sizeof *common };
+
+static const struct common *find_common(const char *name)
+{
+    for (int i = 0; i < COMMON_COUNT; i++)
+        if (strcmp(common[i].name, name) == 0 ||
+            (common[i].letter != 0 && name[0] == common[i].letter && name[1] == '\0'))
+            return &common[i];
+    return NULL;
+}
+
+/* ---- flags of the command -------------------------------------------------------------------- */
+
+/* "node-rank" and "node_rank" are equal. */
+static bool same_name(const char *typed, const char *name)
+{
+    for (; *typed != '\0' && *name != '\0'; typed++, name++)
+        if (*typed != *name && !(*typed == '-' && *name == '_'))
+            return false;
+    return *typed == *name;
+}
+
+static const pons_option *find_flag(const command *c, const char *name)
+{
+    for (const pons_option *o = c->flags; o != NULL && o->name != NULL; o++)
+        if (same_name(name, o->name))
+            return o;
+    return NULL;
+}
+
+/* 'o' -> "output", by the command's "o=output n=ranks". */
+static bool name_of_letter(const command *c, char letter, char name[FLAG_SIZE])
+{
+    for (const char *p = c->letters; p != NULL && *p != '\0'; p += strcspn(p, " "), p += *p == ' ') {
+        if (p[0] == letter && p[1] == '=') {
+            snprintf(name, FLAG_SIZE, "%.*s", (int)strcspn(p + 2, " "), p + 2);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_number_list(pons_option_type type)
+{
+    return type == PONS_OPTION_REALS || type == PONS_OPTION_INTEGERS || type == PONS_OPTION_AXES ||
+           type == PONS_OPTION_REAL_AXES;
+}
+
+static pons_status take_flag(words *w, const pons_option *o, const char *shown, const char *value)
+{
+    pons_error problem = PONS_ERROR_INIT;
+    char *copy = strdup(value);
+    pons_status status;
+
+    if (copy == NULL)
+        return pons_fail(w->err, PONS_DEVICE, "out of memory");
+    for (char *p = copy; is_number_list(o->type) && *p != '\0'; p++)
+        *p = *p == ',' ? ' ' : *p;
+    status = option_parse(w->call->values, o, copy, shown, w->flags, &problem);
+    free(copy);
+    if (status != PONS_OK)
+        return pons_fail(w->err, PONS_USAGE, "%s", problem.text);
+    w->given[o - w->command->flags] = true;
+    return PONS_OK;
+}
+
+static pons_status refuse_flag(const words *w, const char *shown, const char *name)
+{
+    text_guess guess = text_guess_for(name);
+    char best[FLAG_SIZE] = "";
+
+    for (const pons_option *o = w->command->flags; o != NULL && o->name != NULL; o++)
+        text_guess_try(&guess, o->name);
+    for (int i = 0; i < COMMON_COUNT; i++)
+        text_guess_try(&guess, common[i].name);
+    if (guess.best == NULL)
+        return pons_fail(w->err, PONS_USAGE, "unknown flag '%s' of 'pons %s'\nhint: pons %s --help", shown,
+                         w->command->name, w->command->name);
+    snprintf(best, sizeof best, "%s", guess.best);
+    for (char *p = best; *p != '\0'; p++)
+        *p = *p == '_' ? '-' : *p;
+    return pons_fail(w->err, PONS_USAGE, "unknown flag '%s' of 'pons %s'; did you mean '--%s'?", shown,
+                     w->command->name, best);
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static pons_status next_value(words *w, const char *shown, const char **value)
+{
+    if (*value == NULL && w->next == w->count)
+        return pons_fail(w->err, PONS_USAGE, "%s needs a value", shown);
+    if (*value == NULL)
+        *value = w->word[w->next++];
+    return PONS_OK;
+}
+
+static pons_status refuse_value(const words *w, const char *shown, const char *value)
+{
+    return pons_fail(w->err, PONS_USAGE, "%s takes no value, found '%s'", shown, value);
+}
+
+/* 'name' without dashes; 'value' NULL: what follows, if it takes one. */
+static pons_status take_named(words *w, const char *shown, const char *name, const char *value)
+{
+    const pons_option *o = find_flag(w->command, name);
+    const struct common *c = o == NULL ? find_common(name) : NULL;
+    bool valued = o != NULL ? o->type != PONS_OPTION_FLAG : c != NULL && c->valued;
+
+    if (o == NULL && c == NULL)
+        return refuse_flag(w, shown, name);
+    if (!valued && value != NULL)
+        return refuse_value(w, shown, value);
+    if (valued && next_value(w, shown, &value) != PONS_OK)
+        return PONS_USAGE;
+    if (o != NULL)
+        return take_flag(w, o, shown, valued ? value : "yes");
+    return c->take(w, value);
+}
+
+static pons_status take_long(words *w, char *word)
+{
+    const char *equal = strchr(word, '=');
+    char shown[FLAG_SIZE];
+
+    snprintf(shown, sizeof shown, "%.*s", equal != NULL ? (int)(equal - word) : (int)strlen(word), word);
+    return take_named(w, shown, shown + 2, equal != NULL ? equal + 1 : NULL);
+}
+
+static pons_status take_short(words *w, char *word)
+{
+    char name[FLAG_SIZE], shown[3] = { '-', word[1], '\0' };
+    const char *value = word[2] != '\0' ? word + 2 : NULL;
+
+    if (name_of_letter(w->command, word[1], name))
+        return take_named(w, shown, name, value);
+    return take_named(w, shown, shown + 1, value);
+}
+
+static pons_status take_words(words *w)
+{
+    bool flags = true;
+    pons_status status = PONS_OK;
+
+    while (status == PONS_OK && w->next < w->count) {
+        char *word = w->word[w->next++];
+        if (flags && strcmp(word, "--") == 0)
+            flags = false;
+        else if (flags && word[0] == '-' && word[1] == '-')
+            status = take_long(w, word);
+        else if (flags && word[0] == '-' && word[1] != '\0')
+            status = take_short(w, word);
+        else
+            w->call->argument[w->call->argument_count++] = word;
+    }
+    return status;
+}
+
+/* Defaults for what was not given; an option without a default must be given. */
+static pons_status complete(words *w)
+{
+    const command *c = w->command;
+
+    for (const pons_option *o = c->flags; o != NULL && o->name != NULL; o++) {
+        if (w->given[o - c->flags])
+            continue;
+        if (o->fallback == NULL)
+            return pons_fail(w->err, PONS_USAGE, "'pons %s' needs --%s\nhint: pons %s --help", c->name,
+                             o->name, c->name);
+        if (option_parse(w->call->values, o, o->fallback, o->name, w->flags, w->err) != PONS_OK)
+            return w->err->status;
+    }
+    if (w->call->argument_count < c->argument_min ||
+        (c->argument_max >= 0 && w->call->argument_count > c->argument_max))
+        return pons_fail(w->err, PONS_USAGE, "'pons %s' takes %s, found %d argument%s\nhint: pons %s "
+                         "--help", c->name, *c->usage != '\0' ? c->usage : "no argument",
+                         w->call->argument_count, w->call->argument_count == 1 ? "" : "s", c->name);
+    return PONS_OK;
+}
+
+pons_status arguments_read(const command *c, int count, char **word, invocation *call, void *flags,
+                           pons_error *err)
+{
+    words w = { c, count, 0, word, call, flags, NULL, err };
+    size_t rows = 1;
+    pons_status status;
+
+    for (const pons_option *o = c->flags; o != NULL && o->name != NULL; o++)
+        rows++;
+    w.given = calloc(rows, sizeof *w.given);
+    if (w.given == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    status = take_words(&w);
+    if (status == PONS_OK && !call->help)
+        status = complete(&w);
+    free(w.given);
+    return status;
+}

@@ -1,0 +1,149 @@
+/*
+ * command_help.c - pons help: commands, sections of the INI file, and plugins with their options.
+ */
+#include "base/text.h"
+#include "cli/command.h"
+#include "config/sections.h"
+#include "plugin/plugin_load.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const section_table *find_section(const char *name)
+{
+    for (const section_table *t = section_tables; t->name != NULL; t++)
+        if (strcmp(t->name, name) == 0)
+            return t;
+    return NULL;
+}
+
+/* "preprocess.spacing" is a section of the kind transform too. */
+static int kind_of_topic(const char *name)
+{
+    const section_table *t = find_section(name);
+    pons_kind kind;
+
+    if (t != NULL && t->plugin_kind != 0)
+        return t->plugin_kind;
+    return plugin_kind_named(name, &kind) ? (int)kind : 0;
+}
+
+static pons_status print_names(int kind, pons_error *err)
+{
+    plugin_file *files;
+    int count;
+    pons_status status = plugin_list(&files, &count, err);
+
+    if (status != PONS_OK)
+        return status;
+    printf("\nPlugins:");
+    for (int i = 0; i < count; i++)
+        if ((int)files[i].kind == kind)
+            printf(" %s", files[i].name);
+    printf("\n");
+    plugin_list_free(files, count);
+    return PONS_OK;
+}
+
+static pons_status print_section(const section_table *t, pons_error *err)
+{
+    bool steps = t->plugin_kind == PONS_KIND_TRANSFORM;
+
+    printf("[%s] - %s\n\n", t->name, t->summary);
+    usage_print_options(stdout, t->options, "");
+    if (steps) {
+        printf("\nThe section of each step, [%s.NAME], besides the transform's own keys:\n\n", t->name);
+        usage_print_options(stdout, step_option_table, "");
+    }
+    if (t->plugin_kind == 0)
+        return PONS_OK;
+    if (print_names(t->plugin_kind, err) != PONS_OK)
+        return err->status;
+    printf("'pons help %s PLUGIN' shows the keys that a plugin adds.\n", t->name);
+    return PONS_OK;
+}
+
+static pons_status print_plugin(int kind, const char *name, pons_error *err)
+{
+    const plugin *p;
+
+    if (plugin_load((pons_kind)kind, name, 0, NULL, &p, err) != PONS_OK)
+        return err->status;
+    printf("%s %s %s - %s\n\n", plugin_kind_name((pons_kind)kind), p->descriptor->name,
+           p->descriptor->version, p->descriptor->summary);
+    if (p->descriptor->options == NULL || p->descriptor->options->name == NULL)
+        printf("It has no options.\n");
+    else
+        usage_print_options(stdout, p->descriptor->options, "");
+    return PONS_OK;
+}
+
+static void print_topics(void)
+{
+    usage_print_all(stdout);
+    printf("\nSections of the INI file, each a topic of 'pons help':\n");
+    for (const section_table *t = section_tables; t->name != NULL; t++)
+        printf("  %-16s %s\n", t->name, t->summary);
+}
+
+static const command *find_command(const char *first, const char *second)
+{
+    char name[128];
+
+    snprintf(name, sizeof name, "%s%s%s", first, second != NULL ? " " : "", second != NULL ? second : "");
+    for (const command *const *c = commands; *c != NULL; c++)
+        if (strcmp((*c)->name, name) == 0)
+            return *c;
+    return NULL;
+}
+
+static pons_status refuse_topic(const char *topic, pons_error *err)
+{
+    text_guess guess = text_guess_for(topic);
+
+    for (const command *const *c = commands; *c != NULL; c++)
+        text_guess_try(&guess, (*c)->name);
+    for (const section_table *t = section_tables; t->name != NULL; t++)
+        text_guess_try(&guess, t->name);
+    if (guess.best != NULL)
+        return pons_fail(err, PONS_USAGE, "no help on '%s'; did you mean '%s'?", topic, guess.best);
+    return pons_fail(err, PONS_USAGE, "no help on '%s'\nhint: pons help", topic);
+}
+
+static pons_status print_topic(const char *first, const char *second, pons_error *err)
+{
+    const command *c = find_command(first, second);
+    const section_table *t = find_section(first);
+    int kind = kind_of_topic(first);
+
+    if (c != NULL) {
+        usage_print(stdout, c);
+        return PONS_OK;
+    }
+    if (second != NULL && kind != 0)
+        return print_plugin(kind, second, err);
+    if (second != NULL)
+        return refuse_topic(second, err);
+    if (t != NULL)
+        return print_section(t, err);
+    for (const command *const *g = commands; *g != NULL; g++) {
+        if (strncmp((*g)->name, first, strlen(first)) == 0 && (*g)->name[strlen(first)] == ' ') {
+            usage_print_group(stdout, first);
+            return PONS_OK;
+        }
+    }
+    return kind != 0 ? print_names(kind, err) : refuse_topic(first, err);
+}
+
+static pons_status run(const invocation *call, const void *flags, pons_error *err)
+{
+    if (call->argument_count == 0) {
+        print_topics();
+        return PONS_OK;
+    }
+    return print_topic(call->argument[0], call->argument_count > 1 ? call->argument[1] : NULL, err);
+}
+
+const command command_help = {
+    "help", "commands, sections, plugins and their options", "[TOPIC [PLUGIN]]", NULL, 0, "", 0, 2, run
+};

@@ -1,0 +1,62 @@
+/*
+ * command_plugin_show.c - pons plugin show: one plugin's descriptor and options.
+ */
+#include "cli/command.h"
+#include "plugin/plugin_load.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static pons_status show(pons_kind kind, const char *name, pons_error *err)
+{
+    const pons_plugin *d;
+    const plugin *p;
+
+    if (plugin_load(kind, name, 0, NULL, &p, err) != PONS_OK)
+        return err->status;
+    d = p->descriptor;
+    printf("kind     %s\nname     %s\nversion  %s\nsummary  %s\nlicence  %s\nABI      %u.%u\n",
+           plugin_kind_name(kind), d->name, d->version, d->summary, d->licence, d->abi_major,
+           d->abi_minor);
+    printf("file     %s\nsha256   %s\noptions\n", p->path, p->sha256);
+    usage_print_options(stdout, d->options, "");
+    return PONS_OK;
+}
+
+/* "loss/dice" or "dice": the kind, when it is named. */
+static bool wanted(const plugin_file *f, const char *name)
+{
+    const char *slash = strchr(name, '/');
+    const char *kind = plugin_kind_name(f->kind);
+
+    if (slash == NULL)
+        return strcmp(f->name, name) == 0;
+    return strlen(kind) == (size_t)(slash - name) && strncmp(kind, name, strlen(kind)) == 0 &&
+           strcmp(f->name, slash + 1) == 0;
+}
+
+static pons_status run(const invocation *call, const void *flags, pons_error *err)
+{
+    plugin_file *files;
+    int count, shown = 0;
+    pons_status status = plugin_list(&files, &count, err);
+
+    if (status != PONS_OK)
+        return status;
+    for (int i = 0; i < count && status == PONS_OK; i++) {
+        if (!wanted(&files[i], call->argument[0]))
+            continue;
+        if (shown++ > 0)
+            printf("\n");
+        status = show(files[i].kind, files[i].name, err);
+    }
+    plugin_list_free(files, count);
+    if (status == PONS_OK && shown == 0)
+        return pons_fail(err, PONS_PLUGIN, "no plugin is called '%s'\nhint: pons plugin list",
+                         call->argument[0]);
+    return status;
+}
+
+const command command_plugin_show = {
+    "plugin show", "a plugin's facts and options", "NAME (or KIND/NAME)", NULL, 0, "", 1, 1, run
+};

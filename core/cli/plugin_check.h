@@ -1,0 +1,25 @@
+/*
+ * plugin_check.h - what 'pons plugin check' asks of each kind of plugin.
+ */
+#ifndef CORE_CLI_PLUGIN_CHECK_H
+#define CORE_CLI_PLUGIN_CHECK_H
+
+#include "cli/command.h"
+#include "plugin/plugin_load.h"
+
+typedef struct plugin_check {
+    int kind;                 /* pons_kind                                                        */
+    const char *passed;       /* what is then known                                               */
+    pons_status (*run)(const plugin *p, const invocation *call, pons_error *err);
+} plugin_check;
+
+extern const plugin_check plugin_checks[]; /* ends with a NULL run */
+
+/*
+ * The plugin's configuration: --set KIND.key=value, else defaults, else (for options that must be
+ * given) small values of our own. *values owns texts and lists. Free both.
+ */
+pons_status plugin_check_options(const plugin *p, const invocation *call, void **target,
+                                 config **values, pons_error *err);
+
+#endif

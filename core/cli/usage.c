@@ -1,0 +1,74 @@
+/*
+ * usage.c - what --help and help print, all of it from the tables of commands and options.
+ */
+#include "cli/command.h"
+
+#include <string.h>
+
+static const char common_flags[] =
+    "Common flags:\n"
+    "  --set section.key=value   a value that wins over the file's; may be repeated\n"
+    "  -v, --verbose; -q, --quiet\n"
+    "  --color auto|always|never\n"
+    "  --debug                   few cases, few steps, checks on\n"
+    "  -h, --help\n";
+
+static const char exit_codes[] =
+    "Exit codes: 0 done, 1 failure, 2 usage, 3 configuration, 4 data, 5 device or memory,\n"
+    "6 plugin, 7 communication, 75 interrupted and resumable.\n";
+
+void usage_print_all(FILE *to)
+{
+    fprintf(to, "pons trains and runs 3D medical-image segmentation networks from one INI file.\n\n"
+                "Usage: pons COMMAND [ARGUMENT...]\n\nCommands:\n");
+    for (const command *const *c = commands; *c != NULL; c++)
+        fprintf(to, "  %-16s %s\n", (*c)->name, (*c)->summary);
+    fprintf(to, "\n%s\n%s\n'pons COMMAND --help' shows a command, 'pons help' the topics.\n",
+            common_flags, exit_codes);
+}
+
+void usage_print_group(FILE *to, const char *group)
+{
+    size_t size = strlen(group);
+
+    fprintf(to, "Usage: pons %s COMMAND [ARGUMENT...]\n\nCommands:\n", group);
+    for (const command *const *c = commands; *c != NULL; c++)
+        if (strncmp((*c)->name, group, size) == 0 && (*c)->name[size] == ' ')
+            fprintf(to, "  %-16s %s\n", (*c)->name, (*c)->summary);
+}
+
+void usage_print_options(FILE *to, const pons_option *options, const char *prefix)
+{
+    for (const pons_option *o = options; o != NULL && o->name != NULL; o++) {
+        char expected[512], name[64];
+        snprintf(name, sizeof name, "%s%s", prefix, o->name);
+        for (char *p = name; *prefix != '\0' && *p != '\0'; p++)
+            *p = *p == '_' ? '-' : *p;
+        option_expected(o, expected, sizeof expected);
+        if (*prefix != '\0' && o->type == PONS_OPTION_FLAG)
+            fprintf(to, "  %s\n", name);
+        else
+            fprintf(to, "  %s = %s\n      %s\n", name, o->fallback == NULL ? "(must be given)" :
+                    *o->fallback == '\0' ? "(not given)" : o->fallback, expected);
+        fprintf(to, "      %s\n", o->help);
+    }
+}
+
+static void print_letters(FILE *to, const char *letters)
+{
+    for (const char *p = letters; p != NULL && *p != '\0'; p += strcspn(p, " "), p += *p == ' ')
+        fprintf(to, "  -%c is --%.*s\n", *p, (int)strcspn(p + 2, " "), p + 2);
+}
+
+void usage_print(FILE *to, const command *c)
+{
+    fprintf(to, "pons %s - %s\n\nUsage: pons %s %s%s\n\n", c->name, c->summary, c->name, c->usage,
+            c->flags != NULL ? " [FLAG...]" : "");
+    if (c->flags != NULL) {
+        fprintf(to, "Flags:\n");
+        usage_print_options(to, c->flags, "--");
+        print_letters(to, c->letters);
+        fprintf(to, "\n");
+    }
+    fprintf(to, "%s", common_flags);
+}

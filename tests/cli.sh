@@ -1,0 +1,86 @@
+#!/bin/sh
+# The command line as a user meets it: exit codes, what goes to stdout and what to stderr.
+# Prints what Check prints, so that both are counted alike.
+set -u
+pons=${PONS:-./pons}
+folder=$(mktemp -d "${TMPDIR:-/tmp}/pons-cli-XXXXXX") || exit 1
+trap 'rm -rf "$folder"' EXIT
+checks=0
+failures=0
+
+fail() {
+    failures=$((failures + 1))
+    echo "FAILED: $*"
+}
+
+# expect CODE STREAM PHRASE ARGUMENT...: the phrase is in that stream, errors leave stdout empty.
+expect() {
+    code=$1 stream=$2 phrase=$3
+    shift 3
+    checks=$((checks + 1))
+    "$pons" "$@" >"$folder/stdout" 2>"$folder/stderr"
+    found=$?
+    if [ "$found" -ne "$code" ]; then
+        fail "pons $*: code $found, expected $code"
+        cat "$folder/stderr"
+    elif ! grep -qF -e "$phrase" "$folder/$stream"; then
+        fail "pons $*: no '$phrase' in $stream:"
+        cat "$folder/$stream"
+    elif [ "$code" -ne 0 ] && [ -s "$folder/stdout" ] && [ "${1-} ${2-}" != "plugin check" ]; then
+        fail "pons $*: an error wrote to stdout"
+    elif [ "$code" -eq 0 ] && [ -s "$folder/stderr" ]; then
+        fail "pons $*: success wrote to stderr"
+        cat "$folder/stderr"
+    fi
+}
+
+expect 0 stdout "Usage: pons COMMAND" --help
+expect 0 stdout "Usage: pons COMMAND" -h
+expect 0 stdout "pons 0." --version
+expect 2 stderr "no command is given"
+expect 2 stderr "unknown command 'hlep'; did you mean 'help'?" hlep
+expect 2 stderr "unknown command 'plugin lst'; did you mean 'plugin list'?" plugin lst
+expect 2 stderr "'pons plugin' needs a command" plugin
+expect 0 stdout "plugin check" plugin --help
+expect 0 stdout "FILE.so" plugin check --help
+expect 2 stderr "'pons plugin check' takes FILE.so, found 0 arguments" plugin check
+expect 2 stderr "'pons plugin list' takes no argument, found 1 argument" plugin list too
+expect 2 stderr "unknown flag '--verbos' of 'pons plugin list'; did you mean '--verbose'?" \
+    plugin list --verbos
+expect 2 stderr "unknown flag '-z'" plugin list -z
+expect 2 stderr "--set needs a value" plugin list --set
+expect 2 stderr "--color 'blue': expected auto, always or never" plugin list --color=blue
+expect 2 stderr "--quiet takes no value, found '1'" plugin list --quiet=1
+expect 0 stdout "[train] - how long" help train
+expect 0 stdout "an integer from 1 to 65536" help train
+expect 0 stdout "plugin = (not given)" help preprocess
+expect 0 stdout "pons plugin check - the conformance test" help plugin check
+expect 2 stderr "no help on 'trian'; did you mean 'train'?" help trian
+expect 0 stdout "schedule" plugin list
+expect 0 stdout "sha256" plugin show schedule/poly
+expect 6 stderr "no plugin is called 'nothing'" plugin show nothing
+expect 0 stdout "schedule poly" help schedule poly
+expect 6 stderr "no schedule plugin is called 'pol'; did you mean 'poly'?" help schedule pol
+expect 0 stdout "factor is finite" plugin check stage/schedule/poly.so
+expect 3 stderr "unknown key 'nothing' in [schedule]" \
+    plugin check stage/schedule/poly.so --set schedule.nothing=1
+expect 6 stderr "No such file" plugin check "$folder/none.so"
+
+head -c 1000 stage/schedule/poly.so >"$folder/cut.so"
+expect 6 stderr "a truncated file" plugin check "$folder/cut.so"
+
+# A failing write to stdout is a failure of the command.
+checks=$((checks + 1))
+if [ -w /dev/full ]; then
+    "$pons" --help >/dev/full 2>"$folder/stderr" && fail "a full disk was not noticed"
+    grep -q "cannot write to the standard output" "$folder/stderr" || fail "a full disk was not named"
+fi
+
+# Help maps no library of kernels and starts at once.
+checks=$((checks + 1))
+if LD_TRACE_LOADED_OBJECTS=1 "$pons" --help | grep -E 'stdc\+\+|gomp|libomp|dnnl|mpi|cuda'; then
+    fail "pons maps a library that only plugins may bring"
+fi
+
+echo "$(((checks - failures) * 100 / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ "$failures" -eq 0 ]
