@@ -1,0 +1,388 @@
+/*
+ * dataset_check.c - read every case and list all that is wrong with it.
+ *
+ * Errors: a file that cannot be read, channels or grids that differ within a case, an id that
+ * 'labels' does not list, a label with values that are not whole, a file that two cases share.
+ * Warnings: no foreground, values that are not finite, equal voxels in two cases. A case goes on
+ * after a problem as far as it can.
+ */
+#include <data/dataset.h>
+
+#include <data/label_map.h>
+#include <data/volume.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IDS_MAX 4096 /* a label with more is an image                                             */
+
+typedef struct id_count {
+    int64_t id, voxels, cases;
+} id_count;
+
+typedef struct id_list {
+    id_count *item;            /* malloc'ed, ascending                                            */
+    int count, room;
+} id_list;
+
+typedef struct checker {
+    const dataset *data;
+    dataset_report *report;
+    label_map map;
+    dataset_problem *problem;  /* malloc'ed until the end                                         */
+    int problem_count, problem_room;
+    id_list ids;               /* of all cases                                                    */
+    uint64_t *hash;            /* [case] of the image's voxels; 0: not read                       */
+    bool failed;               /* out of memory                                                   */
+} checker;
+
+/* ---- lists ------------------------------------------------------------------------------------ */
+
+static void add_problem(checker *c, const data_case *info, const char *file, bool warning,
+                        const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+static void add_problem(checker *c, const data_case *info, const char *file, bool warning,
+                        const char *format, ...)
+{
+    va_list list;
+
+    if (c->problem_count == c->problem_room) {
+        int room = 2 * c->problem_room + 16;
+        dataset_problem *more = realloc(c->problem, (size_t)room * sizeof *more);
+        if (more == NULL) {
+            c->failed = true;
+            return;
+        }
+        c->problem = more;
+        c->problem_room = room;
+    }
+    va_start(list, format);
+    const char *text = arena_vformat(c->report->memory, format, list);
+    va_end(list);
+    c->problem[c->problem_count++] = (dataset_problem){ info->id, file, text, warning };
+    c->report->error_count += !warning;
+}
+
+/* What 'cause' says, without a repetition of the case. */
+static void add_cause(checker *c, const data_case *info, const char *file, const pons_error *cause)
+{
+    add_problem(c, info, file, false, "%s", cause->text);
+}
+
+/* The count of an id, which is added if it is new; NULL: there is no room. */
+static id_count *count_of(id_list *l, int64_t id)
+{
+    int low = 0, high = l->count;
+
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (l->item[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < l->count && l->item[low].id == id)
+        return &l->item[low];
+    if (l->count == l->room) {
+        int room = 2 * l->room + 64;
+        id_count *more = l->room < IDS_MAX ? realloc(l->item, (size_t)room * sizeof *more) : NULL;
+        if (more == NULL)
+            return NULL;
+        l->item = more;
+        l->room = room;
+    }
+    memmove(&l->item[low + 1], &l->item[low], (size_t)(l->count - low) * sizeof *l->item);
+    l->count++;
+    l->item[low] = (id_count){ .id = id };
+    return &l->item[low];
+}
+
+/* ---- labels ----------------------------------------------------------------------------------- */
+
+/* Voxels of each id; false: there are too many ids. */
+static bool count_voxels(const volume *label, id_list *out)
+{
+    int64_t count = pons_volume_count(label);
+    const int32_t *ids = label->voxels;
+
+    for (int64_t begin = 0, end; begin < count; begin = end) {
+        id_count *item = count_of(out, ids[begin]);
+        for (end = begin; end < count && ids[end] == ids[begin]; end++)
+            ;
+        if (item == NULL)
+            return false;
+        item->voxels += end - begin;
+    }
+    return true;
+}
+
+/* One id of a case with its voxels; true: it is foreground. */
+static bool check_id(checker *c, const data_case *info, int64_t id, int64_t voxels)
+{
+    id_count *total = count_of(&c->ids, id);
+    int target;
+
+    if (total == NULL)
+        return true;
+    total->voxels += voxels;
+    total->cases++;
+    if (c->data->class_count == 0)
+        return id != 0;
+    target = label_map_class(&c->map, id);
+    if (target < 0)
+        add_problem(c, info, info->label, false,
+                    "has id %" PRId64 " in %" PRId64 " voxel%s, which 'labels' does not list", id,
+                    voxels, voxels == 1 ? "" : "s");
+    return target > 0;
+}
+
+static int64_t check_ids(checker *c, const data_case *info, const volume *label)
+{
+    id_list ids = { NULL };
+    int64_t foreground = 0;
+
+    if (!count_voxels(label, &ids)) {
+        add_problem(c, info, info->label, false, "has more than %d different ids", IDS_MAX);
+        foreground = pons_volume_count(label);
+    } else {
+        for (int i = 0; i < ids.count; i++)
+            foreground += check_id(c, info, ids.item[i].id, ids.item[i].voxels)
+                              ? ids.item[i].voxels : 0;
+    }
+    free(ids.item);
+    return foreground;
+}
+
+static void check_label(checker *c, const data_case *info, const volume_grid *grid,
+                        dataset_facts *facts)
+{
+    pons_error cause = PONS_ERROR_INIT;
+    volume label = { .voxels = NULL };
+    volume_facts header;
+
+    if (info->label == NULL)
+        return;
+    if (volume_read_label(info->label, &label, &header, &cause) != PONS_OK) {
+        add_cause(c, info, info->label, &cause);
+        facts->readable = false;
+        return;
+    }
+    if (grid != NULL && volume_grid_compare(grid, info->image[0], &header.grid, info->label,
+                                            &cause) != PONS_OK)
+        add_cause(c, info, info->label, &cause);
+    facts->foreground = check_ids(c, info, &label);
+    if (facts->foreground == 0)
+        add_problem(c, info, info->label, true, "has no foreground");
+    pons_volume_clear(&label);
+}
+
+/* ---- images ----------------------------------------------------------------------------------- */
+
+/* A hash of the voxels, never 0; counts those that are not finite. */
+static uint64_t hash_voxels(const volume *image, int64_t *not_finite)
+{
+    int64_t count = pons_volume_count(image) * image->channels;
+    const float *x = image->voxels;
+    uint64_t hash = 1;
+
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        hash = (hash ^ bits) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+        *not_finite += !isfinite(x[i]);
+    }
+    return hash | 1;
+}
+
+/* Read one file of the image; adds its channels and its hash. */
+static bool check_image(checker *c, const data_case *info, int file, volume_grid *grid,
+                        int *channels, uint64_t *hash)
+{
+    const char *path = info->image[file];
+    pons_error cause = PONS_ERROR_INIT;
+    int64_t not_finite = 0;
+    volume_facts header;
+    volume image;
+
+    if (volume_read_image(path, &image, &header, &cause) != PONS_OK) {
+        add_cause(c, info, path, &cause);
+        return false;
+    }
+    if (file == 0)
+        *grid = header.grid;
+    else if (volume_grid_compare(grid, info->image[0], &header.grid, path, &cause) != PONS_OK)
+        add_cause(c, info, path, &cause);
+    *channels += image.channels;
+    *hash = *hash * 31 + hash_voxels(&image, &not_finite);
+    if (not_finite > 0)
+        add_problem(c, info, path, true, "has %" PRId64 " value%s that %s not finite", not_finite,
+                    not_finite == 1 ? "" : "s", not_finite == 1 ? "is" : "are");
+    pons_volume_clear(&image);
+    return true;
+}
+
+static void find_twin(checker *c, const data_case *info)
+{
+    for (int i = 0; i < info->rank; i++) {
+        if (c->hash[i] != 0 && c->hash[i] == c->hash[info->rank]) {
+            add_problem(c, info, info->image[0], true, "has the same voxels as case '%s'",
+                        c->data->cases[i].id);
+            return;
+        }
+    }
+}
+
+/* ---- cases ------------------------------------------------------------------------------------ */
+
+static void check_case(checker *c, const data_case *info, dataset_facts *facts)
+{
+    volume_grid grid;
+    uint64_t hash = 0;
+    int channels = 0, read = 0;
+
+    *facts = (dataset_facts){ .rank = info->rank };
+    for (int file = 0; file < info->image_count; file++) {
+        if (file > 0 && read == 0)
+            break;
+        read += check_image(c, info, file, &grid, &channels, &hash);
+    }
+    facts->readable = read == info->image_count;
+    if (facts->readable && channels != c->data->channels)
+        add_problem(c, info, info->image[0], false, "has %d channel%s, expected %d", channels,
+                    channels == 1 ? "" : "s", c->data->channels);
+    facts->voxels = 1;
+    for (int a = 0; a < 3 && read > 0; a++) {
+        facts->extent[a] = (int)grid.extent[a];
+        facts->spacing[a] = grid.spacing[a];
+        facts->voxels *= grid.extent[a];
+    }
+    if (facts->readable) {
+        c->hash[info->rank] = hash;
+        find_twin(c, info);
+    }
+    check_label(c, info, read > 0 ? &grid : NULL, facts);
+}
+
+typedef struct used_file {
+    const char *path;
+    const data_case *info;
+} used_file;
+
+static int compare_files(const void *a, const void *b)
+{
+    const used_file *left = a, *right = b;
+    int order = strcmp(left->path, right->path);
+
+    return order != 0 ? order : left->info->rank - right->info->rank;
+}
+
+/* A file that occurs twice, as image and label or in two cases. */
+static void check_shared(checker *c)
+{
+    const dataset *d = c->data;
+    size_t count = 0;
+    used_file *used;
+
+    for (int i = 0; i < d->case_count; i++)
+        count += (size_t)d->cases[i].image_count + 1;
+    used = arena_alloc(c->report->memory, count * sizeof *used);
+    count = 0;
+    for (int i = 0; i < d->case_count; i++) {
+        for (int k = 0; k < d->cases[i].image_count; k++)
+            used[count++] = (used_file){ d->cases[i].image[k], &d->cases[i] };
+        if (d->cases[i].label != NULL)
+            used[count++] = (used_file){ d->cases[i].label, &d->cases[i] };
+    }
+    qsort(used, count, sizeof *used, compare_files);
+    for (size_t i = 1; i < count; i++) {
+        if (strcmp(used[i].path, used[i - 1].path) == 0)
+            add_problem(c, used[i].info, used[i].path, false, "is also a file of case '%s'",
+                        used[i - 1].info->id);
+    }
+}
+
+/* ---- report ----------------------------------------------------------------------------------- */
+
+/* Move what was collected into the report. */
+static void finish_report(checker *c)
+{
+    dataset_report *r = c->report;
+    int count = c->ids.count;
+    dataset_problem *problem = arena_alloc(r->memory, (size_t)c->problem_count * sizeof *problem);
+    int64_t *column = arena_alloc(r->memory, 3 * (size_t)c->ids.count * sizeof *column);
+
+    if (c->problem_count > 0)
+        memcpy(problem, c->problem, (size_t)c->problem_count * sizeof *problem);
+    for (int i = 0; i < count; i++) {
+        column[i] = c->ids.item[i].id;
+        column[count + i] = c->ids.item[i].voxels;
+        column[2 * count + i] = c->ids.item[i].cases;
+    }
+    r->problem = problem;
+    r->problem_count = c->problem_count;
+    r->id_count = count;
+    r->id = column;
+    r->id_voxels = column + count;
+    r->id_cases = column + 2 * count;
+}
+
+static pons_status first_problem(const dataset_report *r, pons_error *err)
+{
+    for (int i = 0; i < r->problem_count; i++) {
+        const dataset_problem *p = &r->problem[i];
+        if (p->warning)
+            continue;
+        if (r->error_count > 1)
+            return pons_fail(err, PONS_DATA, "%d problems in the data, the first: case '%s': %s: %s",
+                             r->error_count, p->case_id, p->file, p->text);
+        return pons_fail(err, PONS_DATA, "case '%s': %s: %s", p->case_id, p->file, p->text);
+    }
+    return PONS_OK;
+}
+
+static pons_status run_check(checker *c, pons_error *err)
+{
+    const dataset *d = c->data;
+    dataset_facts *facts = arena_alloc(c->report->memory, (size_t)d->case_count * sizeof *facts);
+
+    if (label_map_init(&c->map, d, err) != PONS_OK)
+        return err->status;
+    for (int i = 0; i < d->case_count; i++)
+        check_case(c, &d->cases[i], &facts[i]);
+    check_shared(c);
+    finish_report(c);
+    c->report->facts = facts;
+    c->report->facts_count = d->case_count;
+    return c->failed ? pons_fail(err, PONS_DEVICE, "out of memory") : PONS_OK;
+}
+
+pons_status dataset_check(const dataset *d, dataset_report **report, pons_error *err)
+{
+    arena *memory = arena_new();
+    checker c = { .data = d };
+
+    if (memory == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    c.report = arena_alloc(memory, sizeof *c.report);
+    c.report->memory = memory;
+    c.hash = arena_alloc(memory, (size_t)d->case_count * sizeof *c.hash);
+    pons_status status = run_check(&c, err);
+    label_map_clear(&c.map);
+    free(c.problem);
+    free(c.ids.item);
+    if (status != PONS_OK) {
+        arena_free(memory);
+        return status;
+    }
+    *report = c.report;
+    return first_problem(c.report, err);
+}
+
+void dataset_report_free(dataset_report *report)
+{
+    if (report != NULL)
+        arena_free(report->memory);
+}
