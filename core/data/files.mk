@@ -8,10 +8,11 @@ libcore_la_SOURCES += core/data/class_list.c core/data/class_list.h core/data/da
 	core/data/stream.c
 libcore_la_SOURCES += core/data/gzip_zlib.c core/data/nifti.h core/data/nifti_header.c \
 	core/data/nifti_kind.c core/data/nifti_read.c core/data/nifti_write.c core/data/transform.c \
-	core/data/volume.c \
+	core/data/volume.c core/data/volume_chain.c \
 	core/data/volume_geometry.c core/data/volume_resample.c
 libcore_la_SOURCES += core/data/volume_chain.c
 libcore_la_SOURCES += core/data/augment.c core/data/augment.h core/data/cache.c \
-	core/data/cache_hold.h core/data/case_read.c core/data/dataset_check.c core/data/loader.c core/data/packed_case.c \
-	core/data/packed_case.h core/data/packed_set.c core/data/packed_set.h core/data/patch_cut.c \
-	core/data/patch_cut.h core/data/patch_find.c core/data/patch_make.c core/data/patch_make.h core/data/settings.c
+	core/data/cache_hold.h core/data/case_read.c core/data/dataset_check.c core/data/loader.c \
+	core/data/packed_case.c core/data/packed_case.h core/data/packed_set.c \
+	core/data/packed_set.h core/data/patch_cut.c core/data/patch_cut.h core/data/patch_find.c \
+	core/data/patch_make.c core/data/patch_make.h core/data/settings.c

@@ -156,12 +156,12 @@ typedef struct pons_transform_operations {
     PONS_PLUGIN_DEFINE_(PONS_KIND_TRANSFORM, NAME, sizeof(NAME), VERSION, SUMMARY, OPTIONS,       \
                         pons_operations_of_this_plugin)
 
-/* RECORD_SIZE: 0 for a transform without apply_patch. */
-#define PONS_RANDOM_TRANSFORM(NAME, VERSION, SUMMARY, OPTIONS, GEOMETRIC, RECORD_SIZE, PLAN,      \
-                              APPLY_PATCH)                                                        \
+/* RECORD_SIZE: 0 for a transform without apply_patch. CHECK may be NULL. */
+#define PONS_RANDOM_TRANSFORM(NAME, VERSION, SUMMARY, OPTIONS, GEOMETRIC, RECORD_SIZE, CHECK,     \
+                              PLAN, APPLY_PATCH)                                                  \
     static const pons_transform_operations pons_operations_of_this_plugin = {                     \
         .geometric = GEOMETRIC, .record_size = RECORD_SIZE, .plan = PLAN,                         \
-        .apply_patch = APPLY_PATCH                                                                \
+        .apply_patch = APPLY_PATCH, .check = CHECK                                                \
     };                                                                                            \
     PONS_PLUGIN_DEFINE_(PONS_KIND_TRANSFORM, NAME, sizeof(NAME), VERSION, SUMMARY, OPTIONS,       \
                         pons_operations_of_this_plugin)

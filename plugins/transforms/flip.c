@@ -1,0 +1,51 @@
+/*
+ * flip - mirror a patch along the named axes, each of them with 'probability' by itself.
+ *
+ * There is no default: whether left and right may be exchanged is for the user to say.
+ */
+#include <pons/transform.h>
+
+typedef struct flip {
+    pons_integers axes;
+    double probability;
+} flip;
+
+static const pons_option options[] = {
+    PONS_INTEGERS(flip, axes, NULL, 0, 2,
+                  "Axes that may be mirrored, 0 1 2 = i j k; each for itself. Naming the left-right "
+                  "axis exchanges left and right organs."),
+    PONS_REAL(flip, probability, 0.1, 0, 1, "How often an axis is mirrored."),
+    PONS_OPTIONS_END
+};
+
+static pons_status check(const void *config, pons_error *err)
+{
+    const flip *f = config;
+    unsigned seen = 0;
+
+    if (f->axes.count == 0)
+        return pons_fail(err, PONS_CONFIG, "axes: found none, expected some of 0 1 2");
+    for (int i = 0; i < f->axes.count; i++) {
+        if (seen >> f->axes.item[i] & 1)
+            return pons_fail(err, PONS_CONFIG, "axes: found %d twice", (int)f->axes.item[i]);
+        seen |= 1u << f->axes.item[i];
+    }
+    return PONS_OK;
+}
+
+static pons_status plan(const void *config, pons_draws *draws, pons_sample *sample, void *record,
+                        pons_error *err)
+{
+    const flip *f = config;
+
+    for (int i = 0; i < f->axes.count; i++) {
+        double map[3][4] = { { 1, 0, 0, 0 }, { 0, 1, 0, 0 }, { 0, 0, 1, 0 } };
+        int axis = (int)f->axes.item[i];
+        if ((double)pons_draw_uniform(draws) < f->probability)
+            map[axis][axis] = -1;
+        pons_sample_turn(sample, map);
+    }
+    return PONS_OK;
+}
+
+PONS_RANDOM_TRANSFORM(flip, "1.0", "mirror along named axes", options, true, 0, check, plan, NULL)
