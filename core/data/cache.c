@@ -27,7 +27,7 @@ struct cache {
     int held;
 };
 
-/* ---- one case --------------------------------------------------------------------------------- */
+/* ---- one case -------------------------------------------------------------------------------- */
 
 static pons_status read_case(const cache *c, int rank, logger *l, pons_case *out, pons_error *err)
 {
@@ -95,7 +95,7 @@ int cache_held(const cache *c)
     return c->held;
 }
 
-/* ---- filling ---------------------------------------------------------------------------------- */
+/* ---- filling --------------------------------------------------------------------------------- */
 
 typedef struct fill_note {     /* what a case's warnings said */
     char *text;
@@ -256,7 +256,7 @@ static pons_status cache_fill(cache *c, int count, const int *ranks, const cache
     return status;
 }
 
-/* ---- open ------------------------------------------------------------------------------------- */
+/* ---- open ------------------------------------------------------------------------------------ */
 
 static packed_wish wish_of(const dataset *d, const cache_settings *s)
 {

@@ -7,7 +7,7 @@
 #include <data/loader.h>
 #include <data/packed_case.h>
 
-/* A case for reading; 'own' is one that was read for this call because the cache does not hold it. */
+/* A case for reading; 'own' was read for this call because the cache does not hold it. */
 typedef struct cache_hold {
     const packed_case *packed;
     packed_case own;

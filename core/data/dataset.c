@@ -35,7 +35,7 @@ static pons_status sort_cases(dataset *d, layout_result *found, pons_error *err)
     return PONS_OK;
 }
 
-/* ---- labels ----------------------------------------------------------------------------------- */
+/* ---- labels ---------------------------------------------------------------------------------- */
 
 /* Classes for a file of regions alone: what is in none is background. */
 static void classes_of_regions(dataset *d)
@@ -96,7 +96,7 @@ static pons_status read_classes(dataset *d, const dataset_settings *s, const lay
     return check_regions(d, err);
 }
 
-/* ---- split ------------------------------------------------------------------------------------ */
+/* ---- split ----------------------------------------------------------------------------------- */
 
 static void list_split(dataset *d, const bool *held)
 {
@@ -135,7 +135,7 @@ static pons_status split_cases(dataset *d, const dataset_settings *s, const layo
     return status;
 }
 
-/* ---- open ------------------------------------------------------------------------------------- */
+/* ---- open ------------------------------------------------------------------------------------ */
 
 pons_status dataset_open(const dataset_settings *settings, dataset **out, pons_error *err)
 {

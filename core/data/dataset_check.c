@@ -38,7 +38,7 @@ typedef struct checker {
     bool failed;               /* out of memory                                                   */
 } checker;
 
-/* ---- lists ------------------------------------------------------------------------------------ */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static void add_problem(checker *c, const data_case *info, const char *file, bool warning,
                         const char *format, ...) __attribute__((format(printf, 5, 6)));
@@ -99,7 +99,7 @@ static id_count *count_of(id_list *l, int64_t id)
     return &l->item[low];
 }
 
-/* ---- labels ----------------------------------------------------------------------------------- */
+/* ---- labels ---------------------------------------------------------------------------------- */
 
 /* Voxels of each id; false: there are too many ids. */
 static bool count_voxels(const volume *label, id_list *out)
@@ -178,7 +178,7 @@ static void check_label(checker *c, const data_case *info, const volume_grid *gr
     pons_volume_clear(&label);
 }
 
-/* ---- images ----------------------------------------------------------------------------------- */
+/* ---- images ---------------------------------------------------------------------------------- */
 
 /* A hash of the voxels, never 0; counts those that are not finite. */
 static uint64_t hash_voxels(const volume *image, int64_t *not_finite)
@@ -235,7 +235,7 @@ static void find_twin(checker *c, const data_case *info)
     }
 }
 
-/* ---- cases ------------------------------------------------------------------------------------ */
+/* ---- cases ----------------------------------------------------------------------------------- */
 
 static void check_case(checker *c, const data_case *info, dataset_facts *facts)
 {
@@ -304,7 +304,7 @@ static void check_shared(checker *c)
     }
 }
 
-/* ---- report ----------------------------------------------------------------------------------- */
+/* ---- report ---------------------------------------------------------------------------------- */
 
 /* Move what was collected into the report. */
 static void finish_report(checker *c)
@@ -336,7 +336,7 @@ static pons_status first_problem(const dataset_report *r, pons_error *err)
         if (p->warning)
             continue;
         if (r->error_count > 1)
-            return pons_fail(err, PONS_DATA, "%d problems in the data, the first: case '%s': %s: %s",
+            return pons_fail(err, PONS_DATA, "%d problems, the first: case '%s': %s: %s",
                              r->error_count, p->case_id, p->file, p->text);
         return pons_fail(err, PONS_DATA, "case '%s': %s: %s", p->case_id, p->file, p->text);
     }

@@ -73,8 +73,9 @@ pons_status label_map_apply(const label_map *m, volume *label, const char *case_
 
     if (voxels > 0)
         return pons_fail(err, PONS_DATA,
-                         "case '%s': '%s' has id %" PRId32 " in %" PRId64 " voxel%s, which 'labels' "
-                         "does not list", case_id, file, unlisted, voxels, voxels == 1 ? "" : "s");
+                         "case '%s': '%s' has id %" PRId32 " in %" PRId64 " voxel%s, which "
+                         "'labels' does not list", case_id, file, unlisted, voxels,
+                         voxels == 1 ? "" : "s");
     target = malloc((size_t)count * (size_t)m->channels);
     if (target == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");

@@ -50,7 +50,7 @@ static pons_status wrong_type(const reader *r, const char *field, const json_val
                      type_name(value), expected);
 }
 
-/* ---- numbered names: "modality" and "labels" -------------------------------------------------- */
+/* ---- numbered names: "modality" and "labels" ------------------------------------------------- */
 
 typedef struct numbered {
     int number;
@@ -149,7 +149,7 @@ static pons_status read_labels(const reader *r, pons_error *err)
                             count, PONS_DATA, err);
 }
 
-/* ---- cases ------------------------------------------------------------------------------------ */
+/* ---- cases ----------------------------------------------------------------------------------- */
 
 /* A relative path that stays in the folder. */
 static bool path_is_inside(const char *path)
@@ -275,7 +275,7 @@ static pons_status read_cases(const reader *r, pons_error *err)
     return PONS_OK;
 }
 
-/* ---- the file --------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static pons_status refuse_relatives(const reader *r, pons_error *err)
 {

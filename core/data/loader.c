@@ -56,7 +56,7 @@ struct loader {
     pthread_cond_t changed;
 };
 
-/* ---- jobs ------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 static int64_t step_of(const loader *l, int64_t number)
 {
@@ -132,7 +132,7 @@ static void job_end(loader *l, const loader_job *job, const pons_error *err)
     }
 }
 
-/* ---- threads ---------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static bool job_is_open(const loader *l)
 {
@@ -204,7 +204,7 @@ static int choose_threads(void)
     return count < 1 ? 1 : count > 4 ? 4 : count;
 }
 
-/* ---- open ------------------------------------------------------------------------------------- */
+/* ---- open ------------------------------------------------------------------------------------ */
 
 void loader_patch(const int extent[3], int dhw[3], int *flat_axis)
 {
@@ -360,7 +360,7 @@ void loader_close(loader *l)
     free(l);
 }
 
-/* ---- next and seek ---------------------------------------------------------------------------- */
+/* ---- next and seek --------------------------------------------------------------------------- */
 
 /* Without threads: make the micro-batch here. */
 static void make_now(loader *l)

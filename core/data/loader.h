@@ -105,7 +105,7 @@ void loader_patch(const int extent[3], int dhw[3], int *flat_axis);
 
 /* ---- from the INI file ----------------------------------------------------------------------- */
 
-/* What [data], [patch], [train] and [experiment] say; M and this replica's share are the caller's. */
+/* What [data], [patch], [train] and [experiment] say; for one replica, M = accumulate. */
 void dataset_settings_fill(config *c, const sections *s, dataset_settings *out);
 void cache_settings_fill(const sections *s, cache_settings *out);
 void loader_settings_fill(const sections *s, loader_settings *out);

@@ -2,8 +2,8 @@
  * packed_set.c - the n-th foreground voxel without a list of them.
  *
  * Only the number of a set's voxels before each block of 4096 is kept; a pick finds the block by
- * bisection and walks through it. That is 2 bytes per 1000 voxels and set however ragged the set is,
- * where runs may need more than the image (noise above a threshold).
+ * bisection and walks through it. That is 2 bytes per 1000 voxels and set however ragged the set
+ * is, where runs may need more than the image (noise above a threshold).
  */
 #include <data/packed_set.h>
 

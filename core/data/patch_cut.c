@@ -63,7 +63,7 @@ size_t patch_scratch_count(const int64_t extent[3])
     return (size_t)(2 * (extent[0] + extent[1] + extent[2]));
 }
 
-/* ---- signed permutations ---------------------------------------------------------------------- */
+/* ---- signed permutations --------------------------------------------------------------------- */
 
 /* at[t], nearest[t]: voxel offset along one axis of the case for place t of the patch axis. */
 static void fill_offsets(const cutter *c, int i, int64_t count, bool back, int64_t *at,
@@ -139,7 +139,7 @@ static void cut_exact(const cutter *c, const int axis[3], const bool back[3], in
     }
 }
 
-/* ---- any map ---------------------------------------------------------------------------------- */
+/* ---- any map --------------------------------------------------------------------------------- */
 
 /* Offset of a voxel of the case; OUTSIDE where there is none and nothing is repeated. */
 static int64_t voxel_at(const cutter *c, const int64_t at[3], bool repeat)

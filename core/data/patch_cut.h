@@ -14,8 +14,8 @@ typedef struct patch_place {
 } patch_place;
 
 /*
- * Where the box of 'extent' that a patch is read from begins in the case; negative where the case is
- * smaller. Fails when the case has no voxel to centre it on.
+ * Where the box of 'extent' that a patch is read from begins in the case; negative where the case
+ * is smaller. Fails when the case has no voxel to centre it on.
  */
 pons_status patch_find(const packed_case *p, patch_place *place, const int64_t extent[3],
                        int64_t start[3], pons_error *err);
@@ -24,9 +24,9 @@ pons_status patch_find(const packed_case *p, patch_place *place, const int64_t e
 void patch_box(const pons_sample *sample, int64_t extent[3]);
 
 /*
- * Read the patch through the sample's map, box at 'start'. A signed permutation moves voxels exactly;
- * any other map is linear for the image, nearest for the label. Outside of the case: zero or the
- * nearest voxel; labels 0. 'scratch' has patch_scratch_count numbers.
+ * Read the patch through the sample's map, box at 'start'. A signed permutation moves voxels
+ * exactly; any other map is linear for the image, nearest for the label. Outside of the case: zero
+ * or the nearest voxel; labels 0. 'scratch' has patch_scratch_count numbers.
  */
 void patch_cut(const packed_case *p, const pons_sample *sample, const int64_t start[3],
                loader_pad pad, int64_t *scratch, float *image, uint8_t *label);

@@ -12,8 +12,8 @@ typedef struct flip {
 
 static const pons_option options[] = {
     PONS_INTEGERS(flip, axes, NULL, 0, 2,
-                  "Axes that may be mirrored, 0 1 2 = i j k; each for itself. Naming the left-right "
-                  "axis exchanges left and right organs."),
+                  "Axes that may be mirrored, 0 1 2 = i j k, each by itself; naming the left-right "
+                  "axis exchanges left and right."),
     PONS_REAL(flip, probability, 0.1, 0, 1, "How often an axis is mirrored."),
     PONS_OPTIONS_END
 };

@@ -78,5 +78,5 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
     return PONS_OK;
 }
 
-PONS_RANDOM_TRANSFORM(scale_intensity, "1.0", "multiply by a random factor near 1", options, false, sizeof(record), check,
-                      plan, apply)
+PONS_RANDOM_TRANSFORM(scale_intensity, "1.0", "multiply by a random factor near 1", options, false,
+                      sizeof(record), check, plan, apply)

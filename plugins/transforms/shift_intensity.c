@@ -78,5 +78,5 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
     return PONS_OK;
 }
 
-PONS_RANDOM_TRANSFORM(shift_intensity, "1.0", "add a random offset", options, false, sizeof(record), check,
-                      plan, apply)
+PONS_RANDOM_TRANSFORM(shift_intensity, "1.0", "add a random offset", options, false,
+                      sizeof(record), check, plan, apply)

@@ -1,0 +1,583 @@
+/*
+ * check_dataset.c - patterns, dataset.json, labels and the check of every case: what is found, and a
+ * gallery of broken ones, each with its code, its phrase and a valid twin.
+ */
+#include <data/dataset.h>
+#include <data/loader.h>
+
+#include "dataset_maker.h"
+#include "suite.h"
+
+/* ---- volumes ---------------------------------------------------------------------------------- */
+
+static double slope_of(int64_t i, int64_t j, int64_t k)
+{
+    return (double)(100 * i + 10 * j + k);
+}
+
+static double other_slope(int64_t i, int64_t j, int64_t k)
+{
+    return (double)(100 * i + 10 * j - k);
+}
+
+static double third_slope(int64_t i, int64_t j, int64_t k)
+{
+    return (double)(50 * i - 10 * j - k);
+}
+
+static double corner(int64_t i, int64_t j, int64_t k)
+{
+    return i < 2 && j < 2 && k < 2;
+}
+
+/* Ids 0, 1, 2, 3 by i; id 7 in one voxel. */
+static double four_ids(int64_t i, int64_t j, int64_t k)
+{
+    return (double)(i % 4);
+}
+
+static double one_stray(int64_t i, int64_t j, int64_t k)
+{
+    return i == 3 && j == 2 && k == 1 ? 7 : corner(i, j, k);
+}
+
+static double halves(int64_t i, int64_t j, int64_t k)
+{
+    return 0.5 * corner(i, j, k);
+}
+
+static double nothing(int64_t i, int64_t j, int64_t k)
+{
+    return 0;
+}
+
+/* Three cases a, b, c in img and lab. */
+static void make_pairs(void)
+{
+    maker_volume("img/a_t1.nii.gz", 6, 5, 4, slope_of, 0, 4);
+    maker_volume("img/b_t1.nii.gz", 6, 5, 4, other_slope, 0, 4);
+    maker_volume("img/c_t1.nii.gz", 5, 6, 4, third_slope, 0, 4);
+    maker_volume("lab/a.nii.gz", 6, 5, 4, corner, 0, 2);
+    maker_volume("lab/b.nii.gz", 6, 5, 4, corner, 0, 2);
+    maker_volume("lab/c.nii.gz", 5, 6, 4, corner, 0, 2);
+}
+
+static const char *const two_labels[] = { "background:0", "spleen:1" };
+
+/* Settings of one image pattern and one label pattern. */
+static dataset_settings globs_of(const char *image, const char *label)
+{
+    static const char *kept[4];
+
+    kept[0] = maker_path("%s", image);
+    return (dataset_settings){ .image = { 1, kept },
+                               .label = label != NULL ? maker_path("%s", label) : NULL,
+                               .labels = { 2, two_labels }, .validation = "none" };
+}
+
+static dataset *opened(const dataset_settings *s)
+{
+    pons_error err = PONS_ERROR_INIT;
+    dataset *d = NULL;
+
+    ck_assert_msg(dataset_open(s, &d, &err) == PONS_OK, "%s", err.text);
+    return d;
+}
+
+static void refused(const dataset_settings *s, pons_status status, const char *phrase)
+{
+    pons_error err = PONS_ERROR_INIT;
+    dataset *d = NULL;
+
+    ck_assert_msg(dataset_open(s, &d, &err) == status, "status %d: %s", err.status, err.text);
+    ck_assert_msg(strstr(err.text, phrase) != NULL, "'%s' lacks '%s'", err.text, phrase);
+    ck_assert_ptr_null(d);
+}
+
+/* ---- patterns --------------------------------------------------------------------------------- */
+
+START_TEST(a_case_is_what_the_star_matched)
+{
+    make_pairs();
+    maker_text("img/._a_t1.nii.gz", "resource fork");
+    dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
+    dataset *d = opened(&s);
+    ck_assert_int_eq(d->case_count, 3);
+    ck_assert_str_eq(d->cases[0].id, "a");
+    ck_assert_str_eq(d->cases[2].id, "c");
+    ck_assert_str_eq(d->cases[1].image[0], maker_path("img/b_t1.nii.gz"));
+    ck_assert_str_eq(d->cases[1].label, maker_path("lab/b.nii.gz"));
+    ck_assert_int_eq(d->training_count, 3);
+    ck_assert_int_eq(d->channels, 1);
+    dataset_close(d);
+}
+END_TEST
+
+START_TEST(stars_of_folders_and_files_make_one_key)
+{
+    maker_text("x/s1/s1_t1.nii", "");
+    maker_text("x/s2/s2_t1.nii", "");
+    maker_text("x/s1/seg.nii", "");
+    maker_text("x/s2/seg.nii", "");
+    dataset_settings s = globs_of("x/*/*_t1.nii", "x/*/seg.nii");
+    dataset *d = opened(&s);
+    ck_assert_int_eq(d->case_count, 2);
+    ck_assert_str_eq(d->cases[0].id, "s1");
+    ck_assert_str_eq(d->cases[1].label, maker_path("x/s2/seg.nii"));
+    dataset_close(d);
+}
+END_TEST
+
+START_TEST(brackets_in_names_are_plain_characters)
+{
+    maker_text("q/[1]a?.nii", "");
+    dataset_settings s = globs_of("q/[1]*?.nii", NULL);
+    dataset *d = opened(&s);
+    ck_assert_str_eq(d->cases[0].id, "a");
+    dataset_close(d);
+}
+END_TEST
+
+START_TEST(patterns_without_a_star_name_one_case)
+{
+    make_pairs();
+    dataset_settings s = globs_of("img/a_t1.nii.gz", "lab/c.nii.gz");
+    dataset *d = opened(&s);
+    ck_assert_int_eq(d->case_count, 1);
+    ck_assert_str_eq(d->cases[0].id, "a_t1");
+    dataset_close(d);
+}
+END_TEST
+
+START_TEST(every_unpaired_file_is_listed)
+{
+    make_pairs();
+    maker_text("img/z_t1.nii.gz", "");
+    maker_text("lab/y.nii.gz", "");
+    dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
+    refused(&s, PONS_DATA, "2 cases are not complete: 'z' has no file");
+    refused(&s, PONS_DATA, "'y' has no file");
+    unlink(maker_path("img/z_t1.nii.gz"));
+    unlink(maker_path("lab/y.nii.gz"));
+    dataset_close(opened(&s));
+}
+END_TEST
+
+START_TEST(broken_patterns_are_refused)
+{
+    make_pairs();
+    maker_text("img/b/d_t1.nii.gz", "");
+    maker_text("img/b_d_t1.nii.gz", "");
+    dataset_settings s = globs_of("img/*_t2.nii.gz", NULL);
+    refused(&s, PONS_DATA, "no file matches");
+    s = globs_of("img/**.nii.gz", NULL);
+    refused(&s, PONS_CONFIG, "holds '**'");
+    s = globs_of("none/*.nii.gz", NULL);
+    refused(&s, PONS_DATA, "cannot read folder");
+    s = globs_of("img/*_t1.nii.gz", "lab/a.nii.gz");
+    refused(&s, PONS_CONFIG, "has no '*' but another pattern has one");
+    s = globs_of("*/*_*_t1.nii.gz", NULL);
+    dataset_close(opened(&s));
+    maker_text("i/x_y/z", "");
+    maker_text("i/x/y_z", "");
+    s = globs_of("i/*/*", NULL);
+    refused(&s, PONS_DATA, "are both case 'x_y_z'");
+}
+END_TEST
+
+START_TEST(source_and_image_exclude_each_other)
+{
+    make_pairs();
+    dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
+    s.source = maker_folder;
+    refused(&s, PONS_CONFIG, "'source' and 'image' are both given");
+    s.image.count = 0;
+    refused(&s, PONS_CONFIG, "'source' and 'label' are both given");
+    s.label = NULL;
+    refused(&s, PONS_DATA, "has no dataset.json");
+    s.source = maker_path("absent");
+    refused(&s, PONS_DATA, "cannot find the dataset");
+    s.source = NULL;
+    refused(&s, PONS_CONFIG, "neither 'source' nor 'image'");
+    s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
+    s.layout = "decathlon";
+    refused(&s, PONS_CONFIG, "layout 'decathlon' needs 'source'");
+    s.layout = "csv";
+    refused(&s, PONS_CONFIG, "'csv' is not in this build");
+    s.layout = "globs";
+    dataset_close(opened(&s));
+}
+END_TEST
+
+/* ---- labels ----------------------------------------------------------------------------------- */
+
+static const struct { const char *labels, *regions, *phrase; } broken_labels[] = {
+    { "background", "", "expected NAME:ID or NAME:ID,ID" },
+    { "background:0 :1", "", "expected NAME:ID" },
+    { "background:0 spleen:", "", "expected NAME:ID" },
+    { "background:0 spleen:x", "", "expected ids from 0 to 65535" },
+    { "background:0 spleen:-1", "", "expected ids from 0 to 65535" },
+    { "background:0 spleen:1,", "", "expected ids from 0 to 65535" },
+    { "background:0 spleen:65536", "", "expected ids from 0 to 65535" },
+    { "background:0 spleen:1.5", "", "expected ids from 0 to 65535" },
+    { "background:0", "", "has 1 entry" },
+    { "background:0 spleen:1 spleen:2", "", "names 'spleen' twice" },
+    { "background:0 spleen:1 liver:1", "", "gives id 1 to 'spleen' and to 'liver'" },
+    { "background:0 spleen:1,1", "", "gives id 1 to 'spleen' and to 'spleen'" },
+    { "background:0 spleen:1", "WT:1,2", "has id 2, which 'labels' does not list" },
+    { "background:0 spleen:1", "WT", "expected NAME:ID" },
+    { "", "", "'labels' is not given" },
+};
+
+static pons_texts words_of(char *text, const char **word)
+{
+    pons_texts out = { 0, word };
+
+    for (char *w = strtok(text, " "); w != NULL; w = strtok(NULL, " "))
+        word[out.count++] = w;
+    return out;
+}
+
+START_TEST(broken_labels_are_refused_and_named)
+{
+    char labels[128], regions[128];
+    const char *label[16], *region[16];
+
+    make_pairs();
+    strcpy(labels, broken_labels[_i].labels);
+    strcpy(regions, broken_labels[_i].regions);
+    dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
+    s.labels = words_of(labels, label);
+    s.regions = words_of(regions, region);
+    refused(&s, PONS_CONFIG, broken_labels[_i].phrase);
+}
+END_TEST
+
+/* What case_read makes of ids 0 1 2 3 along i. */
+static void check_target(const dataset *d, int channels, const uint8_t *expected)
+{
+    pons_error err = PONS_ERROR_INIT;
+    pons_case c;
+
+    ck_assert_msg(case_read(d, 0, &c, &err) == PONS_OK, "%s", err.text);
+    ck_assert_int_eq(c.label.channels, channels);
+    for (int i = 0; i < 4; i++)
+        for (int r = 0; r < channels; r++)
+            ck_assert_int_eq(((uint8_t *)c.label.voxels)[(i * 20) * channels + r],
+                             expected[i * channels + r]);
+    case_clear(&c);
+}
+
+START_TEST(several_ids_become_one_class_and_the_first_entry_is_background)
+{
+    static const char *const labels[] = { "rest:2", "kidney:1,3", "cyst:0" };
+
+    maker_volume("img/a.nii", 4, 5, 4, slope_of, 0, 4);
+    maker_volume("lab/a.nii", 4, 5, 4, four_ids, 0, 2);
+    dataset_settings s = globs_of("img/*.nii", "lab/*.nii");
+    s.labels = (pons_texts){ 3, labels };
+    dataset *d = opened(&s);
+    pons_task task = { 0 };
+    dataset_task(d, &task);
+    ck_assert_int_eq(task.classes, 3);
+    ck_assert_int_eq(task.target, PONS_TARGET_LABELS);
+    ck_assert_str_eq(task.class_names[1], "kidney");
+    check_target(d, 1, (const uint8_t[]){ 2, 1, 0, 1 });
+    dataset_close(d);
+}
+END_TEST
+
+START_TEST(regions_overlap_and_have_a_channel_each)
+{
+    static const char *const regions[] = { "WT:1,2,3", "TC:2,3", "ET:3" };
+
+    maker_volume("img/a.nii", 4, 5, 4, slope_of, 0, 4);
+    maker_volume("lab/a.nii", 4, 5, 4, four_ids, 0, 2);
+    dataset_settings s = globs_of("img/*.nii", "lab/*.nii");
+    s.labels.count = 0;
+    s.regions = (pons_texts){ 3, regions };
+    dataset *d = opened(&s);
+    pons_task task = { 0 };
+    dataset_task(d, &task);
+    ck_assert_int_eq(task.classes, 3);
+    ck_assert_int_eq(task.target, PONS_TARGET_REGIONS);
+    check_target(d, 3, (const uint8_t[]){ 0, 0, 0, 1, 0, 0, 1, 1, 0, 1, 1, 1 });
+    dataset_close(d);
+}
+END_TEST
+
+/* ---- dataset.json ----------------------------------------------------------------------------- */
+
+#define HEAD "{ \"modality\": {\"0\": \"CT\"}, \"labels\": {\"0\": \"background\", \"1\": \"spleen\"}, "
+#define ITEM(NAME) "{\"image\": \"./imagesTr/" NAME ".nii.gz\", \"label\": \"./labelsTr/" NAME ".nii.gz\"}"
+#define GOOD HEAD "\"numTraining\": \"41\", \"test\": [\"./imagesTs/x.nii.gz\"], \"training\": [" \
+             ITEM("s_10") ", " ITEM("s_2") ", " ITEM("._s_2") "] }"
+
+static dataset_settings source_of(const char *path)
+{
+    return (dataset_settings){ .source = path };
+}
+
+START_TEST(a_decathlon_folder_is_read)
+{
+    maker_text("dataset.json", GOOD);
+    dataset_settings s = source_of(maker_folder);
+    dataset *d = opened(&s);
+    ck_assert_str_eq(d->layout, "decathlon");
+    ck_assert_int_eq(d->case_count, 2);
+    ck_assert_str_eq(d->cases[0].id, "s_10");
+    ck_assert_str_eq(d->cases[1].image[0], maker_path("imagesTr/s_2.nii.gz"));
+    ck_assert_str_eq(d->classes[1].name, "spleen");
+    ck_assert_str_eq(d->channel_names[0], "CT");
+    ck_assert_int_eq(d->validation_count, 1);
+    dataset_close(d);
+    s = source_of(maker_path("dataset.json"));
+    dataset_close(opened(&s));
+}
+END_TEST
+
+START_TEST(labels_of_the_ini_win_over_the_json)
+{
+    static const char *const labels[] = { "none:0", "organ:1" };
+
+    maker_text("dataset.json", GOOD);
+    dataset_settings s = source_of(maker_folder);
+    s.labels = (pons_texts){ 2, labels };
+    dataset *d = opened(&s);
+    ck_assert_str_eq(d->classes[1].name, "organ");
+    dataset_close(d);
+}
+END_TEST
+
+START_TEST(a_validation_list_is_held_out_unless_the_ini_says_otherwise)
+{
+    maker_text("dataset.json", HEAD "\"training\": [" ITEM("a") "," ITEM("b") "], "
+                               "\"validation\": [" ITEM("c") ", {\"image\": \"d.nii\"}] }");
+    dataset_settings s = source_of(maker_folder);
+    dataset *d = opened(&s);
+    ck_assert_int_eq(d->case_count, 3);
+    ck_assert_int_eq(d->validation_count, 1);
+    ck_assert_str_eq(d->cases[d->validation[0]].id, "c");
+    dataset_close(d);
+    s.validation = "names:a";
+    d = opened(&s);
+    ck_assert_str_eq(d->cases[d->validation[0]].id, "a");
+    ck_assert_int_eq(d->training_count, 2);
+    dataset_close(d);
+}
+END_TEST
+
+START_TEST(a_list_of_files_is_one_image_and_loses_the_channel_suffix)
+{
+    maker_text("dataset.json",
+               "{ \"modality\": {\"0\": \"FLAIR\", \"1\": \"T1\"}, \"labels\": {\"0\": \"b\", \"10\": "
+               "\"x\", \"2\": \"y\"}, \"training\": [{\"image\": [\"a_0000.nii\", \"a_0001.nii\"], "
+               "\"label\": \"l/a.nii\"}] }");
+    dataset_settings s = source_of(maker_folder);
+    dataset *d = opened(&s);
+    ck_assert_str_eq(d->cases[0].id, "a");
+    ck_assert_int_eq(d->cases[0].image_count, 2);
+    ck_assert_int_eq(d->channels, 2);
+    ck_assert_str_eq(d->classes[1].name, "y");
+    ck_assert_int_eq(d->classes[2].id[0], 10);
+    dataset_close(d);
+}
+END_TEST
+
+static const struct { pons_status status; const char *text, *phrase; } broken_json[] = {
+    { PONS_DATA, "", "dataset.json" },
+    { PONS_DATA, "{", "dataset.json" },
+    { PONS_DATA, "[]", "is a list, expected an object" },
+    { PONS_DATA, HEAD "\"training\": [" ITEM("a") "], \"training\": [] }", "training" },
+    { PONS_DATA, GOOD " x", "dataset.json" },
+    { PONS_DATA, HEAD "\"test\": [] }", "'training' is missing, expected a list of cases" },
+    { PONS_DATA, HEAD "\"training\": {} }", "'training' is an object, expected a list" },
+    { PONS_DATA, HEAD "\"training\": [] }", "'training' has no case" },
+    { PONS_DATA, HEAD "\"training\": [\"a.nii\"] }", "'training[0]' is a text, expected an object" },
+    { PONS_DATA, HEAD "\"training\": [" ITEM("a") ", {\"label\": \"a\"}] }",
+      "'training[1].image' is missing, expected a path" },
+    { PONS_DATA, HEAD "\"training\": [{\"image\": \"a.nii\"}] }",
+      "'training[0].label' is missing, expected a path" },
+    { PONS_DATA, HEAD "\"training\": [{\"image\": 3, \"label\": \"a\"}] }",
+      "'training[0].image' is a number, expected a path" },
+    { PONS_DATA, HEAD "\"training\": [{\"image\": [], \"label\": \"a\"}] }",
+      "'training[0].image' is an empty list" },
+    { PONS_DATA, HEAD "\"training\": [{\"image\": [\"a\", \"b\"], \"label\": \"a\"}] }",
+      "has 2 files, expected 1 as in 'modality'" },
+    { PONS_DATA, HEAD "\"training\": [{\"image\": \"/etc/passwd\", \"label\": \"a\"}] }",
+      "is '/etc/passwd', expected a path inside the folder" },
+    { PONS_DATA, HEAD "\"training\": [{\"image\": \"a/../../b\", \"label\": \"a\"}] }",
+      "expected a path inside the folder" },
+    { PONS_DATA, HEAD "\"training\": [{\"image\": \"a\", \"label\": \"..\"}] }",
+      "'training[0].label' is '..', expected a path inside" },
+    { PONS_DATA, HEAD "\"training\": [" ITEM("a") ", " ITEM("a") "] }", "case 'a' occurs twice" },
+    { PONS_DATA, HEAD "\"validation\": 3, \"training\": [" ITEM("a") "] }",
+      "'validation' is a number" },
+    { PONS_DATA, "{ \"modality\": [\"CT\"], \"training\": [" ITEM("a") "] }",
+      "'modality' is a list, expected an object" },
+    { PONS_DATA, "{ \"modality\": {\"1\": \"CT\"}, \"training\": [" ITEM("a") "] }",
+      "'modality' has no channel 0" },
+    { PONS_DATA, "{ \"modality\": {\"0\": 1}, \"training\": [" ITEM("a") "] }",
+      "'modality.0' is a number, expected a name" },
+    { PONS_DATA, "{ \"labels\": {\"background\": 0}, \"training\": [" ITEM("a") "] }",
+      "'labels' has the key 'background', expected a number" },
+    { PONS_DATA, "{ \"labels\": {\"0\": \"a\", \"1\": \"a\"}, \"training\": [" ITEM("a") "] }",
+      "names 'a' twice" },
+    { PONS_DATA, "{ \"labels\": {\"0\": \"a\", \"00\": \"b\"}, \"training\": [" ITEM("a") "] }",
+      "'labels' has the number 0 twice" },
+    { PONS_DATA, "{ \"labels\": {\"0\": \"a\"}, \"training\": [" ITEM("a") "] }", "has 1 entry" },
+    { PONS_DATA, "{ \"labels\": {\"70000\": \"a\"}, \"training\": [" ITEM("a") "] }",
+      "expected a number from 0 to 65535" },
+    { PONS_CONFIG, "{ \"training\": [" ITEM("a") "] }", "'labels' is not given" },
+    { PONS_CONFIG, "{ \"channel_names\": {\"0\": \"CT\"}, \"file_ending\": \".nii.gz\" }",
+      "'nnunet' is not in this build" },
+};
+
+START_TEST(a_broken_dataset_json_is_refused_and_named)
+{
+    dataset_settings s = source_of(maker_folder);
+
+    maker_text("dataset.json", broken_json[_i].text);
+    refused(&s, broken_json[_i].status, broken_json[_i].phrase);
+    maker_text("dataset.json", GOOD);
+    dataset_close(opened(&s));
+}
+END_TEST
+
+/* ---- the check of every case ------------------------------------------------------------------ */
+
+/* Run the check; it must list 'phrase' for case 'id', as an error or a warning. */
+static void found_by_check(const char *id, const char *phrase, bool warning)
+{
+    dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
+    dataset *d = opened(&s);
+    pons_error err = PONS_ERROR_INIT;
+    dataset_report *report = NULL;
+    bool found = false;
+
+    ck_assert_int_eq(dataset_check(d, &report, &err), warning ? PONS_OK : PONS_DATA);
+    for (int i = 0; i < report->problem_count; i++)
+        found = found || (strcmp(report->problem[i].case_id, id) == 0 &&
+                          strstr(report->problem[i].text, phrase) != NULL &&
+                          report->problem[i].warning == warning);
+    ck_assert_msg(found, "case '%s' lacks '%s'; %s", id, phrase, err.text);
+    dataset_report_free(report);
+    dataset_close(d);
+}
+
+START_TEST(a_sound_dataset_passes_with_its_histogram)
+{
+    pons_error err = PONS_ERROR_INIT;
+    dataset_report *report = NULL;
+
+    make_pairs();
+    dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
+    dataset *d = opened(&s);
+    ck_assert_msg(dataset_check(d, &report, &err) == PONS_OK, "%s", err.text);
+    ck_assert_int_eq(report->problem_count, 0);
+    ck_assert_int_eq(report->id_count, 2);
+    ck_assert_int_eq(report->id[1], 1);
+    ck_assert_int_eq(report->id_voxels[1], 24);
+    ck_assert_int_eq(report->id_voxels[0], 3 * 120 - 24);
+    ck_assert_int_eq(report->id_cases[1], 3);
+    ck_assert_int_eq(report->facts[2].extent[1], 6);
+    ck_assert_double_eq(report->facts[0].spacing[2], 2);
+    ck_assert_int_eq(report->facts[0].foreground, 8);
+    dataset_report_free(report);
+    dataset_close(d);
+}
+END_TEST
+
+START_TEST(a_shift_by_one_voxel_is_found)
+{
+    make_pairs();
+    maker_volume("lab/b.nii.gz", 6, 5, 4, corner, 1, 2);
+    found_by_check("b", "", false);
+    maker_volume("lab/b.nii.gz", 6, 5, 4, corner, 0.001, 2);
+    maker_volume("lab/c.nii.gz", 5, 6, 4, nothing, 0, 2);
+    found_by_check("c", "has no foreground", true);
+}
+END_TEST
+
+START_TEST(an_unlisted_id_is_named_with_its_voxels)
+{
+    make_pairs();
+    maker_volume("lab/b.nii.gz", 6, 5, 4, one_stray, 0, 2);
+    found_by_check("b", "has id 7 in 1 voxel, which 'labels' does not list", false);
+
+    dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
+    dataset *d = opened(&s);
+    pons_error err = PONS_ERROR_INIT;
+    pons_case c;
+    ck_assert_int_eq(case_read(d, 1, &c, &err), PONS_DATA);
+    ck_assert_ptr_nonnull(strstr(err.text, "case 'b'"));
+    ck_assert_ptr_nonnull(strstr(err.text, "has id 7 in 1 voxel"));
+    dataset_close(d);
+}
+END_TEST
+
+START_TEST(other_faults_of_a_case_are_found)
+{
+    make_pairs();
+    maker_volume("lab/a.nii.gz", 6, 5, 4, halves, 0, 16);
+    found_by_check("a", "0.5", false);
+    make_pairs();
+    maker_volume("lab/c.nii.gz", 6, 5, 4, corner, 0, 2);
+    found_by_check("c", "", false);
+    make_pairs();
+    maker_text("img/a_t1.nii.gz", "no volume");
+    found_by_check("a", "", false);
+    make_pairs();
+    maker_volume("img/b_t1.nii.gz", 6, 5, 4, slope_of, 0, 4);
+    found_by_check("b", "has the same voxels as case 'a'", true);
+}
+END_TEST
+
+START_TEST(all_problems_are_listed_at_once)
+{
+    pons_error err = PONS_ERROR_INIT;
+    dataset_report *report = NULL;
+
+    make_pairs();
+    maker_text("img/a_t1.nii.gz", "no volume");
+    maker_volume("lab/b.nii.gz", 6, 5, 4, one_stray, 0, 2);
+    maker_volume("lab/c.nii.gz", 5, 6, 4, corner, 1, 2);
+    dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
+    dataset *d = opened(&s);
+    ck_assert_int_eq(dataset_check(d, &report, &err), PONS_DATA);
+    ck_assert_int_eq(report->error_count, 3);
+    ck_assert_ptr_nonnull(strstr(err.text, "3 problems, the first: case 'a'"));
+    dataset_report_free(report);
+    dataset_close(d);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("dataset");
+
+    tcase_add_checked_fixture(c, maker_begin, maker_end);
+    tcase_add_test(c, a_case_is_what_the_star_matched);
+    tcase_add_test(c, stars_of_folders_and_files_make_one_key);
+    tcase_add_test(c, brackets_in_names_are_plain_characters);
+    tcase_add_test(c, patterns_without_a_star_name_one_case);
+    tcase_add_test(c, every_unpaired_file_is_listed);
+    tcase_add_test(c, broken_patterns_are_refused);
+    tcase_add_test(c, source_and_image_exclude_each_other);
+    tcase_add_loop_test(c, broken_labels_are_refused_and_named, 0,
+                        sizeof broken_labels / sizeof broken_labels[0]);
+    tcase_add_test(c, several_ids_become_one_class_and_the_first_entry_is_background);
+    tcase_add_test(c, regions_overlap_and_have_a_channel_each);
+    tcase_add_test(c, a_decathlon_folder_is_read);
+    tcase_add_test(c, labels_of_the_ini_win_over_the_json);
+    tcase_add_test(c, a_validation_list_is_held_out_unless_the_ini_says_otherwise);
+    tcase_add_test(c, a_list_of_files_is_one_image_and_loses_the_channel_suffix);
+    tcase_add_loop_test(c, a_broken_dataset_json_is_refused_and_named, 0,
+                        sizeof broken_json / sizeof broken_json[0]);
+    tcase_add_test(c, a_sound_dataset_passes_with_its_histogram);
+    tcase_add_test(c, a_shift_by_one_voxel_is_found);
+    tcase_add_test(c, an_unlisted_id_is_named_with_its_voxels);
+    tcase_add_test(c, other_faults_of_a_case_are_found);
+    tcase_add_test(c, all_problems_are_listed_at_once);
+    return suite_run();
+}
