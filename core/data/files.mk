@@ -8,7 +8,7 @@ libcore_la_SOURCES += core/data/class_list.c core/data/class_list.h core/data/da
 	core/data/stream.c
 libcore_la_SOURCES += core/data/gzip_zlib.c core/data/nifti.h core/data/nifti_header.c \
 	core/data/nifti_kind.c core/data/nifti_read.c core/data/nifti_write.c core/data/transform.c \
-	core/data/volume.c core/data/volume_chain.c \
+	core/data/volume.c \
 	core/data/volume_geometry.c core/data/volume_resample.c
 libcore_la_SOURCES += core/data/volume_chain.c
 libcore_la_SOURCES += core/data/augment.c core/data/augment.h core/data/cache.c \
