@@ -21,8 +21,8 @@ static void table_agrees(int threads, int row, pons_type storage, double toleran
     cpu_operations.facts(cpu.handle, &cpu.facts);
     ck_assert_int_eq(cpu_operations.attach(cpu.handle, &err), PONS_OK);
     cpu_device_choose_row(cpu.handle, row);
-    ck_assert_msg(op_table_compare(&both, 2, &err) == PONS_OK, "%d threads, row %d: %s", threads, row,
-                  err.text);
+    ck_assert_msg(op_table_compare(&both, 2, &err) == PONS_OK, "%d threads, row %d: %s", threads,
+                  row, err.text);
     ck_assert_int_lt(both.declined, both.requests / 10);
     printf("row %d: %d requests, %d on the reference\n", row, both.requests, both.declined);
     cpu_operations.close(cpu.handle);

@@ -41,9 +41,10 @@ static pons_status leaf_agrees(op_graph *o, evaluation *e, const op_leaf *l, pon
         if (l->gradient != NULL)
             found = evaluation_get(e, l->gradient, i);
         if (!(fabs(found - expected) <= DIFFERENCE_ABSOLUTE + DIFFERENCE_RELATIVE * fabs(expected)))
-            return pons_fail(err, PONS_FAILURE, "variant %d: gradient of '%s' element %lld is %.9g, "
-                             "differences say %.9g", o->variant, l->node->name, (long long)i, found,
-                             expected);
+            return pons_fail(err, PONS_FAILURE,
+                             "variant %d: gradient of '%s' element %lld is %.9g, "
+                             "differences say %.9g",
+                             o->variant, l->node->name, (long long)i, found, expected);
     }
     return PONS_OK;
 }
@@ -101,8 +102,10 @@ END_TEST
 START_TEST(every_kind_has_a_name_and_a_class)
 {
     for (int kind = 0; kind < NODE_KIND_COUNT; kind++) {
-        ck_assert_msg(node_kinds[kind].name != NULL && node_kinds[kind].class != 0, "kind %d", kind);
-        ck_assert_msg(!node_kinds[kind].constant || node_kinds[kind].gradient == NULL, "kind %d", kind);
+        ck_assert_msg(node_kinds[kind].name != NULL && node_kinds[kind].class != 0, "kind %d",
+                      kind);
+        ck_assert_msg(!node_kinds[kind].constant || node_kinds[kind].gradient == NULL, "kind %d",
+                      kind);
     }
 }
 END_TEST

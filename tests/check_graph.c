@@ -1,5 +1,5 @@
 /*
- * check_graph.c - builders: shapes, folding, errors; what the gradient pass promises beyond numbers.
+ * check_graph.c - builders: shapes, folding, errors; what gradients promise beyond numbers.
  */
 #include <math.h>
 #include <string.h>
@@ -143,7 +143,8 @@ START_TEST(batch_statistics_of_one_element_are_a_configuration_error)
 {
     pons_graph *g = graph_new(true, -1);
     pons_node *x = node_input(g, "x", PONS_F32, shape5(1, 1, 1, 1, 3));
-    pons_node *m = pons_state_leaf(g, "m", vector(3), 0), *v = pons_state_leaf(g, "v", vector(3), 1);
+    pons_node *m = pons_state_leaf(g, "m", vector(3), 0),
+              *v = pons_state_leaf(g, "v", vector(3), 1);
 
     pons_batch_norm(g, x, NULL, NULL, m, v, 0.1, 1e-5);
     ck_assert_int_eq(g->error.status, PONS_CONFIG);
@@ -205,7 +206,8 @@ START_TEST(batch_norm_outside_training_reads_the_states)
 {
     pons_graph *g = graph_new(false, -1);
     pons_node *x = node_input(g, "x", PONS_F32, shape5(1, 1, 1, 1, 3));
-    pons_node *m = pons_state_leaf(g, "m", vector(3), 0), *v = pons_state_leaf(g, "v", vector(3), 1);
+    pons_node *m = pons_state_leaf(g, "m", vector(3), 0),
+              *v = pons_state_leaf(g, "v", vector(3), 1);
 
     ck_assert(!node_failed(pons_batch_norm(g, x, NULL, NULL, m, v, 0.1, 1e-5)));
     ck_assert_int_eq(g->merge_count, 0);
@@ -217,7 +219,8 @@ START_TEST(batch_norm_contributes_mean_and_unbiased_variance)
 {
     pons_graph *g = graph_new(true, -1);
     pons_node *x = node_input(g, "x", PONS_F32, shape5(2, 1, 2, 2, 3));
-    pons_node *m = pons_state_leaf(g, "m", vector(3), 0), *v = pons_state_leaf(g, "v", vector(3), 1);
+    pons_node *m = pons_state_leaf(g, "m", vector(3), 0),
+              *v = pons_state_leaf(g, "v", vector(3), 1);
 
     ck_assert(!node_failed(pons_batch_norm(g, x, NULL, NULL, m, v, 0.1, 1e-5)));
     ck_assert_int_eq(g->merge_count, 2);
@@ -236,7 +239,8 @@ static const pons_node *bias_gradient(pons_graph *g, bool batch, pons_shape bias
 {
     pons_convolution c = PONS_CONVOLUTION_INIT;
     pons_node *x = node_input(g, "x", PONS_F32, shape5(2, 4, 4, 4, 3)), *gradient[2], *of[2], *y;
-    pons_node *m = pons_state_leaf(g, "m", vector(6), 0), *v = pons_state_leaf(g, "v", vector(6), 1);
+    pons_node *m = pons_state_leaf(g, "m", vector(6), 0),
+              *v = pons_state_leaf(g, "v", vector(6), 1);
     pons_error err = PONS_ERROR_INIT;
 
     of[0] = weight(g, "w", shape5(6, 3, 3, 3, 3));

@@ -51,7 +51,8 @@ static evaluation *run(pons_graph *g)
     e = evaluation_new(g, &d, PONS_F32, &err);
     ck_assert_msg(e != NULL, "%s", err.text);
     for (int n = 0; n < g->node_count; n++)
-        for (int64_t i = 0; g->node[n]->kind == NODE_INPUT && i < shape_count(g->node[n]->shape); i++)
+        for (int64_t i = 0; g->node[n]->kind == NODE_INPUT && i < shape_count(g->node[n]->shape);
+             i++)
             evaluation_set(e, g->node[n], i, ((const double *)g->node[n]->name)[i]);
     ck_assert_msg(evaluation_run(e, &moment, &err) == PONS_OK, "%s", err.text);
     return e;
@@ -68,7 +69,8 @@ static void agrees(pons_graph *g, pons_node *y, const double *expected, int64_t 
         double found = evaluation_get(e, y, i);
 
         ck_assert_msg(fabs(found - expected[i]) <= DOUBLE_ABSOLUTE * fmax(1, fabs(expected[i])),
-                      "%s element %lld: %.15g, expected %.15g", name, (long long)i, found, expected[i]);
+                      "%s element %lld: %.15g, expected %.15g", name, (long long)i, found,
+                      expected[i]);
     }
     evaluation_free(e);
 }
@@ -165,11 +167,11 @@ START_TEST(pointwise_operations_are_pytorchs)
     pons_node *a = GOLDEN(g, map_a, 8), *b = GOLDEN(g, map_b, 8), *a3 = pons_offset(g, a, 3);
 
 #define TWO(name) AGREES(g, pons_##name(g, a, b), map_##name);
-    TWO(add) TWO(sub) TWO(mul) TWO(min) TWO(max) TWO(equal) TWO(not_equal) TWO(less) TWO(less_equal)
-    TWO(greater) TWO(greater_equal) TWO(and) TWO(or)
+    TWO(add) TWO(sub) TWO(mul) TWO(min) TWO(max) TWO(equal) TWO(not_equal) TWO(less)
+    TWO(less_equal) TWO(greater) TWO(greater_equal) TWO(and) TWO(or)
 #define ONE(name) AGREES(g, pons_##name(g, a), map_##name);
-    ONE(neg) ONE(abs) ONE(sign) ONE(floor) ONE(round) ONE(exp) ONE(expm1) ONE(sin) ONE(cos) ONE(tanh)
-    ONE(erf) ONE(sigmoid) ONE(log_sigmoid) ONE(relu) ONE(not)
+    ONE(neg) ONE(abs) ONE(sign) ONE(floor) ONE(round) ONE(exp) ONE(expm1) ONE(sin) ONE(cos)
+    ONE(tanh) ONE(erf) ONE(sigmoid) ONE(log_sigmoid) ONE(relu) ONE(not)
     AGREES(g, pons_div(g, a, pons_offset(g, b, 4)), map_div);
     AGREES(g, pons_pow(g, pons_abs(g, a), pons_abs(g, b)), map_pow);
     AGREES(g, pons_sqrt(g, a3), map_sqrt);
@@ -201,7 +203,8 @@ END_TEST
 START_TEST(extremes_take_the_first_of_equals)
 {
     static const double x[] = { 1, 3, 3, -2, -2, 0 };
-    static const double one[] = { 1 }, second[] = { 0, 1, 0, 0, 0, 0 }, fourth[] = { 0, 0, 0, 1, 0, 0 };
+    static const double one[] = { 1 }, second[] = { 0, 1, 0, 0, 0, 0 },
+                        fourth[] = { 0, 0, 0, 1, 0, 0 };
     pons_graph *g = graph_new(true, -1);
     pons_node *a = leaf_of(g, SHAPE(6), x, 6), *b = leaf_of(g, SHAPE(6), x, 6), *of[] = { a, b };
     pons_node *most = pons_maximum(g, a, 1), *least = pons_minimum(g, b, 1), *gradient[2];

@@ -93,7 +93,8 @@ static pons_operand operand_over(int tensor, const pons_tensor *x, pons_shape sp
     return o;
 }
 
-static pons_map *map_over(evaluation *e, pons_shape space, int input_count, const pons_tensor *input)
+static pons_map *map_over(evaluation *e, pons_shape space, int input_count,
+                          const pons_tensor *input)
 {
     pons_map *m = arena_alloc(e->memory, sizeof *m);
     pons_operand *load = arena_alloc(e->memory, sizeof *load * 3);
@@ -116,7 +117,7 @@ static pons_shape at_least_one_axis(pons_shape s)
     return s.rank > 0 ? s : (pons_shape){ 1, { 1 } };
 }
 
-/* Values that a leaf or an operation adds to the loaded ones; false: the last load is the result. */
+/* What a leaf or an operation adds to the loaded values; false: the last load is the result. */
 static bool value_of(const pons_node *x, pons_value *v)
 {
     static const struct { int kind; uint16_t operation; } leaves[] = {
@@ -251,7 +252,8 @@ static pons_status prepare_node(evaluation *e, const pons_node *x, pons_error *e
 
     make_request(e, x, c);
     e->requests++;
-    status = e->device.operations->prepare(e->device.handle, &c->request, &c->kernel, &supported, err);
+    status = e->device.operations->prepare(e->device.handle, &c->request, &c->kernel, &supported,
+                                           err);
     if (status == PONS_OK && !supported) {
         e->declined++;
         status = e->fallback.operations->prepare(e->fallback.handle, &c->request, &c->kernel,

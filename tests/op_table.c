@@ -80,7 +80,7 @@ static const struct { double low, high; } domains[PONS_MAP_OPERATION_COUNT] = {
     [PONS_MAP_ROUND] = { -3.4, 3.4 },
 };
 
-/* Shape of operand 'i' beside the full shape 's': equal, per channel, one number, per case, mixed. */
+/* Shape of operand 'i' beside the full shape 's': equal, per channel, a number, per case, mixed. */
 static pons_shape operand_shape(pons_shape s, int variant, int i)
 {
     pons_shape per_case = { 5, { s.extent[0], 1, 1, 1, 1 } };
@@ -194,7 +194,8 @@ static pons_node *slot(op_graph *o)
     pons_node *x = image(o);
     pons_node *p = pons_parameter_leaf(o->g, "p", PONS_ROLE_BIAS, vector(last_extent(x)), zero);
 
-    return times(o, x, node_slot(o->g, p, 0, o->variant == 0 ? PONS_SLOT_ELEMENT : PONS_SLOT_TENSOR));
+    return times(o, x,
+                 node_slot(o->g, p, 0, o->variant == 0 ? PONS_SLOT_ELEMENT : PONS_SLOT_TENSOR));
 }
 
 static pons_node *folded(op_graph *o)
@@ -316,8 +317,9 @@ static pons_node *moments_in_groups(op_graph *o)
 
     s.extent[4] = 6;
     s.extent[3] = 3;
-    pons_moments(o->g, input(o, s, -1, 1), o->variant < 4 ? PONS_SPATIAL : PONS_SPATIAL | PONS_BATCH,
-                 groups[o->variant % 4], &average, &variance);
+    pons_moments(o->g, input(o, s, -1, 1),
+                 o->variant < 4 ? PONS_SPATIAL : PONS_SPATIAL | PONS_BATCH, groups[o->variant % 4],
+                 &average, &variance);
     return pons_add(o->g, pons_scale(o->g, average, 0.7), pons_scale(o->g, variance, 1.3));
 }
 
@@ -410,7 +412,8 @@ static pons_node *convolution_transposed(op_graph *o)
             c.pad_low[i] = c.pad_high[i] = 0;
     }
     y.extent[4] = w.extent[0] = c.groups * (1 + draw(&o->random, 3));
-    return pons_convolve_transposed(o->g, input(o, y, -1, 1), input(o, w, -1, 1), &c, output_padding);
+    return pons_convolve_transposed(o->g, input(o, y, -1, 1), input(o, w, -1, 1), &c,
+                                    output_padding);
 }
 
 static pons_node *convolution_weight(op_graph *o)
@@ -538,8 +541,8 @@ static pons_node *pad_folding_back(op_graph *o)
     static const int64_t low[] = { 0, 2, 0, 1, 0 }, high[] = { 0, 1, 2, 0, 1 };
     pons_shape s = { 5, { 1, 3, 3, 2, 3 } };
 
-    return pons_pad(o->g, input(o, s, -1, 1), o->variant == 0 ? PONS_PAD_EDGE : PONS_PAD_REFLECT, low,
-                    high);
+    return pons_pad(o->g, input(o, s, -1, 1), o->variant == 0 ? PONS_PAD_EDGE : PONS_PAD_REFLECT,
+                    low, high);
 }
 
 static pons_node *concatenate(op_graph *o)
@@ -606,7 +609,8 @@ const op_case op_cases[] = {
     { PONS_MAP_EXP, "softmax", 4, softmax, false },
     { NODE_CONVOLUTION, "convolution", 6, convolution, false },
     { NODE_CONVOLUTION_INPUT_GRADIENT, "transposed convolution", 6, convolution_transposed, false },
-    { NODE_CONVOLUTION_WEIGHT_GRADIENT, "convolution weight gradient", 6, convolution_weight, false },
+    { NODE_CONVOLUTION_WEIGHT_GRADIENT, "convolution weight gradient", 6, convolution_weight,
+      false },
     { NODE_MATMUL, "matmul", 4, matmul, false },
     { NODE_POOL, "pool", 4, pool, false },
     { NODE_POOL_GRADIENT, "pool gradient", 4, pool, false },
@@ -652,7 +656,8 @@ static pons_status differentiate(op_graph *o, pons_error *err)
     return PONS_OK;
 }
 
-pons_status op_graph_make(const op_case *c, int variant, uint64_t seed, op_graph *o, pons_error *err)
+pons_status op_graph_make(const op_case *c, int variant, uint64_t seed, op_graph *o,
+                          pons_error *err)
 {
     pons_node *weights;
 
@@ -704,7 +709,8 @@ void op_graph_fill(const op_graph *o, evaluation *e)
 
 static const pons_moment moment = { 7, 3, 2 };
 
-evaluation *op_graph_evaluate(const op_graph *o, const device *d, pons_type storage, pons_error *err)
+evaluation *op_graph_evaluate(const op_graph *o, const device *d, pons_type storage,
+                              pons_error *err)
 {
     evaluation *e = evaluation_new(o->g, d, storage, err);
 
@@ -730,8 +736,9 @@ static pons_status tensors_agree(const op_graph *o, const evaluation *expected,
         double a = evaluation_get(expected, x, i), b = evaluation_get(found, x, i);
 
         if (!(fabs(a - b) <= tolerance * most))
-            return pons_fail(err, PONS_FAILURE, "variant %d: '%s' element %lld is %.9g, expected %.9g",
-                             o->variant, node_kinds[x->kind].name, (long long)i, b, a);
+            return pons_fail(err, PONS_FAILURE,
+                             "variant %d: '%s' element %lld is %.9g, expected %.9g", o->variant,
+                             node_kinds[x->kind].name, (long long)i, b, a);
     }
     return PONS_OK;
 }
@@ -775,7 +782,8 @@ static pons_status compare(const op_case *c, op_graph *o, void *context, pons_er
 {
     op_comparison *both = context;
     evaluation *expected = op_graph_evaluate(o, both->expected, both->storage, err);
-    evaluation *found = expected != NULL ? op_graph_evaluate(o, both->found, both->storage, err) : NULL;
+    evaluation *found = expected != NULL ? op_graph_evaluate(o, both->found, both->storage, err)
+                                         : NULL;
     pons_status status = err->status;
 
     if (found != NULL) {

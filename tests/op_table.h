@@ -1,11 +1,11 @@
 /*
- * op_table.h - one table of cases for every node kind: gradients, precisions and devices are checked
- * with the same graphs.
+ * op_table.h - one table of cases for every node kind: gradients, precisions and devices are
+ * checked with the same graphs.
  *
  * A case builds y from leaves of random shapes (sizes 1 and odd among them); the graph computes
- * sum(y * weights) and its gradients. Values of leaves lie on shuffled grids whose offsets differ from
- * leaf to leaf, so that no two elements are equal and none is whole or 0: every kink is further away
- * than a difference reaches.
+ * sum(y * weights) and its gradients. Values of leaves lie on shuffled grids whose offsets differ
+ * from leaf to leaf, so that no two elements are equal and none is whole or 0: every kink is
+ * further away than a difference reaches.
  */
 #ifndef TESTS_OP_TABLE_H
 #define TESTS_OP_TABLE_H
@@ -44,12 +44,14 @@ extern const op_case op_cases[];
 extern const int op_case_count;
 
 /* Build case 'c' and its gradients; the graph is freed with op_graph_free. */
-pons_status op_graph_make(const op_case *c, int variant, uint64_t seed, op_graph *o, pons_error *err);
+pons_status op_graph_make(const op_case *c, int variant, uint64_t seed, op_graph *o,
+                          pons_error *err);
 void op_graph_free(op_graph *o);
 /* Give the leaves their values. */
 void op_graph_fill(const op_graph *o, evaluation *e);
 /* The graph with its leaves filled, computed on 'd'; NULL (err is filled) if that fails. */
-evaluation *op_graph_evaluate(const op_graph *o, const device *d, pons_type storage, pons_error *err);
+evaluation *op_graph_evaluate(const op_graph *o, const device *d, pons_type storage,
+                              pons_error *err);
 /* y and every gradient agree within 'tolerance' of the largest element, or err names the first. */
 pons_status op_graph_agrees(const op_graph *o, const evaluation *expected, const evaluation *found,
                             double tolerance, pons_error *err);
@@ -60,7 +62,7 @@ pons_status op_table_each(int rounds,
                                                pons_error *err),
                           void *context, pons_error *err);
 
-/* The whole table on 'found' against 'expected'; *declined: requests that 'found' has no kernel for. */
+/* The whole table on 'found' against 'expected'; *declined: what 'found' has no kernel for. */
 typedef struct op_comparison {
     const device *expected, *found;
     pons_type storage;

@@ -1,8 +1,8 @@
 /*
  * build.c - the graph: its node array, its names and its first failure.
  *
- * Nodes, names and lists live in one arena and are given back with the graph. What the nodes mean is
- * left to the families (map.c, reduce.c, ...).
+ * Nodes, names and lists live in one arena and are given back with the graph. What the nodes mean
+ * is left to the families (map.c, reduce.c, ...).
  */
 #include <stdio.h>
 #include <string.h>
@@ -192,11 +192,13 @@ void pons_assign(pons_graph *g, pons_node *target, pons_node *value)
     if (!inputs_given(g, NODE_SLOT, 2, both))
         return;
     if (target->kind != NODE_PARAMETER && target->kind != NODE_STATE && target->kind != NODE_SLOT) {
-        pons_graph_fail(g, PONS_PLUGIN, "cannot assign to a '%s', expected a parameter, state or slot",
+        pons_graph_fail(g, PONS_PLUGIN,
+                        "cannot assign to a '%s', expected a parameter, state or slot",
                         node_kinds[target->kind].name);
         return;
     }
-    if (!shape_broadcast(target->shape, value->shape, &shape) || !shape_equal(shape, target->shape)) {
+    if (!shape_broadcast(target->shape, value->shape, &shape) ||
+        !shape_equal(shape, target->shape)) {
         pons_graph_fail(g, PONS_PLUGIN, "cannot assign %s to '%s' of shape %s",
                         shape_text(value->shape, found, sizeof found),
                         target->name != NULL ? target->name : "slot",

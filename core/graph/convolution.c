@@ -18,8 +18,8 @@ static bool attributes_valid(pons_graph *g, int kind, const pons_convolution *c)
 {
     for (int i = 0; i < 3; i++) {
         if (c->stride[i] < 1 || c->dilation[i] < 1 || c->pad_low[i] < 0 || c->pad_high[i] < 0) {
-            node_refuse(g, kind, "stride %d, dilation %d, padding %d %d along axis %d", c->stride[i],
-                        c->dilation[i], c->pad_low[i], c->pad_high[i], i);
+            node_refuse(g, kind, "stride %d, dilation %d, padding %d %d along axis %d",
+                        c->stride[i], c->dilation[i], c->pad_low[i], c->pad_high[i], i);
             return false;
         }
     }
@@ -30,8 +30,8 @@ static bool attributes_valid(pons_graph *g, int kind, const pons_convolution *c)
 }
 
 /*
- * Check x [N, D, H, W, I], w [O, kD, kH, kW, I / groups] and y [N, D', H', W', O] against each other;
- * y's shape is only read when 'complete'; else it is made.
+ * Check x [N, D, H, W, I], w [O, kD, kH, kW, I / groups] and y [N, D', H', W', O] against each
+ * other; y's shape is only read when 'complete'; else it is made.
  */
 static bool shapes_agree(pons_graph *g, int kind, pons_shape x, pons_shape w, pons_shape *y,
                          bool complete, const pons_convolution *c)
@@ -141,7 +141,8 @@ pons_node *pons_convolve_transposed(pons_graph *g, pons_node *y, pons_node *w,
 
 /* ---- matrix product -------------------------------------------------------------------------- */
 
-pons_node *pons_matmul(pons_graph *g, pons_node *a, pons_node *b, bool transpose_a, bool transpose_b)
+pons_node *pons_matmul(pons_graph *g, pons_node *a, pons_node *b, bool transpose_a,
+                       bool transpose_b)
 {
     node_attribute attribute = { .matmul = { transpose_a, transpose_b } };
     pons_node *in[] = { a, b };
@@ -155,7 +156,8 @@ pons_node *pons_matmul(pons_graph *g, pons_node *a, pons_node *b, bool transpose
     rank = shape.rank;
     if (rank < 2 || b->shape.rank != rank ||
         memcmp(shape.extent, b->shape.extent, sizeof(int64_t) * (size_t)(rank - 2)) != 0 ||
-        a->shape.extent[rank - (transpose_a ? 2 : 1)] != b->shape.extent[rank - (transpose_b ? 1 : 2)])
+        a->shape.extent[rank - (transpose_a ? 2 : 1)] !=
+            b->shape.extent[rank - (transpose_b ? 1 : 2)])
         return node_refuse(g, NODE_MATMUL, "%s%s does not multiply %s%s",
                            shape_text(a->shape, a_text, sizeof a_text),
                            transpose_a ? " transposed" : "",

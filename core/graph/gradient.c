@@ -2,8 +2,8 @@
  * gradient.c - reverse accumulation over the node array, as new nodes.
  *
  * Nodes are visited from the last to the first; the contributions of several consumers are added in
- * the order of the consumers' numbers (R12). New nodes take the scope of the node they differentiate.
- * An addend that a normalisation takes away again gets an exact zero (R32).
+ * the order of the consumers' numbers (R12). New nodes take the scope of the node they
+ * differentiate. An addend that a normalisation takes away again gets an exact zero (R32).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +107,8 @@ static pons_node *sum_over(pons_graph *g, pons_node *x, unsigned axes)
     }
     if (x->kind == PONS_MAP_NEG)
         return pons_neg(g, sum_over(g, x->input[0], axes));
-    for (int i = 0; i < 2 && (x->kind == PONS_MAP_MUL || (x->kind == PONS_MAP_DIV && i == 0)); i++) {
+    for (int i = 0; i < 2 && (x->kind == PONS_MAP_MUL || (x->kind == PONS_MAP_DIV && i == 0));
+         i++) {
         pons_node *wide = x->input[i];
 
         narrow = narrow_along(x->input[1 - i], rank, axes);
@@ -132,7 +133,7 @@ pons_node *node_sum_to(pons_graph *g, pons_node *x, pons_shape shape)
                                                        : node_repeat(g, x, shape);
 }
 
-/* ---- R32: an addend that is lost in a normalisation ------------------------------------------- */
+/* ---- R32: an addend that is lost in a normalisation ------------------------------------------ */
 
 /* Every reader of the mean 'm' of 'x' on the way to the value only centres 'x' with it. */
 static bool only_centres(const differentiation *d, const pons_node *m, const pons_node *x)
@@ -176,7 +177,8 @@ static bool addend_is_lost(const differentiation *d, const pons_node *x, pons_no
             if (r->kind == PONS_MAP_SUB && i == 0 && r->input[1]->kind == NODE_MOMENTS &&
                 r->input[1]->input[0] == x)
                 continue;
-            if (r->kind == PONS_MAP_ADD && shape_equal(r->shape, x->shape) && addend_is_lost(d, r, b))
+            if (r->kind == PONS_MAP_ADD && shape_equal(r->shape, x->shape) &&
+                addend_is_lost(d, r, b))
                 continue;
             return false;
         }

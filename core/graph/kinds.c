@@ -61,8 +61,8 @@ const node_kind_facts node_kinds[NODE_KIND_COUNT] = {
     KIND(MINIMUM, "minimum", CLASS_REDUCE, 1, gradient_minimum),
     KIND(EXTREME_GRADIENT, "extreme_gradient", CLASS_OTHER, 2, NULL),
     [NODE_ARG_MAX] = { "arg_max", CLASS_OTHER, 1, NULL, true },
-    KIND(MOMENTS, "moments", CLASS_REDUCE, 1, NULL), /* the gradient pass takes mean and variance  */
-    KIND(SECOND, "second", CLASS_REDUCE, 1, NULL),   /* together: moments_gradient                 */
+    KIND(MOMENTS, "moments", CLASS_REDUCE, 1, NULL), /* the gradient pass takes mean and */
+    KIND(SECOND, "second", CLASS_REDUCE, 1, NULL),   /* variance together                */
 
     KIND(CONVOLUTION, "convolution", CLASS_CONVOLUTION, 2, gradient_convolution),
     KIND(CONVOLUTION_INPUT_GRADIENT, "convolution_input_gradient", CLASS_CONVOLUTION, 2,

@@ -1,8 +1,9 @@
 /*
  * layers.c - norms and dropout as compositions.
  *
- * A norm is (x - mean) k + shift with k = scale / sqrt(variance + eps) computed per channel, so that
- * forward reads x twice (moments, map) and backward needs the sums of dy and dy (x - mean) alone (R14).
+ * A norm is (x - mean) k + shift with k = scale / sqrt(variance + eps) computed per channel, so
+ * that forward reads x twice (moments, map) and backward needs the sums of dy and dy (x - mean)
+ * alone (R14).
  */
 #include "graph/build.h"
 

@@ -1,5 +1,5 @@
 /*
- * leaf.c - nodes without operands: inputs, parameters, states, slots, constants, iota, random numbers.
+ * leaf.c - nodes without operands: inputs, parameters, states, slots, constants, random numbers.
  */
 #include <string.h>
 

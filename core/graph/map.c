@@ -28,7 +28,7 @@ static double (*const fold_number[PONS_MAP_OPERATION_COUNT])(double a, double b)
     [PONS_MAP_STOP_GRADIENT] = fold_stop,
 };
 
-/* The operand that the operation leaves as it is: bit 0, a when b is 'number'; bit 1, b when a is. */
+/* The operand that stays as it is: bit 0, a when b is 'number'; bit 1, b when a is. */
 static const struct neutral {
     int sides;
     double number;

@@ -2,7 +2,8 @@
  * map_gradient.c - gradients of pointwise nodes, as nodes.
  *
  * A rule answers in the shape that its operands broadcast to; the gradient pass sums over what was
- * repeated. Where the node's own value helps (exp, tanh, div), it is used instead of computing anew.
+ * repeated. Where the node's own value helps (exp, tanh, div), it is used instead of computing
+ * anew.
  */
 #include "graph/build.h"
 

@@ -1,5 +1,5 @@
 /*
- * move.c - nodes that move data: reshape, transpose, broadcast, flip, crop, pad, concatenate, gather.
+ * move.c - nodes that move data: reshape, transpose, flip, crop, pad, concatenate, gather.
  */
 #include <string.h>
 

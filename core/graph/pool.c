@@ -39,7 +39,8 @@ pons_node *pons_pooling(pons_graph *g, pons_node *x, const pons_pool *p)
                                p->kernel[i], p->stride[i], p->pad_low[i], p->pad_high[i], i);
         shape.extent[1 + i] = pooled(shape.extent[1 + i], p, i);
         if (shape.extent[1 + i] < 1)
-            return node_refuse(g, NODE_POOL, "kernel %d reaches beyond image %s", p->kernel[i], text);
+            return node_refuse(g, NODE_POOL, "kernel %d reaches beyond image %s", p->kernel[i],
+                               text);
     }
     return node_new(g, NODE_POOL, PONS_F32, shape, 1, &x, &a);
 }
@@ -70,7 +71,8 @@ pons_node *pons_resize(pons_graph *g, pons_node *x, pons_resize_mode mode, const
         return g->failed;
     if (shape_equal(shape, x->shape))
         return x;
-    return node_new(g, NODE_RESIZE, mode == PONS_RESIZE_LINEAR ? PONS_F32 : x->type, shape, 1, &x, &a);
+    return node_new(g, NODE_RESIZE, mode == PONS_RESIZE_LINEAR ? PONS_F32 : x->type, shape, 1, &x,
+                    &a);
 }
 
 pons_node *node_resize_gradient(pons_graph *g, pons_node *dy, pons_resize_mode mode,

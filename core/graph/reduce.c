@@ -12,10 +12,11 @@ static pons_shape reduced(pons_shape s, unsigned axes)
     return s;
 }
 
-/* In the update section a sum marks where one number per tensor begins, also of one element (R17). */
+/* In an update a sum marks where one number per tensor begins, also of one element (R17). */
 static bool nothing_to_reduce(const pons_node *x, unsigned axes)
 {
-    return x->graph->section != SECTION_UPDATE && x->type == PONS_F32 && shape_equal(reduced(x->shape, axes), x->shape);
+    return x->graph->section != SECTION_UPDATE && x->type == PONS_F32 &&
+           shape_equal(reduced(x->shape, axes), x->shape);
 }
 
 static pons_node *reduce_node(pons_graph *g, int kind, pons_node *x, unsigned axes)
@@ -155,7 +156,7 @@ pons_node *moments_gradient(pons_graph *g, pons_node *m, pons_node *dmean, pons_
     return node_repeat(g, dx, x->shape);
 }
 
-/* ---- softmax: the maximum only keeps exp in range, so it takes no gradient --------------------- */
+/* ---- softmax: the maximum only keeps exp in range, so it takes no gradient ------------------- */
 
 static pons_node *below_maximum(pons_graph *g, pons_node *x, int axis)
 {

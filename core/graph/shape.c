@@ -49,9 +49,8 @@ bool shape_broadcast(pons_shape a, pons_shape b, pons_shape *both)
 
 size_t type_size(pons_type type)
 {
-    static const size_t size[] = {
-        [PONS_F32] = 4, [PONS_BF16] = 2, [PONS_F16] = 2, [PONS_U8] = 1, [PONS_I32] = 4, [PONS_F64] = 8
-    };
+    static const size_t size[] = { [PONS_F32] = 4, [PONS_BF16] = 2, [PONS_F16] = 2,
+                                   [PONS_U8] = 1,  [PONS_I32] = 4,  [PONS_F64] = 8 };
 
     return size[type];
 }
@@ -77,7 +76,8 @@ bool shape_valid(pons_graph *g, int kind, pons_shape s)
         return false;
     }
     for (int i = 0; i < s.rank; i++) {
-        if (s.extent[i] < 1 || s.extent[i] > EXTENT_LIMIT || (count *= s.extent[i]) > EXTENT_LIMIT) {
+        if (s.extent[i] < 1 || s.extent[i] > EXTENT_LIMIT ||
+            (count *= s.extent[i]) > EXTENT_LIMIT) {
             char text[160];
 
             node_refuse(g, kind, "impossible shape %s", shape_text(s, text, sizeof text));

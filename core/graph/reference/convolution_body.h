@@ -22,8 +22,9 @@ static bool NAME(meets)(const pons_convolution *c, const pons_shape *x, const in
 
 /* Call 'row' for every pair of rows that meet; pointers are to the first channel of each. */
 static void NAME(each_row)(const pons_convolution *c, pons_shape x, pons_shape w, pons_shape y,
-                           void (*row)(const pons_convolution *c, const pons_shape *w, void *context,
-                                       int64_t x_row, int64_t k, int64_t y_row), void *context)
+                           void (*row)(const pons_convolution *c, const pons_shape *w,
+                                       void *context, int64_t x_row, int64_t k, int64_t y_row),
+                           void *context)
 {
     pons_shape points = { 4, { y.extent[0], y.extent[1], y.extent[2], y.extent[3] } };
     pons_shape kernel = { 3, { w.extent[1], w.extent[2], w.extent[3] } };
@@ -44,7 +45,7 @@ typedef struct NAME(terms) {
     double *out;
 } NAME(terms);
 
-/* Of output channel o: its weights at kernel point k, and where its group's input channels begin. */
+/* Of output channel o: its weights at kernel point k, and the first input channel of its group. */
 static int64_t NAME(weights)(const pons_convolution *c, const pons_shape *w, int64_t o, int64_t k,
                              int64_t *first)
 {
@@ -106,7 +107,8 @@ static void NAME(convolution)(const pons_request *r, const void *const *in, doub
                    NAME(forward_row), &t);
 }
 
-static void NAME(convolution_input_gradient)(const pons_request *r, const void *const *in, double *out)
+static void NAME(convolution_input_gradient)(const pons_request *r, const void *const *in,
+                                             double *out)
 {
     NAME(terms) t = { .y = in[0], .w = in[1], .out = out };
 
@@ -114,7 +116,8 @@ static void NAME(convolution_input_gradient)(const pons_request *r, const void *
                    NAME(input_row), &t);
 }
 
-static void NAME(convolution_weight_gradient)(const pons_request *r, const void *const *in, double *out)
+static void NAME(convolution_weight_gradient)(const pons_request *r, const void *const *in,
+                                              double *out)
 {
     NAME(terms) t = { .x = in[0], .y = in[1], .out = out };
 
@@ -134,6 +137,7 @@ static void NAME(matmul)(const pons_request *r, const void *const *in, double *o
         for (int64_t i = 0; i < m; i++)
             for (int64_t j = 0; j < n; j++)
                 for (int64_t l = 0; l < k; l++)
-                    out[(batch * m + i) * n + j] += (double)a[t->transpose_a ? l * m + i : i * k + l] *
-                                                    b[t->transpose_b ? j * k + l : l * n + j];
+                    out[(batch * m + i) * n + j] +=
+                        (double)a[t->transpose_a ? l * m + i : i * k + l] *
+                        b[t->transpose_b ? j * k + l : l * n + j];
 }

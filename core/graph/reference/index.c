@@ -52,7 +52,8 @@ int64_t pad_source(pons_pad_mode mode, int64_t i, int64_t low, int64_t step, int
     return i < 0 || i % step != 0 || i / step >= n ? -1 : i / step;
 }
 
-int64_t pool_window(const pons_pool *p, int axis, int64_t i, int64_t n, int64_t *begin, int64_t *end)
+int64_t pool_window(const pons_pool *p, int axis, int64_t i, int64_t n, int64_t *begin,
+                    int64_t *end)
 {
     int64_t first = i * p->stride[axis] - p->pad_low[axis], last = first + p->kernel[axis];
 

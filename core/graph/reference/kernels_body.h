@@ -1,6 +1,6 @@
 /*
- * kernels_body.h - the kernels of one precision: the including file defines REAL, NAME and the names
- * of its table.
+ * kernels_body.h - the kernels of one precision: the including file defines REAL, NAME and the
+ * names of its table.
  */
 #include <math.h>
 

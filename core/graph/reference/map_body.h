@@ -1,9 +1,9 @@
 /*
  * map_body.h - a plain interpreter of map programs.
  *
- * The last axis is walked in runs of at most RUN lanes (in the channel form it is one run), and every
- * value is computed for a run before the next value. Reductions accumulate in double; moments by
- * Welford's update, groups merged by Chan's.
+ * The last axis is walked in runs of at most RUN lanes (in the channel form it is one run), and
+ * every value is computed for a run before the next value. Reductions accumulate in double; moments
+ * by Welford's update, groups merged by Chan's.
  */
 
 /* ---- values ---------------------------------------------------------------------------------- */

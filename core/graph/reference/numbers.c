@@ -49,7 +49,8 @@ static uint16_t f16_of(double value)
     if (size < 0x1p-14)
         return sign | (uint16_t)rint(ldexp(size, 24)); /* 1024 is the smallest normal number */
     frexp(size, &exponent);
-    return sign | (uint16_t)(((exponent + 14) << 10) + (int)rint(ldexp(size, 11 - exponent)) - 1024);
+    return sign |
+           (uint16_t)(((exponent + 14) << 10) + (int)rint(ldexp(size, 11 - exponent)) - 1024);
 }
 
 static double clamped(double value, double low, double high)

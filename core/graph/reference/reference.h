@@ -1,8 +1,8 @@
 /*
  * reference.h - what the files of the reference device share.
  *
- * Kernel bodies (*_body.h) are compiled twice, with REAL float and double. All but the map kernel get
- * their inputs as REAL and leave their output in double; reference.c converts.
+ * Kernel bodies (*_body.h) are compiled twice, with REAL float and double. All but the map kernel
+ * get their inputs as REAL and leave their output in double; reference.c converts.
  */
 #ifndef CORE_GRAPH_REFERENCE_REFERENCE_H
 #define CORE_GRAPH_REFERENCE_REFERENCE_H
@@ -35,6 +35,7 @@ void resize_source(pons_resize_mode mode, int64_t i, int64_t n, int64_t m, int64
 /* Where element 'i' of a padded axis comes from, or -1: a zero. 'n' is the extent before. */
 int64_t pad_source(pons_pad_mode mode, int64_t i, int64_t low, int64_t step, int64_t n);
 /* Begin and end of a pooling window within the image, and its size with padding. */
-int64_t pool_window(const pons_pool *p, int axis, int64_t i, int64_t n, int64_t *begin, int64_t *end);
+int64_t pool_window(const pons_pool *p, int axis, int64_t i, int64_t n, int64_t *begin,
+                    int64_t *end);
 
 #endif
