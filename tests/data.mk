@@ -17,3 +17,7 @@ tests_check_stream_LDADD = $(TEST_LDADD)
 tests_check_dataset_SOURCES = tests/check_dataset.c tests/dataset_maker.h tests/suite.h
 tests_check_dataset_LDADD = $(TEST_LDADD)
 TESTS += tests/check_stream tests/check_dataset
+check_PROGRAMS += tests/check_preprocess
+tests_check_preprocess_SOURCES = tests/check_preprocess.c tests/suite.h
+tests_check_preprocess_LDADD = $(TEST_LDADD)
+TESTS += tests/check_preprocess

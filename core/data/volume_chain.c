@@ -4,40 +4,17 @@
  */
 #include <data/volume_chain.h>
 
+#include <config/sections.h>
 #include <plugin/plugin_load.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What every step's section may say beside its plugin's options. */
-typedef struct step_options {
-    const char *plugin;
-    pons_integers channels;
-} step_options;
-
-static const pons_option step_table[] = {
-    PONS_TEXT(step_options, plugin, "", "The plugin, where a step has a name of its own."),
-    PONS_INTEGERS(step_options, channels, "", 0, 63, "Image channels it changes; not given: all."),
-    PONS_OPTIONS_END
-};
-
-typedef struct steps_options {
-    pons_texts steps;
-} steps_options;
-
-static const pons_option steps_table[] = {
-    PONS_TEXTS(steps_options, steps, "", "Transforms, in order; each has a section of its own."),
-    PONS_OPTIONS_END
-};
-
 /* "FILE:LINE: [SECTION] KEY", for messages. */
 static void where_of(config *c, const char *section, const char *key, char *out, size_t size)
 {
-    const config_entry *e = config_find(c, section, key);
+    const char *where = config_where(c, section, key);
 
-    if (e && e->line)
-        snprintf(out, size, "%s:%d: [%s] %s", e->file, e->line, section, key);
-    else
-        snprintf(out, size, "[%s] %s", section, key);
+    snprintf(out, size, "%s%s[%s] %s", where ? where : "", where ? ": " : "", section, key);
 }
 
 static pons_status take_channels(config *c, const char *section, const pons_integers *list,
@@ -87,13 +64,13 @@ static pons_status step_open(config *c, const char *list_section, const char *na
     pons_status status;
 
     snprintf(section, sizeof section, "%s.%s", list_section, name);
-    status = config_fill(c, section, step_table, &common, err);
+    status = sections_fill_step(c, section, &common, err);
     if (status)
         return status;
     step->name = name;
-    step->plugin = common.plugin && *common.plugin ? common.plugin : name;
-    where_of(c, common.plugin && *common.plugin ? section : list_section,
-             common.plugin && *common.plugin ? "plugin" : "steps", where, sizeof where);
+    step->plugin = common.plugin ? common.plugin : name;
+    where_of(c, common.plugin ? section : list_section, common.plugin ? "plugin" : "steps", where,
+             sizeof where);
     status = plugin_load(PONS_KIND_TRANSFORM, step->plugin, sizeof *step->operations, where,
                          &loaded, err);
     if (status)
@@ -117,12 +94,20 @@ static pons_status step_open(config *c, const char *list_section, const char *na
     return status;
 }
 
+static pons_status list_fill(config *c, const char *section, steps_options *list, pons_error *err)
+{
+    for (const section_table *t = section_tables; t->name; t++)
+        if (!strcmp(t->name, section))
+            return config_fill(c, section, t->options, list, err);
+    return pons_fail(err, PONS_FAILURE, "[%s] has no steps", section);
+}
+
 pons_status volume_chain_open(config *c, const char *section, bool random, int channels,
                               volume_chain **out, pons_error *err)
 {
     steps_options list = { .steps = { 0, NULL } };
     volume_chain *chain;
-    pons_status status = config_fill(c, section, steps_table, &list, err);
+    pons_status status = list_fill(c, section, &list, err);
 
     if (status)
         return status;
