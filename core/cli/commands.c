@@ -3,9 +3,12 @@
  */
 #include "cli/command.h"
 
-extern const command command_help, command_plugin_check, command_plugin_list, command_plugin_show;
+extern const command command_help, command_plugin_check, command_plugin_list, command_plugin_show,
+    command_predict, command_train;
 
 const command *const commands[] = {
+    &command_train,
+    &command_predict,
     &command_plugin_list,
     &command_plugin_show,
     &command_plugin_check,

@@ -1,2 +1,3 @@
 # Files of core/report.
-libcore_la_SOURCES += core/report/run_folder.c core/report/run_folder.h
+libcore_la_SOURCES += core/report/metrics.c core/report/metrics.h core/report/run_folder.c \
+	core/report/run_folder.h

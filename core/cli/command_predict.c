@@ -1,0 +1,312 @@
+/*
+ * command_predict.c - pons predict: which files are a case, and where its results go.
+ */
+#include <config.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "cli/command.h"
+#include "train/predict.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MEMBERS_MAX 64
+
+typedef struct predict_flags {
+    const char *output, *config;
+    bool logits, probabilities;
+} predict_flags;
+
+static const pons_option flags[] = {
+    PONS_TEXT(predict_flags, output, NULL, "File for one image, else a folder."),
+    PONS_TEXT(predict_flags, config, "", "INI file for a bare weights file."),
+    PONS_FLAG(predict_flags, logits, no, "Also write OUT_logits.nii.gz (4D, class last)."),
+    PONS_FLAG(predict_flags, probabilities, no, "Also write OUT_probabilities.nii.gz."),
+    PONS_OPTIONS_END
+};
+
+/* The files of one case. */
+typedef struct input_case {
+    const char *name;
+    int file_count;
+    const char **file;
+} input_case;
+
+typedef struct job {
+    const invocation *call;
+    const predict_flags *flags;
+    arena *memory;
+    int member_count;
+    predictor *member[MEMBERS_MAX];
+    int case_count;
+    input_case *cases;
+    bool folder;             /* output is a folder                                                */
+} job;
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static bool ends_in(const char *text, const char *end)
+{
+    size_t size = strlen(text), tail = strlen(end);
+
+    return size >= tail && strcmp(text + size - tail, end) == 0;
+}
+
+static bool is_volume(const char *name)
+{
+    return ends_in(name, ".nii") || ends_in(name, ".nii.gz");
+}
+
+/* PATH without its folder and without .nii or .nii.gz. */
+static char *stem_of(arena *memory, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *stem = arena_string(memory, slash != NULL ? slash + 1 : path);
+
+    for (int i = 0; i < 2; i++) {
+        static const char *const ends[] = { ".gz", ".nii" };
+        if (ends_in(stem, ends[i]))
+            stem[strlen(stem) - strlen(ends[i])] = '\0';
+    }
+    return stem;
+}
+
+/* Characters of the stem before a channel's suffix '_0000'; all of them when there is none. */
+static size_t channel_stem(const char *stem)
+{
+    size_t size = strlen(stem);
+
+    if (size > 5 && stem[size - 5] == '_' && strspn(stem + size - 4, "0123456789") == 4)
+        return size - 5;
+    return size;
+}
+
+/* ---- cases ----------------------------------------------------------------------------------- */
+
+static input_case *new_case(job *j, const char *name, int files)
+{
+    input_case *more = arena_alloc(j->memory, (size_t)(j->case_count + 1) * sizeof *more);
+
+    if (j->case_count > 0)
+        memcpy(more, j->cases, (size_t)j->case_count * sizeof *more);
+    j->cases = more;
+    input_case *c = &j->cases[j->case_count++];
+    c->name = name;
+    c->file = arena_alloc(j->memory, (size_t)files * sizeof *c->file);
+    return c;
+}
+
+/* "a.nii.gz,b.nii.gz": the channels of one case. */
+static void add_list(job *j, const char *list)
+{
+    int files = 1;
+
+    for (const char *c = list; *c != '\0'; c++)
+        files += *c == ',';
+    char *copy = arena_string(j->memory, list);
+    input_case *c = new_case(j, "", files);
+    for (char *word = strtok(copy, ","); word != NULL; word = strtok(NULL, ","))
+        c->file[c->file_count++] = word;
+    c->name = stem_of(j->memory, c->file_count > 0 ? c->file[0] : list);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* All volumes of a folder; with several channels those whose names differ in '_0000' are one case. */
+static pons_status add_folder(job *j, const char *path, bool channels, pons_error *err)
+{
+    struct dirent *entry;
+    char **name = NULL;
+    int count = 0, first = 0;
+    DIR *list = opendir(path);
+
+    while (list != NULL && (entry = readdir(list)) != NULL) {
+        char **more = is_volume(entry->d_name) && entry->d_name[0] != '.'
+                      ? realloc(name, (size_t)(count + 1) * sizeof *name) : NULL;
+        if (more == NULL)
+            continue;
+        name = more;
+        name[count++] = arena_format(j->memory, "%s/%s", path, entry->d_name);
+    }
+    if (list != NULL)
+        closedir(list);
+    if (count == 0)
+        return pons_fail(err, PONS_DATA, "'%s' holds no .nii or .nii.gz file", path);
+    qsort(name, (size_t)count, sizeof *name, compare_names);
+    while (first < count) {
+        char *stem = stem_of(j->memory, name[first]);
+        size_t size = channels ? channel_stem(stem) : strlen(stem);
+        int next = first + 1;
+        while (channels && next < count) {
+            char *other = stem_of(j->memory, name[next]);
+            if (channel_stem(other) != size || size == strlen(stem)
+                || strncmp(stem, other, size) != 0)
+                break;
+            next++;
+        }
+        stem[size] = '\0';
+        input_case *c = new_case(j, stem, next - first);
+        while (first < next)
+            c->file[c->file_count++] = name[first++];
+    }
+    free(name);
+    return PONS_OK;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat facts;
+
+    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+static pons_status list_cases(job *j, pons_error *err)
+{
+    const invocation *call = j->call;
+    int channels = predictor_experiment(j->member[0])->task.channels;
+
+    for (int i = 1; i < call->argument_count; i++) {
+        if (!is_folder(call->argument[i])) {
+            add_list(j, call->argument[i]);
+            continue;
+        }
+        j->folder = true;
+        if (add_folder(j, call->argument[i], channels > 1, err) != PONS_OK)
+            return err->status;
+    }
+    j->folder = j->folder || j->case_count > 1 || is_folder(j->flags->output);
+    for (int i = 0; i < j->case_count; i++) {
+        for (int k = 0; k < i; k++) {
+            if (j->folder && strcmp(j->cases[i].name, j->cases[k].name) == 0)
+                return pons_fail(err, PONS_USAGE, "two images are named '%s'; their results would "
+                                 "overwrite each other", j->cases[i].name);
+        }
+    }
+    if (!j->folder && !is_volume(j->flags->output))
+        return pons_fail(err, PONS_USAGE, "-o '%s': expected a file .nii or .nii.gz for one image",
+                         j->flags->output);
+    return PONS_OK;
+}
+
+/* Channels of the first image, for weights whose file does not say them. */
+static int count_channels(const char *argument)
+{
+    pons_error ignored = PONS_ERROR_INIT;
+    volume_facts facts;
+    int files = 1;
+
+    for (const char *c = argument; *c != '\0'; c++)
+        files += *c == ',';
+    if (files > 1 || is_folder(argument)
+        || volume_read_facts(argument, &facts, &ignored) != PONS_OK)
+        return files;
+    return facts.channels;
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+/* Class indices to the first id of each name. */
+static pons_status to_ids(const experiment *e, const volume *classes, volume *out, pons_error *err)
+{
+    int64_t voxels = pons_volume_count(classes) * classes->channels;
+    const uint8_t *from = classes->voxels;
+    bool indices = !e->regions && e->task.classes > 1;
+
+    if (pons_volume_init(out, PONS_I32, classes->channels, classes->extent, err) != PONS_OK)
+        return err->status;
+    volume_place(out, classes);
+    int32_t *to = out->voxels;
+    for (int64_t i = 0; i < voxels; i++)
+        to[i] = indices ? e->classes[from[i]].id[0] : from[i];
+    return PONS_OK;
+}
+
+static pons_status write_more(const job *j, const char *path, const char *what, const volume *v,
+                              const volume_grid *grid, pons_error *err)
+{
+    int size = (int)strlen(path);
+
+    size -= ends_in(path, ".nii.gz") ? 7 : ends_in(path, ".nii") ? 4 : 0;
+    return volume_write(arena_format(j->memory, "%.*s_%s.nii.gz", size, path, what), v, grid, err);
+}
+
+static pons_status write_result(const job *j, const char *path, predict_result *r, pons_error *err)
+{
+    volume ids;
+
+    memset(&ids, 0, sizeof ids);
+    if (to_ids(predictor_experiment(j->member[0]), &r->classes, &ids, err) == PONS_OK)
+        volume_write(path, &ids, &r->grid, err);
+    pons_volume_clear(&ids);
+    if (err->status == PONS_OK && r->want_logits)
+        write_more(j, path, "logits", &r->logits, &r->grid, err);
+    if (err->status == PONS_OK && r->want_probabilities)
+        write_more(j, path, "probabilities", &r->probabilities, &r->grid, err);
+    return err->status;
+}
+
+static pons_status predict_one(const job *j, const input_case *c, pons_error *err)
+{
+    predict_result r = { .want_logits = j->flags->logits,
+                         .want_probabilities = j->flags->probabilities };
+    const char *path = j->flags->output;
+
+    if (j->folder)
+        path = arena_format(j->memory, "%s/%s.nii.gz", j->flags->output, c->name);
+    if (predict_case(j->member_count, j->member, c->file_count, c->file, c->name, &r, err)
+        == PONS_OK && write_result(j, path, &r, err) == PONS_OK)
+        log_line(j->call->log, "%s -> %s", c->name, path);
+    predict_result_clear(&r);
+    return err->status;
+}
+
+/* ---- run ------------------------------------------------------------------------------------- */
+
+static pons_status open_members(job *j, pons_error *err)
+{
+    const invocation *call = j->call;
+    char *list = arena_string(j->memory, call->argument[0]);
+    predict_source source = {
+        .config = j->flags->config != NULL && j->flags->config[0] != '\0' ? j->flags->config : NULL,
+        .set_count = call->set_count, .set = call->set,
+        .image_channels = count_channels(call->argument[1])
+    };
+
+    for (char *word = strtok(list, ","); word != NULL; word = strtok(NULL, ",")) {
+        if (j->member_count == MEMBERS_MAX)
+            return pons_fail(err, PONS_USAGE, "more than %d networks in one ensemble", MEMBERS_MAX);
+        source.run = word;
+        if (predictor_open(&source, call->log, &j->member[j->member_count], err) != PONS_OK)
+            return err->status;
+        j->member_count++;
+    }
+    if (j->member_count == 0)
+        return pons_fail(err, PONS_USAGE, "RUN is empty");
+    return PONS_OK;
+}
+
+static pons_status run(const invocation *call, const void *given, pons_error *err)
+{
+    job j = { .call = call, .flags = given, .memory = arena_new() };
+
+    if (j.memory == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (open_members(&j, err) == PONS_OK && list_cases(&j, err) == PONS_OK)
+        for (int i = 0; i < j.case_count && err->status == PONS_OK; i++)
+            predict_one(&j, &j.cases[i], err);
+    while (j.member_count-- > 0)
+        predictor_close(j.member[j.member_count]);
+    arena_free(j.memory);
+    return err->status;
+}
+
+const command command_predict = {
+    "predict", "segment images with a trained network", "RUN IMAGE... -o OUT", flags,
+    sizeof(predict_flags), "o=output", 2, -1, run
+};

@@ -1,0 +1,194 @@
+/*
+ * command_train.c - pons train: which run this is, whether it goes on, and its folder (R31).
+ */
+#include <config.h>
+
+#include "cli/command.h"
+#include "report/metrics.h"
+#include "report/run_folder.h"
+#include "train/trainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct train_flags {
+    bool fresh;
+    const char *resume;
+} train_flags;
+
+static const pons_option flags[] = {
+    PONS_FLAG(train_flags, fresh, no, "Start anew; the earlier run's folder becomes NAME.1, NAME.2, ..."),
+    PONS_TEXT(train_flags, resume, "", "Go on from another run's folder or checkpoint."),
+    PONS_OPTIONS_END
+};
+
+/* A run that is being started. */
+typedef struct start {
+    const invocation *call;
+    const train_flags *flags;
+    config *config;
+    sections sections;
+    run_folder folder;
+    char *checkpoint;       /* to go on from, or NULL                                             */
+    bool own;               /* it lies in this run's folder                                       */
+    saved_state saved;
+    experiment *experiment;
+    metrics *metrics;
+    interrupt *interrupt;
+} start;
+
+/* ---- where to go on from --------------------------------------------------------------------- */
+
+static pons_status find_other(start *s, pons_error *err)
+{
+    const char *path = s->flags->resume;
+    char *manifest = NULL, *folder = NULL;
+
+    if (asprintf(&manifest, "%s/manifest.json", path) < 0
+        || asprintf(&folder, "%s/checkpoints", path) < 0)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (access(manifest, F_OK) == 0 && checkpoint_verify(path, err) == PONS_OK)
+        s->checkpoint = strdup(path);
+    else if (err->status == PONS_OK)
+        checkpoint_newest(folder, s->call->log, &s->checkpoint, err);
+    if (err->status == PONS_OK && s->checkpoint == NULL)
+        pons_fail(err, PONS_CONFIG, "--resume: '%s' is neither a run with checkpoints nor a "
+                  "checkpoint", path);
+    free(manifest);
+    free(folder);
+    return err->status;
+}
+
+static pons_status find_checkpoint(start *s, pons_error *err)
+{
+    bool other = s->flags->resume != NULL && s->flags->resume[0] != '\0';
+
+    if (s->flags->fresh && other)
+        return pons_fail(err, PONS_USAGE, "--fresh and --resume exclude each other");
+    if (s->flags->fresh)
+        return PONS_OK;
+    if (checkpoint_newest(s->folder.checkpoints, s->call->log, &s->checkpoint, err) != PONS_OK)
+        return err->status;
+    s->own = s->checkpoint != NULL;
+    if (!other)
+        return PONS_OK;
+    if (s->own)
+        return pons_fail(err, PONS_CONFIG, "--resume: '%s' holds checkpoints of its own\nhint: give "
+                         "this run another [experiment] name", s->folder.path);
+    return find_other(s, err);
+}
+
+/* ---- observer -------------------------------------------------------------------------------- */
+
+static pons_status on_record(void *context, const pons_record *record, pons_error *err)
+{
+    return metrics_write(context, record, err);
+}
+
+static pons_status on_sync(void *context, pons_error *err)
+{
+    return metrics_sync(context, err);
+}
+
+/* ---- start ----------------------------------------------------------------------------------- */
+
+static pons_status prepare(start *s, pons_error *err)
+{
+    experiment_known known = { 0 };
+
+    if (invocation_config(s->call, s->call->argument[0], &s->config, err) != PONS_OK
+        || sections_fill(s->config, &s->sections, err) != PONS_OK)
+        return err->status;
+    const experiment_options *e = &s->sections.experiment;
+    if (e->name == NULL || e->name[0] == '\0')
+        return sections_require("experiment", "name", err);
+    if (strchr(e->name, '/') != NULL || strcmp(e->name, "..") == 0 || strcmp(e->name, ".") == 0)
+        return pons_fail(err, PONS_CONFIG, "[experiment] name '%s' is a path, expected a name of a "
+                         "folder", e->name);
+    if (run_folder_name(e->output, e->name, &s->folder, err) != PONS_OK
+        || find_checkpoint(s, err) != PONS_OK)
+        return err->status;
+    if (s->checkpoint != NULL) {
+        if (saved_state_read(s->checkpoint, &s->saved, err) != PONS_OK)
+            return err->status;
+        known.threads = s->saved.threads;
+        known.precision = s->saved.precision;
+    }
+    if (experiment_open(s->config, EXPERIMENT_TRAIN, &known, s->call->log, &s->experiment, err)
+        != PONS_OK)
+        return err->status;
+    if (s->checkpoint != NULL)
+        saved_state_compare(&s->saved, s->experiment, s->call->log, err);
+    return err->status;
+}
+
+static pons_status open_folder(start *s, pons_error *err)
+{
+    int64_t keep = s->checkpoint != NULL ? s->saved.state.step : -1;
+    const config_entry *sinks = config_find(s->config, "log", "sinks");
+    char *resolved = run_folder_file(&s->folder, "resolved.ini");
+    char where[512] = "[log] sinks";
+
+    if (sinks != NULL && sinks->line > 0)
+        snprintf(where, sizeof where, "%s:%d", sinks->file, sinks->line);
+    if (resolved == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (s->flags->fresh)
+        run_folder_retire(&s->folder, s->call->log, err);
+    if (err->status == PONS_OK && run_folder_take(&s->folder, err) == PONS_OK
+        && run_folder_log(&s->folder, s->call->log, err) == PONS_OK
+        && metrics_open(s->folder.path, keep, s->sections.log.sinks, where, &s->metrics, err)
+           == PONS_OK)
+        config_write(s->config, resolved, err);
+    free(resolved);
+    return err->status;
+}
+
+static pons_status go(start *s, pons_error *err)
+{
+    logger *l = s->call->log;
+    trainer_settings settings = {
+        .checkpoints = s->folder.checkpoints, .resume = s->checkpoint, .saved = &s->saved.state,
+        .interrupt = s->interrupt, .debug = s->call->debug
+    };
+
+    if (s->own && trainer_finished(s->experiment, &s->saved.state)) {
+        log_line(l, "'%s' is finished (step %lld)\nhint: more [train] epochs go on, --fresh starts "
+                 "anew", s->folder.path, (long long)s->saved.state.step);
+        return PONS_OK;
+    }
+    if (open_folder(s, err) != PONS_OK)
+        return err->status;
+    settings.observer = (trainer_observer){ s->metrics, on_record, on_sync };
+    log_line(l, "run folder '%s'", s->folder.path);
+    if (trainer_run(s->experiment, &settings, err) == PONS_OK)
+        log_line(l, "done: '%s'", s->folder.path);
+    return err->status;
+}
+
+static pons_status run(const invocation *call, const void *given, pons_error *err)
+{
+    start s = { .call = call, .flags = given, .folder = { NULL, NULL, -1, NULL } };
+
+    if (interrupt_open(&s.interrupt, err) != PONS_OK)
+        return err->status;
+    if (prepare(&s, err) == PONS_OK)
+        go(&s, err);
+    if (err->status != PONS_OK && call->log->file != NULL)
+        fprintf(call->log->file, "pons: %s\n", err->text);
+    metrics_close(s.metrics);
+    experiment_close(s.experiment);
+    saved_state_clear(&s.saved);
+    run_folder_close(&s.folder, call->log);
+    if (s.config != NULL)
+        config_close(s.config);
+    free(s.checkpoint);
+    interrupt_close(s.interrupt);
+    return err->status;
+}
+
+const command command_train = {
+    "train", "train as the file says, or go on where a run stopped", "FILE.ini", flags,
+    sizeof(train_flags), "", 1, 1, run
+};

@@ -1,0 +1,176 @@
+/*
+ * metrics.c - one JSON object a line, and the same records to each sink.
+ */
+#include <config.h>
+
+#include "report/metrics.h"
+
+#include "base/json.h"
+#include "plugin/plugin_load.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SINKS_MAX 8
+
+typedef struct opened_sink {
+    const pons_sink_operations *operations;
+    void *handle;
+} opened_sink;
+
+struct metrics {
+    FILE *file;
+    char *path;
+    int sink_count;
+    opened_sink sink[SINKS_MAX];
+};
+
+static pons_status fail(const metrics *m, pons_error *err)
+{
+    return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", m->path, strerror(errno));
+}
+
+/* Bytes of the complete lines whose step is at most 'keep'. */
+static long kept_size(FILE *file, int64_t keep)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t length;
+    long size = 0;
+
+    rewind(file);
+    while ((length = getline(&line, &room, file)) > 0 && line[length - 1] == '\n') {
+        json_document d = { NULL, NULL };
+        pons_error ignored = PONS_ERROR_INIT;
+        uint64_t step = UINT64_MAX;
+        if (json_parse(line, (size_t)length, "", PONS_DATA, &d, &ignored) == PONS_OK)
+            json_whole(json_member(d.root, "step"), &step);
+        json_free(&d);
+        if (keep < 0 || step > (uint64_t)keep)
+            break;
+        size = ftell(file);
+    }
+    free(line);
+    return size;
+}
+
+static pons_status open_file(metrics *m, int64_t keep, pons_error *err)
+{
+    m->file = fopen(m->path, "a+e");
+    if (m->file == NULL)
+        return fail(m, err);
+    if (ftruncate(fileno(m->file), kept_size(m->file, keep)) != 0
+        || fseek(m->file, 0, SEEK_END) != 0)
+        return fail(m, err);
+    return PONS_OK;
+}
+
+static pons_status open_sink(metrics *m, const char *folder, int64_t keep, const char *name,
+                             const char *where, pons_error *err)
+{
+    static const char *const promised[] = { "tensorboard", "mlflow" };
+    opened_sink *s = &m->sink[m->sink_count];
+    const plugin *p = NULL;
+
+    for (size_t i = 0; i < sizeof promised / sizeof promised[0]; i++) {
+        if (strcmp(name, promised[i]) == 0)
+            return pons_fail(err, PONS_CONFIG, "%s: sink '%s' is not in this build", where, name);
+    }
+    if (m->sink_count == SINKS_MAX)
+        return pons_fail(err, PONS_CONFIG, "%s: more than %d sinks", where, SINKS_MAX);
+    if (plugin_load(PONS_KIND_SINK, name, sizeof *s->operations, where, &p, err) != PONS_OK)
+        return err->status;
+    s->operations = p->operations;
+    if (s->operations->open(NULL, folder, keep, &s->handle, err) != PONS_OK)
+        return err->status;
+    m->sink_count++;
+    return PONS_OK;
+}
+
+pons_status metrics_open(const char *folder, int64_t keep, pons_texts sinks, const char *where,
+                         metrics **out, pons_error *err)
+{
+    metrics *m = calloc(1, sizeof *m);
+
+    if (m == NULL || asprintf(&m->path, "%s/metrics.jsonl", folder) < 0) {
+        free(m);
+        return pons_fail(err, PONS_DEVICE, "out of memory for metrics.jsonl");
+    }
+    open_file(m, keep, err);
+    for (int i = 0; i < sinks.count && err->status == PONS_OK; i++)
+        open_sink(m, folder, keep, sinks.item[i], where, err);
+    if (err->status != PONS_OK) {
+        metrics_close(m);
+        return err->status;
+    }
+    *out = m;
+    return PONS_OK;
+}
+
+/* The numbers; names with the same part before a point share one object (they come together). */
+static void put_metrics(FILE *file, const pons_record *record)
+{
+    char group[64] = "";
+
+    for (int i = 0; i < record->count; i++) {
+        const char *name = record->metric[i].name, *point = strchr(name, '.');
+        size_t size = point != NULL ? (size_t)(point - name) : 0;
+        bool same = size > 0 && strlen(group) == size && strncmp(group, name, size) == 0;
+        if (group[0] != '\0' && !same) {
+            fputc('}', file);
+            group[0] = '\0';
+        }
+        fputc(',', file);
+        if (size > 0 && !same) {
+            snprintf(group, sizeof group, "%.*s", (int)size, name);
+            json_put_text(file, group);
+            fputs(":{", file);
+        }
+        json_put_text(file, size > 0 ? point + 1 : name);
+        fputc(':', file);
+        json_put_number(file, record->metric[i].value);
+    }
+    if (group[0] != '\0')
+        fputc('}', file);
+}
+
+pons_status metrics_write(metrics *m, const pons_record *record, pons_error *err)
+{
+    fprintf(m->file, "{\"kind\":\"%s\",\"step\":%" PRId64 ",\"epoch\":%" PRId64, record->kind,
+            record->step, record->epoch);
+    put_metrics(m->file, record);
+    fputs("}\n", m->file);
+    if (fflush(m->file) != 0)
+        return fail(m, err);
+    for (int i = 0; i < m->sink_count; i++) {
+        if (m->sink[i].operations->write(m->sink[i].handle, record, err) != PONS_OK)
+            return err->status;
+    }
+    return PONS_OK;
+}
+
+pons_status metrics_sync(metrics *m, pons_error *err)
+{
+    if (fflush(m->file) != 0 || fsync(fileno(m->file)) != 0)
+        return fail(m, err);
+    for (int i = 0; i < m->sink_count; i++) {
+        if (m->sink[i].operations->flush(m->sink[i].handle, err) != PONS_OK)
+            return err->status;
+    }
+    return PONS_OK;
+}
+
+void metrics_close(metrics *m)
+{
+    if (m == NULL)
+        return;
+    for (int i = 0; i < m->sink_count; i++)
+        m->sink[i].operations->close(m->sink[i].handle);
+    if (m->file != NULL)
+        fclose(m->file);
+    free(m->path);
+    free(m);
+}

@@ -1,0 +1,50 @@
+/*
+ * evaluate.h - predictions against labels, on the files' grid: Dice and IoU of every class and case.
+ */
+#ifndef CORE_TRAIN_EVALUATE_H
+#define CORE_TRAIN_EVALUATE_H
+
+#include "base/log.h"
+#include "data/dataset.h"
+#include "data/volume.h"
+#include "train/metric.h"
+
+#include <stdio.h>
+
+typedef struct evaluated_case {
+    char *name;
+    metric_count *count;      /* per class of the evaluation                                      */
+} evaluated_case;
+
+/* Grows by evaluation_add_*; classes never hold the background. */
+typedef struct evaluation {
+    arena *memory;
+    int class_count;
+    const data_class *classes;
+    bool regions;             /* ids of different classes may be shared                           */
+    int case_count, room;
+    evaluated_case *cases;
+} evaluation;
+
+pons_status evaluation_open(evaluation *e, pons_error *err);
+void evaluation_close(evaluation *e);
+/* The classes of --labels ("spleen:1 kidney:2,3"); those that hold the id 0 are background. */
+pons_status evaluation_name_classes(evaluation *e, const pons_texts *items, pons_error *err);
+/* Classes '1', '2', ...: every id but 0 of the label files. */
+pons_status evaluation_find_classes(evaluation *e, int count, const char *const *label,
+                                    pons_error *err);
+
+/* Two label volumes (I32, ids of the file) on one grid. */
+pons_status evaluation_add_ids(evaluation *e, const char *name, const volume *prediction,
+                               const volume *label, pons_error *err);
+/* Two files; PONS_DATA when they do not lie on one grid. */
+pons_status evaluation_add_files(evaluation *e, const char *name, const char *prediction,
+                                 const char *label, pons_error *err);
+/* Counted elsewhere: class_count numbers. */
+pons_status evaluation_add_counts(evaluation *e, const char *name, const metric_count *count,
+                                  pons_error *err);
+
+void evaluation_print_json(const evaluation *e, FILE *to);
+void evaluation_print_table(const evaluation *e, FILE *to);
+
+#endif

@@ -1,0 +1,354 @@
+/*
+ * experiment.c - from sections to plugins, device, classes and extents. What is wrong with a file is
+ * said here, before any volume is read and before anything is built.
+ */
+#include <config.h>
+
+#include "train/experiment.h"
+
+#include "data/class_list.h"
+#include "data/loader.h"
+#include "device/open.h"
+
+#include <pons/model.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const precision_names[] = { "auto", "fp32", "tf32", "bf16", "fp16" };
+
+const char *precision_name(precision p)
+{
+    return precision_names[p];
+}
+
+precision precision_named(const char *name)
+{
+    for (int p = 1; p < 5; p++) {
+        if (strcmp(precision_names[p], name) == 0)
+            return (precision)p;
+    }
+    return PRECISION_AUTO;
+}
+
+/* "file.ini:12", or "[section]" when the key was not given. */
+static const char *place_of(experiment *e, const char *section, const char *key)
+{
+    const config_entry *entry = config_find(e->config, section, key);
+
+    if (entry == NULL)
+        return arena_format(e->memory, "[%s]", section);
+    if (entry->line == 0)
+        return entry->file;
+    return arena_format(e->memory, "%s:%d", entry->file, entry->line);
+}
+
+/* ---- plugins --------------------------------------------------------------------------------- */
+
+static pons_status load(experiment *e, pons_kind kind, const char *section, const char *name,
+                        size_t operations_size, loaded_plugin *out, pons_error *err)
+{
+    const pons_plugin *d;
+
+    if (name == NULL || name[0] == '\0')
+        return sections_require(section, "plugin", err);
+    if (plugin_load(kind, name, operations_size, place_of(e, section, "plugin"), &out->plugin, err)
+        != PONS_OK)
+        return err->status;
+    d = out->plugin->descriptor;
+    out->options = arena_alloc(e->memory, d->config_size + 1);
+    return config_fill(e->config, section, d->options, out->options, err);
+}
+
+static pons_status load_plugins(experiment *e, pons_error *err)
+{
+    const sections *s = &e->sections;
+
+    if (load(e, PONS_KIND_MODEL, "model", s->model.plugin, sizeof(pons_model_operations),
+             &e->model, err) != PONS_OK)
+        return err->status;
+    if (e->purpose == EXPERIMENT_PREDICT)
+        return PONS_OK;
+    if (load(e, PONS_KIND_LOSS, "loss", s->loss.plugin, sizeof(pons_loss_operations), &e->loss,
+             err) != PONS_OK
+        || load(e, PONS_KIND_OPTIMIZER, "optimizer", s->optimizer.plugin,
+                sizeof(pons_optimizer_operations), &e->optimizer, err) != PONS_OK)
+        return err->status;
+    return load(e, PONS_KIND_SCHEDULE, "schedule", s->schedule.plugin,
+                sizeof(pons_schedule_operations), &e->schedule, err);
+}
+
+/* ---- data and task --------------------------------------------------------------------------- */
+
+static pons_status open_dataset(experiment *e, pons_error *err)
+{
+    const data_options *d = &e->sections.data;
+    dataset_settings settings;
+
+    dataset_settings_fill(e->config, &e->sections, &settings);
+    if (d->source == NULL && d->image.count == 0)
+        return sections_require("data", "source", err);
+    if (dataset_open(&settings, &e->data, err) != PONS_OK)
+        return err->status;
+    e->regions = e->data->region_count > 0;
+    e->classes = e->regions ? e->data->regions : e->data->classes;
+    e->class_count = e->regions ? e->data->region_count : e->data->class_count;
+    dataset_task(e->data, &e->task);
+    return PONS_OK;
+}
+
+/* The task of a prediction: names from [data] labels or regions, no file is opened. */
+static pons_status name_classes(experiment *e, const experiment_known *known, pons_error *err)
+{
+    const data_options *d = &e->sections.data;
+    int channels = d->image.count > 0 ? d->image.count : known->image_channels;
+    const char **names;
+
+    e->regions = d->regions.count > 0;
+    if (!e->regions && d->labels.count == 0)
+        return sections_require("data", "labels", err);
+    if (class_list_parse(e->memory, e->regions ? "regions" : "labels",
+                         e->regions ? &d->regions : &d->labels, &e->classes, &e->class_count, err)
+        != PONS_OK)
+        return err->status;
+    names = arena_alloc(e->memory, (size_t)e->class_count * sizeof *names);
+    for (int i = 0; i < e->class_count; i++)
+        names[i] = e->classes[i].name;
+    e->task.channels = known->channels > 0 ? known->channels : channels > 0 ? channels : 1;
+    e->task.classes = e->class_count;
+    e->task.class_names = names;
+    e->task.target = e->regions ? PONS_TARGET_REGIONS : PONS_TARGET_LABELS;
+    return PONS_OK;
+}
+
+static pons_activation resolve_activation(const experiment *e)
+{
+    static const pons_activation given[] = {
+        [ACTIVATION_SOFTMAX] = PONS_ACTIVATION_SOFTMAX,
+        [ACTIVATION_SIGMOID] = PONS_ACTIVATION_SIGMOID, [ACTIVATION_NONE] = PONS_ACTIVATION_NONE
+    };
+
+    if (e->sections.loss.activation != ACTIVATION_AUTO)
+        return given[e->sections.loss.activation];
+    return !e->regions && e->class_count > 1 ? PONS_ACTIVATION_SOFTMAX : PONS_ACTIVATION_SIGMOID;
+}
+
+/* labels as the dataset told them, so that resolved.ini is enough for a prediction. */
+static void resolve_classes(experiment *e)
+{
+    char text[8192] = "";
+    size_t used = 0;
+
+    if (config_given(e->config, "data", "labels") || config_given(e->config, "data", "regions"))
+        return;
+    for (int i = 0; i < e->data->class_count && used < sizeof text; i++) {
+        const data_class *c = &e->data->classes[i];
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i > 0 ? " " : "", c->name);
+        for (int j = 0; j < c->id_count && used < sizeof text; j++)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%c%d", j > 0 ? ',' : ':',
+                                     c->id[j]);
+    }
+    config_resolve(e->config, "data", "labels", arena_string(e->memory, text), e->data->layout);
+}
+
+/* ---- device ---------------------------------------------------------------------------------- */
+
+static pons_status check_devices(const experiment *e, bool *reference, pons_error *err)
+{
+    const char *devices = e->sections.distribute.devices;
+
+    *reference = devices != NULL && strcmp(devices, "reference") == 0;
+    if (devices == NULL || strcmp(devices, "auto") == 0 || strcmp(devices, "cpu") == 0
+        || strcmp(devices, "cpu:0") == 0 || *reference)
+        return PONS_OK;
+    if (strncmp(devices, "cpu", 3) == 0 && strchr(devices, ',') != NULL)
+        return pons_fail(err, PONS_CONFIG, "[distribute] devices: several devices ('%s') are not "
+                         "in this build", devices);
+    return pons_fail(err, PONS_CONFIG, "[distribute] devices: '%s' is not in this build, expected "
+                     "auto or cpu", devices);
+}
+
+static pons_status open_device(experiment *e, const experiment_known *known, pons_error *err)
+{
+    int64_t asked = e->sections.distribute.threads;
+    pons_device_settings settings = {
+        .index = 0, .count = 1, .deterministic = e->sections.experiment.deterministic,
+        .threads = known->threads > 0 ? known->threads : asked > 0 ? (int)asked : 0
+    };
+    bool reference;
+    char text[32];
+
+    if (check_devices(e, &reference, err) != PONS_OK)
+        return err->status;
+    if (reference) {
+        device_reference(&e->device, false);
+        return PONS_OK;
+    }
+    if (device_open("cpu", &settings, place_of(e, "distribute", "devices"), &e->device, err)
+        != PONS_OK || device_attach(&e->device, err) != PONS_OK)
+        return err->status;
+    snprintf(text, sizeof text, "%d", e->device.facts.threads);
+    if (asked < 0 || known->threads > 0)
+        config_resolve(e->config, "distribute", "threads", arena_string(e->memory, text),
+                       known->threads > 0 ? "the checkpoint's" : "all cores of this process");
+    return PONS_OK;
+}
+
+static pons_status resolve_precision(experiment *e, const experiment_known *known, pons_error *err)
+{
+    precision asked = (precision)e->sections.train.precision;
+
+    if (asked == PRECISION_FP16 || asked == PRECISION_TF32)
+        return pons_fail(err, PONS_CONFIG, "%s: precision %s does not exist on a cpu\nhint: "
+                         "precision = bf16, or fp32", place_of(e, "train", "precision"),
+                         precision_name(asked));
+    if (asked != PRECISION_AUTO) {
+        e->precision = asked;
+        return PONS_OK;
+    }
+    e->precision = e->device.facts.bf16 ? PRECISION_BF16 : PRECISION_FP32;
+    if (known->precision != PRECISION_AUTO)
+        e->precision = known->precision;
+    config_resolve(e->config, "train", "precision", precision_name(e->precision),
+                   known->precision != PRECISION_AUTO ? "the checkpoint's"
+                   : e->device.facts.bf16 ? "the processor has bf16 instructions"
+                                          : "the processor has no bf16 instructions");
+    return PONS_OK;
+}
+
+/* ---- extents --------------------------------------------------------------------------------- */
+
+pons_status experiment_check_extent(const experiment *e, const char *what, const int extent[3],
+                                    pons_error *err)
+{
+    static const int order_of[4][3] = { { 0, 1, 2 }, { 0, 1, 2 }, { 1, 0, 2 }, { 2, 0, 1 } };
+    const pons_model_operations *model = e->model.plugin->operations;
+    const int *order = order_of[e->task.flat_axis + 1]; /* file axis of D, H, W */
+    int divisor[3] = { 1, 1, 1 };
+
+    if (model->divisor == NULL)
+        return PONS_OK;
+    if (model->divisor(e->model.options, divisor, err) != PONS_OK)
+        return err->status;
+    for (int a = 0; a < 3; a++) {
+        if (divisor[a] > 1 && extent[order[a]] % divisor[a] != 0)
+            return pons_fail(err, PONS_CONFIG, "%s %d is not divisible by %d along %c", what,
+                             extent[order[a]], divisor[a], "ijk"[order[a]]);
+    }
+    return PONS_OK;
+}
+
+static pons_status check_extents(experiment *e, pons_error *err)
+{
+    int dhw[3], flat = -1;
+    bool patch = e->sections.patch.extent[0] > 0, window = e->sections.window.extent[0] > 0;
+
+    if (!patch && (e->purpose == EXPERIMENT_TRAIN || !window))
+        return sections_require("patch", "extent", err);
+    memcpy(e->patch, patch ? e->sections.patch.extent : e->sections.window.extent, sizeof e->patch);
+    memcpy(e->window, window ? e->sections.window.extent : e->patch, sizeof e->window);
+    loader_patch(e->patch, dhw, &flat);
+    e->task.flat = flat >= 0;
+    e->task.flat_axis = flat;
+    if (flat >= 0 && e->window[flat] != 1)
+        return pons_fail(err, PONS_CONFIG, "%s: window %d along %c, expected 1: the patch is flat "
+                         "there", place_of(e, "window", "extent"), e->window[flat], "ijk"[flat]);
+    if (model_axes_turn(e, err) != PONS_OK
+        || experiment_check_extent(e, "patch", e->patch, err) != PONS_OK)
+        return err->status;
+    return experiment_check_extent(e, "window", e->window, err);
+}
+
+/* M, and what modes this build has. */
+static pons_status resolve_steps(experiment *e, pons_error *err)
+{
+    const train_options *t = &e->sections.train;
+
+    if (e->sections.distribute.mode != MODE_AUTO && e->sections.distribute.mode != MODE_SINGLE)
+        return pons_fail(err, PONS_CONFIG, "%s: modes dp and ddp are not in this build",
+                         place_of(e, "distribute", "mode"));
+    if (t->epochs > 0 && t->steps > 0)
+        return pons_fail(err, PONS_CONFIG, "%s: both epochs and steps are given, expected one",
+                         place_of(e, "train", "steps"));
+    if (t->epochs == 0 && t->steps == 0)
+        return sections_require("train", "epochs", err);
+    if (t->micro_batches > 0 && config_given(e->config, "train", "accumulate")
+        && t->accumulate != t->micro_batches)
+        return pons_fail(err, PONS_CONFIG, "%s: micro_batches %lld differs from accumulate %lld "
+                         "with one replica", place_of(e, "train", "micro_batches"),
+                         (long long)t->micro_batches, (long long)t->accumulate);
+    e->micro_batches = (int)(t->micro_batches > 0 ? t->micro_batches : t->accumulate);
+    return PONS_OK;
+}
+
+/* ---- open ------------------------------------------------------------------------------------ */
+
+static pons_status open_training(experiment *e, pons_error *err)
+{
+    if (resolve_steps(e, err) != PONS_OK || open_dataset(e, err) != PONS_OK)
+        return err->status;
+    resolve_classes(e);
+    return volume_chain_open(e->config, "augment", true, e->task.channels, &e->augment, err);
+}
+
+static pons_status fill(experiment *e, const experiment_known *known, pons_error *err)
+{
+    e->task.size = sizeof e->task;
+    e->task.flat_axis = -1;
+    if (sections_fill(e->config, &e->sections, err) != PONS_OK || load_plugins(e, err) != PONS_OK)
+        return err->status;
+    if (e->purpose == EXPERIMENT_TRAIN)
+        open_training(e, err);
+    else
+        name_classes(e, known, err);
+    if (err->status != PONS_OK)
+        return err->status;
+    e->task.size = sizeof e->task;
+    e->activation = resolve_activation(e);
+    if (volume_chain_open(e->config, "preprocess", false, e->task.channels, &e->preprocess, err)
+        != PONS_OK)
+        return err->status;
+    if (e->purpose == EXPERIMENT_TRAIN && config_refuse_unknown(e->config, err) != PONS_OK)
+        return err->status;
+    if (check_extents(e, err) != PONS_OK || open_device(e, known, err) != PONS_OK)
+        return err->status;
+    return resolve_precision(e, known, err);
+}
+
+pons_status experiment_open(config *c, experiment_purpose purpose, const experiment_known *known,
+                            logger *l, experiment **out, pons_error *err)
+{
+    experiment *e = calloc(1, sizeof *e);
+
+    if (e == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    e->config = c;
+    e->log = l;
+    e->purpose = purpose;
+    e->memory = arena_new();
+    if (e->memory == NULL)
+        pons_fail(err, PONS_DEVICE, "out of memory");
+    else
+        fill(e, known, err);
+    if (err->status != PONS_OK) {
+        experiment_close(e);
+        return err->status;
+    }
+    *out = e;
+    return PONS_OK;
+}
+
+void experiment_close(experiment *e)
+{
+    if (e == NULL)
+        return;
+    volume_chain_close(e->preprocess);
+    volume_chain_close(e->augment);
+    if (e->data != NULL)
+        dataset_close(e->data);
+    if (e->device.operations != NULL)
+        device_close(&e->device);
+    if (e->memory != NULL)
+        arena_free(e->memory);
+    free(e);
+}

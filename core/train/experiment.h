@@ -1,0 +1,71 @@
+/*
+ * experiment.h - an INI file made ready: its sections read, its plugins loaded, its device open, its
+ * classes and channels known. Networks, loaders and trainers start from here.
+ */
+#ifndef CORE_TRAIN_EXPERIMENT_H
+#define CORE_TRAIN_EXPERIMENT_H
+
+#include "base/log.h"
+#include "config/sections.h"
+#include "data/dataset.h"
+#include "data/volume_chain.h"
+#include "graph/program.h"
+#include "plugin/plugin_load.h"
+
+#include <pons/loss.h>
+#include <pons/schedule.h>
+
+typedef struct loaded_plugin {
+    const plugin *plugin;
+    void *options;          /* as its own table fills them                                        */
+} loaded_plugin;
+
+typedef enum experiment_purpose {
+    EXPERIMENT_TRAIN = 0,   /* all of it, with the cases of [data]                                */
+    EXPERIMENT_PREDICT      /* model, device and [preprocess]; no file of [data] is opened        */
+} experiment_purpose;
+
+/* What is known from elsewhere (a checkpoint, the command line) and wins over the file. */
+typedef struct experiment_known {
+    int threads;            /* kernel threads; 0: as the file says                                */
+    precision precision;    /* AUTO: as the file says                                             */
+    int channels;           /* predict: of the network; 0: number of [data] image patterns, or ... */
+    int image_channels;     /* ... where there are none, that of the images                       */
+} experiment_known;
+
+typedef struct experiment {
+    config *config;         /* borrowed                                                           */
+    logger *log;            /* borrowed                                                           */
+    arena *memory;
+    sections sections;
+    experiment_purpose purpose;
+    dataset *data;          /* TRAIN                                                              */
+    int class_count;        /* of the target: entries of labels, or of regions                    */
+    const data_class *classes;
+    bool regions;
+    pons_task task;
+    loaded_plugin model, loss, optimizer, schedule;
+    pons_activation activation; /* resolved                                                       */
+    volume_chain *preprocess, *augment;
+    device device;
+    precision precision;    /* resolved                                                           */
+    int micro_batches;      /* M                                                                  */
+    int patch[3], window[3]; /* extents along i j k                                               */
+} experiment;
+
+pons_status experiment_open(config *c, experiment_purpose purpose, const experiment_known *known,
+                            logger *l, experiment **out, pons_error *err);
+void experiment_close(experiment *e);
+
+const char *precision_name(precision p);
+/* PRECISION_AUTO for an unknown name. */
+precision precision_named(const char *name);
+
+/* R33: extents along i j k against the model's divisor; 'what' is "patch" or "window". */
+pons_status experiment_check_extent(const experiment *e, const char *what, const int extent[3],
+                                    pons_error *err);
+
+/* model_axes.c: in a 2D network options per axis come in the order D H W, with 1 on the flat axis. */
+pons_status model_axes_turn(experiment *e, pons_error *err);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * interrupt.h - SIGTERM, SIGINT and SIGUSR1: let the running step end, or give it up (R30).
+ *
+ * A thread of its own waits for the signals, which all other threads block. The first one raises a
+ * flag. When the grace is over, or at a second signal, that thread saves the state before the
+ * running step and ends the process with PONS_INTERRUPTED. 'enter' and 'leave' mark where the state
+ * is being changed or saved, so that it is never saved half-way.
+ */
+#ifndef CORE_TRAIN_INTERRUPT_H
+#define CORE_TRAIN_INTERRUPT_H
+
+#include <pons/plugin.h>
+
+typedef struct interrupt interrupt;
+
+/* Blocks the signals in this thread and all that it starts later: call it first of all. */
+pons_status interrupt_open(interrupt **out, pons_error *err);
+/* 'save' is called from the interrupt's thread, between enter and leave. */
+void interrupt_watch(interrupt *i, double grace_s, void (*save)(void *context), void *context);
+bool interrupt_pending(interrupt *i);
+void interrupt_enter(interrupt *i);
+void interrupt_leave(interrupt *i);
+/* No 'save' is called any more. */
+void interrupt_close(interrupt *i);
+
+#endif

@@ -1,0 +1,189 @@
+/*
+ * network.c - model and loss plugins asked for their nodes, heads added up, programs compiled.
+ */
+#include <config.h>
+
+#include "train/network.h"
+
+#include "data/loader.h"
+
+#include <math.h>
+
+/* [N, D, H, W, C] of patches or windows of 'extent' (i j k). */
+static pons_shape batch_shape(const int extent[3], int64_t batch, int channels)
+{
+    int dhw[3], flat;
+
+    loader_patch(extent, dhw, &flat);
+    return pons_shape_make(5, (int64_t[]){ batch, dhw[0], dhw[1], dhw[2], channels });
+}
+
+static pons_status build_model(const experiment *e, pons_graph *g, const int extent[3],
+                               int64_t batch, pons_outputs *out, pons_error *err)
+{
+    const pons_model_operations *model = e->model.plugin->operations;
+    pons_shape shape = batch_shape(extent, batch, e->task.channels);
+    pons_named_node image = { "image", node_input(g, "image", PONS_F32, shape) };
+    pons_inputs inputs = { 1, &image };
+    pons_shape found;
+
+    *out = (pons_outputs){ .count = 0 };
+    if (model->build(g, e->model.options, &e->task, &inputs, out, err) != PONS_OK)
+        return err->status;
+    if (out->count < 1 || out->count > PONS_OUTPUTS_MAX)
+        return pons_fail(err, PONS_PLUGIN, "model '%s' has %d outputs, expected 1 to %d",
+                         e->model.plugin->descriptor->name, out->count, PONS_OUTPUTS_MAX);
+    found = pons_shape_of(out->item[0]);
+    shape.extent[4] = e->task.classes;
+    if (!shape_equal(found, shape)) {
+        char a[160], b[160];
+        return pons_fail(err, PONS_PLUGIN, "model '%s' gives %s for this extent, expected %s",
+                         e->model.plugin->descriptor->name, shape_text(found, a, sizeof a),
+                         shape_text(shape, b, sizeof b));
+    }
+    return pons_graph_status(g, err);
+}
+
+static double head_weight(const experiment *e, int head)
+{
+    const pons_reals *heads = &e->sections.loss.heads;
+
+    return heads->count > 0 ? heads->item[head] : ldexp(1, -head);
+}
+
+/* The target on the grid of a head. */
+static pons_node *shrink(pons_graph *g, pons_node *target, pons_node *head)
+{
+    pons_shape to = pons_shape_of(head), from = pons_shape_of(target);
+
+    if (to.extent[1] == from.extent[1] && to.extent[2] == from.extent[2]
+        && to.extent[3] == from.extent[3])
+        return target;
+    return pons_resize(g, target, PONS_RESIZE_NEAREST_EXACT, &to.extent[1]);
+}
+
+static pons_status build_loss(const experiment *e, pons_graph *g, const pons_outputs *outputs,
+                              int64_t batch, pons_node **out, pons_error *err)
+{
+    const pons_loss_operations *loss = e->loss.plugin->operations;
+    int channels = e->regions ? e->class_count : 1;
+    pons_node *target = node_input(g, "target", PONS_U8, batch_shape(e->patch, batch, channels));
+    pons_node *sum = NULL;
+
+    if (e->sections.loss.heads.count > 0 && e->sections.loss.heads.count != outputs->count)
+        return pons_fail(err, PONS_CONFIG, "[loss] heads has %d numbers, expected %d, one for each "
+                         "output of the model", e->sections.loss.heads.count, outputs->count);
+    for (int i = 0; i < outputs->count; i++) {
+        pons_target t = { shrink(g, target, outputs->item[i]), NULL, e->activation };
+        pons_node *value = NULL;
+        double weight = head_weight(e, i);
+        if (loss->build(g, e->loss.options, &e->task, outputs->item[i], &t, &value, err) != PONS_OK)
+            return err->status;
+        if (weight != 1)
+            value = pons_scale(g, value, weight);
+        sum = sum == NULL ? value : pons_add(g, sum, value);
+    }
+    *out = sum;
+    return pons_graph_status(g, err);
+}
+
+static program_settings settings_of(const experiment *e, bool training)
+{
+    const train_options *t = &e->sections.train;
+    program_settings s = {
+        .precision = e->precision, .recompute = t->recompute,
+        .micro_batches = e->micro_batches, .accumulate = e->micro_batches,
+        .clip_norm = t->clip_norm, .ema_decay = t->ema_decay,
+        .seed = (uint64_t)e->sections.experiment.seed
+    };
+
+    if (!training) {
+        s.micro_batches = s.accumulate = 1;
+        s.clip_norm = 0;
+        return s;
+    }
+    s.optimizer = e->optimizer.plugin->operations;
+    s.optimizer_config = e->optimizer.options;
+    return s;
+}
+
+pons_status network_build_training(const experiment *e, storage *s, program **out, pons_error *err)
+{
+    int64_t batch = e->sections.train.batch * e->sections.patch.per_case;
+    pons_graph *g = graph_new(true, e->task.flat ? 0 : -1);
+    program_settings settings = settings_of(e, true);
+    pons_outputs outputs;
+    pons_node *loss = NULL;
+
+    if (g == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for the graph");
+    g->scope = SCOPE_MODEL;
+    build_model(e, g, e->patch, batch, &outputs, err);
+    g->scope = SCOPE_LOSS;
+    if (err->status == PONS_OK)
+        build_loss(e, g, &outputs, batch, &loss, err);
+    g->scope = SCOPE_CORE;
+    if (err->status != PONS_OK) {
+        graph_free(g);
+        return err->status;
+    }
+    return program_new(s, &e->device, g, loss, 0, NULL, &settings, out, err);
+}
+
+pons_status network_build_evaluation(const experiment *e, storage *s, program **out,
+                                     pons_error *err)
+{
+    pons_graph *g = graph_new(false, e->task.flat ? 0 : -1);
+    program_settings settings = settings_of(e, false);
+    pons_outputs outputs;
+
+    if (g == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for the graph");
+    if (build_model(e, g, e->window, e->sections.window.batch, &outputs, err) != PONS_OK) {
+        graph_free(g);
+        return err->status;
+    }
+    return program_new(s, &e->device, g, NULL, 1, outputs.item, &settings, out, err);
+}
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+void network_window_settings(const experiment *e, window_settings *out)
+{
+    const window_options *w = &e->sections.window;
+    window_settings s = {
+        .blend = w->mode == 1 ? WINDOW_GAUSSIAN : WINDOW_CONSTANT, .sigma_scale = w->sigma_scale,
+        .padding = (window_padding)w->padding_mode, .batch = (int)w->batch
+    };
+
+    for (int a = 0; a < 3; a++) {
+        s.extent[a] = e->window[a];
+        s.overlap[a] = w->overlap;
+    }
+    for (int i = 0; i < w->mirror.count; i++)
+        s.mirror |= 1u << w->mirror.item[i];
+    *out = s;
+}
+
+static pons_status run_program(void *context, const float **logits, pons_error *err)
+{
+    pons_tensor tensor;
+
+    if (program_evaluate(context, err) != PONS_OK)
+        return err->status;
+    *logits = program_output(context, 0, &tensor);
+    return PONS_OK;
+}
+
+pons_status network_predictor(const experiment *e, program *p, window_predictor *out,
+                              pons_error *err)
+{
+    pons_tensor tensor = { 0 };
+    float *input = program_input(p, "image", &tensor);
+
+    if (input == NULL)
+        return pons_fail(err, PONS_PLUGIN, "model '%s' does not use its image",
+                         e->model.plugin->descriptor->name);
+    *out = (window_predictor){ input, e->task.channels, e->task.classes, run_program, p };
+    return PONS_OK;
+}

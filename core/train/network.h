@@ -1,0 +1,21 @@
+/*
+ * network.h - the graphs of an experiment, compiled: the training step and the prediction of windows.
+ */
+#ifndef CORE_TRAIN_NETWORK_H
+#define CORE_TRAIN_NETWORK_H
+
+#include "train/experiment.h"
+#include "train/window.h"
+
+/* Inputs 'image' f32 [N, D, H, W, channels] and 'target' u8 [N, D, H, W, 1 | regions]; no outputs. */
+pons_status network_build_training(const experiment *e, storage *s, program **out, pons_error *err);
+/* Input 'image' [batch, window, channels]; output 0: logits of the first head. */
+pons_status network_build_evaluation(const experiment *e, storage *s, program **out,
+                                     pons_error *err);
+
+/* The [window] section for window_stitch, and an evaluation program behind it. */
+void network_window_settings(const experiment *e, window_settings *out);
+pons_status network_predictor(const experiment *e, program *p, window_predictor *out,
+                              pons_error *err);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * trainer.h - the training of an experiment: steps, validations, checkpoints, the way it ends.
+ */
+#ifndef CORE_TRAIN_TRAINER_H
+#define CORE_TRAIN_TRAINER_H
+
+#include "train/experiment.h"
+#include "train/interrupt.h"
+#include "train/trainer_state.h"
+
+#include <pons/sink.h>
+
+/* Who keeps the numbers; called from the trainer's thread (sync: also from the interrupt's). */
+typedef struct trainer_observer {
+    void *context;
+    pons_status (*record)(void *context, const pons_record *record, pons_error *err);
+    pons_status (*sync)(void *context, pons_error *err);
+} trainer_observer;
+
+typedef struct trainer_settings {
+    const char *checkpoints;    /* the folder                                                     */
+    const char *resume;         /* a checkpoint to go on from, verified; or NULL                  */
+    const trainer_state *saved; /* of that checkpoint                                             */
+    trainer_observer observer;
+    interrupt *interrupt;       /* may be NULL                                                    */
+    bool debug;                 /* few cases, few steps                                           */
+} trainer_settings;
+
+/* Steps of the whole run as the file says it. */
+int64_t trainer_total_steps(const experiment *e);
+/* Whether a run that got that far has nothing left to do. */
+bool trainer_finished(const experiment *e, const trainer_state *s);
+
+/* PONS_INTERRUPTED after a signal, with a checkpoint written. */
+pons_status trainer_run(experiment *e, const trainer_settings *settings, pons_error *err);
+
+#endif

@@ -1,0 +1,265 @@
+/*
+ * trainer_state.c - saving and reading it, and what of an experiment may change between two starts of
+ * one run (R31).
+ */
+#include <config.h>
+
+#include "train/trainer_state.h"
+
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STATE_FILE "trainer.safetensors"
+
+/* The numbers by name; the last three are choices, see saved_state. */
+static const struct { const char *name; size_t offset; } numbers[] = {
+    { "step", offsetof(trainer_state, step) },
+    { "applied", offsetof(trainer_state, applied) },
+    { "validated", offsetof(trainer_state, validated) },
+    { "best_step", offsetof(trainer_state, best_step) },
+    { "stale", offsetof(trainer_state, stale) },
+    { "finished", offsetof(trainer_state, finished) },
+    { "total", offsetof(trainer_state, total) },
+};
+enum { NUMBER_COUNT = sizeof numbers / sizeof numbers[0] };
+static const char *const choice_names[3] = { "micro_batches", "threads", "channels" };
+
+/* ---- read ------------------------------------------------------------------------------------ */
+
+static pons_status read_number(const safetensors *file, const char *path, const char *name,
+                               int64_t *out, pons_error *err)
+{
+    const safetensor *t = safetensors_find(file, name);
+
+    if (t == NULL || t->type != SAFETENSORS_I64 || t->count != 1)
+        return pons_fail(err, PONS_DATA, "'%s' has no number '%s'", path, name);
+    memcpy(out, t->data, sizeof *out);
+    return PONS_OK;
+}
+
+static pons_status read_all(saved_state *s, const char *path, pons_error *err)
+{
+    const safetensor *best = safetensors_find(s->file, "best");
+    const char *text = safetensors_metadata(s->file, "precision");
+    int64_t choice[3];
+
+    for (int i = 0; i < NUMBER_COUNT; i++) {
+        int64_t *to = (int64_t *)((char *)&s->state + numbers[i].offset);
+        if (read_number(s->file, path, numbers[i].name, to, err) != PONS_OK)
+            return err->status;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (read_number(s->file, path, choice_names[i], &choice[i], err) != PONS_OK)
+            return err->status;
+    }
+    if (best == NULL || best->type != SAFETENSORS_F64 || best->count != 1)
+        return pons_fail(err, PONS_DATA, "'%s' has no number 'best'", path);
+    memcpy(&s->state.best, best->data, sizeof s->state.best);
+    s->micro_batches = (int)choice[0];
+    s->threads = (int)choice[1];
+    s->channels = (int)choice[2];
+    s->precision = text != NULL ? precision_named(text) : PRECISION_AUTO;
+    return PONS_OK;
+}
+
+pons_status saved_state_read(const char *checkpoint, saved_state *out, pons_error *err)
+{
+    saved_state s = { .file = NULL };
+    char *path = NULL;
+
+    if (asprintf(&path, "%s/" STATE_FILE, checkpoint) < 0)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (safetensors_open(path, &s.file, err) == PONS_OK && read_all(&s, path, err) == PONS_OK)
+        *out = s;
+    else
+        safetensors_close(s.file);
+    free(path);
+    return err->status;
+}
+
+void saved_state_clear(saved_state *s)
+{
+    safetensors_close(s->file);
+    *s = (saved_state){ .file = NULL };
+}
+
+/* ---- compare --------------------------------------------------------------------------------- */
+
+/* Sections and keys ('*': all) that may differ when a run goes on. */
+static const struct { const char *section, *key; } changeable[] = {
+    { "log", "*" }, { "device", "*" }, { "distribute", "*" }, { "predict", "*" },
+    { "experiment", "name" }, { "experiment", "output" },
+    { "data", "source" }, { "data", "image" }, { "data", "label" }, { "data", "cache" },
+    { "data", "cache_limit" }, { "data", "cache_dir" }, { "data", "smart_share" },
+    { "data", "smart_replace" }, { "data", "loader_threads" },
+    { "train", "epochs" }, { "train", "steps" }, { "train", "keep" },
+    { "train", "validate_every" }, { "train", "validate_steps" }, { "train", "checkpoint_every" },
+    { "train", "early_stop" }, { "train", "grace_s" }, { "train", "pretrained" },
+    { "train", "accumulate" }, { "train", "micro_batches" }, /* M is compared instead */
+    { "train", "recompute" },
+};
+
+static bool may_change(const char *section, const char *key)
+{
+    for (size_t i = 0; i < sizeof changeable / sizeof changeable[0]; i++) {
+        if (strcmp(changeable[i].section, section) == 0
+            && (changeable[i].key[0] == '*' || strcmp(changeable[i].key, key) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* Equal as texts, or word by word as numbers. */
+static bool same_value(const char *a, const char *b)
+{
+    while (*a != '\0' || *b != '\0') {
+        size_t m = strcspn(a, " \t,"), n = strcspn(b, " \t,");
+        char x[64], y[64];
+        double u, v;
+        if (m != n || memcmp(a, b, m) != 0) {
+            if (m >= sizeof x || n >= sizeof y)
+                return false;
+            snprintf(x, sizeof x, "%.*s", (int)m, a);
+            snprintf(y, sizeof y, "%.*s", (int)n, b);
+            if (!text_real(x, &u) || !text_real(y, &v) || u < v || u > v)
+                return false;
+        }
+        a += m + strspn(a + m, " \t");
+        b += n + strspn(b + n, " \t");
+        if ((*a == ',') != (*b == ','))
+            return false;
+        a += *a == ',';
+        b += *b == ',';
+    }
+    return true;
+}
+
+static pons_status compare_options(const saved_state *s, const experiment *e, pons_error *err)
+{
+    for (int i = 0; i < config_count(e->config); i++) {
+        const char *section, *key, *value, *before;
+        char name[256];
+        config_item(e->config, i, &section, &key, &value);
+        if (may_change(section, key))
+            continue;
+        snprintf(name, sizeof name, "[%s] %s", section, key);
+        before = safetensors_metadata(s->file, name);
+        if (before == NULL)
+            before = "";
+        if (!same_value(before, value))
+            return pons_fail(err, PONS_CONFIG, "%s is '%s' but the run to be continued has '%s'\n"
+                             "hint: --fresh starts anew, another [experiment] name keeps both",
+                             name, value, before);
+    }
+    return PONS_OK;
+}
+
+static const struct { const char *key; size_t offset; } plugin_keys[] = {
+    { "plugin model", offsetof(experiment, model) },
+    { "plugin loss", offsetof(experiment, loss) },
+    { "plugin optimizer", offsetof(experiment, optimizer) },
+    { "plugin schedule", offsetof(experiment, schedule) },
+};
+enum { PLUGIN_COUNT = sizeof plugin_keys / sizeof plugin_keys[0] };
+
+static const plugin *plugin_at(const experiment *e, int index)
+{
+    return ((const loaded_plugin *)((const char *)e + plugin_keys[index].offset))->plugin;
+}
+
+pons_status saved_state_compare(const saved_state *s, const experiment *e, logger *l,
+                                pons_error *err)
+{
+    if (s->micro_batches != e->micro_batches)
+        return pons_fail(err, PONS_CONFIG, "a step has %d micro-batches but the run to be continued "
+                         "has %d\nhint: [train] accumulate = %d", e->micro_batches,
+                         s->micro_batches, s->micro_batches);
+    if (compare_options(s, e, err) != PONS_OK)
+        return err->status;
+    for (int i = 0; i < PLUGIN_COUNT; i++) {
+        const char *before = safetensors_metadata(s->file, plugin_keys[i].key);
+        const plugin *now = plugin_at(e, i);
+        if (before != NULL && strstr(before, now->sha256) == NULL)
+            log_warning(l, "'%s' is not the file that the run began with; results may differ",
+                        now->path);
+    }
+    return PONS_OK;
+}
+
+/* ---- write ----------------------------------------------------------------------------------- */
+
+/* Zero-terminated texts one behind the other: key, value, key, value, ... */
+static int put_texts(FILE *to, const experiment *e)
+{
+    int pairs = 1;
+
+    fprintf(to, "precision%c%s%c", 0, precision_name(e->precision), 0);
+    for (int i = 0; i < config_count(e->config); i++, pairs++) {
+        const char *section, *key, *value;
+        config_item(e->config, i, &section, &key, &value);
+        fprintf(to, "[%s] %s%c%s%c", section, key, 0, value, 0);
+    }
+    for (int i = 0; i < PLUGIN_COUNT; i++, pairs++) {
+        const plugin *p = plugin_at(e, i);
+        fprintf(to, "%s%c%s %s %s%c", plugin_keys[i].key, 0, p->descriptor->name,
+                p->descriptor->version, p->sha256, 0);
+    }
+    return pairs;
+}
+
+static pons_status make_metadata(state_content *c, const experiment *e, pons_error *err)
+{
+    size_t size = 0;
+    FILE *to = open_memstream(&c->text, &size);
+    const char *at;
+
+    if (to == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for a checkpoint");
+    c->content.metadata_count = put_texts(to, e);
+    if (fclose(to) != 0)
+        return pons_fail(err, PONS_DEVICE, "out of memory for a checkpoint");
+    c->pair = calloc((size_t)c->content.metadata_count, sizeof *c->pair);
+    if (c->pair == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for a checkpoint");
+    at = c->text;
+    for (int i = 0; i < 2 * c->content.metadata_count; i++) {
+        c->pair[i / 2][i % 2] = at;
+        at += strlen(at) + 1;
+    }
+    c->content.metadata = (const char *const (*)[2])c->pair;
+    return PONS_OK;
+}
+
+pons_status state_content_make(state_content *out, const trainer_state *state, const experiment *e,
+                               pons_error *err)
+{
+    state_content *c = out;
+    int n = 0;
+
+    *c = (state_content){ .state = *state };
+    c->choices[0] = e->micro_batches;
+    c->choices[1] = e->device.facts.threads;
+    c->choices[2] = e->task.channels;
+    for (int i = 0; i < NUMBER_COUNT; i++)
+        c->item[n++] = (safetensor){ .name = numbers[i].name, .type = SAFETENSORS_I64,
+                                     .data = (char *)&c->state + numbers[i].offset };
+    for (int i = 0; i < 3; i++)
+        c->item[n++] = (safetensor){ .name = choice_names[i], .type = SAFETENSORS_I64,
+                                     .data = &c->choices[i] };
+    c->item[n++] = (safetensor){ .name = "best", .type = SAFETENSORS_F64, .data = &c->state.best };
+    c->content.count = n;
+    c->content.item = c->item;
+    if (make_metadata(c, e, err) != PONS_OK)
+        state_content_clear(c);
+    return err->status;
+}
+
+void state_content_clear(state_content *c)
+{
+    free(c->text);
+    free(c->pair);
+    c->text = NULL;
+    c->pair = NULL;
+}

@@ -1,0 +1,35 @@
+/*
+ * validation.h - the held-out cases through the sliding window, on the preprocessed grid.
+ */
+#ifndef CORE_TRAIN_VALIDATION_H
+#define CORE_TRAIN_VALIDATION_H
+
+#include "data/loader.h"
+#include "train/metric.h"
+#include "train/network.h"
+
+typedef struct validation {
+    const experiment *experiment;
+    program *program;         /* of network_build_evaluation                                      */
+    cache *cache;
+    int count;
+    const int *ranks;
+    bool (*stop)(void *context); /* asked between batches of windows; may be NULL                 */
+    void *context;
+} validation;
+
+/* Results of a validation: one summary for each class of the target. */
+typedef struct validation_result {
+    int cases;
+    bool stopped;             /* nothing else is set then                                         */
+    metric_summary *classes;  /* class_count; malloc'ed by the caller                             */
+} validation_result;
+
+pons_status validation_run(const validation *v, validation_result *result, pons_error *err);
+/* The first class that counts for a mean: background is left out where there are other classes. */
+int validation_first_class(const experiment *e);
+
+/* Discrete classes [D, H, W] (labels) or 0 and 1 [D, H, W, R] (regions) of logits. */
+void decide_logits(const experiment *e, const float *logits, int64_t voxels, uint8_t *out);
+
+#endif
