@@ -5,7 +5,8 @@
 CPU_LOOPS = -ftree-vectorize -fvect-cost-model=unlimited -fno-math-errno -fno-trapping-math \
 	-Wno-psabi
 CPU_LANES = plugins/devices/cpu/map_lanes.c plugins/devices/cpu/map_random.c \
-	plugins/devices/cpu/lane.h plugins/devices/cpu/map_lanes.h
+	plugins/devices/cpu/narrow_lanes.c plugins/devices/cpu/lane.h \
+	plugins/devices/cpu/map_lanes.h plugins/devices/cpu/narrow.h
 CPU_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(CPU_LOOPS)
 
 noinst_LTLIBRARIES += libcpubaseline.la libcpudevice.la
@@ -27,7 +28,17 @@ endif
 libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c \
 	plugins/devices/cpu/map.c plugins/devices/cpu/map.h plugins/devices/cpu/map_reduce.c \
 	plugins/devices/cpu/map_rows.c plugins/devices/cpu/map_space.c \
-	plugins/devices/cpu/map_steps.c plugins/devices/cpu/parallel.c
+	plugins/devices/cpu/map_steps.c plugins/devices/cpu/parallel.c \
+	plugins/devices/cpu/convolution.c plugins/devices/cpu/narrow.c plugins/devices/cpu/onednn.h \
+	plugins/devices/cpu/onednn_version.h
+if HAVE_ONEDNN
+libcpudevice_la_SOURCES += plugins/devices/cpu/onednn.c plugins/devices/cpu/onednn_version.c
+libcpudevice_la_LIBADD += $(ONEDNN_LIBS)
+else
+libcpudevice_la_SOURCES += plugins/devices/cpu/onednn_absent.c
+endif
+EXTRA_DIST += plugins/devices/cpu/onednn.c plugins/devices/cpu/onednn_version.c \
+	plugins/devices/cpu/onednn_absent.c
 libcpudevice_la_CFLAGS = $(CPU_CFLAGS)
 
 device_LTLIBRARIES += cpu.la

@@ -12,6 +12,8 @@ typedef struct cpu_device {
     pons_device_settings settings;
     int threads;
     const map_lanes *lanes;
+    const struct narrow_lanes *narrow;
+    struct onednn *library; /* NULL: built without oneDNN */
 } cpu_device;
 
 /* Declines with *supported = false; as in pons_device_operations. */
@@ -20,6 +22,11 @@ typedef pons_status (*cpu_prepare)(cpu_device *device, const pons_request *reque
 
 pons_status map_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
                         bool *supported, pons_error *err);
+
+pons_status convolution_prepare(cpu_device *device, const pons_request *request,
+                                pons_kernel *kernel, bool *supported, pons_error *err);
+pons_status matmul_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
+                           bool *supported, pons_error *err);
 
 /* The k-th of 'count' contiguous shares of n things; more shares than things share them. */
 void cpu_share(int index, int count, int n, int *first, int *end);

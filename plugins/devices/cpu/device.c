@@ -5,6 +5,8 @@
  * its kernels run as OpenMP regions of exactly that many threads.
  */
 #include "cpu.h"
+#include "narrow.h"
+#include "onednn.h"
 
 #include <omp.h>
 #include <sched.h>
@@ -16,6 +18,10 @@
 
 static const cpu_prepare prepare_by_kind[PONS_KERNEL_KIND_COUNT] = {
     [PONS_KERNEL_MAP] = map_prepare,
+    [PONS_KERNEL_CONVOLUTION] = convolution_prepare,
+    [PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT] = convolution_prepare,
+    [PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT] = convolution_prepare,
+    [PONS_KERNEL_MATMUL] = matmul_prepare,
 };
 
 /* The processors of the share, and how many they are. */
@@ -48,12 +54,22 @@ static pons_status device_open(const pons_device_settings *settings, void **devi
         return pons_fail(err, PONS_DEVICE, "cannot open device 'cpu': out of memory");
     d->settings = *settings;
     d->threads = settings->threads > 0 ? settings->threads : share_of(settings, &mine);
-    d->lanes = map_lanes_row(map_lanes_count() - 1);
+    cpu_device_choose_row(d, map_lanes_count() - 1);
+    if (onednn_open(&d->library, err) != PONS_OK) {
+        free(d);
+        return err->status;
+    }
     *device = d;
     return PONS_OK;
 }
 
-static void device_close(void *device) { free(device); }
+static void device_close(void *device)
+{
+    cpu_device *d = device;
+
+    onednn_close(d->library);
+    free(d);
+}
 
 /* "model name : X" of /proc/cpuinfo. */
 static void processor_name(char *name, size_t size)
@@ -81,6 +97,7 @@ static void device_facts(void *device, pons_device_facts *facts)
 
     *facts = (pons_device_facts){ .threads = d->threads, .host_memory = true };
     processor_name(facts->name, sizeof facts->name);
+    onednn_version(facts->library, sizeof facts->library);
     facts->bf16 = map_has_bf16();
     facts->memory_size = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
 }
@@ -131,7 +148,10 @@ static pons_status device_prepare(void *device, const pons_request *request, pon
 
 void cpu_device_choose_row(void *device, int row)
 {
-    ((cpu_device *)device)->lanes = map_lanes_row(row);
+    cpu_device *d = device;
+
+    d->lanes = map_lanes_row(row);
+    d->narrow = narrow_lanes_row(row);
 }
 
 const pons_device_operations cpu_operations = {

@@ -2,6 +2,7 @@
  * map_rows.c - which of the compiled lanes this processor can run.
  */
 #include "map_lanes.h"
+#include "narrow.h"
 
 #if defined(__x86_64__)
 
@@ -20,10 +21,12 @@ static int has_avx512(void)
 
 static const struct {
     const map_lanes *lanes;
+    const narrow_lanes *narrow;
     int (*runs)(void);
 } rows[] = {
-    { &map_lanes_baseline, always }, { &map_lanes_avx2, has_avx2 },
-    { &map_lanes_avx512, has_avx512 },
+    { &map_lanes_baseline, &narrow_lanes_baseline, always },
+    { &map_lanes_avx2, &narrow_lanes_avx2, has_avx2 },
+    { &map_lanes_avx512, &narrow_lanes_avx512, has_avx512 },
 };
 
 int map_lanes_count(void)
@@ -36,6 +39,7 @@ int map_lanes_count(void)
 }
 
 const map_lanes *map_lanes_row(int row) { return rows[row].lanes; }
+const narrow_lanes *narrow_lanes_row(int row) { return rows[row].narrow; }
 
 bool map_has_bf16(void) { return __builtin_cpu_supports("avx512bf16") != 0; }
 
@@ -47,6 +51,12 @@ const map_lanes *map_lanes_row(int row)
 {
     (void)row;
     return &map_lanes_baseline;
+}
+
+const narrow_lanes *narrow_lanes_row(int row)
+{
+    (void)row;
+    return &narrow_lanes_baseline;
 }
 
 bool map_has_bf16(void) { return false; }

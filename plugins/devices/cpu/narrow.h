@@ -43,6 +43,7 @@ typedef struct narrow_lanes {
 } narrow_lanes;
 
 extern const narrow_lanes narrow_lanes_baseline, narrow_lanes_avx2, narrow_lanes_avx512;
+const narrow_lanes *narrow_lanes_row(int row); /* rows as those of map_lanes_row */
 
 /* As pons_device_operations.prepare; declines what has more channels on both sides, is grouped or
  * dilated. */
