@@ -11,7 +11,8 @@ check_PROGRAMS += tests/check_transforms
 tests_check_transforms_SOURCES = tests/check_transforms.c tests/suite.h tests/tolerance.h
 tests_check_transforms_LDADD = $(TEST_LDADD)
 TESTS += tests/check_transforms
-check_PROGRAMS += tests/check_stream tests/check_dataset tests/check_loader
+check_PROGRAMS += tests/check_stream tests/check_dataset tests/check_loader \
+	tests/check_augment
 tests_check_stream_SOURCES = tests/check_stream.c tests/suite.h
 tests_check_stream_LDADD = $(TEST_LDADD)
 tests_check_dataset_SOURCES = tests/check_dataset.c tests/dataset_maker.h tests/suite.h
@@ -23,4 +24,6 @@ tests_check_preprocess_LDADD = $(TEST_LDADD)
 TESTS += tests/check_preprocess
 tests_check_loader_SOURCES = tests/check_loader.c tests/dataset_maker.h tests/suite.h
 tests_check_loader_LDADD = $(TEST_LDADD)
-TESTS += tests/check_stream tests/check_dataset tests/check_loader
+tests_check_augment_SOURCES = tests/check_augment.c tests/dataset_maker.h tests/suite.h
+tests_check_augment_LDADD = $(TEST_LDADD)
+TESTS += tests/check_stream tests/check_dataset tests/check_loader tests/check_augment
