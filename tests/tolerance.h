@@ -41,4 +41,10 @@
 /* Nearest neighbours at exactly half a voxel may round either way. */
 #define LABEL_SHARE 1e-3
 
+/*
+ * Losses and networks in double against golden arrays, which are doubles rounded to float: half a unit
+ * of 2^-24 of each element, and logits that were rounded once more on their way into a gradient.
+ */
+#define GOLDEN_DOUBLE 1e-6
+
 #endif
