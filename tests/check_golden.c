@@ -1,8 +1,8 @@
 /*
  * check_golden.c - losses and networks with their gradients against MONAI, in double.
  *
- * Graphs are computed node by node on the reference device: what is wrong here is a plugin, a builder
- * or a gradient rule, never a pass, a plan or a kernel of another device.
+ * Graphs are computed node by node on the reference device: what is wrong here is a plugin, a
+ * builder or a gradient rule, never a pass, a plan or a kernel of another device.
  */
 #include <math.h>
 #include <stdio.h>
@@ -40,8 +40,8 @@ static const void *load(session *s, pons_kind kind, const char *name, size_t siz
 
     MUST(plugin_load(kind, name, size, NULL, &p, &s->err));
     *options = calloc(1, p->descriptor->config_size);
-    MUST(config_fill(c, kind == PONS_KIND_MODEL ? "model" : "loss", p->descriptor->options, *options,
-                     &s->err));
+    MUST(config_fill(c, kind == PONS_KIND_MODEL ? "model" : "loss", p->descriptor->options,
+                     *options, &s->err));
     return p->operations;
 }
 
@@ -183,7 +183,8 @@ static pons_node *build_model(session *s, const json_value *arguments, pons_shap
     const pons_inputs inputs = { 1, &named };
     pons_outputs outputs = { 0 };
     void *filled;
-    const pons_model_operations *model = load(s, PONS_KIND_MODEL, "unet", sizeof *model, c, &filled);
+    const pons_model_operations *model =
+        load(s, PONS_KIND_MODEL, "unet", sizeof *model, c, &filled);
 
     MUST(model->build(s->g, filled, &s->task, &inputs, &outputs, &s->err));
     *logits = outputs.item[0];
@@ -210,8 +211,8 @@ static void gradients_agree(session *s)
         const char *name = pons_name(s->g, "gradient/%s", s->of[i]->name);
         double worst = away(s, s->gradient[i], name, &most);
 
-        ck_assert_msg(worst <= GOLDEN_DOUBLE * fmax(most, 0.01 * largest), "%s: %s is off by %g of %g",
-                      s->name, name, worst, most);
+        ck_assert_msg(worst <= GOLDEN_DOUBLE * fmax(most, 0.01 * largest),
+                      "%s: %s is off by %g of %g", s->name, name, worst, most);
     }
 }
 

@@ -20,8 +20,8 @@ typedef struct golden {
 void golden_open(golden *g, const char *name);
 void golden_close(golden *g);
 /*
- * CASE/NAME with channels last, [A, B, D, H, W] as [A, D, H, W, B] with D = 1 in 2D; vectors as they
- * are. malloc'ed; NULL if there is none.
+ * CASE/NAME with channels last, [A, B, D, H, W] as [A, D, H, W, B] with D = 1 in 2D; vectors as
+ * they are. malloc'ed; NULL if there is none.
  */
 double *golden_array(const golden *g, const char *of, const char *name, pons_shape *shape);
 /*
