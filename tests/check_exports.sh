@@ -8,7 +8,7 @@ failures=0
 
 foreign=$(nm -D --defined-only "$library" | awk '$3 !~ /^pons_/ { print $3 }')
 if [ -n "$foreign" ]; then
-    echo "exported besides pons_*:" $foreign
+    echo "exported besides pons_*: $foreign"
     failures=$((failures + 1))
 fi
 if ! nm -D --defined-only "$library" | grep -q ' pons_main$'; then

@@ -1,0 +1,87 @@
+#!/bin/sh
+# Build pons in a folder of its own and run its tests; the last line is 'N passed, N failed'.
+#
+#   tests/run.sh [--install-only] [--build FOLDER] [--configure 'FLAGS'] [--minimum N]
+#
+# With root (or sudo without a password) it first installs the Debian packages that are missing.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+source=$(pwd)
+build=$source/build
+flags=
+install_only=no
+minimum=$(cat tests/minimum)
+packages="gcc make autoconf automake libtool pkg-config zlib1g-dev libinih-dev libnifti-dev check
+    libdnnl-dev libdeflate-dev libpng-dev libjansson-dev"
+
+while [ $# -gt 0 ]; do
+    case $1 in
+    --install-only) install_only=yes ;;
+    --build) build=$2; shift ;;
+    --configure) flags=$2; shift ;;
+    --minimum) minimum=$2; shift ;;
+    *) echo "tests/run.sh: unknown argument '$1'" >&2; exit 2 ;;
+    esac
+    shift
+done
+
+stop() {
+    echo "tests/run.sh: $1" >&2
+    echo "0 passed, 1 failed"
+    exit 1
+}
+
+install_packages() {
+    missing=
+    command -v dpkg-query >/dev/null || return 0
+    for package in $packages; do
+        dpkg-query -W -f '${Status}\n' "$package" 2>/dev/null | grep -q ' installed$' ||
+            missing="$missing $package"
+    done
+    [ -n "$missing" ] || return 0
+    if [ "$(id -u)" -eq 0 ]; then
+        as_root=
+    elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+        as_root=sudo
+    else
+        echo "these packages are missing and cannot be installed without root:$missing" >&2
+        return 0
+    fi
+    $as_root apt-get update -qq || return 1
+    # shellcheck disable=SC2086 # lists of words
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing
+}
+
+# Check's own lines, 'NN%: Checks: N, Failures: N, Errors: N'; tests in shell print the same.
+count_checks() {
+    find "$build/tests" -name '*.log' -exec cat {} + 2>/dev/null |
+        sed -n 's/^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\)$/\1 \2 \3/p' |
+        awk '{ all += $1; bad += $2 + $3 } END { printf "%d %d\n", all - bad, bad }'
+}
+
+install_packages || stop "packages could not be installed"
+[ "$install_only" = no ] || exit 0
+if [ ! -x configure ] || [ ! -f build-aux/ltmain.sh ]; then
+    ./autogen.sh >/dev/null 2>&1 || stop "autogen.sh failed"
+fi
+mkdir -p "$build" || stop "cannot make '$build'"
+cd "$build" || stop "cannot enter '$build'"
+# shellcheck disable=SC2086 # a list of words
+"$source/configure" $flags || stop "configure failed"
+make -j"$(nproc)" || stop "make failed"
+find tests -name '*.log' -exec rm -f {} + 2>/dev/null
+make check
+status=$?
+read -r passed failed <<END
+$(count_checks)
+END
+if [ "$status" -ne 0 ] && [ "$failed" -eq 0 ]; then
+    echo "make check failed in a program that printed no counts" >&2
+    failed=1
+fi
+if [ $((passed + failed)) -lt "$minimum" ]; then
+    echo "only $((passed + failed)) checks were executed, expected at least $minimum" >&2
+    failed=$((failed + 1))
+fi
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
