@@ -3,12 +3,22 @@
  */
 #include "cli/command.h"
 
-extern const command command_help, command_plugin_check, command_plugin_list, command_plugin_show,
-    command_predict, command_train;
+extern const command command_train;
+extern const command command_predict;
+extern const command command_data_preprocess;
+extern const command command_data_phantom;
+extern const command command_data_crop;
+extern const command command_plugin_list;
+extern const command command_plugin_show;
+extern const command command_plugin_check;
+extern const command command_help;
 
 const command *const commands[] = {
     &command_train,
     &command_predict,
+    &command_data_preprocess,
+    &command_data_phantom,
+    &command_data_crop,
     &command_plugin_list,
     &command_plugin_show,
     &command_plugin_check,

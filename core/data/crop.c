@@ -10,7 +10,7 @@ static pons_status check_box(const char *image, const crop_settings *s, const vo
                              pons_error *err)
 {
     for (int a = 0; a < 3; a++)
-        if (s->start[a] < 0 || s->extent[a] < 1 ||
+        if (s->start[a] < 0 || s->start[a] >= v->extent[a] ||
             (int64_t)s->start[a] + s->extent[a] > v->extent[a])
             return pons_fail(err, PONS_USAGE, "cannot cut '%s': start %d,%d,%d and extent "
                              "%d,%d,%d reach outside, expected a box in %lld,%lld,%lld", image,
@@ -27,10 +27,10 @@ static void move_origin(double form[3][4], const int start[3])
             form[r][3] += form[r][a] * start[a];
 }
 
-static void move_grid(volume_grid *grid, const crop_settings *s)
+static void move_grid(volume_grid *grid, const crop_settings *s, const int64_t extent[3])
 {
     for (int a = 0; a < 3; a++)
-        grid->extent[a] = s->extent[a];
+        grid->extent[a] = extent[a];
     move_origin(grid->affine, s->start);
     move_origin(grid->qform, s->start);
     move_origin(grid->sform, s->start);
@@ -59,18 +59,20 @@ pons_status crop_file(const char *image, const char *out, const crop_settings *s
 {
     const crop_settings *s = settings;
     int64_t start[3] = { s->start[0], s->start[1], s->start[2] };
-    int64_t extent[3] = { s->extent[0], s->extent[1], s->extent[2] };
+    int64_t extent[3];
     volume_facts facts;
     volume v;
     pons_status status = volume_read_image(image, &v, &facts, err);
 
     if (status)
         return status;
+    for (int a = 0; a < 3; a++)
+        extent[a] = s->extent[a] ? s->extent[a] : v.extent[a] - start[a];
     status = check_box(image, s, &v, err);
     if (!status)
         status = pons_volume_crop(&v, start, extent, 0, err);
     if (!status) {
-        move_grid(&facts.grid, s);
+        move_grid(&facts.grid, s, extent);
         if (s->mask)
             make_mask(&v, s->above);
         status = volume_write_as(out, &v, &facts.grid, s->mask ? 2 : type_kept(&facts), err);

@@ -7,7 +7,7 @@
 #include <data/volume.h>
 
 typedef struct crop_settings {
-    int start[3], extent[3];
+    int start[3], extent[3]; /* extent 0: up to the end of the axis                               */
     bool mask;               /* write 1 where a voxel is above 'above', else 0, as uint8          */
     double above;
 } crop_settings;
