@@ -187,6 +187,15 @@ static void check_same(void (*build)(net *n, int variant), int variant, double t
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
+static int count_kind(const plan *p, pons_kernel_kind kind)
+{
+    int count = 0;
+
+    for (int i = 0; i < p->kernel_count; i++)
+        count += p->kernel[i].request.kind == kind;
+    return count;
+}
+
 START_TEST(a_chain_is_one_kernel_and_unfused_one_per_node)
 {
     for (int fused = 0; fused < 2; fused++) {
@@ -279,6 +288,124 @@ static void odds_and_ends(net *n, int variant)
     n->root[n->root_count++] = pons_sub(g, pons_sum(g, pons_div(g, x, pons_sum(g, x, PONS_CHANNEL)),
                                                     PONS_AXIS(3)), pons_minimum(g, s, PONS_AXIS(1)));
 }
+
+/* ---- random nets ----------------------------------------------------------------------------- */
+
+static uint32_t draw(uint32_t *state, uint32_t below)
+{
+    *state = *state * 1664525 + 1013904223;
+    return (*state >> 8) % below;
+}
+
+/* A shape that broadcasts with s: some axes 1, sometimes fewer axes. */
+static pons_shape smaller_shape(uint32_t *state, pons_shape s)
+{
+    int drop = draw(state, 4) == 0 ? (int)draw(state, (uint32_t)s.rank) : 0;
+    pons_shape out = { .rank = s.rank - drop };
+
+    for (int i = 0; i < out.rank; i++)
+        out.extent[i] = draw(state, 3) == 0 ? 1 : s.extent[i + drop];
+    return out;
+}
+
+static pons_node *random_pair(pons_graph *g, uint32_t *state, pons_node *a, pons_node *b)
+{
+    switch (draw(state, 5)) {
+    case 0: return pons_add(g, a, b);
+    case 1: return pons_sub(g, a, pons_scale(g, b, 0.5));
+    case 2: return pons_tanh(g, pons_mul(g, a, b));
+    case 3: return pons_select(g, pons_less(g, a, b), pons_scale(g, a, 1.5), b);
+    default: return pons_div(g, a, pons_offset(g, pons_square(g, b), 1));
+    }
+}
+
+static pons_node *random_moved(pons_graph *g, uint32_t *state, pons_node *x)
+{
+    pons_shape s = pons_shape_of(x);
+    int64_t start[PONS_RANK_MAX] = { 0 }, extent[PONS_RANK_MAX], none[PONS_RANK_MAX] = { 0 };
+    int axis = (int)draw(state, (uint32_t)s.rank);
+    pons_node *part[2];
+
+    memcpy(extent, s.extent, sizeof(extent));
+    if (extent[axis] == 1)
+        return pons_flip(g, x, PONS_AXIS(axis));
+    extent[axis] = 1 + draw(state, (uint32_t)extent[axis] - 1);
+    part[0] = pons_crop(g, x, start, extent, NULL);
+    start[axis] = extent[axis];
+    extent[axis] = s.extent[axis] - extent[axis];
+    part[1] = draw(state, 2) ? pons_crop(g, x, start, extent, NULL)
+                             : pons_crop(g, pons_exp(g, pons_neg(g, x)), start, extent, NULL);
+    if (draw(state, 2))
+        part[0] = pons_scale(g, part[0], 1.25);
+    if (draw(state, 3) == 0)
+        return pons_crop(g, pons_pad(g, x, PONS_PAD_ZERO, start, none), none, s.extent, NULL);
+    return pons_concatenate(g, 2, part, axis);
+}
+
+static pons_node *random_step(pons_graph *g, uint32_t *state, pons_node *x, pons_node *other, int step)
+{
+    pons_shape s = pons_shape_of(x);
+    pons_node *mean, *variance;
+
+    switch (draw(state, 12)) {
+    case 0: return pons_softmax(g, x, s.rank - 1);
+    case 1: return pons_sub(g, x, pons_mean(g, x, 1 + draw(state, (1u << s.rank) - 1)));
+    case 2:
+        pons_moments(g, x, 1 + draw(state, (1u << s.rank) - 1), 0, &mean, &variance);
+        return pons_div(g, pons_sub(g, x, mean), pons_sqrt(g, pons_offset(g, variance, 1)));
+    case 3: return random_moved(g, state, x);
+    case 4: return pons_dropout(g, x, 0.3, pons_name(g, "drop%d", step));
+    case 5: return pons_mul(g, x, pons_random_uniform(g, pons_name(g, "uniform%d", step),
+                                                      smaller_shape(state, s)));
+    case 6: return pons_add(g, x, pons_maximum(g, x, PONS_AXIS(s.rank - 1)));
+    case 7: return pons_mul(g, x, pons_scale(g, pons_iota(g, s.rank, (int)draw(state, (uint32_t)s.rank),
+                                             s.extent[0]), 0.1));
+    case 8: return pons_reshape(g, pons_tanh(g, pons_reshape(g, x, (pons_shape){ 1, { shape_count(s) } })),
+                                s);
+    case 9: return pons_mul(g, x, pons_sum(g, pons_softmax(g, pons_mul(g, x, other), s.rank - 1),
+                                           draw(state, 1u << s.rank)));
+    default: return random_pair(g, state, x, other);
+    }
+}
+
+static void random_net(net *n, int seed)
+{
+    uint32_t state = (uint32_t)seed * 2654435761u + 7;
+    pons_graph *g = n->g;
+    int64_t side = 2 + draw(&state, 3);
+    pons_shape s = { 5, { side, draw(&state, 2) ? side : 1, 1, side, side } };
+    pons_node *node[40], *loss;
+    int count = 0;
+
+    n->low = false;
+    node[count++] = node_input(g, "x", PONS_F32, s);
+    node[count++] = pons_parameter_leaf(g, "p", PONS_ROLE_BIAS, s, (pons_init){ PONS_INIT_CONSTANT, 0 });
+    for (int i = 0; i < 3; i++)
+        node[count++] = pons_parameter_leaf(g, pons_name(g, "q%d", i), PONS_ROLE_BIAS,
+                                            smaller_shape(&state, s), (pons_init){ PONS_INIT_CONSTANT, 0 });
+    for (int i = 2; i < 5; i++)
+        node[i] = pons_broadcast(g, node[i], s);
+    while (count < 16) {
+        pons_node *x = node[draw(&state, (uint32_t)count)], *y = node[draw(&state, (uint32_t)count)];
+
+        x = random_step(g, &state, x, y, count);
+        node[count++] = draw(&state, 3) ? x : pons_tanh(g, x);
+    }
+    loss = pons_mean_all(g, node[count - 1]);
+    for (int i = 5; i < count - 1; i += 3)
+        loss = pons_add(g, loss, pons_mean_all(g, pons_square(g, node[i])));
+    net_differentiate(n, loss);
+    n->root[n->root_count++] = node[count - 2];
+}
+
+START_TEST(random_nets_compute_what_single_nodes_do)
+{
+    const char *seeds = getenv("PONS_TEST_SEEDS");
+
+    for (int seed = 0; seed < (seeds ? atoi(seeds) : 200); seed++)
+        check_same(random_net, seed, 2e-4);
+}
+END_TEST
 
 START_TEST(fused_layers_compute_what_single_nodes_do)
 {
@@ -378,6 +505,24 @@ START_TEST(dice_and_cross_entropy_read_the_logits_once_each_way)
 }
 END_TEST
 
+/* Two maps write their halves of a concatenation; the gradient's halves are read in place. */
+START_TEST(concatenations_of_maps_and_their_gradients_are_not_copied)
+{
+    net n = { .g = graph_new(true, -1), .fused = true };
+    pons_node *x = node_input(n.g, "image", PONS_F32, shape5(1, 4, 4, 4, 3));
+    pons_node *part[] = { layer(n.g, x, "a", 5, 1, true), layer(n.g, x, "b", 3, 1, true) };
+    plan p;
+
+    x = layer(n.g, pons_concatenate(n.g, 2, part, 4), "c", 2, 1, true);
+    net_differentiate(&n, pons_mean_all(n.g, pons_square(n.g, x)));
+    p = net_plan(&n, true);
+    ck_assert_int_eq(count_kind(&p, PONS_KERNEL_CONCATENATE), 0);
+    ck_assert_int_eq(count_kind(&p, PONS_KERNEL_CROP), 0);
+    ck_assert_int_eq(traffic_of(&p, 4 * 4 * 4 * 8).writes, 2);
+    graph_free(n.g);
+}
+END_TEST
+
 START_TEST(bf16_stores_activations_in_16_bits_and_casts_weights_once_a_step)
 {
     net n = { .g = graph_new(true, -1), .fused = true };
@@ -423,8 +568,10 @@ int main(void)
     tcase_add_test(c, fused_layers_compute_what_single_nodes_do);
     tcase_add_test(c, fused_networks_compute_what_single_nodes_do);
     tcase_add_test(c, odd_shapes_and_leaves_fuse_right);
+    tcase_add_test(c, random_nets_compute_what_single_nodes_do);
     tcase_add_test(c, convolution_norm_prelu_takes_two_passes_forward_and_two_backward);
     tcase_add_test(c, dice_and_cross_entropy_read_the_logits_once_each_way);
+    tcase_add_test(c, concatenations_of_maps_and_their_gradients_are_not_copied);
     tcase_add_test(c, bf16_stores_activations_in_16_bits_and_casts_weights_once_a_step);
     tcase_add_test(c, bf16_computes_nearly_the_same_fused);
     return suite_run();

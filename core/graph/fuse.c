@@ -443,7 +443,7 @@ static bool depends(fusion *f, fuse_unit *from, const fuse_unit *to, bool direct
                 return true;
             continue;
         }
-        if (u->last > to->first && depends(f, u, to, false))
+        if (depends(f, u, to, false))
             return true;
     }
     return false;

@@ -21,10 +21,33 @@ static const char *name_near(const pons_node *x, int depth)
     return name;
 }
 
-static const char *unit_name(const fuse_unit *u)
+static const pons_node *original(const pons_node *x)
+{
+    x = plan_owner((pons_node *)x);
+    return x->copy_of ? x->copy_of : x;
+}
+
+/* The weight whose gradient x is: that of the convolution, or transposed one, that read its input. */
+static const char *weight_name(const pons_graph *g, const pons_node *x)
+{
+    for (int i = 0; i < g->node_count; i++) {
+        const pons_node *y = g->node[i];
+
+        if (y->backward || (y->kind != NODE_CONVOLUTION && y->kind != NODE_CONVOLUTION_INPUT_GRADIENT))
+            continue;
+        if (shape_equal(y->input[1]->shape, x->shape) &&
+            original(y->input[0]) == original(x->input[y->kind == NODE_CONVOLUTION ? 0 : 1]))
+            return name_near(y->input[1], 2);
+    }
+    return NULL;
+}
+
+static const char *unit_name(const pons_graph *g, const fuse_unit *u)
 {
     const char *name = NULL;
 
+    if (u->sink[0]->kind == NODE_CONVOLUTION_WEIGHT_GRADIENT)
+        name = weight_name(g, u->sink[0]);
     for (int depth = 0; depth < 6 && name == NULL; depth++)
         for (int i = 0; i < u->sink_count && name == NULL; i++)
             name = name_near(u->sink[i], depth);
@@ -158,7 +181,7 @@ static void make_map(const fusion *f, const fuse_unit *u, plan_kernel *k)
 static void make_kernel(const fusion *f, const fuse_unit *u, plan_kernel *k)
 {
     *k = (plan_kernel){ .section = u->begin ? SECTION_BEGIN : SECTION_MICRO };
-    k->request.name = unit_name(u);
+    k->request.name = unit_name(f->g, u);
     if (u->map)
         make_map(f, u, k);
     else
