@@ -35,7 +35,7 @@ pons_status evaluation_name_classes(evaluation *e, const pons_texts *items, pons
     data_class *kept;
     int count;
 
-    if (class_list_parse(e->memory, "labels", items, &all, &count, err) != PONS_OK)
+    if (class_list_parse(e->memory, "regions", items, &all, &count, err) != PONS_OK)
         return err->status;
     kept = arena_alloc(e->memory, (size_t)count * sizeof *kept);
     for (int i = 0; i < count; i++) {

@@ -1,0 +1,202 @@
+/*
+ * command_evaluate.c - pons evaluate: pairs of files, or a run's validation cases.
+ */
+#include <config.h>
+
+#include "cli/command.h"
+#include "train/evaluate.h"
+#include "train/evaluate_run.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct evaluate_flags {
+    const char *prediction, *label, *run;
+    pons_texts labels;
+    bool json;
+    double spacing[3];
+} evaluate_flags;
+
+static const pons_option flags[] = {
+    PONS_TEXT(evaluate_flags, prediction, "", "A predicted label file, or a folder of them."),
+    PONS_TEXT(evaluate_flags, label, "", "The label file, or a folder with the same file stems."),
+    PONS_TEXT(evaluate_flags, run, "", "Predict and evaluate the validation cases of this run."),
+    PONS_TEXTS(evaluate_flags, labels, "", "Classes, as in spleen:1 or kidney:1,3; else every id."),
+    PONS_FLAG(evaluate_flags, json, no, "One JSON object on the standard output."),
+    PONS_REAL_AXES(evaluate_flags, spacing, "", 0, 1e6,
+                   "Millimetres of a voxel, instead of the label file's."),
+    PONS_OPTIONS_END
+};
+
+/* Two files that belong together. */
+typedef struct pair {
+    const char *name, *prediction, *label;
+} pair;
+
+typedef struct pair_list {
+    arena *memory;
+    int count;
+    pair *item;
+} pair_list;
+
+static bool given(const char *text)
+{
+    return text != NULL && text[0] != '\0';
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat facts;
+
+    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+/* ---- pairs ----------------------------------------------------------------------------------- */
+
+/* "c1" of "c1.nii.gz" and "c1.nii"; NULL for another file. */
+static const char *stem_of(arena *memory, const char *name)
+{
+    static const char *const ends[] = { ".nii.gz", ".nii" };
+
+    for (int i = 0; i < 2; i++) {
+        size_t size = strlen(name), tail = strlen(ends[i]);
+        if (size > tail && strcmp(name + size - tail, ends[i]) == 0)
+            return arena_format(memory, "%.*s", (int)(size - tail), name);
+    }
+    return NULL;
+}
+
+typedef struct stem {
+    const char *name, *path;
+} stem;
+
+static int compare_stems(const void *a, const void *b)
+{
+    return strcmp(((const stem *)a)->name, ((const stem *)b)->name);
+}
+
+static pons_status list_stems(arena *memory, const char *folder, stem **out, int *count,
+                              pons_error *err)
+{
+    struct dirent *entry;
+    stem *list = NULL;
+    int n = 0, room = 0;
+    DIR *files = opendir(folder);
+
+    while (files != NULL && (entry = readdir(files)) != NULL) {
+        const char *name = entry->d_name[0] != '.' ? stem_of(memory, entry->d_name) : NULL;
+        if (name == NULL)
+            continue;
+        if (n == room) {
+            stem *more = arena_alloc(memory, (size_t)(room = 2 * room + 16) * sizeof *more);
+            if (n > 0)
+                memcpy(more, list, (size_t)n * sizeof *more);
+            list = more;
+        }
+        list[n++] = (stem){ name, arena_format(memory, "%s/%s", folder, entry->d_name) };
+    }
+    if (files != NULL)
+        closedir(files);
+    if (n == 0)
+        return pons_fail(err, PONS_DATA, "'%s' holds no .nii or .nii.gz file", folder);
+    qsort(list, (size_t)n, sizeof *list, compare_stems);
+    *out = list;
+    *count = n;
+    return PONS_OK;
+}
+
+static pons_status pair_folders(pair_list *p, const char *predictions, const char *labels,
+                                pons_error *err)
+{
+    stem *a = NULL, *b = NULL;
+    int m = 0, n = 0;
+
+    if (list_stems(p->memory, predictions, &a, &m, err) != PONS_OK
+        || list_stems(p->memory, labels, &b, &n, err) != PONS_OK)
+        return err->status;
+    p->item = arena_alloc(p->memory, (size_t)m * sizeof *p->item);
+    for (int i = 0; i < m || i < n; i++) {
+        int order = i >= m ? 1 : i >= n ? -1 : strcmp(a[i].name, b[i].name);
+        if (order != 0)
+            return pons_fail(err, PONS_DATA, "'%s' has no %s of that name in '%s'",
+                             order < 0 ? a[i].path : b[i].path, order < 0 ? "label" : "prediction",
+                             order < 0 ? labels : predictions);
+        p->item[p->count++] = (pair){ a[i].name, a[i].path, b[i].path };
+    }
+    return PONS_OK;
+}
+
+static pons_status find_pairs(pair_list *p, const evaluate_flags *f, pons_error *err)
+{
+    const char *slash = strrchr(f->label, '/');
+    const char *base = slash != NULL ? slash + 1 : f->label, *name;
+
+    if (is_folder(f->prediction) != is_folder(f->label))
+        return pons_fail(err, PONS_USAGE, "--prediction and --label: expected two files or two "
+                         "folders");
+    if (is_folder(f->label))
+        return pair_folders(p, f->prediction, f->label, err);
+    name = stem_of(p->memory, base);
+    p->item = arena_alloc(p->memory, sizeof *p->item);
+    p->item[p->count++] = (pair){ name != NULL ? name : base, f->prediction, f->label };
+    return PONS_OK;
+}
+
+/* ---- evaluate -------------------------------------------------------------------------------- */
+
+static pons_status add_pairs(evaluation *e, const pair_list *p, const evaluate_flags *f,
+                             pons_error *err)
+{
+    const char **label = arena_alloc(p->memory, (size_t)p->count * sizeof *label + 1);
+
+    for (int i = 0; i < p->count; i++)
+        label[i] = p->item[i].label;
+    if (f->labels.count > 0)
+        evaluation_name_classes(e, &f->labels, err);
+    else
+        evaluation_find_classes(e, p->count, label, err);
+    for (int i = 0; i < p->count && err->status == PONS_OK; i++)
+        evaluation_add_files(e, p->item[i].name, p->item[i].prediction, p->item[i].label, err);
+    return err->status;
+}
+
+static pons_status evaluate(const invocation *call, const evaluate_flags *f, evaluation *e,
+                            pons_error *err)
+{
+    pair_list pairs = { .memory = e->memory };
+
+    if (given(f->run)) {
+        if (given(f->prediction) || given(f->label))
+            return pons_fail(err, PONS_USAGE, "--run takes neither --prediction nor --label");
+        return evaluate_run(e, f->run, call->set_count, call->set, call->log, err);
+    }
+    if (!given(f->prediction) || !given(f->label))
+        return pons_fail(err, PONS_USAGE, "evaluate needs --prediction and --label, or --run");
+    if (find_pairs(&pairs, f, err) != PONS_OK)
+        return err->status;
+    return add_pairs(e, &pairs, f, err);
+}
+
+static pons_status run(const invocation *call, const void *flags_given, pons_error *err)
+{
+    const evaluate_flags *f = flags_given;
+    evaluation e;
+
+    if (evaluation_open(&e, err) != PONS_OK)
+        return err->status;
+    if (evaluate(call, f, &e, err) == PONS_OK) {
+        if (f->json)
+            evaluation_print_json(&e, stdout);
+        else
+            evaluation_print_table(&e, stdout);
+    }
+    evaluation_close(&e);
+    return err->status;
+}
+
+const command command_evaluate = {
+    "evaluate", "Dice and IoU of predictions", "--prediction P --label L | --run RUN", flags,
+    sizeof(evaluate_flags), "", 0, 0, run
+};

@@ -1,0 +1,97 @@
+/*
+ * evaluate_run.c - the held-out cases of resolved.ini through 'predict'.
+ */
+#include <config.h>
+
+#include "train/evaluate_run.h"
+
+#include "data/loader.h"
+#include "train/predict.h"
+#include "train/validation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The classes that count: all of the target's but the background. */
+static void take_classes(evaluation *e, const experiment *x)
+{
+    int first = validation_first_class(x);
+
+    e->class_count = x->class_count - first;
+    e->classes = x->classes + first;
+}
+
+static pons_status add_case(evaluation *e, predictor *p, const dataset *d, int rank,
+                            pons_error *err)
+{
+    const experiment *x = predictor_experiment(p);
+    const data_case *c = &d->cases[rank];
+    predict_result r = { .want_logits = false };
+    metric_count count[256];
+    pons_case truth;
+
+    memset(&truth, 0, sizeof truth);
+    if (case_read(d, rank, &truth, err) != PONS_OK)
+        return err->status;
+    if (truth.label.voxels == NULL) {
+        case_clear(&truth);
+        return pons_fail(err, PONS_DATA, "validation case '%s' has no label", c->id);
+    }
+    if (predict_case(1, &p, c->image_count, c->image, c->id, &r, err) == PONS_OK) {
+        int64_t voxels = pons_volume_count(&truth.label);
+        if (x->regions)
+            metric_count_regions(r.classes.voxels, truth.label.voxels, voxels, x->class_count,
+                                 count);
+        else
+            metric_count_labels(r.classes.voxels, truth.label.voxels, voxels, x->class_count,
+                                count);
+        evaluation_add_counts(e, c->id, count + validation_first_class(x), err);
+    }
+    predict_result_clear(&r);
+    case_clear(&truth);
+    return err->status;
+}
+
+static pons_status add_cases(evaluation *e, predictor *p, config *c, pons_error *err)
+{
+    dataset_settings settings;
+    dataset *d = NULL;
+    sections s;
+
+    memset(&s, 0, sizeof s);
+    if (sections_fill(c, &s, err) != PONS_OK)
+        return err->status;
+    dataset_settings_fill(c, &s, &settings);
+    if (dataset_open(&settings, &d, err) != PONS_OK)
+        return err->status;
+    if (d->validation_count == 0)
+        pons_fail(err, PONS_CONFIG, "the run has no validation cases");
+    for (int i = 0; i < d->validation_count && err->status == PONS_OK; i++)
+        add_case(e, p, d, d->validation[i], err);
+    dataset_close(d);
+    return err->status;
+}
+
+pons_status evaluate_run(evaluation *e, const char *run, int set_count, const char *const *set,
+                         logger *l, pons_error *err)
+{
+    predict_source source = { .run = run, .set_count = set_count, .set = set };
+    char *file = arena_format(e->memory, "%s/resolved.ini", run);
+    predictor *p = NULL;
+    config *c = NULL;
+
+    if (predictor_open(&source, l, &p, err) != PONS_OK)
+        return err->status;
+    take_classes(e, predictor_experiment(p));
+    if (config_open(file, set_count, set, &c, err) == PONS_OK)
+        add_cases(e, p, c, err);
+    /* The names must outlive the predictor. */
+    data_class *classes = arena_alloc(e->memory, (size_t)e->class_count * sizeof *classes + 1);
+    for (int i = 0; i < e->class_count; i++)
+        classes[i].name = arena_string(e->memory, e->classes[i].name);
+    e->classes = classes;
+    if (c != NULL)
+        config_close(c);
+    predictor_close(p);
+    return err->status;
+}

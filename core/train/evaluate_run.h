@@ -1,0 +1,14 @@
+/*
+ * evaluate_run.h - a run's validation cases, predicted and evaluated on the grid of their files.
+ */
+#ifndef CORE_TRAIN_EVALUATE_RUN_H
+#define CORE_TRAIN_EVALUATE_RUN_H
+
+#include "base/log.h"
+#include "train/evaluate.h"
+
+/* Adds classes and cases to an empty evaluation. 'run': a run folder. */
+pons_status evaluate_run(evaluation *e, const char *run, int set_count, const char *const *set,
+                         logger *l, pons_error *err);
+
+#endif
