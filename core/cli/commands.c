@@ -13,6 +13,9 @@ extern const command command_plugin_list;
 extern const command command_plugin_show;
 extern const command command_plugin_check;
 extern const command command_help;
+extern const command command_data_check;
+extern const command command_help, command_plugin_check, command_plugin_list, command_plugin_show,
+    command_predict, command_train;
 
 const command *const commands[] = {
     &command_train,
@@ -21,6 +24,7 @@ const command *const commands[] = {
     &command_data_preprocess,
     &command_data_phantom,
     &command_data_crop,
+    &command_data_check,
     &command_plugin_list,
     &command_plugin_show,
     &command_plugin_check,

@@ -7,3 +7,4 @@ libcore_la_SOURCES += core/cli/command_data_crop.c core/cli/command_data_phantom
 	core/cli/command_data_preprocess.c
 libcore_la_SOURCES += core/cli/command_evaluate.c core/cli/command_predict.c \
 	core/cli/command_train.c
+libcore_la_SOURCES += core/cli/command_data_check.c

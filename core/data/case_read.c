@@ -23,7 +23,7 @@ static pons_status read_label(const dataset *d, const data_case *info, const vol
     label_map map;
 
     if (volume_read_label(info->label, out, &facts, err) != PONS_OK ||
-        volume_grid_compare(grid, info->image[0], &facts.grid, info->label, err) != PONS_OK ||
+        volume_grid_compare(&facts.grid, info->label, grid, info->image[0], err) != PONS_OK ||
         label_map_init(&map, d, err) != PONS_OK)
         return err->status;
     pons_status status = label_map_apply(&map, out, info->id, info->label, err);

@@ -66,8 +66,8 @@ int dataset_target_channels(const dataset *d);
 
 /* One problem, or one warning, of one case. */
 typedef struct dataset_problem {
-    const char *case_id, *file; /* file may be NULL */
-    const char *text;           /* complete line without case and file */
+    const char *case_id, *file;
+    const char *text;           /* complete line without the case */
     bool warning;
 } dataset_problem;
 

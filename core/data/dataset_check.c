@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IDS_MAX 4096 /* a label with more is an image                                             */
+#define IDS_MAX 4096   /* a label with more is an image                                           */
+#define UNLISTED_MAX 8 /* more are summed up                                                      */
 
 typedef struct id_count {
     int64_t id, voxels, cases;
@@ -43,6 +44,7 @@ typedef struct checker {
 static void add_problem(checker *c, const data_case *info, const char *file, bool warning,
                         const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/* 'format' begins with a verb; the file's name is put before it. */
 static void add_problem(checker *c, const data_case *info, const char *file, bool warning,
                         const char *format, ...)
 {
@@ -61,11 +63,12 @@ static void add_problem(checker *c, const data_case *info, const char *file, boo
     va_start(list, format);
     const char *text = arena_vformat(c->report->memory, format, list);
     va_end(list);
+    if (strstr(text, file) == NULL)
+        text = arena_format(c->report->memory, "'%s' %s", file, text);
     c->problem[c->problem_count++] = (dataset_problem){ info->id, file, text, warning };
     c->report->error_count += !warning;
 }
 
-/* What 'cause' says, without a repetition of the case. */
 static void add_cause(checker *c, const data_case *info, const char *file, const pons_error *cause)
 {
     add_problem(c, info, file, false, "%s", cause->text);
@@ -138,18 +141,41 @@ static bool check_id(checker *c, const data_case *info, int64_t id, int64_t voxe
     return target > 0;
 }
 
+/* How many ids 'labels' does not list; *first is the first of them. */
+static int count_unlisted(const checker *c, const id_list *ids, id_count *first)
+{
+    int count = 0;
+
+    for (int i = 0; i < ids->count && c->data->class_count > 0; i++) {
+        if (label_map_class(&c->map, ids->item[i].id) < 0 && count++ == 0)
+            *first = ids->item[i];
+    }
+    return count;
+}
+
+/* Foreground voxels. */
 static int64_t check_ids(checker *c, const data_case *info, const volume *label)
 {
     id_list ids = { NULL };
+    id_count first = { 0 };
     int64_t foreground = 0;
+    bool counted = count_voxels(label, &ids);
+    int unlisted = count_unlisted(c, &ids, &first);
 
-    if (!count_voxels(label, &ids)) {
+    if (!counted)
         add_problem(c, info, info->label, false, "has more than %d different ids", IDS_MAX);
+    else if (unlisted > UNLISTED_MAX)
+        add_problem(c, info, info->label, false,
+                    "has %d ids that 'labels' does not list, the first is id %" PRId64
+                    " in %" PRId64 " voxel%s", unlisted, first.id, first.voxels,
+                    first.voxels == 1 ? "" : "s");
+    if (!counted || unlisted > UNLISTED_MAX) {
         foreground = pons_volume_count(label);
-    } else {
-        for (int i = 0; i < ids.count; i++)
-            foreground += check_id(c, info, ids.item[i].id, ids.item[i].voxels)
-                              ? ids.item[i].voxels : 0;
+        ids.count = 0;
+    }
+    for (int i = 0; i < ids.count; i++) {
+        if (check_id(c, info, ids.item[i].id, ids.item[i].voxels))
+            foreground += ids.item[i].voxels;
     }
     free(ids.item);
     return foreground;
@@ -169,7 +195,7 @@ static void check_label(checker *c, const data_case *info, const volume_grid *gr
         facts->readable = false;
         return;
     }
-    if (grid != NULL && volume_grid_compare(grid, info->image[0], &header.grid, info->label,
+    if (grid != NULL && volume_grid_compare(&header.grid, info->label, grid, info->image[0],
                                             &cause) != PONS_OK)
         add_cause(c, info, info->label, &cause);
     facts->foreground = check_ids(c, info, &label);
@@ -213,7 +239,7 @@ static bool check_image(checker *c, const data_case *info, int file, volume_grid
     }
     if (file == 0)
         *grid = header.grid;
-    else if (volume_grid_compare(grid, info->image[0], &header.grid, path, &cause) != PONS_OK)
+    else if (volume_grid_compare(&header.grid, path, grid, info->image[0], &cause) != PONS_OK)
         add_cause(c, info, path, &cause);
     *channels += image.channels;
     *hash = *hash * 31 + hash_voxels(&image, &not_finite);
@@ -336,9 +362,9 @@ static pons_status first_problem(const dataset_report *r, pons_error *err)
         if (p->warning)
             continue;
         if (r->error_count > 1)
-            return pons_fail(err, PONS_DATA, "%d problems, the first: case '%s': %s: %s",
-                             r->error_count, p->case_id, p->file, p->text);
-        return pons_fail(err, PONS_DATA, "case '%s': %s: %s", p->case_id, p->file, p->text);
+            return pons_fail(err, PONS_DATA, "%d problems, the first: case '%s': %s",
+                             r->error_count, p->case_id, p->text);
+        return pons_fail(err, PONS_DATA, "case '%s': %s", p->case_id, p->text);
     }
     return PONS_OK;
 }

@@ -1,0 +1,189 @@
+/*
+ * command_data_check.c - pons data check: every case is read, and all that is wrong is listed.
+ */
+#include "cli/command.h"
+
+#include "config/sections.h"
+#include "data/class_list.h"
+#include "data/loader.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what there is -------------------------------------------------------------------------- */
+
+static const char *plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void print_dataset(const dataset *d)
+{
+    printf("layout %s: %s\n", d->layout, d->origin);
+    printf("%d case%s, %d for training, %d for validation", d->case_count, plural(d->case_count),
+           d->training_count, d->validation_count);
+    for (int i = 0; i < d->validation_count; i++)
+        printf("%s%s", i == 0 ? ": " : " ", d->cases[d->validation[i]].id);
+    printf("\n%d channel%s", d->channels, plural(d->channels));
+    for (int i = 0; i < d->channels && d->channel_names != NULL; i++)
+        printf("%s%s", i == 0 ? ": " : " ", d->channel_names[i]);
+    printf("\n");
+    for (int i = 0; i < d->region_count; i++) {
+        printf("%s%s:", i == 0 ? "regions " : " ", d->regions[i].name);
+        for (int k = 0; k < d->regions[i].id_count; k++)
+            printf("%s%d", k == 0 ? "" : ",", d->regions[i].id[k]);
+    }
+    printf(d->region_count > 0 ? "\n" : "");
+}
+
+static void print_histogram(const dataset *d, const dataset_report *r)
+{
+    int64_t total = 0;
+
+    for (int i = 0; i < r->id_count; i++)
+        total += r->id_voxels[i];
+    if (r->id_count > 0)
+        printf("\n%6s  %-20s %14s %10s %8s\n", "id", "class", "voxels", "share", "cases");
+    for (int i = 0; i < r->id_count; i++) {
+        int c = r->id[i] < 0 || r->id[i] > CLASS_ID_MAX
+                    ? -1 : class_list_find(d->classes, d->class_count, (int)r->id[i]);
+        printf("%6" PRId64 "  %-20s %14" PRId64 " %9.4f%% %8" PRId64 "\n", r->id[i],
+               c < 0 ? "(not listed)" : d->classes[c].name, r->id_voxels[i],
+               100.0 * (double)r->id_voxels[i] / (double)total, r->id_cases[i]);
+    }
+}
+
+/* ---- the spread of geometry ----------------------------------------------------------------- */
+
+static int compare_numbers(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+
+    return (left > right) - (left < right);
+}
+
+static double extent_of(const dataset_facts *f, int axis)
+{
+    return f->extent[axis];
+}
+
+static double spacing_of(const dataset_facts *f, int axis)
+{
+    return f->spacing[axis];
+}
+
+/* One row: least, median and largest of a number along each axis. */
+static void print_spread(const char *name, const dataset_report *r, double *column,
+                         double (*number)(const dataset_facts *, int))
+{
+    printf("%-12s", name);
+    for (int axis = 0; axis < 3; axis++) {
+        int count = 0;
+        for (int i = 0; i < r->facts_count; i++) {
+            if (r->facts[i].voxels > 0 && r->facts[i].extent[0] > 0)
+                column[count++] = number(&r->facts[i], axis);
+        }
+        if (count == 0)
+            break;
+        qsort(column, (size_t)count, sizeof *column, compare_numbers);
+        printf("  %c %6g %6g %6g", "ijk"[axis], column[0], column[count / 2], column[count - 1]);
+    }
+    printf("\n");
+}
+
+static pons_status print_geometry(const dataset_report *r, pons_error *err)
+{
+    double *column = malloc((size_t)r->facts_count * sizeof *column);
+
+    if (column == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    printf("\nleast, median and largest\n");
+    print_spread("extent", r, column, extent_of);
+    print_spread("spacing mm", r, column, spacing_of);
+    free(column);
+    return PONS_OK;
+}
+
+static void print_problems(const dataset_report *r)
+{
+    int warnings = r->problem_count - r->error_count;
+
+    if (r->problem_count > 0)
+        printf("\n");
+    for (int i = 0; i < r->problem_count; i++) {
+        const dataset_problem *p = &r->problem[i];
+        printf("%s: case '%s': %s\n", p->warning ? "warning" : "error", p->case_id, p->text);
+    }
+    printf("\n%d error%s, %d warning%s\n", r->error_count, plural(r->error_count), warnings,
+           plural(warnings));
+}
+
+/* ---- the command ---------------------------------------------------------------------------- */
+
+static void skip_steps(config *c, const char *section, const pons_texts *steps)
+{
+    char name[256];
+
+    for (int i = 0; i < steps->count; i++) {
+        snprintf(name, sizeof name, "%s.%s", section, steps->item[i]);
+        config_skip(c, name);
+    }
+}
+
+/* Only [data] is looked at; what else the file says is for other commands. */
+static pons_status open_data(config *c, dataset **out, pons_error *err)
+{
+    dataset_settings settings;
+    sections s;
+
+    if (sections_fill(c, &s, err) != PONS_OK)
+        return err->status;
+    for (const section_table *t = section_tables; t->name != NULL; t++) {
+        if (strcmp(t->name, "data") != 0)
+            config_skip(c, t->name);
+    }
+    skip_steps(c, "preprocess", &s.preprocess.steps);
+    skip_steps(c, "augment", &s.augment.steps);
+    if (config_refuse_unknown(c, err) != PONS_OK)
+        return err->status;
+    dataset_settings_fill(c, &s, &settings);
+    return dataset_open(&settings, out, err);
+}
+
+static pons_status check_data(const dataset *d, pons_error *err)
+{
+    dataset_report *report = NULL;
+    pons_status status, printed;
+
+    print_dataset(d);
+    fflush(stdout);
+    status = dataset_check(d, &report, err);
+    if (report == NULL)
+        return status;
+    print_histogram(d, report);
+    printed = print_geometry(report, err);
+    print_problems(report);
+    dataset_report_free(report);
+    return status != PONS_OK ? status : printed;
+}
+
+static pons_status run(const invocation *call, const void *flags, pons_error *err)
+{
+    dataset *d = NULL;
+    config *c;
+
+    if (invocation_config(call, call->argument[0], &c, err) != PONS_OK)
+        return err->status;
+    pons_status status = open_data(c, &d, err);
+    if (status == PONS_OK)
+        status = check_data(d, err);
+    dataset_close(d);
+    config_close(c);
+    return status;
+}
+
+const command command_data_check = {
+    "data check", "verify every case and list all problems", "FILE.ini", NULL, 0, "", 1, 1, run
+};
