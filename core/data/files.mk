@@ -18,3 +18,8 @@ libcore_la_SOURCES += core/data/augment.c core/data/augment.h core/data/cache.c 
 	core/data/patch_make.c core/data/patch_make.h core/data/settings.c
 libcore_la_SOURCES += core/data/crop.c core/data/crop.h core/data/phantom.c core/data/phantom.h \
 	core/data/preprocess.c core/data/preprocess.h
+if HAVE_DEFLATE
+libcore_la_SOURCES += core/data/gzip_libdeflate.c
+else
+libcore_la_SOURCES += core/data/gzip_plain.c
+endif

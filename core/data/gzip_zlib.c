@@ -46,18 +46,15 @@ static pons_status refuse(const char *path, const char *problem, const char *exp
                      expected);
 }
 
-/* Where inflated bytes go: 'skip' bytes into a drain, then the result, then one byte too many. */
+/* Where inflated bytes go: the result, then one byte too many. */
 typedef struct sink {
-    unsigned char *out, drain[4096], excess;
-    size_t skip, left, out_size;
+    unsigned char *out, excess;
+    size_t left, out_size;
 } sink;
 
 static void sink_next(sink *s, z_stream *z)
 {
-    if (s->skip) {
-        z->next_out = s->drain;
-        z->avail_out = s->skip < sizeof s->drain ? (uInt)s->skip : (uInt)sizeof s->drain;
-    } else if (s->left) {
+    if (s->left) {
         z->next_out = s->out;
         z->avail_out = piece(s->left);
     } else {
@@ -69,14 +66,10 @@ static void sink_next(sink *s, z_stream *z)
 /* Account for what one call has written; false: more than was declared. */
 static bool sink_take(sink *s, size_t written)
 {
-    if (s->skip) {
-        s->skip -= written;
-    } else if (s->left) {
-        s->out += written;
-        s->left -= written;
-    } else {
+    if (!s->left)
         return written == 0;
-    }
+    s->out += written;
+    s->left -= written;
     return true;
 }
 
@@ -116,17 +109,17 @@ static pons_status inflate_members(const char *path, z_stream *z, const unsigned
             return refuse(path, z->msg ? z->msg : "is damaged", "an intact stream", err);
         }
     }
-    if (s->skip || s->left) {
+    if (s->left) {
         snprintf(text, sizeof text, "%zu bytes as the header declares", s->out_size);
         return refuse(path, "holds less than the volume", text, err);
     }
     return PONS_OK;
 }
 
-pons_status gzip_inflate(const char *path, const unsigned char *in, size_t in_size, size_t skip,
-                         unsigned char *out, size_t out_size, pons_error *err)
+pons_status gzip_inflate_zlib(const char *path, const unsigned char *in, size_t in_size,
+                              unsigned char *out, size_t out_size, pons_error *err)
 {
-    sink s = { .out = out, .skip = skip, .left = out_size - skip, .out_size = out_size };
+    sink s = { .out = out, .left = out_size, .out_size = out_size };
     z_stream z;
     pons_status status;
 
@@ -138,8 +131,8 @@ pons_status gzip_inflate(const char *path, const unsigned char *in, size_t in_si
     return status;
 }
 
-pons_status gzip_deflate(const unsigned char *in, size_t in_size, unsigned char **out,
-                         size_t *out_size, pons_error *err)
+pons_status gzip_deflate_zlib(const unsigned char *in, size_t in_size, unsigned char **out,
+                              size_t *out_size, pons_error *err)
 {
     z_stream z;
     size_t limit, given = 0;

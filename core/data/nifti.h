@@ -45,20 +45,27 @@ pons_status nifti_header_check(const char *path, const void *bytes, size_t avail
 size_t nifti_header_make(const volume_grid *grid, int channels, const nifti_kind *kind,
                          unsigned char out[NIFTI_HEADER_LARGEST]);
 
-/* Open a regular file; read its header; *data (malloc'ed) is all voxels, or is not read if NULL. */
+/*
+ * Open a regular file and read its header; *data (malloc'ed) is the whole content, voxels at
+ * layout->offset. NULL: the header alone.
+ */
 pons_status nifti_bytes_read(const char *path, nifti_layout *layout, void **data, pons_error *err);
 
 /*
  * Inflate a gzip file, one member or several, whose content is exactly 'out_size' bytes; checksums
- * and lengths are verified and nothing may follow. 'skip' bytes at the front are not stored, so
- * 'out' has out_size - skip.
+ * and lengths are verified and nothing may follow. The build chooses who does it: the fast library
+ * where there is one, and zlib, whose verdict counts.
  */
-pons_status gzip_inflate(const char *path, const unsigned char *in, size_t in_size, size_t skip,
+pons_status gzip_inflate(const char *path, const unsigned char *in, size_t in_size,
                          unsigned char *out, size_t out_size, pons_error *err);
+pons_status gzip_inflate_zlib(const char *path, const unsigned char *in, size_t in_size,
+                              unsigned char *out, size_t out_size, pons_error *err);
 /* The first bytes of the content, at most 'limit'; returns how many there are. */
 size_t gzip_peek(const unsigned char *in, size_t in_size, unsigned char *out, size_t limit);
 /* Compress in one member without a time; *out is malloc'ed. */
 pons_status gzip_deflate(const unsigned char *in, size_t in_size, unsigned char **out,
                          size_t *out_size, pons_error *err);
+pons_status gzip_deflate_zlib(const unsigned char *in, size_t in_size, unsigned char **out,
+                              size_t *out_size, pons_error *err);
 
 #endif

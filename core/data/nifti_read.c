@@ -112,7 +112,7 @@ static pons_status voxels_inflate(const file_bytes *f, const nifti_layout *layou
                          (long long)f->size);
     status = bytes_read(f, 0, packed, (size_t)f->size, err);
     if (!status)
-        status = gzip_inflate(f->path, packed, (size_t)f->size, (size_t)layout->offset, data,
+        status = gzip_inflate(f->path, packed, (size_t)f->size, data,
                               (size_t)(layout->offset + layout->data_size), err);
     free(packed);
     return status;
@@ -128,14 +128,14 @@ pons_status nifti_bytes_read(const char *path, nifti_layout *layout, void **data
         return status;
     status = header_read(&f, layout, err);
     if (!status && data) {
-        fresh = malloc((size_t)layout->data_size);
+        fresh = malloc((size_t)(layout->offset + layout->data_size));
         if (!fresh)
             status = pons_fail(err, PONS_DEVICE, "out of memory: the voxels of '%s' need %lld "
-                               "bytes", path, (long long)layout->data_size);
+                               "bytes", path, (long long)(layout->offset + layout->data_size));
         else if (f.gzip)
             status = voxels_inflate(&f, layout, fresh, err);
         else
-            status = bytes_read(&f, layout->offset, fresh, (size_t)layout->data_size, err);
+            status = bytes_read(&f, 0, fresh, (size_t)f.size, err);
     }
     close(f.fd);
     if (status)
@@ -260,7 +260,8 @@ static pons_status convert(const char *path, const nifti_layout *layout, const v
                            bool label, volume *out, pons_error *err)
 {
     volume fresh;
-    conversion c = { .layout = layout, .from = data, .to = &fresh, .label = label };
+    conversion c = { .layout = layout, .from = (const unsigned char *)data + layout->offset,
+                     .to = &fresh, .label = label };
     pons_status status = pons_volume_init(&fresh, label ? PONS_I32 : PONS_F32,
                                           (int)layout->extent[3], layout->extent, err);
 
