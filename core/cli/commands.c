@@ -6,6 +6,7 @@
 extern const command command_train;
 extern const command command_predict;
 extern const command command_evaluate;
+extern const command command_explain;
 extern const command command_data_preprocess;
 extern const command command_data_phantom;
 extern const command command_data_crop;
@@ -21,6 +22,7 @@ const command *const commands[] = {
     &command_train,
     &command_predict,
     &command_evaluate,
+    &command_explain,
     &command_data_preprocess,
     &command_data_phantom,
     &command_data_crop,

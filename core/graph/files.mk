@@ -26,3 +26,4 @@ libcore_la_SOURCES += core/graph/reference/reference.h core/graph/reference/refe
 	core/graph/reference/kernels_body.h core/graph/reference/convolution_body.h \
 	core/graph/reference/map_body.h core/graph/reference/move_body.h \
 	core/graph/reference/window_body.h
+libcore_la_SOURCES += core/graph/print.c core/graph/print.h

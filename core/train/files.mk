@@ -1,7 +1,7 @@
 # Files of core/train.
 libcore_la_SOURCES += core/train/checkpoint.c core/train/checkpoint.h core/train/components.c \
 	core/train/components.h core/train/evaluate.c core/train/evaluate.h core/train/evaluate_run.c core/train/evaluate_run.h \
-	core/train/experiment.c core/train/experiment.h core/train/interrupt.c \
+	core/train/experiment.c core/train/experiment.h core/train/forecast.c core/train/forecast.h core/train/interrupt.c \
 	core/train/interrupt.h core/train/metric.c core/train/metric.h core/train/model_axes.c \
 	core/train/network.c core/train/network.h core/train/predict.c core/train/predict.h \
 	core/train/safetensors.c core/train/safetensors.h core/train/schedule.c \

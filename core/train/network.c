@@ -107,13 +107,12 @@ static program_settings settings_of(const experiment *e, bool training)
     return s;
 }
 
-pons_status network_build_training(const experiment *e, storage *s, program **out, pons_error *err)
+pons_status network_graph_training(const experiment *e, pons_graph **out, pons_node **loss,
+                                   pons_error *err)
 {
     int64_t batch = e->sections.train.batch * e->sections.patch.per_case;
     pons_graph *g = graph_new(true, e->task.flat ? 0 : -1);
-    program_settings settings = settings_of(e, true);
     pons_outputs outputs;
-    pons_node *loss = NULL;
 
     if (g == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for the graph");
@@ -121,12 +120,23 @@ pons_status network_build_training(const experiment *e, storage *s, program **ou
     build_model(e, g, e->patch, batch, &outputs, err);
     g->scope = SCOPE_LOSS;
     if (err->status == PONS_OK)
-        build_loss(e, g, &outputs, batch, &loss, err);
+        build_loss(e, g, &outputs, batch, loss, err);
     g->scope = SCOPE_CORE;
-    if (err->status != PONS_OK) {
+    if (err->status != PONS_OK)
         graph_free(g);
+    else
+        *out = g;
+    return err->status;
+}
+
+pons_status network_build_training(const experiment *e, storage *s, program **out, pons_error *err)
+{
+    program_settings settings = settings_of(e, true);
+    pons_graph *g = NULL;
+    pons_node *loss = NULL;
+
+    if (network_graph_training(e, &g, &loss, err) != PONS_OK)
         return err->status;
-    }
     return program_new(s, &e->device, g, loss, 0, NULL, &settings, out, err);
 }
 

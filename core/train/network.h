@@ -9,6 +9,9 @@
 
 /* Inputs 'image' f32 [N, D, H, W, channels] and 'target' u8 [N, D, H, W, 1 | regions]; no outputs. */
 pons_status network_build_training(const experiment *e, storage *s, program **out, pons_error *err);
+/* The graph of that before any pass; the caller frees it. */
+pons_status network_graph_training(const experiment *e, pons_graph **out, pons_node **loss,
+                                   pons_error *err);
 /* Input 'image' [batch, window, channels]; output 0: logits of the first head. */
 pons_status network_build_evaluation(const experiment *e, storage *s, program **out,
                                      pons_error *err);

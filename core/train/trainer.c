@@ -26,8 +26,6 @@ typedef struct trainer {
     program *training, *evaluation;
     cache *cache;
     loader *loader;
-    schedule schedule;
-    bool by_epoch;           /* the schedule counts epochs                                        */
     trainer_state state;
     int training_count, validation_count;
     int64_t first;           /* step at which this process began                                  */
@@ -68,6 +66,27 @@ int64_t trainer_total_steps(const experiment *e)
 bool trainer_finished(const experiment *e, const trainer_state *s)
 {
     return s->finished != 0 || s->step >= trainer_total_steps(e);
+}
+
+/* The rate of the step after 'step' steps. */
+double trainer_rate(const experiment *e, int64_t step)
+{
+    const sections *s = &e->sections;
+    const double m = e->micro_batches, scale[] = { 1, m, sqrt(m) };
+    int64_t total = trainer_total_steps(e), batch = s->train.batch;
+    schedule rate = {
+        .lr = s->optimizer.lr * scale[s->distribute.lr_scaling],
+        .warmup = s->schedule.warmup_steps, .multiplier = s->schedule.warmup_multiplier,
+        .total = total, .operations = e->schedule.plugin->operations,
+        .options = e->schedule.options
+    };
+
+    if (s->schedule.unit == 0)
+        return schedule_rate(&rate, step);
+    rate.total = s->train.epochs > 0 ? s->train.epochs
+               : stream_epochs(total, e->data->training_count, batch, e->micro_batches);
+    return schedule_rate(&rate, stream_epochs(step, e->data->training_count, batch,
+                                              e->micro_batches));
 }
 
 static int64_t epochs_after(const trainer *t, int64_t steps)
@@ -293,7 +312,7 @@ static pons_status run_step(trainer *t, pons_error *err)
 {
     int64_t number = t->state.step, epoch = 0;
     double begin = seconds_now(), data_seconds = 0;
-    double lr = schedule_rate(&t->schedule, t->by_epoch ? epochs_after(t, number) : number);
+    double lr = trainer_rate(t->experiment, number);
     case_names names = { "", 0 };
     step_result result = { 0 };
     pons_status status;
@@ -502,24 +521,6 @@ static pons_status open_loader(trainer *t, pons_error *err)
     return loader_seek(t->loader, t->state.step, err);
 }
 
-static void open_schedule(trainer *t, int64_t total)
-{
-    const experiment *e = t->experiment;
-    const sections *s = &e->sections;
-    double m = e->micro_batches;
-    const double scale[] = { 1, m, sqrt(m) };
-
-    t->by_epoch = s->schedule.unit == 1;
-    t->schedule = (schedule){
-        .lr = s->optimizer.lr * scale[s->distribute.lr_scaling],
-        .warmup = s->schedule.warmup_steps, .multiplier = s->schedule.warmup_multiplier,
-        .total = t->by_epoch ? epochs_after(t, total) : total,
-        .operations = e->schedule.plugin->operations, .options = e->schedule.options
-    };
-    if (t->by_epoch && s->train.epochs > 0)
-        t->schedule.total = s->train.epochs;
-}
-
 static pons_status build(trainer *t, pons_error *err)
 {
     experiment *e = t->experiment;
@@ -563,7 +564,6 @@ static pons_status open_all(trainer *t, int64_t total, pons_error *err)
     if (find_best(t, err) != PONS_OK || open_cache(t, err) != PONS_OK || build(t, err) != PONS_OK
         || open_loader(t, err) != PONS_OK)
         return err->status;
-    open_schedule(t, total);
     t->state.total = total;
     t->first = t->state.step;
     tell_network(t);

@@ -28,6 +28,7 @@ typedef struct trainer_settings {
 
 /* Steps of the whole run as the file says it. */
 int64_t trainer_total_steps(const experiment *e);
+double trainer_rate(const experiment *e, int64_t step);
 /* Whether a run that got that far has nothing left to do. */
 bool trainer_finished(const experiment *e, const trainer_state *s);
 

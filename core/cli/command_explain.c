@@ -1,0 +1,185 @@
+/*
+ * command_explain.c - pons explain: the training step before it runs, kernel by kernel.
+ */
+#include <config.h>
+
+#include "base/json.h"
+#include "cli/command.h"
+#include "graph/print.h"
+#include "train/forecast.h"
+#include "train/schedule.h"
+#include "train/trainer.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct explain_flags {
+    bool json, dot, schedule;
+} explain_flags;
+
+static const pons_option flags[] = {
+    PONS_FLAG(explain_flags, json, no, "One JSON object on the standard output."),
+    PONS_FLAG(explain_flags, dot, no, "The graph of model and loss in the DOT language."),
+    PONS_FLAG(explain_flags, schedule, no, "The learning rate over the steps."),
+    PONS_OPTIONS_END
+};
+
+static const char *const sections_of[] = { "begin", "micro", "reduce", "update" };
+
+typedef struct explained {
+    experiment *experiment;
+    storage *storage;
+    program *training, *evaluation;
+    program_facts facts;
+    forecast forecast;
+} explained;
+
+/* ---- print ----------------------------------------------------------------------------------- */
+
+static void print_json(const explained *x)
+{
+    const forecast *f = &x->forecast;
+    const struct { const char *name; double value; } numbers[] = {
+        { "peak", f->peak }, { "arena", f->arena }, { "parameters", f->parameters },
+        { "scratch", f->scratch }, { "libraries", f->libraries }, { "cache", f->cache },
+        { "loader", f->loader }
+    };
+
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        printf("%s\"%s\":%.0f", i > 0 ? "," : "{", numbers[i].name, numbers[i].value);
+    printf(",\"parameter_count\":%" PRId64 ",\"sum_of_tensors\":%zu,\"kernels\":[",
+           x->facts.parameter_count, x->facts.sum_of_tensors);
+    for (int i = 0; i < x->facts.kernel_count; i++) {
+        kernel_facts k = program_kernel(x->training, i);
+        printf("%s\n{\"section\":\"%s\",\"kind\":\"%s\",\"name\":", i > 0 ? "," : "",
+               sections_of[k.section], k.kind);
+        json_put_text(stdout, k.name);
+        printf(",\"implementation\":\"%s\",\"bytes\":%" PRIu64 ",\"flop\":%" PRIu64
+               ",\"arena\":%zu,\"nodes\":%d}", k.implementation != NULL ? k.implementation : "",
+               k.bytes, k.flop, k.arena, k.nodes);
+    }
+    puts("]}");
+}
+
+static void print_kernels(const explained *x)
+{
+    printf("%-7s %-28s %-10s %6s %10s %10s  %s\n", "section", "kernel", "by", "nodes", "MB moved",
+           "GFLOP", "memory alive");
+    for (int i = 0; i < x->facts.kernel_count; i++) {
+        static const char bar[] = "########################################";
+        kernel_facts k = program_kernel(x->training, i);
+        int size = x->facts.arena > 0 ? (int)(40.0 * (double)k.arena / (double)x->facts.arena) : 0;
+        printf("%-7s %-28.28s %-10s %6d %10.2f %10.3f  %7.1f MB %.*s %s\n", sections_of[k.section],
+               k.kind, k.implementation != NULL ? k.implementation : "", k.nodes,
+               1e-6 * (double)k.bytes, 1e-9 * (double)k.flop, 1e-6 * (double)k.arena,
+               size < 40 ? size : 40, bar, k.name);
+    }
+}
+
+static void print_table(const explained *x)
+{
+    const forecast *f = &x->forecast;
+    const experiment *e = x->experiment;
+    uint64_t bytes = 0, flop = 0;
+
+    print_kernels(x);
+    for (int i = 0; i < x->facts.kernel_count; i++) {
+        kernel_facts k = program_kernel(x->training, i);
+        bytes += k.bytes;
+        flop += k.flop;
+    }
+    printf("\n%" PRId64 " parameters, %s, %d nodes in %d kernels, %.2f GB moved, %.1f GFLOP a "
+           "micro-batch\n", x->facts.parameter_count, precision_name(e->precision),
+           x->facts.node_count, x->facts.kernel_count, 1e-9 * (double)bytes, 1e-9 * (double)flop);
+    printf("steps       %" PRId64 " of %d micro-batches\n", trainer_total_steps(e),
+           e->micro_batches);
+    printf("arena       %9.1f MB (%.1f MB without reuse)\nparameters  %9.1f MB\n"
+           "scratch     %9.1f MB\nlibraries   %9.1f MB\ncache       %9.1f MB\nloader      %9.1f MB\n"
+           "peak        %9.1f MB\n", 1e-6 * f->arena, 1e-6 * (double)x->facts.sum_of_tensors,
+           1e-6 * f->parameters, 1e-6 * f->scratch, 1e-6 * f->libraries, 1e-6 * f->cache,
+           1e-6 * f->loader, 1e-6 * f->peak);
+    for (int i = 0; i < x->facts.untrained_count; i++)
+        printf("not trained (no path from the loss): %s\n", program_untrained(x->training, i));
+}
+
+static void print_schedule(const experiment *e)
+{
+    int64_t total = trainer_total_steps(e), stride = total > 100 ? total / 100 : 1;
+
+    printf("%10s  %s\n", "step", "rate");
+    for (int64_t step = 0; step < total; step += stride)
+        printf("%10" PRId64 "  %.9g\n", step, trainer_rate(e, step));
+    if ((total - 1) % stride != 0)
+        printf("%10" PRId64 "  %.9g\n", total - 1, trainer_rate(e, total - 1));
+}
+
+static pons_status print_dot(const experiment *e, pons_error *err)
+{
+    pons_graph *g = NULL;
+    pons_node *loss = NULL;
+
+    if (network_graph_training(e, &g, &loss, err) != PONS_OK)
+        return err->status;
+    graph_print_dot(g, stdout);
+    graph_free(g);
+    return PONS_OK;
+}
+
+/* ---- run ------------------------------------------------------------------------------------- */
+
+static pons_status build(explained *x, pons_error *err)
+{
+    const experiment *e = x->experiment;
+    const train_options *t = &e->sections.train;
+    bool validates = e->data->validation_count > 0
+                     && (t->validate_every > 0 || t->validate_steps > 0);
+
+    if (storage_new(&e->device, &x->storage, err) != PONS_OK
+        || network_build_training(e, x->storage, &x->training, err) != PONS_OK)
+        return err->status;
+    if (validates && network_build_evaluation(e, x->storage, &x->evaluation, err) != PONS_OK)
+        return err->status;
+    program_describe(x->training, &x->facts);
+    return forecast_make(e, x->training, x->evaluation, &x->forecast, err);
+}
+
+static pons_status explain(explained *x, const explain_flags *f, pons_error *err)
+{
+    if (f->dot)
+        return print_dot(x->experiment, err);
+    if (f->schedule) {
+        print_schedule(x->experiment);
+        return PONS_OK;
+    }
+    if (build(x, err) != PONS_OK)
+        return err->status;
+    if (f->json)
+        print_json(x);
+    else
+        print_table(x);
+    return PONS_OK;
+}
+
+static pons_status run(const invocation *call, const void *given, pons_error *err)
+{
+    explained x = { .experiment = NULL };
+    experiment_known known = { 0 };
+    config *c = NULL;
+
+    if (invocation_config(call, call->argument[0], &c, err) != PONS_OK)
+        return err->status;
+    if (experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &x.experiment, err) == PONS_OK)
+        explain(&x, given, err);
+    program_free(x.evaluation);
+    program_free(x.training);
+    if (x.storage != NULL)
+        storage_free(x.storage);
+    experiment_close(x.experiment);
+    config_close(c);
+    return err->status;
+}
+
+const command command_explain = {
+    "explain", "the training step and its memory, before it runs", "FILE.ini", flags,
+    sizeof(explain_flags), "", 1, 1, run
+};

@@ -1,0 +1,115 @@
+/*
+ * forecast.c - the parts of a process's memory, each from where it is known: programs describe
+ * theirs, files their extents, the system what is loaded.
+ */
+#include <config.h>
+
+#include "train/forecast.h"
+
+#include "data/loader.h"
+#include "data/volume.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Resident bytes of this process. */
+static double resident(void)
+{
+    long pages = 0, all = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+
+    if (file == NULL)
+        return 0;
+    if (fscanf(file, "%ld %ld", &all, &pages) != 2)
+        pages = 0;
+    fclose(file);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+/* Whether a step changes values, so that a cache cannot keep the file's few levels. */
+static bool keeps_levels(const experiment *e)
+{
+    static const char *const exact[] = { "orient", "crop_foreground", "pad" };
+
+    for (int i = 0; i < e->preprocess->count; i++) {
+        bool found = strcmp(e->preprocess->step[i].plugin, "scale_range") == 0
+            || strcmp(e->preprocess->step[i].plugin, "normalize") == 0;
+        for (size_t k = 0; k < sizeof exact / sizeof exact[0]; k++)
+            found = found || strcmp(e->preprocess->step[i].plugin, exact[k]) == 0;
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+/* Voxels after a change of spacing. */
+static double scaled_voxels(const experiment *e, const volume_facts *f)
+{
+    double voxels = (double)(f->grid.extent[0] * f->grid.extent[1] * f->grid.extent[2]);
+
+    for (int i = 0; i < e->preprocess->count; i++) {
+        const volume_step *s = &e->preprocess->step[i];
+        if (strcmp(s->plugin, "spacing") != 0)
+            continue;
+        for (const pons_option *o = s->options; o->name != NULL; o++) {
+            const double *mm = (const double *)((const char *)s->config + o->offset);
+            if (strcmp(o->name, "mm") != 0 || o->type != PONS_OPTION_REAL_AXES)
+                continue;
+            for (int a = 0; a < 3; a++)
+                voxels *= mm[a] > 0 ? f->grid.spacing[a] / mm[a] : 1;
+        }
+    }
+    return voxels;
+}
+
+static pons_status add_cases(const experiment *e, int count, const int *ranks, double *bytes,
+                             double *largest, pons_error *err)
+{
+    bool levels = keeps_levels(e);
+
+    for (int i = 0; i < count; i++) {
+        const data_case *c = &e->data->cases[ranks[i]];
+        volume_facts f;
+        if (volume_read_facts(c->image[0], &f, err) != PONS_OK)
+            return err->status;
+        double voxels = scaled_voxels(e, &f);
+        bool narrow = levels && (f.datatype == 2 || f.datatype == 4 || f.datatype == 512);
+        double value = !narrow ? 4 : f.datatype == 2 ? 1 : 2;
+        *bytes += voxels * (value * e->task.channels + (e->regions ? e->class_count : 1));
+        *largest = voxels > *largest ? voxels : *largest;
+    }
+    return PONS_OK;
+}
+
+pons_status forecast_make(const experiment *e, const program *training, const program *evaluation,
+                          forecast *out, pons_error *err)
+{
+    forecast f = { .libraries = resident() };
+    program_facts facts, more;
+    double largest = 0, held = 0;
+    double patch = (double)e->patch[0] * e->patch[1] * e->patch[2];
+    double patches = (double)(e->sections.train.batch * e->sections.patch.per_case);
+    int targets = e->regions ? e->class_count : 1;
+
+    program_describe(training, &facts);
+    f.arena = (double)facts.arena;
+    f.parameters = (double)facts.parameters;
+    f.scratch = (double)(facts.packed + facts.inputs + facts.fold);
+    if (add_cases(e, e->data->training_count, e->data->training, &f.cache, &held, err) != PONS_OK
+        || (evaluation != NULL && add_cases(e, e->data->validation_count, e->data->validation,
+                                            &f.cache, &largest, err) != PONS_OK))
+        return err->status;
+    if (e->sections.data.cache == CACHE_NONE)
+        f.cache = 0;
+    f.loader = 2 * patches * patch * (4.0 * e->task.channels + targets);
+    if (evaluation != NULL) {
+        program_describe(evaluation, &more);
+        f.arena = more.arena > facts.arena ? (double)more.arena : f.arena;
+        f.scratch += (double)(more.packed + more.inputs);
+        f.loader += largest * (4.0 * (e->task.classes + 1 + e->task.channels) + 1 + targets);
+    }
+    f.peak = f.arena + f.parameters + f.scratch + f.libraries + f.cache + f.loader;
+    *out = f;
+    return PONS_OK;
+}

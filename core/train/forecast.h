@@ -1,0 +1,26 @@
+/*
+ * forecast.h - how much memory a training will need, before it begins.
+ */
+#ifndef CORE_TRAIN_FORECAST_H
+#define CORE_TRAIN_FORECAST_H
+
+#include "train/network.h"
+
+typedef struct forecast {
+    double arena;       /* tensors of a step, reused                                              */
+    double parameters;  /* with states, slots and averages                                        */
+    double scratch;     /* packed weights, inputs, sums of gradients                              */
+    double libraries;   /* the program itself and what it has loaded, measured                    */
+    double cache;       /* preprocessed cases                                                     */
+    double loader;      /* patches ahead; logits of a validation case                             */
+    double peak;        /* all of it                                                              */
+} forecast;
+
+/*
+ * 'evaluation' may be NULL. Call it when the programs have been built and nothing has run: memory
+ * that nothing has touched is not counted twice. Cases are judged by their headers.
+ */
+pons_status forecast_make(const experiment *e, const program *training, const program *evaluation,
+                          forecast *out, pons_error *err);
+
+#endif
