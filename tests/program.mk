@@ -13,3 +13,18 @@ check_PROGRAMS += tests/check_update
 tests_check_update_SOURCES = tests/check_update.c
 tests_check_update_LDADD = $(TEST_LDADD)
 TESTS += tests/check_update
+
+# Golden tests of programs share golden_program.c and load the built plugins.
+GOLDEN_PROGRAM = tests/golden_program.c tests/golden_program.h tests/suite.h tests/tolerance.h
+check_PROGRAMS += tests/check_golden_losses tests/check_golden_optimizers \
+	tests/check_golden_networks tests/check_golden_trajectory
+tests_check_golden_losses_SOURCES = tests/check_golden_losses.c $(GOLDEN_PROGRAM)
+tests_check_golden_losses_LDADD = $(TEST_LDADD)
+tests_check_golden_optimizers_SOURCES = tests/check_golden_optimizers.c $(GOLDEN_PROGRAM)
+tests_check_golden_optimizers_LDADD = $(TEST_LDADD)
+tests_check_golden_networks_SOURCES = tests/check_golden_networks.c $(GOLDEN_PROGRAM)
+tests_check_golden_networks_LDADD = $(TEST_LDADD)
+tests_check_golden_trajectory_SOURCES = tests/check_golden_trajectory.c $(GOLDEN_PROGRAM)
+tests_check_golden_trajectory_LDADD = $(TEST_LDADD)
+TESTS += tests/check_golden_losses tests/check_golden_optimizers tests/check_golden_networks \
+	tests/check_golden_trajectory

@@ -47,4 +47,29 @@
  */
 #define GOLDEN_DOUBLE 1e-6
 
+/*
+ * Golden values are doubles rounded to float. Losses: float sums over a few hundred terms round to
+ * some 1e-6. Optimizers: ten steps of a few operations each. Networks: a dozen layers of sums over
+ * up to a thousand products. Gradients of biases before a norm are pure rounding, so they are
+ * compared with the network's largest.
+ */
+#define LOSS_RELATIVE 1e-5
+#define LOSS_GRADIENT_OF_LARGEST 1e-5
+#define OPTIMIZER_OF_LARGEST 1e-5
+#define NETWORK_OF_LARGEST 1e-4
+#define GRADIENT_OF_LARGEST 1e-4
+#define GRADIENT_FLOOR 0.01
+#define TRAJECTORY_RELATIVE 1e-5
+#define TRAJECTORY_OF_LARGEST 1e-5
+#define TRAJECTORY_ABSOLUTE 1e-6
+/*
+ * In float the gradient of a slope is a sum of some ten thousand terms that cancel to a thousandth of
+ * their sizes; the order of a convolution's additions alone moves it by 1e-5 of itself, and Novograd
+ * makes full steps of it. In double the end is held to 1e-5.
+ */
+#define TRAJECTORY_FLOAT_OF_LARGEST 2e-5
+/* bf16 keeps 8 bits: 2^-9 each rounding, averaged over a dozen layers. */
+#define BF16_LOGITS_OF_LARGEST 3e-2
+#define BF16_TRAJECTORY_RELATIVE 2e-2
+
 #endif

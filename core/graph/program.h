@@ -66,6 +66,7 @@ typedef struct storage_tensor {
 
 int storage_count(const storage *s, storage_group group);
 storage_tensor storage_item(const storage *s, storage_group group, int index);
+pons_type storage_type(const storage *s); /* of every tensor: f32, or f64 on a wide device           */
 /* Device state of the update section: applied updates (p->step). */
 int64_t storage_applied(const storage *s);
 void storage_set_applied(storage *s, int64_t applied);

@@ -360,6 +360,11 @@ storage_tensor storage_item(const storage *s, storage_group group, int index)
     return s->entry[group][index]->tensor;
 }
 
+pons_type storage_type(const storage *s)
+{
+    return s->real;
+}
+
 int64_t storage_applied(const storage *s)
 {
     return s->real == PONS_F64 ? (int64_t)*(double *)s->applied : (int64_t)*(float *)s->applied;

@@ -1,0 +1,103 @@
+/*
+ * check_golden_losses - values and gradients of all loss plugins against MONAI's in double.
+ */
+#include "golden_program.h"
+#include "suite.h"
+#include "tolerance.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "device/open.h"
+
+static pons_error error;
+
+#define MUST(call) ck_assert_msg((error = (pons_error)PONS_ERROR_INIT, (call)) == PONS_OK, "%s",  \
+                                 error.text)
+
+/* The loss of logits that are a parameter, so that the program has their gradient. */
+static program *build(const golden_plugin *plugin, const device *d, storage *s,
+                      const program_settings *settings, pons_shape shape, bool regions)
+{
+    pons_graph *g = graph_new(true, -1);
+    pons_node *logits = pons_parameter_leaf(g, "logits", PONS_ROLE_WEIGHT, shape,
+                                            (pons_init){ PONS_INIT_CONSTANT, 0 });
+    pons_task task = { .size = sizeof task, .channels = 1, .classes = (int)shape.extent[4],
+                       .target = regions ? PONS_TARGET_REGIONS : PONS_TARGET_LABELS,
+                       .flat_axis = -1 };
+    pons_target target = { .activation = regions ? PONS_ACTIVATION_SIGMOID
+                                                 : PONS_ACTIVATION_SOFTMAX };
+    const pons_loss_operations *loss = plugin->plugin->operations;
+    pons_node *value;
+    program *p;
+
+    if (!regions)
+        shape.extent[4] = 1;
+    target.node = node_input(g, "target", PONS_U8, shape);
+    g->scope = SCOPE_LOSS;
+    MUST(loss->build(g, plugin->options, &task, logits, &target, &value, &error));
+    MUST(program_new(s, d, g, value, 0, NULL, settings, &p, &error));
+    return p;
+}
+
+static void check_case(const golden *g, const json_value *c, const golden_mode *m, device *d)
+{
+    const char *name = json_member(c, "name")->text;
+    const safetensor *logits = golden_find(g, "%s/logits", name);
+    bool regions = strcmp(json_member(c, "activation")->text, "sigmoid") == 0;
+    pons_tensor tensor = golden_tensor(d, golden_image_shape(logits)), target;
+    program_settings settings = golden_settings(m);
+    double value = json_member(c, "value")->number;
+    golden_difference away;
+    golden_plugin plugin;
+    step_result r;
+    storage *s;
+    program *p;
+    void *memory;
+
+    golden_load(&plugin, PONS_KIND_LOSS, json_member(c, "loss")->text,
+                sizeof(pons_loss_operations), json_member(c, "options"), false);
+    MUST(storage_new(d, &s, &error));
+    p = build(&plugin, d, s, &settings, tensor.shape, regions);
+    golden_read(logits, tensor, true, storage_item(s, STORAGE_PARAMETER, 0).memory);
+    memory = program_input(p, "target", &target);
+    golden_read(golden_find(g, "%s/target", name), target, true, memory);
+    MUST(program_step_begin(p, 0, &error));
+    MUST(program_micro(p, 0, &error));
+    MUST(program_step_finish(p, 0, &r, &error));
+    ck_assert_msg(fabs(r.loss - value) <= LOSS_RELATIVE * fabs(value), "%s on %s: %.9g, expected %.9g",
+                  name, m->name, r.loss, value);
+    away = golden_compare(golden_find(g, "%s/gradient", name), tensor, true,
+                          program_gradient(p, "logits"));
+    ck_assert_msg(away.largest <= LOSS_GRADIENT_OF_LARGEST * away.of,
+                  "gradient of %s on %s: away by %g of %g", name, m->name, away.largest, away.of);
+    program_free(p);
+    storage_free(s);
+    golden_unload(&plugin);
+}
+
+START_TEST(losses_and_gradients_are_those_of_monai)
+{
+    const golden_mode *m = &golden_modes[_i];
+    golden g;
+    device d;
+    int count = 0;
+
+    golden_open(&g, "losses");
+    golden_device(m, &d);
+    for (const json_value *c = g.cases.root->child; c != NULL; c = c->next, count++)
+        check_case(&g, c, m, &d);
+    ck_assert_int_eq(count, 40);
+    golden_close(&g);
+    if (m->plugin != NULL)
+        device_close(&d);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("golden losses");
+
+    tcase_add_loop_test(c, losses_and_gradients_are_those_of_monai, 0, golden_mode_count);
+    return suite_run();
+}

@@ -1,0 +1,80 @@
+/*
+ * golden_program.h - what the golden tests share: cases, arrays in both axis orders, plugins with options
+ * from JSON, and the ways in which every case is run.
+ *
+ * Golden arrays are in PyTorch's order, [N, C, D, H, W] and [O, I, kD, kH, kW]; a 2D case has no D.
+ */
+#ifndef TESTS_GOLDEN_PROGRAM_H
+#define TESTS_GOLDEN_PROGRAM_H
+
+#include <pons/loss.h>
+#include <pons/model.h>
+
+#include "base/json.h"
+#include "config/config.h"
+#include "graph/program.h"
+#include "plugin/plugin_load.h"
+#include "train/safetensors.h"
+
+typedef struct golden {
+    json_document cases;      /* NAME.json                                                        */
+    safetensors *arrays;      /* NAME.safetensors                                                 */
+} golden;
+
+void golden_open(golden *g, const char *name);
+void golden_close(golden *g);
+/* The array '<case>/<name>', or NULL. */
+const safetensor *golden_find(const golden *g, const char *name, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* One way to run a case. */
+typedef struct golden_mode {
+    const char *name;
+    const char *plugin;       /* device plugin; NULL: reference                                   */
+    bool wide, poison;
+    precision precision;
+} golden_mode;
+
+extern const golden_mode golden_modes[];
+extern const int golden_mode_count;
+
+void golden_device(const golden_mode *m, device *d);
+program_settings golden_settings(const golden_mode *m);
+
+/* A plugin and its filled configuration. */
+typedef struct golden_plugin {
+    const plugin *plugin;
+    config *config;
+    void *options;
+} golden_plugin;
+
+/*
+ * 'options' is a JSON object; members that are not in the plugin's table are passed over. Lists of
+ * two for a 2D network get a 1 in front.
+ */
+void golden_load(golden_plugin *p, pons_kind kind, const char *name, size_t operations_size,
+                 const json_value *options, bool flat);
+void golden_unload(golden_plugin *p);
+
+/* PyTorch's order to ours, for a shape of ours: images when 'image', else weights and vectors. */
+void golden_read(const safetensor *from, pons_tensor to, bool image, void *memory);
+/* Largest |ours - golden| and largest |golden|. */
+typedef struct golden_difference { double largest, of; } golden_difference;
+golden_difference golden_compare(const safetensor *expected, pons_tensor found, bool image,
+                                 const void *memory);
+/* The shape of an image array in our order. */
+pons_shape golden_image_shape(const safetensor *t);
+
+/* model(image) and loss(model(image), target), built the way the trainer does. */
+typedef struct golden_net {
+    pons_graph *graph;
+    pons_node *logits, *loss;
+} golden_net;
+
+golden_net golden_build(const golden_plugin *model, const golden_plugin *loss, pons_shape image,
+                        int classes, bool flat, bool training);
+/* Write the parameters and states '<prefix>/<name>' into the storage. */
+void golden_restore(const golden *g, const char *prefix, storage *s);
+pons_tensor golden_tensor(const device *d, pons_shape shape);
+
+#endif
