@@ -27,3 +27,7 @@ tests_check_loader_LDADD = $(TEST_LDADD)
 tests_check_augment_SOURCES = tests/check_augment.c tests/dataset_maker.h tests/suite.h
 tests_check_augment_LDADD = $(TEST_LDADD)
 TESTS += tests/check_stream tests/check_dataset tests/check_loader tests/check_augment
+check_PROGRAMS += tests/check_overlay
+tests_check_overlay_SOURCES = tests/check_overlay.c tests/suite.h
+tests_check_overlay_LDADD = $(TEST_LDADD)
+TESTS += tests/check_overlay

@@ -1,7 +1,7 @@
 /*
- * phantom - synthetic heads: a shell around a brain (class 1), smaller structures in it (classes 2 and
- * up), each with an intensity of its own in each channel, a slow drift over the head, and noise. All
- * ellipsoids move, turn in size and brightness from case to case; air is exactly 0.
+ * phantom - synthetic heads: a shell around a brain (class 1), smaller structures in it (classes 2
+ * and up), each with an intensity of its own in each channel, a slow drift over the head, and
+ * noise. All ellipsoids move, turn in size and brightness from case to case; air is exactly 0.
  *
  * Only arithmetic of our own is used, so a seed gives the same files on every machine.
  */

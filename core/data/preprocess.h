@@ -9,8 +9,8 @@
 
 /*
  * FOLDER/CASE/image.nii.gz (float32, 4D where there are several channels) and label.nii.gz (class
- * indices; the file's ids where nothing lists labels). Reads [data] and [preprocess] of 'c' and skips
- * all other sections.
+ * indices; the file's ids where nothing lists labels). Reads [data] and [preprocess] of 'c' and
+ * skips all other sections.
  */
 pons_status preprocess_write(config *c, const char *folder, logger *l, pons_error *err);
 

@@ -1,3 +1,9 @@
 # Files of core/report.
 libcore_la_SOURCES += core/report/metrics.c core/report/metrics.h core/report/run_folder.c \
 	core/report/run_folder.h
+libcore_la_SOURCES += core/report/overlay.c core/report/overlay.h core/report/png_write.h
+if HAVE_PNG
+libcore_la_SOURCES += core/report/png_libpng.c
+else
+libcore_la_SOURCES += core/report/png_missing.c
+endif

@@ -1,0 +1,16 @@
+/*
+ * png_missing - what pictures are in a build without libpng.
+ */
+#include <report/png_write.h>
+
+bool png_available(void)
+{
+    return false;
+}
+
+pons_status png_write_rgb(const char *path, int width, int height, const uint8_t *pixels,
+                          pons_error *err)
+{
+    return pons_fail(err, PONS_CONFIG, "cannot write '%s': pictures need libpng, which is not in "
+                     "this build", path);
+}
