@@ -7,6 +7,7 @@ extern const command command_train;
 extern const command command_predict;
 extern const command command_evaluate;
 extern const command command_explain;
+extern const command command_bench;
 extern const command command_data_preprocess;
 extern const command command_data_phantom;
 extern const command command_data_crop;
@@ -15,14 +16,13 @@ extern const command command_plugin_show;
 extern const command command_plugin_check;
 extern const command command_help;
 extern const command command_data_check;
-extern const command command_help, command_plugin_check, command_plugin_list, command_plugin_show,
-    command_predict, command_train;
 
 const command *const commands[] = {
     &command_train,
     &command_predict,
     &command_evaluate,
     &command_explain,
+    &command_bench,
     &command_data_preprocess,
     &command_data_phantom,
     &command_data_crop,

@@ -1,10 +1,12 @@
 # Files of core/train.
 libcore_la_SOURCES += core/train/checkpoint.c core/train/checkpoint.h core/train/components.c \
-	core/train/components.h core/train/evaluate.c core/train/evaluate.h core/train/evaluate_run.c core/train/evaluate_run.h \
-	core/train/experiment.c core/train/experiment.h core/train/forecast.c core/train/forecast.h core/train/interrupt.c \
-	core/train/interrupt.h core/train/metric.c core/train/metric.h core/train/model_axes.c \
-	core/train/network.c core/train/network.h core/train/predict.c core/train/predict.h \
-	core/train/safetensors.c core/train/safetensors.h core/train/schedule.c \
-	core/train/schedule.h core/train/trainer.c core/train/trainer.h core/train/trainer_state.c \
-	core/train/trainer_state.h core/train/validation.c core/train/validation.h \
-	core/train/weights.c core/train/weights.h core/train/window.c core/train/window.h
+	core/train/components.h core/train/evaluate.c core/train/evaluate.h \
+	core/train/evaluate_run.c core/train/evaluate_run.h core/train/experiment.c \
+	core/train/experiment.h core/train/forecast.c core/train/forecast.h core/train/interrupt.c \
+	core/train/interrupt.h core/train/measure.c core/train/measure.h core/train/metric.c \
+	core/train/metric.h core/train/model_axes.c core/train/network.c core/train/network.h \
+	core/train/predict.c core/train/predict.h core/train/safetensors.c \
+	core/train/safetensors.h core/train/schedule.c core/train/schedule.h core/train/trainer.c \
+	core/train/trainer.h core/train/trainer_state.c core/train/trainer_state.h \
+	core/train/validation.c core/train/validation.h core/train/weights.c core/train/weights.h \
+	core/train/window.c core/train/window.h
