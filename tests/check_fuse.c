@@ -150,8 +150,8 @@ static double root_difference(const net *a, const tensors *ta, const net *b, con
         double p = number_load(x->type, ta->memory[x->number], i);
         double q = number_load(y->type, tb->memory[y->number], i);
 
-        ck_assert_msg(isfinite(p) && isfinite(q), "root %d element %d is %g and %g", root, (int)i, p,
-                      q);
+        ck_assert_msg(isfinite(p) && isfinite(q), "root %d element %d is %g and %g", root, (int)i,
+                      p, q);
         most = fmax(most, fabs(p - q));
         largest = fmax(largest, fabs(p));
     }
@@ -269,7 +269,7 @@ static void odds_and_ends(net *n, int variant)
     pons_node *s = node_input(g, "s", PONS_F32, shape5(2, 3, 1, 4, 1));
     pons_node *r = pons_random_uniform(g, "r", shape5(2, 3, 1, 4, 5));
     pons_node *q = pons_random_normal(g, "q", shape5(2, 3, 1, 4, 1));
-    pons_node *best = pons_arg_max(g, x, 4), *mean, *variance;
+    pons_node *best = pons_arg_max(g, x, 4), *mean, *variance, *flat, *share;
 
     n->root[n->root_count++] = pons_add(g, pons_mul(g, x, s), pons_iota(g, 5, 1, 3));
     n->root[n->root_count++] = pons_add(g, pons_mul(g, s, pons_iota(g, 5, 3, 4)), q);
@@ -281,12 +281,13 @@ static void odds_and_ends(net *n, int variant)
     n->root[n->root_count++] = pons_broadcast(g, pons_real(g, 3), (pons_shape){ 2, { 3, 2 } });
     n->root[n->root_count++] = pons_sum(g, pons_maximum(g, x, PONS_CHANNEL), PONS_BATCH);
     n->root[n->root_count++] = pons_reshape(g, pons_exp(g, x), (pons_shape){ 2, { 6, 20 } });
-    n->root[n->root_count++] = pons_sum(g, pons_mul(g, pons_reshape(g, x, (pons_shape){ 2, { 24, 5 } }),
-                                                    pons_iota(g, 2, 0, 24)), PONS_AXIS(0));
+    flat = pons_reshape(g, x, (pons_shape){ 2, { 24, 5 } });
+    n->root[n->root_count++] = pons_sum(g, pons_mul(g, flat, pons_iota(g, 2, 0, 24)), PONS_AXIS(0));
     pons_moments(g, pons_mul(g, x, pons_softmax(g, x, 4)), PONS_SPATIAL, variant, &mean, &variance);
     n->root[n->root_count++] = pons_div(g, pons_sub(g, x, mean), pons_offset(g, variance, 1));
-    n->root[n->root_count++] = pons_sub(g, pons_sum(g, pons_div(g, x, pons_sum(g, x, PONS_CHANNEL)),
-                                                    PONS_AXIS(3)), pons_minimum(g, s, PONS_AXIS(1)));
+    share = pons_div(g, x, pons_sum(g, x, PONS_CHANNEL));
+    n->root[n->root_count++] = pons_sub(g, pons_sum(g, share, PONS_AXIS(3)),
+                                        pons_minimum(g, s, PONS_AXIS(1)));
 }
 
 /* ---- random nets ----------------------------------------------------------------------------- */
@@ -342,10 +343,12 @@ static pons_node *random_moved(pons_graph *g, uint32_t *state, pons_node *x)
     return pons_concatenate(g, 2, part, axis);
 }
 
-static pons_node *random_step(pons_graph *g, uint32_t *state, pons_node *x, pons_node *other, int step)
+static pons_node *random_step(pons_graph *g, uint32_t *state, pons_node *x, pons_node *other,
+                              int step)
 {
     pons_shape s = pons_shape_of(x);
     pons_node *mean, *variance;
+    int axis;
 
     switch (draw(state, 12)) {
     case 0: return pons_softmax(g, x, s.rank - 1);
@@ -358,10 +361,12 @@ static pons_node *random_step(pons_graph *g, uint32_t *state, pons_node *x, pons
     case 5: return pons_mul(g, x, pons_random_uniform(g, pons_name(g, "uniform%d", step),
                                                       smaller_shape(state, s)));
     case 6: return pons_add(g, x, pons_maximum(g, x, PONS_AXIS(s.rank - 1)));
-    case 7: return pons_mul(g, x, pons_scale(g, pons_iota(g, s.rank, (int)draw(state, (uint32_t)s.rank),
-                                             s.extent[0]), 0.1));
-    case 8: return pons_reshape(g, pons_tanh(g, pons_reshape(g, x, (pons_shape){ 1, { shape_count(s) } })),
-                                s);
+    case 7:
+        axis = (int)draw(state, (uint32_t)s.rank);
+        return pons_mul(g, x, pons_scale(g, pons_iota(g, s.rank, axis, s.extent[0]), 0.1));
+    case 8:
+        x = pons_tanh(g, pons_reshape(g, x, (pons_shape){ 1, { shape_count(s) } }));
+        return pons_reshape(g, x, s);
     case 9: return pons_mul(g, x, pons_sum(g, pons_softmax(g, pons_mul(g, x, other), s.rank - 1),
                                            draw(state, 1u << s.rank)));
     default: return random_pair(g, state, x, other);
@@ -375,18 +380,19 @@ static void random_net(net *n, int seed)
     int64_t side = 2 + draw(&state, 3);
     pons_shape s = { 5, { side, draw(&state, 2) ? side : 1, 1, side, side } };
     pons_node *node[40], *loss;
+    const pons_init zero = { PONS_INIT_CONSTANT, 0 };
     int count = 0;
 
-    n->low = false;
     node[count++] = node_input(g, "x", PONS_F32, s);
-    node[count++] = pons_parameter_leaf(g, "p", PONS_ROLE_BIAS, s, (pons_init){ PONS_INIT_CONSTANT, 0 });
+    node[count++] = pons_parameter_leaf(g, "p", PONS_ROLE_BIAS, s, zero);
     for (int i = 0; i < 3; i++)
         node[count++] = pons_parameter_leaf(g, pons_name(g, "q%d", i), PONS_ROLE_BIAS,
-                                            smaller_shape(&state, s), (pons_init){ PONS_INIT_CONSTANT, 0 });
+                                            smaller_shape(&state, s), zero);
     for (int i = 2; i < 5; i++)
         node[i] = pons_broadcast(g, node[i], s);
     while (count < 16) {
-        pons_node *x = node[draw(&state, (uint32_t)count)], *y = node[draw(&state, (uint32_t)count)];
+        pons_node *x = node[draw(&state, (uint32_t)count)];
+        pons_node *y = node[draw(&state, (uint32_t)count)];
 
         x = random_step(g, &state, x, y, count);
         node[count++] = draw(&state, 3) ? x : pons_tanh(g, x);
@@ -458,10 +464,10 @@ static traffic traffic_of(const plan *p, int64_t volume)
 
 /*
  * Each of three layers: forward one pass of moments (reads the convolution's result) and one that
- * writes the activated volume; backward one pass of sums (reads the result and the gradient) and one
- * that writes the result's gradient (reads both again). The sums of the first two layers also write
- * the activated volume again. The last layer's forward map is part of the loss, and its gradient
- * is computed from its own result alone.
+ * writes the activated volume; backward one pass of sums (reads the result and the gradient) and
+ * one that writes the result's gradient (reads both again). The sums of the first two layers also
+ * write the activated volume again. The last layer's forward map is part of the loss, and its
+ * gradient is computed from its own result alone.
  */
 START_TEST(convolution_norm_prelu_takes_two_passes_forward_and_two_backward)
 {

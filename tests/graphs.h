@@ -28,8 +28,8 @@ static inline pons_node *vector(pons_graph *g, const char *name, pons_role role,
 }
 
 /* Convolution with bias, instance or batch norm with scale and shift, prelu. */
-static inline pons_node *layer(pons_graph *g, pons_node *x, const char *name, int64_t out, int stride,
-                               bool batch)
+static inline pons_node *layer(pons_graph *g, pons_node *x, const char *name, int64_t out,
+                               int stride, bool batch)
 {
     pons_convolution c = PONS_CONVOLUTION_INIT;
     pons_node *y, *w, *scale, *shift;

@@ -1,13 +1,13 @@
 /*
  * fuse.c - which nodes share a kernel, and which of them reach memory.
  *
- * Sinks are the nodes that must be in memory (outputs, arguments of convolutions and of other kinds
- * of kernels, operands that are repeated along an axis) and the reductions. A unit computes sinks of
- * one index space from tensors in memory; what lies between is computed in passing, again in every
- * unit that needs it, which costs arithmetic and saves the bytes of storing it. Units join when one
- * reads the other's sinks point by point or when both read the same large tensor, as long as no path
- * leads from one to the other through a third. An expression that many units would compute from
- * many tensors becomes a sink after all.
+ * Sinks are the nodes that must be in memory (outputs, arguments of convolutions and of other
+ * kinds of kernels, operands that are repeated along an axis) and the reductions. A unit computes
+ * sinks of one index space from tensors in memory; what lies between is computed in passing, again
+ * in every unit that needs it, which costs arithmetic and saves the bytes of storing it. Units
+ * join when one reads the other's sinks point by point or when both read the same large tensor, as
+ * long as no path leads from one to the other through a third. An expression that many units would
+ * compute from many tensors becomes a sink after all.
  *
  * In channel form (at most 64 channels) reductions over the channels are part of the expression.
  */
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define CHANNELS_MAX 64
-#define TILES_MAX 12          /* R18: values of a map kernel that are alive at once                */
+#define TILES_MAX 12         /* joining stops there: 12 tiles of 1024 lanes stay in the L1 cache  */
 #define SMALL_SPACE 16384    /* points of a unit that is all overhead: join whatever fits         */
 #define SINKS_MAX 24
 #define READS_MAX 40
@@ -132,8 +132,10 @@ static void need_memory(fusion *f, pons_node *x)
         f->sink[owner->number] = true;
 }
 
-/* The channel form that the expression 'x', seen as 'shape', asks of its reader of shape 'at'; -1: it
- * cannot be inside. */
+/*
+ * The channel form that the expression 'x', seen as 'shape', asks of its reader of shape 'at';
+ * -1: it cannot be inside.
+ */
 static int channels_for(const fusion *f, const pons_node *x, pons_shape shape, pons_shape at,
                         bool *narrow)
 {
@@ -152,7 +154,7 @@ static int channels_for(const fusion *f, const pons_node *x, pons_shape shape, p
     return (int)last;
 }
 
-/* Make the expression 'input', seen as 'shape', part of x; false when it has to come from memory. */
+/* Make the expression 'input', seen as 'shape', part of x; false: it has to come from memory. */
 static bool read_inside(fusion *f, const pons_node *x, const pons_node *input, pons_shape shape)
 {
     bool narrow;
@@ -500,7 +502,8 @@ static void union_of(const fuse_unit *a, const fuse_unit *b, arena *arena, fuse_
 
     *out = *part[0];
     out->sink = arena_alloc(arena, sizeof(*out->sink) * (size_t)(a->sink_count + b->sink_count));
-    out->read = arena_alloc(arena, sizeof(*out->read) * (size_t)(a->read_count + b->read_count + 1));
+    out->read = arena_alloc(arena,
+                            sizeof(*out->read) * (size_t)(a->read_count + b->read_count + 1));
     out->sink_count = out->read_count = 0;
     out->last = a->last > b->last ? a->last : b->last;
     out->random = a->random || b->random;
@@ -768,7 +771,8 @@ static pons_operand output_operand(pons_node **output, int *output_count, pons_n
     return to;
 }
 
-static void lower_store(const fusion *f, lowering *l, pons_node *x, pons_node **output, int *output_count)
+static void lower_store(const fusion *f, lowering *l, pons_node *x, pons_node **output,
+                        int *output_count)
 {
     const pons_node *whole = f->part_of[x->number];
     pons_operand to = output_operand(output, output_count, whole ? (pons_node *)whole : x);

@@ -61,7 +61,7 @@ static inline bool fuse_unit_is_inner(const fuse_unit *u, const pons_node *x)
 /* Lower the sinks of 'u'; input and output are filled (room for every read, and two per sink). */
 void fuse_lower(const fusion *f, const fuse_unit *u, arena *a, lowering *l, pons_node **input,
                 int *input_count, pons_node **output, int *output_count);
-/* fuse_slice.c: concatenations are written by what computes their parts. True: the graph changed. */
+/* fuse_slice.c: concatenations are written by what computes their parts. True: changed. */
 bool fuse_slices(fusion *f);
 /* Whether x is written part by part; such parts are the arguments of x. */
 bool fuse_in_parts(const fusion *f, const pons_node *x);

@@ -2,8 +2,8 @@
  * fuse_slice.c - concatenations that are never copied (R18).
  *
  * Where a part of a concatenation is an expression, whatever computes it writes it to its place in
- * the whole, besides or instead of writing it on its own. Each part gets a node of its own for that,
- * an expression that changes nothing; parts that are no expressions are copied by a map.
+ * the whole, besides or instead of writing it on its own. Each part gets a node of its own for
+ * that, an expression that changes nothing; parts that are no expressions are copied by a map.
  */
 #include "graph/fuse.h"
 

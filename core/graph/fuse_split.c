@@ -1,9 +1,9 @@
 /*
  * fuse_split.c - reductions of one kernel that keep different axes become equal in that.
  *
- * A kernel whose reductions keep the same axes before the channels reads its operands once; otherwise
- * it would read them once for each set of kept axes. So a sum over cases beside one per case becomes a
- * sum per case and a small sum over cases.
+ * A kernel whose reductions keep the same axes before the channels reads its operands once;
+ * otherwise it would read them once for each set of kept axes. So a sum over cases beside one per
+ * case becomes a sum per case and a small sum over cases.
  */
 #include "graph/fuse.h"
 

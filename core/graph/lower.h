@@ -1,8 +1,8 @@
 /*
  * lower.h - turn expressions (nodes) into the values of a map program.
  *
- * The fuse pass lowers its groups with it, the update section the optimizer's expressions: who calls
- * says through 'leaf' what is read from memory and where; everything else becomes values.
+ * The fuse pass lowers its groups with it, the update section the optimizer's expressions: who
+ * calls says through 'leaf' what is read from memory and where; everything else becomes values.
  */
 #ifndef CORE_GRAPH_LOWER_H
 #define CORE_GRAPH_LOWER_H
@@ -34,7 +34,7 @@ struct lowering {
 /* One axis for each axis of 's' that is longer than 1; at least one axis. */
 pons_shape shape_squeeze(pons_shape s);
 int64_t shape_stride(pons_shape s, int axis); /* of a dense tensor, in elements */
-/* Strides of a dense tensor of shape 'x' (rank at most that of 'at') read over the squeezed 'at'. */
+/* Strides of a dense tensor of shape 'x' (of at most the rank of 'at') over the squeezed 'at'. */
 void operand_strides(pons_shape x, pons_shape at, int64_t *stride);
 
 void lowering_init(lowering *l, arena *a, int node_count, lowering_leaf leaf, void *context);

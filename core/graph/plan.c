@@ -27,13 +27,14 @@ static const pons_node *original(const pons_node *x)
     return x->copy_of ? x->copy_of : x;
 }
 
-/* The weight whose gradient x is: that of the convolution, or transposed one, that read its input. */
+/* The weight whose gradient x is: that of the convolution (or transposed one) beside it. */
 static const char *weight_name(const pons_graph *g, const pons_node *x)
 {
     for (int i = 0; i < g->node_count; i++) {
         const pons_node *y = g->node[i];
 
-        if (y->backward || (y->kind != NODE_CONVOLUTION && y->kind != NODE_CONVOLUTION_INPUT_GRADIENT))
+        if (y->backward ||
+            (y->kind != NODE_CONVOLUTION && y->kind != NODE_CONVOLUTION_INPUT_GRADIENT))
             continue;
         if (shape_equal(y->input[1]->shape, x->shape) &&
             original(y->input[0]) == original(x->input[y->kind == NODE_CONVOLUTION ? 0 : 1]))

@@ -42,7 +42,7 @@ pons_status pass_precision(pons_graph *g, int root_count, pons_node *const *root
 pons_status pass_recompute(pons_graph *g, int root_count, pons_node *const *root, bool blocks,
                            pons_error *err);                          /* recompute.c              */
 pons_status plan_make(pons_graph *g, int root_count, pons_node *const *root, const device *d,
-                      const program_settings *settings, plan *out, pons_error *err); /* fuse.c, lower.c */
+                      const program_settings *settings, plan *out, pons_error *err); /* plan.c  */
 
 /* Expressions to map programs, also for the update section: lower.h. */
 

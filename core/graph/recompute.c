@@ -1,11 +1,11 @@
 /*
  * recompute.c - what the backward pass computes again instead of keeping it (R14).
  *
- * Kept from the forward pass are results of kernels that are no expressions (convolutions, moments,
- * sums, pools), leaves, and tensors without spatial extent. Every other expression that a backward
- * node reads is copied for the backward pass, down to what is kept, unless it would be computed from
- * more than three kept volumes: then it is kept itself. Copies use the same random streams at the same
- * places, and never contribute to states.
+ * Kept from the forward pass are results of kernels that are no expressions (convolutions,
+ * moments, sums, pools), leaves, and tensors without spatial extent. Every other expression that a
+ * backward node reads is copied for the backward pass, down to what is kept, unless it would be
+ * computed from more than three kept volumes: then it is kept itself. Copies use the same random
+ * streams at the same places, and never contribute to states.
  */
 #include "graph/fuse.h"
 

@@ -2,8 +2,8 @@
  * simplify.c - the graph without what need not be computed twice, or at all.
  *
  * Equal nodes become one (same kind, attributes and arguments; arguments that were equal count as
- * equal), x * 1, x / 1, x + 0 and x - 0 become x, functions of constants become constants. Nodes stay
- * where they are; readers are led to the node that stays.
+ * equal), x * 1, x / 1, x + 0 and x - 0 become x, functions of constants become constants. Nodes
+ * stay where they are; readers are led to the node that stays.
  */
 #include "base/arena.h"
 #include "graph/plan.h"
