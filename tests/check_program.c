@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device/open.h"
 #include "graph/program.h"
 #include "suite.h"
 
@@ -117,11 +118,22 @@ static program *make(bench *b, net n, bool training)
     return p;
 }
 
-static void bench_open(bench *b, bool wide, bool norm, program_settings settings)
+/* FLOAT, WIDE: reference devices; CPU: the plugin. */
+enum { FLOAT = 0, WIDE, CPU };
+
+static void bench_open(bench *b, int kind, bool norm, program_settings settings)
 {
+    pons_device_settings two = { .index = 0, .count = 1, .threads = 2 };
+
     error = (pons_error)PONS_ERROR_INIT;
     memset(b, 0, sizeof *b);
-    device_reference(&b->device, wide);
+    if (kind == CPU) {
+        ck_assert_msg(device_open("cpu", &two, NULL, &b->device, &error) == PONS_OK, "%s",
+                      error.text);
+        ck_assert_int_eq(device_attach(&b->device, &error), PONS_OK);
+    } else {
+        device_reference(&b->device, kind == WIDE);
+    }
     b->settings = settings;
     b->settings.precision = PRECISION_FP32;
     if (b->settings.optimizer == NULL)
@@ -139,6 +151,8 @@ static void bench_close(bench *b)
     program_free(b->train);
     program_free(b->evaluate);
     storage_free(b->storage);
+    if (!b->device.reference)
+        device_close(&b->device);
 }
 
 static step_result step(bench *b, unsigned seed, double lr)
@@ -177,7 +191,7 @@ START_TEST(gradients_agree_with_finite_differences)
 {
     bench b;
 
-    bench_open(&b, true, false, (program_settings){ 0 });
+    bench_open(&b, WIDE, false, (program_settings){ 0 });
     step(&b, 3, 0);
     for (int i = 0; i < storage_count(b.storage, STORAGE_PARAMETER); i++) {
         storage_tensor t = storage_item(b.storage, STORAGE_PARAMETER, i);
@@ -206,7 +220,7 @@ START_TEST(a_step_of_sgd_moves_against_the_gradient)
     double before[64], loss;
     step_result r;
 
-    bench_open(&b, true, false, (program_settings){ 0 });
+    bench_open(&b, WIDE, false, (program_settings){ 0 });
     storage_tensor t = tensor_named(b.storage, STORAGE_PARAMETER, "second.weight");
     memcpy(before, t.memory, 64 * sizeof *before);
     loss = evaluate_loss(&b, 3);
@@ -228,7 +242,7 @@ START_TEST(the_norm_is_that_of_all_gradients)
     double sum = 0;
     step_result r;
 
-    bench_open(&b, true, false, (program_settings){ 0 });
+    bench_open(&b, WIDE, false, (program_settings){ 0 });
     r = step(&b, 9, 0);
     for (int i = 0; i < storage_count(b.storage, STORAGE_PARAMETER); i++) {
         storage_tensor t = storage_item(b.storage, STORAGE_PARAMETER, i);
@@ -247,9 +261,9 @@ START_TEST(clipping_scales_the_step)
     bench b, c;
     step_result r;
 
-    bench_open(&b, true, false, (program_settings){ 0 });
+    bench_open(&b, WIDE, false, (program_settings){ 0 });
     r = step(&b, 9, 1);
-    bench_open(&c, true, false, (program_settings){ .clip_norm = r.grad_norm / 4 });
+    bench_open(&c, WIDE, false, (program_settings){ .clip_norm = r.grad_norm / 4 });
     storage_tensor t = tensor_named(c.storage, STORAGE_PARAMETER, "first.weight");
     double before = ((double *)t.memory)[5];
     step(&c, 9, 1);
@@ -285,13 +299,13 @@ static void tree(float *const *item, int count, int64_t size, float *out)
 
 START_TEST(accumulation_is_the_tree_of_separate_gradients_bitwise)
 {
-    int accumulate = _i + 1;
+    int accumulate = _i % 9 + 1, kind = _i < 9 ? FLOAT : CPU;
     const char *names[] = { "first.weight", "second.weight", "act.weight", "second.bias" };
     float *part[9][4], sum[256];
     bench one, all;
 
-    bench_open(&one, false, true, (program_settings){ 0 });
-    bench_open(&all, false, true,
+    bench_open(&one, kind, true, (program_settings){ 0 });
+    bench_open(&all, kind, true,
                (program_settings){ .accumulate = accumulate, .micro_batches = accumulate });
     step(&all, 20, 0);
     for (int m = 0; m < accumulate; m++) {
@@ -347,9 +361,9 @@ START_TEST(freed_memory_is_not_read_again)
 
     poison.poison = true;
     apart.no_reuse = true;
-    bench_open(&a, false, true, plain);
-    bench_open(&b, false, true, poison);
-    bench_open(&c, false, true, apart);
+    bench_open(&a, FLOAT, true, plain);
+    bench_open(&b, FLOAT, true, poison);
+    bench_open(&c, FLOAT, true, apart);
     run_steps(&a, 3);
     run_steps(&b, 3);
     run_steps(&c, 3);
@@ -367,8 +381,8 @@ START_TEST(reuse_makes_the_arena_smaller)
     bench a, c;
     program_facts with, without;
 
-    bench_open(&a, false, true, (program_settings){ 0 });
-    bench_open(&c, false, true, (program_settings){ .no_reuse = true });
+    bench_open(&a, FLOAT, true, (program_settings){ 0 });
+    bench_open(&c, FLOAT, true, (program_settings){ .no_reuse = true });
     program_describe(a.train, &with);
     program_describe(c.train, &without);
     ck_assert_uint_lt(with.arena, without.arena);
@@ -394,8 +408,8 @@ START_TEST(a_step_that_is_not_finite_changes_nothing)
     pons_tensor t;
     const char *name;
 
-    bench_open(&a, false, true, s);
-    bench_open(&b, false, true, s);
+    bench_open(&a, FLOAT, true, s);
+    bench_open(&b, FLOAT, true, s);
     run_steps(&a, 2);
     run_steps(&b, 2);
     ck_assert_int_eq(program_step_begin(b.train, 2, &error), PONS_OK);
@@ -421,7 +435,7 @@ START_TEST(states_take_the_mean_of_contributions)
     bench one, two;
     double mean[3] = { 0 };
 
-    bench_open(&one, true, true, (program_settings){ 0 });
+    bench_open(&one, WIDE, true, (program_settings){ 0 });
     for (int m = 0; m < 2; m++) {
         storage_tensor t = tensor_named(one.storage, STORAGE_STATE, "norm.mean");
 
@@ -431,7 +445,7 @@ START_TEST(states_take_the_mean_of_contributions)
         for (int i = 0; i < 3; i++)
             mean[i] += ((double *)t.memory)[i] / 2; /* 0 + 0.1 (mean - 0) */
     }
-    bench_open(&two, true, true, (program_settings){ .accumulate = 2, .micro_batches = 2 });
+    bench_open(&two, WIDE, true, (program_settings){ .accumulate = 2, .micro_batches = 2 });
     step(&two, 70, 0);
     for (int i = 0; i < 3; i++)
         ck_assert_double_eq_tol(
@@ -447,7 +461,7 @@ START_TEST(averages_follow_and_are_read_on_request)
     bench b;
     double first, weights, averages;
 
-    bench_open(&b, true, false, (program_settings){ .ema_decay = 0.75 });
+    bench_open(&b, WIDE, false, (program_settings){ .ema_decay = 0.75 });
     storage_tensor p = tensor_named(b.storage, STORAGE_PARAMETER, "first.bias");
     storage_tensor e = tensor_named(b.storage, STORAGE_EMA, "first.bias");
     first = *(double *)p.memory;
@@ -468,8 +482,8 @@ START_TEST(initial_values_depend_on_seed_and_name_alone)
 {
     bench a, b;
 
-    bench_open(&a, false, true, (program_settings){ 0 });
-    bench_open(&b, true, false, (program_settings){ 0 });
+    bench_open(&a, FLOAT, true, (program_settings){ 0 });
+    bench_open(&b, WIDE, false, (program_settings){ 0 });
     storage_tensor x = tensor_named(a.storage, STORAGE_PARAMETER, "second.weight");
     storage_tensor y = tensor_named(b.storage, STORAGE_PARAMETER, "second.weight");
     double largest = 0;
@@ -496,7 +510,7 @@ START_TEST(another_shape_under_a_known_name_is_refused)
     pons_node *x = pons_parameter_leaf(g, "second.bias", PONS_ROLE_BIAS, SHAPE(2),
                                        (pons_init){ PONS_INIT_CONSTANT, 0 });
 
-    bench_open(&b, false, false, (program_settings){ 0 });
+    bench_open(&b, FLOAT, false, (program_settings){ 0 });
     x = pons_exp(g, x);
     ck_assert_int_eq(program_new(b.storage, &b.device, g, NULL, 1, &x, &b.settings, &p, &error),
                      PONS_PLUGIN);
@@ -513,7 +527,7 @@ START_TEST(a_new_name_in_an_evaluate_build_is_refused)
     pons_node *x = pons_parameter_leaf(g, "third.bias", PONS_ROLE_BIAS, SHAPE(2),
                                        (pons_init){ PONS_INIT_CONSTANT, 0 });
 
-    bench_open(&b, false, false, (program_settings){ 0 });
+    bench_open(&b, FLOAT, false, (program_settings){ 0 });
     x = pons_exp(g, x);
     ck_assert_int_eq(program_new(b.storage, &b.device, g, NULL, 1, &x, &b.settings, &p, &error),
                      PONS_PLUGIN);
@@ -551,6 +565,67 @@ START_TEST(parameters_without_a_path_are_listed_and_stay)
     ck_assert_double_eq(*(double *)tensor_named(b.storage, STORAGE_PARAMETER, "unused").memory, 1);
     program_free(p);
     storage_free(b.storage);
+}
+END_TEST
+
+/* ---- allocations ----------------------------------------------------------------------------- */
+
+/* The test's own allocator counts what is asked of it while a step runs. */
+static int counting;
+static long allocations;
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *memory, size_t size);
+
+#ifndef __SANITIZE_ADDRESS__
+void *malloc(size_t size)
+{
+    allocations += counting;
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    allocations += counting;
+    return __libc_calloc(count, size);
+}
+
+void *realloc(void *memory, size_t size)
+{
+    allocations += counting;
+    return __libc_realloc(memory, size);
+}
+#endif
+
+START_TEST(steps_after_the_second_allocate_nothing)
+{
+    bench b;
+
+    counting = 1;
+    bench_open(&b, _i, true, (program_settings){ .accumulate = 3, .micro_batches = 3,
+                                                 .ema_decay = 0.9 });
+    counting = 0;
+#ifndef __SANITIZE_ADDRESS__
+    ck_assert_int_gt(allocations, 0); /* it does count */
+#endif
+    run_steps(&b, 2);
+    evaluate_loss(&b, 1);
+    allocations = 0;
+    for (int i = 0; i < 3; i++) {
+        fill_both(b.train, 5);
+        fill_both(b.evaluate, 5);
+        counting = 1;
+        program_step_begin(b.train, 3, &error);
+        for (int m = 0; m < 3; m++)
+            program_micro(b.train, (uint64_t)m, &error);
+        step_result r;
+        program_step_finish(b.train, 0.1, &r, &error);
+        program_evaluate(b.evaluate, &error);
+        counting = 0;
+    }
+    ck_assert_int_eq(allocations, 0);
+    bench_close(&b);
 }
 END_TEST
 
@@ -597,7 +672,8 @@ int main(void)
     tcase_add_test(c, a_step_of_sgd_moves_against_the_gradient);
     tcase_add_test(c, the_norm_is_that_of_all_gradients);
     tcase_add_test(c, clipping_scales_the_step);
-    tcase_add_loop_test(c, accumulation_is_the_tree_of_separate_gradients_bitwise, 0, 9);
+    tcase_add_loop_test(c, accumulation_is_the_tree_of_separate_gradients_bitwise, 0, 18);
+    tcase_add_loop_test(c, steps_after_the_second_allocate_nothing, FLOAT, CPU + 1);
     tcase_add_test(c, freed_memory_is_not_read_again);
     tcase_add_test(c, reuse_makes_the_arena_smaller);
     tcase_add_test(c, a_step_that_is_not_finite_changes_nothing);
