@@ -22,7 +22,7 @@ typedef struct net {
     pons_graph *g;
     pons_node *root[64];
     int root_count;
-    bool fused, low;
+    bool fused, low, blocks;
 } net;
 
 /* Gradients of every parameter become roots behind the loss. */
@@ -43,7 +43,7 @@ static void net_differentiate(net *n, pons_node *loss)
     if (n->low)
         ck_assert(pass_precision(n->g, n->root_count, n->root, PRECISION_BF16, &err) == PONS_OK);
     if (n->fused)
-        ck_assert(pass_recompute(n->g, n->root_count, n->root, false, &err) == PONS_OK);
+        ck_assert(pass_recompute(n->g, n->root_count, n->root, n->blocks, &err) == PONS_OK);
 }
 
 static plan net_plan(net *n, bool fused)
@@ -227,6 +227,12 @@ static void three_layers(net *n, int batch)
 static void three_layers_low(net *n, int batch)
 {
     n->low = true;
+    three_layers(n, batch);
+}
+
+static void three_layers_blocks(net *n, int batch)
+{
+    n->blocks = true;
     three_layers(n, batch);
 }
 
@@ -420,6 +426,19 @@ START_TEST(fused_layers_compute_what_single_nodes_do)
 }
 END_TEST
 
+START_TEST(convolutions_computed_again_change_nothing)
+{
+    net n = { .g = graph_new(true, -1), .fused = true };
+    plan p;
+
+    check_same(three_layers_blocks, false, 1e-4);
+    three_layers_blocks(&n, true);
+    p = net_plan(&n, true);
+    ck_assert_int_eq(count_kind(&p, PONS_KERNEL_CONVOLUTION), 3 + 2);
+    graph_free(n.g);
+}
+END_TEST
+
 START_TEST(fused_networks_compute_what_single_nodes_do)
 {
     for (int classes = 1; classes < 4; classes++)
@@ -572,6 +591,7 @@ int main(void)
     TCase *c = suite_new("fuse");
     tcase_add_test(c, a_chain_is_one_kernel_and_unfused_one_per_node);
     tcase_add_test(c, fused_layers_compute_what_single_nodes_do);
+    tcase_add_test(c, convolutions_computed_again_change_nothing);
     tcase_add_test(c, fused_networks_compute_what_single_nodes_do);
     tcase_add_test(c, odd_shapes_and_leaves_fuse_right);
     tcase_add_test(c, random_nets_compute_what_single_nodes_do);

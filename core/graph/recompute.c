@@ -15,6 +15,8 @@ typedef struct recompute {
     pons_graph *g;
     struct { int count; pons_node *item[VOLUMES_MAX]; } *volumes; /* by number                    */
     bool *again;             /* by number: computed again                                         */
+    bool *deep;              /* by number: a convolution on the way is computed again too         */
+    bool blocks;
     pons_node **copy;
 } recompute;
 
@@ -44,6 +46,13 @@ static bool add_volume(recompute *r, const pons_node *x, pons_node *volume)
     return true;
 }
 
+/* A parameter, or its cast to the storage type. */
+static bool is_weight(const pons_node *x)
+{
+    return x->kind == NODE_PARAMETER ||
+           (x->kind == NODE_CAST && plan_owner(x->input[0])->kind == NODE_PARAMETER);
+}
+
 /* Collect the kept volumes that x is computed from; false: too many. */
 static bool collect_volumes(recompute *r, pons_node *x)
 {
@@ -51,7 +60,7 @@ static bool collect_volumes(recompute *r, pons_node *x)
         pons_node *input = x->input[i], *owner = plan_owner(input);
 
         if (!r->again[input->number]) {
-            if (!is_small(owner) && owner->kind != NODE_CONSTANT && owner->kind != NODE_IOTA &&
+            if (!is_small(owner) && !is_weight(owner) && owner->kind != NODE_CONSTANT && owner->kind != NODE_IOTA &&
                 !add_volume(r, x, owner))
                 return false;
             continue;
@@ -63,17 +72,28 @@ static bool collect_volumes(recompute *r, pons_node *x)
     return true;
 }
 
+/* With 'blocks' every other convolution of a chain is computed again from the one before. */
+static void decide_convolution(recompute *r, pons_node *x)
+{
+    if (!x->backward && !r->deep[x->input[0]->number])
+        r->again[x->number] = r->deep[x->number] = !is_small(x) && collect_volumes(r, x);
+}
+
 static void decide(recompute *r, pons_node *x)
 {
     bool expression = fuse_is_expression(x) || x->kind == NODE_RESHAPE || is_channel_reduction(x);
 
+    if (r->blocks && x->kind == NODE_CONVOLUTION)
+        decide_convolution(r, x);
     if (x->backward || !expression || x->kind == NODE_CONSTANT || x->kind == NODE_IOTA ||
-        (x->kind == NODE_CAST && plan_owner(x->input[0])->kind == NODE_PARAMETER))
+        is_weight(x))
         return;
     if (x->kind == NODE_RESHAPE)
         r->again[x->number] = r->again[x->input[0]->number] && collect_volumes(r, x);
     else
         r->again[x->number] = !is_small(x) && collect_volumes(r, x);
+    for (int i = 0; r->again[x->number] && i < x->input_count; i++)
+        r->deep[x->number] = r->deep[x->number] || r->deep[x->input[i]->number];
 }
 
 static pons_node *copy_of(recompute *r, pons_node *x)
@@ -104,10 +124,11 @@ pons_status pass_recompute(pons_graph *g, int root_count, pons_node *const *root
     node_section section = g->section;
     node_scope scope = g->scope;
     arena *scratch = arena_new();
-    recompute r = { .g = g };
+    recompute r = { .g = g, .blocks = blocks };
 
     r.volumes = arena_alloc(scratch, sizeof(*r.volumes) * size);
     r.again = arena_alloc(scratch, sizeof(*r.again) * size);
+    r.deep = arena_alloc(scratch, sizeof(*r.deep) * size);
     r.copy = arena_alloc(scratch, sizeof(*r.copy) * size);
     for (int i = 0; i < count; i++)
         decide(&r, g->node[i]);
