@@ -469,10 +469,11 @@ START_TEST(a_failure_in_a_thread_names_the_case)
 }
 END_TEST
 
-START_TEST(filling_the_cache_reports_the_first_bad_case)
+START_TEST(opening_the_cache_reports_the_first_bad_case)
 {
     pons_error err = PONS_ERROR_INIT;
-    cache_settings s = { .mode = CACHE_MEMORY, .threads = 4 };
+    cache_settings s = { .mode = _i == 0 ? CACHE_NONE : CACHE_MEMORY, .threads = 4,
+                         .limit = _i == 2 ? 1 : 0 };
     cache *held = NULL;
 
     write_cases();
@@ -589,7 +590,7 @@ int main(void)
     tcase_add_test(c, small_volumes_are_padded_the_odd_voxel_last);
     tcase_add_test(c, a_flat_axis_becomes_the_first);
     tcase_add_test(c, a_failure_in_a_thread_names_the_case);
-    tcase_add_test(c, filling_the_cache_reports_the_first_bad_case);
+    tcase_add_loop_test(c, opening_the_cache_reports_the_first_bad_case, 0, 3);
     tcase_add_test(c, a_case_without_a_label_cannot_be_trained_on);
     tcase_add_loop_test(c, packing_gives_every_value_back, 0,
                         sizeof packings / sizeof packings[0]);

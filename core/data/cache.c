@@ -1,6 +1,9 @@
 /*
  * cache.c - preprocessed cases, read once in several threads and kept, or read when asked for.
  *
+ * Every case is read when the cache is opened, also those that will not be kept: a damaged file or
+ * an id that is not listed ends the run before it begins.
+ *
  * Which cases are kept has no influence on what they hold. Threads take cases in order of the list;
  * the failure that is reported is the one of the earliest case, and warnings come out in order of
  * the list, however many threads there are.
@@ -117,13 +120,23 @@ typedef struct fill {
     pons_error error;
 } fill;
 
-/* Next place of the list, or -1. */
-static int fill_take(fill *f)
+/* Next place of the list, or -1; whether the case is to be kept. */
+static int fill_take(fill *f, bool *keep)
 {
     pthread_mutex_lock(&f->lock);
-    int place = f->next < f->count && !f->full && f->failed == f->count ? f->next++ : -1;
+    int place = f->next < f->count && f->failed == f->count ? f->next++ : -1;
+    *keep = !f->full;
     pthread_mutex_unlock(&f->lock);
     return place;
+}
+
+/* Read a case that will not be kept. */
+static void verify_case(const cache *c, int rank, pons_error *err)
+{
+    pons_case one;
+
+    if (case_read(c->data, rank, &one, err) == PONS_OK)
+        case_clear(&one);
 }
 
 static void fill_failed(fill *f, int place, const pons_error *err)
@@ -151,7 +164,7 @@ static void fill_keep(fill *f, int rank, packed_case *packed)
 }
 
 /* The case at 'place', its warnings kept in a note. */
-static void fill_one(fill *f, int place)
+static void fill_one(fill *f, int place, bool keep)
 {
     pons_error err = PONS_ERROR_INIT;
     packed_case packed;
@@ -159,14 +172,17 @@ static void fill_one(fill *f, int place)
     FILE *stream = f->log != NULL ? open_memstream(&note->text, &note->size) : NULL;
     logger quiet = { .terminal = stream, .level = f->log != NULL ? f->log->level : LOG_QUIET };
 
-    pack_case(f->cache, f->rank[place], stream != NULL ? &quiet : NULL, &packed, &err);
+    if (keep)
+        pack_case(f->cache, f->rank[place], stream != NULL ? &quiet : NULL, &packed, &err);
+    else
+        verify_case(f->cache, f->rank[place], &err);
     if (stream != NULL)
         fclose(stream);
     pthread_mutex_lock(&f->lock);
-    if (err.status == PONS_OK)
-        fill_keep(f, f->rank[place], &packed);
-    else
+    if (err.status != PONS_OK)
         fill_failed(f, place, &err);
+    else if (keep)
+        fill_keep(f, f->rank[place], &packed);
     f->done++;
     pthread_cond_signal(&f->changed);
     pthread_mutex_unlock(&f->lock);
@@ -176,9 +192,10 @@ static void *fill_work(void *argument)
 {
     fill *f = argument;
     int place;
+    bool keep;
 
-    while ((place = fill_take(f)) >= 0)
-        fill_one(f, place);
+    while ((place = fill_take(f, &keep)) >= 0)
+        fill_one(f, place, keep);
     pthread_mutex_lock(&f->lock);
     f->running--;
     pthread_cond_signal(&f->changed);
@@ -240,7 +257,7 @@ static pons_status cache_fill(cache *c, int count, const int *ranks, const cache
 {
     int threads = s->threads < 1 ? 1 : s->threads > 64 ? 64 : s->threads;
     fill f = { .cache = c, .log = l, .count = count, .rank = ranks, .limit = s->limit,
-               .failed = count, .error = PONS_ERROR_INIT };
+               .full = s->mode == CACHE_NONE, .failed = count, .error = PONS_ERROR_INIT };
 
     if (count == 0)
         return PONS_OK;
@@ -289,8 +306,7 @@ pons_status cache_open(const dataset *d, const volume_chain *chain, int rank_cou
     c->wish = wish_of(d, settings);
     for (int i = 0; i < rank_count; i++)
         c->slot[ranks[i]].wanted = true;
-    if (settings->mode == CACHE_MEMORY &&
-        cache_fill(c, rank_count, ranks, settings, l, err) != PONS_OK) {
+    if (cache_fill(c, rank_count, ranks, settings, l, err) != PONS_OK) {
         cache_close(c);
         return err->status;
     }
