@@ -9,3 +9,7 @@ tests_check_map_SOURCES = tests/check_map.c
 tests_check_map_LDADD = $(DEVICE_LDADD)
 tests_check_map_LDFLAGS = $(OPENMP_CFLAGS)
 TESTS += tests/check_lane tests/check_map
+EXTRA_PROGRAMS += tests/bench_map
+tests_bench_map_SOURCES = tests/bench_map.c
+tests_bench_map_LDADD = $(DEVICE_LDADD)
+tests_bench_map_LDFLAGS = $(OPENMP_CFLAGS)

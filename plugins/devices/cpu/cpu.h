@@ -28,6 +28,9 @@ pons_status convolution_prepare(cpu_device *device, const pons_request *request,
 pons_status matmul_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
                            bool *supported, pons_error *err);
 
+pons_status move_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
+                         bool *supported, pons_error *err);
+
 /* The k-th of 'count' contiguous shares of n things; more shares than things share them. */
 void cpu_share(int index, int count, int n, int *first, int *end);
 

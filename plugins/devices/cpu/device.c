@@ -18,6 +18,13 @@
 
 static const cpu_prepare prepare_by_kind[PONS_KERNEL_KIND_COUNT] = {
     [PONS_KERNEL_MAP] = map_prepare,
+    [PONS_KERNEL_TRANSPOSE] = move_prepare,
+    [PONS_KERNEL_FLIP] = move_prepare,
+    [PONS_KERNEL_CROP] = move_prepare,
+    [PONS_KERNEL_PAD] = move_prepare,
+    [PONS_KERNEL_CONCATENATE] = move_prepare,
+    [PONS_KERNEL_COPY] = move_prepare,
+    [PONS_KERNEL_ARG_MAX] = move_prepare,
     [PONS_KERNEL_CONVOLUTION] = convolution_prepare,
     [PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT] = convolution_prepare,
     [PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT] = convolution_prepare,

@@ -11,6 +11,8 @@
 
 /* Below this many lanes times steps a second thread costs more than it brings. */
 #define MAP_SERIAL_WORK 65536
+/* Operands that are fetched ahead. */
+#define MAP_AHEAD 8
 
 typedef struct map_memory {
     struct map_memory *next;
@@ -340,7 +342,39 @@ static size_t worker_size(const map_plan *plan, const map_pass *p)
          + round_up(registers * sizeof(int));
 }
 
-static void run_tile(map_state *s)
+/* What the next tile reads and writes comes nearer while this one computes: a part at each step. */
+typedef struct map_ahead {
+    const char *at[MAP_AHEAD];
+    int lines[MAP_AHEAD], count;
+} map_ahead;
+
+static void look_ahead(const map_state *s, const map_tile *next, map_ahead *ahead)
+{
+    const map_pass *p = s->run->pass;
+
+    ahead->count = 0;
+    for (int i = 0; i < p->step_count && ahead->count < MAP_AHEAD; i++) {
+        const map_access *a = p->step[i].access;
+        const char *memory;
+        int64_t size;
+        if (a == NULL || a->pattern != MAP_DENSE)
+            continue;
+        size = (int64_t)map_type_size(a->type);
+        memory = p->step[i].kind == MAP_STEP_LOAD ? s->run->call->input[a->tensor]
+                                                  : s->run->call->output[a->tensor];
+        ahead->at[ahead->count] = memory + map_access_first(a, next) * size;
+        ahead->lines[ahead->count++] = (int)(next->points * size / 64);
+    }
+}
+
+static void fetch(const map_ahead *ahead, int part, int parts)
+{
+    for (int i = 0; i < ahead->count; i++)
+        for (int k = ahead->lines[i] * part / parts; k < ahead->lines[i] * (part + 1) / parts; k++)
+            __builtin_prefetch(ahead->at[i] + 64 * k, 0, 3);
+}
+
+static void run_tile(map_state *s, const map_ahead *ahead)
 {
     const map_pass *p = s->run->pass;
 
@@ -352,8 +386,10 @@ static void run_tile(map_state *s)
               + map_access_first(store->access, &s->tile);
     }
     s->worker->tiles[s->tile.end]++;
-    for (int i = 0; i < p->step_count; i++)
+    for (int i = 0; i < p->step_count; i++) {
         step_run[p->step[i].kind](s, &p->step[i]);
+        fetch(ahead, i, p->step_count);
+    }
 }
 
 static void run_block(void *context, int64_t block, int thread)
@@ -362,6 +398,8 @@ static void run_block(void *context, int64_t block, int thread)
     const map_pass *p = run->pass;
     map_state s = { .run = run, .worker = &run->worker[thread] };
     bool listed = p->block_group != NULL;
+    map_ahead ahead = { .count = 0 };
+    map_tile next = { .points = 0 };
     int64_t group = listed ? p->block_group[block] : block / p->blocks_per_group;
     int64_t first = listed ? p->block_first[block] : block % p->blocks_per_group * p->block_tiles;
     int64_t n = listed ? p->block_size[block] : p->member_count - first;
@@ -371,8 +409,15 @@ static void run_block(void *context, int64_t block, int thread)
     if (p->reduce_count > 0)
         map_reduce_begin(run, s.worker);
     for (int64_t i = 0; i < n && i < p->block_tiles; i++) {
-        map_tile_find(run->plan, p, group, first + i, &s.tile);
-        run_tile(&s);
+        if (i == 0)
+            map_tile_find(run->plan, p, group, first, &next);
+        s.tile = next;
+        ahead.count = 0;
+        if (i + 1 < n) {
+            map_tile_find(run->plan, p, group, first + i + 1, &next);
+            look_ahead(&s, &next, &ahead);
+        }
+        run_tile(&s, &ahead);
     }
     if (p->reduce_count == 0)
         return;
