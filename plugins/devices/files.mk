@@ -29,7 +29,8 @@ libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c
 	plugins/devices/cpu/map.c plugins/devices/cpu/map.h plugins/devices/cpu/map_reduce.c \
 	plugins/devices/cpu/map_rows.c plugins/devices/cpu/map_space.c \
 	plugins/devices/cpu/map_steps.c plugins/devices/cpu/move.c \
-	plugins/devices/cpu/parallel.c \
+	plugins/devices/cpu/parallel.c plugins/devices/cpu/pool.c plugins/devices/cpu/resize.c \
+	plugins/devices/cpu/rows.h \
 	plugins/devices/cpu/convolution.c plugins/devices/cpu/narrow.c plugins/devices/cpu/onednn.h \
 	plugins/devices/cpu/onednn_version.h
 if HAVE_ONEDNN

@@ -18,6 +18,10 @@
 
 static const cpu_prepare prepare_by_kind[PONS_KERNEL_KIND_COUNT] = {
     [PONS_KERNEL_MAP] = map_prepare,
+    [PONS_KERNEL_POOL] = pool_prepare,
+    [PONS_KERNEL_POOL_GRADIENT] = pool_prepare,
+    [PONS_KERNEL_RESIZE] = resize_prepare,
+    [PONS_KERNEL_RESIZE_GRADIENT] = resize_prepare,
     [PONS_KERNEL_TRANSPOSE] = move_prepare,
     [PONS_KERNEL_FLIP] = move_prepare,
     [PONS_KERNEL_CROP] = move_prepare,
