@@ -31,3 +31,5 @@ check_PROGRAMS += tests/check_overlay
 tests_check_overlay_SOURCES = tests/check_overlay.c tests/suite.h
 tests_check_overlay_LDADD = $(TEST_LDADD)
 TESTS += tests/check_overlay
+TESTS += tests/check_data_cli.sh
+EXTRA_DIST += tests/check_data_cli.sh

@@ -1,0 +1,58 @@
+#!/bin/sh
+# pons data check: what it prints of a sound dataset, and codes and phrases of broken ones.
+# Prints what Check prints, so that both are counted alike.
+set -u
+pons=$(realpath "${PONS:-./pons}")
+folder=$(mktemp -d "${TMPDIR:-/tmp}/pons-data-XXXXXX") || exit 1
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+checks=0
+failures=0
+
+# expect CODE STREAM PHRASE: 'pons data check a.ini' ends so and says so.
+expect() {
+    checks=$((checks + 1))
+    "$pons" data check a.ini >stdout 2>stderr
+    found=$?
+    if [ "$found" -ne "$1" ] || ! grep -qF -e "$3" "$2"; then
+        failures=$((failures + 1))
+        echo "FAILED: code $found, expected $1, '$3' in $2:"
+        cat stdout stderr
+    fi
+}
+
+"$pons" data phantom -o ph --cases 3 --extent 24,20,18 2>/dev/null || exit 1
+printf '[data]\nsource = ph\nvalidation = last:1\n[model]\nplugin = unet\n' >a.ini
+expect 0 stdout "3 cases, 2 for training, 1 for validation: phantom_002"
+expect 0 stdout "1  brain"
+expect 0 stdout "i     24     24     24"
+expect 0 stdout "0 errors, 0 warnings"
+
+cp -r ph sound
+label=ph/labelsTr/phantom_001.nii.gz
+"$pons" data crop sound/labelsTr/phantom_001.nii.gz -o $label --start 1,0,0 --extent 24,20,18 \
+    2>/dev/null || "$pons" data crop sound/labelsTr/phantom_001.nii.gz -o $label --start 1,0,0 \
+    --extent 23,20,18 2>/dev/null
+expect 4 stdout "error: case 'phantom_001'"
+head -c 200 sound/imagesTr/phantom_000.nii.gz >ph/imagesTr/phantom_000.nii.gz
+expect 4 stderr "2 problems, the first: case 'phantom_000'"
+cp sound/labelsTr/phantom_001.nii.gz $label
+cp sound/imagesTr/phantom_000.nii.gz ph/imagesTr/phantom_000.nii.gz
+expect 0 stdout "0 errors, 0 warnings"
+
+printf '[data]\nsource = ph\nlabels = background:0 other:2\n' >a.ini
+expect 4 stdout "which 'labels' does not list"
+expect 4 stdout "(not listed)"
+printf '[data]\nsource = ph\nlabel_s = x\n' >a.ini
+expect 3 stderr "a.ini:3: unknown key 'label_s' in [data]"
+printf '[data]\nsource = absent\n' >a.ini
+expect 4 stderr "cannot find the dataset"
+printf '[data]\nimage = ph/imagesTr/*.nii.gz\nlabel = ph/labelsTr/*.nii.gz\n' >a.ini
+expect 3 stderr "'labels' is not given in [data]"
+printf '[data]\nimage = ph/imagesTr/*.nii.gz\nlabel = ph/labelsTr/*.nii.gz\nlabels = b:0 x:1\n' >a.ini
+expect 0 stdout "layout globs"
+rm ph/labelsTr/phantom_002.nii.gz
+expect 4 stderr "'phantom_002' has no file"
+
+echo "$(((checks - failures) * 100 / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ "$failures" -eq 0 ]
