@@ -399,6 +399,19 @@ const char *safetensors_metadata(const safetensors *f, const char *key)
     return v != NULL ? v->text : NULL;
 }
 
+bool safetensors_metadata_at(const safetensors *f, int index, const char **key, const char **value)
+{
+    const json_value *v = f->metadata != NULL ? f->metadata->child : NULL;
+
+    for (; v != NULL && index > 0; v = v->next)
+        index--;
+    if (v == NULL)
+        return false;
+    *key = v->key;
+    *value = v->text;
+    return true;
+}
+
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 static double half_value(uint16_t bits)

@@ -43,6 +43,10 @@ const safetensor *safetensors_item(const safetensors *file, int index);     /* i
 const safetensor *safetensors_find(const safetensors *file, const char *name); /* NULL: none      */
 const char *safetensors_metadata(const safetensors *file, const char *key);    /* NULL: none      */
 
+/* The index-th pair of the metadata; false behind the last one. */
+bool safetensors_metadata_at(const safetensors *file, int index, const char **key,
+                             const char **value);
+
 const char *safetensors_type_name(safetensors_type type);
 size_t safetensors_type_size(safetensors_type type);
 const char *safetensor_shape(const safetensor *t, char *text, size_t size); /* "[16, 1, 3, 3, 3]" */

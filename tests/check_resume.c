@@ -1,0 +1,438 @@
+/*
+ * check_resume.c - the installed behaviour of 'pons train': the same twice, killed and continued,
+ * interrupted, refused, renamed. Every run is a process of its own.
+ */
+#include <config.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "data/volume.h"
+#include "train/checkpoint.h"
+
+#include "suite.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char root[64], pons[4096];
+
+/* ---- a small dataset and its experiment ------------------------------------------------------ */
+
+static void write_case(int number)
+{
+    const int64_t extent[3] = { 20, 18, 22 };
+    pons_error err = PONS_ERROR_INIT;
+    volume image, label;
+    char path[128];
+    uint32_t noise = (uint32_t)number + 1;
+
+    memset(&image, 0, sizeof image);
+    memset(&label, 0, sizeof label);
+    ck_assert_int_eq(pons_volume_init(&image, PONS_F32, 1, extent, &err), PONS_OK);
+    ck_assert_int_eq(pons_volume_init(&label, PONS_I32, 1, extent, &err), PONS_OK);
+    for (int64_t n = 0; n < pons_volume_count(&image); n++) {
+        int64_t i = n / 22 / 18 - 8 - number % 3, j = n / 22 % 18 - 9, k = n % 22 - 9 - number % 2;
+        noise = noise * 1664525u + 1013904223u;
+        bool inside = i * i + j * j + k * k < 36;
+        ((int32_t *)label.voxels)[n] = inside;
+        ((float *)image.voxels)[n] = (inside ? 1.0f : 0.0f) + (float)(noise >> 8) * 0x1p-25f;
+    }
+    snprintf(path, sizeof path, "%s/images/c%d.nii.gz", root, number);
+    ck_assert_msg(volume_write(path, &image, NULL, &err) == PONS_OK, "%s", err.text);
+    snprintf(path, sizeof path, "%s/labels/c%d.nii.gz", root, number);
+    ck_assert_msg(volume_write(path, &label, NULL, &err) == PONS_OK, "%s", err.text);
+    pons_volume_clear(&image);
+    pons_volume_clear(&label);
+}
+
+static const char ini[] =
+    "[experiment]\nname = first\n"
+    "[data]\nimage = images/*.nii.gz\nlabel = labels/*.nii.gz\nlabels = background:0 ball:1\n"
+    "validation = last:1\nloader_threads = 1\n"
+    "[preprocess]\nsteps = normalize\n"
+    "[patch]\nextent = 8 8 8\nper_case = 2\nsampling = balanced\n"
+    "[augment]\nsteps = flip rotate90 scale_intensity shift_intensity gaussian_noise\n"
+    "[augment.flip]\naxes = 0 1 2\nprobability = 0.5\n"
+    "[augment.rotate90]\nprobability = 0.5\n"
+    "[augment.scale_intensity]\nprobability = 0.5\nfactors = 0.1\n"
+    "[augment.shift_intensity]\nprobability = 0.5\noffsets = 0.1\n"
+    "[augment.gaussian_noise]\nprobability = 0.5\n"
+    "[model]\nplugin = unet\nchannels = 4 8\nstrides = 2\nnum_res_units = 1\nnorm = batch\n"
+    "dropout = 0.2\n"
+    "[loss]\nplugin = dice_ce\n"
+    "[optimizer]\nplugin = adam\nlr = 1e-2\n"
+    "[schedule]\nplugin = cosine\n"
+    "[train]\nsteps = 12\nbatch = 1\naccumulate = 4\nprecision = fp32\nema_decay = 0.9\n"
+    "[distribute]\nthreads = 2\n";
+
+static void make_root(void)
+{
+    char path[128];
+    FILE *file;
+
+    strcpy(root, "/tmp/check-resume-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(root));
+    for (int i = 0; i < 4; i++)
+        write_case(i);
+    snprintf(path, sizeof path, "%s/e.ini", root);
+    file = fopen(path, "w");
+    fputs(ini, file);
+    fclose(file);
+    ck_assert_ptr_nonnull(realpath("pons", pons));
+}
+
+static void remove_root(void)
+{
+    char command[128];
+
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* ---- processes ------------------------------------------------------------------------------- */
+
+/* Start 'pons train e.ini' with further words, NULL at the end. What it says goes to root/said. */
+static pid_t start(const char *const *word)
+{
+    const char *argument[32] = { pons, "train", "e.ini" };
+    int count = 3;
+
+    while (*word != NULL)
+        argument[count++] = *word++;
+    pid_t child = fork();
+    if (child == 0) {
+        if (chdir(root) != 0)
+            _exit(99);
+        int said = open("said", O_WRONLY | O_CREAT | O_TRUNC, 0666);
+        dup2(said, 1);
+        dup2(said, 2);
+        execv(pons, (char *const *)argument);
+        _exit(99);
+    }
+    return child;
+}
+
+static int finish(pid_t child)
+{
+    int status;
+
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+#define TRAIN(...) finish(start((const char *const[]){ __VA_ARGS__, NULL }))
+#define START(...) start((const char *const[]){ __VA_ARGS__, NULL })
+
+static char *said(void)
+{
+    static char text[16384];
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/said", root);
+    FILE *file = fopen(path, "r");
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+static void expect(int status, const char *phrase)
+{
+    ck_assert_msg(phrase == NULL ? status == 0 : strstr(said(), phrase) != NULL,
+                  "status %d, said: %s", status, said());
+}
+
+static bool exists(const char *name)
+{
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    return access(path, F_OK) == 0;
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+/* Hash over the tensors of a run's last checkpoint. */
+static const char *last_hash(const char *run, char hex[65])
+{
+    static const char *const files[] = { "model", "optimizer", "ema" };
+    pons_error err = PONS_ERROR_INIT;
+    char folder[256], path[512], one[65], *checkpoint = NULL;
+    sha256 hash;
+
+    snprintf(folder, sizeof folder, "%s/runs/%s/checkpoints", root, run);
+    ck_assert_msg(checkpoint_newest(folder, NULL, &checkpoint, &err) == PONS_OK, "%s", err.text);
+    ck_assert_ptr_nonnull(checkpoint);
+    sha256_init(&hash);
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s.safetensors", checkpoint, files[i]);
+        ck_assert_msg(sha256_file(path, one, &err) == PONS_OK, "%s", err.text);
+        sha256_add(&hash, one, 64);
+    }
+    sha256_finish(&hash, hex);
+    free(checkpoint);
+    return hex;
+}
+
+static bool is_timing(const char *key)
+{
+    return strcmp(key, "seconds") == 0 || strcmp(key, "data_seconds") == 0
+        || strcmp(key, "memory") == 0;
+}
+
+static void add_value(FILE *to, const json_value *v)
+{
+    if (v->type == JSON_OBJECT)
+        for (const json_value *m = v->child; m != NULL; m = m->next) {
+            if (is_timing(m->key))
+                continue;
+            fprintf(to, "%s=", m->key);
+            add_value(to, m);
+        }
+    else
+        fprintf(to, "%s ", v->text != NULL ? v->text : "null");
+}
+
+/* metrics.jsonl without timings, as one text (to be freed). */
+static char *metrics_of(const char *run)
+{
+    char path[256], *text = NULL, *out = NULL;
+    size_t size = 0, out_size = 0;
+    pons_error err = PONS_ERROR_INIT;
+    FILE *to = open_memstream(&out, &out_size);
+
+    snprintf(path, sizeof path, "%s/runs/%s/metrics.jsonl", root, run);
+    ck_assert_int_eq(file_read(path, 1 << 24, &text, &size, PONS_DATA, &err), PONS_OK);
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        json_document d = { NULL, NULL };
+        ck_assert_msg(json_parse(line, strlen(line), path, PONS_DATA, &d, &err) == PONS_OK, "%s",
+                      err.text);
+        add_value(to, d.root);
+        fputc('\n', to);
+        json_free(&d);
+    }
+    fclose(to);
+    free(text);
+    return out;
+}
+
+static void same_results(const char *a, const char *b)
+{
+    char x[65], y[65];
+    char *m = metrics_of(a), *n = metrics_of(b);
+
+    ck_assert_str_eq(last_hash(a, x), last_hash(b, y));
+    ck_assert_str_eq(m, n);
+    free(m);
+    free(n);
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+START_TEST(two_runs_and_any_number_of_loader_threads_give_equal_bits)
+{
+    make_root();
+    expect(TRAIN("--set", "experiment.name=a"), NULL);
+    for (int threads = 0; threads <= 4; threads += 2) {
+        char name[64], loaders[64];
+        snprintf(name, sizeof name, "experiment.name=b%d", threads);
+        snprintf(loaders, sizeof loaders, "data.loader_threads=%d", threads);
+        expect(TRAIN("--set", name, "--set", loaders), NULL);
+        same_results("a", strchr(name, '=') + 1);
+    }
+    remove_root();
+}
+END_TEST
+
+START_TEST(killed_run_goes_on_to_the_same_bits)
+{
+    static const char *const loaders[] = { "data.loader_threads=0", "data.loader_threads=1",
+                                           "data.loader_threads=4" };
+    unsigned state = (unsigned)getpid();
+    int kills = 0;
+
+    make_root();
+    expect(TRAIN("--set", "experiment.name=a"), NULL);
+    for (int round = 0; round < 3; round++) {
+        char name[64];
+        int status = 1;
+        snprintf(name, sizeof name, "experiment.name=k%d", round);
+        for (int attempt = 0; attempt < 200 && status != 0; attempt++) {
+            pid_t child = START("--set", name, "--set", loaders[round]);
+            state = state * 1664525u + 1013904223u;
+            if (attempt < 6) {
+                usleep(30000 + (state >> 12) % 400000);
+                kill(child, SIGKILL);
+            }
+            status = finish(child);
+            kills += status == 1000 + SIGKILL;
+        }
+        ck_assert_msg(status == 0, "%s", said());
+        same_results("a", strchr(name, '=') + 1);
+    }
+    ck_assert_int_gt(kills, 0);
+    remove_root();
+}
+END_TEST
+
+START_TEST(interrupted_run_exits_75_and_goes_on_to_the_same_bits)
+{
+    static const int signals[] = { SIGTERM, SIGINT, SIGUSR1 };
+    int interrupted = 0;
+
+    make_root();
+    expect(TRAIN("--set", "experiment.name=a"), NULL);
+    for (int round = 0; round < 3; round++) {
+        char name[64];
+        snprintf(name, sizeof name, "experiment.name=s%d", round);
+        for (int attempt = 0; attempt < 3; attempt++) {
+            pid_t child = START("--set", name);
+            usleep(150000 + 100000 * (unsigned)attempt);
+            kill(child, signals[round]);
+            int status = finish(child);
+            ck_assert_msg(status == 75 || status == 0, "status %d: %s", status, said());
+            interrupted += status == 75;
+        }
+        expect(TRAIN("--set", name), NULL);
+        same_results("a", strchr(name, '=') + 1);
+    }
+    ck_assert_int_gt(interrupted, 0);
+    remove_root();
+}
+END_TEST
+
+/* Copy a checkpoint with the counter 'name' of trainer.safetensors one lower. */
+static void spoil_counter(const char *from, const char *to, const char *counter)
+{
+    pons_error err = PONS_ERROR_INIT;
+    char path[512], folder[256], *checkpoint = NULL;
+    safetensors *file = NULL;
+    checkpoint_file files[4];
+    static const char *const names[] = { "model.safetensors", "optimizer.safetensors",
+                                         "ema.safetensors", "trainer.safetensors" };
+    snprintf(folder, sizeof folder, "%s/runs/%s/checkpoints", root, from);
+    ck_assert_int_eq(checkpoint_newest(folder, NULL, &checkpoint, &err), PONS_OK);
+    snprintf(path, sizeof path, "cp -r %s/runs/%s %s/runs/%s", root, from, root, to);
+    ck_assert_int_eq(system(path), 0);
+    safetensor items[4][256];
+    for (int f = 0; f < 4; f++) {
+        snprintf(path, sizeof path, "%s/%s", checkpoint, names[f]);
+        ck_assert_int_eq(safetensors_open(path, &file, &err), PONS_OK);
+        int count = safetensors_count(file);
+        ck_assert_int_lt(count, 256);
+        for (int i = 0; i < count; i++) {
+            items[f][i] = *safetensors_item(file, i);
+            if (f == 3 && strcmp(items[f][i].name, counter) == 0)
+                --*(int64_t *)items[f][i].data;
+        }
+        static const char *pairs[512][2];
+        files[f] = (checkpoint_file){ names[f], { .count = count, .item = items[f] } };
+        if (f == 3) {
+            /* Every option that the comparison asks for is kept. */
+            int n = 0;
+            while (n < 512 && safetensors_metadata_at(file, n, &pairs[n][0], &pairs[n][1]))
+                n++;
+            files[f].content.metadata_count = n;
+            files[f].content.metadata = (const char *const (*)[2])pairs;
+        }
+    }
+    snprintf(path, sizeof path, "rm -r %s/runs/%s/checkpoints/step-*", root, to);
+    ck_assert_int_eq(system(path), 0);
+    snprintf(folder, sizeof folder, "%s/runs/%s/checkpoints", root, to);
+    int64_t step = strtoll(strrchr(checkpoint, '-') + 1, NULL, 10);
+    ck_assert_msg(checkpoint_write(folder, step, 4, files, &err) == PONS_OK, "%s", err.text);
+    free(checkpoint);
+}
+
+START_TEST(counter_that_is_not_restored_changes_the_result)
+{
+    char x[65], y[65];
+
+    make_root();
+    expect(TRAIN("--set", "experiment.name=a"), NULL);
+    expect(TRAIN("--set", "experiment.name=half", "--set", "train.steps=6", "--set",
+                 "schedule.plugin=constant"), NULL);
+    spoil_counter("half", "spoilt", "applied");
+    expect(TRAIN("--set", "experiment.name=half", "--set", "schedule.plugin=constant"), NULL);
+    expect(TRAIN("--set", "experiment.name=spoilt", "--set", "schedule.plugin=constant"), NULL);
+    ck_assert_str_ne(last_hash("half", x), last_hash("spoilt", y));
+    remove_root();
+}
+END_TEST
+
+START_TEST(finished_run_says_so_and_touches_nothing)
+{
+    make_root();
+    expect(TRAIN("--set", "train.steps=2"), NULL);
+    ck_assert_int_eq(system("true"), 0);
+    char command[256];
+    snprintf(command, sizeof command, "cd %s && find runs -type f -exec sha256sum {} + -exec stat -c "
+             "'%%n %%Y' {} + | sort > before", root);
+    ck_assert_int_eq(system(command), 0);
+    sleep(1);
+    expect(TRAIN("--set", "train.steps=2"), "is finished");
+    snprintf(command, sizeof command, "cd %s && find runs -type f -exec sha256sum {} + -exec stat -c "
+             "'%%n %%Y' {} + | sort | cmp - before", root);
+    ck_assert_int_eq(system(command), 0);
+    /* More steps go on; another value of a fixed option is refused with both values. */
+    ck_assert_int_eq(TRAIN("--set", "train.steps=3", "--set", "optimizer.lr=0.5"), 3);
+    expect(3, "[optimizer] lr is '0.5'");
+    expect(3, "'1e-2'");
+    expect(TRAIN("--set", "train.steps=3", "--set", "optimizer.lr=0.01"), "going on after step 2");
+    ck_assert_int_eq(TRAIN("--set", "train.steps=3", "--set", "train.accumulate=2"), 3);
+    expect(3, "4");
+    /* --fresh keeps the earlier run. */
+    expect(TRAIN("--fresh", "--set", "train.steps=1", "--set", "optimizer.lr=0.5"), "first.1");
+    ck_assert(exists("runs/first.1/checkpoints/last"));
+    ck_assert(exists("runs/first/checkpoints/step-00000001"));
+    remove_root();
+}
+END_TEST
+
+START_TEST(resolved_file_repeats_the_run)
+{
+    make_root();
+    expect(TRAIN("--set", "experiment.name=a", "--set", "train.steps=3"), NULL);
+    char command[256];
+    snprintf(command, sizeof command, "cp %s/runs/a/resolved.ini %s/e.ini", root, root);
+    ck_assert_int_eq(system(command), 0);
+    expect(TRAIN("--set", "experiment.name=b"), NULL);
+    same_results("a", "b");
+    remove_root();
+}
+END_TEST
+
+START_TEST(run_goes_on_from_another_one)
+{
+    make_root();
+    expect(TRAIN("--set", "experiment.name=a", "--set", "schedule.plugin=constant"), NULL);
+    expect(TRAIN("--set", "experiment.name=half", "--set", "train.steps=6", "--set",
+                 "schedule.plugin=constant"), NULL);
+    expect(TRAIN("--set", "experiment.name=other", "--set", "schedule.plugin=constant", "--resume",
+                 "runs/half"), "going on after step 6");
+    char x[65], y[65];
+    ck_assert_str_eq(last_hash("a", x), last_hash("other", y));
+    ck_assert_int_eq(TRAIN("--set", "experiment.name=new", "--resume", "runs/none"), 3);
+    remove_root();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("resume");
+
+    tcase_add_test(c, two_runs_and_any_number_of_loader_threads_give_equal_bits);
+    tcase_add_test(c, killed_run_goes_on_to_the_same_bits);
+    tcase_add_test(c, interrupted_run_exits_75_and_goes_on_to_the_same_bits);
+    tcase_add_test(c, counter_that_is_not_restored_changes_the_result);
+    tcase_add_test(c, finished_run_says_so_and_touches_nothing);
+    tcase_add_test(c, resolved_file_repeats_the_run);
+    tcase_add_test(c, run_goes_on_from_another_one);
+    return suite_run();
+}
