@@ -116,10 +116,13 @@ static pons_status print_topic(const char *first, const char *second, pons_error
     const section_table *t = find_section(first);
     int kind = kind_of_topic(first);
 
-    if (c != NULL) {
+    /* 'train' and 'predict' are a command and a section. */
+    if (c != NULL)
         usage_print(stdout, c);
+    if (c != NULL && t != NULL && second == NULL)
+        printf("\n");
+    if (c != NULL && (t == NULL || second != NULL))
         return PONS_OK;
-    }
     if (second != NULL && kind != 0)
         return print_plugin(kind, second, err);
     if (second != NULL)
