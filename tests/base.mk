@@ -46,3 +46,6 @@ tests_plugins_effect_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 
 TESTS += tests/cli.sh
 EXTRA_DIST += tests/cli.sh
+check_LTLIBRARIES += tests/plugins/stopped.la
+tests_plugins_stopped_la_SOURCES = tests/plugins/stopped.c
+tests_plugins_stopped_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere

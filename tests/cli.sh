@@ -64,6 +64,15 @@ expect 6 stderr "no schedule plugin is called 'pol'; did you mean 'poly'?" help 
 expect 0 stdout "factor is finite" plugin check stage/schedule/poly.so
 expect 3 stderr "unknown key 'nothing' in [schedule]" \
     plugin check stage/schedule/poly.so --set schedule.nothing=1
+expect 0 stdout "gradients agree with finite differences" plugin check stage/model/unet.so \
+    --set "model.num_res_units=1" --set "model.dropout=0.2"
+expect 0 stdout "gradient agrees with finite differences" plugin check stage/loss/dice_ce.so
+expect 0 stdout "steps can be repeated and descend" plugin check stage/optimizer/novograd.so
+stopped=tests/plugins/.libs/stopped.so
+expect 6 stderr "gradient of 'logits' at element 0 is" plugin check $stopped
+expect 0 stdout "gradient agrees with finite differences" plugin check $stopped --set loss.honest=yes
+expect 3 stderr "[loss] honest = 'maybe': expected yes or no" \
+    plugin check $stopped --set loss.honest=maybe
 expect 6 stderr "No such file" plugin check "$folder/none.so"
 
 head -c 1000 stage/schedule/poly.so >"$folder/cut.so"

@@ -117,6 +117,10 @@ static pons_status check_schedule(const plugin *p, const invocation *call, pons_
 }
 
 const plugin_check plugin_checks[] = {
+    { PONS_KIND_MODEL, "gradients agree with finite differences in double, an evaluate build finds all "
+                       "parameters", plugin_check_model },
+    { PONS_KIND_LOSS, "gradient agrees with finite differences in double", plugin_check_loss },
+    { PONS_KIND_OPTIMIZER, "steps can be repeated and descend", plugin_check_optimizer },
     { PONS_KIND_SCHEDULE, "factor is finite, not negative and a pure function", check_schedule },
     { 0, NULL, NULL }
 };

@@ -22,4 +22,9 @@ extern const plugin_check plugin_checks[]; /* ends with a NULL run */
 pons_status plugin_check_options(const plugin *p, const invocation *call, void **target,
                                  config **values, pons_error *err);
 
+/* plugin_check_graph.c */
+pons_status plugin_check_model(const plugin *p, const invocation *call, pons_error *err);
+pons_status plugin_check_loss(const plugin *p, const invocation *call, pons_error *err);
+pons_status plugin_check_optimizer(const plugin *p, const invocation *call, pons_error *err);
+
 #endif
