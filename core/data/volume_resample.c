@@ -41,11 +41,15 @@ static place place_at(double position, int64_t begin, int64_t count)
 
 /* ---- same axes ------------------------------------------------------------------------------- */
 
-static bool is_diagonal(const double m[3][4])
+/*
+ * An oblique file's axes are parallel up to its float32. Interpolation does not see that, but a label
+ * at half a voxel does, so labels want exact zeros.
+ */
+static bool is_diagonal(const double m[3][4], double tolerance)
 {
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 3; c++)
-            if (r != c && fabs(m[r][c]) > 1e-7)
+            if (r != c && fabs(m[r][c]) > tolerance)
                 return false;
     return true;
 }
@@ -212,7 +216,7 @@ static pons_status resample_to(const volume *v, const double m[3][4], volume *ou
     place *at[3] = { NULL, NULL, NULL };
     pons_status status = PONS_OK;
 
-    if (!is_diagonal(m)) {
+    if (!is_diagonal(m, v->type == PONS_F32 ? 1e-7 : 1e-13)) {
         resample_any(v, m, out);
         return PONS_OK;
     }

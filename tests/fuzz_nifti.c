@@ -1,0 +1,67 @@
+/*
+ * fuzz_nifti.c - any bytes at all as a NIfTI file: refused with a line that names the file, or read
+ * into finite voxels and a grid that can be inverted. 'make check' replays tests/corpus/nifti; to
+ * search for more, with clang and all of core/base and core/data:
+ *
+ *     clang -g -O1 -fsanitize=fuzzer,address,undefined -Icore ... tests/fuzz_nifti.c
+ */
+#include "data/volume.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds, const char *what)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "broken promise: %s\n", what);
+    abort();
+}
+
+static void require_sound(const volume *v)
+{
+    double inverse[3][4];
+    int64_t count = pons_volume_count(v) * v->channels;
+
+    require(count > 0, "a volume has voxels");
+    require(affine_invert((const double (*)[4])v->affine, inverse), "an affine can be inverted");
+    for (int64_t n = 0; v->type == PONS_F32 && n < count; n++)
+        require(!isnan(((const float *)v->voxels)[n]), "voxels are numbers");
+}
+
+static void read_as(const char *path, pons_status (*read)(const char *, volume *, volume_facts *,
+                                                          pons_error *))
+{
+    pons_error err = PONS_ERROR_INIT;
+    volume v = { .voxels = NULL };
+    volume_facts facts;
+    pons_status status = read(path, &v, &facts, &err);
+
+    if (status == PONS_OK) {
+        require_sound(&v);
+        pons_volume_clear(&v);
+        return;
+    }
+    require(err.status == status && strstr(err.text, path), "a refusal names the file");
+    require(v.voxels == NULL, "nothing is returned with a refusal");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    bool packed = size > 1 && data[0] == 0x1f && data[1] == 0x8b;
+    char path[64];
+    FILE *f;
+
+    snprintf(path, sizeof path, "/tmp/pons-fuzz-%d.nii%s", (int)getpid(), packed ? ".gz" : "");
+    f = fopen(path, "wb");
+    require(f && fwrite(data, 1, size, f) == size && !fclose(f), "the file could be written");
+    read_as(path, volume_read_image);
+    read_as(path, volume_read_label);
+    unlink(path);
+    return 0;
+}

@@ -1,0 +1,45 @@
+/*
+ * fuzz_replay.c - a fuzz target over the files of a folder, without a fuzzer.
+ */
+#include <dirent.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int replay(const char *path)
+{
+    static uint8_t data[1 << 20];
+    FILE *f = fopen(path, "rb");
+    size_t size;
+
+    if (!f)
+        return 0;
+    size = fread(data, 1, sizeof data, f);
+    fclose(f);
+    LLVMFuzzerTestOneInput(data, size);
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    const char *source = getenv("srcdir");
+    char folder[1024], path[2048];
+    struct dirent *entry;
+    int count = 0;
+    DIR *files;
+
+    snprintf(folder, sizeof folder, "%s/%s", source ? source : ".",
+             argc > 1 ? argv[1] : "tests/corpus/nifti");
+    files = opendir(folder);
+    while (files && (entry = readdir(files)) != NULL) {
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (entry->d_name[0] != '.')
+            count += replay(path);
+    }
+    if (files)
+        closedir(files);
+    printf("%d files of %s\n", count, folder);
+    return count > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
