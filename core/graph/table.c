@@ -1,9 +1,8 @@
 /*
- * table.c - small tables in device memory that a program's reduce and update sections share.
+ * table.c - tables in device memory that a program takes one by one and gives back together.
  */
 #include <stdlib.h>
 
-#include "base/arena.h"
 #include "graph/update.h"
 
 enum { CHUNK_SIZE = 1 << 16, TABLE_ALIGNMENT = 64 };
@@ -14,28 +13,51 @@ typedef struct table_chunk {
     size_t size, used;
 } table_chunk;
 
+static table_chunk *chunk_new(const table_pool *pool, size_t size, pons_error *err)
+{
+    table_chunk *c = malloc(sizeof *c);
+    void *memory;
+
+    if (c == NULL) {
+        pons_fail(err, PONS_DEVICE, "cannot allocate a table of %zu bytes", size);
+        return NULL;
+    }
+    if (storage_allocate(pool->storage, size, &memory, err) != PONS_OK) {
+        free(c);
+        return NULL;
+    }
+    *c = (table_chunk){ NULL, memory, size, 0 };
+    return c;
+}
+
+/* A large table has a chunk of its own, behind the one that small tables share. */
+static table_chunk *chunk_add(table_pool *pool, size_t size, pons_error *err)
+{
+    bool large = size > CHUNK_SIZE / 4;
+    table_chunk *c = chunk_new(pool, large ? size : CHUNK_SIZE, err);
+
+    if (c == NULL)
+        return NULL;
+    if (large && pool->chunk != NULL) {
+        c->next = pool->chunk->next;
+        pool->chunk->next = c;
+    } else {
+        c->next = pool->chunk;
+        pool->chunk = c;
+    }
+    return c;
+}
+
 void *table_take_bytes(table_pool *pool, size_t size, pons_error *err)
 {
     table_chunk *c = pool->chunk;
     void *table;
 
     size = (size + TABLE_ALIGNMENT - 1) / TABLE_ALIGNMENT * TABLE_ALIGNMENT;
-    if (c == NULL || c->size - c->used < size) {
-        void *memory;
-
-        c = malloc(sizeof *c);
-        if (c == NULL) {
-            pons_fail(err, PONS_DEVICE, "cannot allocate a table of %zu bytes", size);
-            return NULL;
-        }
-        *c = (table_chunk){ pool->chunk, NULL, size > CHUNK_SIZE ? size : CHUNK_SIZE, 0 };
-        if (storage_allocate(pool->storage, c->size, &memory, err) != PONS_OK) {
-            free(c);
-            return NULL;
-        }
-        c->memory = memory;
-        pool->chunk = c;
-    }
+    if (c == NULL || c->size - c->used < size)
+        c = chunk_add(pool, size, err);
+    if (c == NULL)
+        return NULL;
     table = c->memory + c->used;
     c->used += size;
     return table;
