@@ -65,8 +65,8 @@ static void check_case(const golden *g, const json_value *c, const golden_mode *
     MUST(program_step_begin(p, 0, &error));
     MUST(program_micro(p, 0, &error));
     MUST(program_step_finish(p, 0, &r, &error));
-    ck_assert_msg(fabs(r.loss - value) <= LOSS_RELATIVE * fabs(value), "%s on %s: %.9g, expected %.9g",
-                  name, m->name, r.loss, value);
+    ck_assert_msg(fabs(r.loss - value) <= LOSS_RELATIVE * fabs(value),
+                  "%s on %s: %.9g, expected %.9g", name, m->name, r.loss, value);
     away = golden_compare(golden_find(g, "%s/gradient", name), tensor, true,
                           program_gradient(p, "logits"));
     ck_assert_msg(away.largest <= LOSS_GRADIENT_OF_LARGEST * away.of,

@@ -114,7 +114,8 @@ static program *make(bench *b, net n, bool training)
     if (!training)
         s.optimizer = NULL;
     ck_assert_msg(program_new(b->storage, &b->device, n.graph, training ? n.loss : NULL,
-                              training ? 0 : 2, output, &s, &p, &error) == PONS_OK, "%s", error.text);
+                              training ? 0 : 2, output, &s, &p, &error) == PONS_OK, "%s",
+                  error.text);
     return p;
 }
 

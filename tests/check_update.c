@@ -1,6 +1,6 @@
 /*
- * check_update - the update section against plain loops: merged kernels, tensor slots, constants and
- * expressions that depend on a role, skipped steps.
+ * check_update - the update section against plain loops: merged kernels, tensor slots, constants
+ * and expressions that depend on a role, skipped steps.
  */
 #include <math.h>
 #include <string.h>
@@ -23,7 +23,8 @@ static const struct {
 };
 
 typedef struct numbers {
-    double value[TENSORS][ELEMENTS_MAX], slot[3][TENSORS][ELEMENTS_MAX], gradient[TENSORS][ELEMENTS_MAX];
+    double value[TENSORS][ELEMENTS_MAX], gradient[TENSORS][ELEMENTS_MAX];
+    double slot[3][TENSORS][ELEMENTS_MAX];
 } numbers;
 
 typedef struct optimizer_case {
@@ -121,7 +122,8 @@ static pons_status layer_update(pons_graph *g, const void *config, const pons_pa
     change = pons_add(g, change, pons_scale(g, p->value, decay));
     if (p->role == PONS_ROLE_BIAS)
         change = pons_neg(g, change);
-    pons_assign(g, p->value, pons_sub(g, p->value, pons_mul(g, pons_mul(g, p->lr, largest), change)));
+    change = pons_mul(g, pons_mul(g, p->lr, largest), change);
+    pons_assign(g, p->value, pons_sub(g, p->value, change));
     return pons_graph_status(g, err);
 }
 
@@ -333,8 +335,8 @@ START_TEST(a_reduction_over_some_axes_is_refused_by_name)
     error = (pons_error)PONS_ERROR_INIT;
     device_reference(&d, true);
     ck_assert_int_eq(storage_new(&d, &store, &error), PONS_OK);
-    ck_assert_int_eq(program_new(store, &d, g, pons_sum_all(g, pons_square(g, p)), 0, NULL, &s, &out,
-                                 &error), PONS_PLUGIN);
+    ck_assert_int_eq(program_new(store, &d, g, pons_sum_all(g, pons_square(g, p)), 0, NULL, &s,
+                                 &out, &error), PONS_PLUGIN);
     ck_assert_ptr_nonnull(strstr(error.text, "'p.weight'"));
     ck_assert_ptr_nonnull(strstr(error.text, "whole tensor"));
     storage_free(store);

@@ -1,5 +1,6 @@
 /*
- * golden_program.c - read golden cases, move arrays between axis orders, build plugins with their options.
+ * golden_program.c - read golden cases, move arrays between axis orders, build plugins with their
+ * options.
  */
 #include "golden_program.h"
 

@@ -1,6 +1,6 @@
 /*
- * golden_program.h - what the golden tests share: cases, arrays in both axis orders, plugins with options
- * from JSON, and the ways in which every case is run.
+ * golden_program.h - what the golden tests of programs share: cases, arrays in both axis orders,
+ * plugins with options from JSON, and the ways in which every case is run.
  *
  * Golden arrays are in PyTorch's order, [N, C, D, H, W] and [O, I, kD, kH, kW]; a 2D case has no D.
  */

@@ -7,8 +7,8 @@
 #include "graph/program.h"
 
 /*
- * Open device plugin 'name' ("cpu"). 'where' (file:line of the INI value, or NULL) starts the message
- * when there is none of that name.
+ * Open device plugin 'name' ("cpu"). 'where' (file:line of the INI value, or NULL) starts the
+ * message when there is none of that name.
  */
 pons_status device_open(const char *name, const pons_device_settings *settings, const char *where,
                         device *out, pons_error *err);

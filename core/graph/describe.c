@@ -94,7 +94,8 @@ const char *program_untrained(const program *p, int index)
     return p->untrained[index];
 }
 
-void program_watch(program *p, void (*after)(void *context, int kernel, double seconds), void *context)
+void program_watch(program *p, void (*after)(void *context, int kernel, double seconds),
+                   void *context)
 {
     p->after = after;
     p->context = context;

@@ -1,7 +1,7 @@
 /*
  * formula.c - collect a hand-written map and turn it into a request.
  *
- * Equal operands are loaded once, and one piece of memory is one tensor of the request on each side.
+ * Equal operands are loaded once; a piece of memory is one tensor of the request on each side.
  */
 #include "graph/formula.h"
 

@@ -1,9 +1,9 @@
 /*
  * formula.h - write a map by hand, over memory with known addresses.
  *
- * The reduce and update sections are not made from nodes of the step's graph: their operands are the
- * flat buffers of the storage. A formula collects loads, values, stores and reductions and becomes a
- * request with the addresses of its tensors. Values are numbers as in pons_map.
+ * The reduce and update sections are not made from nodes of the step's graph: their operands are
+ * the flat buffers of the storage. A formula collects loads, values, stores and reductions and
+ * becomes a request with the addresses of its tensors. Values are numbers as in pons_map.
  */
 #ifndef CORE_GRAPH_FORMULA_H
 #define CORE_GRAPH_FORMULA_H

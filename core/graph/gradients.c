@@ -1,9 +1,9 @@
 /*
  * gradients.c - the backward pass of a training program, and the nodes that must reach memory.
  *
- * Gradients, contributions to states and the loss land side by side in the fold buffer, so each needs
- * a tensor of its own: one that stands for something else (a leaf, an output, another gradient) is
- * copied by one more node.
+ * Gradients, contributions to states and the loss land side by side in the fold buffer, so each
+ * needs a tensor of its own: one that stands for something else (a leaf, an output, another
+ * gradient) is copied by one more node.
  */
 #include <string.h>
 

@@ -21,8 +21,8 @@ typedef struct memory_block {
 /* Round up to the alignment. */
 size_t memory_round(size_t size);
 /*
- * Choose offsets so that blocks that are alive at one step do not overlap; with reuse = false no two
- * blocks overlap at all. Returns the size of the arena.
+ * Choose offsets so that blocks that are alive at one step do not overlap; with reuse = false no
+ * two blocks overlap at all. Returns the size of the arena.
  */
 size_t memory_plan(memory_block *block, int count, bool reuse);
 /* The largest sum of sizes alive at one step: no plan can be smaller. */

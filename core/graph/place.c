@@ -1,6 +1,6 @@
 /*
- * place.c - where each tensor of a program lies: storage, inputs, what begin keeps, the fold buffer,
- * or the arena; and the arena's plan from lifetimes (R15, R16).
+ * place.c - where each tensor of a program lies: storage, inputs, what begin keeps, the fold
+ * buffer, or the arena; and the arena's plan from lifetimes (R15, R16).
  */
 #include <string.h>
 
@@ -28,7 +28,7 @@ static void describe_tensor(const program *p, const pons_node *x)
 
 /* ---- fold ------------------------------------------------------------------------------------ */
 
-/* Sets that are alive at once: the landing one above one for each bit of the micro-batches behind. */
+/* Sets alive at once: the landing one above one for each bit of the micro-batches behind. */
 static int count_sets(int accumulate)
 {
     int most = 1;
@@ -203,7 +203,7 @@ static void extend(program *p, const program_tensor *t, int step)
     b->last = step > b->last ? step : b->last;
 }
 
-/* One block for each tensor that no other place has, alive from its first writer to its last use. */
+/* A block for each tensor that has no other place, alive from its first writer to its last use. */
 static void list_blocks(program *p)
 {
     int first = p->section_first[SECTION_MICRO], end = p->section_first[SECTION_MICRO + 1];

@@ -247,8 +247,9 @@ static pons_status make_update(program *p, update_calls *calls, pons_error *err)
 {
     update_settings *u = arena_alloc(p->arena, sizeof *u);
     void **gradient = arena_alloc(p->arena, (size_t)p->gradient_count * sizeof *gradient);
-    void **contribution = arena_alloc(p->arena, (size_t)(p->merge_count + 1) * sizeof *contribution);
-    double *rate = arena_alloc(p->arena, (size_t)(p->merge_count + 1) * sizeof *rate);
+    size_t merges = (size_t)p->merge_count + 1;
+    void **contribution = arena_alloc(p->arena, merges * sizeof *contribution);
+    double *rate = arena_alloc(p->arena, merges * sizeof *rate);
 
     *u = (update_settings){ .storage = p->storage, .arena = p->arena, .pool = &p->pool,
         .micro_batches = p->settings.micro_batches, .clip_norm = p->settings.clip_norm,

@@ -82,9 +82,9 @@ static program *program_make(storage *s, const device *d, pons_graph *g, pons_no
     return p;
 }
 
-pons_status program_new(storage *s, const device *d, pons_graph *g, pons_node *loss, int output_count,
-                        pons_node *const *output, const program_settings *settings, program **out,
-                        pons_error *err)
+pons_status program_new(storage *s, const device *d, pons_graph *g, pons_node *loss,
+                        int output_count, pons_node *const *output,
+                        const program_settings *settings, program **out, pons_error *err)
 {
     program *p = program_make(s, d, g, loss, output_count, output, settings);
     pons_status status = PONS_OK;

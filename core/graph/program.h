@@ -28,7 +28,9 @@ typedef struct device {
 /* reference.c: the oracle; 'wide' computes in double. */
 void device_reference(device *d, bool wide);
 
-typedef enum precision { PRECISION_AUTO = 0, PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16 } precision;
+typedef enum precision {
+    PRECISION_AUTO = 0, PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16
+} precision;
 
 typedef struct program_settings {
     precision precision;      /* resolved: never AUTO                                             */
@@ -66,7 +68,7 @@ typedef struct storage_tensor {
 
 int storage_count(const storage *s, storage_group group);
 storage_tensor storage_item(const storage *s, storage_group group, int index);
-pons_type storage_type(const storage *s); /* of every tensor: f32, or f64 on a wide device           */
+pons_type storage_type(const storage *s); /* of every tensor: f32, f64 on a wide device */
 /* Device state of the update section: applied updates (p->step). */
 int64_t storage_applied(const storage *s);
 void storage_set_applied(storage *s, int64_t applied);
@@ -82,14 +84,14 @@ void storage_restart_ema(storage *s);
  * update and the states are added here. Outputs are nodes whose values the host wants to read.
  * The graph belongs to the program from now on, also on failure.
  */
-pons_status program_new(storage *s, const device *d, pons_graph *g, pons_node *loss, int output_count,
-                        pons_node *const *output, const program_settings *settings, program **out,
-                        pons_error *err);
+pons_status program_new(storage *s, const device *d, pons_graph *g, pons_node *loss,
+                        int output_count, pons_node *const *output,
+                        const program_settings *settings, program **out, pons_error *err);
 void program_free(program *p);
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
-/* Host-writable memory of the input 'name' (NULL: there is none); filled before each micro-batch. */
+/* Host-writable memory of input 'name' (NULL: there is none); filled before each micro-batch. */
 void *program_input(program *p, const char *name, pons_tensor *tensor);
 /* Memory of output i, valid after program_evaluate or program_micro until the next run. */
 const void *program_output(program *p, int index, pons_tensor *tensor);
@@ -111,7 +113,7 @@ typedef struct step_result {
 pons_status program_step_begin(program *p, uint64_t step, pons_error *err);
 pons_status program_micro(program *p, uint64_t micro_batch, pons_error *err);
 pons_status program_step_finish(program *p, double lr, step_result *result, pons_error *err);
-/* Name of the first tensor in program order that is not finite after the last micro-batch, or NULL. */
+/* Name of the first tensor in program order that was not finite in the last micro-batch, or NULL. */
 const char *program_first_nonfinite(program *p);
 
 /* ---- explain --------------------------------------------------------------------------------- */
@@ -134,6 +136,7 @@ void program_describe(const program *p, program_facts *facts);
 kernel_facts program_kernel(const program *p, int index);
 const char *program_untrained(const program *p, int index); /* parameters without a path          */
 /* Seconds of each kernel, for bench: called after every kernel when set. */
-void program_watch(program *p, void (*after)(void *context, int kernel, double seconds), void *context);
+void program_watch(program *p, void (*after)(void *context, int kernel, double seconds),
+                   void *context);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * run.c - run a compiled program: begin, micro, fold, reduce, update (R1, R2, R8). Allocates nothing.
+ * run.c - run a compiled program: begin, micro, fold, reduce, update (R1, R2, R8). Nothing is
+ * allocated here.
  */
 #include <math.h>
 #include <string.h>
@@ -154,17 +155,19 @@ static bool is_finite(pons_tensor tensor, const void *memory)
     return true;
 }
 
-static bool call_is_finite(const program *p, const program_call *c, bool inputs)
+static bool outputs_are_finite(const program *p, const program_call *c)
 {
-    int count = inputs ? c->request->input_count : c->request->output_count;
-
-    for (int i = 0; i < count; i++) {
-        const program_tensor *t = inputs ? c->input[i] : c->output[i];
-
-        if (!is_finite(t->tensor, program_address(p, t)))
+    for (int i = 0; i < c->request->output_count; i++)
+        if (!is_finite(c->output[i]->tensor, program_address(p, c->output[i])))
             return false;
-    }
     return true;
+}
+
+static const char *call_name(const program_call *c)
+{
+    const char *name = c->request->name;
+
+    return name != NULL && name[0] ? name : kernel_kind_name(c->request->kind);
 }
 
 static const char *bad_leaf(const program *p)
@@ -191,9 +194,8 @@ const char *program_first_nonfinite(program *p)
 
         if (run_call(p, k, &ignored) != PONS_OK)
             return NULL;
-        if (!call_is_finite(p, c, false))
-            name = c->request->name != NULL && c->request->name[0] ? c->request->name
-                                                                   : kernel_kind_name(c->request->kind);
+        if (!outputs_are_finite(p, c))
+            name = call_name(c);
     }
     return name;
 }

@@ -1,9 +1,10 @@
 /*
  * storage.h - what storage.c, program.c, bind.c and update.c know of a replica's memory.
  *
- * A build that brings new names adds one block for its new parameters and one for its new states. A
- * block never moves. Inside a block every tensor begins at a multiple of STORAGE_ALIGNMENT elements;
- * the elements between tensors are 0. Averages and element slots of a block repeat its layout.
+ * A build that brings new names adds one block for its new parameters and one for its new states.
+ * A block never moves. Inside a block every tensor begins at a multiple of STORAGE_ALIGNMENT
+ * elements; the elements between tensors are 0. Averages and element slots of a block repeat its
+ * layout.
  */
 #ifndef CORE_GRAPH_STORAGE_H
 #define CORE_GRAPH_STORAGE_H

@@ -1,9 +1,9 @@
 /*
  * update.c - the reduce and update sections of a program, as maps over flat buffers (R8, R9, R17).
  *
- * Parameters whose recipes are equal form a class, and a class becomes a few kernels: for each depth
- * of reduction one over its tensors (tables of numbers per tensor) and one over its elements. All
- * old values that elements need are read before anything is written: what a tensor slot held
+ * Parameters whose recipes are equal form a class, and a class becomes a few kernels: for each
+ * depth of reduction one over its tensors (tables of numbers per tensor) and one over its elements.
+ * All old values that elements need are read before anything is written: what a tensor slot held
  * reaches the elements through a table of its own.
  */
 #include "graph/update.h"
@@ -265,7 +265,8 @@ static void kernel_begin(update_kernel *k, update_class *c, bool elements, pons_
     k->value = arena_alloc(u->arena, terms * sizeof *k->value);
     k->wanted = arena_alloc(u->arena, terms * sizeof *k->wanted);
     if (elements)
-        formula_begin_ragged(&k->formula, u->arena, u->storage->real, c->count, c->start, c->length);
+        formula_begin_ragged(&k->formula, u->arena, u->storage->real, c->count, c->start,
+                             c->length);
     else
         formula_begin(&k->formula, u->arena, u->storage->real, c->count);
 }
@@ -354,7 +355,9 @@ static bool kernel_store(update_kernel *k, int t, formula_operand to)
 
 static bool kernel_reduce(update_kernel *k, int t)
 {
-    static const pons_reduction_kind kinds[] = { PONS_REDUCE_SUM, PONS_REDUCE_MAX, PONS_REDUCE_MIN };
+    static const pons_reduction_kind kinds[] = {
+        PONS_REDUCE_SUM, PONS_REDUCE_MAX, PONS_REDUCE_MIN
+    };
     update_class *c = k->class;
     const term *x = c->recipe[0]->term + t;
     int value = term_value(k, x->argument[0]);
