@@ -4,6 +4,7 @@
 #include <config.h>
 
 #include "cli/command.h"
+#include "report/overlay.h"
 #include "train/evaluate.h"
 #include "train/evaluate_run.h"
 
@@ -13,7 +14,7 @@
 #include <sys/stat.h>
 
 typedef struct evaluate_flags {
-    const char *prediction, *label, *run;
+    const char *prediction, *label, *run, *overlay, *image;
     pons_texts labels;
     bool json;
     double spacing[3];
@@ -25,6 +26,8 @@ static const pons_option flags[] = {
     PONS_TEXT(evaluate_flags, run, "", "Predict and evaluate the validation cases of this run."),
     PONS_TEXTS(evaluate_flags, labels, "", "Classes, as in spleen:1 or kidney:1,3; else every id."),
     PONS_FLAG(evaluate_flags, json, no, "One JSON object on the standard output."),
+    PONS_TEXT(evaluate_flags, overlay, "", "Write the outlines of both in middle slices, a PNG."),
+    PONS_TEXT(evaluate_flags, image, "", "Image under the outlines of --overlay."),
     PONS_REAL_AXES(evaluate_flags, spacing, "", 0, 1e6,
                    "Millimetres of a voxel, instead of the label file's."),
     PONS_OPTIONS_END
@@ -144,6 +147,24 @@ static pons_status find_pairs(pair_list *p, const evaluate_flags *f, pons_error 
     return PONS_OK;
 }
 
+static pons_status draw(const evaluate_flags *f, const pair *p, pons_error *err)
+{
+    volume prediction, label, image;
+    bool shown = given(f->image);
+
+    memset(&prediction, 0, sizeof prediction);
+    memset(&label, 0, sizeof label);
+    memset(&image, 0, sizeof image);
+    if (volume_read_label(p->prediction, &prediction, NULL, err) == PONS_OK
+        && volume_read_label(p->label, &label, NULL, err) == PONS_OK
+        && (!shown || volume_read_image(f->image, &image, NULL, err) == PONS_OK))
+        overlay_write(f->overlay, &label, &prediction, shown ? &image : NULL, err);
+    pons_volume_clear(&prediction);
+    pons_volume_clear(&label);
+    pons_volume_clear(&image);
+    return err->status;
+}
+
 /* ---- evaluate -------------------------------------------------------------------------------- */
 
 static pons_status add_pairs(evaluation *e, const pair_list *p, const evaluate_flags *f,
@@ -168,15 +189,21 @@ static pons_status evaluate(const invocation *call, const evaluate_flags *f, eva
     pair_list pairs = { .memory = e->memory };
 
     if (given(f->run)) {
-        if (given(f->prediction) || given(f->label))
-            return pons_fail(err, PONS_USAGE, "--run takes neither --prediction nor --label");
+        if (given(f->prediction) || given(f->label) || given(f->overlay))
+            return pons_fail(err, PONS_USAGE, "--run takes neither --prediction, --label nor "
+                             "--overlay");
         return evaluate_run(e, f->run, call->set_count, call->set, call->log, err);
     }
     if (!given(f->prediction) || !given(f->label))
         return pons_fail(err, PONS_USAGE, "evaluate needs --prediction and --label, or --run");
     if (find_pairs(&pairs, f, err) != PONS_OK)
         return err->status;
-    return add_pairs(e, &pairs, f, err);
+    if (given(f->overlay) && pairs.count != 1)
+        return pons_fail(err, PONS_USAGE, "--overlay shows one pair of files, found %d",
+                         pairs.count);
+    if (add_pairs(e, &pairs, f, err) != PONS_OK || !given(f->overlay))
+        return err->status;
+    return draw(f, &pairs.item[0], err);
 }
 
 static pons_status run(const invocation *call, const void *flags_given, pons_error *err)
