@@ -296,6 +296,45 @@ START_TEST(spacing_is_undone_linearly_and_in_slabs)
 }
 END_TEST
 
+START_TEST(a_grid_oblique_to_its_file_is_undone_too)
+{
+    static const float fill[2] = { -100, -100 };
+    static const int64_t size[3] = { 14, 24, 24 };
+    pons_error err = PONS_ERROR_INIT;
+    double grid_affine[3][4] = { { 1, 0, 0, 0 }, { 0, 1, 0, 0 }, { 0, 0, 1, 0 } };
+    volume_grid grid;
+    volume v, back;
+    int inside = 0;
+
+    grid_of_file(&grid);
+    ck_assert(!pons_volume_init(&v, PONS_F32, 2, size, &err));
+    for (int r = 0; r < 3; r++)
+        grid_affine[r][3] = affine[r][0] * 3 + affine[r][1] * 5 + affine[r][2] * 2 +
+                            affine[r][3] - 0.5 * (double)(size[r] - 1);
+    memcpy(v.affine, grid_affine, sizeof grid_affine);
+    for (int64_t n = 0; n < 14 * 24 * 24 * 2; n++) {
+        double p[3];
+
+        position(&v, (double)(n / 2 / 576), (double)(n / 2 / 24 % 24), (double)(n / 2 % 24), p);
+        ((float *)v.voxels)[n] = plane_at(p[0], p[1], p[2]) + (float)(n % 2);
+    }
+    ck_assert(!volume_resample_back(&v, &grid, 1, 5, fill, &back, &err));
+    for (int64_t n = 0; n < 5 * J * K * 2; n++) {
+        float found = ((float *)back.voxels)[n];
+        double p[3];
+
+        position(&back, (double)(n / 2 / (J * K)), (double)(n / 2 / K % J), (double)(n / 2 % K), p);
+        if (found == -100)
+            continue;
+        ck_assert_double_eq_tol(found, plane_at(p[0], p[1], p[2]) + (float)(n % 2), 1e-4);
+        inside++;
+    }
+    ck_assert_int_eq(inside, 5 * J * K * 2);
+    pons_volume_clear(&v);
+    pons_volume_clear(&back);
+}
+END_TEST
+
 START_TEST(classes_are_decided_on_the_grid_of_the_file)
 {
     static const int64_t cut[3] = { 1, 2, 1 }, size[3] = { 5, 7, 3 };
@@ -390,6 +429,7 @@ int main(void)
     tcase_add_test(c, labels_take_the_nearest_voxel);
     tcase_add_test(c, orientation_crop_and_padding_are_undone_exactly);
     tcase_add_test(c, spacing_is_undone_linearly_and_in_slabs);
+    tcase_add_test(c, a_grid_oblique_to_its_file_is_undone_too);
     tcase_add_test(c, classes_are_decided_on_the_grid_of_the_file);
     tcase_add_test(c, grids_that_differ_are_told_apart_with_both_values);
     tcase_add_test(c, a_volume_that_cannot_be_is_refused);

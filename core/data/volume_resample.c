@@ -42,8 +42,8 @@ static place place_at(double position, int64_t begin, int64_t count)
 /* ---- same axes ------------------------------------------------------------------------------- */
 
 /*
- * An oblique file's axes are parallel up to its float32. Interpolation does not see that, but a label
- * at half a voxel does, so labels want exact zeros.
+ * An oblique file's axes are parallel up to its float32. Interpolation does not see that, but a
+ * label at half a voxel does, so labels want exact zeros.
  */
 static bool is_diagonal(const double m[3][4], double tolerance)
 {
@@ -156,28 +156,32 @@ static void nearest_same_axes(const volume *v, place *const at[3], volume *out)
 
 /* ---- any grid -------------------------------------------------------------------------------- */
 
+/* Between eight voxels; with a weight of 0 there may be no far one: the near one is read twice. */
 static void sample_linear(const volume *v, const place at[3], float *out)
 {
     int64_t step[3] = { v->extent[1] * v->extent[2] * v->channels, v->extent[2] * v->channels,
                         v->channels };
     const float *corner = (const float *)v->voxels + at[0].low * step[0] + at[1].low * step[1] +
                           at[2].low * step[2];
+    int64_t offset[8];
+    float weight[8];
 
+    for (int a = 0; a < 3; a++)
+        step[a] = at[a].weight > 0 ? step[a] : 0;
+    for (int n = 0; n < 8; n++) {
+        float wi = (float)(n & 4 ? at[0].weight : 1 - at[0].weight);
+        float wj = (float)(n & 2 ? at[1].weight : 1 - at[1].weight);
+        float wk = (float)(n & 1 ? at[2].weight : 1 - at[2].weight);
+
+        weight[n] = wi * wj * wk;
+        offset[n] = (n & 4 ? step[0] : 0) + (n & 2 ? step[1] : 0) + (n & 1 ? step[2] : 0);
+    }
     for (int c = 0; c < v->channels; c++) {
-        double sum = 0;
+        float sum = 0;
 
-        for (int n = 0; n < 8; n++) {
-            double weight = 1;
-            int64_t offset = c;
-
-            for (int a = 0; a < 3; a++) {
-                weight *= n >> a & 1 ? at[a].weight : 1 - at[a].weight;
-                offset += n >> a & 1 ? step[a] : 0;
-            }
-            if (weight > 0)
-                sum += weight * corner[offset];
-        }
-        out[c] = (float)sum;
+        for (int n = 0; n < 8; n++)
+            sum += weight[n] * corner[offset[n] + c];
+        out[c] = sum;
     }
 }
 
@@ -289,14 +293,96 @@ pons_status pons_volume_resample(pons_volume *v, const double affine[3][4],
 
 /* ---- the way back ---------------------------------------------------------------------------- */
 
+/* The one axis of the other grid that a row of 'm' depends on, or -1. */
+static int axis_of(const double row[4])
+{
+    int axis = -1;
+
+    for (int c = 0; c < 3; c++)
+        if (fabs(row[c]) > 1e-7) {
+            if (axis >= 0)
+                return -1;
+            axis = c;
+        }
+    return axis;
+}
+
+/* Where each axis of the volume depends on one axis of the file: positions by index, in tables. */
+typedef struct tables {
+    place *at[3];
+    int axis[3];
+} tables;
+
+static void tables_clear(tables *t)
+{
+    for (int a = 0; a < 3; a++)
+        free(t->at[a]);
+}
+
+/* false: the grids are oblique to each other, or there is no memory for tables. */
+static bool tables_make(const volume *v, const double m[3][4], int64_t start,
+                        const int64_t extent[3], tables *t)
+{
+    bool done = true;
+
+    *t = (tables){ .at = { NULL, NULL, NULL } };
+    for (int a = 0; a < 3 && done; a++) {
+        int axis = t->axis[a] = axis_of(m[a]);
+
+        if (axis >= 0)
+            t->at[a] = places_make(m[a][axis], m[a][3] + (axis == 0 ? m[a][0] * (double)start : 0),
+                                   extent[axis], v->inside_start[a], v->inside_extent[a]);
+        done = t->at[a] != NULL;
+    }
+    if (!done)
+        tables_clear(t);
+    return done;
+}
+
+static void sample_back(const volume *v, const place at[3], const float *fill, float *to)
+{
+    if (at[0].outside || at[1].outside || at[2].outside)
+        memcpy(to, fill, (size_t)v->channels * sizeof *fill);
+    else
+        sample_linear(v, at, to);
+}
+
+static void back_by_tables(const volume *v, const tables *t, const float *fill, volume *out)
+{
+    float *to = out->voxels;
+    int64_t n[3];
+    place at[3];
+
+    for (n[0] = 0; n[0] < out->extent[0]; n[0]++)
+        for (n[1] = 0; n[1] < out->extent[1]; n[1]++)
+            for (n[2] = 0; n[2] < out->extent[2]; n[2]++, to += v->channels) {
+                for (int a = 0; a < 3; a++)
+                    at[a] = t->at[a][n[t->axis[a]]];
+                sample_back(v, at, fill, to);
+            }
+}
+
+static void back_by_voxel(const volume *v, const double m[3][4], int64_t start, const float *fill,
+                          volume *out)
+{
+    float *to = out->voxels;
+    place at[3];
+
+    for (int64_t i = 0; i < out->extent[0]; i++)
+        for (int64_t j = 0; j < out->extent[1]; j++)
+            for (int64_t k = 0; k < out->extent[2]; k++, to += v->channels) {
+                places_of(m, start + i, j, k, v->inside_start, v->inside_extent, at);
+                sample_back(v, at, fill, to);
+            }
+}
+
 pons_status volume_resample_back(const volume *v, const volume_grid *grid, int64_t start,
                                  int64_t count, const float *fill, volume *out, pons_error *err)
 {
     int64_t extent[3] = { count, grid->extent[1], grid->extent[2] };
     double inverse[3][4], m[3][4];
     volume fresh;
-    float *to;
-    place at[3];
+    tables t;
     pons_status status;
 
     if (!affine_invert((const double (*)[4])v->affine, inverse))
@@ -308,17 +394,12 @@ pons_status volume_resample_back(const volume *v, const volume_grid *grid, int64
     memcpy(fresh.affine, grid->affine, sizeof fresh.affine);
     for (int r = 0; r < 3; r++)
         fresh.affine[r][3] += grid->affine[r][0] * (double)start;
-    to = fresh.voxels;
-    for (int64_t i = 0; i < count; i++)
-        for (int64_t j = 0; j < extent[1]; j++)
-            for (int64_t k = 0; k < extent[2]; k++, to += v->channels) {
-                places_of((const double (*)[4])m, start + i, j, k, v->inside_start,
-                          v->inside_extent, at);
-                if (at[0].outside || at[1].outside || at[2].outside)
-                    memcpy(to, fill, (size_t)v->channels * sizeof *fill);
-                else
-                    sample_linear(v, at, to);
-            }
+    if (tables_make(v, (const double (*)[4])m, start, extent, &t)) {
+        back_by_tables(v, &t, fill, &fresh);
+        tables_clear(&t);
+    } else {
+        back_by_voxel(v, (const double (*)[4])m, start, fill, &fresh);
+    }
     *out = fresh;
     return PONS_OK;
 }
