@@ -113,7 +113,7 @@ typedef struct step_result {
 pons_status program_step_begin(program *p, uint64_t step, pons_error *err);
 pons_status program_micro(program *p, uint64_t micro_batch, pons_error *err);
 pons_status program_step_finish(program *p, double lr, step_result *result, pons_error *err);
-/* Name of the first tensor in program order that was not finite in the last micro-batch. */
+/* First tensor in program order that was not finite in the last micro-batch; NULL: there is none. */
 const char *program_first_nonfinite(program *p);
 
 /* ---- explain --------------------------------------------------------------------------------- */
