@@ -413,8 +413,8 @@ static void run_block(void *context, int64_t block, int thread)
             map_tile_find(run->plan, p, group, first, &next);
         s.tile = next;
         ahead.count = 0;
-        if (i + 1 < n) {
-            map_tile_find(run->plan, p, group, first + i + 1, &next);
+        if (i + 1 < n && i + 1 < p->block_tiles) {
+            map_tile_next(run->plan, p, first + i + 1, &next);
             look_ahead(&s, &next, &ahead);
         }
         run_tile(&s, &ahead);

@@ -224,6 +224,8 @@ typedef struct map_run {
 int64_t map_access_first(const map_access *access, const map_tile *tile);
 void map_tile_find(const map_plan *plan, const map_pass *pass, int64_t group, int64_t member,
                    map_tile *tile);
+/* From member - 1 to member of the same group, which is cheaper. */
+void map_tile_next(const map_plan *plan, const map_pass *pass, int64_t member, map_tile *tile);
 void map_reduce_begin(const map_run *run, map_worker *worker);
 void map_reduce_tile(const map_run *run, map_worker *worker, const map_reduce *reduce,
                      const map_tile *tile, const float *x);

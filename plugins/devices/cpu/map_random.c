@@ -2,7 +2,7 @@
  * map_random.c - random values of the graph (R5), sixteen quads of elements at a time.
  *
  * The definition is core/base/random.c; this repeats it number by number in loops that the compiler
- * turns into vector code, and tests/check_map_random.c holds the two equal, bit by bit.
+ * turns into vector code; tests/check_map.c holds the two equal, bit by bit.
  */
 #include "lane.h"
 #include "map_lanes.h"

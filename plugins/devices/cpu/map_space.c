@@ -250,6 +250,17 @@ int64_t map_access_first(const map_access *access, const map_tile *tile)
     return first;
 }
 
+/* First point and extent from the place along the outer axes. */
+static void tile_measure(const map_plan *plan, map_tile *tile)
+{
+    tile->first = 0;
+    for (int a = 0; a <= plan->cut; a++)
+        tile->first += tile->at[a] * plan->outer_points[a];
+    tile->end = plan->end_points < plan->points
+             && tile->at[plan->cut] == plan->outer_extent[plan->cut] - 1;
+    tile->points = tile->end ? plan->end_points : plan->points;
+}
+
 void map_tile_find(const map_plan *plan, const map_pass *pass, int64_t group, int64_t member,
                    map_tile *tile)
 {
@@ -278,10 +289,20 @@ void map_tile_find(const map_plan *plan, const map_pass *pass, int64_t group, in
         tile->at[a] = member % plan->outer_extent[a];
         member /= plan->outer_extent[a];
     }
-    for (int a = 0; a <= plan->cut; a++)
-        tile->first += tile->at[a] * plan->outer_points[a];
-    if (tile->at[plan->cut] == plan->outer_extent[plan->cut] - 1 && plan->end_points < plan->points) {
-        tile->points = plan->end_points;
-        tile->end = true;
+    tile_measure(plan, tile);
+}
+
+void map_tile_next(const map_plan *plan, const map_pass *pass, int64_t member, map_tile *tile)
+{
+    if (plan->map->segment_count > 0) {
+        map_tile_find(plan, pass, 0, member, tile);
+        return;
     }
+    for (int i = pass->reduced_axes - 1; i >= 0; i--) {
+        int a = pass->reduced_axis[i];
+        if (++tile->at[a] < plan->outer_extent[a])
+            break;
+        tile->at[a] = 0;
+    }
+    tile_measure(plan, tile);
 }
