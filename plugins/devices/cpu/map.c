@@ -16,7 +16,7 @@
 
 typedef struct map_memory {
     struct map_memory *next;
-    _Alignas(64) char first[];
+    _Alignas(max_align_t) char first[];
 } map_memory;
 
 void *map_allocate(map_plan *plan, size_t count, size_t size)
