@@ -1,10 +1,12 @@
 #!/bin/sh
 # Plugins built with the installed headers alone: they pass the conformance test, and train in fp32 and
-# bf16 with a loss that falls.
+# bf16 with a loss that falls. OUTSIDE_CC and OUTSIDE_DEFS are what the plugins of the tree are built with.
 set -eu
 
+srcdir=${srcdir:-.}
 builddir=$(pwd)
 work=$builddir/tests/outside-work
+cd "$builddir"
 rm -rf "$work"
 mkdir -p "$work"
 passed=0
@@ -14,21 +16,19 @@ fail() {
     exit 1
 }
 
-make -s install prefix="$work/installed" exec_prefix="$work/installed" \
-    libdir="$work/installed/lib" >"$work/install.log" 2>&1 || fail "install failed"
-export PKG_CONFIG_PATH="$work/installed/lib/pkgconfig"
-# The .pc file names the configured prefix; the trial installation is somewhere else.
-sed -i "s|^prefix=.*|prefix=$work/installed|; s|^exec_prefix=.*|exec_prefix=$work/installed|
-        s|^libdir=.*|libdir=$work/installed/lib|; s|^includedir=.*|includedir=$work/installed/include|" \
-    "$PKG_CONFIG_PATH/pons.pc"
+make -s install DESTDIR="$work/root" >"$work/install.log" 2>&1 || fail "install failed"
+prefix=$(sed -n 's/^prefix=//p' pons.pc)
+PKG_CONFIG_PATH=$(dirname "$(find "$work/root" -name pons.pc)")
+libraries=$(dirname "$PKG_CONFIG_PATH")
+export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR="$work/root"
 make -s -C "$work" -f "$srcdir/tests/outside/Makefile" SOURCE="$srcdir/tests/outside" \
-    DEFS="${OUTSIDE_DEFS--Wl,-z,defs}" CC="${CC:-cc}" >"$work/build.log" 2>&1 || {
+    DEFS="$OUTSIDE_DEFS" CC="$OUTSIDE_CC" >"$work/build.log" 2>&1 || {
     cat "$work/build.log" >&2
     fail "the plugins do not build"
 }
-pons=$work/installed/bin/pons
-export LD_LIBRARY_PATH="$work/installed/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-export PONS_PLUGIN_PATH="$work/plugins:$work/installed/lib/pons"
+pons=$work/root$prefix/bin/pons
+export LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export PONS_PLUGIN_PATH="$work/plugins:$libraries/pons"
 
 for plugin in model/branches loss/power optimizer/unit; do
     "$pons" plugin check "$work/plugins/$plugin.so" >"$work/check.log" 2>&1 || {
@@ -49,4 +49,6 @@ for precision in fp32 bf16; do
         fail "the loss does not fall in $precision"
     passed=$((passed + 1))
 done
+cd "$builddir"
+rm -rf "$work"
 echo "100%: Checks: $passed, Failures: 0, Errors: 0"

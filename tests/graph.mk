@@ -30,10 +30,5 @@ tests_check_device_table_LDADD = $(DEVICE_LDADD)
 tests_check_device_table_LDFLAGS = $(OPENMP_CFLAGS)
 TESTS += tests/check_device_table
 
-check_PROGRAMS += tests/check_golden
-tests_check_golden_SOURCES = tests/check_golden.c tests/golden.c tests/golden.h tests/evaluate.c \
-	tests/evaluate.h tests/suite.h tests/tolerance.h
-tests_check_golden_LDADD = $(TEST_LDADD)
-TESTS += tests/check_golden
 EXTRA_DIST += tests/golden/losses.json tests/golden/losses.safetensors \
 	tests/golden/networks.json tests/golden/networks.safetensors

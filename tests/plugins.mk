@@ -1,1 +1,4 @@
-# Tests of plugins.
+# Tests of plugins. A sanitizer build has undefined symbols that -z defs would refuse.
+TESTS += tests/check_outside.sh
+EXTRA_DIST += tests/check_outside.sh tests/outside/Makefile tests/outside/outside.ini \
+	tests/outside/branches.c tests/outside/power.c tests/outside/unit.c
