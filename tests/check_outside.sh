@@ -3,7 +3,7 @@
 # bf16 with a loss that falls. OUTSIDE_CC and OUTSIDE_DEFS are what the plugins of the tree are built with.
 set -eu
 
-srcdir=${srcdir:-.}
+srcdir=$(cd "${srcdir:-.}" && pwd)
 builddir=$(pwd)
 work=$builddir/tests/outside-work
 cd "$builddir"
