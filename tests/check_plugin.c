@@ -296,6 +296,8 @@ START_TEST(a_file_replaced_after_the_check_is_refused)
     ck_assert_int_eq(verified_read(path_of("schedule/effect.so"), folder, &v, &none), PONS_OK);
     ck_assert_msg(verified_load(&v, 8, &p, &none) == PONS_OK, "%s", none.text);
     ck_assert_int_eq(access(trace, F_OK), 0);
+    free((void *)p.operations);
+    plugin_file_clear(&v.file);
 }
 END_TEST
 
