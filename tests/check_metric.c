@@ -8,12 +8,11 @@
 #include "train/metric.h"
 
 #include "suite.h"
+#include "tolerance.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#define GOLDEN_TOLERANCE 1e-6 /* MONAI's ratios are float32: half a unit in the last place of 1 */
 
 START_TEST(mask_with_itself_is_one)
 {
@@ -132,7 +131,7 @@ static void compare(const json_value *expected, double found)
     if (expected->type == JSON_NULL)
         ck_assert(isnan(found));
     else
-        ck_assert_double_eq_tol(found, expected->number, GOLDEN_TOLERANCE);
+        ck_assert_double_eq_tol(found, expected->number, METRIC_ABSOLUTE);
 }
 
 START_TEST(golden_pairs_have_the_values_of_monai)

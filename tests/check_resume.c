@@ -10,18 +10,11 @@
 #include "data/volume.h"
 #include "train/checkpoint.h"
 
+#include "run_pons.h"
 #include "suite.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-static char root[64], pons[4096];
 
 /* ---- a small dataset and its experiment ------------------------------------------------------ */
 
@@ -72,80 +65,24 @@ static const char ini[] =
     "[train]\nsteps = 12\nbatch = 1\naccumulate = 4\nprecision = fp32\nema_decay = 0.9\n"
     "[distribute]\nthreads = 2\n";
 
-static void make_root(void)
+static void make_experiment(void)
 {
-    char path[128];
-    FILE *file;
-
-    strcpy(root, "/tmp/check-resume-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(root));
+    make_root();
+    ck_assert_int_eq(mkdir(in_root("images"), 0777), 0);
+    ck_assert_int_eq(mkdir(in_root("labels"), 0777), 0);
     for (int i = 0; i < 4; i++)
         write_case(i);
-    snprintf(path, sizeof path, "%s/e.ini", root);
-    file = fopen(path, "w");
-    fputs(ini, file);
-    fclose(file);
-    ck_assert_ptr_nonnull(realpath("pons", pons));
-}
-
-static void remove_root(void)
-{
-    char command[128];
-
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    ck_assert_int_eq(system(command), 0);
+    write_text("e.ini", ini);
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-/* Start 'pons train e.ini' with further words, NULL at the end. What it says goes to root/said. */
-static pid_t start(const char *const *word)
-{
-    const char *argument[32] = { pons, "train", "e.ini" };
-    int count = 3;
-
-    while (*word != NULL)
-        argument[count++] = *word++;
-    pid_t child = fork();
-    if (child == 0) {
-        if (chdir(root) != 0)
-            _exit(99);
-        int said = open("said", O_WRONLY | O_CREAT | O_TRUNC, 0666);
-        dup2(said, 1);
-        dup2(said, 2);
-        execv(pons, (char *const *)argument);
-        _exit(99);
-    }
-    return child;
-}
-
-static int finish(pid_t child)
-{
-    int status;
-
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-}
-
-#define TRAIN(...) finish(start((const char *const[]){ __VA_ARGS__, NULL }))
-#define START(...) start((const char *const[]){ __VA_ARGS__, NULL })
-
-static char *said(void)
-{
-    static char text[16384];
-    char path[128];
-
-    snprintf(path, sizeof path, "%s/said", root);
-    FILE *file = fopen(path, "r");
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    fclose(file);
-    return text;
-}
+#define TRAIN(...) PONS("train", "e.ini", __VA_ARGS__)
 
 static void expect(int status, const char *phrase)
 {
-    ck_assert_msg(phrase == NULL ? status == 0 : strstr(said(), phrase) != NULL,
-                  "status %d, said: %s", status, said());
+    ck_assert_msg(phrase == NULL ? status == 0 : strstr(text_of("said"), phrase) != NULL,
+                  "status %d, said: %s", status, text_of("said"));
 }
 
 static bool exists(const char *name)
@@ -237,7 +174,7 @@ static void same_results(const char *a, const char *b)
 
 START_TEST(two_runs_and_any_number_of_loader_threads_give_equal_bits)
 {
-    make_root();
+    make_experiment();
     expect(TRAIN("--set", "experiment.name=a"), NULL);
     for (int threads = 0; threads <= 4; threads += 2) {
         char name[64], loaders[64];
@@ -257,14 +194,14 @@ START_TEST(killed_run_goes_on_to_the_same_bits)
     unsigned state = (unsigned)getpid();
     int kills = 0;
 
-    make_root();
+    make_experiment();
     expect(TRAIN("--set", "experiment.name=a"), NULL);
     for (int round = 0; round < 3; round++) {
         char name[64];
         int status = 1;
         snprintf(name, sizeof name, "experiment.name=k%d", round);
         for (int attempt = 0; attempt < 200 && status != 0; attempt++) {
-            pid_t child = START("--set", name, "--set", loaders[round]);
+            pid_t child = START("train", "e.ini", "--set", name, "--set", loaders[round]);
             state = state * 1664525u + 1013904223u;
             if (attempt < 6) {
                 usleep(30000 + (state >> 12) % 400000);
@@ -273,7 +210,7 @@ START_TEST(killed_run_goes_on_to_the_same_bits)
             status = finish(child);
             kills += status == 1000 + SIGKILL;
         }
-        ck_assert_msg(status == 0, "%s", said());
+        ck_assert_msg(status == 0, "%s", text_of("said"));
         same_results("a", strchr(name, '=') + 1);
     }
     ck_assert_int_gt(kills, 0);
@@ -286,17 +223,17 @@ START_TEST(interrupted_run_exits_75_and_goes_on_to_the_same_bits)
     static const int signals[] = { SIGTERM, SIGINT, SIGUSR1 };
     int interrupted = 0;
 
-    make_root();
+    make_experiment();
     expect(TRAIN("--set", "experiment.name=a"), NULL);
     for (int round = 0; round < 3; round++) {
         char name[64];
         snprintf(name, sizeof name, "experiment.name=s%d", round);
         for (int attempt = 0; attempt < 3; attempt++) {
-            pid_t child = START("--set", name);
+            pid_t child = START("train", "e.ini", "--set", name);
             usleep(150000 + 100000 * (unsigned)attempt);
             kill(child, signals[round]);
             int status = finish(child);
-            ck_assert_msg(status == 75 || status == 0, "status %d: %s", status, said());
+            ck_assert_msg(status == 75 || status == 0, "status %d: %s", status, text_of("said"));
             interrupted += status == 75;
         }
         expect(TRAIN("--set", name), NULL);
@@ -354,7 +291,7 @@ START_TEST(counter_that_is_not_restored_changes_the_result)
 {
     char x[65], y[65];
 
-    make_root();
+    make_experiment();
     expect(TRAIN("--set", "experiment.name=a"), NULL);
     expect(TRAIN("--set", "experiment.name=half", "--set", "train.steps=6", "--set",
                  "schedule.plugin=constant"), NULL);
@@ -368,7 +305,7 @@ END_TEST
 
 START_TEST(finished_run_says_so_and_touches_nothing)
 {
-    make_root();
+    make_experiment();
     expect(TRAIN("--set", "train.steps=2"), NULL);
     ck_assert_int_eq(system("true"), 0);
     char command[256];
@@ -397,7 +334,7 @@ END_TEST
 
 START_TEST(resolved_file_repeats_the_run)
 {
-    make_root();
+    make_experiment();
     expect(TRAIN("--set", "experiment.name=a", "--set", "train.steps=3"), NULL);
     char command[256];
     snprintf(command, sizeof command, "cp %s/runs/a/resolved.ini %s/e.ini", root, root);
@@ -410,7 +347,7 @@ END_TEST
 
 START_TEST(run_goes_on_from_another_one)
 {
-    make_root();
+    make_experiment();
     expect(TRAIN("--set", "experiment.name=a", "--set", "schedule.plugin=constant"), NULL);
     expect(TRAIN("--set", "experiment.name=half", "--set", "train.steps=6", "--set",
                  "schedule.plugin=constant"), NULL);

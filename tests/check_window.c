@@ -8,14 +8,12 @@
 #include "train/window.h"
 
 #include "suite.h"
+#include "tolerance.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define IMPORTANCE_TOLERANCE 1e-6 /* a product of three float factors, relative to 1 */
-#define STITCH_TOLERANCE 1e-5     /* at most 64 float additions of numbers near 1     */
 
 static const char *golden(const char *name)
 {
@@ -102,7 +100,7 @@ START_TEST(importance_maps_are_those_of_monai)
         safetensor_floats(t, expected);
         window_importance(&s, found);
         for (int64_t i = 0; i < t->count; i++)
-            ck_assert_double_eq_tol((double)found[i], (double)expected[i], IMPORTANCE_TOLERANCE);
+            ck_assert_double_eq_tol((double)found[i], (double)expected[i], IMPORTANCE_ABSOLUTE);
         free(expected);
         free(found);
     }
@@ -173,9 +171,9 @@ START_TEST(pointwise_network_gives_its_value_at_every_voxel)
             toy_stitch(&t, sizes[n], image, out);
             for (int64_t i = 0; i < voxels; i++) {
                 ck_assert_double_eq_tol((double)out[2 * i], 2 * (double)image[i] + 1,
-                                        STITCH_TOLERANCE);
+                                        STITCH_ABSOLUTE);
                 ck_assert_double_eq_tol((double)out[2 * i + 1], -(double)image[i],
-                                        STITCH_TOLERANCE);
+                                        STITCH_ABSOLUTE);
             }
             free(image);
             free(out);
@@ -193,8 +191,8 @@ START_TEST(mirroring_averages_a_place_and_its_mirror_image)
     toy_stitch(&t, size, image, out);
     ck_assert_int_eq(t.runs, 2);
     for (int i = 0; i < 8 * 6 * 7; i++) {
-        ck_assert_double_eq_tol((double)out[2 * i], 3, STITCH_TOLERANCE);
-        ck_assert_double_eq_tol((double)out[2 * i + 1], i / 42, STITCH_TOLERANCE);
+        ck_assert_double_eq_tol((double)out[2 * i], 3, STITCH_ABSOLUTE);
+        ck_assert_double_eq_tol((double)out[2 * i + 1], i / 42, STITCH_ABSOLUTE);
     }
     free(image);
     free(out);
@@ -212,14 +210,14 @@ START_TEST(windows_are_blended_by_their_weights)
 
     toy_stitch(&t, size, image, out);
     for (int i = 0; i < 6; i++)
-        ck_assert_double_eq_tol((double)out[2 * i], expected[i], STITCH_TOLERANCE);
+        ck_assert_double_eq_tol((double)out[2 * i], expected[i], STITCH_ABSOLUTE);
 
     float w[4];
     t.settings.blend = WINDOW_GAUSSIAN;
     window_importance(&t.settings, w);
     toy_stitch(&t, size, image, out);
     double third = (2 * (double)w[2] + 0 * (double)w[0]) / ((double)w[2] + (double)w[0]);
-    ck_assert_double_eq_tol((double)out[4], third, STITCH_TOLERANCE);
+    ck_assert_double_eq_tol((double)out[4], third, STITCH_ABSOLUTE);
 }
 END_TEST
 

@@ -72,4 +72,18 @@
 #define BF16_LOGITS_OF_LARGEST 3e-2
 #define BF16_TRAJECTORY_RELATIVE 2e-2
 
+/* Weights of windows are near 1 and rounded to float once; MONAI's are doubles rounded to float. */
+#define IMPORTANCE_ABSOLUTE 1e-6
+/* A stitched value is a weighted mean of at most 64 floats near 1. */
+#define STITCH_ABSOLUTE 1e-5
+/* MONAI's Dice and IoU are float32 ratios: half a unit in the last place of 1. */
+#define METRIC_ABSOLUTE 1e-6
+/* Probabilities of a voxel are floats that were divided by their own sum, then interpolated. */
+#define PROBABILITY_SUM 1e-5
+/*
+ * Peak memory before it is reached: pages that libraries take while they run (some MB) and rounding
+ * of heaps are not known before.
+ */
+#define PEAK_RELATIVE 0.15
+
 #endif

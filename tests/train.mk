@@ -1,16 +1,18 @@
 # Tests of train.
-check_PROGRAMS += tests/check_checkpoint tests/check_metric tests/check_resume \
-	tests/check_safetensors tests/check_window
+check_PROGRAMS += tests/check_checkpoint tests/check_metric tests/check_predict \
+	tests/check_resume tests/check_safetensors tests/check_window
 tests_check_checkpoint_SOURCES = tests/check_checkpoint.c
 tests_check_checkpoint_LDADD = $(TEST_LDADD)
 tests_check_metric_SOURCES = tests/check_metric.c
 tests_check_metric_LDADD = $(TEST_LDADD)
-tests_check_resume_SOURCES = tests/check_resume.c
+tests_check_predict_SOURCES = tests/check_predict.c tests/run_pons.h
+tests_check_predict_LDADD = $(TEST_LDADD)
+tests_check_resume_SOURCES = tests/check_resume.c tests/run_pons.h
 tests_check_resume_LDADD = $(TEST_LDADD)
 tests_check_safetensors_SOURCES = tests/check_safetensors.c
 tests_check_safetensors_LDADD = $(TEST_LDADD)
 tests_check_window_SOURCES = tests/check_window.c
 tests_check_window_LDADD = $(TEST_LDADD)
-TESTS += tests/check_checkpoint tests/check_metric tests/check_resume tests/check_safetensors \
-	tests/check_window
+TESTS += tests/check_checkpoint tests/check_metric tests/check_predict tests/check_resume \
+	tests/check_safetensors tests/check_window
 EXTRA_DIST += tests/golden

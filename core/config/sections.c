@@ -26,7 +26,7 @@ static const char *const mode_words[] = { "auto", "single", "dp", "ddp", NULL };
 static const char *const backend_words[] = { "auto", "gloo", "nccl", "mpi", NULL };
 static const char *const scaling_words[] = { "none", "linear", "sqrt", NULL };
 static const char *const window_words[] = { "constant", "gaussian", NULL };
-static const char *const padding_words[] = { "constant", NULL };
+static const char *const padding_words[] = { "constant", "reflect", "replicate", "circular", NULL };
 static const char *const resample_words[] = { "probabilities", "labels", NULL };
 
 static const pons_option experiment_table[] = {

@@ -103,7 +103,7 @@ typedef struct window_options {
     int extent[3];            /* zeros: the patch's                                               */
     double overlap, sigma_scale;
     int mode;                 /* 0 constant, 1 gaussian                                           */
-    int padding_mode;         /* 0 constant                                                       */
+    int padding_mode;         /* 0 constant, 1 reflect, 2 replicate, 3 circular                   */
     int64_t batch;
     pons_integers mirror;
 } window_options;

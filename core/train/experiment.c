@@ -248,6 +248,10 @@ static pons_status check_extents(experiment *e, pons_error *err)
     memcpy(e->patch, patch ? e->sections.patch.extent : e->sections.window.extent, sizeof e->patch);
     memcpy(e->window, window ? e->sections.window.extent : e->patch, sizeof e->window);
     loader_patch(e->patch, dhw, &flat);
+    if (!window)
+        config_resolve(e->config, "window", "extent",
+                       arena_format(e->memory, "%d %d %d", e->patch[0], e->patch[1], e->patch[2]),
+                       "the patch's");
     e->task.flat = flat >= 0;
     e->task.flat_axis = flat;
     if (flat >= 0 && e->window[flat] != 1)

@@ -1,0 +1,492 @@
+/*
+ * check_predict.c - weights of other programs, stitched logits, the way back, scores, forecasts: all
+ * through the program itself.
+ */
+#include <config.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "data/volume.h"
+#include "train/components.h"
+#include "train/safetensors.h"
+
+#include "run_pons.h"
+#include "suite.h"
+#include "tolerance.h"
+
+#include <math.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+static const char window_ini[] =
+    "[data]\nlabels = background:0 thing:7\nimage = a.nii.gz\n"
+    "[patch]\nextent = 16 16 16\n"
+    "[model]\nplugin = unet\nchannels = 4 8 16\nstrides = 2 2\nnum_res_units = 2\nnorm = batch\n"
+    "[train]\nprecision = fp32\n";
+
+/* ---- weights --------------------------------------------------------------------------------- */
+
+static safetensors *golden_windows(void)
+{
+    pons_error err = PONS_ERROR_INIT;
+    safetensors *file = NULL;
+
+    ck_assert_msg(safetensors_open(golden_path("windows.safetensors"), &file, &err) == PONS_OK,
+                  "%s", err.text);
+    return file;
+}
+
+/* 'state/NAME' of the golden file as a weights file, changed by 'change' before it is written. */
+static void write_weights(const char *name, void (*change)(safetensor *item, int *count))
+{
+    safetensors *file = golden_windows();
+    pons_error err = PONS_ERROR_INIT;
+    safetensor item[256];
+    int count = 0;
+
+    for (int i = 0; i < safetensors_count(file); i++) {
+        item[count] = *safetensors_item(file, i);
+        if (strncmp(item[count].name, "state/", 6) != 0)
+            continue;
+        item[count++].name += 6;
+    }
+    if (change != NULL)
+        change(item, &count);
+    const safetensors_content content = { .count = count, .item = item };
+    ck_assert_int_eq(safetensors_write(in_root(name), &content, &err), PONS_OK);
+    safetensors_close(file);
+}
+
+static void begin(void)
+{
+    make_root();
+    write_text("w.ini", window_ini);
+}
+
+#define PREDICT(CODE, PHRASE, WEIGHTS, ...)                                                       \
+    EXPECT(CODE, PHRASE, "predict", WEIGHTS, golden_path("windows_image.nii.gz"), "--config",     \
+           "w.ini", "-o", "o.nii.gz", __VA_ARGS__)
+
+static volume read_image(const char *name)
+{
+    pons_error err = PONS_ERROR_INIT;
+    volume v;
+
+    memset(&v, 0, sizeof v);
+    ck_assert_msg(volume_read_image(in_root(name), &v, NULL, &err) == PONS_OK, "%s", err.text);
+    return v;
+}
+
+START_TEST(stitched_logits_are_those_of_monai)
+{
+    static const char *const blends[] = { "constant", "gaussian" };
+    static const char *const overlaps[] = { "0.25", "0.5" };
+
+    begin();
+    write_weights("w.safetensors", NULL);
+    safetensors *file = golden_windows();
+    for (int n = 0; n < 8; n++) {
+        char mode[64], overlap[64], name[64];
+        snprintf(mode, sizeof mode, "window.mode=%s", blends[n / 4]);
+        snprintf(overlap, sizeof overlap, "window.overlap=%s", overlaps[n / 2 % 2]);
+        snprintf(name, sizeof name, "logits_%s_%s%s", blends[n / 4], overlaps[n / 2 % 2],
+                 n % 2 ? "_mirror" : "");
+        PREDICT(0, NULL, "w.safetensors", "--logits", "--set", mode, "--set", overlap, "--set",
+                n % 2 ? "window.mirror=0 1 2" : "window.mirror=");
+        const safetensor *t = safetensors_find(file, name); /* [1, C, D, H, W] */
+        ck_assert_msg(t != NULL, "no %s", name);
+        volume v = read_image("o_logits.nii.gz");
+        int64_t voxels = pons_volume_count(&v);
+        ck_assert_int_eq((int)(voxels * v.channels), (int)t->count);
+        double largest = 0, difference = 0;
+        for (int64_t i = 0; i < t->count; i++) {
+            double expected = (double)((const float *)t->data)[i];
+            double found = (double)((const float *)v.voxels)[i % voxels * v.channels + i / voxels];
+            largest = fmax(largest, fabs(expected));
+            difference = fmax(difference, fabs(expected - found));
+        }
+        ck_assert_msg(difference <= NETWORK_OF_LARGEST * largest, "%s: %g of %g", name, difference,
+                      largest);
+        pons_volume_clear(&v);
+    }
+    safetensors_close(file);
+    remove_root();
+}
+END_TEST
+
+START_TEST(classes_are_written_as_their_ids_on_the_grid_of_the_file)
+{
+    begin();
+    write_weights("w.safetensors", NULL);
+    PREDICT(0, NULL, "w.safetensors", "--probabilities", "--logits");
+    volume_facts in, out;
+    pons_error err = PONS_ERROR_INIT;
+    volume label, p = read_image("o_probabilities.nii.gz"), logits = read_image("o_logits.nii.gz");
+    memset(&label, 0, sizeof label);
+    ck_assert_int_eq(volume_read_facts(golden_path("windows_image.nii.gz"), &in, &err), PONS_OK);
+    ck_assert_int_eq(volume_read_label(in_root("o.nii.gz"), &label, &out, &err), PONS_OK);
+    ck_assert_int_eq(volume_grid_compare(&in.grid, "in", &out.grid, "out", &err), PONS_OK);
+    int64_t things = 0;
+    for (int64_t i = 0; i < pons_volume_count(&label); i++) {
+        const float *x = (const float *)p.voxels + 2 * i, *y = (const float *)logits.voxels + 2 * i;
+        int32_t id = ((const int32_t *)label.voxels)[i];
+        ck_assert_double_eq_tol((double)x[0] + (double)x[1], 1, PROBABILITY_SUM);
+        ck_assert_int_eq(id, x[1] > x[0] ? 7 : 0);
+        ck_assert_double_eq_tol((double)x[1], 1 / (1 + exp((double)y[0] - (double)y[1])),
+                                PROBABILITY_SUM);
+        things += id == 7;
+    }
+    ck_assert_int_gt(things, 0);
+    pons_volume_clear(&label);
+    pons_volume_clear(&p);
+    pons_volume_clear(&logits);
+    remove_root();
+}
+END_TEST
+
+START_TEST(preprocessing_is_undone_on_the_way_back)
+{
+    begin();
+    write_weights("w.safetensors", NULL);
+    volume_facts in, out;
+    pons_error err = PONS_ERROR_INIT;
+    for (int n = 0; n < 2; n++) {
+        PREDICT(0, NULL, "w.safetensors", "--set", "preprocess.steps=orient spacing crop_foreground",
+                "--set", "preprocess.orient.axes=LPS", "--set", "preprocess.spacing.mm=2 1 1",
+                "--set", n == 0 ? "predict.resample=probabilities" : "predict.resample=labels");
+        ck_assert_int_eq(volume_read_facts(golden_path("windows_image.nii.gz"), &in, &err), PONS_OK);
+        ck_assert_int_eq(volume_read_facts(in_root("o.nii.gz"), &out, &err), PONS_OK);
+        ck_assert_msg(volume_grid_compare(&in.grid, "in", &out.grid, "out", &err) == PONS_OK, "%s",
+                      err.text);
+    }
+    remove_root();
+}
+END_TEST
+
+START_TEST(ensemble_of_a_network_with_itself_is_the_network)
+{
+    begin();
+    write_weights("w.safetensors", NULL);
+    PREDICT(0, NULL, "w.safetensors", "--probabilities");
+    volume one = read_image("o_probabilities.nii.gz");
+    PREDICT(0, NULL, "w.safetensors,w.safetensors", "--probabilities");
+    volume two = read_image("o_probabilities.nii.gz");
+    for (int64_t i = 0; i < 2 * pons_volume_count(&one); i++)
+        ck_assert_double_eq_tol((double)((float *)one.voxels)[i], (double)((float *)two.voxels)[i],
+                                PROBABILITY_SUM);
+    pons_volume_clear(&one);
+    pons_volume_clear(&two);
+    remove_root();
+}
+END_TEST
+
+static int64_t tracked = 3;
+
+static void add_tracked(safetensor *item, int *count)
+{
+    item[(*count)++] = (safetensor){ .name = "model.0.conv.unit0.adn.N.num_batches_tracked",
+                                     .type = SAFETENSORS_I64, .data = &tracked };
+}
+
+static void drop_first(safetensor *item, int *count)
+{
+    item[0] = item[--*count];
+}
+
+static void add_unknown(safetensor *item, int *count)
+{
+    item[*count] = item[0];
+    item[(*count)++].name = "model.9.weight";
+}
+
+static void turn_shape(safetensor *item, int *count)
+{
+    for (int i = 0; i < *count; i++) {
+        if (item[i].rank < 2 || item[i].extent[0] == item[i].extent[1])
+            continue;
+        int64_t first = item[i].extent[0];
+        item[i].extent[0] = item[i].extent[1];
+        item[i].extent[1] = first;
+        return;
+    }
+    ck_abort_msg("no weight to turn");
+}
+
+static void spoil_number(safetensor *item, int *count)
+{
+    ((float *)item[*count - 1].data)[0] = INFINITY;
+}
+
+START_TEST(weights_that_do_not_fit_are_refused_and_named)
+{
+    begin();
+    write_weights("w.safetensors", add_tracked);
+    PREDICT(0, NULL, "w.safetensors", "-q");
+    write_weights("w.safetensors", drop_first);
+    PREDICT(3, "is missing, expected shape [", "w.safetensors", "-q");
+    write_weights("w.safetensors", add_unknown);
+    PREDICT(3, "tensor 'model.9.weight' [", "w.safetensors", "-q");
+    write_weights("w.safetensors", turn_shape);
+    PREDICT(3, "has shape [", "w.safetensors", "-q");
+    write_weights("w.safetensors", spoil_number);
+    PREDICT(4, "expected a finite number", "w.safetensors", "-q");
+    write_text("w.safetensors", "nothing of the kind");
+    PREDICT(4, "'w.safetensors'", "w.safetensors", "-q");
+    EXPECT(2, "--config", "predict", "w.safetensors", golden_path("windows_image.nii.gz"), "-o",
+           "o.nii.gz");
+    EXPECT(3, "no run, checkpoint or weights file 'none'", "predict", "none",
+           golden_path("windows_image.nii.gz"), "-o", "o.nii.gz");
+    remove_root();
+}
+END_TEST
+
+START_TEST(largest_part_of_a_class_is_kept)
+{
+    const int64_t extent[3] = { 1, 4, 6 };
+    uint8_t labels[24] = { 1, 1, 0, 0, 2, 2,
+                           0, 0, 1, 0, 0, 0,
+                           0, 0, 0, 0, 1, 1,
+                           2, 0, 0, 0, 0, 0 };
+    const uint8_t expected[24] = { 1, 1, 0, 0, 2, 2,
+                                   0, 0, 1, 0, 0, 0,
+                                   0, 0, 0, 0, 0, 0,
+                                   2, 0, 0, 0, 0, 0 };
+    pons_error err = PONS_ERROR_INIT;
+
+    ck_assert_int_eq(keep_largest_component(labels, 1, extent, 1, 0, &err), PONS_OK);
+    ck_assert_mem_eq(labels, expected, sizeof labels);
+}
+END_TEST
+
+/* ---- evaluate -------------------------------------------------------------------------------- */
+
+static json_document parse(const char *name)
+{
+    json_document d = { NULL, NULL };
+    pons_error err = PONS_ERROR_INIT;
+    const char *text = text_of(name);
+
+    ck_assert_msg(json_parse(text, strlen(text), name, PONS_DATA, &d, &err) == PONS_OK, "%s: %s",
+                  err.text, text);
+    return d;
+}
+
+static const json_value *at(const json_value *v, const char *path)
+{
+    char word[64];
+
+    for (size_t size; *path != '\0'; path += size + (path[size] == '/')) {
+        size = strcspn(path, "/");
+        snprintf(word, sizeof word, "%.*s", (int)size, path);
+        v = v->type == JSON_LIST ? json_item(v, atoi(word)) : json_member(v, word);
+        ck_assert_msg(v != NULL, "no '%s'", word);
+    }
+    return v;
+}
+
+START_TEST(golden_pairs_are_scored_as_monai_does)
+{
+    make_root();
+    pons_error err = PONS_ERROR_INIT;
+    json_document golden = { NULL, NULL };
+    char *text = NULL, prediction[8192], label[8192];
+    size_t size = 0;
+    ck_assert_int_eq(file_read(golden_path("metrics.json"), 1 << 20, &text, &size, PONS_DATA, &err),
+                     PONS_OK);
+    ck_assert_int_eq(json_parse(text, size, "metrics", PONS_DATA, &golden, &err), PONS_OK);
+    for (const json_value *c = golden.root->child; c != NULL; c = c->next) {
+        char name[64];
+        snprintf(name, sizeof name, "metrics/%s_prediction.nii.gz", json_member(c, "name")->text);
+        snprintf(prediction, sizeof prediction, "%s", golden_path(name));
+        snprintf(name, sizeof name, "metrics/%s_label.nii.gz", json_member(c, "name")->text);
+        snprintf(label, sizeof label, "%s", golden_path(name));
+        EXPECT(0, NULL, "evaluate", "--prediction", prediction, "--label", label, "--labels",
+               "one:1 two:2", "--json");
+        json_document d = parse("out");
+        static const char *const classes[] = { "one", "two" }, *const kinds[] = { "dice", "iou" };
+        for (int n = 0; n < 4; n++) {
+            char path[64];
+            snprintf(path, sizeof path, "cases/0/classes/%s/%s", classes[n / 2], kinds[n % 2]);
+            const json_value *found = at(d.root, path);
+            const json_value *expected = json_item(json_member(c, kinds[n % 2]), n / 2);
+            ck_assert_int_eq(found->type, expected->type);
+            if (found->type == JSON_NUMBER)
+                ck_assert_double_eq_tol(found->number, expected->number, METRIC_ABSOLUTE);
+        }
+        ck_assert_int_eq(at(d.root, "definition/background")->type, JSON_FALSE);
+        ck_assert_str_eq(at(d.root, "definition/grid")->text, "file");
+        json_free(&d);
+    }
+    json_free(&golden);
+    free(text);
+    remove_root();
+}
+END_TEST
+
+static void write_label(const char *name, int i, int64_t first)
+{
+    const int64_t extent[3] = { 4, 5, 6 };
+    pons_error err = PONS_ERROR_INIT;
+    volume v;
+
+    memset(&v, 0, sizeof v);
+    ck_assert_int_eq(pons_volume_init(&v, PONS_I32, 1, extent, &err), PONS_OK);
+    for (int64_t n = first; n < first + 10; n++)
+        ((int32_t *)v.voxels)[n] = i;
+    ck_assert_msg(volume_write(in_root(name), &v, NULL, &err) == PONS_OK, "%s", err.text);
+    pons_volume_clear(&v);
+}
+
+START_TEST(folders_are_paired_by_stem_and_every_absence_is_counted)
+{
+    make_root();
+    write_label("p/a.nii.gz", 1, 0);
+    write_label("l/a.nii", 1, 5);
+    write_label("p/b.nii.gz", 1, 0);
+    write_label("l/b.nii.gz", 2, 0);
+    write_label("p/c.nii.gz", 2, 0);
+    write_label("l/c.nii.gz", 1, 0);
+    EXPECT(0, NULL, "evaluate", "--prediction", "p", "--label", "l", "--json", "--labels",
+           "background:0 x:1 y:2 z:3");
+    json_document d = parse("out");
+    ck_assert_int_eq(at(d.root, "cases")->count, 3);
+    ck_assert_double_eq_tol(at(d.root, "cases/0/classes/x/dice")->number, 0.5, 1e-9);
+    ck_assert_int_eq(at(d.root, "cases/1/classes/x/dice")->type, JSON_NULL);
+    ck_assert_int_eq((int)at(d.root, "summary/x/dice/defined")->number, 2);
+    ck_assert_int_eq((int)at(d.root, "summary/x/dice/missed")->number, 1);
+    ck_assert_int_eq((int)at(d.root, "summary/x/dice/false_alarms")->number, 1);
+    ck_assert_int_eq((int)at(d.root, "summary/z/iou/empty")->number, 3);
+    ck_assert_int_eq(at(d.root, "summary/z/iou/mean")->type, JSON_NULL);
+    ck_assert_double_eq_tol(at(d.root, "summary/x/dice/mean")->number, 0.25, 1e-9);
+    json_free(&d);
+    write_label("l/d.nii.gz", 1, 0);
+    EXPECT(4, "has no prediction of that name", "evaluate", "--prediction", "p", "--label", "l");
+    EXPECT(2, "two files or two folders", "evaluate", "--prediction", "p", "--label", "l/a.nii");
+    EXPECT(2, "needs --prediction", "evaluate", "--label", "l");
+    EXPECT(4, "extent", "evaluate", "--prediction", "p/a.nii.gz", "--label",
+           golden_path("metrics/0_label.nii.gz"));
+    remove_root();
+}
+END_TEST
+
+/* ---- explain and bench ----------------------------------------------------------------------- */
+
+static const char small_ini[] =
+    "[experiment]\nname = small\n"
+    "[data]\nsource = phantom\nvalidation = none\n"
+    "[patch]\nextent = 48 48 48\nper_case = 2\n"
+    "[model]\nplugin = unet\nchannels = 16 32 64\nstrides = 2 2\nnum_res_units = 2\nnorm = batch\n"
+    "[loss]\nplugin = dice_ce\n"
+    "[optimizer]\nplugin = adam\nlr = 1e-3\n"
+    "[schedule]\nplugin = cosine\nwarmup_steps = 2\n"
+    "[train]\nsteps = 5\n";
+
+static double peak_of_last_step(void)
+{
+    const char *text = text_of("runs/small/metrics.jsonl");
+    const char *memory = NULL;
+
+    for (const char *at_ = text; (at_ = strstr(at_, "\"memory\":")) != NULL; at_++)
+        memory = at_;
+    ck_assert_ptr_nonnull(memory);
+    return strtod(memory + 9, NULL);
+}
+
+START_TEST(explain_predicts_the_peak_and_names_every_kernel)
+{
+    static const char *const precisions[] = { "train.precision=fp32", "train.precision=bf16" };
+
+    make_root();
+    write_text("small.ini", small_ini);
+    EXPECT(0, NULL, "data", "phantom", "-o", "phantom", "--cases", "2", "--extent", "64,64,64");
+    for (int n = 0; n < 2; n++) {
+        EXPECT(0, NULL, "explain", "small.ini", "--json", "--set", precisions[n]);
+        json_document d = parse("out");
+        static const char *const parts[] = { "arena", "parameters", "scratch", "libraries", "cache",
+                                             "loader" };
+        double sum = 0, peak = at(d.root, "peak")->number;
+        for (int i = 0; i < 6; i++)
+            sum += at(d.root, parts[i])->number;
+        ck_assert_double_eq_tol(sum, peak, 10);
+        ck_assert_double_gt(at(d.root, "sum_of_tensors")->number, 0);
+        for (const json_value *k = at(d.root, "kernels")->child; k != NULL; k = k->next) {
+            const char *by = json_member(k, "implementation")->text;
+            ck_assert_msg(strcmp(by, "own") == 0 || strcmp(by, "onednn") == 0
+                          || strcmp(by, "reference") == 0, "'%s'", by);
+            ck_assert_ptr_nonnull(json_member(k, "section"));
+            ck_assert_ptr_nonnull(json_member(k, "flop"));
+        }
+        ck_assert_int_gt(at(d.root, "kernels")->count, 20);
+        json_free(&d);
+        EXPECT(0, NULL, "train", "small.ini", "--fresh", "--set", precisions[n]);
+        double found = peak_of_last_step();
+        ck_assert_msg(fabs(found - peak) <= PEAK_RELATIVE * found, "peak %.0f, predicted %.0f",
+                      found, peak);
+    }
+    remove_root();
+}
+END_TEST
+
+START_TEST(explain_prints_schedule_and_graph)
+{
+    make_root();
+    write_text("small.ini", small_ini);
+    EXPECT(0, NULL, "data", "phantom", "-o", "phantom", "--cases", "2", "--extent", "48,48,48");
+    EXPECT(0, NULL, "explain", "small.ini", "--schedule");
+    /* warm-up 0, 1/2, then cosine over 3 steps: 1, 3/4, 1/4 */
+    static const double expected[] = { 0, 0.0005, 0.001, 0.00075, 0.00025 };
+    char *line = strchr(text_of("out"), '\n');
+    for (int i = 0; i < 5; i++) {
+        long step;
+        double rate;
+        ck_assert_ptr_nonnull(line);
+        ck_assert_int_eq(sscanf(line, "%ld %lf", &step, &rate), 2);
+        ck_assert_int_eq((int)step, i);
+        ck_assert_double_eq_tol(rate, expected[i], 1e-11);
+        line = strchr(line + 1, '\n');
+    }
+    EXPECT(0, NULL, "explain", "small.ini", "--dot");
+    ck_assert_ptr_nonnull(strstr(text_of("out"), "digraph"));
+    ck_assert_ptr_nonnull(strstr(text_of("out"), "convolution"));
+    EXPECT(3, "patch 50 is not divisible by 4 along j", "explain", "small.ini", "--set",
+           "patch.extent=48 50 48");
+    remove_root();
+}
+END_TEST
+
+START_TEST(bench_measures_and_leaves_no_run_folder)
+{
+    make_root();
+    write_text("small.ini", small_ini);
+    EXPECT(0, NULL, "data", "phantom", "-o", "phantom", "--cases", "2", "--extent", "48,48,48");
+    EXPECT(0, NULL, "bench", "small.ini", "--json", "--steps", "2", "--warm-up", "1",
+           "--reference", "--set", "patch.extent=16 16 16");
+    json_document d = parse("out");
+    ck_assert_int_eq(at(d.root, "step_seconds/all")->count, 2);
+    ck_assert_double_gt(at(d.root, "step_seconds/median")->number, 0);
+    ck_assert_double_gt(at(d.root, "phases/micro")->number, 0);
+    ck_assert_double_gt(at(d.root, "with_data_seconds")->number, 0);
+    ck_assert_str_eq(at(d.root, "mode")->text, "single");
+    json_free(&d);
+    ck_assert_int_ne(access(in_root("runs"), F_OK), 0);
+    remove_root();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("predict");
+
+    tcase_add_test(c, stitched_logits_are_those_of_monai);
+    tcase_add_test(c, classes_are_written_as_their_ids_on_the_grid_of_the_file);
+    tcase_add_test(c, preprocessing_is_undone_on_the_way_back);
+    tcase_add_test(c, ensemble_of_a_network_with_itself_is_the_network);
+    tcase_add_test(c, weights_that_do_not_fit_are_refused_and_named);
+    tcase_add_test(c, largest_part_of_a_class_is_kept);
+    tcase_add_test(c, golden_pairs_are_scored_as_monai_does);
+    tcase_add_test(c, folders_are_paired_by_stem_and_every_absence_is_counted);
+    tcase_add_test(c, explain_predicts_the_peak_and_names_every_kernel);
+    tcase_add_test(c, explain_prints_schedule_and_graph);
+    tcase_add_test(c, bench_measures_and_leaves_no_run_folder);
+    return suite_run();
+}

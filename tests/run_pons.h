@@ -1,0 +1,117 @@
+/*
+ * run_pons.h - the built program as a process, in a folder of the test's own.
+ */
+#ifndef TESTS_RUN_PONS_H
+#define TESTS_RUN_PONS_H
+
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char root[64], pons_program[4096];
+
+static inline void make_root(void)
+{
+    strcpy(root, "/tmp/check-pons-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(root));
+    ck_assert_ptr_nonnull(realpath("pons", pons_program));
+}
+
+static inline void remove_root(void)
+{
+    char command[128];
+
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* A path in the folder; one of the last 16 stays. */
+static inline const char *in_root(const char *name)
+{
+    static char paths[16][512];
+    static int count;
+    char *path = paths[count++ % 16];
+
+    snprintf(path, sizeof paths[0], "%s/%s", root, name);
+    return path;
+}
+
+static inline void write_text(const char *name, const char *text)
+{
+    FILE *file = fopen(in_root(name), "w");
+
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* Start pons with words, NULL at the end; its output goes to root/out and root/said. */
+static inline pid_t start(const char *const *word)
+{
+    const char *argument[64] = { pons_program };
+    int count = 1;
+
+    while (*word != NULL && count < 63)
+        argument[count++] = *word++;
+    pid_t child = fork();
+    if (child == 0) {
+        int out = open(in_root("out"), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+        int said = open(in_root("said"), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+        dup2(out, 1);
+        dup2(said, 2);
+        if (chdir(root) == 0)
+            execv(pons_program, (char *const *)argument);
+        _exit(99);
+    }
+    return child;
+}
+
+/* Exit code, or 1000 and a signal's number. */
+static inline int finish(pid_t child)
+{
+    int status;
+
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+#define START(...) start((const char *const[]){ __VA_ARGS__, NULL })
+#define PONS(...) finish(START(__VA_ARGS__))
+
+static inline char *text_of(const char *name)
+{
+    static char text[1 << 20];
+    FILE *file = fopen(in_root(name), "r");
+
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+/* The code is as expected and the phrase (unless NULL) among what was said. */
+#define EXPECT(CODE, PHRASE, ...) do {                                                            \
+        int found_ = PONS(__VA_ARGS__);                                                           \
+        const char *phrase_ = (PHRASE);                                                           \
+        ck_assert_msg(found_ == (CODE), "code %d, expected %d: %s", found_, (CODE),               \
+                      text_of("said"));                                                           \
+        ck_assert_msg(phrase_ == NULL || strstr(text_of("said"), phrase_) != NULL,                \
+                      "'%s' is not in: %s", phrase_, text_of("said"));                            \
+    } while (0)
+
+static inline const char *golden_path(const char *name)
+{
+    static char path[8192];
+    const char *folder = getenv("srcdir");
+    char joined[4096];
+
+    snprintf(joined, sizeof joined, "%s/tests/golden/%s", folder != NULL ? folder : ".", name);
+    ck_assert_msg(realpath(joined, path) != NULL, "no %s", joined);
+    return path;
+}
+
+#endif
