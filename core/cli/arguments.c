@@ -75,6 +75,14 @@ static const struct common {
 };
 enum { COMMON_COUNT = sizeof common / sizeof *common };
 
+const char *arguments_common(int i, bool *valued)
+{
+    if (i >= COMMON_COUNT)
+        return NULL;
+    *valued = common[i].valued;
+    return common[i].name;
+}
+
 static const struct common *find_common(const char *name)
 {
     for (int i = 0; i < COMMON_COUNT; i++)

@@ -66,12 +66,18 @@ pons_status invocation_config(const invocation *call, const char *file, config *
 pons_status arguments_read(const command *c, int count, char **word, invocation *call, void *flags,
                            pons_error *err);
 
+/* The i-th flag that every command takes, or NULL behind the last one. */
+const char *arguments_common(int i, bool *valued);
+
 /* usage.c */
 void usage_print_all(FILE *to);
 void usage_print_group(FILE *to, const char *group); /* commands of two words: "data"             */
 void usage_print(FILE *to, const command *c);
 /* An option table as 'pons help' shows it; 'prefix' stands before each name ("", "--"). */
 void usage_print_options(FILE *to, const pons_option *options, const char *prefix);
+
+/* options_list.c: every option of the program, one a line, for scripts. */
+pons_status options_list(pons_error *err);
 
 /* environment.c: what libraries of kernels would read from the environment (R20). */
 void environment_prepare(void);

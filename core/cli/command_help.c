@@ -9,6 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
+typedef struct help_flags {
+    bool list;
+} help_flags;
+
+static const pons_option flags[] = {
+    PONS_FLAG(help_flags, list, no,
+              "Print every option instead, one a line: place, plugin, name, type and default, "
+              "separated by tabs."),
+    PONS_OPTIONS_END
+};
+
 static const section_table *find_section(const char *name)
 {
     for (const section_table *t = section_tables; t->name != NULL; t++)
@@ -138,8 +149,14 @@ static pons_status print_topic(const char *first, const char *second, pons_error
     return kind != 0 ? print_names(kind, err) : refuse_topic(first, err);
 }
 
-static pons_status run(const invocation *call, const void *flags, pons_error *err)
+static pons_status run(const invocation *call, const void *given, pons_error *err)
 {
+    const help_flags *f = given;
+
+    if (f->list && call->argument_count > 0)
+        return pons_fail(err, PONS_USAGE, "--list takes no topic, found '%s'", call->argument[0]);
+    if (f->list)
+        return options_list(err);
     if (call->argument_count == 0) {
         print_topics();
         return PONS_OK;
@@ -148,5 +165,6 @@ static pons_status run(const invocation *call, const void *flags, pons_error *er
 }
 
 const command command_help = {
-    "help", "commands, sections, plugins and their options", "[TOPIC [PLUGIN]]", NULL, 0, "", 0, 2, run
+    "help", "commands, sections, plugins and their options", "[TOPIC [PLUGIN]]", flags,
+    sizeof(help_flags), "", 0, 2, run
 };

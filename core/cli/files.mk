@@ -9,4 +9,4 @@ libcore_la_SOURCES += core/cli/command_data_crop.c core/cli/command_data_phantom
 libcore_la_SOURCES += core/cli/command_bench.c core/cli/command_evaluate.c \
 	core/cli/command_explain.c core/cli/command_predict.c \
 	core/cli/command_train.c
-libcore_la_SOURCES += core/cli/command_data_check.c
+libcore_la_SOURCES += core/cli/command_data_check.c core/cli/options_list.c
