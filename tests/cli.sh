@@ -75,6 +75,13 @@ expect 3 stderr "[loss] honest = 'maybe': expected yes or no" \
     plugin check $stopped --set loss.honest=maybe
 expect 6 stderr "No such file" plugin check "$folder/none.so"
 
+expect 3 stderr "'--kernels' of 'pons bench' is not in this build" bench none.ini --kernels
+expect 3 stderr "'--cache' of 'pons data preprocess' is not in this build" \
+    data preprocess none.ini --cache
+expect 3 stderr "'--tolerance' of 'pons evaluate' is not in this build" evaluate --tolerance=1
+expect 0 stdout "$(printf 'optimizer\tadam\tbeta1\treal\t0.9')" help --list
+expect 2 stderr "--list takes no topic, found 'train'" help train --list
+
 head -c 1000 stage/schedule/poly.so >"$folder/cut.so"
 expect 6 stderr "a truncated file" plugin check "$folder/cut.so"
 

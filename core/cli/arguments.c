@@ -147,11 +147,28 @@ static pons_status take_flag(words *w, const pons_option *o, const char *shown, 
     return PONS_OK;
 }
 
+/* Flags that are promised and that this build lacks. */
+static const struct { const char *command, *flag; } not_built[] = {
+    { "evaluate", "spacing" }, { "evaluate", "tolerance" }, { "data preprocess", "cache" },
+    { "bench", "kernels" }, { "bench", "data" }, { "bench", "modes" }, { "bench", "model" },
+};
+
+static bool is_promised(const command *c, const char *name)
+{
+    for (size_t i = 0; i < sizeof not_built / sizeof *not_built; i++)
+        if (strcmp(not_built[i].command, c->name) == 0 && strcmp(not_built[i].flag, name) == 0)
+            return true;
+    return false;
+}
+
 static pons_status refuse_flag(const words *w, const char *shown, const char *name)
 {
     text_guess guess = text_guess_for(name);
     char best[FLAG_SIZE] = "";
 
+    if (is_promised(w->command, name))
+        return pons_fail(w->err, PONS_CONFIG, "'%s' of 'pons %s' is not in this build", shown,
+                         w->command->name);
     for (const pons_option *o = w->command->flags; o != NULL && o->name != NULL; o++)
         text_guess_try(&guess, o->name);
     for (int i = 0; i < COMMON_COUNT; i++)

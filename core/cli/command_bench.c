@@ -58,12 +58,12 @@ static void print_json(const experiment *e, const measured *m)
     fputs(",\"mode\":\"single\",\"replicas\":1}\n", stdout);
 }
 
-static void print_table(const experiment *e, const measured *m)
+static void print_table(const experiment *e, const bench_flags *f, const measured *m)
 {
     printf("processor   %s\nprecision   %s, %d threads\n", e->device.facts.name,
            precision_name(e->precision), e->device.facts.threads);
-    printf("step        %.4f s (median of %d, least %.4f s)\n", measure_median(m->count, m->step),
-           m->count, smallest(m));
+    printf("step        %.4f s (median of %d after %d more, least %.4f s)\n",
+           measure_median(m->count, m->step), m->count, (int)f->warm_up, smallest(m));
     for (int i = 0; i < 4; i++)
         printf("  %-9s %.4f s\n", section_names[i], m->section[i]);
     if (isfinite(m->with_data))
@@ -86,7 +86,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
         if (f->json)
             print_json(e, &m);
         else
-            print_table(e, &m);
+            print_table(e, f, &m);
     }
     experiment_close(e);
     config_close(c);

@@ -6,12 +6,10 @@
 
 typedef struct preprocess_flags {
     const char *output;
-    bool cache;
 } preprocess_flags;
 
 static const pons_option flags[] = {
-    PONS_TEXT(preprocess_flags, output, "", "The folder that is written."),
-    PONS_FLAG(preprocess_flags, cache, no, "Fill the disk cache instead."),
+    PONS_TEXT(preprocess_flags, output, NULL, "The folder that is written."),
     PONS_OPTIONS_END
 };
 
@@ -21,12 +19,6 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     config *c;
     pons_status status;
 
-    if (f->cache)
-        return pons_fail(err, PONS_CONFIG, "'--cache' needs the cache on disk, which is not in "
-                         "this build");
-    if (!f->output || !*f->output)
-        return pons_fail(err, PONS_USAGE, "'pons data preprocess' needs -o\nhint: pons data "
-                         "preprocess --help");
     status = invocation_config(call, call->argument[0], &c, err);
     if (status)
         return status;

@@ -17,7 +17,6 @@ typedef struct evaluate_flags {
     const char *prediction, *label, *run, *overlay, *image;
     pons_texts labels;
     bool json;
-    double spacing[3];
 } evaluate_flags;
 
 static const pons_option flags[] = {
@@ -28,8 +27,6 @@ static const pons_option flags[] = {
     PONS_FLAG(evaluate_flags, json, no, "One JSON object on the standard output."),
     PONS_TEXT(evaluate_flags, overlay, "", "Write the outlines of both in middle slices, a PNG."),
     PONS_TEXT(evaluate_flags, image, "", "Image under the outlines of --overlay."),
-    PONS_REAL_AXES(evaluate_flags, spacing, "", 0, 1e6,
-                   "Millimetres of a voxel, instead of the label file's."),
     PONS_OPTIONS_END
 };
 

@@ -348,8 +348,10 @@ pons_status option_parse(config *c, const pons_option *option, const char *value
 {
     parsing p = { c, option, value, where, (char *)target + option->offset, err };
 
-    /* Nothing behind '=' means 'not given', which an option with a default cannot be. */
-    if (*value == '\0' && (option->fallback == NULL || *option->fallback != '\0'))
+    /* Nothing behind '=' means 'not given', which an option with a default cannot be; but a list of
+     * words that has one can be empty, as in 'sinks ='. */
+    if (*value == '\0' && (option->fallback == NULL || (*option->fallback != '\0'
+                                                        && option->type != PONS_OPTION_TEXTS)))
         return refuse(&p, NULL);
     return types[option->type].parse(&p);
 }

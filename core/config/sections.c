@@ -34,7 +34,8 @@ static const pons_option experiment_table[] = {
     PONS_INTEGER(experiment_options, seed, 0, 0, 9007199254740992.0, "Key of all random numbers."),
     PONS_PATH(experiment_options, output, "runs", "Folder that holds the run folders."),
     PONS_FLAG(experiment_options, deterministic, no,
-              "Give the same bits for every split of the micro-batches over devices."),
+              "Give the same bits for every split of the micro-batches over devices; a run goes on "
+              "only with the plugin files that it began with."),
     PONS_OPTIONS_END
 };
 
@@ -151,7 +152,7 @@ static const pons_option train_table[] = {
 
 static const pons_option distribute_table[] = {
     PONS_CHOICE(distribute_options, mode, auto, mode_words, "Where the replicas live."),
-    PONS_TEXT(distribute_options, devices, "auto", "Devices, as in cpu, cuda, cuda:0,2 or cpu:0,cpu:1."),
+    PONS_TEXT(distribute_options, devices, "auto", "Devices, as in cpu, cuda, cuda:0,2 or cpu:0,cpu:1; reference is the plain kernels."),
     PONS_CHOICE(distribute_options, backend, auto, backend_words, "Library of the collectives."),
     PONS_INTEGER_OR(distribute_options, threads, "auto", 1, 4096, auto_words,
                     "Kernel threads of a replica; auto is all of its cores."),
@@ -233,6 +234,8 @@ static const struct { const char *section, *key, *value; } not_built[] = {
     { "data", "cache_dir", NULL },
     { "data", "smart_share", NULL }, { "data", "smart_replace", NULL },
     { "schedule", "plugin", "step" }, { "schedule", "plugin", "one_cycle" },
+    { "loss", "sync", NULL }, { "distribute", "sync_batchnorm", NULL },
+    { "distribute", "bucket", NULL }, { "distribute", "timeout_s", NULL },
     { "distribute", "mode", "dp" }, { "distribute", "mode", "ddp" },
     { "distribute", "backend", "gloo" }, { "distribute", "backend", "nccl" },
     { "distribute", "backend", "mpi" }, { "distribute", "devices", "cuda" },
@@ -297,7 +300,8 @@ static pons_status check_sections(config *c, const sections *s, pons_error *err)
     if (s->train.epochs > 0 && s->train.steps > 0)
         return pons_fail(err, PONS_CONFIG, "%s: [train] epochs and steps are both given, expected one",
                          config_where(c, "train", "steps"));
-    if (strcmp(devices, "auto") != 0 && strcmp(devices, "cpu") != 0 && strcmp(devices, "cpu:0") != 0)
+    if (strcmp(devices, "auto") != 0 && strcmp(devices, "cpu") != 0 && strcmp(devices, "cpu:0") != 0
+        && strcmp(devices, "reference") != 0)
         return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': '%s' is not in this build",
                          config_where(c, "distribute", "devices"), devices, devices);
     return PONS_OK;
