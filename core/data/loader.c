@@ -262,14 +262,28 @@ static pons_status take_ranks(loader *l, int count, const int *ranks, pons_error
     return PONS_OK;
 }
 
-/* Slots enough to keep every thread busy while one is with the consumer. */
-static pons_status make_slots(loader *l, int threads, pons_error *err)
+static int thread_count(const loader_settings *s)
+{
+    if (s->threads < 0)
+        return choose_threads();
+    return s->threads > THREADS_MAX ? THREADS_MAX : s->threads;
+}
+
+/* Enough to keep every thread busy while one is with the consumer. */
+int loader_slots(const loader_settings *settings)
+{
+    int threads = thread_count(settings);
+
+    return threads == 0 ? 1 : 2 + (threads - 1) / settings->batch;
+}
+
+static pons_status make_slots(loader *l, pons_error *err)
 {
     const loader_settings *s = &l->maker.settings;
     size_t patches = (size_t)s->batch * (size_t)s->per_case;
     size_t voxels = patches * (size_t)l->maker.voxels;
 
-    l->slot_count = threads == 0 ? 1 : 2 + (threads - 1) / s->batch;
+    l->slot_count = loader_slots(s);
     l->slot = calloc((size_t)l->slot_count, sizeof *l->slot);
     if (l->slot == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
@@ -299,13 +313,12 @@ static pons_status loader_prepare(loader *l, int rank_count, const int *ranks,
                                   const volume_chain *chain, pons_error *err)
 {
     const loader_settings *s = &l->maker.settings;
-    int threads = s->threads < 0 ? choose_threads()
-                  : s->threads > THREADS_MAX ? THREADS_MAX : s->threads;
+    int threads = thread_count(s);
 
     if (check_settings(l->maker.held, s, err) != PONS_OK ||
         augment_init(&l->maker.augment, chain, err) != PONS_OK ||
         take_ranks(l, rank_count, ranks, err) != PONS_OK ||
-        make_slots(l, threads, err) != PONS_OK || make_benches(l, threads, err) != PONS_OK)
+        make_slots(l, err) != PONS_OK || make_benches(l, threads, err) != PONS_OK)
         return err->status;
     return start_threads(l, threads, err);
 }

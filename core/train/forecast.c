@@ -89,6 +89,8 @@ pons_status forecast_make(const experiment *e, const program *training, const pr
     program_facts facts, more;
     double largest = 0, held = 0;
     double patch = (double)e->patch[0] * e->patch[1] * e->patch[2];
+    double limit = (double)e->sections.data.cache_limit;
+    loader_settings loader;
     double patches = (double)(e->sections.train.batch * e->sections.patch.per_case);
     int targets = e->regions ? e->class_count : 1;
 
@@ -102,7 +104,10 @@ pons_status forecast_make(const experiment *e, const program *training, const pr
         return err->status;
     if (e->sections.data.cache == CACHE_NONE)
         f.cache = 0;
-    f.loader = 2 * patches * patch * (4.0 * e->task.channels + targets);
+    else if (limit > 0 && f.cache > limit)
+        f.cache = limit;
+    loader_settings_fill(&e->sections, &loader);
+    f.loader = loader_slots(&loader) * patches * patch * (4.0 * e->task.channels + targets);
     if (evaluation != NULL) {
         program_describe(evaluation, &more);
         f.arena = more.arena > facts.arena ? (double)more.arena : f.arena;

@@ -89,7 +89,9 @@ void saved_state_clear(saved_state *s)
 
 /* Sections and keys ('*': all) that may differ when a run goes on. */
 static const struct { const char *section, *key; } changeable[] = {
-    { "log", "*" }, { "device", "*" }, { "distribute", "*" }, { "predict", "*" },
+    { "log", "*" }, { "device", "*" }, { "predict", "*" },
+    { "distribute", "mode" }, { "distribute", "devices" }, { "distribute", "backend" },
+    { "distribute", "threads" }, { "distribute", "bucket" }, { "distribute", "timeout_s" },
     { "experiment", "name" }, { "experiment", "output" },
     { "data", "source" }, { "data", "image" }, { "data", "label" }, { "data", "cache" },
     { "data", "cache_limit" }, { "data", "cache_dir" }, { "data", "smart_share" },
@@ -181,9 +183,14 @@ pons_status saved_state_compare(const saved_state *s, const experiment *e, logge
     for (int i = 0; i < PLUGIN_COUNT; i++) {
         const char *before = safetensors_metadata(s->file, plugin_keys[i].key);
         const plugin *now = plugin_at(e, i);
-        if (before != NULL && strstr(before, now->sha256) == NULL)
-            log_warning(l, "'%s' is not the file that the run began with; results may differ",
-                        now->path);
+        if (before == NULL || strstr(before, now->sha256) != NULL)
+            continue;
+        if (e->sections.experiment.deterministic)
+            return pons_fail(err, PONS_CONFIG, "'%s' is not the file that the run began with, so "
+                             "deterministic = yes cannot be kept\nhint: --fresh starts anew",
+                             now->path);
+        log_warning(l, "'%s' is not the file that the run began with; results may differ",
+                    now->path);
     }
     return PONS_OK;
 }
