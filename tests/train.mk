@@ -16,3 +16,5 @@ tests_check_window_LDADD = $(TEST_LDADD)
 TESTS += tests/check_checkpoint tests/check_metric tests/check_predict tests/check_resume \
 	tests/check_safetensors tests/check_window
 EXTRA_DIST += tests/golden
+TESTS += tests/check_options.sh
+EXTRA_DIST += tests/check_options.sh tests/options

@@ -1,0 +1,285 @@
+#!/bin/sh
+# Every option does something: for each line of options/table and options/flags the program runs with
+# one value and with another, and what the line names must differ; run twice with the first value it
+# must not. 'pons help --list' says which options there are; one without a line is a failure.
+#
+#   tests/check_options.sh [PATTERN]     only lines that match; then nothing is asked about the rest
+set -u
+LC_ALL=C
+export LC_ALL
+here=$(cd "${srcdir:-.}" && pwd)/tests/options
+pons=${PONS:-$(pwd)/pons}
+pattern=${1-}
+work=$(mktemp -d "${TMPDIR:-/tmp}/pons-options-XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+checks=0
+failures=0
+
+fail() {
+    failures=$((failures + 1))
+    echo "FAILED: $*"
+}
+
+trim() {
+    value=$1
+    value=${value#"${value%%[! ]*}"}
+    value=${value%"${value##*[! ]}"}
+}
+
+# ---- what a run shows ---------------------------------------------------------------------------
+
+steps() { sed -n 's/^{"kind":"step",.*"'"$1"'":\([^,]*\).*/\1/p' runs/run/metrics.jsonl; }
+newest() { cat "runs/run/checkpoints/last"; }
+# Without what the clock and the system's libraries bring in.
+steady() {
+    sed 's/[0-9.]* s\([ ,)]\|$\)/T s\1/g; s/"peak":[0-9]*/"peak":P/; s/"libraries":[0-9]*/"libraries":P/
+         s/^\(peak\|libraries\) .*/\1/'
+}
+bytes() { find "$@" -type f | sort | xargs cksum; }
+names() { find . -type f ! -name 'std*' ! -name '*.ini' | sort; }
+predict() {
+    set -- "$@" --logits --probabilities
+    cp -R "$work/trained/runs" . && "$pons" predict runs/run heads/imagesTr/phantom_001.nii.gz \
+        -o out.nii.gz "$@"
+}
+# A run that goes on with another file of its schedule, equal in all but the last byte.
+resumed() {
+    "$pons" train base.ini "$@" || return
+    file=$("$pons" plugin list | awk '$1 == "schedule" && $2 == "constant" { print $3 }')
+    mkdir -p plugins/schedule && cp "$file" plugins/schedule/ && echo >>plugins/schedule/constant.so
+    PONS_PLUGIN_PATH=$(pwd)/plugins${PONS_PLUGIN_PATH:+:$PONS_PLUGIN_PATH} \
+        "$pons" train base.ini "$@" --set train.epochs=3
+}
+# A TERM in the middle of a step that takes seconds.
+interrupted() {
+    "$pons" train base.ini "$@" 2>lines &
+    until grep -q 'cases to train on' lines; do sleep 0.02; done
+    sleep 0.2
+    kill -TERM $!
+    wait $!
+}
+
+# The program that an observable needs, in a folder of its own: KIND SET...
+execute() {
+    kind=$1
+    shift
+    case $kind in
+    train) "$pons" train base.ini "$@" ;;
+    predict) predict "$@" ;;
+    interrupted) interrupted "$@" ;;
+    resumed) resumed "$@" ;;
+    explain) "$pons" explain base.ini --json "$@" ;;
+    schedule) "$pons" explain base.ini --schedule "$@" ;;
+    preprocess) "$pons" data preprocess base.ini -o cases "$@" ;;
+    check) "$pons" data check base.ini "$@" ;;
+    esac
+}
+
+kind_of() {
+    case $1 in
+    explain | schedule | preprocess | check | interrupted | resumed) echo "$1" ;;
+    labels | logits | probabilities) echo predict ;;
+    *) echo train ;;
+    esac
+}
+
+# The observable itself, in the folder where the program ran.
+observe() {
+    case $1 in
+    losses) steps loss ;;
+    rates) steps lr ;;
+    norms) steps grad_norm ;;
+    validation) grep '"kind":"validation"' runs/run/metrics.jsonl ;;
+    weights) cksum <"runs/run/checkpoints/$(newest)/model.safetensors" ;;
+    best) cat runs/run/checkpoints/best ;;
+    checkpoints) ls runs/run/checkpoints ;;
+    files) names ;;
+    log) sed 's/[0-9.]* s /T s /g; s/run folder.*//; s/done.*//' runs/run/log.txt ;;
+    labels) cksum <out.nii.gz ;;
+    logits) cksum <out_logits.nii.gz ;;
+    probabilities) cksum <out_probabilities.nii.gz ;;
+    preprocess) bytes cases ;;
+    explain) steady <stdout ;;
+    schedule | check) cat stdout ;;
+    interrupted) sed -n 's/.*\(interrupted after\|was given up\).*/\1/p' lines ;;
+    exit | refused | resumed) cat code; [ "$(cat code)" = 0 ] || grep '^error' stderr ;;
+    *) echo "no observable '$1'" >&2; return 1 ;;
+    esac
+}
+
+# run_once FOLDER KIND SET...: what has been run already is not run again.
+run_once() {
+    folder=$1
+    shift
+    [ ! -e "$folder/code" ] || return 0
+    mkdir -p "$folder"
+    cp "$here"/*.ini "$folder/"
+    ln -s "$work/heads" "$work/single" "$work/second" "$folder/"
+    (cd "$folder" && execute "$@" >stdout 2>stderr; echo $? >code)
+}
+
+# ---- tables -------------------------------------------------------------------------------------
+
+# "a.b=1; c.d=2 3" in $2, with 'section.key=value' in $1, to lines of --set values.
+sets_of() {
+    printf '%s\n' "$1" | sed '/^$/d'
+    printf '%s\n' "$2" | tr ';' '\n' | sed 's/^ *//; s/ *$//; /^$/d'
+}
+
+# Run with the sets of file $2 and leave the observable $1 in $3; $4 tells repetitions apart.
+show() {
+    kind=$(kind_of "$1")
+    folder=$work/$kind-$(cksum <"$2" | tr ' ' '-')-$4
+    set -- "$1" "$2" "$3"
+    observable=$1 sets=$2 result=$3
+    set --
+    while IFS= read -r line; do
+        set -- "$@" --set "$line"
+    done <"$sets"
+    run_once "$folder" "$kind" "$@"
+    (cd "$folder" && observe "$observable") >"$result" 2>"$result.problem"
+}
+
+judge() {
+    name=$1 observable=$2
+    if [ -s "$work/base.problem" ] || [ -s "$work/other.problem" ]; then
+        fail "$name: $(cat "$work/base.problem" "$work/other.problem") ($(head -n 1 "$folder/stderr"))"
+    elif [ ! -s "$work/base" ] && [ ! -s "$work/other" ]; then
+        fail "$name: nothing is seen of '$observable'"
+    elif ! cmp -s "$work/base" "$work/again"; then
+        fail "$name: two runs with one value differ in '$observable'"
+    elif cmp -s "$work/base" "$work/other"; then
+        fail "$name: another value leaves '$observable' as it is"
+    elif [ "$observable" = refused ] && { ! grep -qx 0 "$work/base" || ! grep -qx 3 "$work/other" ||
+            ! grep -q 'not in this build' "$work/other"; }; then
+        fail "$name: expected to be refused with 3: $(cat "$work/base" "$work/other")"
+    fi
+}
+
+# "optimizer.adam beta1" -> the key as --set takes it, and what chooses the plugin.
+locate() {
+    case $1 in
+    preprocess.NAME | augment.NAME) path=$1 chosen= ;;
+    preprocess.* | augment.*) path=$1 chosen=${1%%.*}.steps=${1#*.} ;;
+    *.*) path=${1%%.*} chosen=${1%%.*}.plugin=${1#*.} ;;
+    *) path=$1 chosen= ;;
+    esac
+}
+
+check_option() {
+    place=${1%% *} key=${1##* } base=$2 other=$3 observable=$4 extra=$5
+    locate "$place"
+    for value in base other; do
+        given=$base
+        [ $value = base ] || given=$other
+        case $given in
+        -) given= ;;
+        '""') given=$path.$key= ;;
+        *) given=$path.$key=$given ;;
+        esac
+        sets_of "$given" "$chosen; $extra" >"$work/sets.$value"
+    done
+    show "$observable" "$work/sets.base" "$work/base" 1
+    show "$observable" "$work/sets.base" "$work/again" 2
+    show "$observable" "$work/sets.other" "$work/other" 1
+    judge "$place $key" "$observable"
+}
+
+# The words of a command line in a folder that holds a trained run.
+run_words() {
+    folder=$1 words=$2
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    cp "$here"/*.ini "$folder/"
+    cp -R "$work/trained/runs" "$folder/"
+    ln -s "$work/heads" "$work/single" "$folder/"
+    (cd "$folder" && eval "set -- $words" && "$pons" "$@" >stdout 2>stderr; echo $? >code)
+}
+
+observe_words() {
+    case $1 in
+    stdout | stderr) steady <"$1" ;;
+    count) wc -l <stdout ;;
+    measured) tr '{' '\n' <stdout | sed -n 's/.*"all":\[\(.*\)\].*/\1/p' | tr ',' '\n' | wc -l ;;
+    exit | refused) cat code; [ "$(cat code)" = 0 ] || grep '^error' stderr ;;
+    files) names ;;
+    bytes:*) cksum <"${1#bytes:}" ;;
+    steps) grep -c '"kind":"step"' runs/*/metrics.jsonl ;;
+    *) echo "no observable '$1'" >&2; return 1 ;;
+    esac
+}
+
+check_flag() {
+    observable=$4
+    for round in base again other; do
+        words=$2
+        [ $round != other ] || words=$3
+        run_words "$work/flag" "$words"
+        (cd "$work/flag" && observe_words "$observable") >"$work/$round" 2>"$work/$round.problem"
+    done
+    judge "pons $1" "$observable"
+}
+
+# each TABLE FUNCTION: lines of fields between bars, and which options they are about.
+each() {
+    while IFS='|' read -r name base other observable extra; do
+        case $name in
+        '' | '#'*) continue ;;
+        esac
+        trim "$name"; name=$value
+        trim "$base"; base=$value
+        trim "$other"; other=$value
+        trim "$observable"; observable=$value
+        trim "$extra"; extra=$value
+        case "$name" in
+        *"$pattern"*) ;;
+        *) continue ;;
+        esac
+        checks=$((checks + 1))
+        $2 "$name" "$base" "$other" "$observable" "$extra"
+    done <"$here/$1"
+}
+
+# Options of the program without a line, and lines without an option.
+check_cover() {
+    "$pons" help --list >"$work/list" || fail "pons help --list"
+    awk -F'\t' '{ gsub("_", "-", $3); sub("^pons *", "", $1)
+                  print "flag", ($1 == "" ? "" : $1 " ") "--" $3 }' \
+        >"$work/program" <<END
+$(grep '^pons' "$work/list")
+END
+    awk -F'\t' '!/^pons/ { print "option", $1 ($2 == "-" ? "" : "." $2) " " $3 }' "$work/list" \
+        >>"$work/program"
+    sed -n 's/^\([^#|]*[^ #|]\) *|.*/option \1/p' "$here/table" >"$work/covered"
+    sed -n 's/^\([^#|]*[^ #|]\) *|.*/flag \1/p' "$here/flags" >>"$work/covered"
+    for list in program covered; do
+        sort -u "$work/$list" >"$work/$list.sorted"
+    done
+    checks=$((checks + 2))
+    comm -23 "$work/program.sorted" "$work/covered.sorted" >"$work/missing"
+    comm -13 "$work/program.sorted" "$work/covered.sorted" >"$work/unknown"
+    [ ! -s "$work/missing" ] || fail "options without a line:
+$(cat "$work/missing")"
+    [ ! -s "$work/unknown" ] || fail "lines without an option:
+$(cat "$work/unknown")"
+}
+
+# ---- all ----------------------------------------------------------------------------------------
+
+"$pons" data phantom -o "$work/heads" --cases 4 --extent 18,16,20 --channels 2 --classes 3 \
+    --seed 1 >"$work/phantom.log" 2>&1 || { cat "$work/phantom.log"; exit 1; }
+for seed in 1 2; do
+    name=single
+    [ $seed = 1 ] || name=second
+    "$pons" data phantom -o "$work/$name" --cases 3 --extent 18,16,20 --classes 3 --seed $seed \
+        >"$work/phantom.log" 2>&1 || { cat "$work/phantom.log"; exit 1; }
+done
+mkdir "$work/trained"
+(cd "$work/trained" && cp "$here/base.ini" . && ln -s ../heads heads &&
+    "$pons" train base.ini) >"$work/trained.log" 2>&1 || { cat "$work/trained.log"; exit 1; }
+each table check_option
+each flags check_flag
+[ -n "$pattern" ] || check_cover
+
+echo "$(((checks - failures) * 100 / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ "$failures" -eq 0 ]
