@@ -13,6 +13,10 @@ tests_check_safetensors_SOURCES = tests/check_safetensors.c
 tests_check_safetensors_LDADD = $(TEST_LDADD)
 tests_check_window_SOURCES = tests/check_window.c
 tests_check_window_LDADD = $(TEST_LDADD)
+check_PROGRAMS += tests/check_peak
+tests_check_peak_SOURCES = tests/check_peak.c
+tests_check_peak_LDADD = $(TEST_LDADD)
+TESTS += tests/check_peak
 TESTS += tests/check_checkpoint tests/check_metric tests/check_predict tests/check_resume \
 	tests/check_safetensors tests/check_window
 EXTRA_DIST += tests/golden

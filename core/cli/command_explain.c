@@ -140,7 +140,7 @@ static pons_status build(explained *x, pons_error *err)
     if (validates && network_build_evaluation(e, x->storage, &x->evaluation, err) != PONS_OK)
         return err->status;
     program_describe(x->training, &x->facts);
-    return forecast_make(e, x->training, x->evaluation, &x->forecast, err);
+    return forecast_make(e, x->storage, x->training, x->evaluation, &x->forecast, err);
 }
 
 static pons_status explain(explained *x, const explain_flags *f, pons_error *err)

@@ -1,8 +1,11 @@
 /*
  * environment.c - OpenMP reads its environment once, when a device plugin brings it in. The file and
- * the replicas decide about threads (R20), so whatever is set outside is cleared before.
+ * the replicas decide about threads (R20), so whatever is set outside is cleared before. And the
+ * C library is told to give large blocks back.
  */
 #include "cli/command.h"
+
+#include <malloc.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +33,25 @@ static bool clear_one(void)
     return false;
 }
 
+/*
+ * Volumes and tensors always get pages of their own. By default glibc raises the limit for that with
+ * every large block that is freed, and then keeps the holes that volumes of different extents leave
+ * between cached cases: an eighth of the process for twelve cases of 112^3.
+ */
+#ifdef M_MMAP_THRESHOLD
+static void give_large_blocks_back(void)
+{
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+}
+#else
+static void give_large_blocks_back(void)
+{
+}
+#endif
+
 void environment_prepare(void)
 {
+    give_large_blocks_back();
     while (clear_one())
         continue;
     setenv("OMP_WAIT_POLICY", "passive", 1);

@@ -50,6 +50,7 @@ typedef struct experiment {
     device device;
     precision precision;    /* resolved                                                           */
     int micro_batches;      /* M                                                                  */
+    bool no_reuse;          /* test switch: no memory of a program is reused                      */
     int patch[3], window[3]; /* extents along i j k                                               */
 } experiment;
 

@@ -82,8 +82,22 @@ static pons_status add_cases(const experiment *e, int count, const int *ranks, d
     return PONS_OK;
 }
 
-pons_status forecast_make(const experiment *e, const program *training, const program *evaluation,
-                          forecast *out, pons_error *err)
+/* Kernels change the order of their axes on the way to a file, each list in a buffer of its own. */
+static double checkpoint_bytes(const experiment *e, const storage *s)
+{
+    int lists = e->sections.train.ema_decay > 0 ? 3 : 2;
+    double largest = 0;
+
+    for (int i = 0; i < storage_count(s, STORAGE_PARAMETER); i++) {
+        storage_tensor t = storage_item(s, STORAGE_PARAMETER, i);
+        double size = 4.0 * (double)shape_count(t.shape);
+        largest = size > largest ? size : largest;
+    }
+    return lists * largest;
+}
+
+pons_status forecast_make(const experiment *e, const storage *s, const program *training,
+                          const program *evaluation, forecast *out, pons_error *err)
 {
     forecast f = { .libraries = resident() };
     program_facts facts, more;
@@ -97,7 +111,7 @@ pons_status forecast_make(const experiment *e, const program *training, const pr
     program_describe(training, &facts);
     f.arena = (double)facts.arena;
     f.parameters = (double)facts.parameters;
-    f.scratch = (double)(facts.packed + facts.inputs + facts.fold);
+    f.scratch = (double)(facts.packed + facts.inputs + facts.fold) + checkpoint_bytes(e, s);
     if (add_cases(e, e->data->training_count, e->data->training, &f.cache, &held, err) != PONS_OK
         || (evaluation != NULL && add_cases(e, e->data->validation_count, e->data->validation,
                                             &f.cache, &largest, err) != PONS_OK))

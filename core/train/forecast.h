@@ -9,7 +9,7 @@
 typedef struct forecast {
     double arena;       /* tensors of a step, reused                                              */
     double parameters;  /* with states, slots and averages                                        */
-    double scratch;     /* packed weights, inputs, sums of gradients                              */
+    double scratch;     /* packed weights, inputs, sums of gradients; a checkpoint on its way     */
     double libraries;   /* the program itself and what it has loaded, measured                    */
     double cache;       /* preprocessed cases                                                     */
     double loader;      /* patches ahead; logits of a validation case                             */
@@ -20,7 +20,7 @@ typedef struct forecast {
  * 'evaluation' may be NULL. Call it when the programs have been built and nothing has run: memory
  * that nothing has touched is not counted twice. Cases are judged by their headers.
  */
-pons_status forecast_make(const experiment *e, const program *training, const program *evaluation,
-                          forecast *out, pons_error *err);
+pons_status forecast_make(const experiment *e, const storage *s, const program *training,
+                          const program *evaluation, forecast *out, pons_error *err);
 
 #endif

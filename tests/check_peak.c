@@ -1,0 +1,177 @@
+/*
+ * check_peak.c - the peak that 'pons explain' foretells against the one the system counts for
+ * 'pons train': the U-Net of the spleen, two patches of 96^3.
+ */
+#include <config.h>
+
+#include "train/measure.h"
+
+#include "suite.h"
+#include "tolerance.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A sanitizer's shadow memory and redzones are not the program's: there only the sum is looked at. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+static const bool counts_are_ours = false;
+#else
+static const bool counts_are_ours = true;
+#endif
+
+static char root[64], pons[4096];
+
+static const char ini[] =
+    "[experiment]\nname = peak\n"
+    "[data]\nsource = phantom\nvalidation = none\n"
+    "[preprocess]\nsteps = normalize\n"
+    "[patch]\nextent = 96 96 96\n"
+    "[model]\nplugin = unet\nchannels = 16 32 64 128 256\nstrides = 2 2 2 2\nnum_res_units = 2\n"
+    "norm = batch\n"
+    "[loss]\nplugin = dice_ce\n"
+    "[optimizer]\nplugin = adam\nlr = 1e-4\n"
+    "[train]\nsteps = 5\nbatch = 2\n";
+
+/* Run the program in the folder; its output goes to root/said. Bytes of its peak. */
+static double run(const char *const *word)
+{
+    const char *argument[32] = { pons };
+    struct rusage usage;
+    int count = 1, status;
+
+    while (*word != NULL)
+        argument[count++] = *word++;
+    pid_t child = fork();
+    if (child == 0) {
+        if (chdir(root) != 0)
+            _exit(99);
+        dup2(open("said", O_WRONLY | O_CREAT | O_TRUNC, 0666), 1);
+        execv(pons, (char *const *)argument);
+        _exit(99);
+    }
+    ck_assert_int_eq(wait4(child, &status, 0, &usage), child);
+    ck_assert_int_eq(status, 0);
+    return 1024.0 * (double)usage.ru_maxrss;
+}
+
+#define RUN(...) run((const char *const[]){ __VA_ARGS__, NULL })
+
+static void make_root(void)
+{
+    char path[128];
+
+    strcpy(root, "/tmp/check-peak-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(root));
+    ck_assert_ptr_nonnull(realpath("pons", pons));
+    snprintf(path, sizeof path, "%s/peak.ini", root);
+    FILE *file = fopen(path, "w");
+    fputs(ini, file);
+    fclose(file);
+    RUN("data", "phantom", "-o", "phantom", "--cases", "2", "--extent", "96,96,96", "-q");
+}
+
+static void remove_root(void)
+{
+    char command[128];
+
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* A number of what explain said. */
+static double said(const char *name)
+{
+    static char text[1024];
+    char path[128], key[64];
+
+    snprintf(path, sizeof path, "%s/said", root);
+    FILE *file = fopen(path, "r");
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    snprintf(key, sizeof key, "\"%s\":", name);
+    ck_assert_msg(strstr(text, key) != NULL, "no %s in %s", key, text);
+    return strtod(strstr(text, key) + strlen(key), NULL);
+}
+
+static double foretold(const char *precision, const char *threads)
+{
+    static const char *const parts[] = { "arena", "parameters", "scratch", "libraries", "cache",
+                                         "loader" };
+    double sum = 0;
+
+    RUN("explain", "peak.ini", "--json", "--set", precision, "--set", threads);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        sum += said(parts[i]);
+    ck_assert_double_eq(sum, said("peak"));
+    return sum;
+}
+
+static const struct { const char *precision, *threads; } cases[] = {
+    { "train.precision=fp32", "distribute.threads=1" },
+    { "train.precision=fp32", "distribute.threads=2" },
+    { "train.precision=bf16", "distribute.threads=1" },
+    { "train.precision=bf16", "distribute.threads=2" },
+};
+
+START_TEST(training_peaks_where_explain_says)
+{
+    double peak = foretold(cases[_i].precision, cases[_i].threads);
+    double found = RUN("train", "peak.ini", "--fresh", "-q", "--set", cases[_i].precision, "--set",
+                       cases[_i].threads);
+
+    printf("%s, %s: foretold %.1f MB, found %.1f MB\n", cases[_i].precision, cases[_i].threads,
+           1e-6 * peak, 1e-6 * found);
+    ck_assert(!counts_are_ours || fabs(found / peak - 1) < PEAK_RELATIVE);
+}
+END_TEST
+
+/* In a process of its own: a step of a program in which no memory is reused. */
+static void step_without_reuse(void)
+{
+    static measured result;
+    experiment_known known = { 0 };
+    experiment *e = NULL;
+    config *c = NULL;
+    logger log = { stderr, NULL, LOG_QUIET, false, false, 0 };
+    pons_error err = PONS_ERROR_INIT;
+    const char *set[] = { "train.precision=fp32", "distribute.threads=2" };
+
+    if (chdir(root) == 0 && config_open("peak.ini", 2, set, &c, &err) == PONS_OK
+        && experiment_open(c, EXPERIMENT_TRAIN, &known, &log, &e, &err) == PONS_OK) {
+        e->no_reuse = true;
+        measure_steps(e, 0, 1, true, false, &result, &err);
+    }
+    if (err.status != PONS_OK)
+        fprintf(stderr, "%s\n", err.text);
+    _exit(err.status != PONS_OK);
+}
+
+START_TEST(without_reuse_the_peak_is_missed)
+{
+    double peak = foretold("train.precision=fp32", "distribute.threads=2");
+    struct rusage usage;
+    int status;
+    pid_t child = fork();
+
+    if (child == 0)
+        step_without_reuse();
+    ck_assert_int_eq(wait4(child, &status, 0, &usage), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_double_gt(1024.0 * (double)usage.ru_maxrss / peak - 1, PEAK_RELATIVE);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("peak");
+
+    tcase_add_checked_fixture(c, make_root, remove_root);
+    tcase_add_loop_test(c, training_peaks_where_explain_says, 0, 4);
+    tcase_add_test(c, without_reuse_the_peak_is_missed);
+    return suite_run();
+}
