@@ -52,9 +52,10 @@ static void *wait_for_signals(void *context)
 
     while (sigwait(&i->signals, &number) != 0)
         continue;
+    if (i->closing)
+        return NULL;
     i->pending = true;
     wait_grace(i, seconds_now());
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     pthread_mutex_lock(&i->state);
     if (i->closing) {
         pthread_mutex_unlock(&i->state);
@@ -119,8 +120,8 @@ void interrupt_close(interrupt *i)
         return;
     pthread_mutex_lock(&i->state); /* it is not saving */
     i->closing = true;
-    pthread_cancel(i->thread);
     pthread_mutex_unlock(&i->state);
+    pthread_kill(i->thread, SIGTERM); /* ends its waiting */
     pthread_join(i->thread, NULL);
     pthread_mutex_destroy(&i->state);
     pthread_sigmask(SIG_SETMASK, &i->before, NULL);
