@@ -244,6 +244,24 @@ START_TEST(interrupted_run_exits_75_and_goes_on_to_the_same_bits)
 }
 END_TEST
 
+START_TEST(step_longer_than_the_grace_is_given_up)
+{
+    static const char *const set[] = { "train.grace_s=0.05", "patch.extent=96 96 96",
+                                       "train.checkpoint_every=0", "train.validate_every=0" };
+    make_experiment();
+    pid_t child = START("train", "e.ini", "--set", set[0], "--set", set[1], "--set", set[2], "--set",
+                        set[3]);
+    for (int i = 0; i < 600 && !exists("runs/first/metrics.csv"); i++)
+        usleep(10000);
+    usleep(300000);
+    kill(child, SIGTERM);
+    ck_assert_int_eq(finish(child), 75);
+    expect(75, "was given up");
+    ck_assert(exists("runs/first/checkpoints/last"));
+    remove_root();
+}
+END_TEST
+
 /* Copy a checkpoint with the counter 'name' of trainer.safetensors one lower. */
 static void spoil_counter(const char *from, const char *to, const char *counter)
 {
@@ -367,6 +385,7 @@ int main(void)
     tcase_add_test(c, two_runs_and_any_number_of_loader_threads_give_equal_bits);
     tcase_add_test(c, killed_run_goes_on_to_the_same_bits);
     tcase_add_test(c, interrupted_run_exits_75_and_goes_on_to_the_same_bits);
+    tcase_add_test(c, step_longer_than_the_grace_is_given_up);
     tcase_add_test(c, counter_that_is_not_restored_changes_the_result);
     tcase_add_test(c, finished_run_says_so_and_touches_nothing);
     tcase_add_test(c, resolved_file_repeats_the_run);

@@ -19,6 +19,7 @@ struct interrupt {
     pthread_mutex_t state;   /* held while the state is changed or saved                          */
     sigset_t signals, before;
     atomic_bool pending, closing;
+    bool over;               /* nothing is left that could be saved or lost                       */
     _Atomic double grace_s;
     void (*save)(void *context);
     void *context;
@@ -57,7 +58,7 @@ static void *wait_for_signals(void *context)
     i->pending = true;
     wait_grace(i, seconds_now());
     pthread_mutex_lock(&i->state);
-    if (i->closing) {
+    if (i->closing || i->over) {
         pthread_mutex_unlock(&i->state);
         return NULL;
     }
@@ -94,6 +95,7 @@ void interrupt_watch(interrupt *i, double grace_s, void (*save)(void *context), 
     i->grace_s = grace_s;
     i->save = save;
     i->context = context;
+    i->over = save == NULL;
     pthread_mutex_unlock(&i->state);
 }
 
