@@ -27,18 +27,20 @@ static bool has_range(const pons_option *o)
     return o->minimum < o->maximum;
 }
 
-/* "16" and not "16.000000"; 17 digits only where they are needed. */
+/* "16" and not "16.000000"; as many digits as are needed. */
 static const char *number_text(double x, char text[32])
 {
-    snprintf(text, 32, "%.6g", x);
-    if (strtod(text, NULL) != x)
-        snprintf(text, 32, "%.17g", x);
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, 32, "%.*g", digits, x);
+        if (strtod(text, NULL) == x)
+            break;
+    }
     return text;
 }
 
 static void range_text(const pons_option *o, bool whole, char *text, size_t size)
 {
-    const double huge = whole ? 2147483647 : 1e300;
+    const double huge = whole ? 2147483647 : FLT_MAX; /* as far as a stored value can go */
     char low[32], high[32];
 
     number_text(o->minimum, low);

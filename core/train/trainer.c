@@ -605,6 +605,9 @@ pons_status trainer_run(experiment *e, const trainer_settings *settings, pons_er
         t.validation_count = at_most(t.validation_count, 1);
         total = total < 4 ? total : 4;
     }
+    if (o->early_stop > 0 && t.validation_count == 0)
+        return pons_fail(err, PONS_CONFIG, "[train] early_stop is %lld, but no case is validated\n"
+                         "hint: [data] validation, or early_stop = 0", (long long)o->early_stop);
     if (t.training_count == 0)
         return pons_fail(err, PONS_DATA, "no case is left to train on");
     if (open_all(&t, total, err) == PONS_OK) {
