@@ -79,6 +79,8 @@ expect 3 stderr "'--kernels' of 'pons bench' is not in this build" bench none.in
 expect 3 stderr "'--cache' of 'pons data preprocess' is not in this build" \
     data preprocess none.ini --cache
 expect 3 stderr "'--tolerance' of 'pons evaluate' is not in this build" evaluate --tolerance=1
+expect 2 stderr "--set log.every=1: 'pons data crop' reads no INI file" \
+    data crop none.nii -o cut.nii --set log.every=1
 expect 0 stdout "$(printf 'optimizer\tadam\tbeta1\treal\t0.9')" help --list
 expect 2 stderr "--list takes no topic, found 'train'" help train --list
 

@@ -255,6 +255,20 @@ static pons_status take_words(words *w)
     return status;
 }
 
+/* Commands that read no INI file, so that --set would change nothing. */
+static const char *const without_file[] = {
+    "data phantom", "data crop", "plugin list", "plugin show", "help"
+};
+
+static pons_status check_set(const words *w)
+{
+    for (size_t i = 0; w->call->set_count > 0 && i < sizeof without_file / sizeof *without_file; i++)
+        if (strcmp(without_file[i], w->command->name) == 0)
+            return pons_fail(w->err, PONS_USAGE, "--set %s: 'pons %s' reads no INI file",
+                             w->call->set[0], w->command->name);
+    return PONS_OK;
+}
+
 /* Defaults for what was not given; an option without a default must be given. */
 static pons_status complete(words *w)
 {
@@ -290,6 +304,8 @@ pons_status arguments_read(const command *c, int count, char **word, invocation 
     if (w.given == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     status = take_words(&w);
+    if (status == PONS_OK && !call->help)
+        status = check_set(&w);
     if (status == PONS_OK && !call->help)
         status = complete(&w);
     free(w.given);

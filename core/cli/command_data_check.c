@@ -122,17 +122,7 @@ static void print_problems(const dataset_report *r)
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
-static void skip_steps(config *c, const char *section, const pons_texts *steps)
-{
-    char name[256];
-
-    for (int i = 0; i < steps->count; i++) {
-        snprintf(name, sizeof name, "%s.%s", section, steps->item[i]);
-        config_skip(c, name);
-    }
-}
-
-/* Only [data] is looked at; what else the file says is for other commands. */
+/* Only [data] is used; what plugins the file names is for other commands. */
 static pons_status open_data(config *c, dataset **out, pons_error *err)
 {
     dataset_settings settings;
@@ -140,12 +130,7 @@ static pons_status open_data(config *c, dataset **out, pons_error *err)
 
     if (sections_fill(c, &s, err) != PONS_OK)
         return err->status;
-    for (const section_table *t = section_tables; t->name != NULL; t++) {
-        if (strcmp(t->name, "data") != 0)
-            config_skip(c, t->name);
-    }
-    skip_steps(c, "preprocess", &s.preprocess.steps);
-    skip_steps(c, "augment", &s.augment.steps);
+    sections_skip_plugins(c, &s, (const char *const[]){ NULL });
     if (config_refuse_unknown(c, err) != PONS_OK)
         return err->status;
     dataset_settings_fill(c, &s, &settings);

@@ -191,6 +191,8 @@ static pons_status evaluate(const invocation *call, const evaluate_flags *f, eva
                              "--overlay");
         return evaluate_run(e, f->run, call->set_count, call->set, call->log, err);
     }
+    if (call->set_count > 0)
+        return pons_fail(err, PONS_USAGE, "--set %s: only --run reads an INI file", call->set[0]);
     if (!given(f->prediction) || !given(f->label))
         return pons_fail(err, PONS_USAGE, "evaluate needs --prediction and --label, or --run");
     if (find_pairs(&pairs, f, err) != PONS_OK)

@@ -4,6 +4,7 @@
 #include "config/sections.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Ends of ranges. */
@@ -323,6 +324,29 @@ pons_status sections_fill_step(config *c, const char *name, step_options *s, pon
 {
     memset(s, 0, sizeof *s);
     return config_fill(c, name, step_option_table, s, err);
+}
+
+static bool is_kept(const char *name, const char *const kept[])
+{
+    for (; *kept != NULL; kept++)
+        if (strcmp(*kept, name) == 0)
+            return true;
+    return false;
+}
+
+void sections_skip_plugins(config *c, const sections *s, const char *const kept[])
+{
+    for (const section_table *t = section_tables; t->name != NULL; t++) {
+        const steps_options *steps = (const void *)((const char *)s + t->offset);
+        if (t->plugin_kind == 0 || is_kept(t->name, kept))
+            continue;
+        config_skip(c, t->name);
+        for (int i = 0; t->plugin_kind == PONS_KIND_TRANSFORM && i < steps->steps.count; i++) {
+            char name[256];
+            snprintf(name, sizeof name, "%s.%s", t->name, steps->steps.item[i]);
+            config_skip(c, name);
+        }
+    }
 }
 
 pons_status sections_require(const char *section, const char *key, pons_error *err)

@@ -159,6 +159,11 @@ typedef struct sections {
 pons_status sections_fill(config *c, sections *s, pons_error *err);
 /* Fill the core's part of one step's section; 'name' is "preprocess.NAME" or "augment.NAME". */
 pons_status sections_fill_step(config *c, const char *name, step_options *s, pons_error *err);
+/*
+ * Skip the sections of plugins that a command does not load, those of steps included, but those in
+ * 'kept' (ends with NULL). Keys of the core's own sections are known from sections_fill.
+ */
+void sections_skip_plugins(config *c, const sections *s, const char *const kept[]);
 /* PONS_CONFIG with "[section] has no 'key'" and the key's help. */
 pons_status sections_require(const char *section, const char *key, pons_error *err);
 

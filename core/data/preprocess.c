@@ -89,19 +89,6 @@ static pons_status write_case(const dataset *d, const volume_chain *chain, int r
     return status;
 }
 
-static void skip_other_sections(config *c, const sections *s)
-{
-    char name[256];
-
-    for (const section_table *t = section_tables; t->name; t++)
-        if (strcmp(t->name, "data") && strcmp(t->name, "preprocess"))
-            config_skip(c, t->name);
-    for (int n = 0; n < s->augment.steps.count; n++) {
-        snprintf(name, sizeof name, "augment.%s", s->augment.steps.item[n]);
-        config_skip(c, name);
-    }
-}
-
 static pons_status open_dataset(config *c, dataset **out, pons_error *err)
 {
     sections s;
@@ -112,7 +99,7 @@ static pons_status open_dataset(config *c, dataset **out, pons_error *err)
     status = sections_fill(c, &s, err);
     if (status)
         return status;
-    skip_other_sections(c, &s);
+    sections_skip_plugins(c, &s, (const char *const[]){ "preprocess", NULL });
     dataset_settings_fill(c, &s, &settings);
     settings.every_case = true;
     settings.labels_optional = true;

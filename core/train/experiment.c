@@ -295,6 +295,25 @@ static pons_status open_training(experiment *e, pons_error *err)
     return volume_chain_open(e->config, "augment", true, e->task.channels, &e->augment, err);
 }
 
+/* Unknown keys, and class names that no class has. */
+static pons_status check_names(experiment *e, pons_error *err)
+{
+    const pons_texts *largest = &e->sections.predict.keep_largest;
+
+    if (e->purpose == EXPERIMENT_PREDICT)
+        sections_skip_plugins(e->config, &e->sections,
+                              (const char *const[]){ "model", "preprocess", NULL });
+    for (int i = 0; i < largest->count; i++) {
+        int class = 0;
+        while (class < e->class_count && strcmp(e->classes[class].name, largest->item[i]) != 0)
+            class++;
+        if (class == e->class_count)
+            return pons_fail(err, PONS_CONFIG, "%s: keep_largest: there is no class '%s'",
+                             place_of(e, "predict", "keep_largest"), largest->item[i]);
+    }
+    return config_refuse_unknown(e->config, err);
+}
+
 static pons_status fill(experiment *e, const experiment_known *known, pons_error *err)
 {
     e->task.size = sizeof e->task;
@@ -312,9 +331,7 @@ static pons_status fill(experiment *e, const experiment_known *known, pons_error
     if (volume_chain_open(e->config, "preprocess", false, e->task.channels, &e->preprocess, err)
         != PONS_OK)
         return err->status;
-    if (e->purpose == EXPERIMENT_TRAIN && config_refuse_unknown(e->config, err) != PONS_OK)
-        return err->status;
-    if (check_extents(e, err) != PONS_OK || open_device(e, known, err) != PONS_OK)
+    if (check_names(e, err) != PONS_OK || check_extents(e, err) != PONS_OK || open_device(e, known, err) != PONS_OK)
         return err->status;
     return resolve_precision(e, known, err);
 }

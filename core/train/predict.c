@@ -339,6 +339,7 @@ static pons_status decide_then_back(const experiment *e, const volume *probabili
     return err->status;
 }
 
+/* The names were checked when the experiment was opened. */
 static pons_status keep_largest(const experiment *e, volume *v, pons_error *err)
 {
     const pons_texts *names = &e->sections.predict.keep_largest;
@@ -346,11 +347,8 @@ static pons_status keep_largest(const experiment *e, volume *v, pons_error *err)
 
     for (int i = 0; i < names->count; i++) {
         int class = 0;
-        while (class < e->class_count && strcmp(e->classes[class].name, names->item[i]) != 0)
+        while (strcmp(e->classes[class].name, names->item[i]) != 0)
             class++;
-        if (class == e->class_count)
-            return pons_fail(err, PONS_CONFIG, "[predict] keep_largest: there is no class '%s'",
-                             names->item[i]);
         uint8_t *labels = (uint8_t *)v->voxels + (channels ? class : 0);
         if (keep_largest_component(labels, v->channels, v->extent,
                                    channels ? 1 : (uint8_t)class, 0, err) != PONS_OK)
