@@ -1,5 +1,5 @@
 /*
- * check_checkpoint.c - killed at any moment, damaged in any byte: an older valid checkpoint is found.
+ * check_checkpoint.c - killed at any moment, damaged in any byte: an older valid one is found.
  */
 #include <config.h>
 

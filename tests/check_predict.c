@@ -1,6 +1,6 @@
 /*
- * check_predict.c - weights of other programs, stitched logits, the way back, scores, forecasts: all
- * through the program itself.
+ * check_predict.c - weights of other programs, stitched logits, the way back, scores, forecasts:
+ * all through the program itself.
  */
 #include <config.h>
 
@@ -151,10 +151,12 @@ START_TEST(preprocessing_is_undone_on_the_way_back)
     volume_facts in, out;
     pons_error err = PONS_ERROR_INIT;
     for (int n = 0; n < 2; n++) {
-        PREDICT(0, NULL, "w.safetensors", "--set", "preprocess.steps=orient spacing crop_foreground",
-                "--set", "preprocess.orient.axes=LPS", "--set", "preprocess.spacing.mm=2 1 1",
+        PREDICT(0, NULL, "w.safetensors", "--set",
+                "preprocess.steps=orient spacing crop_foreground", "--set",
+                "preprocess.orient.axes=LPS", "--set", "preprocess.spacing.mm=2 1 1",
                 "--set", n == 0 ? "predict.resample=probabilities" : "predict.resample=labels");
-        ck_assert_int_eq(volume_read_facts(golden_path("windows_image.nii.gz"), &in, &err), PONS_OK);
+        const char *image = golden_path("windows_image.nii.gz");
+        ck_assert_int_eq(volume_read_facts(image, &in, &err), PONS_OK);
         ck_assert_int_eq(volume_read_facts(in_root("o.nii.gz"), &out, &err), PONS_OK);
         ck_assert_msg(volume_grid_compare(&in.grid, "in", &out.grid, "out", &err) == PONS_OK, "%s",
                       err.text);

@@ -62,7 +62,7 @@ static const char ini[] =
     "[loss]\nplugin = dice_ce\n"
     "[optimizer]\nplugin = adam\nlr = 1e-2\n"
     "[schedule]\nplugin = cosine\n"
-    "[train]\nsteps = 12\nbatch = 1\naccumulate = 4\nprecision = fp32\nema_decay = 0.9\n"
+    "[train]\nsteps = 40\nbatch = 1\naccumulate = 4\nprecision = fp32\nema_decay = 0.9\n"
     "[distribute]\nthreads = 2\n";
 
 static void make_experiment(void)
@@ -187,6 +187,16 @@ START_TEST(two_runs_and_any_number_of_loader_threads_give_equal_bits)
 }
 END_TEST
 
+/* Until a run has saved its first checkpoint: it has begun, and most of it is still to come. */
+static void wait_for_checkpoint(const char *run)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "runs/%s/checkpoints/last", run);
+    for (int i = 0; i < 20000 && !exists(name); i++)
+        usleep(1000);
+}
+
 START_TEST(killed_run_goes_on_to_the_same_bits)
 {
     static const char *const loaders[] = { "data.loader_threads=0", "data.loader_threads=1",
@@ -203,10 +213,12 @@ START_TEST(killed_run_goes_on_to_the_same_bits)
         for (int attempt = 0; attempt < 200 && status != 0; attempt++) {
             pid_t child = START("train", "e.ini", "--set", name, "--set", loaders[round]);
             state = state * 1664525u + 1013904223u;
-            if (attempt < 6) {
-                usleep(30000 + (state >> 12) % 400000);
+            if (attempt == 0)
+                wait_for_checkpoint(strchr(name, '=') + 1);
+            else
+                usleep(20000 + (state >> 12) % 200000);
+            if (attempt < 6)
                 kill(child, SIGKILL);
-            }
             status = finish(child);
             kills += status == 1000 + SIGKILL;
         }
@@ -230,7 +242,10 @@ START_TEST(interrupted_run_exits_75_and_goes_on_to_the_same_bits)
         snprintf(name, sizeof name, "experiment.name=s%d", round);
         for (int attempt = 0; attempt < 3; attempt++) {
             pid_t child = START("train", "e.ini", "--set", name);
-            usleep(150000 + 100000 * (unsigned)attempt);
+            if (attempt == 0)
+                wait_for_checkpoint(strchr(name, '=') + 1);
+            else
+                usleep(80000 + 40000 * (unsigned)attempt);
             kill(child, signals[round]);
             int status = finish(child);
             ck_assert_msg(status == 75 || status == 0, "status %d: %s", status, text_of("said"));
@@ -249,8 +264,8 @@ START_TEST(step_longer_than_the_grace_is_given_up)
     static const char *const set[] = { "train.grace_s=0.05", "patch.extent=96 96 96",
                                        "train.checkpoint_every=0", "train.validate_every=0" };
     make_experiment();
-    pid_t child = START("train", "e.ini", "--set", set[0], "--set", set[1], "--set", set[2], "--set",
-                        set[3]);
+    pid_t child = START("train", "e.ini", "--set", set[0], "--set", set[1], "--set", set[2],
+                        "--set", set[3]);
     for (int i = 0; i < 600 && !exists("runs/first/metrics.csv"); i++)
         usleep(10000);
     usleep(300000);
@@ -325,15 +340,14 @@ START_TEST(finished_run_says_so_and_touches_nothing)
 {
     make_experiment();
     expect(TRAIN("--set", "train.steps=2"), NULL);
-    ck_assert_int_eq(system("true"), 0);
+    static const char list[] = "cd %s && find runs -type f -exec sha256sum {} + -exec stat -c "
+                               "'%%n %%Y' {} + | sort %s before";
     char command[256];
-    snprintf(command, sizeof command, "cd %s && find runs -type f -exec sha256sum {} + -exec stat -c "
-             "'%%n %%Y' {} + | sort > before", root);
+    snprintf(command, sizeof command, list, root, ">");
     ck_assert_int_eq(system(command), 0);
     sleep(1);
     expect(TRAIN("--set", "train.steps=2"), "is finished");
-    snprintf(command, sizeof command, "cd %s && find runs -type f -exec sha256sum {} + -exec stat -c "
-             "'%%n %%Y' {} + | sort | cmp - before", root);
+    snprintf(command, sizeof command, list, root, "| cmp -");
     ck_assert_int_eq(system(command), 0);
     /* More steps go on; another value of a fixed option is refused with both values. */
     ck_assert_int_eq(TRAIN("--set", "train.steps=3", "--set", "optimizer.lr=0.5"), 3);
@@ -359,6 +373,105 @@ START_TEST(resolved_file_repeats_the_run)
     ck_assert_int_eq(system(command), 0);
     expect(TRAIN("--set", "experiment.name=b"), NULL);
     same_results("a", "b");
+    remove_root();
+}
+END_TEST
+
+START_TEST(debug_is_a_short_run_with_checks)
+{
+    make_experiment();
+    expect(TRAIN("--debug"), "step 4/4");
+    ck_assert(exists("runs/first/checkpoints/step-00000004"));
+    remove_root();
+}
+END_TEST
+
+/* The steps that were validated, as "3 6 9". */
+static const char *validated(const char *run, char text[256])
+{
+    char name[64], *lines, *at;
+
+    snprintf(name, sizeof name, "runs/%s/metrics.jsonl", run);
+    lines = text_of(name);
+    text[0] = '\0';
+    while ((at = strstr(lines, "\"validation\",\"step\":")) != NULL) {
+        lines = at + 20;
+        sprintf(text + strlen(text), "%s%ld", text[0] != '\0' ? " " : "", strtol(lines, NULL, 10));
+    }
+    return text;
+}
+
+START_TEST(epochs_steps_and_patience_decide_when_things_happen)
+{
+    char text[256];
+
+    make_experiment();
+    /* Three training cases, four a step: epochs end in steps 1, 2, 3 (two at once), 4, ... */
+    expect(TRAIN("--set", "experiment.name=e", "--set", "train.steps=6"), NULL);
+    ck_assert_str_eq(validated("e", text), "1 2 3 4 5 6");
+    expect(TRAIN("--set", "experiment.name=s", "--set", "train.steps=6", "--set",
+                 "train.validate_steps=4"), NULL);
+    ck_assert_str_eq(validated("s", text), "4");
+    expect(TRAIN("--set", "experiment.name=n", "--set", "train.steps=6", "--set",
+                 "train.validate_every=0"), NULL);
+    ck_assert_str_eq(validated("n", text), "");
+    /* A rate too small to change a voxel: the first validation stays the best. */
+    expect(TRAIN("--set", "experiment.name=p", "--set", "train.early_stop=2", "--set",
+                 "optimizer.lr=1e-12"), "training ends early");
+    ck_assert_str_eq(validated("p", text), "1 2 3");
+    ck_assert(exists("runs/p/checkpoints/step-00000001")); /* the best */
+    expect(TRAIN("--set", "experiment.name=p", "--set", "train.early_stop=2", "--set",
+                 "optimizer.lr=1e-12"), "is finished");
+    remove_root();
+}
+END_TEST
+
+START_TEST(pretrained_weights_are_where_training_starts)
+{
+    char hash[65], other[65];
+
+    make_experiment();
+    expect(TRAIN("--set", "experiment.name=a", "--set", "train.steps=1", "--set",
+                 "train.validate_every=0"), NULL);
+    expect(TRAIN("--set", "experiment.name=b", "--set", "train.steps=1", "--set",
+                 "train.validate_every=0", "--set", "optimizer.lr=1e-30", "--set",
+                 "train.pretrained=runs/a/checkpoints/step-00000001/model.safetensors"), NULL);
+    /* Running statistics move, weights do not: the slopes of both files are equal. */
+    pons_error err = PONS_ERROR_INIT;
+    safetensors *x = NULL, *y = NULL;
+    ck_assert_int_eq(safetensors_open(in_root("runs/a/checkpoints/step-00000001/model.safetensors"),
+                                      &x, &err), PONS_OK);
+    ck_assert_int_eq(safetensors_open(in_root("runs/b/checkpoints/step-00000001/model.safetensors"),
+                                      &y, &err), PONS_OK);
+    int compared = 0;
+    for (int i = 0; i < safetensors_count(x); i++) {
+        const safetensor *t = safetensors_item(x, i), *u = safetensors_find(y, t->name);
+        ck_assert_ptr_nonnull(u);
+        if (strstr(t->name, "running") != NULL || strstr(t->name, "tracked") != NULL)
+            continue;
+        ck_assert_mem_eq(t->data, u->data, t->size);
+        compared++;
+    }
+    ck_assert_int_gt(compared, 5);
+    safetensors_close(x);
+    safetensors_close(y);
+    ck_assert_str_ne(last_hash("a", hash), last_hash("b", other));
+    ck_assert_int_eq(TRAIN("--set", "experiment.name=c", "--set",
+                           "train.pretrained=runs/a/checkpoints/step-00000001/model.safetensors",
+                           "--set", "model.channels=4 16"), 3);
+    expect(3, "has shape [");
+    remove_root();
+}
+END_TEST
+
+START_TEST(gradient_that_is_not_finite_stops_or_skips)
+{
+    make_experiment();
+    ck_assert_int_eq(TRAIN("--set", "experiment.name=a", "--set", "optimizer.lr=1e30"), 1);
+    expect(1, "the gradient is not finite; first tensor 'model.");
+    expect(1, "cases c");
+    expect(TRAIN("--set", "experiment.name=b", "--set", "optimizer.lr=1e30", "--set",
+                 "train.nonfinite=skip"), "is skipped");
     remove_root();
 }
 END_TEST
@@ -389,6 +502,10 @@ int main(void)
     tcase_add_test(c, counter_that_is_not_restored_changes_the_result);
     tcase_add_test(c, finished_run_says_so_and_touches_nothing);
     tcase_add_test(c, resolved_file_repeats_the_run);
+    tcase_add_test(c, debug_is_a_short_run_with_checks);
+    tcase_add_test(c, epochs_steps_and_patience_decide_when_things_happen);
+    tcase_add_test(c, pretrained_weights_are_where_training_starts);
+    tcase_add_test(c, gradient_that_is_not_finite_stops_or_skips);
     tcase_add_test(c, run_goes_on_from_another_one);
     return suite_run();
 }

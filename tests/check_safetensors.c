@@ -1,6 +1,6 @@
 /*
- * check_safetensors.c - every rule of the format, each with a broken file and its valid twin; a file
- * that is written is read back; files of another writer (golden) are read.
+ * check_safetensors.c - every rule of the format, each with a broken file and its valid twin; a
+ * file that is written is read back; files of another writer (golden) are read.
  */
 #include <config.h>
 
@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define ENTRY(dtype, shape, begin, end)                                                           \
     "{\"dtype\":\"" dtype "\",\"shape\":[" shape "],\"data_offsets\":[" #begin "," #end "]}"
@@ -64,9 +66,11 @@ static const broken gallery[] = {
     { "{\"a\":" ENTRY("F32", "1e0", 0, 4) "}", 4, "holds '1e0', expected whole numbers", A4, 4 },
     { "{\"a\":" ENTRY("F32", "\"1\"", 0, 4) "}", 4, "holds '1', expected whole numbers", A4, 4 },
     { "{\"a\":" ENTRY("F32", "01", 0, 4) "}", 4, "expected ',' or ']'", A4, 4 },
-    { "{\"a\":" ENTRY("F32", "4294967296,4294967296", 0, 4) "}", 4, "too large for 63 bits", A4, 4 },
+    { "{\"a\":" ENTRY("F32", "4294967296,4294967296", 0, 4) "}", 4, "too large for 63 bits",
+      A4, 4 },
     { "{\"a\":" ENTRY("F32", "4611686018427387904", 0, 4) "}", 4, "too large for 63 bits", A4, 4 },
-    { "{\"a\":" ENTRY("F32", "18446744073709551616", 0, 4) "}", 4, "expected whole numbers", A4, 4 },
+    { "{\"a\":" ENTRY("F32", "18446744073709551616", 0, 4) "}", 4, "expected whole numbers",
+      A4, 4 },
     { "{\"a\":" ENTRY("F32", "1,1,1,1,1,1,1,1,1", 0, 4) "}", 4, "9 axes, expected at most 8",
       "{\"a\":" ENTRY("F32", "1,1,1,1,1,1,1,1", 0, 4) "}", 4 },
     { "{\"a\":" ENTRY("F32", "2", 0, 4) "}", 4, "4 bytes of data, expected 8 for F32 [2]",
@@ -184,19 +188,13 @@ START_TEST(changed_bytes_never_break_the_reader)
     uint32_t state = 1;
 
     for (int round = 0; round < 20000; round++) {
-        pons_error err = PONS_ERROR_INIT;
-        safetensors *file = NULL;
-        char *copy = malloc(size);
+        uint8_t *copy = malloc(size);
         memcpy(copy, bytes, size);
         for (int change = 0; change < 1 + round % 3; change++) {
             state = state * 1664525u + 1013904223u;
-            copy[(state >> 8) % size] = (char)(state >> 24 ^ (uint32_t)round);
+            copy[(state >> 8) % size] = (uint8_t)(state >> 24 ^ (uint32_t)round);
         }
-        if (safetensors_read(copy, size - (round % 7 == 0), "file", &file, &err) == PONS_OK)
-            ck_assert_int_le(safetensors_count(file), 3);
-        else
-            ck_assert_int_eq(err.status, PONS_DATA);
-        safetensors_close(file);
+        LLVMFuzzerTestOneInput(copy, size - (round % 7 == 0)); /* aborts when it finds a fault */
         free(copy);
     }
     free(bytes);
@@ -263,7 +261,8 @@ START_TEST(numbers_of_every_type_are_converted)
         memcpy(bytes + 8 + strlen(cases[i].header), cases[i].data, data);
         const char *comma = strrchr(cases[i].header, ',');
         size -= data - (size_t)(comma[1] - '0');
-        ck_assert_msg(safetensors_read(bytes, size, "file", &file, &err) == PONS_OK, "%s", err.text);
+        ck_assert_msg(safetensors_read(bytes, size, "file", &file, &err) == PONS_OK, "%s",
+                      err.text);
         safetensor_doubles(safetensors_item(file, 0), &value);
         ck_assert_double_eq(value, cases[i].value);
         safetensors_close(file);

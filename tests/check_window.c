@@ -1,5 +1,5 @@
 /*
- * check_window.c - starts and importance maps against MONAI's (golden), stitching against properties.
+ * check_window.c - starts and importance maps against MONAI's (golden), stitching by properties.
  */
 #include <config.h>
 

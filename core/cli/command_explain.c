@@ -94,8 +94,9 @@ static void print_table(const explained *x)
     printf("steps       %" PRId64 " of %d micro-batches\n", trainer_total_steps(e),
            e->micro_batches);
     printf("arena       %9.1f MB (%.1f MB without reuse)\nparameters  %9.1f MB\n"
-           "scratch     %9.1f MB\nlibraries   %9.1f MB\ncache       %9.1f MB\nloader      %9.1f MB\n"
-           "peak        %9.1f MB\n", 1e-6 * f->arena, 1e-6 * (double)x->facts.sum_of_tensors,
+           "scratch     %9.1f MB\nlibraries   %9.1f MB\ncache       %9.1f MB\n"
+           "loader      %9.1f MB\npeak        %9.1f MB\n", 1e-6 * f->arena,
+           1e-6 * (double)x->facts.sum_of_tensors,
            1e-6 * f->parameters, 1e-6 * f->scratch, 1e-6 * f->libraries, 1e-6 * f->cache,
            1e-6 * f->loader, 1e-6 * f->peak);
     for (int i = 0; i < x->facts.untrained_count; i++)

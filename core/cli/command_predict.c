@@ -118,7 +118,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* All volumes of a folder; with several channels those whose names differ in '_0000' are one case. */
+/* All volumes of a folder; with several channels those that differ only in '_0000' are one case. */
 static pons_status add_folder(job *j, const char *path, bool channels, pons_error *err)
 {
     struct dirent *entry;

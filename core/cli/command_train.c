@@ -18,7 +18,8 @@ typedef struct train_flags {
 } train_flags;
 
 static const pons_option flags[] = {
-    PONS_FLAG(train_flags, fresh, no, "Start anew; the earlier run's folder becomes NAME.1, NAME.2, ..."),
+    PONS_FLAG(train_flags, fresh, no,
+              "Start anew; the earlier run's folder becomes NAME.1, NAME.2, ..."),
     PONS_TEXT(train_flags, resume, "", "Go on from another run's folder or checkpoint."),
     PONS_OPTIONS_END
 };
@@ -74,8 +75,8 @@ static pons_status find_checkpoint(start *s, pons_error *err)
     if (!other)
         return PONS_OK;
     if (s->own)
-        return pons_fail(err, PONS_CONFIG, "--resume: '%s' holds checkpoints of its own\nhint: give "
-                         "this run another [experiment] name", s->folder.path);
+        return pons_fail(err, PONS_CONFIG, "--resume: '%s' holds checkpoints of its own\nhint: "
+                         "give this run another [experiment] name", s->folder.path);
     return find_other(s, err);
 }
 
@@ -95,7 +96,7 @@ static pons_status on_sync(void *context, pons_error *err)
 
 static pons_status prepare(start *s, pons_error *err)
 {
-    experiment_known known = { 0 };
+    experiment_known known = { .debug = s->call->debug };
 
     if (invocation_config(s->call, s->call->argument[0], &s->config, err) != PONS_OK
         || sections_fill(s->config, &s->sections, err) != PONS_OK)

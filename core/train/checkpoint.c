@@ -221,7 +221,7 @@ pons_status checkpoint_verify(const char *folder, pons_error *err)
         if (files == NULL || files->type != JSON_OBJECT || files->count == 0)
             pons_fail(err, PONS_DATA, "'%s' lists no files", path);
         else
-            for (const json_value *f = files->child; f != NULL && err->status == PONS_OK; f = f->next)
+            for (const json_value *f = files->child; f != NULL; f = f->next)
                 check_file(folder, f, err);
     }
     json_free(&manifest);

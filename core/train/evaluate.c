@@ -89,8 +89,8 @@ pons_status evaluation_find_classes(evaluation *e, int count, const char *const 
     }
     e->classes = classes;
     if (e->class_count == 0)
-        return pons_fail(err, PONS_DATA, "the labels hold nothing but 0\nhint: --labels NAME:ID says "
-                         "what was expected");
+        return pons_fail(err, PONS_DATA, "the labels hold nothing but 0\nhint: --labels NAME:ID "
+                         "says what was expected");
     return PONS_OK;
 }
 

@@ -1,5 +1,5 @@
 /*
- * evaluate.h - predictions against labels, on the files' grid: Dice and IoU of every class and case.
+ * evaluate.h - predictions against labels, on the files' grid: Dice and IoU of classes and cases.
  */
 #ifndef CORE_TRAIN_EVALUATE_H
 #define CORE_TRAIN_EVALUATE_H

@@ -1,6 +1,6 @@
 /*
- * experiment.c - from sections to plugins, device, classes and extents. What is wrong with a file is
- * said here, before any volume is read and before anything is built.
+ * experiment.c - from sections to plugins, device, classes and extents. What is wrong with a file
+ * is said here, before any volume is read and before anything is built.
  */
 #include <config.h>
 
@@ -143,7 +143,8 @@ static void resolve_classes(experiment *e)
         return;
     for (int i = 0; i < e->data->class_count && used < sizeof text; i++) {
         const data_class *c = &e->data->classes[i];
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i > 0 ? " " : "", c->name);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i > 0 ? " " : "",
+                                 c->name);
         for (int j = 0; j < c->id_count && used < sizeof text; j++)
             used += (size_t)snprintf(text + used, sizeof text - used, "%c%d", j > 0 ? ',' : ':',
                                      c->id[j]);
@@ -346,6 +347,7 @@ pons_status experiment_open(config *c, experiment_purpose purpose, const experim
     e->config = c;
     e->log = l;
     e->purpose = purpose;
+    e->debug = known->debug;
     e->memory = arena_new();
     if (e->memory == NULL)
         pons_fail(err, PONS_DEVICE, "out of memory");

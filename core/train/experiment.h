@@ -1,6 +1,6 @@
 /*
- * experiment.h - an INI file made ready: its sections read, its plugins loaded, its device open, its
- * classes and channels known. Networks, loaders and trainers start from here.
+ * experiment.h - an INI file made ready: its sections read, its plugins loaded, its device open,
+ * its classes and channels known. Networks, loaders and trainers start from here.
  */
 #ifndef CORE_TRAIN_EXPERIMENT_H
 #define CORE_TRAIN_EXPERIMENT_H
@@ -29,8 +29,9 @@ typedef enum experiment_purpose {
 typedef struct experiment_known {
     int threads;            /* kernel threads; 0: as the file says                                */
     precision precision;    /* AUTO: as the file says                                             */
-    int channels;           /* predict: of the network; 0: number of [data] image patterns, or ... */
-    int image_channels;     /* ... where there are none, that of the images                       */
+    int channels;           /* predict: of the network; 0: number of [data] image patterns, or    */
+    int image_channels;     /* where there are none, that of the images                           */
+    bool debug;             /* freed memory is filled with NaN                                    */
 } experiment_known;
 
 typedef struct experiment {
@@ -39,6 +40,7 @@ typedef struct experiment {
     arena *memory;
     sections sections;
     experiment_purpose purpose;
+    bool debug;
     dataset *data;          /* TRAIN                                                              */
     int class_count;        /* of the target: entries of labels, or of regions                    */
     const data_class *classes;
@@ -66,7 +68,7 @@ precision precision_named(const char *name);
 pons_status experiment_check_extent(const experiment *e, const char *what, const int extent[3],
                                     pons_error *err);
 
-/* model_axes.c: in a 2D network options per axis come in the order D H W, with 1 on the flat axis. */
+/* model_axes.c: in a 2D network options per axis come in the order D H W, 1 on the flat axis. */
 pons_status model_axes_turn(experiment *e, pons_error *err);
 
 #endif

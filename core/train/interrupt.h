@@ -16,8 +16,8 @@ typedef struct interrupt interrupt;
 /* Blocks the signals in this thread and all that it starts later: call it first of all. */
 pons_status interrupt_open(interrupt **out, pons_error *err);
 /*
- * 'save' is called from the interrupt's thread, between enter and leave. NULL: training is over, the
- * process ends by itself. (Before the first call a signal ends it at once.)
+ * 'save' is called from the interrupt's thread, between enter and leave. NULL: training is over,
+ * the process ends by itself. (Before the first call a signal ends it at once.)
  */
 void interrupt_watch(interrupt *i, double grace_s, void (*save)(void *context), void *context);
 bool interrupt_pending(interrupt *i);

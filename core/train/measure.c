@@ -56,8 +56,8 @@ static pons_status refuse_reference(const program *p, pons_error *err)
     for (int i = 0; i < facts.kernel_count; i++) {
         kernel_facts k = program_kernel(p, i);
         if (k.implementation != NULL && strcmp(k.implementation, "reference") == 0)
-            return pons_fail(err, PONS_DEVICE, "kernel '%s' of '%s' is the plain reference; its time "
-                             "means nothing\nhint: --reference measures all the same", k.kind,
+            return pons_fail(err, PONS_DEVICE, "kernel '%s' of '%s' is the plain reference; its "
+                             "time means nothing\nhint: --reference measures all the same", k.kind,
                              k.name);
     }
     return PONS_OK;

@@ -1,8 +1,8 @@
 /*
  * metric.h - Dice and IoU of label volumes, and what is told of many cases.
  *
- * A value exists only where the label has the class (MONAI's ignore_empty). What has no value is not
- * dropped in silence: it is counted, as 'empty' where the prediction has none either, else as a
+ * A value exists only where the label has the class (MONAI's ignore_empty). What has no value is
+ * not dropped in silence: it is counted, as 'empty' where the prediction has none either, else as a
  * false alarm. A missed class has the value 0 and is counted as well.
  */
 #ifndef CORE_TRAIN_METRIC_H

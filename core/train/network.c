@@ -93,7 +93,7 @@ static program_settings settings_of(const experiment *e, bool training)
     program_settings s = {
         .precision = e->precision, .recompute = t->recompute, .no_reuse = e->no_reuse,
         .micro_batches = e->micro_batches, .accumulate = e->micro_batches,
-        .clip_norm = t->clip_norm, .ema_decay = t->ema_decay,
+        .poison = e->debug, .clip_norm = t->clip_norm, .ema_decay = t->ema_decay,
         .seed = (uint64_t)e->sections.experiment.seed
     };
 

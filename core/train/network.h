@@ -1,5 +1,5 @@
 /*
- * network.h - the graphs of an experiment, compiled: the training step and the prediction of windows.
+ * network.h - the graphs of an experiment, compiled: the training step and predicting windows.
  */
 #ifndef CORE_TRAIN_NETWORK_H
 #define CORE_TRAIN_NETWORK_H
@@ -7,7 +7,7 @@
 #include "train/experiment.h"
 #include "train/window.h"
 
-/* Inputs 'image' f32 [N, D, H, W, channels] and 'target' u8 [N, D, H, W, 1 | regions]; no outputs. */
+/* Inputs 'image' f32 [N, D, H, W, channels], 'target' u8 [N, D, H, W, 1 | regions]; no outputs. */
 pons_status network_build_training(const experiment *e, storage *s, program **out, pons_error *err);
 /* The graph of that before any pass; the caller frees it. */
 pons_status network_graph_training(const experiment *e, pons_graph **out, pons_node **loss,

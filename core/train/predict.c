@@ -137,7 +137,8 @@ static pons_status open_network(predictor *p, const found_weights *f, const pred
         || storage_new(&p->experiment->device, &p->storage, err) != PONS_OK
         || network_build_evaluation(p->experiment, p->storage, &p->program, err) != PONS_OK)
         return err->status;
-    weights_format format = { .flat = p->experiment->task.flat, .wide = p->experiment->device.wide };
+    weights_format format = { .flat = p->experiment->task.flat,
+                              .wide = p->experiment->device.wide };
     if (storage_initialise(p->storage, 0, err) != PONS_OK
         || weights_read_file(p->storage, WEIGHTS_MODEL, f->weights, &format, err) != PONS_OK)
         return err->status;

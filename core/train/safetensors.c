@@ -426,8 +426,11 @@ static double half_value(uint16_t bits)
     return sign * __builtin_ldexp(1024 + fraction, exponent - 25);
 }
 
-#define GET(type, from, i) ({ type value_; memcpy(&value_, (const char *)(from) + (i) * sizeof(type), \
-                                                  sizeof(type)); value_; })
+#define GET(type, from, i) ({                                                                     \
+        type value_;                                                                              \
+        memcpy(&value_, (const char *)(from) + (i) * (int64_t)sizeof(type), sizeof(type));        \
+        value_;                                                                                   \
+    })
 
 static double element(const safetensor *t, int64_t i)
 {

@@ -1,5 +1,5 @@
 /*
- * schedule.h - the learning rate of a step: base rate times warm-up times a schedule plugin's factor.
+ * schedule.h - the learning rate of a step: base rate, warm-up, and a schedule plugin's factor.
  */
 #ifndef CORE_TRAIN_SCHEDULE_H
 #define CORE_TRAIN_SCHEDULE_H

@@ -65,7 +65,10 @@ int64_t trainer_total_steps(const experiment *e)
 
 bool trainer_finished(const experiment *e, const trainer_state *s)
 {
-    return s->finished != 0 || s->step >= trainer_total_steps(e);
+    int64_t patience = e->sections.train.early_stop;
+
+    return (s->finished != 0 && patience > 0 && s->stale >= patience)
+        || s->step >= trainer_total_steps(e);
 }
 
 /* The rate of the step after 'step' steps. */
@@ -231,8 +234,8 @@ static void tell_step(trainer *t, int64_t epoch, double loss, double lr, double 
                  t->step_seconds, (int)eta / 60, (int)eta % 60);
     if (t->state.step % every != 0 && t->state.step != total)
         return;
-    log_line(l, "step %lld/%lld  epoch %lld  loss %.6f  rate %.3g  %.3f s (%.3f s waiting for data)",
-             (long long)t->state.step, (long long)total, (long long)epoch,
+    log_line(l, "step %lld/%lld  epoch %lld  loss %.6f  rate %.3g  %.3f s (%.3f s waiting for "
+             "data)", (long long)t->state.step, (long long)total, (long long)epoch,
              t->logged_loss / (double)t->logged_steps, lr, seconds, data_seconds);
     t->logged_loss = 0;
     t->logged_steps = 0;
@@ -299,7 +302,8 @@ static pons_status check_finite(trainer *t, const step_result *result, const cas
     tensor = program_first_nonfinite(t->training);
     if (t->experiment->sections.train.nonfinite == 0)
         return pons_fail(err, PONS_FAILURE, "step %lld: the gradient is not finite; first tensor "
-                         "'%s', cases %s\nhint: [train] nonfinite = skip goes on without such steps",
+                         "'%s', cases %s\nhint: [train] nonfinite = skip goes on without such "
+                         "steps",
                          (long long)t->state.step, tensor != NULL ? tensor : "the gradient's norm",
                          names->text);
     log_warning(t->experiment->log, "step %lld is skipped: tensor '%s' is not finite, cases %s",
@@ -424,11 +428,16 @@ static pons_status validate_if_due(trainer *t, pons_error *err)
     return validate(t, err);
 }
 
-static bool early_stop(const trainer *t)
+/* [train] early_stop: the run is finished before its last step. */
+static void note_early_stop(trainer *t)
 {
     int64_t patience = t->experiment->sections.train.early_stop;
 
-    return patience > 0 && t->state.stale >= patience;
+    if (patience == 0 || t->state.stale < patience || t->state.finished != 0)
+        return;
+    t->state.finished = 1;
+    log_line(t->experiment->log, "no better validation %lld times: training ends early",
+             (long long)t->state.stale);
 }
 
 /* Where a run has to be saved besides its end. */
@@ -442,21 +451,20 @@ static pons_status train(trainer *t, int64_t total, pons_error *err)
 {
     int64_t saved = t->state.step;
 
+    t->state.finished = 0; /* more patience goes on */
     if (validate_if_due(t, err) != PONS_OK)
         return err->status;
-    while (t->state.step < total && !early_stop(t) && !interrupt_pending(t->settings->interrupt)) {
+    note_early_stop(t);
+    while (t->state.step < total && t->state.finished == 0
+           && !interrupt_pending(t->settings->interrupt)) {
         if (run_step(t, err) != PONS_OK || validate_if_due(t, err) != PONS_OK)
             return err->status;
+        note_early_stop(t);
         if (!checkpoint_due(t))
             continue;
         if (save_safely(t, err) != PONS_OK)
             return err->status;
         saved = t->state.step;
-    }
-    if (early_stop(t) && t->state.step < total && t->state.finished == 0) {
-        t->state.finished = 1;
-        log_line(t->experiment->log, "no better validation %lld times: training ends early",
-                 (long long)t->state.stale);
     }
     if ((saved != t->state.step || t->first == t->state.step) && save_safely(t, err) != PONS_OK)
         return err->status;
@@ -488,8 +496,8 @@ static pons_status find_best(trainer *t, pons_error *err)
             }
         }
     }
-    return pons_fail(err, PONS_CONFIG, "[train] best is '%s', expected dice.mean, iou.mean, or dice "
-                     "or iou of a class", name);
+    return pons_fail(err, PONS_CONFIG, "[train] best is '%s', expected dice.mean, iou.mean, or "
+                     "dice or iou of a class", name);
 }
 
 static pons_status open_cache(trainer *t, pons_error *err)

@@ -1,6 +1,6 @@
 /*
- * trainer_state.c - saving and reading it, and what of an experiment may change between two starts of
- * one run (R31).
+ * trainer_state.c - saving and reading it, and what of an experiment may change between two starts
+ * of one run (R31).
  */
 #include <config.h>
 
@@ -175,8 +175,8 @@ pons_status saved_state_compare(const saved_state *s, const experiment *e, logge
                                 pons_error *err)
 {
     if (s->micro_batches != e->micro_batches)
-        return pons_fail(err, PONS_CONFIG, "a step has %d micro-batches but the run to be continued "
-                         "has %d\nhint: [train] accumulate = %d", e->micro_batches,
+        return pons_fail(err, PONS_CONFIG, "a step has %d micro-batches but the run to be "
+                         "continued has %d\nhint: [train] accumulate = %d", e->micro_batches,
                          s->micro_batches, s->micro_batches);
     if (compare_options(s, e, err) != PONS_OK)
         return err->status;

@@ -80,8 +80,8 @@ static pons_status check_one(const storage_tensor *t, const safetensors *file, c
     if (found == NULL)
         return pons_fail(err, PONS_CONFIG, "'%s': tensor '%s' is missing, expected shape %s",
                          where, t->name, safetensor_shape(&expected, a, sizeof a));
-    if (found->rank != expected.rank
-        || memcmp(found->extent, expected.extent, sizeof found->extent[0] * (size_t)found->rank) != 0)
+    size_t size = sizeof found->extent[0] * (size_t)found->rank;
+    if (found->rank != expected.rank || memcmp(found->extent, expected.extent, size) != 0)
         return pons_fail(err, PONS_CONFIG, "'%s': tensor '%s' has shape %s, expected %s", where,
                          t->name, safetensor_shape(found, a, sizeof a),
                          safetensor_shape(&expected, b, sizeof b));
