@@ -44,7 +44,7 @@ static bool is_blank(char c)
 static pons_status check_section(reading *r, const char *line, size_t size)
 {
     const char *end = memchr(line, ']', size);
-    const char *rest = end + 1;
+    const char *rest;
     section_line *s;
 
     if (end == NULL)
@@ -54,6 +54,7 @@ static pons_status check_section(reading *r, const char *line, size_t size)
     if (end - line - 1 > SECTION_LIMIT)
         return pons_fail(r->err, PONS_CONFIG, "%s:%d: section name has %d characters, at most %d are "
                          "expected", r->file, r->line, (int)(end - line - 1), SECTION_LIMIT);
+    rest = end + 1;
     while (rest < line + size && (is_blank(*rest) || *rest == '\r'))
         rest++;
     if (rest < line + size && *rest != ';' && *rest != '#')
