@@ -36,6 +36,9 @@ typedef struct start {
     saved_state saved;
     experiment *experiment;
     metrics *metrics;
+    FILE *held;             /* what is logged before there is a log.txt                           */
+    char *held_text;
+    size_t held_size;
     interrupt *interrupt;
 } start;
 
@@ -84,12 +87,16 @@ static pons_status find_checkpoint(start *s, pons_error *err)
 
 static pons_status on_record(void *context, const pons_record *record, pons_error *err)
 {
-    return metrics_write(context, record, err);
+    const start *s = context;
+
+    return metrics_write(s->metrics, record, err);
 }
 
 static pons_status on_sync(void *context, pons_error *err)
 {
-    return metrics_sync(context, err);
+    const start *s = context;
+
+    return metrics_sync(s->metrics, err);
 }
 
 /* ---- start ----------------------------------------------------------------------------------- */
@@ -146,6 +153,25 @@ static pons_status open_folder(start *s, pons_error *err)
     return err->status;
 }
 
+/* Lines that came before the folder was opened belong into its log.txt too. */
+static void log_held(start *s)
+{
+    fflush(s->held);
+    if (s->held_text != NULL)
+        fputs(s->held_text, s->call->log->file);
+    log_line(s->call->log, "run folder '%s'", s->folder.path);
+}
+
+/* A dataset or a network that is refused leaves the folder of an earlier run as it was. */
+static pons_status on_begin(void *context, pons_error *err)
+{
+    start *s = context;
+
+    if (open_folder(s, err) == PONS_OK)
+        log_held(s);
+    return err->status;
+}
+
 static pons_status go(start *s, pons_error *err)
 {
     logger *l = s->call->log;
@@ -159,10 +185,11 @@ static pons_status go(start *s, pons_error *err)
                  "anew", s->folder.path, (long long)s->saved.state.step);
         return PONS_OK;
     }
-    if (open_folder(s, err) != PONS_OK)
-        return err->status;
-    settings.observer = (trainer_observer){ s->metrics, on_record, on_sync };
-    log_line(l, "run folder '%s'", s->folder.path);
+    s->held = open_memstream(&s->held_text, &s->held_size);
+    if (s->held == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    l->file = s->held;
+    settings.observer = (trainer_observer){ s, on_begin, on_record, on_sync };
     if (trainer_run(s->experiment, &settings, err) == PONS_OK)
         log_line(l, "done: '%s'", s->folder.path);
     return err->status;
@@ -182,6 +209,10 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     experiment_close(s.experiment);
     saved_state_clear(&s.saved);
     run_folder_close(&s.folder, call->log);
+    call->log->file = NULL;
+    if (s.held != NULL)
+        fclose(s.held);
+    free(s.held_text);
     if (s.config != NULL)
         config_close(s.config);
     free(s.checkpoint);

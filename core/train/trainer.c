@@ -570,7 +570,8 @@ static pons_status open_all(trainer *t, int64_t total, pons_error *err)
     if (t->summaries == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     if (find_best(t, err) != PONS_OK || open_cache(t, err) != PONS_OK || build(t, err) != PONS_OK
-        || open_loader(t, err) != PONS_OK)
+        || open_loader(t, err) != PONS_OK
+        || t->settings->observer.begin(t->settings->observer.context, err) != PONS_OK)
         return err->status;
     t->state.total = total;
     t->first = t->state.step;

@@ -13,6 +13,8 @@
 /* Who keeps the numbers; called from the trainer's thread (sync: also from the interrupt's). */
 typedef struct trainer_observer {
     void *context;
+    /* All cases are read, the network is built, nothing is written so far; then comes the first step. */
+    pons_status (*begin)(void *context, pons_error *err);
     pons_status (*record)(void *context, const pons_record *record, pons_error *err);
     pons_status (*sync)(void *context, pons_error *err);
 } trainer_observer;
