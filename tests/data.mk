@@ -33,8 +33,27 @@ tests_check_overlay_LDADD = $(TEST_LDADD)
 TESTS += tests/check_overlay
 TESTS += tests/check_data_cli.sh
 EXTRA_DIST += tests/check_data_cli.sh
-check_PROGRAMS += tests/replay_nifti
-tests_replay_nifti_SOURCES = tests/fuzz_nifti.c tests/fuzz_replay.c
+# Fuzz targets: make check replays their corpora, tests/fuzz.sh searches for more.
+check_PROGRAMS += tests/replay_nifti tests/replay_ini tests/replay_safetensors \
+	tests/replay_json tests/replay_note tests/replay_dataset
+TESTS += tests/replay_nifti tests/replay_ini tests/replay_safetensors \
+	tests/replay_json tests/replay_note tests/replay_dataset
+tests_replay_nifti_SOURCES = tests/fuzz_nifti.c tests/fuzz_file.h tests/fuzz_replay.c
+tests_replay_nifti_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"tests/corpus/nifti"'
 tests_replay_nifti_LDADD = $(TEST_LDADD)
-TESTS += tests/replay_nifti
-EXTRA_DIST += tests/corpus
+tests_replay_ini_SOURCES = tests/fuzz_ini.c tests/fuzz_file.h tests/fuzz_replay.c
+tests_replay_ini_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"tests/corpus/ini"'
+tests_replay_ini_LDADD = $(TEST_LDADD)
+tests_replay_safetensors_SOURCES = tests/fuzz_safetensors.c tests/fuzz_file.h tests/fuzz_replay.c
+tests_replay_safetensors_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"tests/corpus/safetensors"'
+tests_replay_safetensors_LDADD = $(TEST_LDADD)
+tests_replay_json_SOURCES = tests/fuzz_json.c tests/fuzz_file.h tests/fuzz_replay.c
+tests_replay_json_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"tests/corpus/json"'
+tests_replay_json_LDADD = $(TEST_LDADD)
+tests_replay_note_SOURCES = tests/fuzz_note.c tests/fuzz_file.h tests/fuzz_replay.c
+tests_replay_note_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"tests/corpus/note"'
+tests_replay_note_LDADD = $(TEST_LDADD)
+tests_replay_dataset_SOURCES = tests/fuzz_dataset.c tests/fuzz_file.h tests/fuzz_replay.c
+tests_replay_dataset_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"tests/corpus/dataset"'
+tests_replay_dataset_LDADD = $(TEST_LDADD)
+EXTRA_DIST += tests/corpus tests/fuzz.sh

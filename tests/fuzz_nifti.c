@@ -1,27 +1,12 @@
 /*
  * fuzz_nifti.c - any bytes at all as a NIfTI file: refused with a line that names the file, or read
- * into finite voxels and a grid that can be inverted. 'make check' replays tests/corpus/nifti; to
- * search for more, with clang and all of core/base and core/data:
- *
- *     clang -g -O1 -fsanitize=fuzzer,address,undefined -Icore ... tests/fuzz_nifti.c
+ * into finite voxels and a grid that can be inverted.
  */
+#include "fuzz_file.h"
+
 #include "data/volume.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "broken promise: %s\n", what);
-    abort();
-}
 
 static void require_sound(const volume *v)
 {
@@ -55,11 +40,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     bool packed = size > 1 && data[0] == 0x1f && data[1] == 0x8b;
     char path[64];
-    FILE *f;
 
     snprintf(path, sizeof path, "/tmp/pons-fuzz-%d.nii%s", (int)getpid(), packed ? ".gz" : "");
-    f = fopen(path, "wb");
-    require(f && fwrite(data, 1, size, f) == size && !fclose(f), "the file could be written");
+    fuzz_write(path, data, size);
     read_as(path, volume_read_image);
     read_as(path, volume_read_label);
     unlink(path);
