@@ -29,12 +29,12 @@ EXTRA_DIST += tests/check_exports.sh
 check_PROGRAMS += tests/check_config tests/check_config_gallery
 tests_check_config_SOURCES = tests/check_config.c
 tests_check_config_LDADD = $(TEST_LDADD)
-tests_check_config_gallery_SOURCES = tests/check_config_gallery.c
+tests_check_config_gallery_SOURCES = tests/check_config_gallery.c tests/gallery_ini.h
 tests_check_config_gallery_LDADD = $(TEST_LDADD)
 TESTS += tests/check_config tests/check_config_gallery
 
 check_PROGRAMS += tests/check_plugin
-tests_check_plugin_SOURCES = tests/check_plugin.c
+tests_check_plugin_SOURCES = tests/check_plugin.c tests/gallery_plugin.h
 tests_check_plugin_LDADD = $(TEST_LDADD)
 tests_check_plugin_DEPENDENCIES = tests/libpons.la tests/plugins/effect.la
 TESTS += tests/check_plugin

@@ -2,6 +2,7 @@
  * check_plugin.c - a gallery of broken plugins, each made from a valid one by one change, and what
  * the loader says of it; none of them may run.
  */
+#include "gallery_plugin.h"
 #include "suite.h"
 
 #include "base/file.h"
@@ -18,8 +19,6 @@
 static const char valid[] = "tests/plugins/.libs/effect.so";
 
 static char folder[64], trace[128];
-static char *image; /* the bytes of the valid plugin                                              */
-static size_t image_size;
 
 static const char *path_of(const char *name)
 {
@@ -62,22 +61,6 @@ static void remove_folder(void)
     snprintf(command, sizeof command, "chmod -R u+w '%s'; rm -rf '%s'", folder, folder);
     ck_assert_int_eq(system(command), 0);
     free(image);
-}
-
-static pons_note *note_of_image(void)
-{
-    static const char owner[8] = PONS_NOTE_OWNER;
-    char *at = memmem(image, image_size, owner, sizeof owner);
-
-    /* The word may occur elsewhere; the note's owner stands behind its type. */
-    while (at != NULL) {
-        pons_note *note = (pons_note *)(void *)(at - offsetof(pons_note, owner));
-        if (note->type == PONS_NOTE_TYPE && note->owner_size == sizeof owner)
-            return note;
-        at = memmem(at + 1, image_size - (size_t)(at + 1 - image), owner, sizeof owner);
-    }
-    ck_abort_msg("the valid plugin has no note");
-    return NULL;
 }
 
 static pons_status load(pons_kind kind, const char *name, pons_error *err)
@@ -160,56 +143,11 @@ START_TEST(damaged_headers_are_refused_or_harmless)
 }
 END_TEST
 
-static void change_magic(void) { image[0] = 'M'; }
-static void change_class(void) { image[EI_CLASS] = image[EI_CLASS] == 1 ? 2 : 1; }
-static void change_order(void) { image[EI_DATA] = image[EI_DATA] == 1 ? 2 : 1; }
-static void change_machine(void) { ((Elf64_Ehdr *)(void *)image)->e_machine = EM_68K; }
-static void change_type(void) { ((Elf64_Ehdr *)(void *)image)->e_type = ET_EXEC; }
-static void change_phentsize(void) { ((Elf64_Ehdr *)(void *)image)->e_phentsize = 32; }
-static void change_phoff(void) { ((Elf64_Ehdr *)(void *)image)->e_phoff = UINT64_MAX - 8; }
-static void change_shoff(void) { ((Elf64_Ehdr *)(void *)image)->e_shoff = image_size; }
-static void change_owner(void) { memcpy(note_of_image()->owner, "pins", 4); }
-static void change_size(void) { note_of_image()->content_size--; }
-static void change_kind(void) { note_of_image()->kind = PONS_KIND_LOSS; }
-static void change_strange_kind(void) { note_of_image()->kind = 77; }
-static void change_major(void) { note_of_image()->abi_major++; }
-static void change_minor(void) { note_of_image()->abi_minor = PONS_ABI_MINOR + 1; }
-static void change_name(void) { memcpy(note_of_image()->name, "affect", 6); }
-static void change_name_end(void) { memset(note_of_image()->name, 'x', PONS_NAME_SIZE); }
-static void change_name_path(void) { memcpy(note_of_image()->name, "../../", 6); }
-
-static void change_segment(void)
-{
-    const Elf64_Ehdr *h = (const Elf64_Ehdr *)(void *)image;
-    ((Elf64_Phdr *)(void *)(image + h->e_phoff))->p_filesz = image_size + 1;
-}
-
-static const struct { void (*change)(void); const char *phrase; } gallery[] = {
-    { change_magic, "it is not an ELF file" },
-    { change_class, "ELF class is 1, expected 2" },
-    { change_order, "ELF byte order is 2, expected 1" },
-    { change_machine, "ELF machine is 4, expected" },
-    { change_type, "ELF type is 2, expected 3" },
-    { change_phentsize, "size of a program header is 32, expected 56" },
-    { change_phoff, "program headers at 18446744073709551607 lie outside" },
-    { change_shoff, "section headers at" },
-    { change_segment, "segment 0" },
-    { change_owner, "it holds 0 pons notes, expected 1: not a pons plugin" },
-    { change_size, "size of the pons note is 55, expected 56" },
-    { change_kind, "kind is 'loss', expected 'schedule'" },
-    { change_strange_kind, "kind is 77, expected 1 to 9" },
-    { change_major, "ABI major is 2, expected 1" },
-    { change_minor, "ABI minor is 1, expected at most 0" },
-    { change_name, "name is 'affect', expected 'effect'" },
-    { change_name_end, "the name in its pons note has no end" },
-    { change_name_path, "name in its note is not of small letters" },
-};
-
 START_TEST(changed_plugin_is_refused_before_any_of_it_runs)
 {
-    gallery[_i].change();
+    plugin_gallery[_i].change();
     write_image("schedule/effect.so", image_size);
-    refused(PONS_KIND_SCHEDULE, "effect", gallery[_i].phrase, false);
+    refused(PONS_KIND_SCHEDULE, "effect", plugin_gallery[_i].phrase, false);
 }
 END_TEST
 
@@ -374,7 +312,7 @@ int main(void)
     tcase_add_test(c, a_file_cut_at_any_multiple_of_64_bytes_is_refused);
     tcase_add_test(c, damaged_headers_are_refused_or_harmless);
     tcase_add_loop_test(c, changed_plugin_is_refused_before_any_of_it_runs, 0,
-                        (int)(sizeof gallery / sizeof *gallery));
+                        (int)(sizeof plugin_gallery / sizeof *plugin_gallery));
     tcase_add_test(c, descriptor_that_contradicts_the_note_is_refused);
     tcase_add_test(c, missing_entry_is_named);
     tcase_add_test(c, folders_and_escaping_links_are_refused);

@@ -1,6 +1,6 @@
 # Tests of data.
 check_PROGRAMS += tests/check_nifti
-tests_check_nifti_SOURCES = tests/check_nifti.c tests/nifti_maker.h tests/suite.h
+tests_check_nifti_SOURCES = tests/check_nifti.c tests/gallery_nifti.h tests/nifti_maker.h tests/suite.h
 tests_check_nifti_LDADD = $(TEST_LDADD) $(ZLIB_LIBS)
 TESTS += tests/check_nifti
 check_PROGRAMS += tests/check_volume
@@ -15,7 +15,8 @@ check_PROGRAMS += tests/check_stream tests/check_dataset tests/check_loader \
 	tests/check_augment
 tests_check_stream_SOURCES = tests/check_stream.c tests/suite.h
 tests_check_stream_LDADD = $(TEST_LDADD)
-tests_check_dataset_SOURCES = tests/check_dataset.c tests/dataset_maker.h tests/suite.h
+tests_check_dataset_SOURCES = tests/check_dataset.c tests/dataset_maker.h tests/gallery_json.h \
+	tests/suite.h
 tests_check_dataset_LDADD = $(TEST_LDADD)
 TESTS += tests/check_stream tests/check_dataset
 check_PROGRAMS += tests/check_preprocess
@@ -57,3 +58,10 @@ tests_replay_dataset_SOURCES = tests/fuzz_dataset.c tests/fuzz_file.h tests/fuzz
 tests_replay_dataset_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"tests/corpus/dataset"'
 tests_replay_dataset_LDADD = $(TEST_LDADD)
 EXTRA_DIST += tests/corpus tests/fuzz.sh
+check_PROGRAMS += tests/gallery_files
+tests_gallery_files_SOURCES = tests/gallery_files.c tests/gallery_ini.h tests/gallery_json.h \
+	tests/gallery_nifti.h tests/gallery_plugin.h tests/gallery_safetensors.h tests/nifti_maker.h \
+	tests/suite.h
+tests_gallery_files_LDADD = $(TEST_LDADD) $(ZLIB_LIBS)
+TESTS += tests/check_gallery.sh
+EXTRA_DIST += tests/check_gallery.sh

@@ -1,0 +1,131 @@
+/*
+ * gallery_nifti.h - one thing changed in a valid NIfTI file, and what a reader says of it. The tests
+ * of the reader and those of the program go through the same list.
+ */
+#ifndef TESTS_GALLERY_NIFTI_H
+#define TESTS_GALLERY_NIFTI_H
+
+#include "nifti_maker.h"
+
+typedef struct exhibit {
+    const char *name, *phrase;
+    int flags;
+    edit change[5];
+    int longer; /* bytes appended, or cut */
+} exhibit;
+
+#define NUMBER(AT, TYPE, VALUE) { AT, TYPE, VALUE, NULL }
+#define TEXT(AT, SIZE, VALUE) { AT, 's', SIZE, VALUE }
+
+static const exhibit nifti_gallery[] = {
+    { "size of header 0", "'sizeof_hdr' is 0", 0, { NUMBER(0, 'i', 0) }, 0 },
+    { "size of header 349", "'sizeof_hdr' is 349", 0, { NUMBER(0, 'i', 349) }, 0 },
+    { "no magic", "ANALYZE", 0, { TEXT(344, 4, "\0\0\0") }, 0 },
+    { "magic of a pair", "hint: convert", 0, { TEXT(344, 4, "ni1") }, 0 },
+    { "magic without its end", "'magic' is 6e 2b 31 31", 0, { TEXT(344, 4, "n+11") }, 0 },
+    { "magic of version 2", "'magic' is 6e 2b 32 00", 0, { TEXT(344, 4, "n+2") }, 0 },
+    { "no axes", "'dim[0]' is 0", 0, { NUMBER(40, 'h', 0) }, 0 },
+    { "minus one axis", "'dim[0]' is -1", 0, { NUMBER(40, 'h', -1) }, 0 },
+    { "eight axes", "'dim[0]' is 8", 0, { NUMBER(40, 'h', 8) }, 0 },
+    { "most axes", "'dim[0]' is 32767", 0, { NUMBER(40, 'h', 32767) }, 0 },
+    { "five axes", "'dim[0]' is 5", 0, { NUMBER(40, 'h', 5) }, 0 },
+    { "seven axes", "'dim[0]' is 7", 0, { NUMBER(40, 'h', 7) }, 0 },
+    { "no voxels along i", "'dim[1]' is 0", 0, { NUMBER(42, 'h', 0) }, 0 },
+    { "minus four along j", "'dim[2]' is -4", 0, { NUMBER(44, 'h', -4) }, 0 },
+    { "no voxels along k", "'dim[3]' is 0", 0, { NUMBER(46, 'h', 0) }, 0 },
+    { "no channels", "'dim[4]' is 0", 0, { NUMBER(40, 'h', 4), NUMBER(48, 'h', 0) }, 0 },
+    { "large along i", "expected 786760", 0, { NUMBER(42, 'h', 32767) }, 0 },
+    { "type 0", "'datatype' is 0 (unknown)", 0, { NUMBER(70, 'h', 0) }, 0 },
+    { "type binary", "'datatype' is 1 (binary)", 0, { NUMBER(70, 'h', 1) }, 0 },
+    { "type complex64", "(complex64)", 0, { NUMBER(70, 'h', 32) }, 0 },
+    { "type RGB", "(RGB24)", 0, { NUMBER(70, 'h', 128) }, 0 },
+    { "type float128", "(float128)", 0, { NUMBER(70, 'h', 1536) }, 0 },
+    { "type complex128", "(complex128)", 0, { NUMBER(70, 'h', 1792) }, 0 },
+    { "type complex256", "(complex256)", 0, { NUMBER(70, 'h', 2048) }, 0 },
+    { "type RGBA", "(RGBA32)", 0, { NUMBER(70, 'h', 2304) }, 0 },
+    { "type of nobody", "'datatype' is 9999 (unknown)", 0, { NUMBER(70, 'h', 9999) }, 0 },
+    { "8 bits of int16", "'bitpix' is 8, expected 16", 0, { NUMBER(72, 'h', 8) }, 0 },
+    { "32 bits of int16", "'bitpix' is 32, expected 16", 0, { NUMBER(72, 'h', 32) }, 0 },
+    { "0 bits", "'bitpix' is 0, expected 16", 0, { NUMBER(72, 'h', 0) }, 0 },
+    { "voxels at 0", "'vox_offset' is 0", 0, { NUMBER(108, 'f', 0) }, 0 },
+    { "voxels in the header", "'vox_offset' is 348", 0, { NUMBER(108, 'f', 348) }, 0 },
+    { "voxels at -352", "'vox_offset' is -352", 0, { NUMBER(108, 'f', -352) }, 0 },
+    { "voxels nowhere", "'vox_offset' is nan", 0, { NUMBER(108, 'f', NAN) }, 0 },
+    { "voxels at infinity", "'vox_offset' is inf", 0, { NUMBER(108, 'f', INFINITY) }, 0 },
+    { "voxels at half a byte", "'vox_offset' is 352.5", 0, { NUMBER(108, 'f', 352.5) }, 0 },
+    { "voxels far away", "'vox_offset' is 1.", 0, { NUMBER(108, 'f', 1e30) }, 0 },
+    { "voxels one byte later", "from byte 353", 0, { NUMBER(108, 'f', 353) }, 0 },
+    { "one byte short", "it has 471 bytes, expected 472", 0, { NUMBER(48, 'h', 1) }, -1 },
+    { "one byte long", "it has 473 bytes, expected 472", 0, { NUMBER(48, 'h', 1) }, 1 },
+    { "only a header", "it has 352 bytes", 0, { NUMBER(48, 'h', 1) }, -120 },
+    { "cut in the header", "ends after 300 bytes", 0, { NUMBER(48, 'h', 1) }, -172 },
+    { "empty", "it is empty", 0, { NUMBER(48, 'h', 1) }, -472 },
+    { "spacing 0", "'pixdim[1]' is 0", 0, { NUMBER(80, 'f', 0) }, 0 },
+    { "spacing below 0", "'pixdim[2]' is -2", 0, { NUMBER(84, 'f', -2) }, 0 },
+    { "spacing nan", "'pixdim[3]' is nan", 0, { NUMBER(88, 'f', NAN) }, 0 },
+    { "spacing infinite", "'pixdim[3]' is inf", 0, { NUMBER(88, 'f', INFINITY) }, 0 },
+    { "no form", "left and right are unknown", 0, { NUMBER(252, 'h', 0), NUMBER(254, 'h', 0) }, 0 },
+    { "qform below 0", "'qform_code' is -1", 0, { NUMBER(252, 'h', -1) }, 0 },
+    { "sform below 0", "'sform_code' is -2", 0, { NUMBER(254, 'h', -2) }, 0 },
+    { "sform nan", "'sform' row 1 column 2 is nan", 0, { NUMBER(304, 'f', NAN) }, 0 },
+    { "sform without i", "'sform' is singular", 0, { NUMBER(280, 'f', 0) }, 0 },
+    { "sform with k along j", "'sform' is singular", 0,
+      { NUMBER(304, 'f', 3), NUMBER(320, 'f', 0) }, 0 },
+    { "qform nowhere", "'qform' row 0 column 3 is inf", 0,
+      { NUMBER(254, 'h', 0), NUMBER(268, 'f', INFINITY) }, 0 },
+    { "qform turned by nan", "'qform' row", 0, { NUMBER(254, 'h', 0), NUMBER(256, 'f', NAN) }, 0 },
+    { "forms 10 mm apart", "10 mm apart", 0, { NUMBER(292, 'f', 3) }, 0 },
+    { "forms mirrored", "'qform' and 'sform' place a corner", 0, { NUMBER(76, 'f', -1) }, 0 },
+    { "forms turned", "'qform' and 'sform' place a corner", 0, { NUMBER(264, 'f', 1) }, 0 },
+    { "slope infinite", "'scl_slope' is inf", 0, { NUMBER(112, 'f', INFINITY) }, 0 },
+    { "intercept nan", "'scl_inter' is nan", 0,
+      { NUMBER(112, 'f', 2), NUMBER(116, 'f', NAN) }, 0 },
+    { "a voxel nan", "1 voxels are not finite, the first nan at 2 0 0", MAKE_FLOAT,
+      { NUMBER(360, 'f', NAN) }, 0 },
+    { "two voxels infinite", "2 voxels are not finite, the first -inf at 0 1 0", MAKE_FLOAT,
+      { NUMBER(588, 'f', INFINITY), NUMBER(372, 'f', -INFINITY) }, 0 },
+    { "label with a slope", "'scl_slope' is 2", MAKE_LABEL, { NUMBER(112, 'f', 2) }, 0 },
+    { "label with an intercept", "'scl_inter' 1", MAKE_LABEL,
+      { NUMBER(112, 'f', 1), NUMBER(116, 'f', 1) }, 0 },
+    { "label of one and a half", "1 voxels are no label, the first 1.5 at 1 0 0",
+      MAKE_LABEL | MAKE_FLOAT, { NUMBER(356, 'f', 1.5) }, 0 },
+    { "label nan", "the first nan at 0 0 1", MAKE_LABEL | MAKE_FLOAT, { NUMBER(432, 'f', NAN) },
+      0 },
+    { "label beyond 32 bits", "are no label", MAKE_LABEL | MAKE_FLOAT, { NUMBER(432, 'f', 1e12) },
+      0 },
+    { "label with channels", "'dim[4]' is 3", MAKE_LABEL,
+      { NUMBER(40, 'h', 4), NUMBER(46, 'h', 1), NUMBER(48, 'h', 3) }, 0 },
+    { "big-endian spacing 0", "'pixdim[1]' is 0", MAKE_BIG, { NUMBER(80, 'f', 0) }, 0 },
+    { "big-endian types", "'bitpix' is 8", MAKE_BIG, { NUMBER(72, 'h', 8) }, 0 },
+    { "big-endian nan", "the first nan at 2 0 0", MAKE_BIG | MAKE_FLOAT, { NUMBER(360, 'f', NAN) },
+      0 },
+    { "version 2, text transfer", "transferred as text", MAKE_NIFTI_2,
+      { TEXT(4, 8, "n+2\0\n\n\032\n") }, 0 },
+    { "version 2 of a pair", "hint: convert", MAKE_NIFTI_2, { TEXT(4, 8, "ni2\0\r\n\032\n") }, 0 },
+    { "version 2, 10^12 axes", "'dim[0]' is 1000000000000", MAKE_NIFTI_2, { NUMBER(16, 'q', 1e12) },
+      0 },
+    { "version 2, below 0", "'dim[1]' is -5", MAKE_NIFTI_2, { NUMBER(24, 'q', -5) }, 0 },
+    { "version 2, too long", "'dim[3]' is 5000000000", MAKE_NIFTI_2, { NUMBER(40, 'q', 5e9) }, 0 },
+    { "version 2, overflow", "expected a volume that can be addressed", MAKE_NIFTI_2,
+      { NUMBER(24, 'q', 2147483647), NUMBER(32, 'q', 2147483647), NUMBER(40, 'q', 2147483647) },
+      0 },
+    { "version 2, voxels before", "'vox_offset' is -1", MAKE_NIFTI_2, { NUMBER(168, 'q', -1) }, 0 },
+    { "version 2, voxels in header", "'vox_offset' is 352", MAKE_NIFTI_2,
+      { NUMBER(168, 'q', 352) }, 0 },
+    { "version 2, cut", "expected a header of 540", MAKE_NIFTI_2, { NUMBER(48, 'q', 1) }, -200 },
+    { "version 2, no form", "left and right", MAKE_NIFTI_2,
+      { NUMBER(344, 'i', 0), NUMBER(348, 'i', 0) }, 0 },
+    { "version 2, big-endian, bits", "'bitpix' is 64", MAKE_NIFTI_2 | MAKE_BIG,
+      { NUMBER(14, 'h', 64) }, 0 },
+    { "gzip of a long file", "holds more than the volume", MAKE_GZIP, { NUMBER(48, 'h', 1) }, 1 },
+    { "gzip of a short file", "holds less than the volume", MAKE_GZIP, { NUMBER(48, 'h', 1) }, -1 },
+    { "gzip of a header", "holds less than the volume", MAKE_GZIP, { NUMBER(48, 'h', 1) }, -120 },
+    { "gzip of nothing", "ends after 0 bytes", MAKE_GZIP, { NUMBER(48, 'h', 1) }, -472 },
+    { "gzip of a bomb", "which cannot hold the volume", MAKE_GZIP,
+      { NUMBER(42, 'h', 32767), NUMBER(44, 'h', 32767), NUMBER(46, 'h', 32767) }, 0 },
+    { "gzip, spacing nan", "'pixdim[1]' is nan", MAKE_GZIP, { NUMBER(80, 'f', NAN) }, 0 },
+};
+
+enum { NIFTI_GALLERY_COUNT = sizeof nifti_gallery / sizeof nifti_gallery[0] };
+
+#endif
