@@ -9,8 +9,8 @@ tests_check_predict_SOURCES = tests/check_predict.c tests/run_pons.h
 tests_check_predict_LDADD = $(TEST_LDADD)
 tests_check_resume_SOURCES = tests/check_resume.c tests/run_pons.h
 tests_check_resume_LDADD = $(TEST_LDADD)
-tests_check_safetensors_SOURCES = tests/check_safetensors.c tests/fuzz_safetensors.c
-tests_check_safetensors_SOURCES = tests/check_safetensors.c tests/gallery_safetensors.h
+tests_check_safetensors_SOURCES = tests/check_safetensors.c tests/fuzz_file.h \
+	tests/fuzz_safetensors.c tests/gallery_safetensors.h
 tests_check_safetensors_LDADD = $(TEST_LDADD)
 tests_check_window_SOURCES = tests/check_window.c
 tests_check_window_LDADD = $(TEST_LDADD)
