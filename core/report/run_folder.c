@@ -36,10 +36,16 @@ char *run_folder_file(const run_folder *r, const char *name)
 
 pons_status run_folder_retire(const run_folder *r, logger *l, pons_error *err)
 {
+    run_folder used = { .path = r->path, .lock = -1 };
     char *other = NULL;
 
     if (access(r->path, F_OK) != 0)
         return PONS_OK;
+    run_folder_take(&used, err); /* not while another process trains in it */
+    if (used.lock >= 0)
+        close(used.lock);
+    if (err->status != PONS_OK)
+        return err->status;
     for (int number = 1; other == NULL; number++) {
         if (asprintf(&other, "%s.%d", r->path, number) < 0)
             return pons_fail(err, PONS_DEVICE, "out of memory for a run's paths");
