@@ -460,6 +460,9 @@ START_TEST(pretrained_weights_are_where_training_starts)
                            "train.pretrained=runs/a/checkpoints/step-00000001/model.safetensors",
                            "--set", "model.channels=4 16"), 3);
     expect(3, "has shape [");
+    ck_assert_msg(!exists("runs/c"), "a run that cannot begin left a folder");
+    ck_assert_int_eq(TRAIN("--set", "experiment.name=c", "--set", "log.sinks=mlflow"), 3);
+    ck_assert(!exists("runs/c/metrics.jsonl"));
     remove_root();
 }
 END_TEST

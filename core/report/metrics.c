@@ -68,25 +68,37 @@ static pons_status open_file(metrics *m, int64_t keep, pons_error *err)
     return PONS_OK;
 }
 
-static pons_status open_sink(metrics *m, const char *folder, int64_t keep, const char *name,
-                             const char *where, pons_error *err)
+/* Load the plugins; nothing is opened yet, so that a wrong name changes no file. */
+static pons_status load_sinks(metrics *m, pons_texts sinks, const char *where, pons_error *err)
 {
     static const char *const promised[] = { "tensorboard", "mlflow" };
-    opened_sink *s = &m->sink[m->sink_count];
-    const plugin *p = NULL;
 
-    for (size_t i = 0; i < sizeof promised / sizeof promised[0]; i++) {
-        if (strcmp(name, promised[i]) == 0)
-            return pons_fail(err, PONS_CONFIG, "%s: sink '%s' is not in this build", where, name);
-    }
-    if (m->sink_count == SINKS_MAX)
+    if (sinks.count > SINKS_MAX)
         return pons_fail(err, PONS_CONFIG, "%s: more than %d sinks", where, SINKS_MAX);
-    if (plugin_load(PONS_KIND_SINK, name, sizeof *s->operations, where, &p, err) != PONS_OK)
-        return err->status;
-    s->operations = p->operations;
-    if (s->operations->open(NULL, folder, keep, &s->handle, err) != PONS_OK)
-        return err->status;
-    m->sink_count++;
+    for (int i = 0; i < sinks.count; i++) {
+        const char *name = sinks.item[i];
+        const plugin *p = NULL;
+        for (size_t k = 0; k < sizeof promised / sizeof promised[0]; k++) {
+            if (strcmp(name, promised[k]) == 0)
+                return pons_fail(err, PONS_CONFIG, "%s: sink '%s' is not in this build", where,
+                                 name);
+        }
+        if (plugin_load(PONS_KIND_SINK, name, sizeof(pons_sink_operations), where, &p, err)
+            != PONS_OK)
+            return err->status;
+        m->sink[i].operations = p->operations;
+    }
+    return PONS_OK;
+}
+
+static pons_status open_sinks(metrics *m, const char *folder, int64_t keep, int count,
+                              pons_error *err)
+{
+    for (; m->sink_count < count; m->sink_count++) {
+        opened_sink *s = &m->sink[m->sink_count];
+        if (s->operations->open(NULL, folder, keep, &s->handle, err) != PONS_OK)
+            return err->status;
+    }
     return PONS_OK;
 }
 
@@ -99,10 +111,8 @@ pons_status metrics_open(const char *folder, int64_t keep, pons_texts sinks, con
         free(m);
         return pons_fail(err, PONS_DEVICE, "out of memory for metrics.jsonl");
     }
-    open_file(m, keep, err);
-    for (int i = 0; i < sinks.count && err->status == PONS_OK; i++)
-        open_sink(m, folder, keep, sinks.item[i], where, err);
-    if (err->status != PONS_OK) {
+    if (load_sinks(m, sinks, where, err) != PONS_OK || open_file(m, keep, err) != PONS_OK
+        || open_sinks(m, folder, keep, sinks.count, err) != PONS_OK) {
         metrics_close(m);
         return err->status;
     }
