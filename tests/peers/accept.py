@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Drive the installed program over a golden set: what MONAI and PyTorch compute, asked of pons by its commands.
 
-usage: accept.py PONS GOLDEN [--only networks,trajectory,losses,optimizers,windows,transforms,metrics,schedules,counts,monai]
+usage: accept.py PONS GOLDEN [--only networks,trajectory,losses,optimizers,windows,transforms,metrics,schedules,counts,monai,fuzz]
 
 PONS is the installed program, GOLDEN a folder of golden values (tests/golden, or such a set of another seed). Every
 check prints a line when it fails; the last line counts them. Needs numpy, nibabel, safetensors, torch and monai.
@@ -32,8 +32,8 @@ VOXELS, GEOMETRY, LABELS = 1e-4, 1e-4, 1e-3
 
 
 class Acceptance:
-    def __init__(self, pons, golden, work):
-        self.pons, self.golden, self.work = pons, golden, work
+    def __init__(self, pons, golden, work, seed):
+        self.pons, self.golden, self.work, self.seed = pons, golden, work, seed
         self.checks, self.failures, self.worst = 0, 0, {}
 
     def check(self, name, good, text=""):
@@ -90,7 +90,8 @@ def axes_of(arguments, flat):
     options = {k: v for k, v in arguments.items() if k not in ("spatial_dims", "in_channels", "out_channels")}
     if arguments["spatial_dims"] == 2:
         def widen(v):
-            return [*[v, v][:flat], 1, *[v, v][flat:]]
+            v = v if isinstance(v, (list, tuple)) else [v, v]
+            return [*v[:flat], 1, *v[flat:]]
         options["strides"] = [widen(s) for s in options["strides"]]
         for k in ("kernel_size", "up_kernel_size"):
             if k in options:
@@ -538,8 +539,47 @@ def monai(a):
                 a.near(f"{name} {kind} @{n}", found, expected[n], LOGITS * np.abs(expected).max())
 
 
+def random_network(rng):
+    """Arguments of a UNet that MONAI takes too, and an extent along D H W that it keeps."""
+    pick, dims = (lambda *values: values[rng.integers(len(values))]), 2 if rng.random() < 0.3 else 3
+
+    def per_axis(*values):
+        return [pick(*values) for _ in range(dims)] if rng.random() < 0.5 else pick(*values)
+    levels = pick(2, 3, 4)
+    strides = [per_axis(1, 2) if rng.random() < 0.8 else per_axis(1, 3) for _ in range(levels - 1)]
+    arguments = dict(spatial_dims=dims, in_channels=pick(1, 2, 5), out_channels=pick(2, 3, 4), channels=[int(rng.integers(2, 12)) for _ in range(levels)],
+                     strides=strides, kernel_size=per_axis(1, 3, 5), up_kernel_size=per_axis(3, 5), num_res_units=pick(0, 1, 2, 3),
+                     act=pick("prelu", "relu", "leakyrelu"), norm=pick("instance", "batch"), bias=bool(rng.random() < 0.7), adn_ordering=pick("NDA", "NA", "DAN", "AN", "A", "N", "ND"))
+    whole = np.prod([[s] * dims if isinstance(s, int) else s for s in strides], axis=0)
+    return arguments, [int(w * -(-int(rng.integers(6, 12)) // w)) for w in whole]
+
+
+def fuzz(a):
+    """Random arguments: one step's loss and gradients, and the prediction, beside MONAI in double."""
+    import torch
+    from monai.losses import DiceCELoss
+    for n in range(40):
+        rng = np.random.default_rng(a.seed * 1000 + n)
+        arguments, extent = random_network(rng)
+        flat = int(rng.integers(3)) if arguments["spatial_dims"] == 2 else None
+        image = rng.standard_normal((2, arguments["in_channels"], *extent)).astype(np.float32)
+        ids = rng.integers(0, arguments["out_channels"], (2, 1, *extent)).astype(np.uint8)
+        before = a.failures
+        beside_monai(a, f"fuzz_{n}", arguments, image, dict(monai=ids, ids=ids), DiceCELoss(softmax=True, to_onehot_y=True), dict(plugin="dice_ce"), {},
+                     dict(plugin="sgd", lr=1), lambda p: torch.optim.SGD(p, lr=1), 1, flat)
+        folder = a.work / f"fuzz_{n}"
+        net = monai_network(arguments, 11)
+        with torch.no_grad():
+            expected = net.double().eval()(torch.from_numpy(image).double()).numpy()
+        logits = predict_logits(a, folder, [volume(v, flat) for v in image], folder / "start.safetensors", folder / "run.ini", "files")
+        for found, gold in zip(logits or [], expected):
+            a.near(f"fuzz logits @{n}", found, volume(gold, flat), LOGITS * np.abs(expected).max())
+        if a.failures > before:
+            print(f"  fuzz_{n}: {arguments} {extent} flat {flat}")
+
+
 PARTS = dict(networks=networks, trajectory=trajectory, losses=losses, optimizers=optimizers, windows=windows, transforms=transforms,
-             metrics=metrics, schedules=schedules, counts=counts, monai=monai)
+             metrics=metrics, schedules=schedules, counts=counts, monai=monai, fuzz=fuzz)
 
 
 def main():
@@ -548,9 +588,10 @@ def main():
     parser.add_argument("golden", type=pathlib.Path)
     parser.add_argument("--only", default=",".join(PARTS))
     parser.add_argument("--keep", type=pathlib.Path, help="work here and keep it")
+    parser.add_argument("--seed", type=int, default=0, help="of fuzz")
     options = parser.parse_args()
     work = options.keep or pathlib.Path(tempfile.mkdtemp(prefix="pons-accept-"))
-    a = Acceptance(options.pons.resolve(), options.golden.resolve(), work.resolve())
+    a = Acceptance(options.pons.resolve(), options.golden.resolve(), work.resolve(), options.seed)
     for name in options.only.split(","):
         before = a.failures, a.checks
         PARTS[name](a)

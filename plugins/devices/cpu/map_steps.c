@@ -231,6 +231,28 @@ static bool lazy(int operation)
     return operation == PONS_VALUE_LOAD || operation == PONS_VALUE_CONSTANT;
 }
 
+/*
+ * A loaded value may still be the input's own memory. So what is stored as it was loaded goes before
+ * the rest, and output 0, which may lie in that memory, comes last.
+ */
+static int store_turn(const pons_map *m, const pons_store *store)
+{
+    if (store->to.tensor == 0)
+        return 2;
+    return m->value[store->value].operation != PONS_VALUE_LOAD;
+}
+
+static void add_store(steps *s, int i)
+{
+    const pons_map *m = s->plan->map;
+    map_width width = full_width(s, &m->value[m->store[i].value]);
+    int from = require(s, m->store[i].value, width);
+    map_step *step = step_new(s, MAP_STEP_STORE, width, -1);
+
+    step->argument[0] = from;
+    step->access = &s->plan->store[i];
+}
+
 static void list_steps(steps *s, const bool *needed)
 {
     const pons_map *m = s->plan->map;
@@ -253,17 +275,11 @@ static void list_steps(steps *s, const bool *needed)
     for (int i = 0; i < m->store_count; i++)
         if (map_pass_stores(s->plan, s->pass, &m->store[i]))
             require(s, m->store[i].value, full_width(s, &m->value[m->store[i].value]));
-    for (int i = 0; i < m->store_count; i++) {
-        map_width width = full_width(s, &m->value[m->store[i].value]);
-        map_step *step;
-        int from;
-        if (!map_pass_stores(s->plan, s->pass, &m->store[i]))
-            continue;
-        from = require(s, m->store[i].value, width);
-        step = step_new(s, MAP_STEP_STORE, width, -1);
-        step->argument[0] = from;
-        step->access = &s->plan->store[i];
-    }
+    for (int turn = 0; turn < 3; turn++)
+        for (int i = 0; i < m->store_count; i++)
+            if (map_pass_stores(s->plan, s->pass, &m->store[i])
+                && store_turn(m, &m->store[i]) == turn)
+                add_store(s, i);
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
