@@ -540,10 +540,49 @@ START_TEST(random_maps_agree_with_the_plain_interpreter)
 }
 END_TEST
 
+/* Output 0 is -in0 in the memory of in1; output 1 is in1 as it was. */
+START_TEST(copied_input_survives_output_in_its_memory)
+{
+    enum { COUNT = 5000 };
+    static sample s;
+    const pons_operand dense = { .type = PONS_F32, .along = PONS_ALONG_SPACE, .stride = { 1 } };
+    buffers in, out;
+
+    memset(&s, 0, sizeof s);
+    s.map = (pons_map){ .axis_count = 1, .extent = { COUNT }, .load_count = 2, .value_count = 3,
+                        .store_count = 2, .load = s.load, .value = s.value, .store = s.store };
+    s.inputs = s.outputs = 2;
+    for (int i = 0; i < 2; i++) {
+        s.load[i] = s.store[i].to = dense;
+        s.load[i].tensor = s.store[i].to.tensor = i;
+        s.value[i] = (pons_value){ .operation = PONS_VALUE_LOAD, .operand = i };
+        s.input[i] = s.output[i] = (pons_tensor){ PONS_F32, { 1, { COUNT } } };
+        s.input_count[i] = s.output_count[i] = COUNT;
+    }
+    s.value[2] = (pons_value){ .operation = PONS_MAP_NEG, .argument_count = 1 };
+    s.store[0].value = 2;
+    s.store[1].value = 1;
+    in = buffers_new(2, s.input, 0);
+    out = buffers_new(2, s.output, 0xff);
+    for (int i = 0; i < 2 * COUNT; i++)
+        ((float *)in.pointer[i / COUNT])[i % COUNT] = (float)(i + 1);
+    void *d = open_cpu(2, 0);
+    run_on(&cpu_operations, d, &s, &in, &out, UINT64_C(2));
+    cpu_operations.close(d);
+    for (int i = 0; i < COUNT; i++) {
+        ck_assert_float_eq(((float *)out.pointer[0])[i], (float)-(i + 1));
+        ck_assert_float_eq(((float *)out.pointer[1])[i], (float)(COUNT + i + 1));
+    }
+    buffers_free(&in);
+    buffers_free(&out);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("map");
 
     tcase_add_loop_test(c, random_maps_agree_with_the_plain_interpreter, 0, 4);
+    tcase_add_test(c, copied_input_survives_output_in_its_memory);
     return suite_run();
 }
