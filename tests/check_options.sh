@@ -210,13 +210,18 @@ observe_words() {
 }
 
 check_flag() {
-    observable=$4
+    observable=$4 part=$5
     for round in base again other; do
         words=$2
         [ $round != other ] || words=$3
         run_words "$work/flag" "$words"
         (cd "$work/flag" && observe_words "$observable") >"$work/$round" 2>"$work/$round.problem"
     done
+    if [ -n "$part" ] && grep -qx 3 "$work/flag/code" &&
+        grep -q "needs $part, which is not in this build" "$work/flag/stderr"; then
+        return
+    fi
+    folder=$work/flag
     judge "pons $1" "$observable"
 }
 
