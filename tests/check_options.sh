@@ -114,7 +114,7 @@ run_once() {
     [ ! -e "$folder/code" ] || return 0
     mkdir -p "$folder"
     cp "$here"/*.ini "$folder/"
-    ln -s "$work/heads" "$work/single" "$work/second" "$folder/"
+    ln -s "$work/heads" "$work/single" "$work/second" "$work/trained.safetensors" "$folder/"
     (cd "$folder" && execute "$@" >stdout 2>stderr; echo $? >code)
 }
 
@@ -138,6 +138,10 @@ show() {
     done <"$sets"
     run_once "$folder" "$kind" "$@"
     (cd "$folder" && observe "$observable") >"$result" 2>"$result.problem"
+    case $observable in
+    exit | refused | resumed | interrupted) ;;
+    *) [ "$(cat "$folder/code")" = 0 ] || echo "the program failed" >>"$result.problem" ;;
+    esac
 }
 
 judge() {
@@ -282,6 +286,8 @@ done
 mkdir "$work/trained"
 (cd "$work/trained" && cp "$here/base.ini" . && ln -s ../heads heads &&
     "$pons" train base.ini) >"$work/trained.log" 2>&1 || { cat "$work/trained.log"; exit 1; }
+cp "$work/trained/runs/run/checkpoints/$(cat "$work/trained/runs/run/checkpoints/last")/model.safetensors" \
+    "$work/trained.safetensors"
 each table check_option
 each flags check_flag
 [ -n "$pattern" ] || check_cover
