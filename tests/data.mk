@@ -57,7 +57,7 @@ tests_replay_note_LDADD = $(TEST_LDADD)
 tests_replay_dataset_SOURCES = tests/fuzz_dataset.c tests/fuzz_file.h tests/fuzz_replay.c
 tests_replay_dataset_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"tests/corpus/dataset"'
 tests_replay_dataset_LDADD = $(TEST_LDADD)
-EXTRA_DIST += tests/corpus tests/fuzz.sh
+EXTRA_DIST += tests/corpus tests/fuzz.sh tests/thread.sh
 check_PROGRAMS += tests/gallery_files
 tests_gallery_files_SOURCES = tests/gallery_files.c tests/gallery_ini.h tests/gallery_json.h \
 	tests/gallery_nifti.h tests/gallery_plugin.h tests/gallery_safetensors.h tests/nifti_maker.h \

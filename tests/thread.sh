@@ -1,0 +1,113 @@
+#!/bin/sh
+# Loader and trainer under ThreadSanitizer, with one kernel thread (gcc's OpenMP runtime is not
+# instrumented); the last line is 'N passed, N failed'.
+#
+#   tests/thread.sh [--build FOLDER]
+set -u
+cd "$(dirname "$0")/.." || exit 1
+source=$(pwd)
+build=$source/build-thread
+case ${1-} in
+--build) build=$2 ;;
+'') ;;
+*) echo "tests/thread.sh: unknown argument '$1'" >&2; exit 2 ;;
+esac
+passed=0
+failed=0
+
+# stop WHAT: nothing was tested.
+stop() {
+    echo "tests/thread.sh: $1 failed" >&2
+    echo "0 passed, 1 failed"
+    exit 1
+}
+
+# try CODE COMMAND...: it ends so and ThreadSanitizer reports nothing.
+try() {
+    code=$1
+    shift
+    "$@" >said 2>&1
+    found=$?
+    if [ "$found" -eq "$code" ] && ! grep -q 'ThreadSanitizer' said; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $*: code $found, expected $code"
+        cat said
+    fi
+}
+
+if [ ! -x configure ] || [ ! -f build-aux/ltmain.sh ]; then
+    ./autogen.sh >/dev/null 2>&1 || stop autogen.sh
+fi
+mkdir -p "$build" && cd "$build" || stop "making '$build'"
+build=$(pwd)
+"$source/configure" -q --enable-sanitizers=thread CFLAGS="-O1 -g" || stop configure
+make -j"$(nproc)" all tests/check_loader tests/check_stream tests/check_augment >make.log 2>&1 ||
+    { tail make.log; stop make; }
+PONS_PLUGIN_PATH=$build/stage
+TSAN_OPTIONS="exitcode=66 ${TSAN_OPTIONS-}"
+export PONS_PLUGIN_PATH TSAN_OPTIONS
+for test in loader stream augment; do
+    srcdir=$source try 0 "tests/check_$test"
+done
+
+folder=$(mktemp -d "${TMPDIR:-/tmp}/pons-thread-XXXXXX") || exit 1
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+pons=$build/pons
+try 0 "$pons" data phantom -o ph --cases 4 --extent 24,20,18
+cat >a.ini <<'END'
+[experiment]
+name = a
+[data]
+source = ph
+validation = last:1
+[patch]
+extent = 16
+per_case = 2
+sampling = balanced
+[augment]
+steps = flip rotate90 scale_intensity shift_intensity gaussian_noise
+[augment.flip]
+axes = 0 1 2
+[augment.scale_intensity]
+factors = 0.1
+[augment.shift_intensity]
+offsets = 0.1
+[model]
+plugin = unet
+channels = 4 8
+strides = 2
+norm = batch
+dropout = 0.2
+[loss]
+plugin = dice_ce
+[optimizer]
+plugin = adam
+lr = 0.01
+[train]
+steps = 12
+accumulate = 2
+ema_decay = 0.9
+[distribute]
+threads = 1
+END
+for precision in fp32 bf16; do
+    for loaders in 0 1 4; do
+        set -- --set experiment.name=$precision-$loaders --set train.precision=$precision \
+            --set data.loader_threads=$loaders
+        try 0 "$pons" train a.ini "$@"
+        try 0 "$pons" train a.ini "$@" --set train.steps=18
+    done
+done
+try 0 "$pons" predict runs/fp32-4 ph/imagesTr/phantom_000.nii.gz -o out.nii.gz
+try 0 "$pons" evaluate --prediction out.nii.gz --label ph/labelsTr/phantom_000.nii.gz
+# timeout ends the run with a signal, which the thread of signals takes.
+try 75 timeout --preserve-status -s TERM 3 "$pons" train a.ini --set experiment.name=long \
+    --set train.steps=100000 --set data.loader_threads=4
+try 75 timeout --preserve-status -s INT 3 "$pons" train a.ini --set experiment.name=long \
+    --set train.steps=100000 --set data.loader_threads=4
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
