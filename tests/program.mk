@@ -14,6 +14,11 @@ tests_check_update_SOURCES = tests/check_update.c
 tests_check_update_LDADD = $(TEST_LDADD)
 TESTS += tests/check_update
 
+check_PROGRAMS += tests/check_passes
+tests_check_passes_SOURCES = tests/check_passes.c tests/suite.h
+tests_check_passes_LDADD = $(TEST_LDADD)
+TESTS += tests/check_passes
+
 # Golden tests of programs share golden_program.c and load the built plugins.
 GOLDEN_PROGRAM = tests/golden_program.c tests/golden_program.h tests/suite.h tests/tolerance.h
 check_PROGRAMS += tests/check_golden_losses tests/check_golden_optimizers \
