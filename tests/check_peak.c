@@ -130,6 +130,13 @@ START_TEST(training_peaks_where_explain_says)
 }
 END_TEST
 
+START_TEST(the_arena_is_at_most_three_fifths_of_all_tensors)
+{
+    foretold(cases[_i].precision, cases[_i].threads);
+    ck_assert_double_le(said("arena"), ARENA_SHARE * said("sum_of_tensors"));
+}
+END_TEST
+
 /* In a process of its own: a step of a program in which no memory is reused. */
 static void step_without_reuse(void)
 {
@@ -172,6 +179,7 @@ int main(void)
 
     tcase_add_checked_fixture(c, make_root, remove_root);
     tcase_add_loop_test(c, training_peaks_where_explain_says, 0, 4);
+    tcase_add_loop_test(c, the_arena_is_at_most_three_fifths_of_all_tensors, 0, 4);
     tcase_add_test(c, without_reuse_the_peak_is_missed);
     return suite_run();
 }

@@ -92,4 +92,8 @@
  */
 #define PEAK_RELATIVE 0.15
 
+/* Share of the sum of all tensors that one arena with reuse may take, spleen U-Net: what keeps only
+ * convolution results of the forward pass needs about a third, a plan without reuse all of it. */
+#define ARENA_SHARE 0.6
+
 #endif
