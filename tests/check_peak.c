@@ -121,12 +121,16 @@ static const struct { const char *precision, *threads; } cases[] = {
 START_TEST(training_peaks_where_explain_says)
 {
     double peak = foretold(cases[_i].precision, cases[_i].threads);
+
+    if (!counts_are_ours) {
+        printf("the peak of training is not looked at under a sanitizer\n");
+        return;
+    }
     double found = RUN("train", "peak.ini", "--fresh", "-q", "--set", cases[_i].precision, "--set",
                        cases[_i].threads);
-
     printf("%s, %s: foretold %.1f MB, found %.1f MB\n", cases[_i].precision, cases[_i].threads,
            1e-6 * peak, 1e-6 * found);
-    ck_assert(!counts_are_ours || fabs(found / peak - 1) < PEAK_RELATIVE);
+    ck_assert(fabs(found / peak - 1) < PEAK_RELATIVE);
 }
 END_TEST
 

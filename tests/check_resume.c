@@ -248,7 +248,9 @@ START_TEST(interrupted_run_exits_75_and_goes_on_to_the_same_bits)
                 usleep(80000 + 40000 * (unsigned)attempt);
             kill(child, signals[round]);
             int status = finish(child);
-            ck_assert_msg(status == 75 || status == 0, "status %d: %s", status, text_of("said"));
+            /* A slow start may meet the signal before anything listens to it. */
+            ck_assert_msg(status == 75 || status == 0 || status == 1000 + signals[round],
+                          "status %d: %s", status, text_of("said"));
             interrupted += status == 75;
         }
         expect(TRAIN("--set", name), NULL);
@@ -282,7 +284,7 @@ static void spoil_counter(const char *from, const char *to, const char *counter)
 {
     pons_error err = PONS_ERROR_INIT;
     char path[512], folder[256], *checkpoint = NULL;
-    safetensors *file = NULL;
+    safetensors *file[4] = { NULL };
     checkpoint_file files[4];
     static const char *const names[] = { "model.safetensors", "optimizer.safetensors",
                                          "ema.safetensors", "trainer.safetensors" };
@@ -293,11 +295,11 @@ static void spoil_counter(const char *from, const char *to, const char *counter)
     safetensor items[4][256];
     for (int f = 0; f < 4; f++) {
         snprintf(path, sizeof path, "%s/%s", checkpoint, names[f]);
-        ck_assert_int_eq(safetensors_open(path, &file, &err), PONS_OK);
-        int count = safetensors_count(file);
+        ck_assert_int_eq(safetensors_open(path, &file[f], &err), PONS_OK);
+        int count = safetensors_count(file[f]);
         ck_assert_int_lt(count, 256);
         for (int i = 0; i < count; i++) {
-            items[f][i] = *safetensors_item(file, i);
+            items[f][i] = *safetensors_item(file[f], i);
             if (f == 3 && strcmp(items[f][i].name, counter) == 0)
                 --*(int64_t *)items[f][i].data;
         }
@@ -306,7 +308,7 @@ static void spoil_counter(const char *from, const char *to, const char *counter)
         if (f == 3) {
             /* Every option that the comparison asks for is kept. */
             int n = 0;
-            while (n < 512 && safetensors_metadata_at(file, n, &pairs[n][0], &pairs[n][1]))
+            while (n < 512 && safetensors_metadata_at(file[f], n, &pairs[n][0], &pairs[n][1]))
                 n++;
             files[f].content.metadata_count = n;
             files[f].content.metadata = (const char *const (*)[2])pairs;
@@ -317,6 +319,8 @@ static void spoil_counter(const char *from, const char *to, const char *counter)
     snprintf(folder, sizeof folder, "%s/runs/%s/checkpoints", root, to);
     int64_t step = strtoll(strrchr(checkpoint, '-') + 1, NULL, 10);
     ck_assert_msg(checkpoint_write(folder, step, 4, files, &err) == PONS_OK, "%s", err.text);
+    for (int f = 0; f < 4; f++)
+        safetensors_close(file[f]);
     free(checkpoint);
 }
 
