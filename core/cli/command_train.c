@@ -133,11 +133,13 @@ static pons_status prepare(start *s, pons_error *err)
 
 static pons_status open_folder(start *s, pons_error *err)
 {
-    int64_t keep = s->checkpoint != NULL ? s->saved.state.step : -1;
+    pons_sink_kept keep = { -1, -1 };
     const config_entry *sinks = config_find(s->config, "log", "sinks");
     char *resolved = run_folder_file(&s->folder, "resolved.ini");
     char where[512] = "[log] sinks";
 
+    if (s->checkpoint != NULL)
+        keep = (pons_sink_kept){ s->saved.state.step, s->saved.state.validated };
     if (sinks != NULL && sinks->line > 0)
         snprintf(where, sizeof where, "%s:%d", sinks->file, sinks->line);
     if (resolved == NULL)

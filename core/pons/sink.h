@@ -1,8 +1,8 @@
 /*
  * sink.h - a sink plugin: where a run's numbers go besides metrics.jsonl.
  *
- * Records arrive in order from one thread. On resume 'open' is given the step after which earlier
- * records are to be dropped.
+ * Records arrive in order from one thread. On resume 'open' is told which earlier records stay:
+ * what was written after the checkpoint was saved comes once more.
  */
 #ifndef PONS_SINK_H
 #define PONS_SINK_H
@@ -21,9 +21,14 @@ typedef struct pons_record {
     const pons_metric *metric;
 } pons_record;
 
+/* The last step whose records stay, and the last one for the kind "validation"; -1: none.       */
+typedef struct pons_sink_kept {
+    int64_t step, validation;
+} pons_sink_kept;
+
 typedef struct pons_sink_operations {
-    /* 'folder' is the run folder; records after step 'keep' (-1: all are dropped) are cut. */
-    pons_status (*open)(const void *config, const char *folder, int64_t keep, void **sink,
+    /* 'folder' is the run folder; records after 'keep' are cut.                                  */
+    pons_status (*open)(const void *config, const char *folder, pons_sink_kept keep, void **sink,
                         pons_error *err);
     pons_status (*write)(void *sink, const pons_record *record, pons_error *err);
     pons_status (*flush)(void *sink, pons_error *err); /* before a checkpoint is committed        */

@@ -33,8 +33,25 @@ static pons_status fail(const metrics *m, pons_error *err)
     return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", m->path, strerror(errno));
 }
 
-/* Bytes of the complete lines whose step is at most 'keep'. */
-static long kept_size(FILE *file, int64_t keep)
+static bool is_kept(const char *line, size_t size, pons_sink_kept keep)
+{
+    json_document d = { NULL, NULL };
+    pons_error ignored = PONS_ERROR_INIT;
+    uint64_t step = UINT64_MAX;
+    int64_t last = keep.step;
+
+    if (json_parse(line, size, "", PONS_DATA, &d, &ignored) == PONS_OK) {
+        const json_value *kind = json_member(d.root, "kind");
+        json_whole(json_member(d.root, "step"), &step);
+        if (kind != NULL && kind->type == JSON_TEXT && strcmp(kind->text, "validation") == 0)
+            last = keep.validation;
+    }
+    json_free(&d);
+    return last >= 0 && step <= (uint64_t)last;
+}
+
+/* Bytes of the complete lines that are kept. */
+static long kept_size(FILE *file, pons_sink_kept keep)
 {
     char *line = NULL;
     size_t room = 0;
@@ -42,22 +59,14 @@ static long kept_size(FILE *file, int64_t keep)
     long size = 0;
 
     rewind(file);
-    while ((length = getline(&line, &room, file)) > 0 && line[length - 1] == '\n') {
-        json_document d = { NULL, NULL };
-        pons_error ignored = PONS_ERROR_INIT;
-        uint64_t step = UINT64_MAX;
-        if (json_parse(line, (size_t)length, "", PONS_DATA, &d, &ignored) == PONS_OK)
-            json_whole(json_member(d.root, "step"), &step);
-        json_free(&d);
-        if (keep < 0 || step > (uint64_t)keep)
-            break;
+    while ((length = getline(&line, &room, file)) > 0 && line[length - 1] == '\n'
+           && is_kept(line, (size_t)length, keep))
         size = ftell(file);
-    }
     free(line);
     return size;
 }
 
-static pons_status open_file(metrics *m, int64_t keep, pons_error *err)
+static pons_status open_file(metrics *m, pons_sink_kept keep, pons_error *err)
 {
     m->file = fopen(m->path, "a+e");
     if (m->file == NULL)
@@ -91,7 +100,7 @@ static pons_status load_sinks(metrics *m, pons_texts sinks, const char *where, p
     return PONS_OK;
 }
 
-static pons_status open_sinks(metrics *m, const char *folder, int64_t keep, int count,
+static pons_status open_sinks(metrics *m, const char *folder, pons_sink_kept keep, int count,
                               pons_error *err)
 {
     for (; m->sink_count < count; m->sink_count++) {
@@ -102,8 +111,8 @@ static pons_status open_sinks(metrics *m, const char *folder, int64_t keep, int 
     return PONS_OK;
 }
 
-pons_status metrics_open(const char *folder, int64_t keep, pons_texts sinks, const char *where,
-                         metrics **out, pons_error *err)
+pons_status metrics_open(const char *folder, pons_sink_kept keep, pons_texts sinks,
+                         const char *where, metrics **out, pons_error *err)
 {
     metrics *m = calloc(1, sizeof *m);
 

@@ -116,6 +116,12 @@ void interrupt_leave(interrupt *i)
         pthread_mutex_unlock(&i->state);
 }
 
+void interrupt_end(interrupt *i)
+{
+    if (i != NULL)
+        i->over = true;
+}
+
 void interrupt_close(interrupt *i)
 {
     if (i == NULL)

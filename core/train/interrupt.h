@@ -23,6 +23,8 @@ void interrupt_watch(interrupt *i, double grace_s, void (*save)(void *context), 
 bool interrupt_pending(interrupt *i);
 void interrupt_enter(interrupt *i);
 void interrupt_leave(interrupt *i);
+/* Between enter and leave: the process ends by itself, nothing is saved any more. */
+void interrupt_end(interrupt *i);
 /* No 'save' is called any more. */
 void interrupt_close(interrupt *i);
 

@@ -217,8 +217,20 @@ static pons_status record(trainer *t, const char *kind, int64_t epoch, int count
     return t->settings->observer.record(t->settings->observer.context, &r, err);
 }
 
-static void tell_step(trainer *t, int64_t epoch, double loss, double lr, double seconds,
-                      double data_seconds)
+/* The cases of a step, for a message. */
+typedef struct case_names {
+    char text[512];
+    size_t used;
+} case_names;
+
+/* A step on its way. */
+typedef struct step_begun {
+    case_names names;
+    double begin, lr, data_seconds;
+    int64_t epoch;
+} step_begun;
+
+static void tell_step(trainer *t, const step_begun *s, double loss, double seconds)
 {
     logger *l = t->experiment->log;
     int64_t total = t->state.total, every = t->experiment->sections.log.every;
@@ -230,13 +242,13 @@ static void tell_step(trainer *t, int64_t epoch, double loss, double lr, double 
     t->logged_steps++;
     eta = (double)left * t->step_seconds;
     log_progress(l, "step %lld of %lld, epoch %lld, loss %.4f, %.3f s a step, %d:%02d left",
-                 (long long)t->state.step, (long long)total, (long long)epoch, loss,
+                 (long long)t->state.step, (long long)total, (long long)s->epoch, loss,
                  t->step_seconds, (int)eta / 60, (int)eta % 60);
     if (t->state.step % every != 0 && t->state.step != total)
         return;
     log_line(l, "step %lld/%lld  epoch %lld  loss %.6f  rate %.3g  %.3f s (%.3f s waiting for "
-             "data)", (long long)t->state.step, (long long)total, (long long)epoch,
-             t->logged_loss / (double)t->logged_steps, lr, seconds, data_seconds);
+             "data)", (long long)t->state.step, (long long)total, (long long)s->epoch,
+             t->logged_loss / (double)t->logged_steps, s->lr, seconds, s->data_seconds);
     t->logged_loss = 0;
     t->logged_steps = 0;
 }
@@ -260,12 +272,6 @@ static pons_status feed(trainer *t, const loader_batch *batch, pons_error *err)
     return PONS_OK;
 }
 
-/* The cases of a step, for a message. */
-typedef struct case_names {
-    char text[512];
-    size_t used;
-} case_names;
-
 static void add_names(case_names *n, const loader_batch *batch)
 {
     for (int i = 0; i < batch->case_count && n->used < sizeof n->text; i++)
@@ -273,8 +279,7 @@ static void add_names(case_names *n, const loader_batch *batch)
                                     n->used > 0 ? ", " : "", batch->case_id[i]);
 }
 
-static pons_status run_micro_batches(trainer *t, case_names *names, double *data_seconds,
-                                     int64_t *epoch, pons_error *err)
+static pons_status run_micro_batches(trainer *t, step_begun *s, pons_error *err)
 {
     const loader_batch *batch = NULL;
 
@@ -282,13 +287,13 @@ static pons_status run_micro_batches(trainer *t, case_names *names, double *data
         double begin = seconds_now();
         if (loader_next(t->loader, &batch, err) != PONS_OK)
             return err->status;
-        *data_seconds += seconds_now() - begin;
-        add_names(names, batch);
+        s->data_seconds += seconds_now() - begin;
+        add_names(&s->names, batch);
         if (feed(t, batch, err) != PONS_OK
             || program_micro(t->training, (uint64_t)m, err) != PONS_OK)
             return err->status;
     }
-    *epoch = batch->epoch + 1;
+    s->epoch = batch->epoch + 1;
     return PONS_OK;
 }
 
@@ -304,39 +309,51 @@ static pons_status check_finite(trainer *t, const step_result *result, const cas
         return pons_fail(err, PONS_FAILURE, "step %lld: the gradient is not finite; first tensor "
                          "'%s', cases %s\nhint: [train] nonfinite = skip goes on without such "
                          "steps",
-                         (long long)t->state.step, tensor != NULL ? tensor : "the gradient's norm",
-                         names->text);
+                         (long long)t->state.step + 1,
+                         tensor != NULL ? tensor : "the gradient's norm", names->text);
     log_warning(t->experiment->log, "step %lld is skipped: tensor '%s' is not finite, cases %s",
-                (long long)t->state.step, tensor != NULL ? tensor : "the gradient's norm",
-                names->text);
+                (long long)t->state.step + 1,
+                tensor != NULL ? tensor : "the gradient's norm", names->text);
     return PONS_OK;
+}
+
+/* The step is done when its record is written: a checkpoint has both or neither. */
+static pons_status finish_step(trainer *t, step_begun *s, pons_error *err)
+{
+    step_result result = { 0 };
+
+    if (program_step_finish(t->training, s->lr, &result, err) != PONS_OK
+        || check_finite(t, &result, &s->names, err) != PONS_OK)
+        return err->status;
+    t->state.step++;
+    const pons_metric metric[] = {
+        { "loss", result.loss }, { "lr", s->lr }, { "grad_norm", result.grad_norm },
+        { "seconds", seconds_now() - s->begin }, { "data_seconds", s->data_seconds },
+        { "memory", peak_memory() }
+    };
+    tell_step(t, s, metric[0].value, metric[3].value);
+    return record(t, "step", s->epoch, 6, metric, err);
+}
+
+/* Between enter and leave; after a failure nothing is there that could be saved. */
+static pons_status leave_after(trainer *t, pons_error *err)
+{
+    if (err->status != PONS_OK)
+        interrupt_end(t->settings->interrupt);
+    interrupt_leave(t->settings->interrupt);
+    return err->status;
 }
 
 static pons_status run_step(trainer *t, pons_error *err)
 {
-    int64_t number = t->state.step, epoch = 0;
-    double begin = seconds_now(), data_seconds = 0;
-    double lr = trainer_rate(t->experiment, number);
-    case_names names = { "", 0 };
-    step_result result = { 0 };
-    pons_status status;
+    step_begun s = { .begin = seconds_now(), .lr = trainer_rate(t->experiment, t->state.step) };
 
-    if (program_step_begin(t->training, (uint64_t)number, err) != PONS_OK
-        || run_micro_batches(t, &names, &data_seconds, &epoch, err) != PONS_OK)
+    if (program_step_begin(t->training, (uint64_t)t->state.step, err) != PONS_OK
+        || run_micro_batches(t, &s, err) != PONS_OK)
         return err->status;
     interrupt_enter(t->settings->interrupt);
-    status = program_step_finish(t->training, lr, &result, err);
-    t->state.step = number + 1;
-    interrupt_leave(t->settings->interrupt);
-    if (status != PONS_OK || check_finite(t, &result, &names, err) != PONS_OK)
-        return err->status;
-    const pons_metric metric[] = {
-        { "loss", result.loss }, { "lr", lr }, { "grad_norm", result.grad_norm },
-        { "seconds", seconds_now() - begin }, { "data_seconds", data_seconds },
-        { "memory", peak_memory() }
-    };
-    tell_step(t, epoch, result.loss, lr, metric[3].value, data_seconds);
-    return record(t, "step", epoch, 6, metric, err);
+    finish_step(t, &s, err);
+    return leave_after(t, err);
 }
 
 /* ---- validation ------------------------------------------------------------------------------ */
@@ -414,8 +431,8 @@ static pons_status validate(trainer *t, pons_error *err)
         return err->status;
     interrupt_enter(t->settings->interrupt);
     judge(t);
-    interrupt_leave(t->settings->interrupt);
-    return record_validation(t, result.cases, err);
+    record_validation(t, result.cases, err);
+    return leave_after(t, err);
 }
 
 /* ---- the loop -------------------------------------------------------------------------------- */

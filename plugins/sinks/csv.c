@@ -25,30 +25,37 @@ static pons_status fail(const csv *s, pons_error *err)
     return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", s->path, strerror(errno));
 }
 
-/* Bytes of the header and of the complete lines up to step 'keep'. */
-static long kept_size(FILE *file, int64_t keep)
+static bool is_kept(const char *line, pons_sink_kept keep)
+{
+    const char *comma = strchr(line, ',');
+    int64_t last = strncmp(line, "validation,", 11) == 0 ? keep.validation : keep.step;
+
+    return comma != NULL && strtoll(comma + 1, NULL, 10) <= last;
+}
+
+/* Bytes of the header and of the complete lines that are kept. */
+static long kept_size(FILE *file, pons_sink_kept keep)
 {
     char line[512];
     long size = 0;
 
     rewind(file);
     while (fgets(line, sizeof line, file) != NULL && strchr(line, '\n') != NULL) {
-        const char *comma = strchr(line, ',');
-        if (size > 0 && (comma == NULL || strtoll(comma + 1, NULL, 10) > keep))
+        if (size > 0 && !is_kept(line, keep))
             break;
         size = ftell(file);
     }
     return size;
 }
 
-static pons_status start(csv *s, int64_t keep, pons_error *err)
+static pons_status start(csv *s, pons_sink_kept keep, pons_error *err)
 {
     long size = 0;
 
-    s->file = fopen(s->path, keep >= 0 ? "a+e" : "we");
+    s->file = fopen(s->path, keep.step >= 0 ? "a+e" : "we");
     if (s->file == NULL)
         return fail(s, err);
-    if (keep >= 0) {
+    if (keep.step >= 0) {
         size = kept_size(s->file, keep);
         if (ftruncate(fileno(s->file), size) != 0 || fseek(s->file, 0, SEEK_END) != 0)
             return fail(s, err);
@@ -68,7 +75,7 @@ static void csv_close(void *sink)
     free(s);
 }
 
-static pons_status csv_open(const void *config, const char *folder, int64_t keep, void **sink,
+static pons_status csv_open(const void *config, const char *folder, pons_sink_kept keep, void **sink,
                             pons_error *err)
 {
     csv *s = calloc(1, sizeof *s);

@@ -1,0 +1,129 @@
+/*
+ * check_records.c - a step or validation that a checkpoint holds has exactly one record, whatever
+ * ends the process. The sink 'alarm' sends the signals while a record is being written.
+ */
+#include <config.h>
+
+#include "run_pons.h"
+#include "suite.h"
+
+#include <sys/stat.h>
+
+static const char ini[] =
+    "[experiment]\nname = run\n"
+    "[data]\nsource = data\nvalidation = last:1\nloader_threads = 0\n"
+    "[patch]\nextent = 8 8 8\n"
+    "[model]\nplugin = unet\nchannels = 4 8\nstrides = 2\n"
+    "[loss]\nplugin = dice_ce\n"
+    "[optimizer]\nplugin = adam\nlr = 1e-2\n"
+    "[train]\nsteps = 4\nvalidate_steps = 1\ncheckpoint_every = 0\nprecision = fp32\n"
+    "[log]\nsinks = alarm csv\n";
+
+static void make_experiment(void)
+{
+    char command[8192], folders[8192];
+    const char *given = getenv("PONS_PLUGIN_PATH");
+
+    make_root();
+    EXPECT(0, NULL, "data", "phantom", "-o", "data", "--cases", "3", "--extent", "12,12,12");
+    write_text("e.ini", ini);
+    snprintf(command, sizeof command, "mkdir -p %s/plugins/sink && cp tests/plugins/.libs/alarm.so "
+             "%s/plugins/sink", root, root);
+    ck_assert_int_eq(system(command), 0);
+    snprintf(folders, sizeof folders, "%s%s%s", in_root("plugins"), given != NULL ? ":" : "",
+             given != NULL ? given : "");
+    setenv("PONS_PLUGIN_PATH", folders, 1);
+}
+
+static int train(const char *alarm)
+{
+    int code;
+
+    setenv("CHECK_ALARM", alarm, 1);
+    code = PONS("train", "e.ini");
+    unsetenv("CHECK_ALARM");
+    return code;
+}
+
+/* Lines of a file of the run that begin with 'start' up to 'step'. */
+static int count_lines(const char *file, const char *start, int step)
+{
+    char name[64], text[64];
+    int count = 0;
+
+    snprintf(name, sizeof name, "runs/run/%s", file);
+    snprintf(text, sizeof text, start, step);
+    for (char *at = strstr(text_of(name), text); at != NULL; at = strstr(at + 1, text))
+        count++;
+    return count;
+}
+
+static void expect_one_of_each(int last)
+{
+    for (int step = 1; step <= last; step++) {
+        ck_assert_int_eq(count_lines("metrics.jsonl", "\"step\",\"step\":%d,", step), 1);
+        ck_assert_int_eq(count_lines("metrics.jsonl", "\"validation\",\"step\":%d,", step), 1);
+        ck_assert_int_eq(count_lines("metrics.csv", "step,%d,", step), 6);
+        ck_assert_int_eq(count_lines("metrics.csv", "validation,%d,", step), 5);
+    }
+}
+
+START_TEST(grace_that_ends_while_a_step_is_recorded_saves_its_record)
+{
+    make_experiment();
+    ck_assert_int_eq(train("step 2 twice"), 75);
+    ck_assert_msg(strcmp(text_of("runs/run/checkpoints/last"), "step-00000002\n") == 0, "%s",
+                  text_of("said"));
+    ck_assert_int_eq(count_lines("metrics.csv", "step,%d,", 2), 6);
+    ck_assert_int_eq(train("none"), 0);
+    expect_one_of_each(4);
+    remove_root();
+}
+END_TEST
+
+START_TEST(grace_that_ends_while_a_validation_is_recorded_saves_its_record)
+{
+    make_experiment();
+    ck_assert_int_eq(train("validation 2 twice"), 75);
+    ck_assert_int_eq(count_lines("metrics.csv", "validation,%d,", 2), 5);
+    ck_assert_int_eq(train("none"), 0);
+    expect_one_of_each(4);
+    remove_root();
+}
+END_TEST
+
+START_TEST(validation_that_was_put_off_and_killed_is_recorded_once)
+{
+    make_experiment();
+    ck_assert_int_eq(train("step 2 once"), 75); /* the validation of step 2 is still due */
+    ck_assert_int_eq(count_lines("metrics.jsonl", "\"validation\",\"step\":%d,", 2), 0);
+    ck_assert_int_eq(train("validation 2 kill"), 1000 + SIGKILL);
+    ck_assert_int_eq(count_lines("metrics.jsonl", "\"validation\",\"step\":%d,", 2), 1);
+    ck_assert_int_eq(train("none"), 0);
+    expect_one_of_each(4);
+    remove_root();
+}
+END_TEST
+
+START_TEST(records_after_the_checkpoint_are_cut)
+{
+    make_experiment();
+    ck_assert_int_eq(train("step 1 once"), 75);
+    ck_assert_int_eq(train("step 3 kill"), 1000 + SIGKILL);
+    ck_assert_int_eq(count_lines("metrics.jsonl", "\"step\",\"step\":%d,", 3), 1);
+    ck_assert_int_eq(train("none"), 0);
+    expect_one_of_each(4);
+    remove_root();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("records");
+
+    tcase_add_test(c, grace_that_ends_while_a_step_is_recorded_saves_its_record);
+    tcase_add_test(c, grace_that_ends_while_a_validation_is_recorded_saves_its_record);
+    tcase_add_test(c, validation_that_was_put_off_and_killed_is_recorded_once);
+    tcase_add_test(c, records_after_the_checkpoint_are_cut);
+    return suite_run();
+}

@@ -1,0 +1,52 @@
+/*
+ * alarm.c - a sink that sends signals to its own process while a chosen record is being written:
+ * CHECK_ALARM is 'KIND STEP once|twice|kill'. Once asks for the end, twice ends the grace as well.
+ */
+#include <pons/sink.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static pons_status alarm_open(const void *config, const char *folder, pons_sink_kept keep,
+                              void **sink, pons_error *err)
+{
+    *sink = NULL;
+    return PONS_OK;
+}
+
+static pons_status alarm_write(void *sink, const pons_record *record, pons_error *err)
+{
+    const char *wanted = getenv("CHECK_ALARM");
+    char kind[16], action[16];
+    long step;
+
+    if (wanted == NULL || sscanf(wanted, "%15s %ld %15s", kind, &step, action) != 3
+        || strcmp(kind, record->kind) != 0 || step != record->step)
+        return PONS_OK;
+    if (strcmp(action, "kill") == 0)
+        kill(getpid(), SIGKILL);
+    kill(getpid(), SIGTERM);
+    usleep(50000);
+    if (strcmp(action, "twice") == 0)
+        kill(getpid(), SIGTERM);
+    usleep(300000);
+    return PONS_OK;
+}
+
+static pons_status alarm_flush(void *sink, pons_error *err)
+{
+    return PONS_OK;
+}
+
+static void alarm_close(void *sink)
+{
+}
+
+static const pons_option options[] = { PONS_OPTIONS_END };
+static const pons_sink_operations operations = { alarm_open, alarm_write, alarm_flush,
+                                                 alarm_close };
+
+PONS_SINK(alarm, "1.0", "signals while a record is written", 0, options, operations)
