@@ -44,6 +44,8 @@ check_LTLIBRARIES += tests/plugins/effect.la
 tests_plugins_effect_la_SOURCES = tests/plugins/effect.c
 tests_plugins_effect_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 
+TESTS += tests/check_settings.sh
+EXTRA_DIST += tests/check_settings.sh
 TESTS += tests/cli.sh
 EXTRA_DIST += tests/cli.sh
 check_LTLIBRARIES += tests/plugins/stopped.la

@@ -4,6 +4,8 @@
 #include "suite.h"
 
 #include "base/file.h"
+#include "config/entries.h"
+#include "config/list.h"
 #include "config/sections.h"
 
 #include <string.h>
@@ -124,6 +126,61 @@ START_TEST(every_type_is_read)
     ck_assert_str_eq(x.paths.item[0], "/abs");
     ck_assert_str_eq(x.paths.item[1], path_of("rel"));
     config_close(c);
+}
+END_TEST
+
+START_TEST(items_with_blanks_stand_in_quotes_and_are_written_so)
+{
+    static const char *const item[] = { "plain", "with blank", "a\"b", "\"q\" \"", "tab\tin", "x;y" };
+    enum { COUNT = sizeof item / sizeof *item };
+    config *c = open_text("[x]\ntexts = \"left kidney:1,3\" b\"c \"d\"\"\te\"\n"
+                          "path = sub folder/file one\npaths = \"i j*.nii\" k\n");
+    pons_error err = PONS_ERROR_INIT;
+    every_type x, y;
+    char **again;
+    int count;
+
+    memset(&x, 0, sizeof x);
+    ck_assert_msg(config_fill(c, "x", every_table, &x, &err) == PONS_OK, "%s", err.text);
+    ck_assert_int_eq(x.texts.count, 3);
+    ck_assert_str_eq(x.texts.item[0], "left kidney:1,3");
+    ck_assert_str_eq(x.texts.item[1], "b\"c");
+    ck_assert_str_eq(x.texts.item[2], "d\"\te");
+    ck_assert_str_eq(x.path, path_of("sub folder/file one"));
+    ck_assert_int_eq(x.paths.count, 2);
+    ck_assert_str_eq(x.paths.item[0], path_of("i j*.nii"));
+    again = list_split(c->arena, list_join(c->arena, COUNT, item), &count);
+    ck_assert_int_eq(count, COUNT);
+    for (int i = 0; i < COUNT; i++)
+        ck_assert_str_eq(again[i], item[i]);
+    ck_assert_int_eq(config_write(c, path_of("r.ini"), &err), PONS_OK);
+    config_close(c);
+    ck_assert_int_eq(config_open(path_of("r.ini"), 0, NULL, &c, &err), PONS_OK);
+    memset(&y, 0, sizeof y);
+    ck_assert_msg(config_fill(c, "x", every_table, &y, &err) == PONS_OK, "%s", err.text);
+    ck_assert_int_eq(y.paths.count, 2);
+    ck_assert_str_eq(y.paths.item[0], path_of("i j*.nii"));
+    ck_assert_str_eq(y.texts.item[2], "d\"\te");
+    config_close(c);
+}
+END_TEST
+
+START_TEST(quotes_that_do_not_end_or_hold_nothing_are_refused)
+{
+    static const char *const bad[] = { "texts = \"a b", "texts = a \"b\"c", "texts = \"\"",
+                                       "paths = \"a b", "paths = \"a\"\"", "texts = \"" };
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char text[64];
+        pons_error err = PONS_ERROR_INIT;
+        every_type x;
+        snprintf(text, sizeof text, "[x]\n%s\n", bad[i]);
+        config *c = open_text(text);
+        ck_assert_int_eq(config_fill(c, "x", every_table, &x, &err), PONS_CONFIG);
+        ck_assert_ptr_nonnull(strstr(err.text, "a.ini:2: [x] "));
+        ck_assert_ptr_nonnull(strstr(err.text, "in \"double quotes\""));
+        config_close(c);
+    }
 }
 END_TEST
 
@@ -307,6 +364,8 @@ int main(void)
     TCase *c = suite_new("config");
     tcase_add_checked_fixture(c, make_folder, remove_folder);
     tcase_add_test(c, every_type_is_read);
+    tcase_add_test(c, items_with_blanks_stand_in_quotes_and_are_written_so);
+    tcase_add_test(c, quotes_that_do_not_end_or_hold_nothing_are_refused);
     tcase_add_test(c, defaults_fill_what_is_not_given);
     tcase_add_test(c, set_wins_over_the_file_and_the_last_set_wins);
     tcase_add_test(c, included_values_are_overridden_and_paths_begin_at_their_own_file);

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "config/entries.h"
+#include "config/list.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -156,25 +157,32 @@ static filled *filled_add(config *c, const char *section, const char *key)
     return f;
 }
 
+/* NULL where a quote does not end. A single path needs no quotes, and may have them. */
 static const char *absolute_paths(config *c, const config_entry *e, const char *value, bool several)
 {
-    char *rest = NULL, *copy = arena_string(c->arena, value);
-    const char *all = "";
+    int count;
+    char **item;
+    const char **path;
 
-    if (*value == '\0' || !several)
+    if (*value == '\0' || (!several && *value != '"'))
         return *value == '\0' ? value : config_path(c, e, value);
-    for (char *item = strtok_r(copy, " \t", &rest); item != NULL; item = strtok_r(NULL, " \t", &rest))
-        all = arena_format(c->arena, "%s%s%s", all, *all != '\0' ? " " : "", config_path(c, e, item));
-    return all;
+    item = list_split(c->arena, value, &count);
+    if (item == NULL || (!several && count != 1))
+        return NULL;
+    path = arena_alloc(c->arena, (size_t)count * sizeof *path);
+    for (int i = 0; i < count; i++)
+        path[i] = config_path(c, e, item[i]);
+    return several ? list_join(c->arena, count, path) : path[0];
 }
 
+/* A list of paths that cannot be read is left as it is, for option_parse to refuse. */
 static const char *value_of(config *c, const config_entry *e, const pons_option *option)
 {
-    const char *value = e != NULL ? e->value : option->fallback;
+    const char *value = e != NULL ? e->value : option->fallback, *absolute = NULL;
 
     if (option->type == PONS_OPTION_PATH || option->type == PONS_OPTION_PATHS)
-        return absolute_paths(c, e, value, option->type == PONS_OPTION_PATHS);
-    return value;
+        absolute = absolute_paths(c, e, value, option->type == PONS_OPTION_PATHS);
+    return absolute != NULL ? absolute : value;
 }
 
 static pons_status fill_one(config *c, const char *section, const pons_option *option, void *target,

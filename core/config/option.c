@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/text.h"
 #include "config/entries.h"
+#include "config/list.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -68,12 +69,12 @@ static const struct { const char *name; bool whole, ranged; } type_facts[] = {
     [PONS_OPTION_SIZE] = { "a size such as 4096 or 4MiB", true, false },
     [PONS_OPTION_REALS] = { "numbers", false, true },
     [PONS_OPTION_INTEGERS] = { "integers", true, true },
-    [PONS_OPTION_TEXTS] = { "words", false, false },
+    [PONS_OPTION_TEXTS] = { "words (one with blanks in \"double quotes\")", false, false },
     [PONS_OPTION_AXES] = { "one or three integers", true, true },
     [PONS_OPTION_REAL_AXES] = { "one or three numbers", false, true },
     [PONS_OPTION_TRIPLES] = { "items such as 2 or 2,2,1 of integers", true, true },
     [PONS_OPTION_PATH] = { "a path", false, false },
-    [PONS_OPTION_PATHS] = { "paths", false, false },
+    [PONS_OPTION_PATHS] = { "paths (one with blanks in \"double quotes\")", false, false },
 };
 enum { TYPE_COUNT = sizeof type_facts / sizeof *type_facts };
 
@@ -201,7 +202,7 @@ static pons_status parse_text(const parsing *p)
     return PONS_OK;
 }
 
-/* The items of a list, separated by blanks; NULL-terminated. */
+/* The numbers of a list, separated by blanks. */
 static char **split(const parsing *p, int *count)
 {
     char *copy = arena_string(p->config->arena, p->value), *rest = NULL;
@@ -216,8 +217,10 @@ static char **split(const parsing *p, int *count)
 static pons_status parse_texts(const parsing *p)
 {
     int count;
-    char **item = split(p, &count);
+    char **item = list_split(p->config->arena, p->value, &count);
 
+    if (item == NULL)
+        return refuse(p, NULL);
     *(pons_texts *)p->to = (pons_texts){ count, (const char *const *)item };
     return PONS_OK;
 }

@@ -59,12 +59,12 @@ typedef enum pons_option_type {
     PONS_OPTION_SIZE,     /* int64_t bytes; 4096, 4KiB, 4MiB, 4GiB                                */
     PONS_OPTION_REALS,    /* pons_reals, any number of items                                      */
     PONS_OPTION_INTEGERS, /* pons_integers                                                        */
-    PONS_OPTION_TEXTS,    /* pons_texts, separated by blanks                                      */
+    PONS_OPTION_TEXTS,    /* pons_texts, separated by blanks; "in quotes" one may hold blanks     */
     PONS_OPTION_AXES,     /* int[3] in order i j k; one number stands for all three               */
     PONS_OPTION_REAL_AXES,/* double[3], likewise                                                  */
     PONS_OPTION_TRIPLES,  /* pons_triples; items separated by blanks, '2' or '2,2,1'              */
     PONS_OPTION_PATH,     /* const char *, absolute: relative ones begin at the INI file's folder */
-    PONS_OPTION_PATHS     /* pons_texts of such paths                                             */
+    PONS_OPTION_PATHS     /* pons_texts of such paths, quoted likewise                            */
 } pons_option_type;
 
 /* Lists belong to the configuration and live as long as it does; count 0: not given. */

@@ -6,6 +6,7 @@
 
 #include "train/experiment.h"
 
+#include "config/list.h"
 #include "data/class_list.h"
 #include "data/loader.h"
 #include "device/open.h"
@@ -136,20 +137,19 @@ static pons_activation resolve_activation(const experiment *e)
 /* labels as the dataset told them, so that resolved.ini is enough for a prediction. */
 static void resolve_classes(experiment *e)
 {
-    char text[8192] = "";
-    size_t used = 0;
+    const dataset *d = e->data;
+    const char **item = arena_alloc(e->memory, (size_t)d->class_count * sizeof *item);
 
     if (config_given(e->config, "data", "labels") || config_given(e->config, "data", "regions"))
         return;
-    for (int i = 0; i < e->data->class_count && used < sizeof text; i++) {
-        const data_class *c = &e->data->classes[i];
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i > 0 ? " " : "",
-                                 c->name);
-        for (int j = 0; j < c->id_count && used < sizeof text; j++)
-            used += (size_t)snprintf(text + used, sizeof text - used, "%c%d", j > 0 ? ',' : ':',
-                                     c->id[j]);
+    for (int i = 0; i < d->class_count; i++) {
+        item[i] = d->classes[i].name;
+        for (int j = 0; j < d->classes[i].id_count; j++)
+            item[i] = arena_format(e->memory, "%s%c%d", item[i], j > 0 ? ',' : ':',
+                                   d->classes[i].id[j]);
     }
-    config_resolve(e->config, "data", "labels", arena_string(e->memory, text), e->data->layout);
+    config_resolve(e->config, "data", "labels", list_join(e->memory, d->class_count, item),
+                   arena_format(e->memory, "as %s says", d->origin));
 }
 
 /* ---- device ---------------------------------------------------------------------------------- */

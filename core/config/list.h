@@ -1,0 +1,14 @@
+/*
+ * list.h - the items of a list of words or paths, and the text that has them.
+ */
+#ifndef CORE_CONFIG_LIST_H
+#define CORE_CONFIG_LIST_H
+
+#include "base/arena.h"
+
+/* The items, in 'memory'; NULL where a quote does not end, or holds nothing. */
+char **list_split(arena *memory, const char *value, int *count);
+/* The value that list_split reads as these items. */
+const char *list_join(arena *memory, int count, const char *const *item);
+
+#endif
