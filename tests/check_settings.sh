@@ -45,6 +45,41 @@ check "its resolved.ini runs elsewhere" "$program" train "$folder/again.ini"
 check "both are one run" cmp runs/blank/checkpoints/step-00000001/model.safetensors \
     runs/again/checkpoints/step-00000001/model.safetensors
 
+# ---- messages ------------------------------------------------------------------------------------
+
+# refused PHRASE SED...: plain.ini after the edits is refused with code 3, in one line with the phrase.
+ini plain "source = ph" >plain.ini
+refused() {
+    phrase=$1
+    shift
+    checks=$((checks + 1))
+    sed "$@" plain.ini >x.ini
+    "$program" train x.ini >said 2>&1
+    code=$?
+    if [ $code -ne 3 ] || ! grep -qF -e "$phrase" said; then
+        failures=$((failures + 1))
+        echo "FAILED: $*: code $code, expected 3 and '$phrase'"
+        cat said
+    fi
+}
+
+refused "x.ini:6: [patch] extent: patch 15 is not divisible by 2 along i" -e 's/^extent = .*/extent = 15/'
+refused "x.ini:10: [model] strides: 'model.strides' has 2 items" -e 's/^strides = .*/strides = 2 2/'
+refused "x.ini:13: [loss] weight: 'loss.weight' has 3 numbers" -e 's/^plugin = dice$/&\nweight = 1 2 3/'
+refused "x.ini:13: [loss] heads has 2 numbers, expected 1" -e 's/^plugin = dice$/&\nheads = 1 2/'
+refused "x.ini:18: [train] best is 'dice.liver'" -e 's/^steps = 1/&\nbest = dice.liver/'
+refused "x.ini:19: [data] validation: 'validation' is 'last:9'" -e 's/^validation = .*/validation = last:9/'
+refused "x.ini:19: [data] validation: 'validation' names 'zz'" -e 's/^validation = .*/validation = names:zz/'
+refused "x.ini:20: [data] labels: 'labels' gives id 1 to" -e 's/^labels = .*/labels = b:0 c:1 d:1/'
+refused "x.ini:1: [experiment] has no 'name', which must be given" -e '/^name = /d'
+refused "x.ini: [experiment] has no 'name', which must be given" -e '/^name = /d' -e '/^\[experiment\]/d'
+refused "x.ini: [optimizer] has no 'plugin', which must be given" -e '/^plugin = adam/d' -e '/^lr = /d' \
+    -e '/^\[optimizer\]/d'
+refused "x.ini:17: [train] has no 'epochs'" -e 's/^steps = 1$//' -e 's/^\[train\]/\n&/'
+refused "x.ini:4: [preprocess] steps: 'normalize' occurs twice" -e 's/^steps = n.*/steps = normalize normalize/'
+refused "x.ini:19: [augment] steps: 'flip' occurs twice" \
+    -e 's/^\[data\]/[augment]\nsteps = flip flip\n[augment.gaussian_noise]\nstd = 0.1\n&/'
+
 cd / || exit 1
 echo "100%: Checks: $checks, Failures: $failures, Errors: 0"
 [ "$failures" -eq 0 ]

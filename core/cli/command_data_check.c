@@ -134,7 +134,8 @@ static pons_status open_data(config *c, dataset **out, pons_error *err)
     if (config_refuse_unknown(c, err) != PONS_OK)
         return err->status;
     dataset_settings_fill(c, &s, &settings);
-    return dataset_open(&settings, out, err);
+    dataset_open(&settings, out, err);
+    return config_blame(c, "data", "source", err);
 }
 
 static pons_status check_data(const dataset *d, pons_error *err)

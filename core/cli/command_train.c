@@ -110,10 +110,12 @@ static pons_status prepare(start *s, pons_error *err)
         return err->status;
     const experiment_options *e = &s->sections.experiment;
     if (e->name == NULL || e->name[0] == '\0')
-        return sections_require("experiment", "name", err);
+        sections_require("experiment", "name", err);
+    if (err->status != PONS_OK)
+        return config_blame(s->config, NULL, NULL, err);
     if (strchr(e->name, '/') != NULL || strcmp(e->name, "..") == 0 || strcmp(e->name, ".") == 0)
-        return pons_fail(err, PONS_CONFIG, "[experiment] name '%s' is a path, expected a name of a "
-                         "folder", e->name);
+        return pons_fail(err, PONS_CONFIG, "%s: [experiment] name '%s' is a path, expected a name "
+                         "of a folder", config_place(s->config, "experiment", "name"), e->name);
     if (run_folder_name(e->output, e->name, &s->folder, err) != PONS_OK
         || find_checkpoint(s, err) != PONS_OK)
         return err->status;
@@ -194,7 +196,7 @@ static pons_status go(start *s, pons_error *err)
     settings.observer = (trainer_observer){ s, on_begin, on_record, on_sync };
     if (trainer_run(s->experiment, &settings, err) == PONS_OK)
         log_line(l, "done: '%s'", s->folder.path);
-    return err->status;
+    return config_blame(s->config, NULL, NULL, err);
 }
 
 static pons_status run(const invocation *call, const void *given, pons_error *err)

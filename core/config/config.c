@@ -58,6 +58,7 @@ pons_status config_open(const char *file, int set_count, const char *const *set,
         return pons_fail(err, PONS_DEVICE, "out of memory");
     }
     c->folder = arena_string(c->arena, getcwd(here, sizeof here) != NULL ? here : "/");
+    c->file = file != NULL ? arena_string(c->arena, file) : NULL;
     if (file != NULL)
         status = config_read_file(c, file, err);
     for (int i = 0; status == PONS_OK && i < set_count; i++)
@@ -194,8 +195,8 @@ static pons_status fill_one(config *c, const char *section, const pons_option *o
     filled *f;
 
     if (e == NULL && option->fallback == NULL)
-        return pons_fail(err, PONS_CONFIG, "[%s] has no '%s', which must be given: %s", section,
-                         option->name, option->help);
+        return pons_fail(err, PONS_CONFIG, "%s: [%s] has no '%s', which must be given: %s",
+                         config_place(c, section, NULL), section, option->name, option->help);
     if (e != NULL)
         e->used = true;
     value = value_of(c, e, option);

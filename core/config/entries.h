@@ -30,6 +30,7 @@ typedef struct known_section {
 
 struct config {
     arena *arena;
+    const char *file;   /* as it was named; NULL: none                                            */
     const char *folder;
     int entry_count, entry_room;
     config_entry *entry;

@@ -103,7 +103,8 @@ static pons_status open_dataset(config *c, dataset **out, pons_error *err)
     dataset_settings_fill(c, &s, &settings);
     settings.every_case = true;
     settings.labels_optional = true;
-    return dataset_open(&settings, out, err);
+    dataset_open(&settings, out, err);
+    return config_blame(c, "data", "source", err);
 }
 
 pons_status preprocess_write(config *c, const char *folder, logger *l, pons_error *err)

@@ -46,13 +46,14 @@ static pons_status check_half(const volume_step *step, const char *section, bool
                      section, random ? "preprocess" : "augment");
 }
 
-static pons_status check_options(const volume_step *step, const char *section, pons_error *err)
+static pons_status check_options(config *c, const volume_step *step, const char *section, pons_error *err)
 {
     pons_error inner = PONS_ERROR_INIT;
 
     if (!step->operations->check || !step->operations->check(step->config, &inner))
         return PONS_OK;
-    return pons_fail(err, inner.status, "[%s] %s", section, inner.text);
+    pons_fail(err, inner.status, "[%s] %s", section, inner.text);
+    return config_blame(c, section, NULL, err);
 }
 
 static pons_status step_open(config *c, const char *list_section, const char *name, bool random,
@@ -90,7 +91,7 @@ static pons_status step_open(config *c, const char *list_section, const char *na
     if (!status)
         status = take_channels(c, section, &common.channels, channels, step, err);
     if (!status)
-        status = check_options(step, section, err);
+        status = check_options(c, step, section, err);
     return status;
 }
 
@@ -102,6 +103,23 @@ static pons_status list_fill(config *c, const char *section, steps_options *list
     return pons_fail(err, PONS_FAILURE, "[%s] has no steps", section);
 }
 
+/* A step's name is that of its section. */
+static pons_status check_repeats(config *c, const char *section, const pons_texts *steps,
+                                 pons_error *err)
+{
+    char where[512];
+
+    where_of(c, section, "steps", where, sizeof where);
+    for (int n = 0; n < steps->count; n++)
+        for (int other = 0; other < n; other++)
+            if (!strcmp(steps->item[n], steps->item[other]))
+                return pons_fail(err, PONS_CONFIG, "%s: '%s' occurs twice, expected a name of its "
+                                 "own for each step\nhint: '%s_2' with [%s.%s_2] plugin = %s", where,
+                                 steps->item[n], steps->item[n], section, steps->item[n],
+                                 steps->item[n]);
+    return PONS_OK;
+}
+
 pons_status volume_chain_open(config *c, const char *section, bool random, int channels,
                               volume_chain **out, pons_error *err)
 {
@@ -109,6 +127,8 @@ pons_status volume_chain_open(config *c, const char *section, bool random, int c
     volume_chain *chain;
     pons_status status = list_fill(c, section, &list, err);
 
+    if (!status)
+        status = check_repeats(c, section, &list.steps, err);
     if (status)
         return status;
     chain = calloc(1, sizeof *chain);

@@ -63,7 +63,7 @@ static pons_status add_cases(evaluation *e, predictor *p, config *c, pons_error 
         return err->status;
     dataset_settings_fill(c, &s, &settings);
     if (dataset_open(&settings, &d, err) != PONS_OK)
-        return err->status;
+        return config_blame(c, "data", "source", err);
     if (d->validation_count == 0)
         pons_fail(err, PONS_CONFIG, "the run has no validation cases");
     for (int i = 0; i < d->validation_count && err->status == PONS_OK; i++)

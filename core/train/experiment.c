@@ -90,7 +90,7 @@ static pons_status open_dataset(experiment *e, pons_error *err)
     if (d->source == NULL && d->image.count == 0)
         return sections_require("data", "source", err);
     if (dataset_open(&settings, &e->data, err) != PONS_OK)
-        return err->status;
+        return config_blame(e->config, "data", d->source != NULL ? "source" : "image", err);
     e->regions = e->data->region_count > 0;
     e->classes = e->regions ? e->data->regions : e->data->classes;
     e->class_count = e->regions ? e->data->region_count : e->data->class_count;
@@ -111,7 +111,7 @@ static pons_status name_classes(experiment *e, const experiment_known *known, po
     if (class_list_parse(e->memory, e->regions ? "regions" : "labels",
                          e->regions ? &d->regions : &d->labels, &e->classes, &e->class_count, err)
         != PONS_OK)
-        return err->status;
+        return config_blame(e->config, "data", "labels", err);
     names = arena_alloc(e->memory, (size_t)e->class_count * sizeof *names);
     for (int i = 0; i < e->class_count; i++)
         names[i] = e->classes[i].name;
@@ -230,13 +230,13 @@ pons_status experiment_check_extent(const experiment *e, const char *what, const
     if (model->divisor == NULL)
         return PONS_OK;
     if (model->divisor(e->model.options, divisor, err) != PONS_OK)
-        return err->status;
+        return config_blame(e->config, "model", "plugin", err);
     for (int a = 0; a < 3; a++) {
         if (divisor[a] > 1 && extent[order[a]] % divisor[a] != 0)
-            return pons_fail(err, PONS_CONFIG, "%s %d is not divisible by %d along %c", what,
-                             extent[order[a]], divisor[a], "ijk"[order[a]]);
+            pons_fail(err, PONS_CONFIG, "%s %d is not divisible by %d along %c", what,
+                      extent[order[a]], divisor[a], "ijk"[order[a]]);
     }
-    return PONS_OK;
+    return config_blame(e->config, what, "extent", err);
 }
 
 static pons_status check_extents(experiment *e, pons_error *err)
@@ -259,7 +259,7 @@ static pons_status check_extents(experiment *e, pons_error *err)
         return pons_fail(err, PONS_CONFIG, "%s: window %d along %c, expected 1: the patch is flat "
                          "there", place_of(e, "window", "extent"), e->window[flat], "ijk"[flat]);
     if (model_axes_turn(e, err) != PONS_OK
-        || experiment_check_extent(e, "patch", e->patch, err) != PONS_OK)
+        || (patch && experiment_check_extent(e, "patch", e->patch, err) != PONS_OK))
         return err->status;
     return experiment_check_extent(e, "window", e->window, err);
 }
@@ -353,7 +353,7 @@ pons_status experiment_open(config *c, experiment_purpose purpose, const experim
         pons_fail(err, PONS_DEVICE, "out of memory");
     else
         fill(e, known, err);
-    if (err->status != PONS_OK) {
+    if (config_blame(c, NULL, NULL, err) != PONS_OK) {
         experiment_close(e);
         return err->status;
     }

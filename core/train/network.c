@@ -29,7 +29,7 @@ static pons_status build_model(const experiment *e, pons_graph *g, const int ext
 
     *out = (pons_outputs){ .count = 0 };
     if (model->build(g, e->model.options, &e->task, &inputs, out, err) != PONS_OK)
-        return err->status;
+        return config_blame(e->config, "model", "plugin", err);
     if (out->count < 1 || out->count > PONS_OUTPUTS_MAX)
         return pons_fail(err, PONS_PLUGIN, "model '%s' has %d outputs, expected 1 to %d",
                          e->model.plugin->descriptor->name, out->count, PONS_OUTPUTS_MAX);
@@ -71,14 +71,15 @@ static pons_status build_loss(const experiment *e, pons_graph *g, const pons_out
     pons_node *sum = NULL;
 
     if (e->sections.loss.heads.count > 0 && e->sections.loss.heads.count != outputs->count)
-        return pons_fail(err, PONS_CONFIG, "[loss] heads has %d numbers, expected %d, one for each "
-                         "output of the model", e->sections.loss.heads.count, outputs->count);
+        return pons_fail(err, PONS_CONFIG, "%s: [loss] heads has %d numbers, expected %d, one for "
+                         "each output of the model", config_place(e->config, "loss", "heads"),
+                         e->sections.loss.heads.count, outputs->count);
     for (int i = 0; i < outputs->count; i++) {
         pons_target t = { shrink(g, target, outputs->item[i]), NULL, e->activation };
         pons_node *value = NULL;
         double weight = head_weight(e, i);
         if (loss->build(g, e->loss.options, &e->task, outputs->item[i], &t, &value, err) != PONS_OK)
-            return err->status;
+            return config_blame(e->config, "loss", "plugin", err);
         if (weight != 1)
             value = pons_scale(g, value, weight);
         sum = sum == NULL ? value : pons_add(g, sum, value);
@@ -137,7 +138,9 @@ pons_status network_build_training(const experiment *e, storage *s, program **ou
 
     if (network_graph_training(e, &g, &loss, err) != PONS_OK)
         return err->status;
-    return program_new(s, &e->device, g, loss, 0, NULL, &settings, out, err);
+    if (program_new(s, &e->device, g, loss, 0, NULL, &settings, out, err) != PONS_OK)
+        return config_blame(e->config, "optimizer", "plugin", err);
+    return PONS_OK;
 }
 
 pons_status network_build_evaluation(const experiment *e, storage *s, program **out,
