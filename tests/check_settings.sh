@@ -45,6 +45,52 @@ check "its resolved.ini runs elsewhere" "$program" train "$folder/again.ini"
 check "both are one run" cmp runs/blank/checkpoints/step-00000001/model.safetensors \
     runs/again/checkpoints/step-00000001/model.safetensors
 
+# ---- resolved.ini --------------------------------------------------------------------------------
+
+ini told "source = ph" >told.ini
+check "a run without any choice" "$program" train told.ini
+resolved=runs/told/resolved.ini
+says() {
+    check "resolved.ini says '$1'" grep -qF -e "$1" $resolved
+}
+says "; told.ini is $(pwd -P)/told.ini"
+says "name = told ; told.ini:2"
+for plugin in model/unet loss/dice optimizer/adam schedule/constant device/cpu transform/normalize; do
+    sum=$(sha256sum <"${PONS_PLUGIN_PATH%%:*}/$plugin.so")
+    check "resolved.ini has the hash of $plugin" \
+        grep -qE "^; ${plugin%/*} ${plugin#*/} [0-9.]+ sha256 ${sum%% *}$" $resolved
+done
+says "layout = decathlon ; default; as it was recognised"
+says "activation = softmax ; default; several classes"
+says "mode = single ; default; one device"
+says "devices = cpu ; default; this build has no other"
+says "backend = auto ; default; one replica needs none"
+check "loader threads are a number" grep -qE "^loader_threads = [1-4] ; default; one for" $resolved
+check "no other value is left open" test "$(grep -c '= auto ;' $resolved)" -eq 1
+
+# ---- going on ------------------------------------------------------------------------------------
+
+more() {
+    sed -e 's/^steps = 1$/steps = '"$1"'/' -e 's/^lr = .*/lr = 1e-2/' told.ini >more.ini
+    printf '%s\n' "[window]" "extent = $2" "[augment]" >>more.ini
+    check "going on with a window of '$2'" "$program" train more.ini
+    check "it went on" grep -q "step $1/$1" runs/told/log.txt
+}
+more 2 "16 16 16"
+more 3 "16"
+sed -e 's/ ; .*//' -e 's/^steps = 1$/steps = 4/' "$folder/with blank/runs/told/resolved.ini" >more.ini
+sed -i 's/^steps = [0-9]*$/steps = 4/' more.ini
+check "going on with resolved.ini" "$program" train more.ini
+check "it went on" test -d runs/told/checkpoints/step-00000004
+checks=$((checks + 1))
+sed -e 's/^steps = 1$/steps = 5/' told.ini >more.ini
+printf '%s\n' "[window]" "extent = 8" >>more.ini
+if "$program" train more.ini >said 2>&1 || ! grep -qF "[window] extent is '8' but" said; then
+    failures=$((failures + 1))
+    echo "FAILED: another window goes on"
+    cat said
+fi
+
 # ---- messages ------------------------------------------------------------------------------------
 
 # refused PHRASE SED...: plain.ini after the edits is refused with code 3, in one line with the phrase.

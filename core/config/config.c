@@ -301,6 +301,30 @@ void config_resolve(config *c, const char *section, const char *key, const char 
     f->reason = reason != NULL ? arena_string(c->arena, reason) : NULL;
 }
 
+void config_remark(config *c, const char *text)
+{
+    c->remarks = arena_format(c->arena, "%s; %s\n", c->remarks != NULL ? c->remarks : "", text);
+}
+
+/* The files that the origins name, each with its absolute path. */
+static void write_origins(const config *c, FILE *to)
+{
+    const char *last = "";
+
+    for (int i = 0; i < c->entry_count; i++) {
+        const config_entry *e = &c->entry[i];
+        const char *name = strrchr(e->file, '/');
+        if (e->line == 0 || strcmp(e->file, last) == 0)
+            continue;
+        fprintf(to, "; %s is %s/%s\n", e->file, strcmp(e->folder, "/") == 0 ? "" : e->folder,
+                name != NULL ? name + 1 : e->file);
+        last = e->file;
+    }
+    if (c->remarks != NULL)
+        fputs(c->remarks, to);
+    fputc('\n', to);
+}
+
 int config_count(const config *c)
 {
     return c->filled_count;
@@ -348,6 +372,7 @@ pons_status config_write(config *c, const char *path, pons_error *err)
 
     if (status != PONS_OK)
         return status;
+    write_origins(c, f.file);
     for (int i = 0; i < c->filled_count; i++) {
         if (began_before(c, i))
             continue;

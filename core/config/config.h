@@ -65,6 +65,8 @@ pons_status config_refuse_unknown(config *c, pons_error *err);
  */
 void config_resolve(config *c, const char *section, const char *key, const char *value,
                     const char *reason);
+/* A line of comment at the top of what config_write writes. */
+void config_remark(config *c, const char *text);
 pons_status config_write(config *c, const char *path, pons_error *err);
 /* Every value that config_write would print, in its order; for checkpoints and comparisons. */
 int config_count(const config *c);
@@ -79,6 +81,8 @@ void config_item(const config *c, int index, const char **section, const char **
  */
 pons_status option_parse(config *c, const pons_option *option, const char *value, const char *where,
                          void *target, pons_error *err);
+/* Both values mean the same to [section] key: '16' and '16 16 16', '1e-3' and '0.001'. */
+bool config_same(config *c, const char *section, const char *key, const char *a, const char *b);
 /* "integer from 1 to 64", "yes or no", ...: what is expected, for messages and help. */
 const char *option_expected(const pons_option *option, char *text, size_t size);
 /* The rules that a table must keep: names, defaults that parse, a sentence of help. */

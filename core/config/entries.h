@@ -38,6 +38,7 @@ struct config {
     known_section *known;
     int filled_count, filled_room;
     filled *filled;
+    const char *remarks; /* lines of comment, or NULL                                             */
 };
 
 config_entry *entry_find(const config *c, const char *section, const char *key);

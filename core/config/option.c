@@ -331,21 +331,32 @@ static pons_status parse_triples(const parsing *p)
 
 /* ---- table ----------------------------------------------------------------------------------- */
 
-static const struct { pons_status (*parse)(const parsing *p); size_t size; } types[TYPE_COUNT] = {
-    [PONS_OPTION_REAL] = { parse_real, sizeof(double) },
-    [PONS_OPTION_INTEGER] = { parse_integer, sizeof(int64_t) },
-    [PONS_OPTION_FLAG] = { parse_flag, sizeof(bool) },
-    [PONS_OPTION_CHOICE] = { parse_choice, sizeof(int) },
-    [PONS_OPTION_TEXT] = { parse_text, sizeof(const char *) },
-    [PONS_OPTION_SIZE] = { parse_size, sizeof(int64_t) },
-    [PONS_OPTION_REALS] = { parse_reals, sizeof(pons_reals) },
-    [PONS_OPTION_INTEGERS] = { parse_integers, sizeof(pons_integers) },
-    [PONS_OPTION_TEXTS] = { parse_texts, sizeof(pons_texts) },
-    [PONS_OPTION_AXES] = { parse_axes, sizeof(int[3]) },
-    [PONS_OPTION_REAL_AXES] = { parse_real_axes, sizeof(double[3]) },
-    [PONS_OPTION_TRIPLES] = { parse_triples, sizeof(pons_triples) },
-    [PONS_OPTION_PATH] = { parse_text, sizeof(const char *) },
-    [PONS_OPTION_PATHS] = { parse_texts, sizeof(pons_texts) },
+/* Room for one value of any type. */
+typedef union option_value {
+    const char *text;
+    pons_texts texts;
+    double reals[3];
+} option_value;
+
+/* 'item_size': of one item of a list, else 0. */
+static const struct {
+    pons_status (*parse)(const parsing *p);
+    size_t size, item_size;
+} types[TYPE_COUNT] = {
+    [PONS_OPTION_REAL] = { parse_real, sizeof(double), 0 },
+    [PONS_OPTION_INTEGER] = { parse_integer, sizeof(int64_t), 0 },
+    [PONS_OPTION_FLAG] = { parse_flag, sizeof(bool), 0 },
+    [PONS_OPTION_CHOICE] = { parse_choice, sizeof(int), 0 },
+    [PONS_OPTION_TEXT] = { parse_text, sizeof(const char *), 0 },
+    [PONS_OPTION_SIZE] = { parse_size, sizeof(int64_t), 0 },
+    [PONS_OPTION_REALS] = { parse_reals, sizeof(pons_reals), sizeof(double) },
+    [PONS_OPTION_INTEGERS] = { parse_integers, sizeof(pons_integers), sizeof(int64_t) },
+    [PONS_OPTION_TEXTS] = { parse_texts, sizeof(pons_texts), sizeof(const char *) },
+    [PONS_OPTION_AXES] = { parse_axes, sizeof(int[3]), 0 },
+    [PONS_OPTION_REAL_AXES] = { parse_real_axes, sizeof(double[3]), 0 },
+    [PONS_OPTION_TRIPLES] = { parse_triples, sizeof(pons_triples), sizeof(int[3]) },
+    [PONS_OPTION_PATH] = { parse_text, sizeof(const char *), 0 },
+    [PONS_OPTION_PATHS] = { parse_texts, sizeof(pons_texts), sizeof(const char *) },
 };
 
 pons_status option_parse(config *c, const pons_option *option, const char *value, const char *where,
@@ -359,6 +370,48 @@ pons_status option_parse(config *c, const pons_option *option, const char *value
                                                         && option->type != PONS_OPTION_TEXTS)))
         return refuse(&p, NULL);
     return types[option->type].parse(&p);
+}
+
+static bool same_parsed(const pons_option *o, const option_value *a, const option_value *b)
+{
+    const pons_texts *s = &a->texts, *t = &b->texts;
+
+    if (o->type == PONS_OPTION_TEXT || o->type == PONS_OPTION_PATH)
+        return strcmp(a->text != NULL ? a->text : "", b->text != NULL ? b->text : "") == 0;
+    if (types[o->type].item_size == 0)
+        return memcmp(a, b, types[o->type].size) == 0;
+    if (s->count != t->count) /* every list begins with its count */
+        return false;
+    if (o->type != PONS_OPTION_TEXTS && o->type != PONS_OPTION_PATHS)
+        return s->count == 0
+               || memcmp(s->item, t->item, (size_t)s->count * types[o->type].item_size) == 0;
+    for (int i = 0; i < s->count; i++)
+        if (strcmp(s->item[i], t->item[i]) != 0)
+            return false;
+    return true;
+}
+
+bool config_same(config *c, const char *section, const char *key, const char *a, const char *b)
+{
+    pons_error problem = PONS_ERROR_INIT;
+    option_value x, y;
+
+    if (strcmp(a, b) == 0)
+        return true;
+    for (const known_section *k = c->known; k != NULL; k = k->next)
+        for (const pons_option *o = k->options; strcmp(k->name, section) == 0 && o != NULL
+                                                && o->name != NULL; o++) {
+            pons_option row = *o;
+            if (strcmp(o->name, key) != 0)
+                continue;
+            row.offset = 0;
+            memset(&x, 0, sizeof x);
+            memset(&y, 0, sizeof y);
+            return option_parse(c, &row, a, key, &x, &problem) == PONS_OK
+                   && option_parse(c, &row, b, key, &y, &problem) == PONS_OK
+                   && same_parsed(o, &x, &y);
+        }
+    return false;
 }
 
 static pons_status check_row(const pons_option *o, size_t config_size, const char *name, config *c,

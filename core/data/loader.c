@@ -196,7 +196,7 @@ static pons_status start_threads(loader *l, int count, pons_error *err)
 }
 
 /* One for every two processors of this process, four at most. */
-static int choose_threads(void)
+int loader_threads_chosen(void)
 {
     cpu_set_t set;
     int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) / 2 : 1;
@@ -231,11 +231,11 @@ static pons_status check_settings(const cache *held, const loader_settings *s, p
 
     if (s->sampling == SAMPLING_BALANCED && !(s->positive + s->negative > 0))
         return pons_fail(err, PONS_CONFIG,
-                         "'positive' and 'negative' are both 0, expected one above 0");
+                         "[patch] 'positive' and 'negative' are both 0, expected one above 0");
     if (s->sampling == SAMPLING_CLASSES && s->class_weight_count > 0 &&
         s->class_weight_count != targets)
-        return pons_fail(err, PONS_CONFIG, "'class_weights' has %d numbers, expected %d, one for "
-                         "each class", s->class_weight_count, targets);
+        return pons_fail(err, PONS_CONFIG, "[patch] 'class_weights' has %d numbers, expected %d, "
+                         "one for each class", s->class_weight_count, targets);
     return PONS_OK;
 }
 
@@ -265,7 +265,7 @@ static pons_status take_ranks(loader *l, int count, const int *ranks, pons_error
 static int thread_count(const loader_settings *s)
 {
     if (s->threads < 0)
-        return choose_threads();
+        return loader_threads_chosen();
     return s->threads > THREADS_MAX ? THREADS_MAX : s->threads;
 }
 

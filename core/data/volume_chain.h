@@ -12,6 +12,7 @@ typedef struct volume_step {
     const char *name;        /* as in 'steps', the section is SECTION.NAME                        */
     const char *plugin;
     const char *sha256;      /* of the plugin's file, for cache keys                              */
+    const char *version;
     const pons_transform_operations *operations;
     const pons_option *options;
     const void *config;

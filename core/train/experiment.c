@@ -315,6 +315,70 @@ static pons_status check_names(experiment *e, pons_error *err)
     return config_refuse_unknown(e->config, err);
 }
 
+/* ---- what resolved.ini tells besides values -------------------------------------------------- */
+
+static void remark(experiment *e, pons_kind kind, const char *name, const char *version,
+                   const char *sha256)
+{
+    config_remark(e->config, arena_format(e->memory, "%s %s %s sha256 %s", plugin_kind_name(kind),
+                                          name, version, sha256));
+}
+
+static void remark_chain(experiment *e, const volume_chain *chain)
+{
+    for (int i = 0; chain != NULL && i < chain->count; i++)
+        remark(e, PONS_KIND_TRANSFORM, chain->step[i].plugin, chain->step[i].version,
+               chain->step[i].sha256);
+}
+
+/* The plugins by which the run can be repeated. */
+static void remark_plugins(experiment *e)
+{
+    const plugin *all[] = { e->model.plugin, e->loss.plugin, e->optimizer.plugin,
+                            e->schedule.plugin, NULL };
+    pons_error ignored = PONS_ERROR_INIT;
+
+    if (!e->device.reference)
+        plugin_load(PONS_KIND_DEVICE, "cpu", 0, NULL, &all[4], &ignored);
+    config_remark(e->config, "pons " PACKAGE_VERSION);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i] != NULL)
+            remark(e, (pons_kind)all[i]->descriptor->kind, all[i]->descriptor->name,
+                   all[i]->descriptor->version, all[i]->sha256);
+    remark_chain(e, e->preprocess);
+    remark_chain(e, e->augment);
+}
+
+/*
+ * What no other function resolves. A backend is left 'auto' where nothing is to be joined: none of
+ * its values would be true.
+ */
+static void resolve_autos(experiment *e)
+{
+    static const char *const activations[] = {
+        [PONS_ACTIVATION_SOFTMAX] = "softmax", [PONS_ACTIVATION_SIGMOID] = "sigmoid",
+        [PONS_ACTIVATION_NONE] = "none"
+    };
+    const sections *s = &e->sections;
+    const struct { bool is_auto; const char *section, *key, *value, *reason; } autos[] = {
+        { s->data.layout == 0, "data", "layout", e->data->layout, "as it was recognised" },
+        { s->data.loader_threads == OPTION_AUTO, "data", "loader_threads",
+          arena_format(e->memory, "%d", loader_threads_chosen()),
+          "one for every two processors of this process, four at most" },
+        { s->loss.activation == ACTIVATION_AUTO, "loss", "activation", activations[e->activation],
+          e->regions ? "regions overlap" : e->class_count > 1 ? "several classes" : "one class" },
+        { s->distribute.mode == MODE_AUTO, "distribute", "mode", "single", "one device" },
+        { strcmp(s->distribute.devices, "auto") == 0, "distribute", "devices", "cpu",
+          "this build has no other" },
+        { s->distribute.backend == 0, "distribute", "backend", "auto", "one replica needs none" }
+    };
+
+    for (size_t i = 0; i < sizeof autos / sizeof *autos; i++)
+        if (autos[i].is_auto)
+            config_resolve(e->config, autos[i].section, autos[i].key, autos[i].value,
+                           autos[i].reason);
+}
+
 static pons_status fill(experiment *e, const experiment_known *known, pons_error *err)
 {
     e->task.size = sizeof e->task;
@@ -329,11 +393,15 @@ static pons_status fill(experiment *e, const experiment_known *known, pons_error
         return err->status;
     e->task.size = sizeof e->task;
     e->activation = resolve_activation(e);
+    if (e->purpose == EXPERIMENT_TRAIN)
+        resolve_autos(e);
     if (volume_chain_open(e->config, "preprocess", false, e->task.channels, &e->preprocess, err)
         != PONS_OK)
         return err->status;
-    if (check_names(e, err) != PONS_OK || check_extents(e, err) != PONS_OK || open_device(e, known, err) != PONS_OK)
+    if (check_names(e, err) != PONS_OK || check_extents(e, err) != PONS_OK
+        || open_device(e, known, err) != PONS_OK)
         return err->status;
+    remark_plugins(e);
     return resolve_precision(e, known, err);
 }
 

@@ -6,8 +6,6 @@
 
 #include "train/trainer_state.h"
 
-#include "base/text.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,31 +111,6 @@ static bool may_change(const char *section, const char *key)
     return false;
 }
 
-/* Equal as texts, or word by word as numbers. */
-static bool same_value(const char *a, const char *b)
-{
-    while (*a != '\0' || *b != '\0') {
-        size_t m = strcspn(a, " \t,"), n = strcspn(b, " \t,");
-        char x[64], y[64];
-        double u, v;
-        if (m != n || memcmp(a, b, m) != 0) {
-            if (m >= sizeof x || n >= sizeof y)
-                return false;
-            snprintf(x, sizeof x, "%.*s", (int)m, a);
-            snprintf(y, sizeof y, "%.*s", (int)n, b);
-            if (!text_real(x, &u) || !text_real(y, &v) || u < v || u > v)
-                return false;
-        }
-        a += m + strspn(a + m, " \t");
-        b += n + strspn(b + n, " \t");
-        if ((*a == ',') != (*b == ','))
-            return false;
-        a += *a == ',';
-        b += *b == ',';
-    }
-    return true;
-}
-
 static pons_status compare_options(const saved_state *s, const experiment *e, pons_error *err)
 {
     for (int i = 0; i < config_count(e->config); i++) {
@@ -150,7 +123,7 @@ static pons_status compare_options(const saved_state *s, const experiment *e, po
         before = safetensors_metadata(s->file, name);
         if (before == NULL)
             before = "";
-        if (!same_value(before, value))
+        if (!config_same(e->config, section, key, before, value))
             return pons_fail(err, PONS_CONFIG, "%s is '%s' but the run to be continued has '%s'\n"
                              "hint: --fresh starts anew, another [experiment] name keeps both",
                              name, value, before);
@@ -197,6 +170,16 @@ pons_status saved_state_compare(const saved_state *s, const experiment *e, logge
 
 /* ---- write ----------------------------------------------------------------------------------- */
 
+static int put_steps(FILE *to, const char *section, const volume_chain *chain)
+{
+    for (int i = 0; i < chain->count; i++) {
+        const volume_step *s = &chain->step[i];
+        fprintf(to, "plugin %s.%s%c%s %s %s%c", section, s->name, 0, s->plugin, s->version,
+                s->sha256, 0);
+    }
+    return chain->count;
+}
+
 /* Zero-terminated texts one behind the other: key, value, key, value, ... */
 static int put_texts(FILE *to, const experiment *e)
 {
@@ -213,7 +196,7 @@ static int put_texts(FILE *to, const experiment *e)
         fprintf(to, "%s%c%s %s %s%c", plugin_keys[i].key, 0, p->descriptor->name,
                 p->descriptor->version, p->sha256, 0);
     }
-    return pairs;
+    return pairs + put_steps(to, "preprocess", e->preprocess) + put_steps(to, "augment", e->augment);
 }
 
 static pons_status make_metadata(state_content *c, const experiment *e, pons_error *err)
