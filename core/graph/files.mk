@@ -16,8 +16,9 @@ libcore_la_SOURCES += core/graph/memory.h core/graph/memory.c core/graph/storage
 
 # passes
 libcore_la_SOURCES += core/graph/lower.h core/graph/fuse.h core/graph/lower.c core/graph/fuse.c \
-	core/graph/fuse_split.c core/graph/fuse_slice.c core/graph/plan.c core/graph/sort.c core/graph/simplify.c \
-	core/graph/precision.c core/graph/recompute.c
+	core/graph/fuse_source.c core/graph/fuse_place.c core/graph/fuse_slice.c core/graph/fuse_unit.c \
+	core/graph/fuse_join.c core/graph/fuse_store.c core/graph/fuse_split.c core/graph/fuse_lower.c \
+	core/graph/plan.c core/graph/sort.c core/graph/simplify.c core/graph/precision.c core/graph/recompute.c
 
 # reference
 libcore_la_SOURCES += core/graph/reference/reference.h core/graph/reference/reference.c \

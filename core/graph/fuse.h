@@ -48,8 +48,52 @@ typedef struct fusion {
     int stamp;
 } fusion;
 
+/* Decide sinks and units. */
+void fuse_graph(fusion *f);
+
+/* ---- fuse_source.c: what a node is, and where its readers find it ---------------------------- */
+
 bool fuse_is_expression(const pons_node *x);
 bool fuse_is_reduction(const pons_node *x);
+/* A reduction that is computed as part of an expression, over its channels. */
+bool fuse_is_inner(const fusion *f, const pons_node *x);
+/* An expression, such reductions included. */
+bool fuse_is_value(const fusion *f, const pons_node *x);
+bool fuse_in_memory(const fusion *f, const pons_node *owner);
+bool fuse_same_space(pons_shape a, pons_shape b);
+/* x [..., 1] beside 'at' [..., C]: x is computed once for each point before the channels. */
+bool fuse_is_narrow_beside(pons_shape x, pons_shape at);
+
+/* ---- fuse_place.c: sinks, and crops that are read in place ----------------------------------- */
+
+void fuse_mark_views(fusion *f);
+/* Sinks that follow from the graph alone; 'f->sink' may hold more already. */
+void fuse_place(fusion *f);
+
+/* ---- fuse_slice.c: concatenations are written by what computes their parts ------------------- */
+
+bool fuse_slices(fusion *f); /* True: the graph has changed.                                      */
+/* Whether x is written part by part; such parts are the arguments of x. */
+bool fuse_in_parts(const fusion *f, const pons_node *x);
+void fuse_mark_parts(fusion *f);
+int64_t fuse_part_offset(const pons_node *whole, const pons_node *part); /* in elements           */
+
+/* ---- fuse_unit.c: the unit of one sink ------------------------------------------------------- */
+
+/* Count (or, with 'u', collect) what sinks read; each expression below them is looked at once. */
+typedef struct fuse_walk {
+    fusion *f;
+    fuse_unit *u;
+    int count;
+    int *seen;               /* by number: the stamp of the last walk that came by                */
+    int stamp;
+} fuse_walk;
+
+/* The unit of one sink: its space and what it reads. */
+void fuse_unit_make(fusion *f, pons_node *x, int *seen);
+fuse_unit *fuse_unit_of(const fusion *f, const pons_node *tensor);
+void fuse_add_read(fuse_unit *u, pons_node *tensor, bool pointwise, bool whole);
+void fuse_walk_sink(fuse_walk *w, pons_node *sink);
 /* Whether the reduction x, a sink of u, is computed for each point, over its channels. */
 static inline bool fuse_unit_is_inner(const fuse_unit *u, const pons_node *x)
 {
@@ -58,22 +102,22 @@ static inline bool fuse_unit_is_inner(const fuse_unit *u, const pons_node *x)
     return u->channels > 0 && s.rank > 0 && x->kind != NODE_MOMENTS &&
            x->attribute.axes == PONS_AXIS(s.rank - 1) && s.extent[s.rank - 1] == u->channels;
 }
+
+/* ---- fuse_join.c, fuse_store.c, fuse_split.c: changes to all units --------------------------- */
+
+void fuse_join(fusion *f);
+/* Make sinks of expressions that are worth storing. True: there are new ones. */
+bool fuse_store_costly(fusion *f);
+/*
+ * Reductions of one kernel keep the same axes before the channels; what one of them reduces further
+ * is left to a small kernel. True: the graph has changed.
+ */
+bool fuse_split(fusion *f);
+
+/* ---- fuse_lower.c: a unit as a map program --------------------------------------------------- */
+
 /* Lower the sinks of 'u'; input and output are filled (room for every read, and two per sink). */
 void fuse_lower(const fusion *f, const fuse_unit *u, arena *a, lowering *l, pons_node **input,
                 int *input_count, pons_node **output, int *output_count);
-/* fuse_slice.c: concatenations are written by what computes their parts. True: changed. */
-bool fuse_slices(fusion *f);
-/* Whether x is written part by part; such parts are the arguments of x. */
-bool fuse_in_parts(const fusion *f, const pons_node *x);
-void fuse_mark_parts(fusion *f);
-int64_t fuse_part_offset(const pons_node *whole, const pons_node *part); /* in elements           */
-/* Decide sinks and units. */
-void fuse_graph(fusion *f);
-/*
- * fuse_split.c: reductions of one kernel keep the same axes before the channels; what one of them
- * reduces further is left to a small kernel. True: the graph has changed.
- */
-bool fuse_split(fusion *f);
-fuse_unit *fuse_unit_of(const fusion *f, const pons_node *tensor);
 
 #endif
