@@ -59,7 +59,17 @@ bool fuse_is_reduction(const pons_node *x);
 bool fuse_is_inner(const fusion *f, const pons_node *x);
 /* An expression, such reductions included. */
 bool fuse_is_value(const fusion *f, const pons_node *x);
-bool fuse_in_memory(const fusion *f, const pons_node *owner);
+typedef enum fuse_source {
+    FUSE_COMPUTED,           /* read from nowhere: numbers that are the same everywhere, iotas    */
+    FUSE_INSIDE,             /* an expression that becomes part of its reader                     */
+    FUSE_DENSE,              /* in memory, on its own                                             */
+    FUSE_VIEW,               /* a crop: in the memory of what is cropped                          */
+    FUSE_PARTS               /* a concatenation that what computes its parts has written          */
+} fuse_source;
+
+fuse_source fuse_source_of(const fusion *f, const pons_node *x);
+/* Of a tensor in memory: FUSE_DENSE, FUSE_VIEW or FUSE_PARTS. */
+fuse_source fuse_form_of(const fusion *f, const pons_node *owner);
 bool fuse_same_space(pons_shape a, pons_shape b);
 /* x [..., 1] beside 'at' [..., C]: x is computed once for each point before the channels. */
 bool fuse_is_narrow_beside(pons_shape x, pons_shape at);

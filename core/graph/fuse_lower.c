@@ -48,13 +48,11 @@ static bool unit_leaf(void *context, const pons_node *x, pons_shape at, pons_ope
 {
     unit_lowering *c = context;
     pons_node *owner = plan_owner((pons_node *)x);
+    fuse_source source = fuse_source_of(c->f, x);
 
-    if (!fuse_in_memory(c->f, owner) || c->f->uniform[owner->number] ||
-        fuse_unit_of(c->f, owner) == c->u)
+    if (source == FUSE_COMPUTED || source == FUSE_INSIDE || fuse_unit_of(c->f, owner) == c->u)
         return false;
-    if (x->kind == NODE_IOTA)
-        return false;
-    if (c->f->view[owner->number]) {
+    if (source == FUSE_VIEW) {
         view_operand(c, owner, at, load);
         return true;
     }

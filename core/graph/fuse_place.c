@@ -79,7 +79,7 @@ static void place_expression(fusion *f, pons_node *x)
     if (fuse_is_inner(f, x)) {
         pons_node *owner = plan_owner(x->input[0]);
 
-        if (!fuse_in_memory(f, owner) &&
+        if (fuse_source_of(f, x->input[0]) == FUSE_INSIDE &&
             (!fuse_same_space(owner->shape, x->input[0]->shape) || !reduce_inside(f, x, owner)))
             need_memory(f, owner);
         f->channels[x->number] = (int)x->input[0]->shape.extent[x->input[0]->shape.rank - 1];
@@ -89,11 +89,9 @@ static void place_expression(fusion *f, pons_node *x)
     for (int i = 0; i < x->input_count; i++) {
         pons_node *owner = plan_owner(x->input[i]);
 
-        if (fuse_in_memory(f, owner) || f->uniform[owner->number] ||
-            (owner->kind == NODE_IOTA && owner == x->input[i]))
-            continue;
-        if (!fuse_same_space(owner->shape, x->input[i]->shape) ||
-            !read_inside(f, x, owner, x->input[i]->shape))
+        if (fuse_source_of(f, x->input[i]) == FUSE_INSIDE &&
+            (!fuse_same_space(owner->shape, x->input[i]->shape) ||
+             !read_inside(f, x, owner, x->input[i]->shape)))
             need_memory(f, owner);
     }
 }

@@ -57,9 +57,22 @@ bool fuse_is_value(const fusion *f, const pons_node *x)
     return fuse_is_expression(x) || fuse_is_inner(f, x);
 }
 
-bool fuse_in_memory(const fusion *f, const pons_node *owner)
+fuse_source fuse_form_of(const fusion *f, const pons_node *owner)
 {
-    return !fuse_is_value(f, owner) || f->sink[owner->number];
+    if (f->view[owner->number])
+        return FUSE_VIEW;
+    return fuse_in_parts(f, owner) ? FUSE_PARTS : FUSE_DENSE;
+}
+
+fuse_source fuse_source_of(const fusion *f, const pons_node *x)
+{
+    const pons_node *owner = plan_owner((pons_node *)x);
+
+    if (x->kind == NODE_IOTA || f->uniform[owner->number])
+        return FUSE_COMPUTED;
+    if (fuse_is_value(f, owner) && !f->sink[owner->number])
+        return FUSE_INSIDE;
+    return fuse_form_of(f, owner);
 }
 
 /* x [..., 1] beside 'at' [..., C]: x is computed once for each point before the channels. */

@@ -52,7 +52,7 @@ bool fuse_store_costly(fusion *f)
     for (int i = f->g->node_count - 1; i >= 0; i--) {
         pons_node *x = f->g->node[i];
 
-        if (users[i] < 2 || fuse_in_memory(f, x) || below[i])
+        if (users[i] < 2 || f->sink[i] || below[i])
             continue;
         if ((users[i] - 1) * (large_reads(f, x, scratch, seen) - 1) <= 2)
             continue;

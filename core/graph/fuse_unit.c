@@ -28,24 +28,38 @@ void fuse_add_read(fuse_unit *u, pons_node *tensor, bool pointwise, bool whole)
     u->read[u->read_count++] = (fuse_read){ tensor, pointwise, whole };
 }
 
-/* What has to be written before 'tensor' can be read: itself, what is cropped, or the parts. */
-static void add_memory(const fusion *f, fuse_unit *u, pons_node *tensor, bool pointwise, bool whole)
+static void walk_tensor(fuse_walk *w, pons_node *tensor, bool pointwise, bool whole)
 {
-    if (f->view[tensor->number]) {
-        add_memory(f, u, plan_owner(tensor->input[0]), false, whole);
-    } else if (fuse_in_parts(f, tensor)) {
-        for (int i = 0; i < tensor->input_count; i++)
-            fuse_add_read(u, tensor->input[i], false, whole);
-    } else {
-        fuse_add_read(u, tensor, pointwise, whole);
+    w->count++;
+    if (w->u)
+        fuse_add_read(w->u, tensor, pointwise, whole);
+}
+
+/* What has to be written before 'owner' can be read: itself, what is cropped, or the parts. */
+static void walk_memory(fuse_walk *w, pons_node *owner, bool pointwise, bool whole)
+{
+    switch (fuse_form_of(w->f, owner)) {
+    case FUSE_VIEW:
+        walk_memory(w, plan_owner(owner->input[0]), false, whole);
+        break;
+    case FUSE_PARTS:
+        for (int i = 0; i < owner->input_count; i++)
+            walk_tensor(w, owner->input[i], false, whole);
+        break;
+    default:
+        walk_tensor(w, owner, pointwise, whole);
     }
 }
 
-static int memory_count(const fusion *f, const pons_node *tensor)
+/* Whether each point of 'at' reads its own element of x, which an expression could compute there. */
+static bool is_pointwise(const fuse_walk *w, const pons_node *x, const pons_node *owner,
+                         pons_shape at)
 {
-    if (f->view[tensor->number])
-        return memory_count(f, plan_owner(tensor->input[0]));
-    return fuse_in_parts(f, tensor) ? tensor->input_count : 1;
+    if (w->u == NULL || !fuse_is_value(w->f, owner) || !fuse_same_space(owner->shape, x->shape))
+        return false;
+    return fuse_same_space(owner->shape, at) ||
+           (fuse_is_narrow_beside(x->shape, at) && w->u->channels == at.extent[at.rank - 1] &&
+            !w->f->random[owner->number]);
 }
 
 static void walk_expression(fuse_walk *w, pons_node *x);
@@ -53,23 +67,12 @@ static void walk_expression(fuse_walk *w, pons_node *x);
 static void walk_read(fuse_walk *w, pons_node *x, pons_shape at)
 {
     pons_node *owner = plan_owner(x);
-    bool same = fuse_same_space(owner->shape, at);
+    fuse_source source = fuse_source_of(w->f, x);
 
-    if (w->f->uniform[owner->number])
-        return;
-    if (!fuse_in_memory(w->f, owner)) {
-        if (owner->kind != NODE_IOTA)
-            walk_expression(w, owner);
-        return;
-    }
-    w->count += memory_count(w->f, owner);
-    if (w->u)
-        add_memory(w->f, w->u, owner,
-                   fuse_is_value(w->f, owner) && fuse_same_space(owner->shape, x->shape) &&
-                       (same || (fuse_is_narrow_beside(x->shape, at) &&
-                                 w->u->channels == at.extent[at.rank - 1] &&
-                                 !w->f->random[owner->number])),
-                   same);
+    if (source == FUSE_INSIDE)
+        walk_expression(w, owner);
+    else if (source != FUSE_COMPUTED)
+        walk_memory(w, owner, is_pointwise(w, x, owner, at), fuse_same_space(owner->shape, at));
 }
 
 static void walk_expression(fuse_walk *w, pons_node *x)
@@ -130,32 +133,32 @@ static fuse_unit *unit_new(fusion *f, pons_node *x)
     return u;
 }
 
+static void choose_space(const fusion *f, fuse_unit *u, const pons_node *x)
+{
+    if (fuse_is_value(f, x))
+        set_space(f, u, x);
+    else if (fuse_source_of(f, x->input[0]) == FUSE_INSIDE)
+        set_space(f, u, plan_owner(x->input[0]));
+    else
+        u->space = shape_squeeze(x->input[0]->shape);
+}
+
 void fuse_unit_make(fusion *f, pons_node *x, int *seen)
 {
     fuse_unit *u = unit_new(f, x);
     fuse_walk w = { .f = f, .seen = seen };
 
     u->map = fuse_is_value(f, x) || fuse_is_reduction(x);
-    if (!u->map) {
-        for (int i = 0; i < x->input_count; i++)
-            w.count += memory_count(f, plan_owner(x->input[i]));
-        u->read = arena_alloc(f->arena, sizeof(*u->read) * (size_t)(w.count + 1));
-        for (int i = 0; i < x->input_count; i++)
-            add_memory(f, u, plan_owner(x->input[i]), false, false);
-        return;
-    }
-    if (fuse_is_value(f, x)) {
-        set_space(f, u, x);
-    } else if (fuse_in_memory(f, plan_owner(x->input[0]))) {
-        u->space = shape_squeeze(x->input[0]->shape);
-    } else {
-        set_space(f, u, plan_owner(x->input[0]));
-    }
+    if (u->map)
+        choose_space(f, u, x);
     for (int pass = 0; pass < 2; pass++) {
         w.stamp = ++f->stamp;
         w.u = pass ? u : NULL;
         if (pass)
             u->read = arena_alloc(f->arena, sizeof(*u->read) * (size_t)(w.count + 1));
-        fuse_walk_sink(&w, x);
+        if (u->map)
+            fuse_walk_sink(&w, x);
+        for (int i = 0; !u->map && i < x->input_count; i++)
+            walk_memory(&w, plan_owner(x->input[i]), false, false);
     }
 }
