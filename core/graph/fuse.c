@@ -38,7 +38,15 @@ static void mark_uniform(fusion *f)
     }
 }
 
-static void make_units(fusion *f, int *seen)
+/* The first of them, where there are several. */
+static void find_seconds(fusion *f)
+{
+    for (int i = f->g->node_count - 1; i >= 0; i--)
+        if (f->g->node[i]->kind == NODE_SECOND)
+            f->second[f->g->node[i]->input[0]->number] = f->g->node[i];
+}
+
+static void make_units(fusion *f)
 {
     f->unit_count = 0;
     memset(f->unit_of, 0, sizeof(*f->unit_of) * (size_t)f->g->node_count);
@@ -51,14 +59,13 @@ static void make_units(fusion *f, int *seen)
         if (x->kind == NODE_SECOND)
             f->unit_of[i] = f->unit_of[x->input[0]->number];
         else if (!fuse_is_value(f, x) || f->sink[i])
-            fuse_unit_make(f, x, seen);
+            fuse_unit_make(f, x);
     }
 }
 
 void fuse_graph(fusion *f)
 {
     size_t size = (size_t)f->g->node_count + 1;
-    int *seen = arena_alloc(f->arena, sizeof(int) * size);
 
     f->live = arena_alloc(f->arena, size);
     f->sink = arena_alloc(f->arena, size);
@@ -69,15 +76,18 @@ void fuse_graph(fusion *f)
     f->channels = arena_alloc(f->arena, sizeof(int) * size);
     f->unit_of = arena_alloc(f->arena, sizeof(*f->unit_of) * size);
     f->part_of = arena_alloc(f->arena, sizeof(*f->part_of) * size);
+    f->second = arena_alloc(f->arena, sizeof(*f->second) * size);
+    f->seen = arena_alloc(f->arena, sizeof(*f->seen) * size);
     mark_live(f);
     mark_uniform(f);
+    find_seconds(f);
     if (!f->off) {
         fuse_mark_views(f);
         fuse_mark_parts(f);
     }
     do {
         fuse_place(f);
-        make_units(f, seen);
+        make_units(f);
         if (f->off)
             return;
         fuse_join(f);

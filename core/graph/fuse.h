@@ -43,6 +43,8 @@ typedef struct fusion {
     int *channels;           /* of an expression that is computed in channel form, else 0         */
     bool *narrow, *random;
     fuse_unit **unit_of;     /* by number of the sink, or of the node of another kind             */
+    pons_node **second;      /* by number of the moments: their second result                     */
+    int *seen;               /* by number: the stamp of the last walk that came by                */
     int unit_count, unit_room;
     fuse_unit **unit;        /* those not merged into others                                      */
     int stamp;
@@ -93,14 +95,14 @@ int64_t fuse_part_offset(const pons_node *whole, const pons_node *part); /* in e
 /* Count (or, with 'u', collect) what sinks read; each expression below them is looked at once. */
 typedef struct fuse_walk {
     fusion *f;
+    int stamp;
     fuse_unit *u;
     int count;
-    int *seen;               /* by number: the stamp of the last walk that came by                */
-    int stamp;
+    int *visits;             /* NULL, or by number: one more for each expression that is walked   */
 } fuse_walk;
 
 /* The unit of one sink: its space and what it reads. */
-void fuse_unit_make(fusion *f, pons_node *x, int *seen);
+void fuse_unit_make(fusion *f, pons_node *x);
 fuse_unit *fuse_unit_of(const fusion *f, const pons_node *tensor);
 void fuse_add_read(fuse_unit *u, pons_node *tensor, bool pointwise, bool whole);
 void fuse_walk_sink(fuse_walk *w, pons_node *sink);

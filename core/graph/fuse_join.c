@@ -7,6 +7,8 @@
  */
 #include "graph/fuse.h"
 
+#include <string.h>
+
 #define TILES_MAX 12         /* joining stops there: 12 tiles of 1024 lanes stay in the L1 cache  */
 #define SMALL_SPACE 16384    /* points of a unit that is all overhead: join whatever fits         */
 #define SINKS_MAX 24
@@ -101,7 +103,7 @@ static void union_of(const fuse_unit *a, const fuse_unit *b, arena *arena, fuse_
             out->sink[out->sink_count++] = part[p]->sink[i];
         for (int i = 0; i < part[p]->read_count; i++)
             fuse_add_read(out, part[p]->read[i].tensor, part[p]->read[i].pointwise,
-                     part[p]->read[i].whole);
+                          part[p]->read[i].whole);
     }
 }
 
@@ -116,47 +118,65 @@ static void drop_own_reads(const fusion *f, fuse_unit *u)
     u->read_count = count;
 }
 
-static int unit_pressure(fusion *f, const fuse_unit *u)
+static int unit_pressure(const fusion *f, const fuse_unit *u, arena *scratch)
 {
-    arena *scratch = arena_new();
     pons_node **node = arena_alloc(scratch, sizeof(*node) * (size_t)(u->read_count + 1 +
                                                                      2 * u->sink_count));
-    int inputs, outputs, pressure;
+    int inputs, outputs;
     lowering l;
 
     fuse_lower(f, u, scratch, &l, node, &inputs, node + u->read_count + 1, &outputs);
-    pressure = lowering_pressure(&l);
-    arena_free(scratch);
-    return pressure;
+    return lowering_pressure(&l);
 }
 
-/* Join b into a when the result is one good kernel. */
-static bool join(fusion *f, fuse_unit *a, fuse_unit *b)
+/* Whether joining brings something and no third unit stands between the two. */
+static bool should_join(fusion *f, fuse_unit *a, fuse_unit *b, pons_shape *space, int *channels)
 {
-    fuse_unit both;
-    fuse_unit old = *a;
-    pons_shape space;
-    int channels;
-
     if (a->begin || b->begin || a->backward != b->backward ||
-        a->sink_count + b->sink_count > SINKS_MAX || !join_space(a, b, &space, &channels))
+        a->sink_count + b->sink_count > SINKS_MAX || !join_space(a, b, space, channels))
         return false;
     if (!reads_sink(f, a, b) && !reads_sink(f, b, a) && !shares_read(a, b) &&
-        (shape_count(space) > SMALL_SPACE || a->again || b->again))
+        (shape_count(*space) > SMALL_SPACE || a->again || b->again))
         return false;
-    if (!independent(f, a, b))
+    return independent(f, a, b);
+}
+
+static void *copy(arena *a, const void *list, size_t size)
+{
+    void *own = arena_alloc(a, size);
+
+    memcpy(own, list, size);
+    return own;
+}
+
+/* Join b into a when the result is one good kernel; a trial that fails leaves no memory behind. */
+static bool join(fusion *f, fuse_unit *a, fuse_unit *b)
+{
+    fuse_unit both, old = *a;
+    pons_shape space;
+    int channels;
+    arena *scratch;
+    bool good;
+
+    if (!should_join(f, a, b, &space, &channels))
         return false;
-    union_of(a, b, f->arena, &both);
+    scratch = arena_new();
+    union_of(a, b, scratch, &both);
     both.space = space;
     both.channels = channels;
     b->into = a;
     *a = both;
     drop_own_reads(f, a);
-    if (a->read_count <= READS_MAX && unit_pressure(f, a) <= TILES_MAX)
-        return true;
-    b->into = NULL;
-    *a = old;
-    return false;
+    good = a->read_count <= READS_MAX && unit_pressure(f, a, scratch) <= TILES_MAX;
+    if (good) {
+        a->sink = copy(f->arena, a->sink, sizeof(*a->sink) * (size_t)a->sink_count);
+        a->read = copy(f->arena, a->read, sizeof(*a->read) * (size_t)a->read_count);
+    } else {
+        b->into = NULL;
+        *a = old;
+    }
+    arena_free(scratch);
+    return good;
 }
 
 void fuse_join(fusion *f)

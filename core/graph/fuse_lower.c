@@ -86,14 +86,6 @@ static void lower_store(const fusion *f, lowering *l, pons_node *x, pons_node **
     lowering_store(l, value, &to);
 }
 
-static pons_node *second_of(const fusion *f, const pons_node *moments)
-{
-    for (int i = moments->number + 1; i < f->g->node_count; i++)
-        if (f->g->node[i]->kind == NODE_SECOND && f->g->node[i]->input[0] == moments)
-            return f->g->node[i];
-    return NULL;
-}
-
 static void lower_reduction(const fusion *f, lowering *l, pons_node *x, pons_node **output,
                             int *output_count)
 {
@@ -111,7 +103,7 @@ static void lower_reduction(const fusion *f, lowering *l, pons_node *x, pons_nod
     operand_strides(x->shape, s, to.stride);
     if (x->kind == NODE_MOMENTS) {
         second = to;
-        second.tensor = place_of(output, output_count, second_of(f, x));
+        second.tensor = place_of(output, output_count, f->second[x->number]);
     }
     lowering_reduce(l, kind[x->kind], value, groups, &to, x->kind == NODE_MOMENTS ? &second : NULL);
 }

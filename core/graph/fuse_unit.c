@@ -51,7 +51,7 @@ static void walk_memory(fuse_walk *w, pons_node *owner, bool pointwise, bool who
     }
 }
 
-/* Whether each point of 'at' reads its own element of x, which an expression could compute there. */
+/* Whether each point of 'at' reads its own element of the expression x. */
 static bool is_pointwise(const fuse_walk *w, const pons_node *x, const pons_node *owner,
                          pons_shape at)
 {
@@ -77,9 +77,11 @@ static void walk_read(fuse_walk *w, pons_node *x, pons_shape at)
 
 static void walk_expression(fuse_walk *w, pons_node *x)
 {
-    if (w->seen[x->number] == w->stamp)
+    if (w->f->seen[x->number] == w->stamp)
         return;
-    w->seen[x->number] = w->stamp;
+    w->f->seen[x->number] = w->stamp;
+    if (w->visits)
+        w->visits[x->number]++;
     if (w->u)
         w->u->random = w->u->random || w->f->random[x->number];
     for (int i = 0; i < x->input_count; i++)
@@ -143,10 +145,10 @@ static void choose_space(const fusion *f, fuse_unit *u, const pons_node *x)
         u->space = shape_squeeze(x->input[0]->shape);
 }
 
-void fuse_unit_make(fusion *f, pons_node *x, int *seen)
+void fuse_unit_make(fusion *f, pons_node *x)
 {
     fuse_unit *u = unit_new(f, x);
-    fuse_walk w = { .f = f, .seen = seen };
+    fuse_walk w = { .f = f };
 
     u->map = fuse_is_value(f, x) || fuse_is_reduction(x);
     if (u->map)
