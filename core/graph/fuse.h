@@ -28,6 +28,7 @@ typedef struct fuse_unit {
     int sink_count, read_count, first, last; /* first and last: numbers of sinks                  */
     pons_node **sink;
     fuse_read *read;
+    int read_room;
     int visited;
 } fuse_unit;
 

@@ -7,6 +7,7 @@
  */
 #include "graph/fuse.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define TILES_MAX 12         /* joining stops there: 12 tiles of 1024 lanes stay in the L1 cache  */
@@ -61,6 +62,7 @@ static bool join_space(const fuse_unit *a, const fuse_unit *b, pons_shape *space
     *channels = wide->channels > 0 ? wide->channels : other->channels;
     if (shape_equal(a->space, b->space))
         return a->channels == b->channels || a->channels == 0 || b->channels == 0;
+    assert(narrow.rank > 0);
     narrow.extent[--narrow.rank] = 0;
     if (narrow.rank == 0)
         narrow.extent[narrow.rank++] = 1;
@@ -92,8 +94,8 @@ static void union_of(const fuse_unit *a, const fuse_unit *b, arena *arena, fuse_
 
     *out = *part[0];
     out->sink = arena_alloc(arena, sizeof(*out->sink) * (size_t)(a->sink_count + b->sink_count));
-    out->read = arena_alloc(arena,
-                            sizeof(*out->read) * (size_t)(a->read_count + b->read_count + 1));
+    out->read_room = a->read_count + b->read_count;
+    out->read = arena_alloc(arena, sizeof(*out->read) * (size_t)out->read_room);
     out->sink_count = out->read_count = 0;
     out->last = a->last > b->last ? a->last : b->last;
     out->random = a->random || b->random;
@@ -171,6 +173,7 @@ static bool join(fusion *f, fuse_unit *a, fuse_unit *b)
     if (good) {
         a->sink = copy(f->arena, a->sink, sizeof(*a->sink) * (size_t)a->sink_count);
         a->read = copy(f->arena, a->read, sizeof(*a->read) * (size_t)a->read_count);
+        a->read_room = a->read_count;
     } else {
         b->into = NULL;
         *a = old;

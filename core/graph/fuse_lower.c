@@ -3,22 +3,29 @@
  */
 #include "graph/fuse.h"
 
+#include <assert.h>
 #include <string.h>
+
+/* Tensors of a kernel in the order in which they were first named. */
+typedef struct tensor_list {
+    pons_node **tensor;
+    int count, room;
+} tensor_list;
 
 typedef struct unit_lowering {
     const fusion *f;
     const fuse_unit *u;
-    pons_node **input;
-    int *input_count;
+    tensor_list input, output;
 } unit_lowering;
 
-static int place_of(pons_node **list, int *count, pons_node *x)
+static int place_of(tensor_list *list, pons_node *x)
 {
-    for (int i = 0; i < *count; i++)
-        if (list[i] == x)
+    for (int i = 0; i < list->count; i++)
+        if (list->tensor[i] == x)
             return i;
-    list[*count] = x;
-    return (*count)++;
+    assert(list->count < list->room);
+    list->tensor[list->count] = x;
+    return list->count++;
 }
 
 /* The crop 'x' as an operand in the cropped tensor. */
@@ -29,7 +36,8 @@ static void view_operand(unit_lowering *c, const pons_node *x, pons_shape at, po
     pons_node *owner = plan_owner(x->input[0]);
     int axis = 0;
 
-    load->tensor = place_of(c->input, c->input_count, owner);
+    assert(x->kind == NODE_CROP && x->shape.rank == from.rank && from.rank <= at.rank);
+    load->tensor = place_of(&c->input, owner);
     load->type = owner->type;
     for (int i = 0; i < from.rank; i++)
         load->offset += crop->start[i] * shape_stride(from, i);
@@ -56,72 +64,68 @@ static bool unit_leaf(void *context, const pons_node *x, pons_shape at, pons_ope
         view_operand(c, owner, at, load);
         return true;
     }
-    load->tensor = place_of(c->input, c->input_count, owner);
+    load->tensor = place_of(&c->input, owner);
     load->type = owner->type;
     operand_strides(x->shape, at, load->stride);
     return true;
 }
 
-static pons_operand output_operand(pons_node **output, int *output_count, pons_node *x)
+/* x, with a number for each channel where it is as large as the space of the unit. */
+static int value_at(lowering *l, const pons_node *x)
 {
-    pons_operand to = { .type = x->type };
+    int value = lowering_value(l, x, x->shape);
+    bool whole = shape_squeeze(x->shape).rank == l->map.axis_count && shape_count(x->shape) > 1;
 
-    to.tensor = place_of(output, output_count, x);
-    return to;
+    return l->map.channels > 0 && whole ? lowering_wide(l, value) : value;
 }
 
-static void lower_store(const fusion *f, lowering *l, pons_node *x, pons_node **output,
-                        int *output_count)
+static void lower_store(unit_lowering *c, lowering *l, pons_node *x)
 {
-    const pons_node *whole = f->part_of[x->number];
-    pons_operand to = output_operand(output, output_count, whole ? (pons_node *)whole : x);
-    int value = lowering_value(l, x, x->shape);
+    pons_node *whole = c->f->part_of[x->number];
+    pons_operand to = { .type = x->type };
 
+    to.tensor = place_of(&c->output, whole ? whole : x);
     operand_strides(whole ? whole->shape : x->shape, x->shape, to.stride);
     if (whole)
         to.offset = fuse_part_offset(whole, x);
-    if (l->map.channels > 0 && shape_squeeze(x->shape).rank == l->map.axis_count &&
-        shape_count(x->shape) > 1)
-        value = lowering_wide(l, value);
-    lowering_store(l, value, &to);
+    lowering_store(l, value_at(l, x), &to);
 }
 
-static void lower_reduction(const fusion *f, lowering *l, pons_node *x, pons_node **output,
-                            int *output_count)
+static void lower_reduction(unit_lowering *c, lowering *l, pons_node *x)
 {
     static const pons_reduction_kind kind[NODE_KIND_COUNT] = {
         [NODE_SUM] = PONS_REDUCE_SUM, [NODE_MAXIMUM] = PONS_REDUCE_MAX,
         [NODE_MINIMUM] = PONS_REDUCE_MIN, [NODE_MOMENTS] = PONS_REDUCE_MOMENTS
     };
-    pons_shape s = x->input[0]->shape;
-    int value = lowering_value(l, x->input[0], s);
-    pons_operand to = output_operand(output, output_count, x), second = { 0 };
-    int groups = x->kind == NODE_MOMENTS ? x->attribute.moments.groups : 0;
+    bool moments = x->kind == NODE_MOMENTS;
+    int value = value_at(l, x->input[0]);
+    pons_operand to = { .type = x->type }, second;
 
-    if (l->map.channels > 0 && shape_squeeze(s).rank == l->map.axis_count && shape_count(s) > 1)
-        value = lowering_wide(l, value);
-    operand_strides(x->shape, s, to.stride);
-    if (x->kind == NODE_MOMENTS) {
-        second = to;
-        second.tensor = place_of(output, output_count, f->second[x->number]);
-    }
-    lowering_reduce(l, kind[x->kind], value, groups, &to, x->kind == NODE_MOMENTS ? &second : NULL);
+    to.tensor = place_of(&c->output, x);
+    operand_strides(x->shape, x->input[0]->shape, to.stride);
+    second = to;
+    if (moments)
+        second.tensor = place_of(&c->output, c->f->second[x->number]);
+    lowering_reduce(l, kind[x->kind], value, moments ? x->attribute.moments.groups : 0, &to,
+                    moments ? &second : NULL);
 }
 
 void fuse_lower(const fusion *f, const fuse_unit *u, arena *a, lowering *l, pons_node **input,
                 int *input_count, pons_node **output, int *output_count)
 {
-    unit_lowering context = { f, u, input, input_count };
+    unit_lowering *c = arena_alloc(a, sizeof(*c));
 
-    *input_count = *output_count = 0;
-    lowering_init(l, a, f->g->node_count, unit_leaf, arena_alloc(a, sizeof(context)));
-    *(unit_lowering *)l->context = context;
+    *c = (unit_lowering){ .f = f, .u = u, .input = { input, 0, u->read_count },
+                          .output = { output, 0, 2 * u->sink_count } };
+    lowering_init(l, a, f->g->node_count, unit_leaf, c);
     l->map.axis_count = u->space.rank;
     memcpy(l->map.extent, u->space.extent, sizeof(l->map.extent));
     l->map.channels = u->channels;
     for (int i = 0; i < u->sink_count; i++)
         if (fuse_is_value(f, u->sink[i]))
-            lower_store(f, l, u->sink[i], output, output_count);
+            lower_store(c, l, u->sink[i]);
         else
-            lower_reduction(f, l, u->sink[i], output, output_count);
+            lower_reduction(c, l, u->sink[i]);
+    *input_count = c->input.count;
+    *output_count = c->output.count;
 }

@@ -9,6 +9,8 @@
  */
 #include "graph/fuse.h"
 
+#include <assert.h>
+
 static void need_memory(fusion *f, pons_node *x)
 {
     pons_node *owner = plan_owner(x);
@@ -103,6 +105,7 @@ static void place_other(fusion *f, pons_node *x)
     if (fuse_is_reduction(x)) {
         pons_node *owner = plan_owner(x->input[0]);
 
+        assert(x->input_count == 1);
         if (!fuse_same_space(owner->shape, x->input[0]->shape))
             need_memory(f, owner);
         return;

@@ -23,7 +23,8 @@ static int large_reads(fusion *f, pons_node *x, arena *scratch)
     int large = 0;
 
     fuse_walk_sink(&w, x);
-    reads.read = arena_alloc(scratch, sizeof(*reads.read) * (size_t)(w.count + 1));
+    reads.read_room = w.count;
+    reads.read = arena_alloc(scratch, sizeof(*reads.read) * (size_t)reads.read_room);
     w.u = &reads;
     w.stamp = ++f->stamp;
     fuse_walk_sink(&w, x);

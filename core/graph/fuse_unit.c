@@ -6,6 +6,7 @@
  */
 #include "graph/fuse.h"
 
+#include <assert.h>
 #include <string.h>
 
 fuse_unit *fuse_unit_of(const fusion *f, const pons_node *tensor)
@@ -25,6 +26,7 @@ void fuse_add_read(fuse_unit *u, pons_node *tensor, bool pointwise, bool whole)
             u->read[i].whole = u->read[i].whole || whole;
             return;
         }
+    assert(u->read_count < u->read_room);
     u->read[u->read_count++] = (fuse_read){ tensor, pointwise, whole };
 }
 
@@ -103,6 +105,7 @@ static void set_space(const fusion *f, fuse_unit *u, const pons_node *x)
     if (u->channels > 0 && f->narrow[x->number]) {
         if (shape_count(u->space) == 1)
             u->space.rank = 0;
+        assert(u->space.rank < PONS_RANK_MAX);
         u->space.extent[u->space.rank++] = u->channels;
     }
 }
@@ -156,8 +159,10 @@ void fuse_unit_make(fusion *f, pons_node *x)
     for (int pass = 0; pass < 2; pass++) {
         w.stamp = ++f->stamp;
         w.u = pass ? u : NULL;
-        if (pass)
-            u->read = arena_alloc(f->arena, sizeof(*u->read) * (size_t)(w.count + 1));
+        if (pass) {
+            u->read_room = w.count;
+            u->read = arena_alloc(f->arena, sizeof(*u->read) * (size_t)u->read_room);
+        }
         if (u->map)
             fuse_walk_sink(&w, x);
         for (int i = 0; !u->map && i < x->input_count; i++)
