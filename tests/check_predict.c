@@ -219,6 +219,37 @@ static void spoil_number(safetensor *item, int *count)
     ((float *)item[*count - 1].data)[0] = INFINITY;
 }
 
+/* Each voxel's probabilities from its logits, by the formulas of [loss] activation. */
+START_TEST(probabilities_follow_the_activation_of_the_loss)
+{
+    static const char *const words[] = { "softmax", "sigmoid", "none", "auto" };
+
+    begin();
+    write_weights("w.safetensors", NULL);
+    for (int n = 0; n < 4; n++) {
+        char set[64];
+        double difference = 0;
+        snprintf(set, sizeof set, "loss.activation=%s", words[n]);
+        PREDICT(0, NULL, "w.safetensors", "--logits", "--probabilities", "--set", set);
+        volume logits = read_image("o_logits.nii.gz"), p = read_image("o_probabilities.nii.gz");
+        ck_assert_int_eq(logits.channels, 2);
+        for (int64_t i = 0; i < pons_volume_count(&p); i++) {
+            const float *x = (const float *)logits.voxels + 2 * i;
+            const float *found = (const float *)p.voxels + 2 * i;
+            for (int c = 0; c < 2; c++) {
+                double expected = n == 1 ? 1 / (1 + exp(-(double)x[c])) : n == 2 ? (double)x[c]
+                                : 1 / (1 + exp((double)x[1 - c] - (double)x[c]));
+                difference = fmax(difference, fabs(expected - (double)found[c]));
+            }
+        }
+        ck_assert_msg(difference <= 1e-6, "%s: %g", words[n], difference);
+        pons_volume_clear(&logits);
+        pons_volume_clear(&p);
+    }
+    remove_root();
+}
+END_TEST
+
 START_TEST(weights_that_do_not_fit_are_refused_and_named)
 {
     begin();
@@ -483,6 +514,7 @@ int main(void)
     tcase_add_test(c, classes_are_written_as_their_ids_on_the_grid_of_the_file);
     tcase_add_test(c, preprocessing_is_undone_on_the_way_back);
     tcase_add_test(c, ensemble_of_a_network_with_itself_is_the_network);
+    tcase_add_test(c, probabilities_follow_the_activation_of_the_loss);
     tcase_add_test(c, weights_that_do_not_fit_are_refused_and_named);
     tcase_add_test(c, largest_part_of_a_class_is_kept);
     tcase_add_test(c, golden_pairs_are_scored_as_monai_does);

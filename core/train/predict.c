@@ -6,6 +6,7 @@
 #include "train/predict.h"
 
 #include "data/loader.h"
+#include "train/activation.h"
 #include "train/checkpoint.h"
 #include "train/components.h"
 #include "train/network.h"
@@ -13,7 +14,6 @@
 #include "train/validation.h"
 #include "train/weights.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -186,33 +186,6 @@ const experiment *predictor_experiment(const predictor *p)
 
 /* ---- one network on one case ----------------------------------------------------------------- */
 
-static void softmax(float *x, int classes)
-{
-    float largest = x[0], sum = 0;
-
-    for (int c = 1; c < classes; c++)
-        largest = fmaxf(largest, x[c]);
-    for (int c = 0; c < classes; c++)
-        sum += x[c] = expf(x[c] - largest);
-    for (int c = 0; c < classes; c++)
-        x[c] /= sum;
-}
-
-/* Logits to probabilities, in place. */
-static void activate(const experiment *e, volume *v)
-{
-    float *x = v->voxels;
-    int64_t voxels = pons_volume_count(v);
-
-    if (!e->regions && e->task.classes > 1) {
-        for (int64_t i = 0; i < voxels; i++)
-            softmax(x + i * v->channels, v->channels);
-        return;
-    }
-    for (int64_t i = 0; i < voxels * v->channels; i++)
-        x[i] = 1 / (1 + expf(-x[i]));
-}
-
 /* Logits of one network on its preprocessed grid. */
 static pons_status stitch_case(const predictor *p, const pons_case *c, volume *out, pons_error *err)
 {
@@ -287,7 +260,7 @@ static pons_status add_member(ensemble *sum, const predictor *p, const volume *i
     }
     if (logits)
         add_scaled(&sum->logits, &v, 1 / (float)count);
-    activate(p->experiment, &v);
+    logits_activate(p->experiment->activation, v.voxels, pons_volume_count(&v), v.channels);
     add_scaled(&sum->probabilities, &v, 1 / (float)count);
 release:
     case_clear(&c);

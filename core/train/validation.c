@@ -5,29 +5,14 @@
 
 #include "train/validation.h"
 
+#include "train/activation.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 int validation_first_class(const experiment *e)
 {
     return !e->regions && e->class_count > 1 ? 1 : 0;
-}
-
-void decide_logits(const experiment *e, const float *logits, int64_t voxels, uint8_t *out)
-{
-    int classes = e->task.classes;
-
-    if (e->regions || classes == 1) {
-        for (int64_t i = 0; i < voxels * classes; i++)
-            out[i] = logits[i] > 0;
-        return;
-    }
-    for (int64_t i = 0; i < voxels; i++, logits += classes) {
-        int best = 0;
-        for (int c = 1; c < classes; c++)
-            best = logits[c] > logits[best] ? c : best;
-        out[i] = (uint8_t)best;
-    }
 }
 
 /* A predictor that gives up when it is asked to stop. */
@@ -66,7 +51,7 @@ static pons_status count_case(const validation *v, stoppable *s, const pons_case
                            run_or_stop, s };
     if (window_stitch(&settings, c->image.extent, c->image.voxels, &p, logits, err) != PONS_OK)
         goto release;
-    decide_logits(e, logits, voxels, decided);
+    logits_decide(e, logits, voxels, decided);
     if (e->regions)
         metric_count_regions(decided, c->label.voxels, voxels, e->class_count, count);
     else

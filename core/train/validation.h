@@ -29,7 +29,4 @@ pons_status validation_run(const validation *v, validation_result *result, pons_
 /* The first class that counts for a mean: background is left out where there are other classes. */
 int validation_first_class(const experiment *e);
 
-/* Discrete classes [D, H, W] (labels) or 0 and 1 [D, H, W, R] (regions) of logits. */
-void decide_logits(const experiment *e, const float *logits, int64_t voxels, uint8_t *out);
-
 #endif

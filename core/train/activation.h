@@ -1,0 +1,18 @@
+/*
+ * activation.h - what follows the logits: [loss] activation, and the decision (R22, R28).
+ */
+#ifndef CORE_TRAIN_ACTIVATION_H
+#define CORE_TRAIN_ACTIVATION_H
+
+#include "train/experiment.h"
+
+/* In place, x is [voxels][classes]. SOFTMAX: sums to 1 over classes; NONE: as it is. */
+void logits_activate(pons_activation activation, float *x, int64_t voxels, int classes);
+
+/*
+ * Labels of several classes: [voxels], the largest, the first of equals. Regions or one class: 0 and
+ * 1 [voxels][classes], whether the activated value is above 0.5.
+ */
+void logits_decide(const experiment *e, const float *logits, int64_t voxels, uint8_t *out);
+
+#endif
