@@ -49,6 +49,7 @@ expect 2 stderr "unknown flag '--verbos' of 'pons plugin list'; did you mean '--
     plugin list --verbos
 expect 2 stderr "unknown flag '-z'" plugin list -z
 expect 2 stderr "--set needs a value" plugin list --set
+expect 2 stderr "--debug: only 'pons train' has a short run" predict run image -o out --debug
 expect 2 stderr "--color 'blue': expected auto, always or never" plugin list --color=blue
 expect 2 stderr "--quiet takes no value, found '1'" plugin list --quiet=1
 expect 0 stdout "[train] - how long" help train

@@ -269,6 +269,15 @@ static pons_status check_set(const words *w)
     return PONS_OK;
 }
 
+/* Only a training has a short form. */
+static pons_status check_debug(const words *w)
+{
+    if (w->call->debug && strcmp(w->command->name, "train") != 0)
+        return pons_fail(w->err, PONS_USAGE, "--debug: only 'pons train' has a short run with "
+                         "checks, not 'pons %s'", w->command->name);
+    return PONS_OK;
+}
+
 /* Defaults for what was not given; an option without a default must be given. */
 static pons_status complete(words *w)
 {
@@ -306,6 +315,8 @@ pons_status arguments_read(const command *c, int count, char **word, invocation 
     status = take_words(&w);
     if (status == PONS_OK && !call->help)
         status = check_set(&w);
+    if (status == PONS_OK && !call->help)
+        status = check_debug(&w);
     if (status == PONS_OK && !call->help)
         status = complete(&w);
     free(w.given);

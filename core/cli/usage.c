@@ -10,7 +10,7 @@ static const char common_flags[] =
     "  --set section.key=value   a value that wins over the file's; may be repeated\n"
     "  -v, --verbose; -q, --quiet\n"
     "  --color auto|always|never\n"
-    "  --debug                   few cases, few steps, checks on\n"
+    "  --debug                   train only: few cases, few steps, checks on\n"
     "  -h, --help\n";
 
 static const char exit_codes[] =
