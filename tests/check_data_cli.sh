@@ -45,6 +45,12 @@ expect 4 stdout "which 'labels' does not list"
 expect 4 stdout "(not listed)"
 printf '[data]\nsource = ph\nlabel_s = x\n' >a.ini
 expect 3 stderr "a.ini:3: unknown key 'label_s' in [data]"
+printf '[data]\nsource = ph\n[preprocess]\nsteps = normalize\n[preprocess.normalize]\nx = 1\n' >a.ini
+expect 3 stderr "a.ini:6: unknown key 'x' in [preprocess.normalize]"
+printf '[data]\nsource = ph\n[augment]\nsteps = flip\n[augment.flip]\naxes = 0\nprobability = 2\n' >a.ini
+expect 3 stderr "a.ini:7: "
+printf '[data]\nsource = ph\n[preprocess]\nsteps = normalize\n[preprocess.normalize]\nchannels = 1\n' >a.ini
+expect 3 stderr "found channel 1, expected 0 to 0"
 printf '[data]\nsource = absent\n' >a.ini
 expect 4 stderr "cannot find the dataset"
 printf '[data]\nimage = ph/imagesTr/*.nii.gz\nlabel = ph/labelsTr/*.nii.gz\n' >a.ini

@@ -6,6 +6,7 @@
 #include "config/sections.h"
 #include "data/class_list.h"
 #include "data/loader.h"
+#include "data/volume_chain.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -122,7 +123,24 @@ static void print_problems(const dataset_report *r)
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
-/* Only [data] is used; what plugins the file names is for other commands. */
+/* The options of all transforms; channels 0: not known yet. */
+static pons_status check_steps(config *c, int channels, pons_error *err)
+{
+    static const struct { const char *section; bool random; } chains[] = {
+        { "preprocess", false }, { "augment", true }
+    };
+
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        volume_chain *chain = NULL;
+        if (volume_chain_open(c, chains[i].section, chains[i].random, channels, &chain, err)
+            != PONS_OK)
+            return err->status;
+        volume_chain_close(chain);
+    }
+    return PONS_OK;
+}
+
+/* [data] and the transforms are checked; what networks the file names is for other commands. */
 static pons_status open_data(config *c, dataset **out, pons_error *err)
 {
     dataset_settings settings;
@@ -130,12 +148,13 @@ static pons_status open_data(config *c, dataset **out, pons_error *err)
 
     if (sections_fill(c, &s, err) != PONS_OK)
         return err->status;
-    sections_skip_plugins(c, &s, (const char *const[]){ NULL });
-    if (config_refuse_unknown(c, err) != PONS_OK)
+    sections_skip_plugins(c, &s, (const char *const[]){ "preprocess", "augment", NULL });
+    if (check_steps(c, 0, err) != PONS_OK || config_refuse_unknown(c, err) != PONS_OK)
         return err->status;
     dataset_settings_fill(c, &s, &settings);
-    dataset_open(&settings, out, err);
-    return config_blame(c, "data", "source", err);
+    if (dataset_open(&settings, out, err) != PONS_OK)
+        return config_blame(c, "data", "source", err);
+    return check_steps(c, (*out)->channels, err);
 }
 
 static pons_status check_data(const dataset *d, pons_error *err)
