@@ -26,6 +26,8 @@ check() {
 mkdir "$folder/with blank" && cd "$folder/with blank" || exit 1
 "$program" data phantom -o ph --cases 2 --extent 18,16,16 2>log || { cat log; exit 1; }
 
+check "one channel is one" grep -qF "wrote 2 cases of 18 x 16 x 16 voxels, 1 channel, 2 classes" log
+
 # ini NAME DATA...: a run of one step.
 ini() {
     printf '%s\n' "[experiment]" "name = $1" "[preprocess]" "steps = normalize" "[patch]" "extent = 16" \

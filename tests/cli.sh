@@ -55,6 +55,17 @@ expect 2 stderr "--quiet takes no value, found '1'" plugin list --quiet=1
 expect 0 stdout "[train] - how long" help train
 expect 0 stdout "an integer from 1 to 65536" help train
 expect 0 stdout "plugin = (not given)" help preprocess
+expect 0 stdout "plugin = (must be given)" help model
+expect 0 stdout "extent = (must be given)" help patch
+expect 0 stdout "extent = (not given)" help window
+expect 0 stdout "epochs = (this or steps must be given)" help train
+expect 0 stdout "steps = (this or epochs must be given)" help train
+expect 0 stdout "model unet 1" help unet
+expect 0 stdout "num_res_units" help unet
+expect 0 stdout "in \"double quotes\"" help data
+expect 6 stderr "hint: it takes a file: pons plugin check $PONS_PLUGIN_PATH/model/unet.so" \
+    plugin check unet
+expect 6 stderr "hint: it takes a file, as in pons plugin check ./unit.so" plugin check unit
 expect 0 stdout "pons plugin check - the conformance test" help plugin check
 expect 2 stderr "no help on 'trian'; did you mean 'train'?" help trian
 expect 0 stdout "schedule" plugin list

@@ -121,6 +121,31 @@ static pons_status refuse_topic(const char *topic, pons_error *err)
     return pons_fail(err, PONS_USAGE, "no help on '%s'\nhint: pons help", topic);
 }
 
+/* A topic that is a plugin's name, of whatever kind. */
+static pons_status print_named(const char *name, pons_error *err)
+{
+    plugin_file *files;
+    int count, found = -1, others = 0;
+
+    if (plugin_list(&files, &count, err) != PONS_OK)
+        return err->status;
+    for (int i = 0; i < count; i++) {
+        if (strcmp(files[i].name, name) != 0 || files[i].problem != NULL)
+            continue;
+        others += found >= 0;
+        found = i;
+    }
+    if (others > 0)
+        pons_fail(err, PONS_USAGE, "%d plugins have the name '%s'\nhint: pons help %s %s",
+                  others + 1, name, plugin_kind_name(files[found].kind), name);
+    else if (found >= 0)
+        print_plugin((int)files[found].kind, name, err);
+    else
+        refuse_topic(name, err);
+    plugin_list_free(files, count);
+    return err->status;
+}
+
 static pons_status print_topic(const char *first, const char *second, pons_error *err)
 {
     const command *c = find_command(first, second);
@@ -146,7 +171,7 @@ static pons_status print_topic(const char *first, const char *second, pons_error
             return PONS_OK;
         }
     }
-    return kind != 0 ? print_names(kind, err) : refuse_topic(first, err);
+    return kind != 0 ? print_names(kind, err) : print_named(first, err);
 }
 
 static pons_status run(const invocation *call, const void *given, pons_error *err)

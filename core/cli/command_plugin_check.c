@@ -6,12 +6,33 @@
 #include "cli/plugin_check.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A name where a file is meant: say which file has it. */
+static pons_status refuse_name(const char *name, pons_error *err)
+{
+    plugin_file *files;
+    int count;
+
+    if (plugin_list(&files, &count, err) != PONS_OK)
+        return err->status;
+    for (int i = 0; i < count && err->status == PONS_OK; i++)
+        if (strcmp(files[i].name, name) == 0)
+            pons_fail(err, PONS_PLUGIN, "there is no file '%s'\nhint: it takes a file: pons plugin "
+                      "check %s", name, files[i].path);
+    plugin_list_free(files, count);
+    return pons_fail(err, PONS_PLUGIN, "there is no file '%s'\nhint: it takes a file, as in pons "
+                     "plugin check ./%s.so", name, name);
+}
 
 static pons_status run(const invocation *call, const void *flags, pons_error *err)
 {
     const plugin *p;
     const plugin_check *check;
 
+    if (strchr(call->argument[0], '/') == NULL && access(call->argument[0], F_OK) != 0)
+        return refuse_name(call->argument[0], err);
     if (plugin_load_file(call->argument[0], 0, &p, err) != PONS_OK)
         return err->status;
     printf("%s %s: file, note, descriptor and options are in order\n",

@@ -2,6 +2,7 @@
  * usage.c - what --help and help print, all of it from the tables of commands and options.
  */
 #include "cli/command.h"
+#include "config/sections.h"
 
 #include <string.h>
 
@@ -37,6 +38,16 @@ void usage_print_group(FILE *to, const char *group)
             fprintf(to, "  %-16s %s\n", (*c)->name, (*c)->summary);
 }
 
+static const char *default_text(const pons_option *o)
+{
+    const char *need = sections_need(o);
+
+    if (need != NULL)
+        return need;
+    return o->fallback == NULL ? "(must be given)" : *o->fallback == '\0' ? "(not given)" :
+           o->fallback;
+}
+
 void usage_print_options(FILE *to, const pons_option *options, const char *prefix)
 {
     for (const pons_option *o = options; o != NULL && o->name != NULL; o++) {
@@ -48,8 +59,7 @@ void usage_print_options(FILE *to, const pons_option *options, const char *prefi
         if (*prefix != '\0' && o->type == PONS_OPTION_FLAG)
             fprintf(to, "  %s\n", name);
         else
-            fprintf(to, "  %s = %s\n      %s\n", name, o->fallback == NULL ? "(must be given)" :
-                    *o->fallback == '\0' ? "(not given)" : o->fallback, expected);
+            fprintf(to, "  %s = %s\n      %s\n", name, default_text(o), expected);
         fprintf(to, "      %s\n", o->help);
     }
 }

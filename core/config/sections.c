@@ -349,6 +349,27 @@ void sections_skip_plugins(config *c, const sections *s, const char *const kept[
     }
 }
 
+/* Rows with an empty default, as not every command needs them. */
+static const struct { const char *section, *key, *need; } needed[] = {
+    { "experiment", "name", "(must be given)" }, { "patch", "extent", "(must be given)" },
+    { "data", "source", "(this or image must be given)" },
+    { "data", "image", "(this or source must be given)" },
+    { "model", "plugin", "(must be given)" }, { "loss", "plugin", "(must be given)" },
+    { "optimizer", "plugin", "(must be given)" },
+    { "train", "epochs", "(this or steps must be given)" },
+    { "train", "steps", "(this or epochs must be given)" },
+};
+
+const char *sections_need(const pons_option *row)
+{
+    for (const section_table *t = section_tables; t->name != NULL; t++)
+        for (const pons_option *o = t->options; o->name != NULL; o++)
+            for (size_t i = 0; o == row && i < sizeof needed / sizeof *needed; i++)
+                if (strcmp(needed[i].section, t->name) == 0 && strcmp(needed[i].key, o->name) == 0)
+                    return needed[i].need;
+    return NULL;
+}
+
 pons_status sections_require(const char *section, const char *key, pons_error *err)
 {
     for (const section_table *t = section_tables; t->name != NULL; t++)

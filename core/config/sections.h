@@ -167,6 +167,9 @@ void sections_skip_plugins(config *c, const sections *s, const char *const kept[
 /* PONS_CONFIG with "[section] has no 'key'" and the key's help. */
 pons_status sections_require(const char *section, const char *key, pons_error *err);
 
+/* "(must be given)" or the like for a row of 'section_tables' that training asks for, else NULL. */
+const char *sections_need(const pons_option *row);
+
 /* For help: the tables in the order of the file. 'steps' are the keys of every step's section. */
 typedef struct section_table {
     const char *name, *summary;

@@ -292,8 +292,9 @@ pons_status phantom_write(const char *folder, const phantom_settings *settings, 
     if (!status)
         status = write_manifest(folder, settings, err);
     if (!status && l)
-        log_line(l, "wrote %" PRId64 " cases of %d x %d x %d voxels, %d channels, %d classes to %s",
-                 settings->cases, settings->extent[0], settings->extent[1], settings->extent[2],
-                 settings->channels, settings->classes, folder);
+        log_line(l, "wrote %" PRId64 " case%s of %d x %d x %d voxels, %d channel%s, %d classes to "
+                 "%s",
+                 settings->cases, settings->cases == 1 ? "" : "s", settings->extent[0], settings->extent[1], settings->extent[2],
+                 settings->channels, settings->channels == 1 ? "" : "s", settings->classes, folder);
     return status;
 }
