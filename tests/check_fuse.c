@@ -29,7 +29,7 @@ typedef struct net {
 static void net_differentiate(net *n, pons_node *loss)
 {
     pons_error err = PONS_ERROR_INIT;
-    pons_node *of[64], *gradient[64];
+    pons_node *of[64] = { NULL }, *gradient[64] = { NULL };
     int count = 0;
 
     for (leaf *p = n->g->parameter; p; p = p->next)
