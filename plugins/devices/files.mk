@@ -26,9 +26,10 @@ libcpuavx512_la_CFLAGS = $(CPU_CFLAGS) -mavx2 -mfma -mavx512f -mavx512bw -mavx51
 libcpudevice_la_LIBADD += libcpuavx2.la libcpuavx512.la
 endif
 libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c \
-	plugins/devices/cpu/map.c plugins/devices/cpu/map.h plugins/devices/cpu/map_reduce.c \
+	plugins/devices/cpu/map.c plugins/devices/cpu/map.h plugins/devices/cpu/map_number.c \
+	plugins/devices/cpu/map_pass.c plugins/devices/cpu/map_reduce.c plugins/devices/cpu/map_run.c \
 	plugins/devices/cpu/map_rows.c plugins/devices/cpu/map_space.c \
-	plugins/devices/cpu/map_steps.c plugins/devices/cpu/move.c \
+	plugins/devices/cpu/map_steps.c plugins/devices/cpu/map_tile.c plugins/devices/cpu/move.c \
 	plugins/devices/cpu/parallel.c plugins/devices/cpu/pool.c plugins/devices/cpu/resize.c \
 	plugins/devices/cpu/rows.h \
 	plugins/devices/cpu/convolution.c plugins/devices/cpu/narrow.c plugins/devices/cpu/onednn.h \

@@ -182,6 +182,8 @@ typedef struct map_plan {
 
 void *map_allocate(map_plan *plan, size_t count, size_t size); /* zeroed; NULL: out of memory      */
 
+static inline size_t map_round_up(size_t x) { return (x + 63) & ~(size_t)63; }
+
 /* map_space.c: axes, tiles, operands */
 bool map_space_make(map_plan *plan);
 bool map_access_make(map_plan *plan, const pons_operand *from, map_width width, map_access *to);
@@ -190,6 +192,8 @@ bool map_steps_make(map_plan *plan, map_pass *pass);
 /* map_reduce.c */
 bool map_reduce_make(map_plan *plan, map_reduce *reduce);
 
+/* map_pass.c: a pass for each set of kept axes; the last one stores */
+bool map_passes_make(map_plan *plan);
 /* Does the pass store this? */
 bool map_pass_stores(const map_plan *plan, const map_pass *pass, const pons_store *store);
 
@@ -220,6 +224,13 @@ typedef struct map_run {
     const pons_call *call;
     map_worker *worker;
 } map_run;
+
+/* map_run.c: bytes of scratch memory that each thread needs; the kernel's run */
+size_t map_worker_size(const map_plan *plan, const map_pass *pass);
+pons_status map_run_all(const pons_kernel *kernel, const pons_call *call, pons_error *err);
+/* map_tile.c: run the steps of the pass; 'next' is the tile that follows, or NULL */
+void map_tile_run(const map_run *run, map_worker *worker, const map_tile *tile,
+                  const map_tile *next);
 
 int64_t map_access_first(const map_access *access, const map_tile *tile);
 void map_tile_find(const map_plan *plan, const map_pass *pass, int64_t group, int64_t member,
