@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char folder[64];
@@ -86,6 +87,26 @@ START_TEST(discarded_file_leaves_what_was_there)
 }
 END_TEST
 
+START_TEST(temporaries_of_killed_processes_are_removed)
+{
+    pons_error err = PONS_ERROR_INIT;
+    char dead[64], alive[64];
+    safe_file f;
+    pid_t child = fork();
+
+    if (child == 0)
+        _exit(0);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    snprintf(dead, sizeof dead, "a.part-%ld-0", (long)child);
+    snprintf(alive, sizeof alive, "a.part-%ld-0", (long)getppid());
+    fclose(fopen(in_folder(dead), "w"));
+    fclose(fopen(in_folder(alive), "w"));
+    ck_assert_int_eq(safe_file_open(&f, in_folder("a"), &err), PONS_OK);
+    ck_assert_int_ne(access(in_folder(dead), F_OK), 0);
+    ck_assert_int_eq(access(in_folder(alive), F_OK), 0);
+    safe_file_discard(&f);
+}
+END_TEST
 START_TEST(a_full_disk_is_an_error_and_not_a_short_file)
 {
     pons_error err = PONS_ERROR_INIT;
@@ -153,6 +174,7 @@ int main(void)
     tcase_add_checked_fixture(c, make_folder, remove_folder);
     tcase_add_test(c, committed_file_reads_back_and_leaves_no_temporary);
     tcase_add_test(c, discarded_file_leaves_what_was_there);
+    tcase_add_test(c, temporaries_of_killed_processes_are_removed);
     tcase_add_test(c, a_full_disk_is_an_error_and_not_a_short_file);
     tcase_add_test(c, folders_pipes_large_and_missing_files_are_refused);
     tcase_add_test(c, folders_are_made_with_their_parents);

@@ -117,6 +117,33 @@ START_TEST(records_after_the_checkpoint_are_cut)
 }
 END_TEST
 
+/* Whatever the moment: one line, and no file half-way. */
+START_TEST(early_signal_is_answered_with_a_line_and_leaves_no_part)
+{
+    char command[256];
+    int early = 0;
+
+    make_experiment();
+    for (useconds_t wait = 10000; wait < (early > 0 ? 100000 : 2000000); wait += 5000) {
+        pid_t child = START("train", "e.ini", "--set", "train.steps=100000");
+        usleep(wait);
+        kill(child, SIGINT);
+        int code = finish(child);
+        if (code == 1000 + SIGINT)
+            continue; /* it had not begun */
+        ck_assert_int_eq(code, 75);
+        ck_assert_msg(strstr(text_of("said"), "error: interrupted") != NULL, "said '%s'",
+                      text_of("said"));
+        early += strstr(text_of("said"), "before the first step") != NULL;
+        snprintf(command, sizeof command, "! find %s/runs -name '*.part*' 2>/dev/null | grep .",
+                 root);
+        ck_assert_int_eq(system(command), 0);
+    }
+    ck_assert_int_gt(early, 0);
+    remove_root();
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("records");
@@ -125,5 +152,6 @@ int main(void)
     tcase_add_test(c, grace_that_ends_while_a_validation_is_recorded_saves_its_record);
     tcase_add_test(c, validation_that_was_put_off_and_killed_is_recorded_once);
     tcase_add_test(c, records_after_the_checkpoint_are_cut);
+    tcase_add_test(c, early_signal_is_answered_with_a_line_and_leaves_no_part);
     return suite_run();
 }

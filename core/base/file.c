@@ -3,8 +3,10 @@
  */
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -134,6 +136,38 @@ static pons_status sync_folder_of(const char *path, pons_error *err)
     return PONS_OK;
 }
 
+/* The process in 'NAME.part-PID-N'; 0 for any other name. */
+static pid_t owner_of(const char *entry, const char *name)
+{
+    size_t size = strlen(name);
+    long pid;
+    int attempt, used = 0;
+
+    if (strncmp(entry, name, size) != 0
+        || sscanf(entry + size, ".part-%9ld-%3d%n", &pid, &attempt, &used) != 2
+        || entry[size + (size_t)used] != '\0' || pid <= 0)
+        return 0;
+    return (pid_t)pid;
+}
+
+/* Remove the temporaries of 'path' that processes left which are no more. */
+static void sweep_temporaries(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    char *folder = slash == NULL ? strdup(".") : strndup(path, (size_t)(slash + 1 - path));
+    DIR *list = folder != NULL ? opendir(folder) : NULL;
+    struct dirent *entry;
+
+    while (list != NULL && (entry = readdir(list)) != NULL) {
+        pid_t owner = owner_of(entry->d_name, name);
+        if (owner > 0 && kill(owner, 0) != 0 && errno == ESRCH)
+            unlinkat(dirfd(list), entry->d_name, 0);
+    }
+    if (list != NULL)
+        closedir(list);
+    free(folder);
+}
+
 pons_status safe_file_open(safe_file *f, const char *path, pons_error *err)
 {
     size_t room = strlen(path) + 64;
@@ -146,6 +180,7 @@ pons_status safe_file_open(safe_file *f, const char *path, pons_error *err)
         safe_file_discard(f);
         return pons_fail(err, PONS_DEVICE, "out of memory");
     }
+    sweep_temporaries(path);
     for (int attempt = 0; fd < 0 && attempt < 100; attempt++) {
         snprintf(f->temporary, room, "%s.part-%ld-%d", path, (long)getpid(), attempt);
         fd = open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

@@ -14,7 +14,8 @@ pons_status file_read(const char *path, size_t limit, char **data, size_t *size,
 pons_status folder_make(const char *path, pons_error *err);
 
 /* A file written under a temporary name in the same folder; commit: flush, sync, rename, sync the
- * folder. discard (or a failed commit) removes the temporary and leaves what was there. */
+ * folder. discard (or a failed commit) removes the temporary and leaves what was there.
+ * open removes the temporaries of this path that killed processes have left. */
 typedef struct safe_file {
     FILE *file;
     char *path, *temporary;

@@ -166,14 +166,28 @@ static void log_held(start *s)
     log_line(s->call->log, "run folder '%s'", s->folder.path);
 }
 
-/* A dataset or a network that is refused leaves the folder of an earlier run as it was. */
+/*
+ * A dataset or a network that is refused leaves the folder of an earlier run as it was. A signal
+ * finds the folder opened or not yet, nothing between.
+ */
 static pons_status on_begin(void *context, pons_error *err)
 {
     start *s = context;
 
+    interrupt_enter(s->interrupt);
     if (open_folder(s, err) == PONS_OK)
         log_held(s);
+    interrupt_leave(s->interrupt);
     return err->status;
+}
+
+/* From the interrupt's thread, which ends the process: there is nothing to save yet. */
+static void say_interrupted(void *context)
+{
+    logger terminal = *(const logger *)context;
+
+    terminal.file = NULL;
+    log_error(&terminal, "interrupted before the first step; start it again");
 }
 
 static pons_status go(start *s, pons_error *err)
@@ -205,6 +219,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
 
     if (interrupt_open(&s.interrupt, err) != PONS_OK)
         return err->status;
+    interrupt_watch(s.interrupt, 0, say_interrupted, call->log);
     if (prepare(&s, err) == PONS_OK)
         go(&s, err);
     if (err->status != PONS_OK && call->log->file != NULL)

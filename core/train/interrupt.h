@@ -17,7 +17,7 @@ typedef struct interrupt interrupt;
 pons_status interrupt_open(interrupt **out, pons_error *err);
 /*
  * 'save' is called from the interrupt's thread, between enter and leave. NULL: training is over,
- * the process ends by itself. (Before the first call a signal ends it at once.)
+ * the process ends by itself. (Before the first call a signal ends it at once, in silence.)
  */
 void interrupt_watch(interrupt *i, double grace_s, void (*save)(void *context), void *context);
 bool interrupt_pending(interrupt *i);
