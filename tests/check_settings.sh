@@ -70,6 +70,18 @@ says "backend = auto ; default; one replica needs none"
 check "loader threads are a number" grep -qE "^loader_threads = [1-4] ; default; one for" $resolved
 check "no other value is left open" test "$(grep -c '= auto ;' $resolved)" -eq 1
 
+# ---- explain -------------------------------------------------------------------------------------
+
+"$program" explain told.ini >table 2>said || cat said
+"$program" explain --json told.ini >json 2>said || cat said
+check "a small run moves something" grep -qE "[1-9][0-9.]* kB moved, [1-9][0-9.]* [kM]FLOP" table
+check "no kernel is of no size" test "$(grep -cE '^(begin|micro|reduce|update) .* 0\.0' table)" -eq 0
+check "every kernel has a name" test "$(grep -c '"name":""' json)" -eq 0
+check "names differ" test -z "$(grep -o '"name":"[^"]*"' json | sort | uniq -d)"
+check "a second one is numbered" grep -qF '#2"' json
+check "the loss is named" grep -qE "map .* loss$" table
+check "its gradient is marked" grep -qF "loss (backward)" table
+
 # ---- going on ------------------------------------------------------------------------------------
 
 more() {

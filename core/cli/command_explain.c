@@ -36,6 +36,31 @@ typedef struct explained {
 
 /* ---- print ----------------------------------------------------------------------------------- */
 
+/* A script finds a kernel by its name: the second of a name is NAME#2. */
+static void put_name(const explained *x, int index, const char *name)
+{
+    char text[512];
+    int before = 0;
+
+    for (int i = 0; i < index; i++)
+        before += strcmp(program_kernel(x->training, i).name, name) == 0;
+    snprintf(text, sizeof text, before > 0 ? "%s#%d" : "%s", name, before + 1);
+    json_put_text(stdout, text);
+}
+
+/* "12.3 kB": four characters of a number, whatever its size. */
+static const char *amount(double x, const char *unit, char text[32])
+{
+    static const char *const prefixes[] = { "", "k", "M", "G", "T" };
+    int p = 0;
+
+    for (; x >= 999.5 && p < 4; p++)
+        x /= 1000;
+    snprintf(text, 32, "%.*f %s%s", p == 0 || x >= 99.95 ? 0 : x >= 9.995 ? 1 : 2, x, prefixes[p],
+             unit);
+    return text;
+}
+
 static void print_json(const explained *x)
 {
     const forecast *f = &x->forecast;
@@ -53,7 +78,7 @@ static void print_json(const explained *x)
         kernel_facts k = program_kernel(x->training, i);
         printf("%s\n{\"section\":\"%s\",\"kind\":\"%s\",\"name\":", i > 0 ? "," : "",
                sections_of[k.section], k.kind);
-        json_put_text(stdout, k.name);
+        put_name(x, i, k.name);
         printf(",\"implementation\":\"%s\",\"bytes\":%" PRIu64 ",\"flop\":%" PRIu64
                ",\"arena\":%zu,\"nodes\":%d}", k.implementation != NULL ? k.implementation : "",
                k.bytes, k.flop, k.arena, k.nodes);
@@ -63,16 +88,17 @@ static void print_json(const explained *x)
 
 static void print_kernels(const explained *x)
 {
-    printf("%-7s %-28s %-10s %6s %10s %10s  %s\n", "section", "kernel", "by", "nodes", "MB moved",
-           "GFLOP", "memory alive");
+    printf("%-7s %-28s %-10s %6s %10s %11s  %s\n", "section", "kernel", "by", "nodes", "moved",
+           "operations", "memory alive");
     for (int i = 0; i < x->facts.kernel_count; i++) {
         static const char bar[] = "########################################";
         kernel_facts k = program_kernel(x->training, i);
         int size = x->facts.arena > 0 ? (int)(40.0 * (double)k.arena / (double)x->facts.arena) : 0;
-        printf("%-7s %-28.28s %-10s %6d %10.2f %10.3f  %7.1f MB %.*s %s\n", sections_of[k.section],
-               k.kind, k.implementation != NULL ? k.implementation : "", k.nodes,
-               1e-6 * (double)k.bytes, 1e-9 * (double)k.flop, 1e-6 * (double)k.arena,
-               size < 40 ? size : 40, bar, k.name);
+        char moved[32], flop[32], alive[32];
+        printf("%-7s %-28.28s %-10s %6d %10s %11s  %10s %.*s %s\n", sections_of[k.section], k.kind,
+               k.implementation != NULL ? k.implementation : "", k.nodes,
+               amount((double)k.bytes, "B", moved), amount((double)k.flop, "FLOP", flop),
+               amount((double)k.arena, "B", alive), size < 40 ? size : 40, bar, k.name);
     }
 }
 
@@ -80,7 +106,13 @@ static void print_table(const explained *x)
 {
     const forecast *f = &x->forecast;
     const experiment *e = x->experiment;
+    const struct { const char *name; double value; } parts[] = {
+        { "parameters", f->parameters }, { "scratch", f->scratch },
+        { "libraries", f->libraries }, { "cache", f->cache }, { "loader", f->loader },
+        { "peak", f->peak }
+    };
     uint64_t bytes = 0, flop = 0;
+    char a[32], b[32];
 
     print_kernels(x);
     for (int i = 0; i < x->facts.kernel_count; i++) {
@@ -88,17 +120,15 @@ static void print_table(const explained *x)
         bytes += k.bytes;
         flop += k.flop;
     }
-    printf("\n%" PRId64 " parameters, %s, %d nodes in %d kernels, %.2f GB moved, %.1f GFLOP a "
-           "micro-batch\n", x->facts.parameter_count, precision_name(e->precision),
-           x->facts.node_count, x->facts.kernel_count, 1e-9 * (double)bytes, 1e-9 * (double)flop);
+    printf("\n%" PRId64 " parameters, %s, %d nodes in %d kernels, %s moved, %s a micro-batch\n",
+           x->facts.parameter_count, precision_name(e->precision), x->facts.node_count,
+           x->facts.kernel_count, amount((double)bytes, "B", a), amount((double)flop, "FLOP", b));
     printf("steps       %" PRId64 " of %d micro-batches\n", trainer_total_steps(e),
            e->micro_batches);
-    printf("arena       %9.1f MB (%.1f MB without reuse)\nparameters  %9.1f MB\n"
-           "scratch     %9.1f MB\nlibraries   %9.1f MB\ncache       %9.1f MB\n"
-           "loader      %9.1f MB\npeak        %9.1f MB\n", 1e-6 * f->arena,
-           1e-6 * (double)x->facts.sum_of_tensors,
-           1e-6 * f->parameters, 1e-6 * f->scratch, 1e-6 * f->libraries, 1e-6 * f->cache,
-           1e-6 * f->loader, 1e-6 * f->peak);
+    printf("arena       %10s (%s without reuse)\n", amount(f->arena, "B", a),
+           amount((double)x->facts.sum_of_tensors, "B", b));
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        printf("%-11s %10s\n", parts[i].name, amount(parts[i].value, "B", a));
     for (int i = 0; i < x->facts.untrained_count; i++)
         printf("not trained (no path from the loss): %s\n", program_untrained(x->training, i));
 }

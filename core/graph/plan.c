@@ -11,6 +11,8 @@
 
 /* ---- names and costs ------------------------------------------------------------------------- */
 
+enum { NAME_DEPTH = 12 }; /* of the nodes below that are searched */
+
 /* The nearest name above x, for messages and profiles. */
 static const char *name_near(const pons_node *x, int depth)
 {
@@ -43,16 +45,27 @@ static const char *weight_name(const pons_graph *g, const pons_node *x)
     return NULL;
 }
 
-static const char *unit_name(const pons_graph *g, const fuse_unit *u)
+/*
+ * The layer whose nodes the unit computes: the nearest name below its sinks, as far away as the sums
+ * of a normalisation are from the convolution that they follow. What the loss adds is the loss's.
+ */
+static const char *unit_name(const fusion *f, const fuse_unit *u)
 {
     const char *name = NULL;
+    bool backward = false;
 
     if (u->sink[0]->kind == NODE_CONVOLUTION_WEIGHT_GRADIENT)
-        name = weight_name(g, u->sink[0]);
-    for (int depth = 0; depth < 6 && name == NULL; depth++)
+        name = weight_name(f->g, u->sink[0]);
+    for (int i = 0; i < u->sink_count && name == NULL; i++)
+        name = u->sink[i]->scope == SCOPE_LOSS ? "loss" : NULL;
+    for (int depth = 0; depth < NAME_DEPTH && name == NULL; depth++)
         for (int i = 0; i < u->sink_count && name == NULL; i++)
             name = name_near(u->sink[i], depth);
-    return name ? name : "";
+    for (int i = 0; i < u->sink_count; i++)
+        backward = backward || u->sink[i]->backward;
+    if (name == NULL)
+        name = "model";
+    return backward ? arena_format(f->arena, "%s (backward)", name) : name;
 }
 
 static uint64_t convolution_flop(const pons_node *x)
@@ -182,7 +195,7 @@ static void make_map(const fusion *f, const fuse_unit *u, plan_kernel *k)
 static void make_kernel(const fusion *f, const fuse_unit *u, plan_kernel *k)
 {
     *k = (plan_kernel){ .section = u->begin ? SECTION_BEGIN : SECTION_MICRO };
-    k->request.name = unit_name(f->g, u);
+    k->request.name = unit_name(f, u);
     if (u->map)
         make_map(f, u, k);
     else
