@@ -1,6 +1,6 @@
 /*
  * checkpoint.c - the write protocol, marks, pruning and verification. What the tensors are is
- * weights.c's and trainer.c's.
+ * weights.c's and trainer_save.c's.
  */
 #include <config.h>
 

@@ -11,3 +11,5 @@ libcore_la_SOURCES += core/train/activation.c core/train/activation.h \
 	core/train/trainer.h core/train/trainer_state.c core/train/trainer_state.h \
 	core/train/validation.c core/train/validation.h core/train/weights.c core/train/weights.h \
 	core/train/window.c core/train/window.h
+libcore_la_SOURCES += core/train/trainer_open.c core/train/trainer_parts.h core/train/trainer_plan.c \
+	core/train/trainer_save.c core/train/trainer_validate.c

@@ -1,0 +1,62 @@
+/*
+ * trainer_parts.h - what the files of the trainer share.
+ */
+#ifndef CORE_TRAIN_TRAINER_PARTS_H
+#define CORE_TRAIN_TRAINER_PARTS_H
+
+#include "data/loader.h"
+#include "train/metric.h"
+#include "train/network.h"
+#include "train/trainer.h"
+
+typedef struct trainer trainer;
+
+struct trainer {
+    experiment *experiment;
+    const trainer_settings *settings;
+    storage *storage;
+    program *training, *evaluation;
+    cache *cache;
+    loader *loader;
+    trainer_state state;
+    int training_count, validation_count;
+    int64_t first;           /* step at which this process began                                  */
+    double step_seconds, logged_loss;
+    int64_t logged_steps;
+    int64_t best_class;      /* of [train] best, -1: mean                                         */
+    metric_kind best_kind;
+    metric_summary *summaries;
+};
+
+/* trainer_plan.c */
+int64_t trainer_epochs(const trainer *t, int64_t steps); /* complete after 'steps'                */
+bool trainer_validation_due(const trainer *t, int64_t step);
+/* Where a run has to be saved besides its end. */
+bool trainer_checkpoint_due(const trainer *t);
+
+/* trainer_open.c */
+pons_status trainer_open(trainer *t, int64_t total, pons_error *err);
+void trainer_close(trainer *t);
+
+/* trainer_save.c */
+pons_status trainer_save(trainer *t, pons_error *err);
+/* From the interrupt's thread: the grace is over, the running step is given up. */
+void trainer_save_and_end(void *trainer);
+/* The checkpoint to go on from, or pretrained weights, or nothing. */
+pons_status trainer_load(trainer *t, pons_error *err);
+
+/* trainer_validate.c */
+/* Metric and class of [train] best. */
+pons_status trainer_find_best(trainer *t, pons_error *err);
+/* Validation that falls due at the present step; one that a signal ended is done after resume. */
+pons_status trainer_validate(trainer *t, pons_error *err);
+/* [train] early_stop: the run is finished before its last step. */
+void trainer_note_early_stop(trainer *t);
+
+/* trainer.c */
+pons_status trainer_record(trainer *t, const char *kind, int64_t epoch, int count,
+                           const pons_metric *metric, pons_error *err);
+/* After interrupt_enter; when something failed nothing is there that could be saved. */
+pons_status trainer_leave(trainer *t, pons_error *err);
+
+#endif

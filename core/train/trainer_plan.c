@@ -1,0 +1,78 @@
+/*
+ * trainer_plan.c - what is due when: steps of the run, its rate, validations, checkpoints. All of
+ * it follows from a step's number.
+ */
+#include <config.h>
+
+#include "train/trainer_parts.h"
+
+#include "train/schedule.h"
+
+#include <math.h>
+
+int64_t trainer_total_steps(const experiment *e)
+{
+    const train_options *t = &e->sections.train;
+
+    if (t->steps > 0)
+        return t->steps;
+    return stream_steps(t->epochs, e->data->training_count, t->batch, e->micro_batches);
+}
+
+bool trainer_finished(const experiment *e, const trainer_state *s)
+{
+    int64_t patience = e->sections.train.early_stop;
+
+    return (s->finished != 0 && patience > 0 && s->stale >= patience)
+        || s->step >= trainer_total_steps(e);
+}
+
+/* The rate of the step after 'step' steps. */
+double trainer_rate(const experiment *e, int64_t step)
+{
+    const sections *s = &e->sections;
+    const double m = e->micro_batches, scale[] = { 1, m, sqrt(m) };
+    int64_t total = trainer_total_steps(e), batch = s->train.batch;
+    schedule rate = {
+        .lr = s->optimizer.lr * scale[s->distribute.lr_scaling],
+        .warmup = s->schedule.warmup_steps, .multiplier = s->schedule.warmup_multiplier,
+        .total = total, .operations = e->schedule.plugin->operations,
+        .options = e->schedule.options
+    };
+
+    if (s->schedule.unit == 0)
+        return schedule_rate(&rate, step);
+    rate.total = s->train.epochs > 0 ? s->train.epochs
+               : stream_epochs(total, e->data->training_count, batch, e->micro_batches);
+    return schedule_rate(&rate, stream_epochs(step, e->data->training_count, batch,
+                                              e->micro_batches));
+}
+
+int64_t trainer_epochs(const trainer *t, int64_t steps)
+{
+    return stream_epochs(steps, t->training_count, t->experiment->sections.train.batch,
+                         t->experiment->micro_batches);
+}
+
+/* Whether 'every' epochs have come full with this step. */
+static bool falls_due(const trainer *t, int64_t step, int64_t every)
+{
+    return every > 0 && trainer_epochs(t, step) / every > trainer_epochs(t, step - 1) / every;
+}
+
+bool trainer_validation_due(const trainer *t, int64_t step)
+{
+    const train_options *o = &t->experiment->sections.train;
+
+    if (t->validation_count == 0 || step == 0)
+        return false;
+    if (o->validate_steps > 0)
+        return step % o->validate_steps == 0;
+    return falls_due(t, step, o->validate_every);
+}
+
+bool trainer_checkpoint_due(const trainer *t)
+{
+    return falls_due(t, t->state.step, t->experiment->sections.train.checkpoint_every)
+        || t->state.best_step == t->state.step;
+}

@@ -1,0 +1,133 @@
+/*
+ * trainer_validate.c - validation within a training: its record, which one is the best, when there
+ * is no more patience.
+ */
+#include <config.h>
+
+#include "train/trainer_parts.h"
+
+#include "data/class_list.h"
+#include "train/validation.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool stop_asked(void *context)
+{
+    const trainer *t = context;
+
+    return interrupt_pending(t->settings->interrupt);
+}
+
+static double best_value(const trainer *t)
+{
+    const experiment *e = t->experiment;
+
+    if (t->best_class < 0)
+        return metric_summary_mean_of(t->summaries, validation_first_class(e), e->class_count,
+                                      t->best_kind);
+    return metric_summary_mean(&t->summaries[t->best_class], t->best_kind);
+}
+
+static pons_status record_validation(trainer *t, int cases, pons_error *err)
+{
+    const experiment *e = t->experiment;
+    int first = validation_first_class(e), n = 0;
+    pons_metric metric[METRIC_KIND_COUNT * (CLASS_COUNT_MAX + 1) + 1];
+    arena *names = arena_new();
+
+    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++) {
+        metric[n++] = (pons_metric){ arena_format(names, "%s.mean", metric_names[kind]),
+                                     metric_summary_mean_of(t->summaries, first, e->class_count,
+                                                            (metric_kind)kind) };
+        for (int c = first; c < e->class_count; c++)
+            metric[n++] = (pons_metric){
+                arena_format(names, "%s.%s", metric_names[kind], e->classes[c].name),
+                metric_summary_mean(&t->summaries[c], (metric_kind)kind) };
+    }
+    metric[n++] = (pons_metric){ "cases", cases };
+    trainer_record(t, "validation", trainer_epochs(t, t->state.step), n, metric, err);
+    arena_free(names);
+    return err->status;
+}
+
+/* Whether this validation is the best so far; the first with a value is. */
+static void judge(trainer *t)
+{
+    double value = best_value(t);
+
+    if (isfinite(value) && (t->state.best_step == 0 || value > t->state.best)) {
+        t->state.best = value;
+        t->state.best_step = t->state.step;
+        t->state.stale = 0;
+    } else {
+        t->state.stale++;
+    }
+    t->state.validated = t->state.step;
+    log_line(t->experiment->log, "validation after step %lld: %s %.4f%s",
+             (long long)t->state.step, t->experiment->sections.train.best, value,
+             t->state.best_step == t->state.step ? ", the best so far" : "");
+}
+
+static pons_status validate(trainer *t, pons_error *err)
+{
+    bool ema = t->experiment->sections.train.ema_decay > 0;
+    validation v = { t->experiment, t->evaluation, t->cache, t->validation_count,
+                     t->experiment->data->validation, stop_asked, t };
+    validation_result result = { .classes = t->summaries };
+
+    storage_use_ema(t->storage, ema);
+    program_weights_changed(t->evaluation);
+    validation_run(&v, &result, err);
+    storage_use_ema(t->storage, false);
+    program_weights_changed(t->training);
+    if (err->status != PONS_OK || result.stopped)
+        return err->status;
+    interrupt_enter(t->settings->interrupt);
+    judge(t);
+    record_validation(t, result.cases, err);
+    return trainer_leave(t, err);
+}
+
+pons_status trainer_validate(trainer *t, pons_error *err)
+{
+    if (!trainer_validation_due(t, t->state.step) || t->state.validated == t->state.step)
+        return PONS_OK;
+    return validate(t, err);
+}
+
+void trainer_note_early_stop(trainer *t)
+{
+    int64_t patience = t->experiment->sections.train.early_stop;
+
+    if (patience == 0 || t->state.stale < patience || t->state.finished != 0)
+        return;
+    t->state.finished = 1;
+    log_line(t->experiment->log, "no better validation %lld times: training ends early",
+             (long long)t->state.stale);
+}
+
+pons_status trainer_find_best(trainer *t, pons_error *err)
+{
+    const experiment *e = t->experiment;
+    const char *name = e->sections.train.best, *point = strchr(name, '.');
+
+    for (int kind = 0; point != NULL && kind < METRIC_KIND_COUNT; kind++) {
+        size_t size = strlen(metric_names[kind]);
+        if ((size_t)(point - name) != size || strncmp(name, metric_names[kind], size) != 0)
+            continue;
+        t->best_kind = (metric_kind)kind;
+        t->best_class = -1;
+        if (strcmp(point + 1, "mean") == 0)
+            return PONS_OK;
+        for (int c = 0; c < e->class_count; c++) {
+            if (strcmp(point + 1, e->classes[c].name) == 0) {
+                t->best_class = c;
+                return PONS_OK;
+            }
+        }
+    }
+    return pons_fail(err, PONS_CONFIG, "[train] best is '%s', expected dice.mean, iou.mean, or "
+                     "dice or iou of a class", name);
+}
+
