@@ -370,6 +370,36 @@ static void write_label(const char *name, int i, int64_t first)
     pons_volume_clear(&v);
 }
 
+/* Ids 0 .. 3 along k; channel 0 is {1, 2}, exactly right; channel 1 says 1 where the ids are 2. */
+START_TEST(channels_of_regions_are_scored_against_their_ids)
+{
+    pons_error err = PONS_ERROR_INIT;
+    volume label, regions;
+
+    make_root();
+    memset(&label, 0, sizeof label);
+    memset(&regions, 0, sizeof regions);
+    ck_assert_int_eq(pons_volume_init(&label, PONS_I32, 1, (int64_t[]){ 2, 2, 4 }, &err), PONS_OK);
+    ck_assert_int_eq(pons_volume_init(&regions, PONS_U8, 2, (int64_t[]){ 2, 2, 4 }, &err), PONS_OK);
+    for (int i = 0; i < 16; i++) {
+        ((int32_t *)label.voxels)[i] = i % 4;
+        ((uint8_t *)regions.voxels)[2 * i] = i % 4 == 1 || i % 4 == 2;
+        ((uint8_t *)regions.voxels)[2 * i + 1] = i % 4 == 2;
+    }
+    ck_assert_int_eq(volume_write(in_root("l.nii"), &label, NULL, &err), PONS_OK);
+    ck_assert_int_eq(volume_write(in_root("p.nii"), &regions, NULL, &err), PONS_OK);
+    EXPECT(0, NULL, "evaluate", "--prediction", "p.nii", "--label", "l.nii", "--labels",
+           "x:1,2 y:2,3", "--json");
+    ck_assert_ptr_nonnull(strstr(text_of("out"), "\"x\":{\"dice\":1,"));
+    ck_assert_ptr_nonnull(strstr(text_of("out"), "\"y\":{\"dice\":0.666666667,\"iou\":0.5}"));
+    EXPECT(4, "'p.nii' has 2 channels, expected 3", "evaluate", "--prediction", "p.nii", "--label",
+           "l.nii");
+    pons_volume_clear(&label);
+    pons_volume_clear(&regions);
+    remove_root();
+}
+END_TEST
+
 START_TEST(folders_are_paired_by_stem_and_every_absence_is_counted)
 {
     make_root();
@@ -518,6 +548,7 @@ int main(void)
     tcase_add_test(c, weights_that_do_not_fit_are_refused_and_named);
     tcase_add_test(c, largest_part_of_a_class_is_kept);
     tcase_add_test(c, golden_pairs_are_scored_as_monai_does);
+    tcase_add_test(c, channels_of_regions_are_scored_against_their_ids);
     tcase_add_test(c, folders_are_paired_by_stem_and_every_absence_is_counted);
     tcase_add_test(c, explain_predicts_the_peak_and_names_every_kernel);
     tcase_add_test(c, explain_prints_schedule_and_graph);

@@ -143,6 +143,43 @@ pons_status evaluation_add_ids(evaluation *e, const char *name, const volume *pr
     return evaluation_add_counts(e, name, count, err);
 }
 
+/* A prediction of regions: 0 and 1, channel c is the c-th class of --labels. */
+static pons_status add_regions(evaluation *e, const char *name, const char *prediction,
+                               const char *label, pons_error *err)
+{
+    metric_count *count = arena_alloc(e->memory, (size_t)e->class_count * sizeof *count + 1);
+    volume p, g;
+    volume_facts facts_p, facts_g;
+
+    memset(&p, 0, sizeof p);
+    memset(&g, 0, sizeof g);
+    if (volume_read_image(prediction, &p, &facts_p, err) != PONS_OK
+        || volume_read_label(label, &g, &facts_g, err) != PONS_OK
+        || volume_grid_compare(&facts_p.grid, prediction, &facts_g.grid, label, err) != PONS_OK)
+        goto release;
+    if (p.channels != e->class_count) {
+        pons_fail(err, PONS_DATA, "'%s' has %d channels, expected %d, one for each class\nhint: "
+                  "--labels names the regions in the order of the channels, as in WT:1,2,3 ET:3",
+                  prediction, p.channels, e->class_count);
+        goto release;
+    }
+    for (int64_t i = 0; i < pons_volume_count(&g); i++) {
+        const float *x = (const float *)p.voxels + i * p.channels;
+        for (int c = 0; c < p.channels; c++) {
+            bool in = x[c] > 0.5f;
+            bool truth = class_list_find(&e->classes[c], 1, ((const int32_t *)g.voxels)[i]) >= 0;
+            count[c].prediction += in;
+            count[c].label += truth;
+            count[c].both += in && truth;
+        }
+    }
+    evaluation_add_counts(e, name, count, err);
+release:
+    pons_volume_clear(&p);
+    pons_volume_clear(&g);
+    return err->status;
+}
+
 pons_status evaluation_add_files(evaluation *e, const char *name, const char *prediction,
                                  const char *label, pons_error *err)
 {
@@ -151,6 +188,10 @@ pons_status evaluation_add_files(evaluation *e, const char *name, const char *pr
 
     memset(&p, 0, sizeof p);
     memset(&g, 0, sizeof g);
+    if (volume_read_facts(prediction, &facts_p, err) != PONS_OK)
+        return err->status;
+    if (facts_p.channels > 1)
+        return add_regions(e, name, prediction, label, err);
     if (volume_read_label(prediction, &p, &facts_p, err) == PONS_OK
         && volume_read_label(label, &g, &facts_g, err) == PONS_OK
         && volume_grid_compare(&facts_p.grid, prediction, &facts_g.grid, label, err) == PONS_OK)

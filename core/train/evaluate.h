@@ -37,7 +37,10 @@ pons_status evaluation_find_classes(evaluation *e, int count, const char *const 
 /* Two label volumes (I32, ids of the file) on one grid. */
 pons_status evaluation_add_ids(evaluation *e, const char *name, const volume *prediction,
                                const volume *label, pons_error *err);
-/* Two files; PONS_DATA when they do not lie on one grid. */
+/*
+ * Two files; PONS_DATA when they do not lie on one grid. A prediction with several channels holds
+ * regions, one channel for each class.
+ */
 pons_status evaluation_add_files(evaluation *e, const char *name, const char *prediction,
                                  const char *label, pons_error *err);
 /* Counted elsewhere: class_count numbers. */
