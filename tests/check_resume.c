@@ -263,7 +263,7 @@ END_TEST
 
 START_TEST(step_longer_than_the_grace_is_given_up)
 {
-    static const char *const set[] = { "train.grace_s=0.05", "patch.extent=96 96 96",
+    static const char *const set[] = { "train.grace_s=0", "patch.extent=96 96 96",
                                        "train.checkpoint_every=0", "train.validate_every=0" };
     make_experiment();
     pid_t child = START("train", "e.ini", "--set", set[0], "--set", set[1], "--set", set[2],
