@@ -91,7 +91,7 @@ static void make_root(void)
     ck_assert_ptr_nonnull(realpath("pons", pons));
     write_ini(wide);
     RUN("data", "phantom", "-o", "phantom", "--cases", "2", "--extent", "96,96,96", "-q");
-    RUN("explain", "peak.ini", "--json");
+    RUN("explain", "peak.ini", "--json", "--set", "train.precision=bf16");
     if (said_reference())
         write_ini(narrow);
 }
