@@ -132,7 +132,7 @@ START_TEST(early_signal_is_answered_with_a_line_and_leaves_no_part)
         if (code == 1000 + SIGINT)
             continue; /* it had not begun */
         ck_assert_int_eq(code, 75);
-        ck_assert_msg(strstr(text_of("said"), "error: interrupted") != NULL, "said '%s'",
+        ck_assert_msg(strstr(text_of("said"), "interrupted") != NULL, "said '%s'",
                       text_of("said"));
         early += strstr(text_of("said"), "before the first step") != NULL;
         snprintf(command, sizeof command, "! find %s/runs -name '*.part*' 2>/dev/null | grep .",
