@@ -1,5 +1,6 @@
 #!/bin/sh
-# pons data check: what it prints of a sound dataset, and codes and phrases of broken ones.
+# pons data check and pons bench --data: what they print of a sound dataset, and codes and phrases
+# of broken ones.
 # Prints what Check prints, so that both are counted alike.
 set -u
 pons=$(realpath "${PONS:-./pons}")
@@ -59,6 +60,33 @@ printf '[data]\nimage = ph/imagesTr/*.nii.gz\nlabel = ph/labelsTr/*.nii.gz\nlabe
 expect 0 stdout "layout globs"
 rm ph/labelsTr/phantom_002.nii.gz
 expect 4 stderr "'phantom_002' has no file"
+
+# pons bench --data needs no model, and counts what it was asked for.
+# said PHRASE: the last bench said so.
+said() {
+    checks=$((checks + 1))
+    if ! grep -q -e "$1" stdout; then
+        failures=$((failures + 1))
+        echo "FAILED: expected '$1' in:"
+        cat stdout stderr
+    fi
+}
+
+printf '[data]\nsource = sound\nvalidation = last:1\n[patch]\nextent = 8 8 8\nper_case = 3\n' >a.ini
+"$pons" bench a.ini --data --json --steps 4 >stdout 2>stderr
+said '^{"cases":2,"voxels":17280,"read":{"seconds":[0-9.e-]*,"megavoxels_per_second":[0-9.e+]*},'
+said '"patches":{"seconds":[^}]*"count":12,'
+python3 -c 'import json; json.load(open("stdout"))' 2>/dev/null || ! command -v python3 >/dev/null ||
+    echo 'not JSON' >stdout
+said '^{"cases"'
+"$pons" bench a.ini --data >stdout 2>stderr
+said '^preprocess  *[0-9.]* Mvoxel/s'
+said '^patches  *[0-9.]* /s .* loader thread'
+"$pons" bench a.ini --data --set patch.per_cases=2 >stdout 2>&1
+said "unknown key 'per_cases' in \[patch\]"
+printf '[data]\nsource = sound\n' >a.ini
+"$pons" bench a.ini --data >stdout 2>&1
+said "'extent'"
 
 echo "$(((checks - failures) * 100 / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
 [ "$failures" -eq 0 ]

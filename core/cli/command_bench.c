@@ -4,13 +4,14 @@
 #include <config.h>
 
 #include "base/json.h"
+#include "cli/bench_data.h"
 #include "cli/command.h"
 #include "train/measure.h"
 
 #include <math.h>
 
 typedef struct bench_flags {
-    bool json, reference, no_data;
+    bool json, reference, no_data, data;
     int64_t steps, warm_up;
 } bench_flags;
 
@@ -19,6 +20,8 @@ static const pons_option flags[] = {
     PONS_INTEGER(bench_flags, steps, 10, 1, MEASURE_STEPS_MAX, "Steps that are measured."),
     PONS_INTEGER(bench_flags, warm_up, 3, 0, 1000, "Steps before, that are not."),
     PONS_FLAG(bench_flags, no_data, no, "Leave out the measurement with data."),
+    PONS_FLAG(bench_flags, data, no,
+              "Measure reading, preprocessing and patches alone; --steps counts micro-batches."),
     PONS_FLAG(bench_flags, reference, no, "Measure also where a kernel is the plain reference."),
     PONS_OPTIONS_END
 };
@@ -80,6 +83,11 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
 
     if (invocation_config(call, call->argument[0], &c, err) != PONS_OK)
         return err->status;
+    if (f->data) {
+        bench_data(c, (int)f->warm_up, (int)f->steps, f->json, call->log, err);
+        config_close(c);
+        return err->status;
+    }
     if (experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &e, err) == PONS_OK
         && measure_steps(e, (int)f->warm_up, (int)f->steps, f->reference, !f->no_data, &m, err)
            == PONS_OK) {

@@ -10,3 +10,4 @@ libcore_la_SOURCES += core/cli/command_bench.c core/cli/command_evaluate.c \
 	core/cli/command_explain.c core/cli/command_predict.c \
 	core/cli/command_train.c
 libcore_la_SOURCES += core/cli/command_data_check.c core/cli/options_list.c
+libcore_la_SOURCES += core/cli/bench_data.c core/cli/bench_data.h
