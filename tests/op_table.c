@@ -571,6 +571,11 @@ static pons_node *gather(op_graph *o)
     return pons_mul(o->g, x, pons_gather(o->g, data, index, axis));
 }
 
+static pons_node *all_reduce(op_graph *o)
+{
+    return pons_all_reduce(o->g, pons_square(o->g, image(o)));
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 #define MAP_VARIANTS_1 1
@@ -626,6 +631,7 @@ const op_case op_cases[] = {
     { NODE_PAD_GRADIENT, "pad gradient", 2, pad_folding_back, false },
     { NODE_CONCATENATE, "concatenate", 2, concatenate, false },
     { NODE_GATHER, "gather", 2, gather, false },
+    { NODE_ALL_REDUCE, "all_reduce of one replica", 1, all_reduce, false },
 };
 const int op_case_count = sizeof op_cases / sizeof op_cases[0];
 

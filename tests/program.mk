@@ -9,6 +9,11 @@ tests_check_program_SOURCES = tests/check_program.c
 tests_check_program_LDADD = $(TEST_LDADD)
 TESTS += tests/check_program
 
+check_PROGRAMS += tests/check_collective
+tests_check_collective_SOURCES = tests/check_collective.c tests/suite.h tests/tolerance.h
+tests_check_collective_LDADD = $(TEST_LDADD)
+TESTS += tests/check_collective
+
 check_PROGRAMS += tests/check_update
 tests_check_update_SOURCES = tests/check_update.c
 tests_check_update_LDADD = $(TEST_LDADD)

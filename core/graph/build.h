@@ -46,7 +46,8 @@ pons_node *moments_gradient(pons_graph *g, pons_node *moments, pons_node *dmean,
     X(add) X(sub) X(mul) X(div) X(min) X(max) X(pow) X(select) X(neg) X(abs) X(sqrt) X(exp)       \
     X(expm1) X(log) X(log1p) X(sin) X(cos) X(tanh) X(erf) X(cast) X(sum) X(maximum) X(minimum)    \
     X(convolution) X(convolution_input_gradient) X(convolution_weight_gradient) X(matmul) X(pool) \
-    X(resize) X(reshape) X(transpose) X(broadcast) X(flip) X(crop) X(pad) X(concatenate)
+    X(resize) X(reshape) X(transpose) X(broadcast) X(flip) X(crop) X(pad) X(concatenate) \
+    X(all_reduce)
 #define GRADIENT_RULE_(name)                                                                      \
     void gradient_##name(pons_graph *g, pons_node *x, pons_node *dx, const bool *wanted,          \
                          pons_node **gradient);

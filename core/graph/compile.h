@@ -69,6 +69,8 @@ struct program {
     pons_node **gradient, **contribution;
     pons_node **root;
     const char **untrained;
+    int sum_count;                      /* sums over replicas in a micro-batch                    */
+    void **pending;                     /* by index of the sum: what its start has begun          */
     plan plan;
     int tensor_count;                   /* nodes, when the plan was made                          */
     program_tensor *tensor;             /* by number of the owner                                 */
@@ -104,6 +106,8 @@ size_t fold_block_offset(const program *p, const storage_block *block); /* bytes
 /* prepare.c: kernels for the plan, packing, folding, reduce and update. */
 pons_status program_prepare(program *p, pons_error *err);
 const char *kernel_kind_name(pons_kernel_kind kind);
+/* collective.c: the halves of a sum over replicas. */
+pons_status collective_prepare(program *p, const pons_request *r, pons_kernel *k, pons_error *err);
 /* bind.c */
 pons_status program_bind(program *p, pons_error *err);  /* does nothing when addresses still hold */
 void program_land(program *p, int set);                 /* the fold set that micro writes         */

@@ -83,5 +83,6 @@ const node_kind_facts node_kinds[NODE_KIND_COUNT] = {
     KIND(PAD_GRADIENT, "pad_gradient", CLASS_MOVE, 1, NULL),
     KIND(CONCATENATE, "concatenate", CLASS_MOVE, -1, gradient_concatenate),
     KIND(GATHER, "gather", CLASS_MOVE, 2, NULL),
+    KIND(ALL_REDUCE, "all_reduce", CLASS_OTHER, 1, gradient_all_reduce),
     [NODE_FAILED] = { "failed", CLASS_LEAF, 0, NULL, true },
 };

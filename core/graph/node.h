@@ -50,6 +50,7 @@ typedef enum node_kind {
     NODE_PAD_GRADIENT,
     NODE_CONCATENATE,
     NODE_GATHER,
+    NODE_ALL_REDUCE,     /* attribute.all_reduce                                                  */
     NODE_FAILED,
     NODE_KIND_COUNT
 } node_kind;
@@ -83,6 +84,7 @@ typedef union node_attribute {
     pons_crop_attributes crop;
     pons_pad_attributes pad;
     pons_extreme_attributes extreme;
+    pons_all_reduce_attributes all_reduce;
 } node_attribute;
 
 struct pons_node {

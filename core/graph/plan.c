@@ -45,6 +45,13 @@ static const char *weight_name(const pons_graph *g, const pons_node *x)
     return NULL;
 }
 
+/* The two halves of a sum over replicas stand far apart. */
+static const char *part_name(const fusion *f, const pons_node *x, const char *name)
+{
+    return arena_format(f->arena, "%s: %s", name,
+                        x->attribute.all_reduce.part == PONS_ALL_REDUCE_START ? "start" : "wait");
+}
+
 /*
  * The layer whose nodes the unit computes: the nearest name below its sinks, as far away as the sums
  * of a normalisation are from the convolution that they follow. What the loss adds is the loss's.
@@ -65,7 +72,9 @@ static const char *unit_name(const fusion *f, const fuse_unit *u)
         backward = backward || u->sink[i]->backward;
     if (name == NULL)
         name = "model";
-    return backward ? arena_format(f->arena, "%s (backward)", name) : name;
+    if (backward)
+        name = arena_format(f->arena, "%s (backward)", name);
+    return u->sink[0]->kind == NODE_ALL_REDUCE ? part_name(f, u->sink[0], name) : name;
 }
 
 static uint64_t convolution_flop(const pons_node *x)
@@ -126,7 +135,8 @@ static const pons_kernel_kind kernel_of[NODE_KIND_COUNT] = {
     [NODE_PAD] = PONS_KERNEL_PAD,
     [NODE_PAD_GRADIENT] = PONS_KERNEL_PAD_GRADIENT,
     [NODE_CONCATENATE] = PONS_KERNEL_CONCATENATE,
-    [NODE_GATHER] = PONS_KERNEL_GATHER
+    [NODE_GATHER] = PONS_KERNEL_GATHER,
+    [NODE_ALL_REDUCE] = PONS_KERNEL_ALL_REDUCE
 };
 
 static const pons_tensor *tensors_of(arena *a, pons_node *const *owner, int count)

@@ -41,6 +41,12 @@ pons_status pass_precision(pons_graph *g, int root_count, pons_node *const *root
 /* Copies what the backward pass shall compute again (R14); for devices that fuse. */
 pons_status pass_recompute(pons_graph *g, int root_count, pons_node *const *root, bool blocks,
                            pons_error *err);                          /* recompute.c              */
+/*
+ * communicate.c. With one replica a sum over replicas is its argument; with several it becomes a start
+ * as early as it can be and a wait just before its first reader. Returns the number of sums.
+ */
+void pass_communicate_alone(pons_graph *g);
+int pass_communicate(pons_graph *g, int replicas);
 pons_status plan_make(pons_graph *g, int root_count, pons_node *const *root, const device *d,
                       const program_settings *settings, plan *out, pons_error *err); /* plan.c  */
 

@@ -30,6 +30,12 @@ static bool is_carrier(const pons_node *x)
            (x->kind >= NODE_TRANSPOSE && x->kind <= NODE_GATHER && x->kind != NODE_BROADCAST);
 }
 
+/* Kinds that read f32 whatever the storage. */
+static bool is_wide(const pons_node *x)
+{
+    return x->kind == NODE_ALL_REDUCE;
+}
+
 static bool reads_low(const conversion *c, const pons_node *x)
 {
     for (int i = 0; i < x->input_count; i++)
@@ -38,21 +44,32 @@ static bool reads_low(const conversion *c, const pons_node *x)
     return false;
 }
 
-/* 'x' in the low type. */
-static pons_node *cast_of(conversion *c, pons_node *x)
+static pons_node *cast_new(conversion *c, pons_node *x, pons_type type)
 {
     pons_node *cast;
 
+    c->g->section = x->section;
+    c->g->scope = x->scope;
+    cast = node_new(c->g, NODE_CAST, type, x->shape, 1, &x, NULL);
+    cast->backward = x->backward;
+    return cast;
+}
+
+/* 'x' in the low type. */
+static pons_node *cast_of(conversion *c, pons_node *x)
+{
     if (x->type != PONS_F32)
         return x;
-    if (c->cast[x->number] == NULL) {
-        c->g->section = x->section;
-        c->g->scope = x->scope;
-        cast = node_new(c->g, NODE_CAST, c->low, x->shape, 1, &x, NULL);
-        cast->backward = x->backward;
-        c->cast[x->number] = cast;
-    }
+    if (c->cast[x->number] == NULL)
+        c->cast[x->number] = cast_new(c, x, c->low);
     return c->cast[x->number];
+}
+
+static void widen_inputs(conversion *c, pons_node *x)
+{
+    for (int i = 0; i < x->input_count; i++)
+        if (x->input[i]->type == c->low)
+            x->input[i] = cast_new(c, x->input[i], PONS_F32);
 }
 
 static void cast_inputs(conversion *c, pons_node *x, int count)
@@ -88,7 +105,9 @@ static void convert(conversion *c, pons_node *x)
         x->type = x->input[0]->type;
         return;
     }
-    if (is_product(x))
+    if (is_wide(x))
+        widen_inputs(c, x);
+    else if (is_product(x))
         cast_inputs(c, x, 2);
     else if (x->scope == SCOPE_MODEL && x->backward && node_is_map(x) && x->kind != NODE_CAST)
         cast_loss_gradient(c, x);

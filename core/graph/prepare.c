@@ -30,6 +30,7 @@ static const char *const kernel_names[PONS_KERNEL_KIND_COUNT] = {
     [PONS_KERNEL_ARG_MAX] = "arg_max",
     [PONS_KERNEL_EXTREME_GRADIENT] = "extreme_gradient",
     [PONS_KERNEL_COPY] = "copy",
+    [PONS_KERNEL_ALL_REDUCE] = "all_reduce",
 };
 
 const char *kernel_kind_name(pons_kernel_kind kind)
@@ -45,13 +46,16 @@ static pons_status prepare_on(const device *d, const pons_request *r, pons_kerne
     return d->operations->prepare(d->handle, r, k, supported, err);
 }
 
-static pons_status prepare_kernel(const program *p, const pons_request *r, pons_kernel *k,
+static pons_status prepare_kernel(program *p, const pons_request *r, pons_kernel *k,
                                   pons_error *err)
 {
     bool supported;
     device reference;
-    pons_status status = prepare_on(&p->device, r, k, &supported, err);
+    pons_status status;
 
+    if (r->kind == PONS_KERNEL_ALL_REDUCE)
+        return collective_prepare(p, r, k, err);
+    status = prepare_on(&p->device, r, k, &supported, err);
     if (status != PONS_OK || supported)
         return status;
     if (p->device.facts.host_memory && !p->device.reference) {

@@ -26,11 +26,18 @@ static pons_status declare_names(program *p, pons_error *err)
     return storage_declare(p->storage, p->graph, p->training, err);
 }
 
+static int replicas(const program *p)
+{
+    return p->settings.collective != NULL ? p->settings.collective->count : 1;
+}
+
 static pons_status differentiate(program *p, pons_error *err)
 {
     pass_simplify(p->graph);
     if (p->training && program_differentiate(p, err) != PONS_OK)
         return PONS_PLUGIN;
+    if (replicas(p) == 1)
+        pass_communicate_alone(p->graph);
     pass_simplify(p->graph);
     return program_list_roots(p, err);
 }
@@ -47,13 +54,21 @@ static pons_status recompute(program *p, pons_error *err)
     return pass_recompute(p->graph, p->root_count, p->root, p->settings.recompute, err);
 }
 
+static pons_status communicate(program *p, pons_error *err)
+{
+    if (replicas(p) > 1)
+        p->sum_count = pass_communicate(p->graph, replicas(p));
+    p->pending = arena_alloc(p->arena, (size_t)(p->sum_count + 1) * sizeof *p->pending);
+    return pons_graph_status(p->graph, err);
+}
+
 static pons_status make_plan(program *p, pons_error *err)
 {
     return plan_make(p->graph, p->root_count, p->root, &p->device, &p->settings, &p->plan, err);
 }
 
 static pons_status (*const steps[])(program *, pons_error *) = {
-    check_graph, declare_names, differentiate, change_types, recompute, make_plan, program_place,
+    check_graph, declare_names, differentiate, change_types, recompute, communicate, make_plan, program_place,
     program_prepare, program_lay_out,
 };
 

@@ -32,6 +32,21 @@ typedef enum precision {
     PRECISION_AUTO = 0, PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16
 } precision;
 
+/*
+ * What joins the replicas of a step, for the sums inside their graphs (R10). Each replica gives its
+ * own; the programs are the same, so that all start the same sums in the same order. 'start' adds
+ * up 'buffer' (f32, or f64 on a wide device) over the replicas in place: it may return before that
+ * is done, and 'wait', on the same thread, returns when it is, or with what went wrong. Between both
+ * nobody touches the buffer; several sums may be under way.
+ */
+typedef struct program_collective {
+    int count, rank;          /* replicas, and which of them this one is                          */
+    void *context;
+    pons_status (*start)(void *context, void *buffer, int64_t count, pons_type type,
+                         void **pending, pons_error *err);
+    pons_status (*wait)(void *context, void *pending, pons_error *err);
+} program_collective;
+
 typedef struct program_settings {
     precision precision;      /* resolved: never AUTO                                             */
     bool recompute;           /* [train] recompute: keep only what R14 must keep at block borders */
@@ -43,6 +58,7 @@ typedef struct program_settings {
     double ema_decay;         /* 0: off                                                           */
     const pons_optimizer_operations *optimizer; /* NULL: no update sections (evaluate)            */
     const void *optimizer_config;
+    const program_collective *collective; /* NULL: one replica. Lives as long as the program      */
     uint64_t seed;
 } program_settings;
 
@@ -113,7 +129,10 @@ typedef struct step_result {
 pons_status program_step_begin(program *p, uint64_t step, pons_error *err);
 pons_status program_micro(program *p, uint64_t micro_batch, pons_error *err);
 pons_status program_step_finish(program *p, double lr, step_result *result, pons_error *err);
-/* First tensor in program order that was not finite in the last micro-batch; NULL: there is none. */
+/*
+ * First tensor in program order that was not finite in the last micro-batch; NULL: there is none.
+ * Replicas whose graphs hold sums over replicas ask together: the micro-batch runs once more.
+ */
 const char *program_first_nonfinite(program *p);
 
 /* ---- explain --------------------------------------------------------------------------------- */

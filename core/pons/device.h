@@ -145,6 +145,8 @@ typedef enum pons_kernel_kind {
     PONS_KERNEL_EXTREME_GRADIENT,      /* x, y's gradient -> x's gradient, to the first extreme;  */
                                        /* pons_extreme_attributes                                 */
     PONS_KERNEL_COPY,                  /* same shape; converts the type                           */
+    PONS_KERNEL_ALL_REDUCE,            /* x; pons_all_reduce_attributes. Programs of several      */
+                                       /* replicas do it by their communicator, not by a device   */
     PONS_KERNEL_KIND_COUNT
 } pons_kernel_kind;
 
@@ -162,6 +164,12 @@ typedef struct pons_pad_attributes {
 } pons_pad_attributes;
 typedef struct pons_axis_attributes { int axis; } pons_axis_attributes;
 typedef struct pons_extreme_attributes { unsigned axes; bool minimum; } pons_extreme_attributes;
+
+/* One sum is two requests: its start takes x, its wait takes what the start has begun. */
+typedef struct pons_all_reduce_attributes {
+    enum { PONS_ALL_REDUCE_WHOLE = 0, PONS_ALL_REDUCE_START, PONS_ALL_REDUCE_WAIT } part;
+    int index; /* of the sum in its program                                                       */
+} pons_all_reduce_attributes;
 
 typedef struct pons_request {
     pons_kernel_kind kind;

@@ -216,6 +216,17 @@ pons_node *pons_concatenate(pons_graph *g, int count, pons_node *const *x, int a
 /* The slices of x along 'axis' that 'index' (i32, rank 1) names; no gradient for the index. */
 pons_node *pons_gather(pons_graph *g, pons_node *x, pons_node *index, int axis);
 
+/* ---- replicas -------------------------------------------------------------------------------- */
+
+/*
+ * The sum of x (f32) over the replicas that run at the same time, the same bits on each; x itself
+ * with one replica. Its gradient is the sum of the gradients, so that what is joined (statistics,
+ * the terms of a loss) has the derivative of the joined micro-batches (R10). The sum of a constant
+ * costs nothing: pons_all_reduce(g, pons_real(g, 1)) is the number of replicas. Every replica builds
+ * the same sums in the same order.
+ */
+pons_node *pons_all_reduce(pons_graph *g, pons_node *x);
+
 /* ---- layers: compositions with parameters ---------------------------------------------------- */
 
 /*
