@@ -6,6 +6,8 @@ CPU_LOOPS = -ftree-vectorize -fvect-cost-model=unlimited -fno-math-errno -fno-tr
 	-Wno-psabi
 CPU_LANES = plugins/devices/cpu/map_lanes.c plugins/devices/cpu/map_random.c \
 	plugins/devices/cpu/narrow_lanes.c plugins/devices/cpu/lane.h \
+	plugins/devices/cpu/direct_lanes.c plugins/devices/cpu/direct.h \
+	plugins/devices/cpu/vector.h \
 	plugins/devices/cpu/map_lanes.h plugins/devices/cpu/narrow.h
 CPU_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(CPU_LOOPS)
 
@@ -32,6 +34,8 @@ libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c
 	plugins/devices/cpu/map_steps.c plugins/devices/cpu/map_tile.c plugins/devices/cpu/move.c \
 	plugins/devices/cpu/parallel.c plugins/devices/cpu/pool.c plugins/devices/cpu/resize.c \
 	plugins/devices/cpu/rows.h \
+	plugins/devices/cpu/direct.c plugins/devices/cpu/direct_matmul.c \
+	plugins/devices/cpu/direct_weight.c \
 	plugins/devices/cpu/convolution.c plugins/devices/cpu/narrow.c plugins/devices/cpu/onednn.h \
 	plugins/devices/cpu/onednn_version.h
 if HAVE_ONEDNN

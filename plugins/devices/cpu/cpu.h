@@ -13,6 +13,7 @@ typedef struct cpu_device {
     int threads;
     const map_lanes *lanes;
     const struct narrow_lanes *narrow;
+    const struct direct_lanes *direct;
     struct onednn *library; /* NULL: built without oneDNN */
 } cpu_device;
 

@@ -5,6 +5,7 @@
  * its kernels run as OpenMP regions of exactly that many threads.
  */
 #include "cpu.h"
+#include "direct.h"
 #include "narrow.h"
 #include "onednn.h"
 
@@ -163,6 +164,7 @@ void cpu_device_choose_row(void *device, int row)
 
     d->lanes = map_lanes_row(row);
     d->narrow = narrow_lanes_row(row);
+    d->direct = direct_lanes_row(row);
 }
 
 const pons_device_operations cpu_operations = {

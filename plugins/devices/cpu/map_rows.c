@@ -1,6 +1,7 @@
 /*
  * map_rows.c - which of the compiled lanes this processor can run.
  */
+#include "direct.h"
 #include "map_lanes.h"
 #include "narrow.h"
 
@@ -22,11 +23,12 @@ static int has_avx512(void)
 static const struct {
     const map_lanes *lanes;
     const narrow_lanes *narrow;
+    const direct_lanes *direct;
     int (*runs)(void);
 } rows[] = {
-    { &map_lanes_baseline, &narrow_lanes_baseline, always },
-    { &map_lanes_avx2, &narrow_lanes_avx2, has_avx2 },
-    { &map_lanes_avx512, &narrow_lanes_avx512, has_avx512 },
+    { &map_lanes_baseline, &narrow_lanes_baseline, &direct_lanes_baseline, always },
+    { &map_lanes_avx2, &narrow_lanes_avx2, &direct_lanes_avx2, has_avx2 },
+    { &map_lanes_avx512, &narrow_lanes_avx512, &direct_lanes_avx512, has_avx512 },
 };
 
 int map_lanes_count(void)
@@ -40,6 +42,7 @@ int map_lanes_count(void)
 
 const map_lanes *map_lanes_row(int row) { return rows[row].lanes; }
 const narrow_lanes *narrow_lanes_row(int row) { return rows[row].narrow; }
+const direct_lanes *direct_lanes_row(int row) { return rows[row].direct; }
 
 bool map_has_bf16(void) { return __builtin_cpu_supports("avx512bf16") != 0; }
 
@@ -57,6 +60,12 @@ const narrow_lanes *narrow_lanes_row(int row)
 {
     (void)row;
     return &narrow_lanes_baseline;
+}
+
+const direct_lanes *direct_lanes_row(int row)
+{
+    (void)row;
+    return &direct_lanes_baseline;
 }
 
 bool map_has_bf16(void) { return false; }

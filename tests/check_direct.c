@@ -1,0 +1,145 @@
+/*
+ * check_direct.c - our convolutions and matrix products of any width against the reference kernel,
+ * where a library would otherwise be asked first.
+ */
+#include "suite.h"
+
+#include "../plugins/devices/cpu/direct.h"
+#include "kernel_trial.h"
+
+static pons_status convolution(cpu_device *device, const pons_request *request,
+                               pons_kernel *kernel, bool *supported, pons_error *err)
+{
+    return direct_prepare(device->direct, device->threads, request, kernel, supported, err);
+}
+
+static pons_status product(cpu_device *device, const pons_request *request, pons_kernel *kernel,
+                           bool *supported, pons_error *err)
+{
+    return direct_matmul_prepare(device->direct, device->threads, request, kernel, supported, err);
+}
+
+static const pons_type types[] = { PONS_F32, PONS_BF16 };
+
+/* Shapes of x, w, y; extents of y follow. */
+typedef struct sample {
+    pons_convolution how;
+    pons_tensor x, w, y;
+} sample;
+
+static sample sample_make(const int64_t channels[2], const int64_t extent[3],
+                          const int64_t kernel[3], pons_convolution how)
+{
+    sample s = { .how = how };
+
+    s.x.shape = (pons_shape){ 5, { 1 + trial_draw(2), extent[0], extent[1], extent[2],
+                                   channels[0] } };
+    s.w.shape = (pons_shape){ 5, { channels[1], kernel[0], kernel[1], kernel[2],
+                                   channels[0] / how.groups } };
+    s.y.shape = (pons_shape){ 5, { s.x.shape.extent[0], 0, 0, 0, channels[1] } };
+    for (int i = 0; i < 3; i++) {
+        int64_t span = how.dilation[i] * (kernel[i] - 1) + 1 - how.pad_low[i] - how.pad_high[i];
+        if (s.x.shape.extent[1 + i] < span)
+            s.x.shape.extent[1 + i] = span;
+        s.y.shape.extent[1 + i] = (s.x.shape.extent[1 + i] - span) / how.stride[i] + 1;
+    }
+    return s;
+}
+
+/* All three directions, in 32 and 16 bits. */
+static void directions_agree(sample s)
+{
+    for (int type = 0; type < 2; type++) {
+        s.x.type = s.y.type = s.w.type = types[type];
+        trial_agrees(&(trial){ .kind = PONS_KERNEL_CONVOLUTION, .input_count = 2,
+                               .input = { s.x, s.w }, .output = s.y, .attributes = &s.how,
+                               .packs = type == 0 }, convolution);
+        trial_agrees(&(trial){ .kind = PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT, .input_count = 2,
+                               .input = { s.y, s.w }, .output = s.x, .attributes = &s.how,
+                               .packs = type == 1 }, convolution);
+        s.w.type = PONS_F32;
+        trial_agrees(&(trial){ .kind = PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT, .input_count = 2,
+                               .input = { s.x, s.y }, .output = s.w, .attributes = &s.how },
+                     convolution);
+    }
+}
+
+START_TEST(convolutions_of_any_kind_agree_with_the_reference)
+{
+    static const int64_t sizes[] = { 1, 2, 3, 5, 7, 13 }, kernels[] = { 1, 2, 3, 3 };
+    static const int64_t widths[] = { 1, 3, 4, 8, 16, 17, 33 };
+
+    trial_seed(11);
+    for (int round = 0; round < 120; round++) {
+        pons_convolution how = PONS_CONVOLUTION_INIT;
+        int64_t channels[2], extent[3], kernel[3];
+
+        for (int i = 0; i < 3; i++) {
+            kernel[i] = kernels[trial_draw(4)];
+            extent[i] = sizes[trial_draw(i == 2 ? 6 : 4)];
+            how.stride[i] = 1 + (int)trial_draw(3);
+            how.dilation[i] = 1 + (int)trial_draw(2);
+            how.pad_low[i] = (int)trial_draw(4);
+            how.pad_high[i] = (int)trial_draw(4);
+        }
+        how.groups = 1 + (int)trial_draw(3);
+        for (int i = 0; i < 2; i++)
+            channels[i] = how.groups * widths[trial_draw(7)] / (how.groups > 1 ? 2 : 1);
+        for (int i = 0; i < 2; i++)
+            channels[i] = channels[i] / how.groups * how.groups + (channels[i] < how.groups
+                              ? how.groups : 0);
+        directions_agree(sample_make(channels, extent, kernel, how));
+    }
+}
+END_TEST
+
+/* Several tiles of planes and of rows, several blocks of outputs and partial sums. */
+START_TEST(convolutions_of_several_tiles_agree_with_the_reference)
+{
+    static const int64_t wide[2] = { 40, 72 }, extent[3] = { 9, 11, 37 }, three[3] = { 3, 3, 3 };
+    static const int64_t narrow[2] = { 24, 8 }, two[3] = { 2, 2, 2 };
+    pons_convolution same = PONS_CONVOLUTION_INIT, strided = PONS_CONVOLUTION_INIT;
+
+    for (int i = 0; i < 3; i++) {
+        same.pad_low[i] = same.pad_high[i] = 1;
+        strided.stride[i] = 2;
+    }
+    trial_seed(12);
+    directions_agree(sample_make(wide, extent, three, same));
+    directions_agree(sample_make(narrow, extent, two, strided));
+    same.stride[0] = same.stride[1] = same.stride[2] = 2;
+    directions_agree(sample_make(narrow, extent, three, same));
+}
+END_TEST
+
+START_TEST(products_agree_with_the_reference)
+{
+    static const int64_t sizes[] = { 1, 2, 5, 16, 31, 40, 130 };
+
+    trial_seed(13);
+    for (int round = 0; round < 64; round++) {
+        pons_matmul_attributes how = { round & 1, round >> 1 & 1 };
+        int64_t m = sizes[trial_draw(7)], n = sizes[trial_draw(7)], k = sizes[trial_draw(7)];
+        int64_t batch = 1 + trial_draw(3);
+        pons_type type = types[round >> 2 & 1];
+        trial t = { .kind = PONS_KERNEL_MATMUL, .input_count = 2, .attributes = &how };
+
+        t.input[0] = (pons_tensor){ type, { 3, { batch, how.transpose_a ? k : m,
+                                                 how.transpose_a ? m : k } } };
+        t.input[1] = (pons_tensor){ type, { 3, { batch, how.transpose_b ? n : k,
+                                                 how.transpose_b ? k : n } } };
+        t.output = (pons_tensor){ types[round >> 3 & 1], { 3, { batch, m, n } } };
+        trial_agrees(&t, product);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("direct");
+
+    tcase_add_test(c, convolutions_of_any_kind_agree_with_the_reference);
+    tcase_add_test(c, convolutions_of_several_tiles_agree_with_the_reference);
+    tcase_add_test(c, products_agree_with_the_reference);
+    return suite_run();
+}
