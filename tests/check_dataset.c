@@ -463,6 +463,45 @@ START_TEST(an_unlisted_id_is_named_with_its_voxels)
 }
 END_TEST
 
+/* Ids beyond a byte and ids of a byte, several to a class. */
+static double many_ids(int64_t i, int64_t j, int64_t k)
+{
+    return (double)((i * 5 + j + 3 * k) % 4 == 0 ? 300 : (i + j * k) % 5);
+}
+
+static double few_ids(int64_t i, int64_t j, int64_t k)
+{
+    return (double)(i >= 3 ? 0 : (i + j * k) % 5);
+}
+
+static void assert_mapped(const char *label, maker_value *id_of)
+{
+    dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
+    pons_texts labels = { 3, (const char *const[]){ "ground:0,4", "one:2,300", "two:1,3" } };
+    pons_error err = PONS_ERROR_INIT;
+    pons_case c;
+
+    maker_volume(label, 6, 5, 4, id_of, 0, 512);
+    s.labels = labels;
+    dataset *d = opened(&s);
+    ck_assert_msg(case_read(d, 1, &c, &err) == PONS_OK, "%s", err.text);
+    for (int n = 0; n < 6 * 5 * 4; n++) {
+        int id = (int)id_of(n / 20, n / 4 % 5, n % 4);
+        ck_assert_int_eq(((uint8_t *)c.label.voxels)[n],
+                         id == 0 || id == 4 ? 0 : id == 2 || id == 300 ? 1 : 2);
+    }
+    case_clear(&c);
+    dataset_close(d);
+}
+
+START_TEST(ids_become_classes_whatever_their_type)
+{
+    make_pairs();
+    assert_mapped("lab/b.nii.gz", many_ids);
+    assert_mapped("lab/b.nii.gz", few_ids);
+}
+END_TEST
+
 START_TEST(other_faults_of_a_case_are_found)
 {
     make_pairs();
@@ -524,6 +563,7 @@ int main(void)
     tcase_add_test(c, a_sound_dataset_passes_with_its_histogram);
     tcase_add_test(c, a_shift_by_one_voxel_is_found);
     tcase_add_test(c, an_unlisted_id_is_named_with_its_voxels);
+    tcase_add_test(c, ids_become_classes_whatever_their_type);
     tcase_add_test(c, other_faults_of_a_case_are_found);
     tcase_add_test(c, all_problems_are_listed_at_once);
     return suite_run();

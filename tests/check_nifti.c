@@ -295,6 +295,115 @@ START_TEST(every_type_is_read_in_both_byte_orders)
 }
 END_TEST
 
+/* Voxel n of the file's order, unlike its neighbours along every axis. */
+static int odd_value(int64_t n)
+{
+    return (int)((n * 37 + n / 7) % 199);
+}
+
+/* A file of this extent and type ('b' code 2, 'h' code 4, 'f' code 16), voxel 5 holding 'fifth'. */
+static const char *write_odd(const int64_t extent[3], char type, double fifth)
+{
+    int64_t count = extent[0] * extent[1] * extent[2], size = type == 'b' ? 1 : type == 'h' ? 2 : 4;
+    edit e[] = { NUMBER(42, 'h', extent[0]), NUMBER(44, 'h', extent[1]), NUMBER(46, 'h', extent[2]),
+                 NUMBER(70, 'h', size == 1 ? 2 : size == 2 ? 4 : 16), NUMBER(72, 'h', 8 * size) };
+    unsigned char *bytes = calloc(1, (size_t)(352 + count * size));
+    maker m;
+
+    maker_base(&m, 0);
+    maker_put_all(&m, e, 5);
+    memcpy(bytes, m.bytes, 352);
+    for (int64_t n = 0; n < count; n++) {
+        edit voxel = { 0, type, n == 5 ? fifth : odd_value(n), NULL };
+        maker_put(&m, &voxel);
+        memcpy(bytes + 352 + n * size, m.bytes, (size_t)size);
+    }
+    maker_write(path_plain, bytes, (size_t)(352 + count * size));
+    free(bytes);
+    return path_plain;
+}
+
+static double value_at(const volume *v, int64_t at)
+{
+    return v->type == PONS_F32   ? (double)((float *)v->voxels)[at]
+           : v->type == PONS_I32 ? ((int32_t *)v->voxels)[at]
+                                 : ((uint8_t *)v->voxels)[at];
+}
+
+static void assert_odd(const volume *v, double fifth)
+{
+    const int64_t *n = v->extent;
+
+    for (int64_t i = 0; i < n[0]; i++)
+        for (int64_t j = 0; j < n[1]; j++)
+            for (int64_t k = 0; k < n[2]; k++) {
+                int64_t in_file = (k * n[1] + j) * n[0] + i;
+                ck_assert_double_eq(value_at(v, (i * n[1] + j) * n[2] + k),
+                                    in_file == 5 ? fifth : odd_value(in_file));
+            }
+}
+
+START_TEST(every_voxel_finds_its_place_whatever_the_extent)
+{
+    static const int64_t extents[][3] = { { 67, 3, 37 }, { 16, 2, 16 }, { 1, 1, 131 },
+                                          { 131, 1, 1 }, { 3, 5, 18 }, { 128, 2, 33 } };
+
+    for (size_t x = 0; x < sizeof extents / sizeof *extents; x++)
+        for (const char *type = "bhf"; *type; type++) {
+            pons_error err = PONS_ERROR_INIT;
+            volume v;
+
+            write_odd(extents[x], *type, 3);
+            ck_assert(!volume_read_image(path_plain, &v, NULL, &err));
+            assert_odd(&v, 3);
+            pons_volume_clear(&v);
+            ck_assert(!volume_read_label(path_plain, &v, NULL, &err));
+            ck_assert_int_eq(v.type, PONS_I32);
+            assert_odd(&v, 3);
+            pons_volume_clear(&v);
+            ck_assert(!volume_read_ids(path_plain, &v, NULL, &err));
+            ck_assert_int_eq(v.type, PONS_U8);
+            assert_odd(&v, 3);
+            pons_volume_clear(&v);
+        }
+}
+END_TEST
+
+START_TEST(an_id_beyond_a_byte_is_kept)
+{
+    static const int64_t extent[3] = { 67, 3, 37 };
+    static const double ids[] = { 256, -1, 20000 };
+
+    for (size_t n = 0; n < 3; n++)
+        for (const char *type = "hf"; *type; type++) {
+            pons_error err = PONS_ERROR_INIT;
+            volume v;
+
+            write_odd(extent, *type, ids[n]);
+            ck_assert(!volume_read_ids(path_plain, &v, NULL, &err));
+            ck_assert_int_eq(v.type, PONS_I32);
+            assert_odd(&v, ids[n]);
+            pons_volume_clear(&v);
+        }
+}
+END_TEST
+
+START_TEST(a_voxel_that_is_no_number_is_named_by_its_place)
+{
+    static const int64_t extent[3] = { 67, 3, 37 };
+    pons_error err = PONS_ERROR_INIT, other = PONS_ERROR_INIT;
+    volume v = { .voxels = NULL };
+
+    write_odd(extent, 'f', NAN);
+    ck_assert_int_eq(volume_read_image(path_plain, &v, NULL, &err), PONS_DATA);
+    ck_assert_ptr_nonnull(strstr(err.text, "1 voxels are not finite, the first nan at 5 0 0"));
+    write_odd(extent, 'f', 0.5);
+    ck_assert_int_eq(volume_read_ids(path_plain, &v, NULL, &other), PONS_DATA);
+    ck_assert_ptr_nonnull(strstr(other.text, "1 voxels are no label, the first 0.5 at 5 0 0"));
+    ck_assert_ptr_null(v.voxels);
+}
+END_TEST
+
 START_TEST(the_fourth_axis_becomes_the_innermost)
 {
     edit e[] = { NUMBER(40, 'h', 4), NUMBER(46, 'h', 1), NUMBER(48, 'h', 3) };
@@ -588,6 +697,9 @@ int main(void)
     tcase_add_test(c, both_versions_byte_orders_and_compressions_give_the_same_voxels);
     tcase_add_test(c, slope_and_intercept_are_applied_and_0_and_nan_mean_none);
     tcase_add_test(c, every_type_is_read_in_both_byte_orders);
+    tcase_add_test(c, every_voxel_finds_its_place_whatever_the_extent);
+    tcase_add_test(c, an_id_beyond_a_byte_is_kept);
+    tcase_add_test(c, a_voxel_that_is_no_number_is_named_by_its_place);
     tcase_add_test(c, the_fourth_axis_becomes_the_innermost);
     tcase_add_test(c, a_flat_file_may_leave_its_third_spacing_open);
     tcase_add_test(c, bytes_of_an_extension_are_skipped);

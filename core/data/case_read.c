@@ -22,7 +22,7 @@ static pons_status read_label(const dataset *d, const data_case *info, const vol
     volume_facts facts;
     label_map map;
 
-    if (volume_read_label(info->label, out, &facts, err) != PONS_OK ||
+    if (volume_read_ids(info->label, out, &facts, err) != PONS_OK ||
         volume_grid_compare(&facts.grid, info->label, grid, info->image[0], err) != PONS_OK ||
         label_map_init(&map, d, err) != PONS_OK)
         return err->status;

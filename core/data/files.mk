@@ -7,9 +7,8 @@ libcore_la_SOURCES += core/data/class_list.c core/data/class_list.h core/data/da
 	core/data/layout_decathlon.c core/data/layout_globs.c core/data/split.c core/data/split.h \
 	core/data/stream.c
 libcore_la_SOURCES += core/data/gzip_zlib.c core/data/nifti.h core/data/nifti_header.c \
-	core/data/nifti_kind.c core/data/nifti_read.c core/data/nifti_write.c core/data/transform.c \
-	core/data/volume.c \
-	core/data/volume_geometry.c core/data/volume_resample.c
+	core/data/nifti_read.c core/data/nifti_write.c core/data/transform.c \
+	core/data/volume.c
 libcore_la_SOURCES += core/data/volume_chain.c
 libcore_la_SOURCES += core/data/augment.c core/data/augment.h core/data/cache.c \
 	core/data/cache_hold.h core/data/case_read.c core/data/dataset_check.c core/data/loader.c \
@@ -23,3 +22,13 @@ libcore_la_SOURCES += core/data/gzip_libdeflate.c
 else
 libcore_la_SOURCES += core/data/gzip_plain.c
 endif
+
+# Loops over voxels. -O2 in CFLAGS comes behind these flags and does not take them back; neither flag
+# of mathematics changes a value.
+VOXEL_CFLAGS = $(AM_CFLAGS) -ftree-vectorize -fvect-cost-model=unlimited -fno-math-errno \
+	-fno-trapping-math
+noinst_LTLIBRARIES += libvoxels.la
+libvoxels_la_SOURCES = core/data/nifti_convert.c core/data/nifti_kind.c core/data/transpose.c \
+	core/data/transpose.h core/data/volume_geometry.c core/data/volume_resample.c
+libvoxels_la_CFLAGS = $(VOXEL_CFLAGS)
+libcore_la_LIBADD += libvoxels.la

@@ -3,6 +3,7 @@
  */
 #include <data/label_map.h>
 
+#include <base/pages.h>
 #include <data/class_list.h>
 
 #include <inttypes.h>
@@ -49,42 +50,133 @@ void label_map_clear(label_map *m)
     *m = (label_map){ 0 };
 }
 
-/* The first id that is not listed, and its voxels. */
-static int64_t count_unlisted(const label_map *m, const int32_t *ids, int64_t count, int32_t *id)
+static int64_t id_at(const volume *label, int64_t voxel)
 {
-    int64_t voxels = 0;
+    return label->type == PONS_U8 ? ((const uint8_t *)label->voxels)[voxel]
+                                  : ((const int32_t *)label->voxels)[voxel];
+}
 
-    for (int64_t v = 0; v < count; v++) {
-        if (voxels == 0 && label_map_class(m, ids[v]) < 0)
-            *id = ids[v];
-        voxels += label_map_class(m, ids[v]) < 0 && ids[v] == *id;
+/* The first id that is not listed is refused, with its voxels. */
+static pons_status refuse_unlisted(const label_map *m, const volume *label, const char *case_id,
+                                   const char *file, pons_error *err)
+{
+    int64_t count = pons_volume_count(label), first = 0, voxels = 0;
+
+    while (label_map_class(m, id_at(label, first)) >= 0)
+        first++;
+    for (int64_t v = first; v < count; v++)
+        voxels += id_at(label, v) == id_at(label, first);
+    return pons_fail(err, PONS_DATA, "case '%s': '%s' has id %" PRId64 " in %" PRId64 " voxel%s, "
+                     "which 'labels' does not list", case_id, file, id_at(label, first), voxels,
+                     voxels == 1 ? "" : "s");
+}
+
+/* ---- bytes to one channel -------------------------------------------------------------------- */
+
+/* What becomes of each id that a byte holds. */
+typedef struct byte_map {
+    uint8_t value[256];
+    bool listed[256];
+} byte_map;
+
+static void byte_map_init(byte_map *b, const label_map *m)
+{
+    for (int id = 0; id < 256; id++) {
+        b->listed[id] = label_map_class(m, id) >= 0;
+        b->value[id] = b->listed[id] && m->channels == 1 ? m->value[id] : 0;
     }
-    return voxels;
+}
+
+static bool bytes_listed(const byte_map *b, const uint8_t *x, int64_t count)
+{
+    bool listed = true;
+
+    for (int64_t v = 0; v < count; v++)
+        listed &= b->listed[x[v]];
+    return listed;
+}
+
+static void map_bytes(const byte_map *b, uint8_t *x, int64_t count)
+{
+    for (int64_t v = 0; v < count; v++)
+        x[v] = b->value[x[v]];
+}
+
+/* Most labels are one id over long stretches: a run of voxels that equals the one before it needs no
+ * look at the table. */
+enum { RUN = 8 };
+
+static bool all_bytes_listed(const byte_map *b, const uint8_t *x, int64_t count)
+{
+    int64_t v = 0;
+
+    for (; v + RUN <= count; v += RUN) {
+        if (v > 0 && memcmp(x + v, x + v - RUN, RUN) == 0)
+            continue;
+        if (!bytes_listed(b, x + v, RUN))
+            return false;
+    }
+    return bytes_listed(b, x + v, count - v);
+}
+
+static void map_all_bytes(const byte_map *b, uint8_t *x, int64_t count)
+{
+    uint64_t before = 0, mapped = 0, now;
+    int64_t v = 0;
+
+    for (; v + RUN <= count; v += RUN) {
+        memcpy(&now, x + v, RUN);
+        if (v == 0 || now != before) {
+            before = mapped = now;
+            map_bytes(b, (uint8_t *)&mapped, RUN);
+        }
+        memcpy(x + v, &mapped, RUN);
+    }
+    map_bytes(b, x + v, count - v);
+}
+
+/* ---- any ids to any target ------------------------------------------------------------------- */
+
+static bool all_ids_listed(const label_map *m, const volume *label)
+{
+    int64_t count = pons_volume_count(label);
+    bool listed = true;
+
+    for (int64_t v = 0; v < count; v++)
+        listed &= label_map_class(m, id_at(label, v)) >= 0;
+    return listed;
+}
+
+static pons_status map_voxels(const label_map *m, volume *label, pons_error *err)
+{
+    int64_t count = pons_volume_count(label);
+    size_t channels = (size_t)m->channels;
+    uint8_t *target = pages_alloc((size_t)count * channels);
+
+    if (target == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    for (int64_t v = 0; v < count; v++)
+        memcpy(target + (size_t)v * channels, m->value + (size_t)id_at(label, v) * channels,
+               channels);
+    free(label->voxels);
+    label->voxels = target;
+    label->type = PONS_U8;
+    label->channels = m->channels;
+    return PONS_OK;
 }
 
 pons_status label_map_apply(const label_map *m, volume *label, const char *case_id,
                             const char *file, pons_error *err)
 {
-    int64_t count = label->extent[0] * label->extent[1] * label->extent[2];
-    const int32_t *ids = label->voxels;
-    int32_t unlisted = 0;
-    int64_t voxels = count_unlisted(m, ids, count, &unlisted);
-    uint8_t *target;
+    bool bytes = label->type == PONS_U8;
+    byte_map table;
 
-    if (voxels > 0)
-        return pons_fail(err, PONS_DATA,
-                         "case '%s': '%s' has id %" PRId32 " in %" PRId64 " voxel%s, which "
-                         "'labels' does not list", case_id, file, unlisted, voxels,
-                         voxels == 1 ? "" : "s");
-    target = malloc((size_t)count * (size_t)m->channels);
-    if (target == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory");
-    for (int64_t v = 0; v < count; v++)
-        memcpy(target + v * m->channels, m->value + (size_t)ids[v] * (size_t)m->channels,
-               (size_t)m->channels);
-    free(label->voxels);
-    label->voxels = target;
-    label->type = PONS_U8;
-    label->channels = m->channels;
+    byte_map_init(&table, m);
+    if (bytes ? !all_bytes_listed(&table, label->voxels, pons_volume_count(label))
+              : !all_ids_listed(m, label))
+        return refuse_unlisted(m, label, case_id, file, err);
+    if (!bytes || m->channels > 1)
+        return map_voxels(m, label, err);
+    map_all_bytes(&table, label->voxels, pons_volume_count(label));
     return PONS_OK;
 }

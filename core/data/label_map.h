@@ -22,7 +22,7 @@ static inline int label_map_class(const label_map *m, int64_t id)
     return id >= 0 && id < m->count ? m->class_of[id] : -1;
 }
 
-/* Replace I32 ids by the U8 target; an id that is not listed is PONS_DATA (id, voxels). */
+/* Replace ids, U8 or I32, by the U8 target; an id that is not listed is PONS_DATA (id, voxels). */
 pons_status label_map_apply(const label_map *m, volume *label, const char *case_id,
                             const char *file, pons_error *err);
 

@@ -10,7 +10,8 @@
 enum {
     NIFTI_HEADER_SIZE = 348,  /* NIfTI-1 */
     NIFTI_2_HEADER_SIZE = 540,
-    NIFTI_HEADER_LARGEST = 544 /* with the four bytes that announce extensions */
+    NIFTI_HEADER_LARGEST = 544, /* with the four bytes that announce extensions */
+    NIFTI_KIND_UINT8 = 2       /* its code */
 };
 
 /* A type of voxel that is read; numbers pass as doubles, in this machine's byte order. */
@@ -20,6 +21,8 @@ typedef struct nifti_kind {
     const char *name;
     bool floating;
     void (*load)(const void *from, int64_t count, double *to);
+    /* The floats that the doubles would be rounded to; NULL where it takes the doubles to know. */
+    void (*load_float)(const void *from, int64_t count, float *to);
     void (*store)(const double *from, int64_t count, void *to); /* NULL: is not written */
 } nifti_kind;
 
@@ -50,6 +53,17 @@ size_t nifti_header_make(const volume_grid *grid, int channels, const nifti_kind
  * layout->offset. NULL: the header alone.
  */
 pons_status nifti_bytes_read(const char *path, nifti_layout *layout, void **data, pons_error *err);
+
+typedef enum nifti_use {
+    NIFTI_IMAGE = 0, /* F32                                                                       */
+    NIFTI_LABEL,     /* I32                                                                       */
+    NIFTI_IDS        /* U8, or I32 where an id is not of 0 to 255                                 */
+} nifti_use;
+
+/* The content of a file as a volume. What is no finite number, or no whole one in a label, is
+ * PONS_DATA. */
+pons_status nifti_convert(const char *path, const nifti_layout *layout, const void *data,
+                          nifti_use use, volume *out, pons_error *err);
 
 /*
  * Inflate a gzip file, one member or several, whose content is exactly 'out_size' bytes; checksums

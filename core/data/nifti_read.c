@@ -1,12 +1,12 @@
 /*
- * nifti_read - bytes of a file, its voxels as numbers, and the one transposition from the file's
- * order (i fastest) to [D, H, W, C].
+ * nifti_read - bytes of a file, and the volumes they make. nifti_convert.c makes numbers of them.
  */
 #include <data/nifti.h>
 
+#include <base/pages.h>
+
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -104,7 +104,7 @@ static pons_status header_read(file_bytes *f, nifti_layout *layout, pons_error *
 static pons_status voxels_inflate(const file_bytes *f, const nifti_layout *layout,
                                   unsigned char *data, pons_error *err)
 {
-    unsigned char *packed = malloc((size_t)f->size);
+    unsigned char *packed = pages_alloc((size_t)f->size);
     pons_status status;
 
     if (!packed)
@@ -128,7 +128,7 @@ pons_status nifti_bytes_read(const char *path, nifti_layout *layout, void **data
         return status;
     status = header_read(&f, layout, err);
     if (!status && data) {
-        fresh = malloc((size_t)(layout->offset + layout->data_size));
+        fresh = pages_alloc((size_t)(layout->offset + layout->data_size));
         if (!fresh)
             status = pons_fail(err, PONS_DEVICE, "out of memory: the voxels of '%s' need %lld "
                                "bytes", path, (long long)(layout->offset + layout->data_size));
@@ -145,138 +145,7 @@ pons_status nifti_bytes_read(const char *path, nifti_layout *layout, void **data
     return status;
 }
 
-/* ---- numbers --------------------------------------------------------------------------------- */
-
-enum { SIDE_I = 64, SIDE_K = 16 };
-
-/* What goes through the transposition, and what it has met that must be refused. */
-typedef struct conversion {
-    const nifti_layout *layout;
-    const unsigned char *from;
-    volume *to;
-    bool label;
-    int64_t bad_count, bad_first;  /* voxels refused; smallest index in the file's order */
-    double bad_value;
-} conversion;
-
-static void swap_row(const unsigned char *from, int64_t count, int size, unsigned char *to)
-{
-    for (int64_t n = 0; n < count; n++)
-        for (int b = 0; b < size; b++)
-            to[n * size + b] = from[n * size + size - 1 - b];
-}
-
-static void note_bad(conversion *c, int64_t index, double value)
-{
-    if (!c->bad_count++ || index < c->bad_first) {
-        c->bad_first = index;
-        c->bad_value = value;
-    }
-}
-
-/* One row along i, as doubles: order of bytes, slope and intercept, finite and whole numbers. */
-static void row_load(conversion *c, int64_t index, int64_t count, double *row)
-{
-    const volume_facts *facts = &c->layout->facts;
-    const nifti_kind *kind = c->layout->kind;
-    const unsigned char *from = c->from + index * kind->size;
-    unsigned char swapped[SIDE_I * 8];
-
-    if (facts->big_endian && kind->size > 1) {
-        swap_row(from, count, kind->size, swapped);
-        from = swapped;
-    }
-    kind->load(from, count, row);
-    if (c->label) {
-        for (int64_t n = 0; n < count; n++)
-            if (!(row[n] == rint(row[n]) && fabs(row[n]) <= INT32_MAX)) {
-                note_bad(c, index + n, row[n]);
-                row[n] = 0;
-            }
-        return;
-    }
-    if (kind->floating)
-        for (int64_t n = 0; n < count; n++)
-            if (!isfinite(row[n]))
-                note_bad(c, index + n, row[n]);
-    if (facts->slope != 1 || facts->intercept != 0)
-        for (int64_t n = 0; n < count; n++)
-            row[n] = row[n] * facts->slope + facts->intercept;
-}
-
-/* A tile of rows of channel c at plane j: [k][i] doubles to [i][k] of the volume. */
-static void tile_store(const conversion *c, double tile[SIDE_K][SIDE_I], const int64_t at[4],
-                       int64_t i_count, int64_t k_count)
-{
-    const volume *v = c->to;
-    int64_t channels = v->channels;
-
-    for (int64_t i = 0; i < i_count; i++) {
-        int64_t first = (((at[0] + i) * v->extent[1] + at[1]) * v->extent[2] + at[2]) * channels +
-                        at[3];
-        if (c->label)
-            for (int64_t k = 0; k < k_count; k++)
-                ((int32_t *)v->voxels)[first + k * channels] = (int32_t)tile[k][i];
-        else
-            for (int64_t k = 0; k < k_count; k++)
-                ((float *)v->voxels)[first + k * channels] = (float)tile[k][i];
-    }
-}
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-static void transpose_channel(conversion *c, int64_t channel)
-{
-    const int64_t *n = c->layout->extent;
-    double tile[SIDE_K][SIDE_I];
-    int64_t at[4] = { 0, 0, 0, channel };
-
-    for (at[0] = 0; at[0] < n[0]; at[0] += SIDE_I)
-        for (at[2] = 0; at[2] < n[2]; at[2] += SIDE_K)
-            for (at[1] = 0; at[1] < n[1]; at[1]++) {
-                int64_t i_count = least(SIDE_I, n[0] - at[0]);
-                int64_t k_count = least(SIDE_K, n[2] - at[2]);
-
-                for (int64_t k = 0; k < k_count; k++)
-                    row_load(c, ((channel * n[2] + at[2] + k) * n[1] + at[1]) * n[0] + at[0],
-                             i_count, tile[k]);
-                tile_store(c, tile, at, i_count, k_count);
-            }
-}
-
-static pons_status refuse_bad(const char *path, const conversion *c, pons_error *err)
-{
-    const int64_t *n = c->layout->extent;
-    int64_t at = c->bad_first;
-    long long i = at % n[0], j = at / n[0] % n[1], k = at / n[0] / n[1] % n[2];
-
-    return pons_fail(err, PONS_DATA, "cannot read '%s': %lld voxels are %s, the first %g at %lld "
-                     "%lld %lld, expected %s", path, (long long)c->bad_count,
-                     c->label ? "no label" : "not finite", c->bad_value, i, j, k,
-                     c->label ? "whole numbers" : "finite numbers");
-}
-
-static pons_status convert(const char *path, const nifti_layout *layout, const void *data,
-                           bool label, volume *out, pons_error *err)
-{
-    volume fresh;
-    conversion c = { .layout = layout, .from = (const unsigned char *)data + layout->offset,
-                     .to = &fresh, .label = label };
-    pons_status status = pons_volume_init(&fresh, label ? PONS_I32 : PONS_F32,
-                                          (int)layout->extent[3], layout->extent, err);
-
-    if (status)
-        return status;
-    memcpy(fresh.affine, layout->facts.grid.affine, sizeof fresh.affine);
-    for (int64_t channel = 0; channel < layout->extent[3]; channel++)
-        transpose_channel(&c, channel);
-    if (c.bad_count) {
-        pons_volume_clear(&fresh);
-        return refuse_bad(path, &c, err);
-    }
-    *out = fresh;
-    return PONS_OK;
-}
+/* ---- volumes --------------------------------------------------------------------------------- */
 
 static pons_status check_label(const char *path, const nifti_layout *layout, pons_error *err)
 {
@@ -292,9 +161,7 @@ static pons_status check_label(const char *path, const nifti_layout *layout, pon
     return PONS_OK;
 }
 
-/* ---- volumes --------------------------------------------------------------------------------- */
-
-static pons_status volume_read(const char *path, bool label, volume *out, volume_facts *facts,
+static pons_status volume_read(const char *path, nifti_use use, volume *out, volume_facts *facts,
                                pons_error *err)
 {
     nifti_layout layout;
@@ -303,10 +170,10 @@ static pons_status volume_read(const char *path, bool label, volume *out, volume
 
     if (status)
         return status;
-    if (label)
+    if (use != NIFTI_IMAGE)
         status = check_label(path, &layout, err);
     if (!status)
-        status = convert(path, &layout, data, label, out, err);
+        status = nifti_convert(path, &layout, data, use, out, err);
     free(data);
     if (!status && facts)
         *facts = layout.facts;
@@ -325,12 +192,17 @@ pons_status volume_read_facts(const char *path, volume_facts *facts, pons_error 
 
 pons_status volume_read_image(const char *path, volume *out, volume_facts *facts, pons_error *err)
 {
-    return volume_read(path, false, out, facts, err);
+    return volume_read(path, NIFTI_IMAGE, out, facts, err);
 }
 
 pons_status volume_read_label(const char *path, volume *out, volume_facts *facts, pons_error *err)
 {
-    return volume_read(path, true, out, facts, err);
+    return volume_read(path, NIFTI_LABEL, out, facts, err);
+}
+
+pons_status volume_read_ids(const char *path, volume *out, volume_facts *facts, pons_error *err)
+{
+    return volume_read(path, NIFTI_IDS, out, facts, err);
 }
 
 /* Channels of 'part' into the volume from channel 'first' on. */

@@ -3,6 +3,8 @@
  */
 #include <data/volume.h>
 
+#include <base/pages.h>
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +54,7 @@ pons_status pons_volume_init(pons_volume *v, pons_type type, int channels, const
         return pons_fail(err, PONS_DATA,
                          "a volume cannot have %d channels of %lld x %lld x %lld voxels", channels,
                          (long long)extent[0], (long long)extent[1], (long long)extent[2]);
-    fresh.voxels = calloc(1, size);
+    fresh.voxels = pages_alloc_zeroed(size);
     if (!fresh.voxels)
         return pons_fail(err, PONS_DEVICE, "out of memory: a volume of %lld x %lld x %lld voxels "
                          "needs %zu bytes", (long long)extent[0], (long long)extent[1],

@@ -239,6 +239,80 @@ static void copy_moved(const move *m, const char *from, char *to)
     }
 }
 
+/* Exchange two rows of 'size' bytes. */
+static void swap_rows(char *a, char *b, size_t size)
+{
+    char kept[4096];
+
+    while (size) {
+        size_t part = size < sizeof kept ? size : sizeof kept;
+
+        memcpy(kept, a, part);
+        memcpy(a, b, part);
+        memcpy(b, kept, part);
+        a += part;
+        b += part;
+        size -= part;
+    }
+}
+
+static void reverse_row(char *row, int64_t count, size_t voxel)
+{
+    char *last = row + (size_t)(count - 1) * voxel;
+
+    if (voxel == 4)
+        for (; row < last; row += 4, last -= 4) {
+            uint32_t a, b;
+
+            memcpy(&a, row, 4);
+            memcpy(&b, last, 4);
+            memcpy(row, &b, 4);
+            memcpy(last, &a, 4);
+        }
+    else
+        for (; row < last; row += voxel, last -= voxel)
+            swap_rows(row, last, voxel);
+}
+
+/* Mirror in place: row (i, j) and the row that it becomes change places. */
+static void mirror(volume *v, const bool flip[3])
+{
+    const int64_t *n = v->extent;
+    size_t voxel = pons_volume_size(v) / (size_t)pons_volume_count(v);
+    size_t size = (size_t)n[2] * voxel;
+    char *voxels = v->voxels;
+
+    for (int64_t i = 0; i < n[0]; i++)
+        for (int64_t j = 0; j < n[1]; j++) {
+            int64_t row = i * n[1] + j;
+            int64_t other = (flip[0] ? n[0] - 1 - i : i) * n[1] + (flip[1] ? n[1] - 1 - j : j);
+
+            if (row < other)
+                swap_rows(voxels + (size_t)row * size, voxels + (size_t)other * size, size);
+            if (flip[2])
+                reverse_row(voxels + (size_t)row * size, n[2], voxel);
+        }
+}
+
+/* The position after axes are reordered and flipped, in a volume of the new extent. */
+static void place_reoriented(const volume *v, const int order[3], const bool flip[3], volume *out)
+{
+    for (int r = 0; r < 3; r++)
+        out->affine[r][3] = v->affine[r][3];
+    for (int a = 0; a < 3; a++) {
+        int o = order[a];
+        int64_t last = v->extent[o] - 1;
+
+        for (int r = 0; r < 3; r++) {
+            out->affine[r][a] = flip[a] ? -v->affine[r][o] : v->affine[r][o];
+            out->affine[r][3] += flip[a] ? v->affine[r][o] * (double)last : 0;
+        }
+        out->inside_extent[a] = v->inside_extent[o];
+        out->inside_start[a] = flip[a] ? v->extent[o] - v->inside_start[o] - v->inside_extent[o]
+                                       : v->inside_start[o];
+    }
+}
+
 pons_status pons_volume_reorient(pons_volume *v, const int order[3], const bool flip[3],
                                  pons_error *err)
 {
@@ -248,29 +322,27 @@ pons_status pons_volume_reorient(pons_volume *v, const int order[3], const bool 
     move m;
     pons_status status;
 
-    if (order[0] == 0 && order[1] == 1 && order[2] == 2 && !flip[0] && !flip[1] && !flip[2])
+    if (order[0] == 0 && order[1] == 1 && order[2] == 2) {
+        if (!flip[0] && !flip[1] && !flip[2])
+            return PONS_OK;
+        mirror(v, flip);
+        out = *v;
+        place_reoriented(v, order, flip, &out);
+        *v = out;
         return PONS_OK;
+    }
     for (int a = 0; a < 3; a++)
         extent[a] = v->extent[order[a]];
     status = pons_volume_init(&out, v->type, v->channels, extent, err);
     if (status)
         return status;
-    for (int r = 0; r < 3; r++)
-        out.affine[r][3] = v->affine[r][3];
+    place_reoriented(v, order, flip, &out);
     for (int a = 0; a < 3; a++) {
         int o = order[a];
-        int64_t last = v->extent[o] - 1;
 
         m.extent[a] = extent[a];
         m.from_step[a] = flip[a] ? -step[o] : step[o];
-        start += flip[a] ? last * step[o] : 0;
-        for (int r = 0; r < 3; r++) {
-            out.affine[r][a] = flip[a] ? -v->affine[r][o] : v->affine[r][o];
-            out.affine[r][3] += flip[a] ? v->affine[r][o] * (double)last : 0;
-        }
-        out.inside_extent[a] = v->inside_extent[o];
-        out.inside_start[a] = flip[a] ? v->extent[o] - v->inside_start[o] - v->inside_extent[o]
-                                      : v->inside_start[o];
+        start += flip[a] ? (v->extent[o] - 1) * step[o] : 0;
     }
     m.to_step[0] = extent[1] * extent[2];
     m.to_step[1] = extent[2];

@@ -64,7 +64,8 @@ static place *places_make(double step, double start, int64_t count, int64_t begi
     return p;
 }
 
-static void blend(const float *a, const float *b, float weight, int64_t count, float *out)
+static void blend(const float *a, const float *b, float weight, int64_t count,
+                  float *restrict out)
 {
     if (weight == 0 || a == b) {
         memcpy(out, a, (size_t)count * sizeof *out);

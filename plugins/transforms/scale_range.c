@@ -4,6 +4,8 @@
  */
 #include <pons/transform.h>
 
+#include <math.h>
+
 typedef struct scale_range {
     pons_reals from, to;
     bool clip;
@@ -28,35 +30,65 @@ static pons_status check(const void *config, pons_error *err)
     return PONS_OK;
 }
 
-static float limit(float x, float low, float high)
+/* What happens to a value: (x - from) / span * to_span + low, between 'least' and 'most'. */
+typedef struct line {
+    float from, span, to_span, low, least, most;
+} line;
+
+static line line_of(const scale_range *s)
 {
-    return x < low ? low : x > high ? high : x;
+    double begin = s->to.count ? s->to.item[0] : 0, end = s->to.count ? s->to.item[1] : 1;
+    line l = { .from = (float)s->from.item[0], .span = (float)(s->from.item[1] - s->from.item[0]),
+               .to_span = (float)(end - begin), .low = (float)begin,
+               .least = s->clip ? (float)begin : -INFINITY,
+               .most = s->clip ? (float)end : INFINITY };
+
+    if (l.span == 0) /* shifted only */
+        l.span = l.to_span = 1;
+    return l;
+}
+
+static inline float value_on(const line *l, float x)
+{
+    float y = (x - l->from) / l->span * l->to_span + l->low;
+
+    y = y < l->least ? l->least : y;
+    return y > l->most ? l->most : y;
+}
+
+static void scale_all(const line *given, float *x, int64_t count)
+{
+    const line l = *given;
+
+    for (int64_t n = 0; n < count; n++)
+        x[n] = value_on(&l, x[n]);
+}
+
+static void scale_channel(const line *l, float *x, int64_t count, int channels)
+{
+    for (int64_t n = 0; n < count; n++)
+        x[n * channels] = value_on(l, x[n * channels]);
 }
 
 static pons_status apply(const void *config, const pons_transform_scope *scope, pons_case *c,
                          pons_error *err)
 {
     const scale_range *s = config;
-    float a = (float)s->from.item[0], span = (float)(s->from.item[1] - s->from.item[0]);
-    double begin = s->to.count ? s->to.item[0] : 0, end = s->to.count ? s->to.item[1] : 1;
-    float low = (float)begin, high = (float)end, to_span = (float)(end - begin);
+    line l = line_of(s);
     int64_t count = pons_volume_count(&c->image);
     int channels = c->image.channels;
+    uint64_t all = channels < 64 ? (UINT64_C(1) << channels) - 1 : UINT64_MAX;
+    float *x = c->image.voxels;
 
-    if (span == 0)
+    if (s->from.item[0] == s->from.item[1])
         pons_transform_warn(scope, "'from' is the empty range %g to %g; values are shifted only",
                             s->from.item[0], s->from.item[1]);
-    for (int channel = 0; channel < channels; channel++) {
-        float *x = (float *)c->image.voxels + channel;
-
-        if (!(scope->channels >> channel & 1))
-            continue;
-        for (int64_t n = 0; n < count; n++, x += channels) {
-            float y = span == 0 ? *x - a + low : (*x - a) / span * to_span + low;
-
-            *x = s->clip ? limit(y, low, high) : y;
-        }
-    }
+    if ((scope->channels & all) == all)
+        scale_all(&l, x, count * channels);
+    else
+        for (int channel = 0; channel < channels; channel++)
+            if (scope->channels >> channel & 1)
+                scale_channel(&l, x + channel, count, channels);
     return PONS_OK;
 }
 

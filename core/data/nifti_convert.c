@@ -1,0 +1,225 @@
+/*
+ * nifti_convert - the voxels of a file as numbers, and the one transposition from the file's order
+ * (i fastest) to [D, H, W, C].
+ *
+ * It goes plane by plane along j, in tiles of SIDE_K rows along i: a tile is converted, row by row,
+ * and turned in the first level of the cache, so that either side of the copy touches each line of
+ * memory once. Most types become floats at once; others pass as doubles, as scaling and the check
+ * of labels do, so that a value is rounded once.
+ */
+#include <data/nifti.h>
+
+#include <data/transpose.h>
+
+#include <math.h>
+#include <string.h>
+
+enum { SIDE_I = 64, SIDE_K = 16 };
+
+/* What goes through the transposition, and what it has met that must be refused. */
+typedef struct conversion {
+    const nifti_layout *layout;
+    const unsigned char *from;
+    volume *to;
+    int64_t bad_count, bad_first;  /* voxels refused; smallest index in the file's order          */
+    double bad_value;
+    bool wide;                     /* an id that U8 does not hold                                 */
+} conversion;
+
+/* A tile [k][i] in the type of the volume. */
+typedef union tile {
+    float real[SIDE_K][SIDE_I];
+    uint32_t word[SIDE_K][SIDE_I];
+    int32_t id[SIDE_K][SIDE_I];
+    uint8_t byte[SIDE_K][SIDE_I];
+} tile;
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static void swap_row(const unsigned char *from, int64_t count, int size, unsigned char *to)
+{
+    for (int64_t n = 0; n < count; n++)
+        for (int b = 0; b < size; b++)
+            to[n * size + b] = from[n * size + size - 1 - b];
+}
+
+static void note_bad(conversion *c, int64_t index, double value)
+{
+    if (!c->bad_count++ || index < c->bad_first) {
+        c->bad_first = index;
+        c->bad_value = value;
+    }
+}
+
+static void note_infinite(conversion *c, int64_t index, int64_t count, const double *row)
+{
+    for (int64_t n = 0; n < count; n++)
+        if (!isfinite(row[n]))
+            note_bad(c, index + n, row[n]);
+}
+
+static bool is_row_finite(int64_t count, const uint32_t *bits)
+{
+    uint32_t infinite = 0;
+
+    for (int64_t n = 0; n < count; n++)
+        infinite |= (bits[n] & UINT32_C(0x7f800000)) == UINT32_C(0x7f800000);
+    return !infinite;
+}
+
+/* An image's row: slope and intercept, finite numbers. */
+static void row_image(conversion *c, const void *from, int64_t index, int64_t count, tile *t,
+                      int64_t k)
+{
+    const volume_facts *facts = &c->layout->facts;
+    const nifti_kind *kind = c->layout->kind;
+    bool scaled = facts->slope != 1 || facts->intercept != 0;
+    float *out = t->real[k];
+    double row[SIDE_I];
+
+    if (!scaled && kind->load_float) {
+        kind->load_float(from, count, out);
+        if (!kind->floating || is_row_finite(count, t->word[k]))
+            return;
+    }
+    kind->load(from, count, row);
+    if (kind->floating)
+        note_infinite(c, index, count, row);
+    for (int64_t n = 0; n < count; n++)
+        out[n] = (float)(scaled ? row[n] * facts->slope + facts->intercept : row[n]);
+}
+
+static bool is_id(double x)
+{
+    return fabs(x) <= INT32_MAX && (double)(int32_t)x == x;
+}
+
+/* A label's row: whole numbers. */
+static void row_ids(conversion *c, const void *from, int64_t index, int64_t count, int32_t *out)
+{
+    double row[SIDE_I];
+
+    c->layout->kind->load(from, count, row);
+    for (int64_t n = 0; n < count; n++) {
+        if (!is_id(row[n]))
+            note_bad(c, index + n, row[n]);
+        out[n] = is_id(row[n]) ? (int32_t)row[n] : 0;
+    }
+}
+
+static void row_bytes(conversion *c, const void *from, int64_t index, int64_t count, uint8_t *out)
+{
+    int32_t ids[SIDE_I], seen = 0;
+
+    if (c->layout->kind->code == NIFTI_KIND_UINT8) {
+        memcpy(out, from, (size_t)count);
+        return;
+    }
+    row_ids(c, from, index, count, ids);
+    for (int64_t n = 0; n < count; n++) {
+        out[n] = (uint8_t)ids[n];
+        seen |= ids[n];
+    }
+    c->wide |= (seen & ~0xff) != 0;
+}
+
+/* One row along i into row k of the tile; the order of bytes is that of this machine. */
+static void row_load(conversion *c, int64_t index, int64_t count, tile *t, int64_t k)
+{
+    const nifti_kind *kind = c->layout->kind;
+    const unsigned char *from = c->from + index * kind->size;
+    unsigned char swapped[SIDE_I * 8];
+
+    if (c->layout->facts.big_endian && kind->size > 1) {
+        swap_row(from, count, kind->size, swapped);
+        from = swapped;
+    }
+    if (c->to->type == PONS_F32)
+        row_image(c, from, index, count, t, k);
+    else if (c->to->type == PONS_U8)
+        row_bytes(c, from, index, count, t->byte[k]);
+    else
+        row_ids(c, from, index, count, t->id[k]);
+}
+
+/* ---- tiles ----------------------------------------------------------------------------------- */
+
+/* A tile of channel at[3], whose first voxel is at[0..2], into the volume. */
+static void tile_store(const conversion *c, const tile *t, const int64_t at[4], int64_t i_count,
+                       int64_t k_count)
+{
+    const volume *v = c->to;
+    int64_t channels = v->channels, step = v->extent[1] * v->extent[2] * channels;
+    int64_t first = ((at[0] * v->extent[1] + at[1]) * v->extent[2] + at[2]) * channels + at[3];
+
+    if (v->type == PONS_U8)
+        transpose_bytes(k_count, i_count, t->byte[0], SIDE_I, (uint8_t *)v->voxels + first, step);
+    else if (channels == 1)
+        transpose_words(k_count, i_count, t->word[0], SIDE_I, (uint32_t *)v->voxels + first, step);
+    else
+        for (int64_t i = 0; i < i_count; i++)
+            for (int64_t k = 0; k < k_count; k++)
+                ((uint32_t *)v->voxels)[first + i * step + k * channels] = t->word[k][i];
+}
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static void convert_channel(conversion *c, int64_t channel)
+{
+    const int64_t *n = c->layout->extent;
+    int64_t at[4] = { 0, 0, 0, channel };
+    tile t;
+
+    for (at[1] = 0; at[1] < n[1]; at[1]++)
+        for (at[2] = 0; at[2] < n[2]; at[2] += SIDE_K)
+            for (at[0] = 0; at[0] < n[0]; at[0] += SIDE_I) {
+                int64_t i_count = least(SIDE_I, n[0] - at[0]);
+                int64_t k_count = least(SIDE_K, n[2] - at[2]);
+
+                for (int64_t k = 0; k < k_count; k++)
+                    row_load(c, ((channel * n[2] + at[2] + k) * n[1] + at[1]) * n[0] + at[0],
+                             i_count, &t, k);
+                tile_store(c, &t, at, i_count, k_count);
+            }
+}
+
+/* ---- volumes --------------------------------------------------------------------------------- */
+
+static pons_status refuse_bad(const char *path, const conversion *c, nifti_use use,
+                              pons_error *err)
+{
+    const int64_t *n = c->layout->extent;
+    int64_t at = c->bad_first;
+    long long i = at % n[0], j = at / n[0] % n[1], k = at / n[0] / n[1] % n[2];
+
+    return pons_fail(err, PONS_DATA, "cannot read '%s': %lld voxels are %s, the first %g at %lld "
+                     "%lld %lld, expected %s", path, (long long)c->bad_count,
+                     use == NIFTI_IMAGE ? "not finite" : "no label", c->bad_value, i, j, k,
+                     use == NIFTI_IMAGE ? "finite numbers" : "whole numbers");
+}
+
+pons_status nifti_convert(const char *path, const nifti_layout *layout, const void *data,
+                          nifti_use use, volume *out, pons_error *err)
+{
+    static const pons_type types[] = {
+        [NIFTI_IMAGE] = PONS_F32, [NIFTI_LABEL] = PONS_I32, [NIFTI_IDS] = PONS_U8
+    };
+    volume fresh;
+    conversion c = { .layout = layout, .from = (const unsigned char *)data + layout->offset,
+                     .to = &fresh };
+    pons_status status = pons_volume_init(&fresh, types[use], (int)layout->extent[3],
+                                          layout->extent, err);
+
+    if (status)
+        return status;
+    memcpy(fresh.affine, layout->facts.grid.affine, sizeof fresh.affine);
+    for (int64_t channel = 0; channel < layout->extent[3] && !c.wide; channel++)
+        convert_channel(&c, channel);
+    if (!c.bad_count && !c.wide) {
+        *out = fresh;
+        return PONS_OK;
+    }
+    pons_volume_clear(&fresh);
+    return c.wide ? nifti_convert(path, layout, data, NIFTI_LABEL, out, err)
+                  : refuse_bad(path, &c, use, err);
+}
