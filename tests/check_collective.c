@@ -33,7 +33,7 @@ typedef struct meeting {
 typedef struct seat {
     meeting *meeting;
     int rank, next;
-    int under_way, most;         /* sums begun and not waited for                                 */
+    int under_way, most;         /* sums of one number begun and not waited for                   */
     pons_type type;
     program_collective collective;
 } seat;
@@ -69,7 +69,8 @@ static pons_status start(void *context, void *buffer, int64_t count, pons_type t
     pthread_cond_broadcast(&mine->meeting->changed);
     pthread_mutex_unlock(&mine->meeting->lock);
     mine->type = type;
-    mine->most = ++mine->under_way > mine->most ? mine->under_way : mine->most;
+    mine->under_way += count == 1;
+    mine->most = mine->under_way > mine->most ? mine->under_way : mine->most;
     *pending = s;
     return PONS_OK;
 }
@@ -92,13 +93,13 @@ static pons_status finish(void *context, void *pending, pons_error *err)
     pthread_mutex_lock(&m->lock);
     while (s->arrived < REPLICAS)
         pthread_cond_wait(&m->changed, &m->lock);
+    mine->under_way -= s->count == 1;
     for (int64_t i = 0; i < s->count; i++)
         number_put(mine->type, s->to[mine->rank], i, s->part[0][i] + s->part[1][i]);
     if (++s->left == REPLICAS)
         slot_clear(s);
     pthread_cond_broadcast(&m->changed);
     pthread_mutex_unlock(&m->lock);
-    mine->under_way--;
     return PONS_OK;
 }
 
@@ -275,12 +276,13 @@ static double gradient_difference(const comparison *c, int parameter)
     double most = 0, apart = 0;
 
     for (int64_t i = 0; i < shape_count(p.shape); i++) {
-        double sum = 0, expected = number_at(type, whole, i);
+        double expected = number_at(type, whole, i);
 
-        for (int r = 0; r < REPLICAS; r++)
-            sum += number_at(type, program_gradient(c->part[r].program, p.name), i);
         most = fmax(most, fabs(expected));
-        apart = fmax(apart, fabs(sum / REPLICAS - expected));
+        for (int r = 0; r < REPLICAS; r++) {
+            double sum = number_at(type, program_gradient(c->part[r].program, p.name), i);
+            apart = fmax(apart, fabs(sum / REPLICAS - expected));
+        }
     }
     ck_assert_double_gt(most, 0);
     return apart / most;
@@ -289,13 +291,12 @@ static double gradient_difference(const comparison *c, int parameter)
 /* Largest difference of the loss and the gradients, relative. */
 static double difference(const comparison *c)
 {
-    double loss = 0, most;
+    double whole = c->whole.result.loss, most = 0;
 
     for (int r = 0; r < REPLICAS; r++) {
         ck_assert_msg(c->part[r].status == PONS_OK, "%s", c->part[r].error.text);
-        loss += c->part[r].result.loss; /* its share: already times 1/M                           */
+        most = fmax(most, fabs(c->part[r].result.loss - whole) / fabs(whole));
     }
-    most = fabs(loss - c->whole.result.loss) / fabs(c->whole.result.loss);
     for (int i = 0; i < storage_count(c->whole.storage, STORAGE_PARAMETER); i++)
         most = fmax(most, gradient_difference(c, i));
     return most;

@@ -38,3 +38,8 @@ tests_check_golden_trajectory_SOURCES = tests/check_golden_trajectory.c $(GOLDEN
 tests_check_golden_trajectory_LDADD = $(TEST_LDADD)
 TESTS += tests/check_golden_losses tests/check_golden_optimizers tests/check_golden_networks \
 	tests/check_golden_trajectory
+
+check_PROGRAMS += tests/check_local
+tests_check_local_SOURCES = tests/check_local.c tests/suite.h
+tests_check_local_LDADD = $(TEST_LDADD)
+TESTS += tests/check_local

@@ -1,2 +1,3 @@
 # Files of core/device.
-libcore_la_SOURCES += core/device/open.h core/device/open.c
+libcore_la_SOURCES += core/device/open.h core/device/open.c core/device/local.h \
+	core/device/local.c core/device/crew.h core/device/crew.c

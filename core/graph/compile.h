@@ -47,6 +47,13 @@ typedef struct program_call {
     size_t alive;              /* bytes of the arena while it runs                                */
 } program_call;
 
+/* A range of the fold set that is summed over replicas in one piece. */
+typedef struct program_bucket {
+    size_t offset, size;       /* bytes, in a set                                                 */
+    int ready;                 /* complete after this call of the step's last micro-batch         */
+    void *pending;
+} program_bucket;
+
 /* An address that moves with the fold set. */
 typedef struct relocation {
     void **address;
@@ -82,6 +89,8 @@ struct program {
     size_t kept_size, packed_size, inputs_size, fold_size, fold_gradients, fold_loss;
     size_t *fold_block;                 /* by storage block in list order: offset in a set        */
     int fold_sets;
+    int bucket_count;
+    program_bucket *bucket;             /* in the order in which they become ready                */
     table_pool pool;
     void *number[STEP_NUMBER_COUNT];
     int call_count, section_first[SECTION_ALL + 1];
@@ -108,6 +117,11 @@ pons_status program_prepare(program *p, pons_error *err);
 const char *kernel_kind_name(pons_kernel_kind kind);
 /* collective.c: the halves of a sum over replicas. */
 pons_status collective_prepare(program *p, const pons_request *r, pons_kernel *k, pons_error *err);
+/* bucket.c: the pieces in which a step is summed over replicas; one without replicas. */
+int program_bucket_limit(const program *p);
+void program_cut_buckets(program *p);
+pons_status program_bucket_start(program *p, program_bucket *b, pons_error *err);
+pons_status program_buckets_wait(program *p, pons_error *err);
 /* bind.c */
 pons_status program_bind(program *p, pons_error *err);  /* does nothing when addresses still hold */
 void program_land(program *p, int set);                 /* the fold set that micro writes         */

@@ -13,7 +13,7 @@ libcore_la_SOURCES += core/graph/memory.h core/graph/memory.c core/graph/storage
 	core/graph/recipe.c core/graph/update.h core/graph/update.c core/graph/table.c \
 	core/graph/compile.h core/graph/program.c core/graph/gradients.c core/graph/place.c \
 	core/graph/prepare.c \
-	core/graph/collective.c core/graph/bind.c core/graph/run.c core/graph/describe.c
+	core/graph/collective.c core/graph/bucket.c core/graph/bind.c core/graph/run.c core/graph/describe.c
 
 # passes
 libcore_la_SOURCES += core/graph/lower.h core/graph/fuse.h core/graph/lower.c core/graph/fuse.c \

@@ -225,25 +225,32 @@ static pons_status prepare_formula(program *p, int section, formula_call *f, pon
     return PONS_OK;
 }
 
-/* Fold call i adds set i + 1 to set i. */
+/* Add a bucket of set i + 1 to that of set i. */
+static pons_status prepare_fold_call(program *p, int i, const program_bucket *bucket,
+                                     pons_error *err)
+{
+    int64_t count = (int64_t)(bucket->size / p->storage->real_size);
+    char *set = p->fold + (size_t)i * p->fold_size + bucket->offset;
+    formula_operand left = { set, count, PONS_ALONG_SPACE };
+    formula_operand right = { set + p->fold_size, count, PONS_ALONG_SPACE };
+    formula f;
+    int a, b;
+
+    formula_begin(&f, p->arena, p->storage->real, count);
+    a = formula_load(&f, left);
+    b = formula_load(&f, right);
+    formula_store(&f, formula_map(&f, PONS_MAP_ADD, a, b, 0), left);
+    return prepare_formula(p, SECTION_FOLD, formula_finish(&f, "fold"), err);
+}
+
+/* Call i x buckets + b of the section folds bucket b of set i + 1. */
 static pons_status prepare_fold(program *p, pons_error *err)
 {
-    int64_t count = (int64_t)(p->fold_size / p->storage->real_size);
-
-    for (int i = 0; i + 1 < p->fold_sets; i++) {
-        char *set = p->fold + (size_t)i * p->fold_size;
-        formula_operand left = { set, count, PONS_ALONG_SPACE };
-        formula_operand right = { set + p->fold_size, count, PONS_ALONG_SPACE };
-        formula f;
-        int a, b;
-
-        formula_begin(&f, p->arena, p->storage->real, count);
-        a = formula_load(&f, left);
-        b = formula_load(&f, right);
-        formula_store(&f, formula_map(&f, PONS_MAP_ADD, a, b, 0), left);
-        if (prepare_formula(p, SECTION_FOLD, formula_finish(&f, "fold"), err) != PONS_OK)
-            return PONS_DEVICE;
-    }
+    program_cut_buckets(p);
+    for (int i = 0; i + 1 < p->fold_sets; i++)
+        for (int b = 0; b < p->bucket_count; b++)
+            if (prepare_fold_call(p, i, p->bucket + b, err) != PONS_OK)
+                return PONS_DEVICE;
     return PONS_OK;
 }
 
@@ -300,7 +307,8 @@ pons_status program_prepare(program *p, pons_error *err)
         return err != NULL ? err->status : PONS_DEVICE;
     for (int i = 0; i < p->plan.kernel_count; i++)
         begin += p->plan.kernel[i].section == SECTION_BEGIN;
-    room = 3 * p->plan.kernel_count + calls.reduce_count + calls.update_count + p->fold_sets;
+    room = 3 * p->plan.kernel_count + calls.reduce_count + calls.update_count
+         + p->fold_sets * program_bucket_limit(p);
     p->call = arena_alloc(p->arena, (size_t)(room + 1) * sizeof *p->call);
     if (prepare_section(p, SECTION_BEGIN, err) != PONS_OK
         || prepare_section(p, SECTION_MICRO, err) != PONS_OK

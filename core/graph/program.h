@@ -59,6 +59,7 @@ typedef struct program_settings {
     const pons_optimizer_operations *optimizer; /* NULL: no update sections (evaluate)            */
     const void *optimizer_config;
     const program_collective *collective; /* NULL: one replica. Lives as long as the program      */
+    size_t bucket;            /* bytes of gradients that are summed over replicas in one piece    */
     uint64_t seed;
 } program_settings;
 

@@ -89,13 +89,48 @@ pons_status program_step_begin(program *p, uint64_t step, pons_error *err)
     return status == PONS_OK ? run_begin(p, err) : status;
 }
 
-/* Add fold set i + 1 to set i. */
-static pons_status run_fold(program *p, int i, pons_error *err)
+/* Add bucket b of fold set i + 1 to that of set i. */
+static pons_status fold_bucket(program *p, int i, int b, pons_error *err)
 {
-    return run_call(p, p->section_first[SECTION_FOLD] + i, err);
+    return run_call(p, p->section_first[SECTION_FOLD] + i * p->bucket_count + b, err);
 }
 
-/* After m micro-batches the stack holds a sum for each bit of m; equal ones are added (R2). */
+static pons_status fold_set(program *p, int i, pons_error *err)
+{
+    pons_status status = PONS_OK;
+
+    for (int b = 0; b < p->bucket_count && status == PONS_OK; b++)
+        status = fold_bucket(p, i, b, err);
+    return status;
+}
+
+/* The last micro-batch has written bucket b into set 'top': the stack is added up, and it leaves. */
+static pons_status finish_bucket(program *p, int b, int top, pons_error *err)
+{
+    pons_status status = PONS_OK;
+
+    for (int i = top - 1; i >= 0 && status == PONS_OK; i--)
+        status = fold_bucket(p, i, b, err);
+    return status == PONS_OK ? program_bucket_start(p, p->bucket + b, err) : status;
+}
+
+static pons_status run_last_micro(program *p, int top, pons_error *err)
+{
+    int end = p->section_first[SECTION_MICRO + 1], b = 0;
+    pons_status status = PONS_OK;
+
+    for (int k = p->section_first[SECTION_MICRO]; k < end && status == PONS_OK; k++) {
+        status = run_call(p, k, err);
+        for (; b < p->bucket_count && p->bucket[b].ready <= k && status == PONS_OK; b++)
+            status = finish_bucket(p, b, top, err);
+    }
+    return status;
+}
+
+/*
+ * After m micro-batches the stack holds a sum for each bit of m; equal ones are added, and after the
+ * last micro-batch all of them, from the top: R2's tree.
+ */
 pons_status program_micro(program *p, uint64_t micro_batch, pons_error *err)
 {
     int top = __builtin_popcount((unsigned)p->micro);
@@ -106,20 +141,24 @@ pons_status program_micro(program *p, uint64_t micro_batch, pons_error *err)
                          p->settings.accumulate);
     p->moment.micro_batch = micro_batch;
     program_land(p, top);
-    status = run_section(p, SECTION_MICRO, err);
     p->micro++;
+    if (p->micro == p->settings.accumulate)
+        return run_last_micro(p, top, err);
+    status = run_section(p, SECTION_MICRO, err);
     for (int m = p->micro; m % 2 == 0 && top > 0 && status == PONS_OK; m /= 2)
-        status = run_fold(p, --top, err);
+        status = fold_set(p, --top, err);
     return status;
 }
 
 pons_status program_step_finish(program *p, double lr, step_result *result, pons_error *err)
 {
     double start = seconds_now(), middle;
-    pons_status status = PONS_OK;
+    pons_status status;
 
-    for (int i = __builtin_popcount((unsigned)p->micro) - 2; i >= 0 && status == PONS_OK; i--)
-        status = run_fold(p, i, err);
+    if (p->micro != p->settings.accumulate)
+        return pons_fail(err, PONS_FAILURE, "a step ends after micro-batch %d of %d", p->micro,
+                         p->settings.accumulate);
+    status = program_buckets_wait(p, err);
     table_write(&p->pool, p->number[STEP_LR], 0, lr);
     if (status == PONS_OK)
         status = run_section(p, SECTION_REDUCE, err);

@@ -1,0 +1,135 @@
+/*
+ * bucket.c - what a step adds up over replicas, in pieces that leave as soon as they are complete
+ * (R8): the gradients, and behind them the contributions to states and the loss.
+ *
+ * Gradients are written from the last layer to the first, so the fold set is cut from its end. The
+ * first piece of gradients is a quarter of the others: the sum begins early, and what it costs
+ * besides its bytes is paid while there is still much to compute.
+ */
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "graph/compile.h"
+
+/* One gradient of the fold set. */
+typedef struct landed {
+    size_t offset;
+    int ready;
+} landed;
+
+static bool uses(const program_call *c, const program_tensor *t)
+{
+    for (int i = 0; i < c->request->output_count; i++)
+        if (c->output[i] == t)
+            return true;
+    for (int i = 0; i < c->request->input_count; i++)
+        if (c->input[i] == t)
+            return true;
+    return false;
+}
+
+/* The last call of the micro section that writes x, or reads it: a sum is taken in place. */
+static int node_ready(const program *p, pons_node *x)
+{
+    const program_tensor *t = p->tensor + plan_owner(x)->number;
+    int k = p->section_first[SECTION_MICRO + 1] - 1;
+
+    while (k > p->section_first[SECTION_MICRO] && !uses(p->call + k, t))
+        k--;
+    return k;
+}
+
+static int compare_offsets(const void *a, const void *b)
+{
+    size_t x = ((const landed *)a)->offset, y = ((const landed *)b)->offset;
+
+    return (x > y) - (x < y);
+}
+
+static int compare_ready(const void *a, const void *b)
+{
+    const program_bucket *x = a, *y = b;
+
+    if (x->ready != y->ready)
+        return x->ready - y->ready;
+    return (x->offset < y->offset) - (x->offset > y->offset);
+}
+
+static void add_bucket(program *p, size_t begin, size_t end, int ready)
+{
+    p->bucket[p->bucket_count++] = (program_bucket){ begin, end - begin, ready, NULL };
+}
+
+static void cut_gradients(program *p)
+{
+    landed *list = arena_alloc(p->arena, (size_t)(p->gradient_count + 1) * sizeof *list);
+    size_t limit = p->settings.bucket / 4, end = p->fold_gradients;
+    int ready = 0;
+
+    for (int i = 0; i < p->gradient_count; i++) {
+        pons_node *x = p->gradient[i];
+
+        list[i] = (landed){ p->tensor[plan_owner(x)->number].offset, node_ready(p, x) };
+    }
+    qsort(list, (size_t)p->gradient_count, sizeof *list, compare_offsets);
+    for (int i = p->gradient_count - 1; i >= 0; i--) {
+        size_t begin = i > 0 ? list[i].offset : 0;
+
+        ready = list[i].ready > ready ? list[i].ready : ready;
+        if (i > 0 && end - begin < limit)
+            continue;
+        add_bucket(p, begin, end, ready);
+        end = begin;
+        ready = 0;
+        limit = p->settings.bucket;
+    }
+}
+
+static int rest_ready(const program *p)
+{
+    int ready = node_ready(p, p->loss);
+
+    for (int i = 0; i < p->merge_count; i++) {
+        int k = node_ready(p, p->contribution[i]);
+
+        ready = k > ready ? k : ready;
+    }
+    return ready;
+}
+
+int program_bucket_limit(const program *p)
+{
+    return p->settings.collective != NULL ? p->gradient_count + 1 : 1;
+}
+
+void program_cut_buckets(program *p)
+{
+    p->bucket = arena_alloc(p->arena, (size_t)program_bucket_limit(p) * sizeof *p->bucket);
+    if (p->settings.collective == NULL) {
+        add_bucket(p, 0, p->fold_size, p->section_first[SECTION_MICRO + 1] - 1);
+        return;
+    }
+    cut_gradients(p);
+    add_bucket(p, p->fold_gradients, p->fold_size, rest_ready(p));
+    qsort(p->bucket, (size_t)p->bucket_count, sizeof *p->bucket, compare_ready);
+}
+
+pons_status program_bucket_start(program *p, program_bucket *b, pons_error *err)
+{
+    const program_collective *c = p->settings.collective;
+
+    if (c == NULL)
+        return PONS_OK;
+    return c->start(c->context, p->fold + b->offset, (int64_t)(b->size / p->storage->real_size),
+                    p->storage->real, &b->pending, err);
+}
+
+pons_status program_buckets_wait(program *p, pons_error *err)
+{
+    const program_collective *c = p->settings.collective;
+    pons_status status = PONS_OK;
+
+    for (int i = 0; c != NULL && i < p->bucket_count && status == PONS_OK; i++)
+        status = c->wait(c->context, p->bucket[i].pending, err);
+    return status;
+}
