@@ -194,7 +194,7 @@ run_words() {
     folder=$1 words=$2
     rm -rf "$folder"
     mkdir -p "$folder"
-    cp "$here"/*.ini "$folder/"
+    cp "$here"/*.ini "$here"/*.json "$folder/"
     cp -R "$work/trained/runs" "$folder/"
     ln -s "$work/heads" "$work/single" "$folder/"
     (cd "$folder" && eval "set -- $words" && "$pons" "$@" >stdout 2>stderr; echo $? >code)
@@ -205,6 +205,8 @@ observe_words() {
     stdout | stderr) steady <"$1" ;;
     count) wc -l <stdout ;;
     measured) tr '{' '\n' <stdout | sed -n 's/.*"all":\[\(.*\)\].*/\1/p' | tr ',' '\n' | wc -l ;;
+    kernels) grep -o '"kernels":\[\|"name":"[^"]*"' stdout; true ;;
+    program | before) grep -o "\"$1\":[^,]*" stdout; true ;;
     exit | refused) cat code; [ "$(cat code)" = 0 ] || grep '^error' stderr ;;
     files) names ;;
     bytes:*) cksum <"${1#bytes:}" ;;

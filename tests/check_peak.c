@@ -177,7 +177,7 @@ static void step_without_reuse(void)
     if (chdir(root) == 0 && config_open("peak.ini", 2, set, &c, &err) == PONS_OK
         && experiment_open(c, EXPERIMENT_TRAIN, &known, &log, &e, &err) == PONS_OK) {
         e->no_reuse = true;
-        measure_steps(e, 0, 1, true, false, &result, &err);
+        measure_steps(e, &(measure_settings){ .steps = 1, .reference = true }, &result, &err);
     }
     if (err.status != PONS_OK)
         fprintf(stderr, "%s\n", err.text);

@@ -10,6 +10,7 @@
 #include "train/components.h"
 #include "train/safetensors.h"
 
+#include "run_json.h"
 #include "run_pons.h"
 #include "suite.h"
 #include "tolerance.h"
@@ -292,30 +293,6 @@ START_TEST(largest_part_of_a_class_is_kept)
 END_TEST
 
 /* ---- evaluate -------------------------------------------------------------------------------- */
-
-static json_document parse(const char *name)
-{
-    json_document d = { NULL, NULL };
-    pons_error err = PONS_ERROR_INIT;
-    const char *text = text_of(name);
-
-    ck_assert_msg(json_parse(text, strlen(text), name, PONS_DATA, &d, &err) == PONS_OK, "%s: %s",
-                  err.text, text);
-    return d;
-}
-
-static const json_value *at(const json_value *v, const char *path)
-{
-    char word[64];
-
-    for (size_t size; *path != '\0'; path += size + (path[size] == '/')) {
-        size = strcspn(path, "/");
-        snprintf(word, sizeof word, "%.*s", (int)size, path);
-        v = v->type == JSON_LIST ? json_item(v, atoi(word)) : json_member(v, word);
-        ck_assert_msg(v != NULL, "no '%s'", word);
-    }
-    return v;
-}
 
 START_TEST(golden_pairs_are_scored_as_monai_does)
 {

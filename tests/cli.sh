@@ -87,7 +87,7 @@ expect 3 stderr "[loss] honest = 'maybe': expected yes or no" \
     plugin check $stopped --set loss.honest=maybe
 expect 6 stderr "No such file" plugin check "$folder/none.so"
 
-expect 3 stderr "'--kernels' of 'pons bench' is not in this build" bench none.ini --kernels
+expect 3 stderr "'--modes' of 'pons bench' is not in this build" bench none.ini --modes
 expect 3 stderr "'--cache' of 'pons data preprocess' is not in this build" \
     data preprocess none.ini --cache
 expect 3 stderr "'--tolerance' of 'pons evaluate' is not in this build" evaluate --tolerance=1

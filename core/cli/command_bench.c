@@ -1,30 +1,39 @@
 /*
- * command_bench.c - pons bench: seconds per optimizer step of a file, without data and with it.
+ * command_bench.c - pons bench: seconds per optimizer step of a file, without data and with it, or
+ * per batch of windows; per kernel; beside an earlier measurement.
  */
 #include <config.h>
 
-#include "base/json.h"
+#include "base/file.h"
 #include "cli/bench_data.h"
+#include "cli/bench_kernels.h"
 #include "cli/command.h"
-#include "train/measure.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 typedef struct bench_flags {
-    bool json, reference, no_data, data;
+    bool json, reference, no_data, data, kernels, forward;
     int64_t steps, warm_up;
+    const char *baseline;
 } bench_flags;
 
 static const pons_option flags[] = {
     PONS_FLAG(bench_flags, json, no, "One JSON object on the standard output."),
     PONS_INTEGER(bench_flags, steps, 10, 1, MEASURE_STEPS_MAX, "Steps that are measured."),
     PONS_INTEGER(bench_flags, warm_up, 3, 0, 1000, "Steps before, that are not."),
+    PONS_FLAG(bench_flags, kernels, no, "Also each kernel, beside a copy and a loop of products."),
+    PONS_FLAG(bench_flags, forward, no, "The network on a batch of windows instead of a step."),
+    PONS_TEXT(bench_flags, baseline, "", "An earlier --json, to be shown with the ratio to it."),
     PONS_FLAG(bench_flags, no_data, no, "Leave out the measurement with data."),
     PONS_FLAG(bench_flags, data, no,
               "Measure reading, preprocessing and patches alone; --steps counts micro-batches."),
     PONS_FLAG(bench_flags, reference, no, "Measure also where a kernel is the plain reference."),
     PONS_OPTIONS_END
 };
+
+enum { BASELINE_SIZE = 16 << 20 };
 
 static const char *const section_names[4] = { "begin", "micro", "reduce", "update" };
 
@@ -37,15 +46,26 @@ static double smallest(const measured *m)
     return least;
 }
 
-static void print_json(const experiment *e, const measured *m)
+static void print_json(const experiment *e, const bench_flags *f, const measured *m,
+                       const json_value *before)
 {
+    double median = measure_median(m->count, m->step);
+    double then = bench_before(before, "step_seconds", "median");
+
     fputs("{\"processor\":", stdout);
     json_put_text(stdout, e->device.facts.name);
-    printf(",\"precision\":\"%s\",\"threads\":%d,\"step_seconds\":{\"median\":",
-           precision_name(e->precision), e->device.facts.threads);
-    json_put_number(stdout, measure_median(m->count, m->step));
+    printf(",\"precision\":\"%s\",\"threads\":%d,\"program\":\"%s\",\"step_seconds\":{\"median\":",
+           precision_name(e->precision), e->device.facts.threads,
+           f->forward ? "forward" : "training");
+    json_put_number(stdout, median);
     fputs(",\"min\":", stdout);
     json_put_number(stdout, smallest(m));
+    if (before != NULL) {
+        fputs(",\"before\":", stdout);
+        json_put_number(stdout, then);
+        fputs(",\"ratio\":", stdout);
+        json_put_number(stdout, then / median);
+    }
     fputs(",\"all\":[", stdout);
     for (int i = 0; i < m->count; i++) {
         fputs(i > 0 ? "," : "", stdout);
@@ -58,49 +78,92 @@ static void print_json(const experiment *e, const measured *m)
     }
     fputs("},\"with_data_seconds\":", stdout);
     json_put_number(stdout, m->with_data);
-    fputs(",\"mode\":\"single\",\"replicas\":1}\n", stdout);
+    printf(",\"peak\":%" PRIu64 ",\"mode\":\"single\",\"replicas\":1", m->peak);
+    if (f->kernels)
+        bench_kernels_json(m, before);
+    puts("}");
 }
 
-static void print_table(const experiment *e, const bench_flags *f, const measured *m)
+static void print_table(const experiment *e, const bench_flags *f, const measured *m,
+                        const json_value *before)
 {
+    double median = measure_median(m->count, m->step);
+    double then = bench_before(before, "step_seconds", "median");
+
     printf("processor   %s\nprecision   %s, %d threads\n", e->device.facts.name,
            precision_name(e->precision), e->device.facts.threads);
-    printf("step        %.4f s (median of %d after %d more, least %.4f s)\n",
-           measure_median(m->count, m->step), m->count, (int)f->warm_up, smallest(m));
-    for (int i = 0; i < 4; i++)
+    if (f->forward)
+        printf("forward     %.4f s for %d windows of %d x %d x %d", median,
+               (int)e->sections.window.batch, e->window[0], e->window[1], e->window[2]);
+    else
+        printf("step        %.4f s", median);
+    printf(" (median of %d after %d more, least %.4f s)\n", m->count, (int)f->warm_up, smallest(m));
+    if (isfinite(then))
+        printf("before      %.4f s, %.2f times as long\n", then, then / median);
+    for (int i = 0; i < 4 && !f->forward; i++)
         printf("  %-9s %.4f s\n", section_names[i], m->section[i]);
     if (isfinite(m->with_data))
         printf("with data   %.4f s\n", m->with_data);
+    printf("peak        %.1f MB\n", 1e-6 * (double)m->peak);
+    if (f->kernels)
+        bench_kernels_table(m, before);
+}
+
+static pons_status read_baseline(const char *path, json_document *out, pons_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+
+    if (path == NULL || path[0] == '\0')
+        return PONS_OK;
+    if (file_read(path, BASELINE_SIZE, &text, &size, PONS_USAGE, err) != PONS_OK)
+        return err->status;
+    if (json_parse(text, size, path, PONS_USAGE, out, err) == PONS_OK
+        && (out->root->type != JSON_OBJECT
+            || isnan(bench_before(out->root, "step_seconds", "median"))))
+        pons_fail(err, PONS_USAGE, "%s: not what 'pons bench --json' writes: no number "
+                  "'step_seconds', 'median'", path);
+    free(text);
+    return err->status;
+}
+
+static pons_status bench(const experiment *e, const bench_flags *f, const json_value *before,
+                         pons_error *err)
+{
+    const measure_settings settings = {
+        .warm_up = (int)f->warm_up, .steps = (int)f->steps, .forward = f->forward,
+        .reference = f->reference, .data = !f->no_data, .kernels = f->kernels
+    };
+    measured m;
+
+    if (measure_steps(e, &settings, &m, err) == PONS_OK)
+        (f->json ? print_json : print_table)(e, f, &m, before);
+    measured_clear(&m);
+    return err->status;
 }
 
 static pons_status run(const invocation *call, const void *given, pons_error *err)
 {
     const bench_flags *f = given;
     experiment_known known = { 0 };
+    json_document before = { 0 };
     experiment *e = NULL;
     config *c = NULL;
-    measured m;
 
-    if (invocation_config(call, call->argument[0], &c, err) != PONS_OK)
-        return err->status;
-    if (f->data) {
-        bench_data(c, (int)f->warm_up, (int)f->steps, f->json, call->log, err);
-        config_close(c);
-        return err->status;
-    }
-    if (experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &e, err) == PONS_OK
-        && measure_steps(e, (int)f->warm_up, (int)f->steps, f->reference, !f->no_data, &m, err)
-           == PONS_OK) {
-        if (f->json)
-            print_json(e, &m);
-        else
-            print_table(e, f, &m);
+    if (read_baseline(f->baseline, &before, err) == PONS_OK
+        && invocation_config(call, call->argument[0], &c, err) == PONS_OK) {
+        if (f->data)
+            bench_data(c, (int)f->warm_up, (int)f->steps, f->json, call->log, err);
+        else if (experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &e, err) == PONS_OK)
+            bench(e, f, before.root, err);
     }
     experiment_close(e);
     config_close(c);
+    json_free(&before);
     return err->status;
 }
 
 const command command_bench = {
-    "bench", "seconds per optimizer step", "FILE.ini", flags, sizeof(bench_flags), "", 1, 1, run
+    "bench", "seconds per optimizer step, and of each kernel", "FILE.ini", flags,
+    sizeof(bench_flags), "", 1, 1, run
 };

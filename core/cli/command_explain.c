@@ -11,7 +11,6 @@
 #include "train/trainer.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 typedef struct explain_flags {
     bool json, dot, schedule;
@@ -36,15 +35,11 @@ typedef struct explained {
 
 /* ---- print ----------------------------------------------------------------------------------- */
 
-/* A script finds a kernel by its name: the second of a name is NAME#2. */
-static void put_name(const explained *x, int index, const char *name)
+static void put_name(const explained *x, int index)
 {
     char text[512];
-    int before = 0;
 
-    for (int i = 0; i < index; i++)
-        before += strcmp(program_kernel(x->training, i).name, name) == 0;
-    snprintf(text, sizeof text, before > 0 ? "%s#%d" : "%s", name, before + 1);
+    program_kernel_name(x->training, index, text, sizeof text);
     json_put_text(stdout, text);
 }
 
@@ -78,7 +73,7 @@ static void print_json(const explained *x)
         kernel_facts k = program_kernel(x->training, i);
         printf("%s\n{\"section\":\"%s\",\"kind\":\"%s\",\"name\":", i > 0 ? "," : "",
                sections_of[k.section], k.kind);
-        put_name(x, i, k.name);
+        put_name(x, i);
         printf(",\"implementation\":\"%s\",\"bytes\":%" PRIu64 ",\"flop\":%" PRIu64
                ",\"arena\":%zu,\"nodes\":%d}", k.implementation != NULL ? k.implementation : "",
                k.bytes, k.flop, k.arena, k.nodes);

@@ -6,7 +6,7 @@ libcore_la_SOURCES += core/cli/arguments.c core/cli/command.h core/cli/command_h
 	core/cli/plugin_check_graph.c core/cli/pons_main.c core/cli/usage.c
 libcore_la_SOURCES += core/cli/command_data_crop.c core/cli/command_data_phantom.c \
 	core/cli/command_data_preprocess.c
-libcore_la_SOURCES += core/cli/command_bench.c core/cli/command_evaluate.c \
+libcore_la_SOURCES += core/cli/bench_kernels.c core/cli/bench_kernels.h core/cli/command_bench.c core/cli/command_evaluate.c \
 	core/cli/command_explain.c core/cli/command_predict.c \
 	core/cli/command_train.c
 libcore_la_SOURCES += core/cli/command_data_check.c core/cli/options_list.c

@@ -1,6 +1,9 @@
 /*
  * describe.c - what a program will do and need, before it runs.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "graph/compile.h"
 
 /* Elements that an operand touches: repeated ones once. */
@@ -86,7 +89,18 @@ kernel_facts program_kernel(const program *p, int index)
         .name = c->request->name != NULL ? c->request->name : "",
         .implementation = c->packs ? p->call[c->pack_call].kernel.implementation
                                    : c->kernel.implementation,
-        .bytes = c->bytes, .flop = c->flop, .arena = c->alive, .nodes = c->nodes };
+        .bytes = c->bytes, .flop = c->flop, .arena = c->alive, .nodes = c->nodes,
+        .type = c->request->input_count > 0 ? c->request->input[0].type : PONS_F32 };
+}
+
+void program_kernel_name(const program *p, int index, char *out, size_t size)
+{
+    const char *name = program_kernel(p, index).name;
+    int before = 0;
+
+    for (int i = 0; i < index; i++)
+        before += strcmp(program_kernel(p, i).name, name) == 0;
+    snprintf(out, size, before > 0 ? "%s#%d" : "%s", name, before + 1);
 }
 
 const char *program_untrained(const program *p, int index)

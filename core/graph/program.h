@@ -144,6 +144,7 @@ typedef struct kernel_facts {
     uint64_t bytes, flop;     /* read and written; operations                                     */
     size_t arena;             /* bytes of the arena alive while it runs                           */
     int nodes;
+    pons_type type;           /* of the first thing that it reads                                 */
 } kernel_facts;
 
 typedef struct program_facts {
@@ -154,6 +155,8 @@ typedef struct program_facts {
 
 void program_describe(const program *p, program_facts *facts);
 kernel_facts program_kernel(const program *p, int index);
+/* A name that no other kernel has: the second of a name is NAME#2. */
+void program_kernel_name(const program *p, int index, char *out, size_t size);
 const char *program_untrained(const program *p, int index); /* parameters without a path          */
 /* Seconds of each kernel, for bench: called after every kernel when set. */
 void program_watch(program *p, void (*after)(void *context, int kernel, double seconds),

@@ -232,6 +232,13 @@ typedef struct pons_device_facts {
     uint64_t memory_size;
 } pons_device_facts;
 
+/* What the device reached when it tried, with all its kernel threads; 0: not measured. */
+typedef struct pons_device_limits {
+    double copy;   /* bytes read and written a second, copying memory larger than the caches      */
+    double f32;    /* operations a second, fused products and sums in float                       */
+    double bf16;   /* the same with products of bf16; 0: no instructions for it                   */
+} pons_device_limits;
+
 typedef struct pons_device_operations {
     pons_status (*open)(const pons_device_settings *settings, void **device, pons_error *err);
     void (*close)(void *device);
@@ -246,6 +253,8 @@ typedef struct pons_device_operations {
      */
     pons_status (*prepare)(void *device, const pons_request *request, pons_kernel *kernel,
                            bool *supported, pons_error *err);
+    /* Optional: measure, which takes about a second; by the thread that is attached. */
+    pons_status (*limits)(void *device, pons_device_limits *limits, pons_error *err);
 } pons_device_operations;
 
 #define PONS_DEVICE(NAME, VERSION, SUMMARY, OPERATIONS)                                           \

@@ -4,7 +4,8 @@ libcore_la_SOURCES += core/train/activation.c core/train/activation.h \
 	core/train/components.h core/train/evaluate.c core/train/evaluate.h \
 	core/train/evaluate_run.c core/train/evaluate_run.h core/train/experiment.c \
 	core/train/experiment.h core/train/forecast.c core/train/forecast.h core/train/interrupt.c \
-	core/train/interrupt.h core/train/measure.c core/train/measure.h core/train/metric.c \
+	core/train/interrupt.h core/train/measure.c core/train/measure.h \
+	core/train/measure_kernels.c core/train/metric.c \
 	core/train/metric.h core/train/model_axes.c core/train/network.c core/train/network.h \
 	core/train/predict.c core/train/predict.h core/train/safetensors.c \
 	core/train/safetensors.h core/train/schedule.c core/train/schedule.h core/train/trainer.c \

@@ -1,5 +1,6 @@
 /*
- * measure.c - a training program run over and over, on noise or on the file's own patches.
+ * measure.c - a training program run over and over, on noise or on the file's own patches; or the
+ * program behind the sliding window, on noise.
  */
 #include <config.h>
 
@@ -11,14 +12,17 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 typedef struct bench {
     const experiment *experiment;
+    const measure_settings *settings;
     storage *storage;
     program *program;
     cache *cache;
     loader *loader;
+    kernel_watch *watch;
     double section[4];
 } bench;
 
@@ -126,12 +130,26 @@ static pons_status step(bench *b, uint64_t number, double *seconds, pons_error *
     return PONS_OK;
 }
 
-static pons_status run_steps(bench *b, int warm_up, int steps, double *seconds, pons_error *err)
+/* One batch of windows, as the sliding window has it predicted. */
+static pons_status forward(bench *b, double *seconds, pons_error *err)
 {
-    for (int i = 0; i < warm_up + steps; i++) {
+    double begin = seconds_now();
+    pons_status status = program_evaluate(b->program, err);
+
+    *seconds = seconds_now() - begin;
+    b->section[1] += *seconds;
+    return status;
+}
+
+static pons_status run_steps(bench *b, int warm_up, double *seconds, pons_error *err)
+{
+    for (int i = 0; i < warm_up + b->settings->steps; i++) {
+        double *to = &seconds[i < warm_up ? 0 : i - warm_up];
         if (i == warm_up)
             memset(b->section, 0, sizeof b->section);
-        if (step(b, (uint64_t)i, &seconds[i < warm_up ? 0 : i - warm_up], err) != PONS_OK)
+        if (b->watch != NULL)
+            kernel_watch_step(b->watch, i - warm_up);
+        if ((b->settings->forward ? forward(b, to, err) : step(b, (uint64_t)i, to, err)) != PONS_OK)
             return err->status;
     }
     return PONS_OK;
@@ -155,38 +173,71 @@ static pons_status open_data(bench *b, pons_error *err)
                        &b->loader, err);
 }
 
-static pons_status measure(bench *b, int warm_up, int steps, bool reference, bool data,
-                           measured *out, pons_error *err)
+static pons_status build(bench *b, pons_error *err)
 {
     const experiment *e = b->experiment;
-    double with_data[MEASURE_STEPS_MAX];
 
-    if (storage_new(&e->device, &b->storage, err) != PONS_OK
-        || network_build_training(e, b->storage, &b->program, err) != PONS_OK
-        || storage_initialise(b->storage, (uint64_t)e->sections.experiment.seed, err) != PONS_OK
-        || (!reference && refuse_reference(b->program, err) != PONS_OK))
+    if (storage_new(&e->device, &b->storage, err) != PONS_OK)
+        return err->status;
+    if (b->settings->forward)
+        network_build_evaluation(e, b->storage, &b->program, err);
+    else
+        network_build_training(e, b->storage, &b->program, err);
+    if (err->status != PONS_OK)
+        return err->status;
+    return storage_initialise(b->storage, (uint64_t)e->sections.experiment.seed, err);
+}
+
+static pons_status measure_kernels(bench *b, measured *out, pons_error *err)
+{
+    const device *d = &b->experiment->device;
+    double ignored[MEASURE_STEPS_MAX];
+    pons_error unread = PONS_ERROR_INIT;
+
+    if (d->operations->limits != NULL
+        && d->operations->limits(d->handle, &out->limits, err) != PONS_OK)
+        return err->status;
+    if (kernel_watch_open(b->program, b->settings->steps, &b->watch, err) != PONS_OK)
+        return err->status;
+    run_steps(b, 0, ignored, err);
+    kernel_watch_close(b->watch, out, err->status == PONS_OK ? err : &unread);
+    b->watch = NULL;
+    return err->status;
+}
+
+static pons_status measure(bench *b, measured *out, pons_error *err)
+{
+    const measure_settings *s = b->settings;
+    double with_data[MEASURE_STEPS_MAX];
+    struct rusage usage;
+
+    if (build(b, err) != PONS_OK || (!s->reference && refuse_reference(b->program, err) != PONS_OK))
         return err->status;
     fill_noise(b);
-    if (run_steps(b, warm_up, steps, out->step, err) != PONS_OK)
+    if (run_steps(b, s->warm_up, out->step, err) != PONS_OK)
         return err->status;
-    out->count = steps;
+    out->count = s->steps;
     for (int i = 0; i < 4; i++)
-        out->section[i] = b->section[i] / steps;
-    if (!data)
-        return PONS_OK;
-    if (open_data(b, err) != PONS_OK || run_steps(b, warm_up, steps, with_data, err) != PONS_OK)
+        out->section[i] = b->section[i] / s->steps;
+    getrusage(RUSAGE_SELF, &usage);
+    out->peak = (uint64_t)usage.ru_maxrss * 1024;
+    if (s->kernels && measure_kernels(b, out, err) != PONS_OK)
         return err->status;
-    out->with_data = measure_median(steps, with_data);
+    if (!s->data || s->forward)
+        return PONS_OK;
+    if (open_data(b, err) != PONS_OK || run_steps(b, s->warm_up, with_data, err) != PONS_OK)
+        return err->status;
+    out->with_data = measure_median(s->steps, with_data);
     return PONS_OK;
 }
 
-pons_status measure_steps(const experiment *e, int warm_up, int steps, bool reference, bool data,
-                          measured *out, pons_error *err)
+pons_status measure_steps(const experiment *e, const measure_settings *settings, measured *out,
+                          pons_error *err)
 {
-    bench b = { .experiment = e };
+    bench b = { .experiment = e, .settings = settings };
 
     *out = (measured){ .with_data = NAN };
-    measure(&b, warm_up, steps, reference, data, out, err);
+    measure(&b, out, err);
     if (b.loader != NULL)
         loader_close(b.loader);
     if (b.cache != NULL)

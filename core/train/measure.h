@@ -1,5 +1,6 @@
 /*
- * measure.h - the time of optimizer steps, without data and with it; no run folder is touched.
+ * measure.h - the time of optimizer steps or of batches of windows, and of each kernel; no run
+ * folder is touched.
  */
 #ifndef CORE_TRAIN_MEASURE_H
 #define CORE_TRAIN_MEASURE_H
@@ -8,19 +9,44 @@
 
 #define MEASURE_STEPS_MAX 1000
 
+typedef struct measure_settings {
+    int warm_up, steps;
+    bool forward;          /* a step is one batch of windows instead                              */
+    bool reference;        /* also where a kernel is the plain one, PONS_DEVICE otherwise         */
+    bool data;             /* also with the cases of the file (not with 'forward')                */
+    bool kernels;          /* also each kernel, and the limits of the device                      */
+} measure_settings;
+
+typedef struct measured_kernel {
+    kernel_facts facts;
+    char *name;            /* no other kernel's                                                   */
+    int64_t calls;         /* in a step                                                           */
+    double seconds;        /* of these together, median over steps                                */
+} measured_kernel;
+
 typedef struct measured {
     int count;
     double step[MEASURE_STEPS_MAX];    /* seconds of each step, without data                      */
     double section[4];                 /* of these on average: begin, micro, reduce, update       */
     double with_data;                  /* seconds of a step with the loader, median; NaN: none    */
+    uint64_t peak;                     /* bytes of this process when the steps were done          */
+    int kernel_count;
+    measured_kernel *kernel;           /* longest first                                           */
+    pons_device_limits limits;         /* zeros: the device does not tell                         */
 } measured;
 
 double measure_median(int count, const double *value);
-/*
- * 'steps' steps after 'warm_up' ones. reference: also where a kernel is the plain one, which is
- * PONS_DEVICE otherwise. data: also with the cases of the file.
- */
-pons_status measure_steps(const experiment *e, int warm_up, int steps, bool reference, bool data,
-                          measured *out, pons_error *err);
+/* measured_clear after success and failure. */
+pons_status measure_steps(const experiment *e, const measure_settings *settings, measured *out,
+                          pons_error *err);
+void measured_clear(measured *m);
+
+/* measure_kernels.c: seconds of each kernel of 'p' while it is watched. */
+typedef struct kernel_watch kernel_watch;
+
+pons_status kernel_watch_open(program *p, int steps, kernel_watch **out, pons_error *err);
+void kernel_watch_step(kernel_watch *w, int step); /* what runs now belongs to this step          */
+/* Into out->kernel; the program is not watched any more. */
+pons_status kernel_watch_close(kernel_watch *w, measured *out, pons_error *err);
 
 #endif

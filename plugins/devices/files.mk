@@ -36,8 +36,15 @@ libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c
 	plugins/devices/cpu/rows.h \
 	plugins/devices/cpu/direct.c plugins/devices/cpu/direct_matmul.c \
 	plugins/devices/cpu/direct_weight.c \
+	plugins/devices/cpu/limits.c plugins/devices/cpu/limits.h plugins/devices/cpu/rows.h \
 	plugins/devices/cpu/convolution.c plugins/devices/cpu/narrow.c plugins/devices/cpu/onednn.h \
 	plugins/devices/cpu/onednn_version.h
+if X86_64
+libcpudevice_la_SOURCES += plugins/devices/cpu/limits_x86.c
+else
+libcpudevice_la_SOURCES += plugins/devices/cpu/limits_plain.c
+endif
+EXTRA_DIST += plugins/devices/cpu/limits_x86.c plugins/devices/cpu/limits_plain.c
 if HAVE_ONEDNN
 libcpudevice_la_SOURCES += plugins/devices/cpu/onednn.c plugins/devices/cpu/onednn_version.c
 libcpudevice_la_LIBADD += $(ONEDNN_LIBS)

@@ -6,6 +6,7 @@
  */
 #include "cpu.h"
 #include "direct.h"
+#include "limits.h"
 #include "narrow.h"
 #include "onednn.h"
 
@@ -175,6 +176,7 @@ const pons_device_operations cpu_operations = {
     .release = device_release,
     .attach = device_attach,
     .prepare = device_prepare,
+    .limits = limits_measure,
 };
 
 PONS_DEVICE(cpu, "1.0", "this machine's processors, with OpenMP and vector code", cpu_operations);

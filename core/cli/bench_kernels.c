@@ -1,0 +1,312 @@
+/*
+ * bench_kernels.c - what each kernel took, what it moved and computed in that time, and how far
+ * that is from what a copy and a loop of products reach on the same device.
+ */
+#include <config.h>
+
+#include "cli/bench_kernels.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const section_names[] = { "begin", "micro", "reduce", "update" };
+
+/* A kernel, or all kernels of one kind and implementation. */
+typedef struct row {
+    const char *section, *kind, *by, *name;
+    int64_t calls;
+    int kernels;
+    double seconds, bytes, flop; /* in a step                                                     */
+    double least;                /* seconds at the limits; 0: not known                           */
+    double before;               /* seconds then; NaN: it was not there                           */
+} row;
+
+typedef struct rows {
+    int count;
+    row *row;
+    double seconds, gone;        /* of all; before, of those that are not there any more          */
+    int gone_count;
+} rows;
+
+static const char *text_of(const json_value *object, const char *key)
+{
+    const json_value *v = json_member(object, key);
+
+    return v != NULL && v->type == JSON_TEXT ? v->text : "";
+}
+
+static double number_of(const json_value *object, const char *key)
+{
+    const json_value *v = json_member(object, key);
+
+    return v != NULL && v->type == JSON_NUMBER ? v->number : NAN;
+}
+
+double bench_before(const json_value *before, const char *object, const char *key)
+{
+    const json_value *o = before != NULL ? json_member(before, object) : NULL;
+
+    return o != NULL && o->type == JSON_OBJECT ? number_of(o, key) : NAN;
+}
+
+/* Products of bf16 are made by other units than sums and everything of a map. */
+static double least_seconds(const pons_device_limits *l, const kernel_facts *k)
+{
+    bool products = strncmp(k->kind, "convolution", 11) == 0 || strcmp(k->kind, "matmul") == 0;
+    double flop = products && k->type == PONS_BF16 && l->bf16 > 0 ? l->bf16 : l->f32;
+
+    if (l->copy <= 0 || flop <= 0)
+        return 0;
+    return fmax((double)k->bytes / l->copy, (double)k->flop / flop);
+}
+
+/* ---- the earlier measurement ----------------------------------------------------------------- */
+
+static bool is_kernel(const json_value *then, const row *r)
+{
+    return strcmp(text_of(then, "name"), r->name) == 0
+        && strcmp(text_of(then, "kind"), r->kind) == 0
+        && strcmp(text_of(then, "section"), r->section) == 0;
+}
+
+static const json_value *kernels_of(const json_value *before)
+{
+    const json_value *list = before != NULL ? json_member(before, "kernels") : NULL;
+
+    return list != NULL && list->type == JSON_LIST ? list->child : NULL;
+}
+
+static void find_before(rows *all, const json_value *before)
+{
+    for (const json_value *k = kernels_of(before); k != NULL; k = k->next) {
+        row *found = NULL;
+        if (k->type != JSON_OBJECT)
+            continue;
+        for (int i = 0; i < all->count && found == NULL; i++)
+            if (is_kernel(k, all->row + i))
+                found = all->row + i;
+        if (found != NULL) {
+            found->before = number_of(k, "seconds");
+        } else {
+            all->gone += fmax(number_of(k, "seconds"), 0);
+            all->gone_count++;
+        }
+    }
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static rows rows_of_kernels(const measured *m, const json_value *before)
+{
+    rows all = { .row = calloc((size_t)m->kernel_count + 1, sizeof *all.row) };
+
+    for (int i = 0; all.row != NULL && i < m->kernel_count; i++) {
+        const measured_kernel *k = m->kernel + i;
+        double calls = (double)k->calls;
+        all.row[all.count++] = (row){ section_names[k->facts.section], k->facts.kind,
+            k->facts.implementation != NULL ? k->facts.implementation : "", k->name, k->calls, 1,
+            k->seconds, calls * (double)k->facts.bytes, calls * (double)k->facts.flop,
+            calls * least_seconds(&m->limits, &k->facts), NAN };
+        all.seconds += k->seconds;
+    }
+    find_before(&all, before);
+    return all;
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    const row *x = a, *y = b;
+
+    return (x->seconds < y->seconds) - (x->seconds > y->seconds);
+}
+
+/* What a kind took before is asked of the earlier list: its kernels may have had other names. */
+static double kind_before(const json_value *before, const row *r)
+{
+    double sum = NAN;
+
+    for (const json_value *k = kernels_of(before); k != NULL; k = k->next)
+        if (k->type == JSON_OBJECT && strcmp(text_of(k, "kind"), r->kind) == 0
+            && strcmp(text_of(k, "implementation"), r->by) == 0)
+            sum = (isnan(sum) ? 0 : sum) + number_of(k, "seconds");
+    return sum;
+}
+
+static rows rows_of_kinds(const rows *kernels, const json_value *before)
+{
+    rows all = { .row = calloc((size_t)kernels->count + 1, sizeof *all.row),
+                 .seconds = kernels->seconds };
+
+    for (int i = 0; all.row != NULL && i < kernels->count; i++) {
+        const row *k = kernels->row + i;
+        int at = 0;
+        while (at < all.count && (strcmp(all.row[at].kind, k->kind) != 0
+                                  || strcmp(all.row[at].by, k->by) != 0))
+            at++;
+        row *r = all.row + at;
+        if (at == all.count) {
+            *r = (row){ .kind = k->kind, .by = k->by };
+            all.count++;
+        }
+        r->kernels += k->kernels;
+        r->calls += k->calls;
+        r->seconds += k->seconds;
+        r->bytes += k->bytes;
+        r->flop += k->flop;
+        r->least += k->least;
+    }
+    for (int i = 0; i < all.count; i++)
+        all.row[i].before = kind_before(before, all.row + i);
+    if (all.row != NULL)
+        qsort(all.row, (size_t)all.count, sizeof *all.row, longest_first);
+    return all;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void put(const char *name, double number)
+{
+    printf(",\"%s\":", name);
+    json_put_number(stdout, number);
+}
+
+static void put_limits(const pons_device_limits *l)
+{
+    fputs(",\"limits\":", stdout);
+    if (l->copy <= 0) {
+        fputs("null", stdout);
+        return;
+    }
+    fputs("{\"copy_bytes_per_second\":", stdout);
+    json_put_number(stdout, l->copy);
+    put("fp32_flop_per_second", l->f32);
+    put("bf16_flop_per_second", l->bf16 > 0 ? l->bf16 : NAN);
+    putchar('}');
+}
+
+static void put_row(const rows *all, const row *r, bool compared)
+{
+    double calls = (double)(r->calls > 0 ? r->calls : 1);
+
+    printf(",\"calls\":%" PRId64, r->calls);
+    put("seconds", r->seconds);
+    put("share", r->seconds / all->seconds);
+    put("bytes", r->bytes / calls);
+    put("flop", r->flop / calls);
+    put("bytes_per_second", r->bytes / r->seconds);
+    put("flop_per_second", r->flop / r->seconds);
+    put("of_limit", r->least > 0 ? r->least / r->seconds : NAN);
+    if (compared) {
+        put("before", r->before);
+        put("ratio", r->before / r->seconds);
+    }
+    putchar('}');
+}
+
+void bench_kernels_json(const measured *m, const json_value *before)
+{
+    rows kernels = rows_of_kernels(m, before);
+
+    put_limits(&m->limits);
+    fputs(",\"kernels\":[", stdout);
+    for (int i = 0; i < kernels.count; i++) {
+        const row *r = kernels.row + i;
+        printf("%s\n{\"section\":\"%s\",\"kind\":\"%s\",\"name\":", i > 0 ? "," : "", r->section,
+               r->kind);
+        json_put_text(stdout, r->name);
+        fputs(",\"implementation\":", stdout);
+        json_put_text(stdout, r->by);
+        put_row(&kernels, r, before != NULL);
+    }
+    putchar(']');
+    free(kernels.row);
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static void print_numbers(const rows *all, const row *r, bool compared)
+{
+    printf(" %9.3f", 1e3 * r->seconds);
+    if (compared && isnan(r->before))
+        printf(" %9s %6s", "-", "-");
+    else if (compared)
+        printf(" %9.3f %6.2f", 1e3 * r->before, r->before / r->seconds);
+    printf(" %5.1f%% %8.2f %9.1f", 100 * r->seconds / all->seconds, 1e-9 * r->bytes / r->seconds,
+           1e-9 * r->flop / r->seconds);
+    if (r->least > 0)
+        printf(" %5.0f%%", 100 * r->least / r->seconds);
+    else
+        printf(" %6s", "-");
+}
+
+static void print_head(const char *first, bool compared)
+{
+    printf("\n%s %9s", first, "ms");
+    if (compared)
+        printf(" %9s %6s", "before", "ratio");
+    printf(" %6s %8s %9s %6s", "share", "GB/s", "GFLOP/s", "limit");
+}
+
+static void print_kernels(const rows *all, bool compared)
+{
+    char first[128];
+
+    snprintf(first, sizeof first, "%-7s %-28s %-10s %5s", "section", "kernel", "by", "calls");
+    print_head(first, compared);
+    puts("  name");
+    for (int i = 0; i < all->count; i++) {
+        const row *r = all->row + i;
+        printf("%-7s %-28.28s %-10s %5" PRId64, r->section, r->kind, r->by, r->calls);
+        print_numbers(all, r, compared);
+        printf("  %s\n", r->name);
+    }
+    if (all->gone_count > 0)
+        printf("%d kernels of before, %.3f ms, have no namesake\n", all->gone_count,
+               1e3 * all->gone);
+}
+
+static void print_kinds(const rows *all, bool compared)
+{
+    row sum = { .before = NAN };
+    char first[128];
+
+    snprintf(first, sizeof first, "%-28s %-10s %7s", "kind", "by", "kernels");
+    print_head(first, compared);
+    putchar('\n');
+    for (int i = 0; i < all->count; i++) {
+        const row *r = all->row + i;
+        printf("%-28.28s %-10s %7d", r->kind, r->by, r->kernels);
+        print_numbers(all, r, compared);
+        putchar('\n');
+        sum.kernels += r->kernels;
+        sum.seconds += r->seconds;
+        sum.bytes += r->bytes;
+        sum.flop += r->flop;
+        sum.least += r->least;
+        if (!isnan(r->before))
+            sum.before = (isnan(sum.before) ? 0 : sum.before) + r->before;
+    }
+    printf("%-28s %-10s %7d", "all", "", sum.kernels);
+    print_numbers(all, &sum, compared);
+    putchar('\n');
+}
+
+void bench_kernels_table(const measured *m, const json_value *before)
+{
+    rows kernels = rows_of_kernels(m, before), kinds = rows_of_kinds(&kernels, before);
+    const pons_device_limits *l = &m->limits;
+    bool compared = before != NULL;
+
+    if (l->copy > 0)
+        printf("limits      copy %.1f GB/s, fp32 %.0f GFLOP/s", 1e-9 * l->copy, 1e-9 * l->f32);
+    if (l->copy > 0 && l->bf16 > 0)
+        printf(", bf16 %.0f GFLOP/s", 1e-9 * l->bf16);
+    if (l->copy > 0)
+        putchar('\n');
+    print_kernels(&kernels, compared);
+    print_kinds(&kinds, compared);
+    free(kernels.row);
+    free(kinds.row);
+}

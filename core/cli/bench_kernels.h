@@ -1,0 +1,17 @@
+/*
+ * bench_kernels.h - the kernels of a measurement as JSON and as tables, beside the limits of the
+ * device and beside an earlier measurement.
+ */
+#ifndef CORE_CLI_BENCH_KERNELS_H
+#define CORE_CLI_BENCH_KERNELS_H
+
+#include "base/json.h"
+#include "train/measure.h"
+
+/* 'before': the object of an earlier 'pons bench --json', or NULL. */
+void bench_kernels_json(const measured *m, const json_value *before);
+void bench_kernels_table(const measured *m, const json_value *before);
+/* Number 'key' of 'object' in 'before'; NaN: there is none. */
+double bench_before(const json_value *before, const char *object, const char *key);
+
+#endif

@@ -1,0 +1,338 @@
+/*
+ * check_bench.c - pons bench by kernel: what it lists, how its numbers hang together, and the
+ * limits of the device that they are put beside.
+ */
+#include <config.h>
+
+#include "../plugins/devices/cpu/cpu.h"
+#include "../plugins/devices/cpu/limits.h"
+
+#include "run_json.h"
+#include "suite.h"
+
+#include <math.h>
+
+static const char small_ini[] =
+    "[experiment]\nname = small\n"
+    "[data]\nsource = phantom\nvalidation = none\n"
+    "[patch]\nextent = 16\n"
+    "[model]\nplugin = unet\nchannels = 8 16\nstrides = 2\nnum_res_units = 1\nnorm = batch\n"
+    "[loss]\nplugin = dice_ce\n"
+    "[optimizer]\nplugin = adam\n"
+    "[train]\nsteps = 5\nprecision = fp32\n"
+    "[window]\nbatch = 1\n";
+
+static void begin(void)
+{
+    make_root();
+    write_text("small.ini", small_ini);
+    EXPECT(0, NULL, "data", "phantom", "-o", "phantom", "--cases", "1", "--extent", "16,16,16");
+}
+
+#define BENCH(...) EXPECT(0, NULL, "bench", "small.ini", "--json", "--kernels", "--no-data",      \
+                          "--reference", "--steps", "3", "--warm-up", "1", __VA_ARGS__)
+
+static double number(const json_value *object, const char *key)
+{
+    const json_value *v = json_member(object, key);
+
+    ck_assert_msg(v != NULL && v->type == JSON_NUMBER, "no number '%s'", key);
+    return v->number;
+}
+
+static const char *word(const json_value *object, const char *key)
+{
+    return at(object, key)->text;
+}
+
+/* ---- the list -------------------------------------------------------------------------------- */
+
+static const json_value *find(const json_value *kernels, const char *section, const char *kind,
+                              const char *name)
+{
+    for (const json_value *k = kernels->child; k != NULL; k = k->next)
+        if (strcmp(word(k, "section"), section) == 0 && strcmp(word(k, "kind"), kind) == 0
+            && strcmp(word(k, "name"), name) == 0)
+            return k;
+    return NULL;
+}
+
+START_TEST(kernels_are_those_of_explain)
+{
+    begin();
+    BENCH("--set", "train.batch=1");
+    json_document bench = parse("out");
+    EXPECT(0, NULL, "explain", "small.ini", "--json");
+    json_document explain = parse("out");
+    const json_value *found = at(bench.root, "kernels"), *known = at(explain.root, "kernels");
+
+    ck_assert_int_gt(known->count, 20);
+    ck_assert_int_eq(found->count, known->count);
+    for (const json_value *k = known->child; k != NULL; k = k->next) {
+        const json_value *b = find(found, word(k, "section"), word(k, "kind"), word(k, "name"));
+        ck_assert_msg(b != NULL, "no '%s'", word(k, "name"));
+        ck_assert_str_eq(word(b, "implementation"), word(k, "implementation"));
+        ck_assert_double_eq(number(b, "bytes"), number(k, "bytes"));
+        ck_assert_double_eq(number(b, "flop"), number(k, "flop"));
+        ck_assert_double_eq(number(b, "calls"), 1);
+    }
+    json_free(&bench);
+    json_free(&explain);
+    remove_root();
+}
+END_TEST
+
+/* Nine digits are written. */
+static void expect_near(double found, double expected)
+{
+    ck_assert_msg(fabs(found - expected) <= 1e-7 * fabs(expected), "%.9g, expected %.9g", found,
+                  expected);
+}
+
+START_TEST(rates_follow_from_time_bytes_and_operations)
+{
+    begin();
+    BENCH("--set", "train.batch=1");
+    json_document d = parse("out");
+    double copy = number(at(d.root, "limits"), "copy_bytes_per_second"), share = 0, sum = 0;
+    double fp32 = number(at(d.root, "limits"), "fp32_flop_per_second"), last = INFINITY;
+
+    for (const json_value *k = at(d.root, "kernels")->child; k != NULL; k = k->next)
+        sum += number(k, "seconds");
+    for (const json_value *k = at(d.root, "kernels")->child; k != NULL; k = k->next) {
+        double seconds = number(k, "seconds"), bytes = number(k, "bytes"), flop = number(k, "flop");
+        ck_assert_double_gt(seconds, 0);
+        ck_assert_double_le(seconds, last);
+        expect_near(number(k, "bytes_per_second"), bytes / seconds);
+        expect_near(number(k, "flop_per_second"), flop / seconds);
+        expect_near(number(k, "share"), seconds / sum);
+        expect_near(number(k, "of_limit"), fmax(bytes / copy, flop / fp32) / seconds);
+        share += number(k, "share");
+        last = seconds;
+    }
+    expect_near(share, 1);
+    json_free(&d);
+    remove_root();
+}
+END_TEST
+
+static int64_t extreme_calls(const json_value *root, const char *section, bool most)
+{
+    int64_t found = -1;
+
+    for (const json_value *k = at(root, "kernels")->child; k != NULL; k = k->next) {
+        int64_t calls = (int64_t)number(k, "calls");
+        if (strcmp(word(k, "section"), section) == 0
+            && (found < 0 || (most ? calls > found : calls < found)))
+            found = calls;
+    }
+    return found;
+}
+
+START_TEST(calls_are_counted_in_a_step)
+{
+    begin();
+    BENCH("--set", "train.batch=1", "--set", "train.accumulate=4");
+    json_document d = parse("out");
+    ck_assert_int_eq(extreme_calls(d.root, "micro", false), 4);
+    ck_assert_int_eq(extreme_calls(d.root, "micro", true), 4);
+    ck_assert_int_eq(extreme_calls(d.root, "begin", true), 1);
+    ck_assert_int_eq(extreme_calls(d.root, "update", true), 1);
+    json_free(&d);
+    remove_root();
+}
+END_TEST
+
+static double flop_of(const json_value *root)
+{
+    double sum = 0;
+
+    for (const json_value *k = at(root, "kernels")->child; k != NULL; k = k->next)
+        if (strncmp(word(k, "kind"), "convolution", 11) == 0)
+            sum += number(k, "flop");
+    return sum;
+}
+
+START_TEST(forward_is_the_network_on_a_batch_of_windows)
+{
+    double flop[2];
+
+    begin();
+    for (int i = 0; i < 2; i++) {
+        BENCH("--forward", "--set", i == 0 ? "window.batch=1" : "window.batch=3");
+        json_document d = parse("out");
+        flop[i] = flop_of(d.root);
+        ck_assert_str_eq(word(d.root, "program"), "forward");
+        ck_assert_int_eq(extreme_calls(d.root, "update", true), -1);
+        ck_assert_int_eq(extreme_calls(d.root, "micro", true), 1);
+        for (const json_value *k = at(d.root, "kernels")->child; k != NULL; k = k->next)
+            ck_assert_ptr_null(strstr(word(k, "name"), "backward"));
+        json_free(&d);
+    }
+    ck_assert_double_gt(flop[0], 0);
+    ck_assert_double_eq(flop[1], 3 * flop[0]);
+    EXPECT(0, NULL, "bench", "small.ini", "--forward", "--reference", "--steps", "2", "--set",
+           "window.extent=32 16 24", "--set", "window.batch=2");
+    ck_assert_ptr_nonnull(strstr(text_of("out"), "for 2 windows of 32 x 16 x 24"));
+    remove_root();
+}
+END_TEST
+
+/* ---- before and after ------------------------------------------------------------------------ */
+
+START_TEST(earlier_measurement_is_shown_with_the_ratio)
+{
+    begin();
+    BENCH("--set", "train.batch=1");
+    json_document d = parse("out");
+    const json_value *k = at(d.root, "kernels/0");
+    char text[1024];
+
+    snprintf(text, sizeof text, "{\"step_seconds\":{\"median\":50},\"kernels\":["
+             "{\"section\":\"%s\",\"kind\":\"%s\",\"name\":\"%s\",\"implementation\":\"%s\",\"seconds\":7},"
+             "{\"section\":\"micro\",\"kind\":\"map\",\"name\":\"left\",\"seconds\":0.25}]}",
+             word(k, "section"), word(k, "kind"), word(k, "name"), word(k, "implementation"));
+    write_text("before.json", text);
+    BENCH("--set", "train.batch=1", "--baseline", "before.json");
+    json_document now = parse("out");
+    double step = number(at(now.root, "step_seconds"), "median");
+    const json_value *same = find(at(now.root, "kernels"), word(k, "section"), word(k, "kind"),
+                                  word(k, "name"));
+    int compared = 0;
+
+    ck_assert_double_eq(number(at(now.root, "step_seconds"), "before"), 50);
+    expect_near(number(at(now.root, "step_seconds"), "ratio"), 50 / step);
+    ck_assert_ptr_nonnull(same);
+    ck_assert_double_eq(number(same, "before"), 7);
+    expect_near(number(same, "ratio"), 7 / number(same, "seconds"));
+    for (const json_value *i = at(now.root, "kernels")->child; i != NULL; i = i->next)
+        compared += json_member(i, "before")->type == JSON_NUMBER;
+    ck_assert_int_eq(compared, 1);
+    EXPECT(0, NULL, "bench", "small.ini", "--kernels", "--no-data", "--reference", "--steps", "2",
+           "--baseline", "before.json");
+    ck_assert_ptr_nonnull(strstr(text_of("out"), "before      50.0000 s"));
+    ck_assert_ptr_nonnull(strstr(text_of("out"),
+                                 "1 kernels of before, 250.000 ms, have no namesake"));
+    json_free(&d);
+    json_free(&now);
+    remove_root();
+}
+END_TEST
+
+START_TEST(what_is_no_measurement_is_refused)
+{
+    begin();
+    write_text("list.json", "[1]");
+    write_text("other.json", "{\"step_seconds\":{\"median\":\"1\"}}");
+    EXPECT(2, "list.json: not what 'pons bench --json' writes", "bench", "small.ini", "--baseline",
+           "list.json");
+    EXPECT(2, "other.json: not what 'pons bench --json' writes", "bench", "small.ini",
+           "--baseline", "other.json");
+    EXPECT(2, "none.json", "bench", "small.ini", "--baseline", "none.json");
+    remove_root();
+}
+END_TEST
+
+/* ---- limits of the device -------------------------------------------------------------------- */
+
+START_TEST(device_without_limits_has_none)
+{
+    begin();
+    BENCH("--set", "distribute.devices=reference");
+    json_document d = parse("out");
+    ck_assert_int_eq((int)at(d.root, "limits")->type, JSON_NULL);
+    ck_assert_int_eq((int)at(d.root, "kernels/0/of_limit")->type, JSON_NULL);
+    json_free(&d);
+    remove_root();
+}
+END_TEST
+
+START_TEST(copy_past_the_caches_is_a_copy)
+{
+    enum { SIZE = 4096 };
+    unsigned char *from = aligned_alloc(64, SIZE), *to = aligned_alloc(64, SIZE + 64);
+
+    for (int i = 0; i < SIZE; i++)
+        from[i] = (unsigned char)(i * 7 + i / 256);
+    memset(to, 0xee, SIZE + 64);
+    limits_copy(to, from, SIZE);
+    ck_assert_mem_eq(to, from, SIZE);
+    for (int i = 0; i < 64; i++)
+        ck_assert_int_eq(to[SIZE + i], 0xee);
+    free(from);
+    free(to);
+}
+END_TEST
+
+/*
+ * Twelve vectors of sums: lane 0 of vector i starts as number i of 'lanes' numbers and becomes
+ * x b + a in each round. A loop that a compiler had shortened would count operations that it never made.
+ */
+START_TEST(loops_make_the_products_that_they_count)
+{
+    enum { ROUNDS = 7, SUMS = 12 };
+    float *input = aligned_alloc(64, LIMITS_INPUT), output[64];
+    int tried = 0;
+
+    for (size_t i = 0; i < LIMITS_INPUT / sizeof *input; i++)
+        input[i] = (float)(i % 13) / 16;
+    for (const limits_loop *l = limits_f32; l->run != NULL; l++) {
+        int lanes = (int)(l->operations / (2 * SUMS));
+        double sum = 0;
+        if ((l->runs != NULL && !l->runs()) || 2.0 * SUMS * lanes != l->operations)
+            continue;
+        for (int i = 0; i < SUMS; i++) {
+            double x = input[i * lanes];
+            for (int r = 0; r < ROUNDS; r++)
+                x = x * input[lanes] + input[0];
+            sum += x;
+        }
+        l->run(ROUNDS, input, output);
+        /* seven products and a sum of twelve, each rounded to 2^-24 */
+        ck_assert_double_eq_tol(output[0], sum, 20 * 0x1p-24 * fabs(sum));
+        tried++;
+    }
+#if defined(__x86_64__)
+    ck_assert_int_gt(tried, 0);
+#endif
+    free(input);
+}
+END_TEST
+
+START_TEST(limits_lie_where_processors_lie)
+{
+    pons_device_settings settings = { .count = 1, .threads = 1 };
+    pons_device_limits limits = { 0 };
+    pons_device_facts facts;
+    pons_error err = PONS_ERROR_INIT;
+    void *device;
+
+    ck_assert_int_eq(cpu_operations.open(&settings, &device, &err), PONS_OK);
+    ck_assert_msg(cpu_operations.limits(device, &limits, &err) == PONS_OK, "%s", err.text);
+    cpu_operations.facts(device, &facts);
+    ck_assert_double_gt(limits.copy, 1e8);
+    ck_assert_double_lt(limits.copy, 1e12);
+    ck_assert_double_gt(limits.f32, 1e8);
+    ck_assert_double_lt(limits.f32, 1e12);
+    if (facts.bf16)
+        ck_assert_double_gt(limits.bf16, limits.f32);
+    cpu_operations.close(device);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("bench");
+
+    tcase_add_test(c, kernels_are_those_of_explain);
+    tcase_add_test(c, rates_follow_from_time_bytes_and_operations);
+    tcase_add_test(c, calls_are_counted_in_a_step);
+    tcase_add_test(c, forward_is_the_network_on_a_batch_of_windows);
+    tcase_add_test(c, earlier_measurement_is_shown_with_the_ratio);
+    tcase_add_test(c, what_is_no_measurement_is_refused);
+    tcase_add_test(c, device_without_limits_has_none);
+    tcase_add_test(c, copy_past_the_caches_is_a_copy);
+    tcase_add_test(c, loops_make_the_products_that_they_count);
+    tcase_add_test(c, limits_lie_where_processors_lie);
+    return suite_run();
+}
