@@ -189,7 +189,8 @@ START_TEST(earlier_measurement_is_shown_with_the_ratio)
     char text[1024];
 
     snprintf(text, sizeof text, "{\"step_seconds\":{\"median\":50},\"kernels\":["
-             "{\"section\":\"%s\",\"kind\":\"%s\",\"name\":\"%s\",\"implementation\":\"%s\",\"seconds\":7},"
+             "{\"section\":\"%s\",\"kind\":\"%s\",\"name\":\"%s\","
+             "\"implementation\":\"%s\",\"seconds\":7},"
              "{\"section\":\"micro\",\"kind\":\"map\",\"name\":\"left\",\"seconds\":0.25}]}",
              word(k, "section"), word(k, "kind"), word(k, "name"), word(k, "implementation"));
     write_text("before.json", text);
@@ -266,7 +267,8 @@ END_TEST
 
 /*
  * Twelve vectors of sums: lane 0 of vector i starts as number i of 'lanes' numbers and becomes
- * x b + a in each round. A loop that a compiler had shortened would count operations that it never made.
+ * x b + a in each round. A loop that a compiler had shortened would count operations that it
+ * never made.
  */
 START_TEST(loops_make_the_products_that_they_count)
 {
