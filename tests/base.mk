@@ -48,6 +48,25 @@ TESTS += tests/check_settings.sh
 EXTRA_DIST += tests/check_settings.sh
 TESTS += tests/cli.sh
 EXTRA_DIST += tests/cli.sh
+# Ops for tests: one that keeps the rules, and one that breaks one of them at a time.
+OP_MODULES = tests/plugins/box_mean.la tests/plugins/odd.la tests/plugins/mute.la \
+	tests/plugins/half.la tests/plugins/nine.la
+check_LTLIBRARIES += $(OP_MODULES)
+OP_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+tests_plugins_box_mean_la_SOURCES = tests/outside/box_mean.c
+tests_plugins_box_mean_la_LDFLAGS = $(OP_LDFLAGS)
+tests_plugins_odd_la_SOURCES = tests/plugins/odd.c
+tests_plugins_odd_la_LDFLAGS = $(OP_LDFLAGS)
+tests_plugins_mute_la_SOURCES = tests/plugins/odd.c
+tests_plugins_mute_la_CPPFLAGS = $(AM_CPPFLAGS) -DMUTE
+tests_plugins_mute_la_LDFLAGS = $(OP_LDFLAGS)
+tests_plugins_half_la_SOURCES = tests/plugins/odd.c
+tests_plugins_half_la_CPPFLAGS = $(AM_CPPFLAGS) -DHALF
+tests_plugins_half_la_LDFLAGS = $(OP_LDFLAGS)
+tests_plugins_nine_la_SOURCES = tests/plugins/odd.c
+tests_plugins_nine_la_CPPFLAGS = $(AM_CPPFLAGS) -DNINE
+tests_plugins_nine_la_LDFLAGS = $(OP_LDFLAGS)
+
 check_LTLIBRARIES += tests/plugins/stopped.la
 tests_plugins_stopped_la_SOURCES = tests/plugins/stopped.c
 tests_plugins_stopped_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere

@@ -30,7 +30,7 @@ pons=$work/root$prefix/bin/pons
 export LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export PONS_PLUGIN_PATH="$work/plugins:$libraries/pons"
 
-for plugin in model/branches loss/power optimizer/unit; do
+for plugin in op/box_mean model/branches loss/power optimizer/unit; do
     "$pons" plugin check "$work/plugins/$plugin.so" >"$work/check.log" 2>&1 || {
         cat "$work/check.log" >&2
         fail "plugin check refuses $plugin"

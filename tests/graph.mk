@@ -9,7 +9,14 @@ check_PROGRAMS += tests/check_gradient
 tests_check_gradient_SOURCES = tests/check_gradient.c tests/op_table.c tests/op_table.h \
 	tests/evaluate.c tests/evaluate.h tests/suite.h tests/tolerance.h
 tests_check_gradient_LDADD = $(TEST_LDADD)
+tests_check_gradient_DEPENDENCIES = tests/libpons.la $(OP_MODULES)
 TESTS += tests/check_gradient
+
+check_PROGRAMS += tests/check_op
+tests_check_op_SOURCES = tests/check_op.c tests/gallery_plugin.h tests/suite.h tests/tolerance.h
+tests_check_op_LDADD = $(TEST_LDADD)
+tests_check_op_DEPENDENCIES = tests/libpons.la $(OP_MODULES)
+TESTS += tests/check_op
 
 check_PROGRAMS += tests/check_reference
 tests_check_reference_SOURCES = tests/check_reference.c tests/evaluate.c tests/evaluate.h \
@@ -27,6 +34,7 @@ check_PROGRAMS += tests/check_device_table
 tests_check_device_table_SOURCES = tests/check_device_table.c tests/op_table.c tests/op_table.h \
 	tests/evaluate.c tests/evaluate.h tests/suite.h tests/tolerance.h
 tests_check_device_table_LDADD = $(DEVICE_LDADD)
+tests_check_device_table_DEPENDENCIES = libcpudevice.la tests/libpons.la $(OP_MODULES)
 tests_check_device_table_LDFLAGS = $(OPENMP_CFLAGS)
 TESTS += tests/check_device_table
 

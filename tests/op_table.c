@@ -3,7 +3,10 @@
  */
 #include "op_table.h"
 
+#include "plugin/plugin_load.h"
+
 #include <math.h>
+#include <pons/op.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -576,6 +579,38 @@ static pons_node *all_reduce(op_graph *o)
     return pons_all_reduce(o->g, pons_square(o->g, image(o)));
 }
 
+/* ---- ops of plugins -------------------------------------------------------------------------- */
+
+static pons_node *op_image(op_graph *o)
+{
+    static const char *const options[] = { NULL, "radius = 2", "radius = 1 0 3" };
+    pons_node *x = image(o);
+
+    return pons_op(o->g, "box_mean", options[o->variant], 1, &x);
+}
+
+static pons_node *op_of_two(op_graph *o)
+{
+    pons_node *x[2] = { image(o), NULL };
+
+    x[1] = input(o, vector(last_extent(x[0])), 0.5, 2);
+    return pons_op(o->g, "odd", "", 2, x);
+}
+
+/* The ops lie where they are built. */
+static pons_status load_ops(pons_error *err)
+{
+    static const char *const files[] = {
+        "tests/plugins/.libs/box_mean.so", "tests/plugins/.libs/odd.so"
+    };
+    const plugin *p;
+
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (plugin_load_file(files[i], sizeof(pons_op_operations), &p, err) != PONS_OK)
+            return err->status;
+    return PONS_OK;
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 #define MAP_VARIANTS_1 1
@@ -632,6 +667,8 @@ const op_case op_cases[] = {
     { NODE_CONCATENATE, "concatenate", 2, concatenate, false },
     { NODE_GATHER, "gather", 2, gather, false },
     { NODE_ALL_REDUCE, "all_reduce of one replica", 1, all_reduce, false },
+    { NODE_OP, "op of an image", 3, op_image, false },
+    { NODE_OP, "op of an image and a vector", 1, op_of_two, false },
 };
 const int op_case_count = sizeof op_cases / sizeof op_cases[0];
 
@@ -765,6 +802,8 @@ pons_status op_table_each(int rounds,
                                                pons_error *err),
                           void *context, pons_error *err)
 {
+    if (load_ops(err) != PONS_OK)
+        return err->status;
     for (int i = 0; i < op_case_count; i++) {
         const op_case *c = &op_cases[i];
 

@@ -4,8 +4,18 @@
 #include "cli/command.h"
 #include "plugin/plugin_load.h"
 
+#include <pons/op.h>
 #include <stdio.h>
 #include <string.h>
+
+static void show_op(const pons_op_operations *o)
+{
+    printf("inputs   %d\nthreads  %s\ngradient %s\ncuda     %s", o->input_count,
+           o->sliced ? "several" : "one", o->gradient != NULL ? "yes" : "no",
+           o->cuda != NULL ? "source:\n" : "no\n");
+    if (o->cuda != NULL)
+        printf("%s%s", o->cuda, o->cuda[strlen(o->cuda) - 1] != '\n' ? "\n" : "");
+}
 
 static pons_status show(pons_kind kind, const char *name, pons_error *err)
 {
@@ -20,6 +30,8 @@ static pons_status show(pons_kind kind, const char *name, pons_error *err)
            d->abi_minor);
     printf("file     %s\nsha256   %s\noptions\n", p->path, p->sha256);
     usage_print_options(stdout, d->options, "");
+    if (kind == PONS_KIND_OP)
+        show_op(p->operations);
     return PONS_OK;
 }
 

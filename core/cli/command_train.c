@@ -174,6 +174,9 @@ static pons_status on_begin(void *context, pons_error *err)
 {
     start *s = context;
 
+    if (s->checkpoint != NULL
+        && saved_state_compare_ops(&s->saved, s->experiment, s->call->log, err) != PONS_OK)
+        return err->status;
     interrupt_enter(s->interrupt);
     if (open_folder(s, err) == PONS_OK)
         log_held(s);

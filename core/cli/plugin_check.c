@@ -121,6 +121,8 @@ const plugin_check plugin_checks[] = {
                        "parameters", plugin_check_model },
     { PONS_KIND_LOSS, "gradient agrees with finite differences in double", plugin_check_loss },
     { PONS_KIND_OPTIMIZER, "steps can be repeated and descend", plugin_check_optimizer },
+    { PONS_KIND_OP, "float and double agree in one piece and in parts, nothing else is written, the "
+                    "gradient agrees with finite differences", plugin_check_op },
     { PONS_KIND_SCHEDULE, "factor is finite, not negative and a pure function", check_schedule },
     { 0, NULL, NULL }
 };

@@ -5,6 +5,7 @@
 #define CORE_CLI_PLUGIN_CHECK_H
 
 #include "cli/command.h"
+#include "graph/node.h"
 #include "plugin/plugin_load.h"
 
 typedef struct plugin_check {
@@ -22,6 +23,14 @@ extern const plugin_check plugin_checks[]; /* ends with a NULL run */
 pons_status plugin_check_options(const plugin *p, const invocation *call, void **target,
                                  config **values, pons_error *err);
 
+/*
+ * The gradient of 'loss' by every parameter of 'g' against finite differences, in double; inputs get
+ * small random numbers. Takes over 'g'.
+ */
+pons_status plugin_check_differences(pons_graph *g, pons_node *loss, pons_error *err);
+
+/* plugin_check_op.c */
+pons_status plugin_check_op(const plugin *p, const invocation *call, pons_error *err);
 /* plugin_check_graph.c */
 pons_status plugin_check_model(const plugin *p, const invocation *call, pons_error *err);
 pons_status plugin_check_loss(const plugin *p, const invocation *call, pons_error *err);

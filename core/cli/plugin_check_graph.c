@@ -221,6 +221,20 @@ static pons_status check_gradients(trial *t, pons_error *err)
     return status;
 }
 
+pons_status plugin_check_differences(pons_graph *g, pons_node *loss, pons_error *err)
+{
+    trial t;
+
+    if (trial_open(&t, g, loss, &descent, NULL, err) != PONS_OK)
+        return err->status;
+    for (int i = 0; i < g->node_count; i++)
+        if (g->node[i]->kind == NODE_INPUT)
+            fill_input(t.program, g->node[i]->name);
+    check_gradients(&t, err);
+    trial_close(&t);
+    return err->status;
+}
+
 /* ---- model ----------------------------------------------------------------------------------- */
 
 /* The smallest extent that leaves every level of the network more than one voxel. */

@@ -19,6 +19,7 @@ pons_graph *graph_new(bool training, int flat_axis)
         return NULL;
     *g = (pons_graph){ .arena = memory, .training = training, .flat_axis = flat_axis,
                        .section = SECTION_MICRO };
+    g->op_end = &g->op;
     g->parameter_end = &g->parameter;
     g->state_end = &g->state;
     g->failed = arena_alloc(memory, sizeof *g->failed);
@@ -28,8 +29,10 @@ pons_graph *graph_new(bool training, int flat_axis)
 
 void graph_free(pons_graph *g)
 {
-    if (g != NULL)
-        arena_free(g->arena);
+    if (g == NULL)
+        return;
+    graph_ops_free(g);
+    arena_free(g->arena);
 }
 
 /* Room for one more item of 'size' bytes in a list of the graph. */

@@ -41,13 +41,18 @@ pons_node *node_pad_gradient(pons_graph *g, pons_node *dy, const pons_pad_attrib
 pons_node *moments_gradient(pons_graph *g, pons_node *moments, pons_node *dmean,
                             pons_node *dvariance);
 
+/* op.c: a node of an op that has been found; configurations are given back with the graph. */
+pons_status op_check(const pons_op_attributes *op, pons_error *err);
+pons_node *node_op(pons_graph *g, const pons_op_attributes *op, int count, pons_node *const *input);
+void graph_ops_free(pons_graph *g);
+
 /* Gradient rules, as node_kind_facts.gradient. */
 #define GRADIENT_RULES(X)                                                                         \
     X(add) X(sub) X(mul) X(div) X(min) X(max) X(pow) X(select) X(neg) X(abs) X(sqrt) X(exp)       \
     X(expm1) X(log) X(log1p) X(sin) X(cos) X(tanh) X(erf) X(cast) X(sum) X(maximum) X(minimum)    \
     X(convolution) X(convolution_input_gradient) X(convolution_weight_gradient) X(matmul) X(pool) \
     X(resize) X(reshape) X(transpose) X(broadcast) X(flip) X(crop) X(pad) X(concatenate) \
-    X(all_reduce)
+    X(all_reduce) X(op)
 #define GRADIENT_RULE_(name)                                                                      \
     void gradient_##name(pons_graph *g, pons_node *x, pons_node *dx, const bool *wanted,          \
                          pons_node **gradient);

@@ -108,6 +108,22 @@ const char *program_untrained(const program *p, int index)
     return p->untrained[index];
 }
 
+static bool seen_before(const graph_op *first, const graph_op *op)
+{
+    for (; first != op; first = first->next)
+        if (first->plugin == op->plugin)
+            return true;
+    return false;
+}
+
+const struct plugin *program_op(const program *p, int index)
+{
+    for (const graph_op *op = p->graph->op; op != NULL; op = op->next)
+        if (!seen_before(p->graph->op, op) && index-- == 0)
+            return op->plugin;
+    return NULL;
+}
+
 void program_watch(program *p, void (*after)(void *context, int kernel, double seconds),
                    void *context)
 {

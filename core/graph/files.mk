@@ -1,6 +1,7 @@
 # Files of core/graph.
 ponsinclude_HEADERS += core/pons/plugin.h core/pons/graph.h core/pons/model.h core/pons/loss.h \
-	core/pons/optimizer.h core/pons/schedule.h core/pons/device.h core/pons/sink.h core/pons/pons.h
+	core/pons/optimizer.h core/pons/schedule.h core/pons/device.h core/pons/sink.h core/pons/op.h \
+	core/pons/pons.h
 libcore_la_SOURCES += core/graph/node.h core/graph/program.h core/graph/plan.h
 libcore_la_SOURCES += core/graph/build.h core/graph/build.c core/graph/shape.c core/graph/leaf.c \
 	core/graph/kinds.c core/graph/map.c core/graph/map_gradient.c core/graph/reduce.c \
@@ -20,11 +21,11 @@ libcore_la_SOURCES += core/graph/lower.h core/graph/fuse.h core/graph/lower.c co
 	core/graph/fuse_source.c core/graph/fuse_place.c core/graph/fuse_slice.c core/graph/fuse_unit.c \
 	core/graph/fuse_join.c core/graph/fuse_store.c core/graph/fuse_split.c core/graph/fuse_lower.c \
 	core/graph/plan.c core/graph/communicate.c \
-	core/graph/sort.c core/graph/simplify.c core/graph/precision.c core/graph/recompute.c
+	core/graph/op.c 	core/graph/sort.c core/graph/simplify.c core/graph/precision.c core/graph/recompute.c
 
 # reference
 libcore_la_SOURCES += core/graph/reference/reference.h core/graph/reference/reference.c \
-	core/graph/reference/numbers.c core/graph/reference/index.c \
+	core/graph/reference/op.c core/graph/reference/numbers.c core/graph/reference/index.c \
 	core/graph/reference/kernels_float.c core/graph/reference/kernels_double.c \
 	core/graph/reference/kernels_body.h core/graph/reference/convolution_body.h \
 	core/graph/reference/map_body.h core/graph/reference/move_body.h \

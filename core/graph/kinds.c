@@ -84,5 +84,6 @@ const node_kind_facts node_kinds[NODE_KIND_COUNT] = {
     KIND(CONCATENATE, "concatenate", CLASS_MOVE, -1, gradient_concatenate),
     KIND(GATHER, "gather", CLASS_MOVE, 2, NULL),
     KIND(ALL_REDUCE, "all_reduce", CLASS_OTHER, 1, gradient_all_reduce),
+    KIND(OP, "op", CLASS_OTHER, -1, gradient_op),
     [NODE_FAILED] = { "failed", CLASS_LEAF, 0, NULL, true },
 };

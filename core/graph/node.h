@@ -51,6 +51,7 @@ typedef enum node_kind {
     NODE_CONCATENATE,
     NODE_GATHER,
     NODE_ALL_REDUCE,     /* attribute.all_reduce                                                  */
+    NODE_OP,             /* of a plugin: attribute.op                                             */
     NODE_FAILED,
     NODE_KIND_COUNT
 } node_kind;
@@ -85,6 +86,7 @@ typedef union node_attribute {
     pons_pad_attributes pad;
     pons_extreme_attributes extreme;
     pons_all_reduce_attributes all_reduce;
+    pons_op_attributes op;
 } node_attribute;
 
 struct pons_node {
@@ -121,6 +123,15 @@ typedef struct state_merge {
     double rate;
 } state_merge;
 
+/* An op plugin with the options that some nodes of the graph have it with. */
+typedef struct graph_op {
+    const struct plugin *plugin;
+    const char *text;         /* the options as they were written                                 */
+    struct config *values;    /* owns texts and lists                                             */
+    pons_op_attributes attribute;
+    struct graph_op *next;
+} graph_op;
+
 typedef struct node_assign {
     pons_node *leaf, *value;
 } node_assign;
@@ -143,6 +154,7 @@ struct pons_graph {
     node_assign *assign;
     int stream_count, stream_room;
     struct { uint64_t hash; const char *name; } *stream;
+    graph_op *op, **op_end;
     pons_node *failed;
     bool differentiated;      /* graph_gradient has run: it runs once                              */
 };

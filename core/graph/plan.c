@@ -45,11 +45,13 @@ static const char *weight_name(const pons_graph *g, const pons_node *x)
     return NULL;
 }
 
-/* The two halves of a sum over replicas stand far apart. */
-static const char *part_name(const fusion *f, const pons_node *x, const char *name)
+/* The two halves of a sum over replicas stand far apart; an op has a name of its own. */
+static const char *detailed_name(const fusion *f, const pons_node *x, const char *name)
 {
-    return arena_format(f->arena, "%s: %s", name,
-                        x->attribute.all_reduce.part == PONS_ALL_REDUCE_START ? "start" : "wait");
+    if (x->kind == NODE_ALL_REDUCE)
+        return arena_format(f->arena, "%s: %s", name, x->attribute.all_reduce.part ==
+                            PONS_ALL_REDUCE_START ? "start" : "wait");
+    return x->kind == NODE_OP ? arena_format(f->arena, "%s: %s", name, x->attribute.op.name) : name;
 }
 
 /*
@@ -74,7 +76,7 @@ static const char *unit_name(const fusion *f, const fuse_unit *u)
         name = "model";
     if (backward)
         name = arena_format(f->arena, "%s (backward)", name);
-    return u->sink[0]->kind == NODE_ALL_REDUCE ? part_name(f, u->sink[0], name) : name;
+    return detailed_name(f, u->sink[0], name);
 }
 
 static uint64_t convolution_flop(const pons_node *x)
@@ -136,7 +138,8 @@ static const pons_kernel_kind kernel_of[NODE_KIND_COUNT] = {
     [NODE_PAD_GRADIENT] = PONS_KERNEL_PAD_GRADIENT,
     [NODE_CONCATENATE] = PONS_KERNEL_CONCATENATE,
     [NODE_GATHER] = PONS_KERNEL_GATHER,
-    [NODE_ALL_REDUCE] = PONS_KERNEL_ALL_REDUCE
+    [NODE_ALL_REDUCE] = PONS_KERNEL_ALL_REDUCE,
+    [NODE_OP] = PONS_KERNEL_OP
 };
 
 static const pons_tensor *tensors_of(arena *a, pons_node *const *owner, int count)

@@ -33,7 +33,7 @@ static bool is_carrier(const pons_node *x)
 /* Kinds that read f32 whatever the storage. */
 static bool is_wide(const pons_node *x)
 {
-    return x->kind == NODE_ALL_REDUCE;
+    return x->kind == NODE_ALL_REDUCE || x->kind == NODE_OP;
 }
 
 static bool reads_low(const conversion *c, const pons_node *x)

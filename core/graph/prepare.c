@@ -31,6 +31,7 @@ static const char *const kernel_names[PONS_KERNEL_KIND_COUNT] = {
     [PONS_KERNEL_EXTREME_GRADIENT] = "extreme_gradient",
     [PONS_KERNEL_COPY] = "copy",
     [PONS_KERNEL_ALL_REDUCE] = "all_reduce",
+    [PONS_KERNEL_OP] = "op",
 };
 
 const char *kernel_kind_name(pons_kernel_kind kind)

@@ -158,6 +158,8 @@ kernel_facts program_kernel(const program *p, int index);
 /* A name that no other kernel has: the second of a name is NAME#2. */
 void program_kernel_name(const program *p, int index, char *out, size_t size);
 const char *program_untrained(const program *p, int index); /* parameters without a path          */
+/* The op plugins that the graph uses, each once; NULL behind the last. */
+const struct plugin *program_op(const program *p, int index);
 /* Seconds of each kernel, for bench: called after every kernel when set. */
 void program_watch(program *p, void (*after)(void *context, int kernel, double seconds),
                    void *context);

@@ -14,11 +14,6 @@
 
 #include <pons/graph.h>
 
-typedef struct pons_tensor {
-    pons_type type;
-    pons_shape shape;
-} pons_tensor;
-
 /* ---- map programs ---------------------------------------------------------------------------- */
 
 /*
@@ -147,6 +142,8 @@ typedef enum pons_kernel_kind {
     PONS_KERNEL_COPY,                  /* same shape; converts the type                           */
     PONS_KERNEL_ALL_REDUCE,            /* x; pons_all_reduce_attributes. Programs of several      */
                                        /* replicas do it by their communicator, not by a device   */
+    PONS_KERNEL_OP,                    /* pons_op_attributes; a device that declines it and has   */
+                                       /* host memory leaves it to the plugin's function          */
     PONS_KERNEL_KIND_COUNT
 } pons_kernel_kind;
 
@@ -170,6 +167,13 @@ typedef struct pons_all_reduce_attributes {
     enum { PONS_ALL_REDUCE_WHOLE = 0, PONS_ALL_REDUCE_START, PONS_ALL_REDUCE_WAIT } part;
     int index; /* of the sum in its program                                                       */
 } pons_all_reduce_attributes;
+
+/* A plugin's op (op.h) with its options. */
+typedef struct pons_op_attributes {
+    const char *name;
+    const struct pons_op_operations *operations;
+    const void *config;
+} pons_op_attributes;
 
 typedef struct pons_request {
     pons_kernel_kind kind;

@@ -38,6 +38,11 @@ typedef struct pons_shape {
     int64_t extent[PONS_RANK_MAX];
 } pons_shape;
 
+typedef struct pons_tensor {
+    pons_type type;
+    pons_shape shape;
+} pons_tensor;
+
 /* Axes of [N, D, H, W, C] as a set; for other ranks PONS_AXIS(0) is the first axis. */
 #define PONS_AXIS(i) (1u << (i))
 #define PONS_BATCH PONS_AXIS(0)
@@ -215,6 +220,18 @@ pons_node *pons_pad(pons_graph *g, pons_node *x, pons_pad_mode mode, const int64
 pons_node *pons_concatenate(pons_graph *g, int count, pons_node *const *x, int axis);
 /* The slices of x along 'axis' that 'index' (i32, rank 1) names; no gradient for the index. */
 pons_node *pons_gather(pons_graph *g, pons_node *x, pons_node *index, int axis);
+
+/* ---- ops of plugins -------------------------------------------------------------------------- */
+
+/*
+ * A node of the op plugin 'name' (op.h), which is found like every plugin. 'options' is text or
+ * NULL: "radius = 2; edge = zero", as the plugin's table has them; what is left out has its default.
+ * 'count' inputs, as many as the op has.
+ */
+pons_node *pons_op(pons_graph *g, const char *name, const char *options, int count,
+                   pons_node *const *input);
+/* The op that made 'like', with its options, on other inputs: for gradients of linear ops. */
+pons_node *pons_op_again(pons_graph *g, const pons_node *like, pons_node *const *input);
 
 /* ---- replicas -------------------------------------------------------------------------------- */
 

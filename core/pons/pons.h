@@ -8,6 +8,7 @@
 #include <pons/graph.h>
 #include <pons/loss.h>
 #include <pons/model.h>
+#include <pons/op.h>
 #include <pons/optimizer.h>
 #include <pons/plugin.h>
 #include <pons/schedule.h>

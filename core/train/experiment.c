@@ -349,6 +349,20 @@ static void remark_plugins(experiment *e)
     remark_chain(e, e->augment);
 }
 
+void experiment_note_ops(experiment *e, const program *training)
+{
+    const plugin *p;
+    int count = 0;
+
+    while (program_op(training, count) != NULL)
+        count++;
+    e->op = arena_alloc(e->memory, (size_t)(count + 1) * sizeof *e->op);
+    for (e->op_count = 0; (p = program_op(training, e->op_count)) != NULL; e->op_count++) {
+        e->op[e->op_count] = p;
+        remark(e, PONS_KIND_OP, p->descriptor->name, p->descriptor->version, p->sha256);
+    }
+}
+
 /*
  * What no other function resolves. A backend is left 'auto' where nothing is to be joined: none of
  * its values would be true.

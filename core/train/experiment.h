@@ -47,6 +47,8 @@ typedef struct experiment {
     bool regions;
     pons_task task;
     loaded_plugin model, loss, optimizer, schedule;
+    int op_count;           /* op plugins that the network turned out to use                      */
+    const plugin **op;
     pons_activation activation; /* resolved                                                       */
     volume_chain *preprocess, *augment;
     device device;
@@ -59,6 +61,8 @@ typedef struct experiment {
 pons_status experiment_open(config *c, experiment_purpose purpose, const experiment_known *known,
                             logger *l, experiment **out, pons_error *err);
 void experiment_close(experiment *e);
+/* After the network was built: the op plugins that it uses, for resolved.ini and checkpoints. */
+void experiment_note_ops(experiment *e, const program *training);
 
 const char *precision_name(precision p);
 /* PRECISION_AUTO for an unknown name. */

@@ -45,6 +45,7 @@ static pons_status build(trainer *t, pons_error *err)
     if (storage_new(&e->device, &t->storage, err) != PONS_OK
         || network_build_training(e, t->storage, &t->training, err) != PONS_OK)
         return err->status;
+    experiment_note_ops(e, t->training);
     if (t->validation_count > 0
         && network_build_evaluation(e, t->storage, &t->evaluation, err) != PONS_OK)
         return err->status;

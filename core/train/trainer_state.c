@@ -144,6 +144,20 @@ static const plugin *plugin_at(const experiment *e, int index)
     return ((const loaded_plugin *)((const char *)e + plugin_keys[index].offset))->plugin;
 }
 
+static pons_status compare_plugin(const saved_state *s, const experiment *e, const char *key,
+                                  const plugin *now, logger *l, pons_error *err)
+{
+    const char *before = safetensors_metadata(s->file, key);
+
+    if (before == NULL || strstr(before, now->sha256) != NULL)
+        return PONS_OK;
+    if (e->sections.experiment.deterministic)
+        return pons_fail(err, PONS_CONFIG, "'%s' is not the file that the run began with, so "
+                         "deterministic = yes cannot be kept\nhint: --fresh starts anew", now->path);
+    log_warning(l, "'%s' is not the file that the run began with; results may differ", now->path);
+    return PONS_OK;
+}
+
 pons_status saved_state_compare(const saved_state *s, const experiment *e, logger *l,
                                 pons_error *err)
 {
@@ -153,17 +167,20 @@ pons_status saved_state_compare(const saved_state *s, const experiment *e, logge
                          s->micro_batches, s->micro_batches);
     if (compare_options(s, e, err) != PONS_OK)
         return err->status;
-    for (int i = 0; i < PLUGIN_COUNT; i++) {
-        const char *before = safetensors_metadata(s->file, plugin_keys[i].key);
-        const plugin *now = plugin_at(e, i);
-        if (before == NULL || strstr(before, now->sha256) != NULL)
-            continue;
-        if (e->sections.experiment.deterministic)
-            return pons_fail(err, PONS_CONFIG, "'%s' is not the file that the run began with, so "
-                             "deterministic = yes cannot be kept\nhint: --fresh starts anew",
-                             now->path);
-        log_warning(l, "'%s' is not the file that the run began with; results may differ",
-                    now->path);
+    for (int i = 0; i < PLUGIN_COUNT; i++)
+        if (compare_plugin(s, e, plugin_keys[i].key, plugin_at(e, i), l, err) != PONS_OK)
+            return err->status;
+    return PONS_OK;
+}
+
+pons_status saved_state_compare_ops(const saved_state *s, const experiment *e, logger *l,
+                                    pons_error *err)
+{
+    for (int i = 0; i < e->op_count; i++) {
+        char key[PONS_NAME_SIZE + 16];
+        snprintf(key, sizeof key, "plugin op.%s", e->op[i]->descriptor->name);
+        if (compare_plugin(s, e, key, e->op[i], l, err) != PONS_OK)
+            return err->status;
     }
     return PONS_OK;
 }
@@ -196,6 +213,9 @@ static int put_texts(FILE *to, const experiment *e)
         fprintf(to, "%s%c%s %s %s%c", plugin_keys[i].key, 0, p->descriptor->name,
                 p->descriptor->version, p->sha256, 0);
     }
+    for (int i = 0; i < e->op_count; i++, pairs++)
+        fprintf(to, "plugin op.%s%c%s %s %s%c", e->op[i]->descriptor->name, 0,
+                e->op[i]->descriptor->name, e->op[i]->descriptor->version, e->op[i]->sha256, 0);
     return pairs + put_steps(to, "preprocess", e->preprocess) + put_steps(to, "augment", e->augment);
 }
 

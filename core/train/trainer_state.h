@@ -37,6 +37,9 @@ void saved_state_clear(saved_state *s);
  */
 pons_status saved_state_compare(const saved_state *s, const experiment *e, logger *l,
                                 pons_error *err);
+/* The same of the op plugins, which are known once the network is built. */
+pons_status saved_state_compare_ops(const saved_state *s, const experiment *e, logger *l,
+                                    pons_error *err);
 
 /* trainer.safetensors of a checkpoint to be written. */
 typedef struct state_content {

@@ -1,6 +1,7 @@
 /*
- * branches - three convolutions of different reach that share one weight, added up. Built outside the
- * source tree with the installed headers alone.
+ * branches - three convolutions of different reach that share one weight, added up; what they see is
+ * the difference to the mean around each voxel, by an op of the same set. Built outside the source
+ * tree with the installed headers alone.
  */
 #include <pons/model.h>
 
@@ -44,6 +45,7 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     pons_node *sum = NULL;
 
     x = pons_instance_norm(g, x, NULL, NULL, 1e-5);
+    x = pons_sub(g, x, pons_op(g, "box_mean", "radius = 2 1 1", 1, &x));
     for (int reach = 1; reach <= 3; reach++) {
         pons_node *branch = pons_tanh(g, convolve(g, x, shared, reach, reach));
         sum = sum == NULL ? branch : pons_add(g, sum, branch);

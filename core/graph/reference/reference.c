@@ -64,6 +64,8 @@ static pons_status kernel_run(const pons_kernel *kernel, const pons_call *call, 
 
     if (p->request->kind == PONS_KERNEL_MAP)
         p->kernels->map(p->request, call);
+    else if (p->request->kind == PONS_KERNEL_OP)
+        reference_op_run(p->kernels, p->request, call);
     else
         run_plain(p->kernels, p->request, call);
     return PONS_OK;
@@ -74,13 +76,20 @@ static void kernel_free(pons_kernel *kernel)
     free(kernel->state);
 }
 
+static size_t scratch_size(const reference_kernels *k, const pons_request *r)
+{
+    if (r->kind == PONS_KERNEL_MAP)
+        return k->map_scratch(r->attributes);
+    return r->kind == PONS_KERNEL_OP ? reference_op_scratch(k, r) : plain_scratch(k, r);
+}
+
 static pons_status prepare(void *device, const pons_request *request, pons_kernel *kernel,
                            bool *supported, pons_error *err)
 {
     const reference_kernels *k = device;
     prepared *p;
 
-    *supported = request->kind == PONS_KERNEL_MAP ||
+    *supported = request->kind == PONS_KERNEL_MAP || request->kind == PONS_KERNEL_OP ||
                  (request->kind > 0 && request->kind < PONS_KERNEL_KIND_COUNT &&
                   k->plain[request->kind] != NULL);
     if (!*supported)
@@ -91,9 +100,8 @@ static pons_status prepare(void *device, const pons_request *request, pons_kerne
     kernel->run = kernel_run;
     kernel->free = kernel_free;
     kernel->state = p;
-    kernel->implementation = "reference";
-    kernel->scratch_size = request->kind == PONS_KERNEL_MAP ? k->map_scratch(request->attributes)
-                                                            : plain_scratch(k, request);
+    kernel->implementation = request->kind == PONS_KERNEL_OP ? "plugin" : "reference";
+    kernel->scratch_size = scratch_size(k, request);
     return PONS_OK;
 }
 

@@ -22,6 +22,10 @@ typedef struct reference_kernels {
 
 extern const reference_kernels reference_float, reference_double;
 
+/* op.c: the function of a plugin, where a tensor has another type by way of copies. */
+size_t reference_op_scratch(const reference_kernels *k, const pons_request *r);
+void reference_op_run(const reference_kernels *k, const pons_request *r, const pons_call *call);
+
 /* numbers.c: read and write one number of any type. */
 double number_load(pons_type type, const void *memory, int64_t index);
 void number_store(pons_type type, void *memory, int64_t index, double value);

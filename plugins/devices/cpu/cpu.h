@@ -37,6 +37,9 @@ pons_status pool_prepare(cpu_device *device, const pons_request *request, pons_k
 pons_status resize_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
                            bool *supported, pons_error *err);
 
+pons_status op_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
+                       bool *supported, pons_error *err);
+
 /* The k-th of 'count' contiguous shares of n things; more shares than things share them. */
 void cpu_share(int index, int count, int n, int *first, int *end);
 

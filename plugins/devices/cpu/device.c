@@ -35,6 +35,7 @@ static const cpu_prepare prepare_by_kind[PONS_KERNEL_KIND_COUNT] = {
     [PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT] = convolution_prepare,
     [PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT] = convolution_prepare,
     [PONS_KERNEL_MATMUL] = matmul_prepare,
+    [PONS_KERNEL_OP] = op_prepare,
 };
 
 /* The processors of the share, and how many they are. */
