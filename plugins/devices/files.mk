@@ -8,7 +8,8 @@ CPU_LANES = plugins/devices/cpu/map_lanes.c plugins/devices/cpu/map_random.c \
 	plugins/devices/cpu/narrow_lanes.c plugins/devices/cpu/lane.h \
 	plugins/devices/cpu/direct_lanes.c plugins/devices/cpu/direct.h \
 	plugins/devices/cpu/vector.h \
-	plugins/devices/cpu/map_lanes.h plugins/devices/cpu/narrow.h
+	plugins/devices/cpu/map_lanes.h plugins/devices/cpu/narrow.h \
+	plugins/devices/cpu/wide_lanes.c plugins/devices/cpu/wide.h
 CPU_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(CPU_LOOPS)
 
 noinst_LTLIBRARIES += libcpubaseline.la libcpudevice.la
@@ -21,7 +22,8 @@ noinst_LTLIBRARIES += libcpuavx2.la libcpuavx512.la
 libcpuavx2_la_SOURCES = $(CPU_LANES)
 libcpuavx2_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=avx2
 libcpuavx2_la_CFLAGS = $(CPU_CFLAGS) -mavx2 -mfma
-libcpuavx512_la_SOURCES = $(CPU_LANES)
+libcpuavx512_la_SOURCES = $(CPU_LANES) plugins/devices/cpu/wide_amx.c \
+	plugins/devices/cpu/wide_bf16.c plugins/devices/cpu/wide_bf16.h
 libcpuavx512_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=avx512
 libcpuavx512_la_CFLAGS = $(CPU_CFLAGS) -mavx2 -mfma -mavx512f -mavx512bw -mavx512vl -mavx512dq \
 	-mprefer-vector-width=512
@@ -34,10 +36,11 @@ libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c
 	plugins/devices/cpu/map_steps.c plugins/devices/cpu/map_tile.c plugins/devices/cpu/move.c \
 	plugins/devices/cpu/op.c \
 	plugins/devices/cpu/parallel.c plugins/devices/cpu/pool.c plugins/devices/cpu/resize.c \
-	plugins/devices/cpu/rows.h \
 	plugins/devices/cpu/direct.c plugins/devices/cpu/direct_matmul.c \
 	plugins/devices/cpu/direct_weight.c \
 	plugins/devices/cpu/limits.c plugins/devices/cpu/limits.h plugins/devices/cpu/rows.h \
+	plugins/devices/cpu/rows.h plugins/devices/cpu/wide_grid.c plugins/devices/cpu/wide_grid.h \
+	plugins/devices/cpu/wide_rows.c plugins/devices/cpu/wide_weight.c \
 	plugins/devices/cpu/convolution.c plugins/devices/cpu/narrow.c plugins/devices/cpu/onednn.h \
 	plugins/devices/cpu/onednn_version.h
 if X86_64

@@ -1,7 +1,8 @@
 /*
  * convolution.c - who computes a convolution or a matrix product. Families are asked in turn: our
- * kernels for few channels on one side (narrow.h), the library (onednn.h), our kernels for any
- * (direct.h), which declines only types that the graph never hands to it.
+ * kernels for few channels on one side (narrow.h), those for many where they are the faster ones
+ * (wide.h), the library (onednn.h), our kernels for any (direct.h), which declines only types that the
+ * graph never hands to it.
  */
 #include "cpu.h"
 #include "direct.h"
@@ -14,6 +15,22 @@ static pons_status by_narrow(cpu_device *device, const pons_request *request, po
                              bool *supported, pons_error *err)
 {
     return narrow_prepare(device->narrow, device->threads, request, kernel, supported, err);
+}
+
+/*
+ * In bf16 our tiles are faster than the library (docs/performance.md), which takes two to four times
+ * as long for the weight gradient and has nothing at all for processors without AVX-512. In float both
+ * are near the limit of the processor, the library nearer.
+ */
+static pons_status by_wide(cpu_device *device, const pons_request *request, pons_kernel *kernel,
+                           bool *supported, pons_error *err)
+{
+    const pons_convolution *c = request->attributes;
+
+    if (request->kind != PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT || c->groups != 1 ||
+        (device->library != NULL && request->input[0].type != PONS_BF16))
+        return PONS_OK;
+    return wide_prepare_weight(device->wide, device->threads, request, kernel, supported, err);
 }
 
 /* The library cuts its work when a kernel is made. */
@@ -58,7 +75,7 @@ static pons_status ask(const cpu_prepare *family, int count, cpu_device *device,
 pons_status convolution_prepare(cpu_device *device, const pons_request *request,
                                 pons_kernel *kernel, bool *supported, pons_error *err)
 {
-    static const cpu_prepare families[] = { by_narrow, by_onednn, by_direct };
+    static const cpu_prepare families[] = { by_narrow, by_wide, by_onednn, by_direct };
 
     return ask(families, sizeof families / sizeof *families, device, request, kernel, supported,
                err);

@@ -7,6 +7,7 @@
 #include <pons/device.h>
 
 #include "map.h"
+#include "wide.h"
 
 typedef struct cpu_device {
     pons_device_settings settings;
@@ -14,6 +15,7 @@ typedef struct cpu_device {
     const map_lanes *lanes;
     const struct narrow_lanes *narrow;
     const struct direct_lanes *direct;
+    wide_choice wide;
     struct onednn *library; /* NULL: built without oneDNN */
 } cpu_device;
 

@@ -167,6 +167,7 @@ void cpu_device_choose_row(void *device, int row)
     d->lanes = map_lanes_row(row);
     d->narrow = narrow_lanes_row(row);
     d->direct = direct_lanes_row(row);
+    d->wide = wide_lanes_row(row);
 }
 
 const pons_device_operations cpu_operations = {

@@ -1,0 +1,151 @@
+/*
+ * wide_amx.c - products of pairs of bf16 on the tile registers of AMX (wide.h).
+ *
+ * Two rows by two columns of tiles keep the unit busy: four products for four loads. Where there is
+ * one column, four rows share it.
+ */
+#include "wide_bf16.h"
+
+#include <immintrin.h>
+
+#define AMX __attribute__((target("amx-tile,amx-bf16")))
+
+enum { TILE_PITCH = WIDE_TILE * sizeof(float) };
+
+/*
+ * All eight registers: 16 rows of 64 bytes. Constant, since compilers take the instruction to read
+ * less than it does and drop what is stored for it.
+ */
+static const struct {
+    uint8_t palette, start, reserved[14];
+    uint16_t width[16];
+    uint8_t rows[16];
+} shape = { .palette = 1, .width = { 64, 64, 64, 64, 64, 64, 64, 64 },
+            .rows = { 16, 16, 16, 16, 16, 16, 16, 16 } };
+
+AMX static void begin(void)
+{
+    _tile_loadconfig(&shape);
+}
+
+AMX static void end(void)
+{
+    _tile_release();
+}
+
+AMX static void two_by_two(const wide_product *p)
+{
+    const char *a0 = p->a[0], *a1 = p->a[1], *b0 = p->b[0], *b1 = p->b[1];
+
+    if (p->add) {
+        _tile_loadd(0, p->c[0][0], TILE_PITCH);
+        _tile_loadd(1, p->c[0][1], TILE_PITCH);
+        _tile_loadd(2, p->c[1][0], TILE_PITCH);
+        _tile_loadd(3, p->c[1][1], TILE_PITCH);
+    } else {
+        _tile_zero(0);
+        _tile_zero(1);
+        _tile_zero(2);
+        _tile_zero(3);
+    }
+    for (int64_t s = 0; s < p->steps; s++) {
+        int64_t a = p->a_at[s], b = p->b_at[s];
+        _tile_loadd(6, b0 + b, WIDE_STEP);
+        _tile_loadd(4, a0 + a, p->pitch);
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_loadd(7, b1 + b, WIDE_STEP);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_loadd(5, a1 + a, p->pitch);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+    }
+    _tile_stored(0, p->c[0][0], TILE_PITCH);
+    _tile_stored(1, p->c[0][1], TILE_PITCH);
+    _tile_stored(2, p->c[1][0], TILE_PITCH);
+    _tile_stored(3, p->c[1][1], TILE_PITCH);
+}
+
+AMX static void one_by_two(const wide_product *p)
+{
+    if (p->add) {
+        _tile_loadd(0, p->c[0][0], TILE_PITCH);
+        _tile_loadd(1, p->c[0][1], TILE_PITCH);
+    } else {
+        _tile_zero(0);
+        _tile_zero(1);
+    }
+    for (int64_t s = 0; s < p->steps; s++) {
+        _tile_loadd(4, p->a[0] + p->a_at[s], p->pitch);
+        _tile_loadd(6, p->b[0] + p->b_at[s], WIDE_STEP);
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_loadd(7, p->b[1] + p->b_at[s], WIDE_STEP);
+        _tile_dpbf16ps(1, 4, 7);
+    }
+    _tile_stored(0, p->c[0][0], TILE_PITCH);
+    _tile_stored(1, p->c[0][1], TILE_PITCH);
+}
+
+AMX static void four_by_one(const wide_product *p)
+{
+    const char *a0 = p->a[0], *a1 = p->a[1], *a2 = p->a[2], *a3 = p->a[3], *b0 = p->b[0];
+
+    if (p->add) {
+        _tile_loadd(0, p->c[0][0], TILE_PITCH);
+        _tile_loadd(1, p->c[1][0], TILE_PITCH);
+        _tile_loadd(2, p->c[2][0], TILE_PITCH);
+        _tile_loadd(3, p->c[3][0], TILE_PITCH);
+    } else {
+        _tile_zero(0);
+        _tile_zero(1);
+        _tile_zero(2);
+        _tile_zero(3);
+    }
+    for (int64_t s = 0; s < p->steps; s++) {
+        int64_t a = p->a_at[s];
+        _tile_loadd(7, b0 + p->b_at[s], WIDE_STEP);
+        _tile_loadd(4, a0 + a, p->pitch);
+        _tile_dpbf16ps(0, 4, 7);
+        _tile_loadd(5, a1 + a, p->pitch);
+        _tile_dpbf16ps(1, 5, 7);
+        _tile_loadd(6, a2 + a, p->pitch);
+        _tile_dpbf16ps(2, 6, 7);
+        _tile_loadd(4, a3 + a, p->pitch);
+        _tile_dpbf16ps(3, 4, 7);
+    }
+    _tile_stored(0, p->c[0][0], TILE_PITCH);
+    _tile_stored(1, p->c[1][0], TILE_PITCH);
+    _tile_stored(2, p->c[2][0], TILE_PITCH);
+    _tile_stored(3, p->c[3][0], TILE_PITCH);
+}
+
+AMX static void one_by_one(const wide_product *p, int row)
+{
+    if (p->add)
+        _tile_loadd(0, p->c[row][0], TILE_PITCH);
+    else
+        _tile_zero(0);
+    for (int64_t s = 0; s < p->steps; s++) {
+        _tile_loadd(4, p->a[row] + p->a_at[s], p->pitch);
+        _tile_loadd(6, p->b[0] + p->b_at[s], WIDE_STEP);
+        _tile_dpbf16ps(0, 4, 6);
+    }
+    _tile_stored(0, p->c[row][0], TILE_PITCH);
+}
+
+static void multiply(const wide_product *p)
+{
+    if (p->columns == 2 && p->rows == 2)
+        two_by_two(p);
+    else if (p->columns == 2)
+        one_by_two(p);
+    else if (p->rows == 4)
+        four_by_one(p);
+    else
+        for (int row = 0; row < p->rows; row++)
+            one_by_one(p, row);
+}
+
+const wide_lanes wide_amx = {
+    .name = "amx_bf16", .unit = 2, .pack_panel = wide_bf16_panel, .pack_rows = wide_bf16_rows,
+    .multiply = multiply, .begin = begin, .end = end,
+};

@@ -1,0 +1,250 @@
+/*
+ * check_wide.c - convolutions of many channels on every kernel that this processor runs.
+ *
+ * Tensors hold small whole numbers: every product and sum is exact, in bf16 as in float, whatever
+ * the order, so results must equal the reference's in double to the last bit.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "../plugins/devices/cpu/cpu.h"
+#include "graph/program.h"
+#include "guarded.h"
+#include "suite.h"
+
+typedef struct shape_case {
+    int cases, x[3], ins, outs, groups; /* channels of all groups */
+    int kernel[3], stride[3], dilation[3], low[3], high[3];
+} shape_case;
+
+#define ONE { 1, 1, 1 }
+#define TWO { 2, 2, 2 }
+#define THREE { 3, 3, 3 }
+#define NONE { 0, 0, 0 }
+
+static const shape_case shapes[] = {
+    { 2, { 6, 5, 7 }, 32, 48, 1, THREE, ONE, ONE, ONE, ONE },
+    { 1, { 4, 4, 4 }, 16, 16, 1, ONE, ONE, ONE, NONE, NONE },
+    { 2, { 5, 7, 6 }, 33, 17, 1, THREE, TWO, ONE, ONE, ONE },
+    { 1, { 8, 6, 4 }, 5, 80, 1, TWO, TWO, ONE, NONE, NONE },
+    { 1, { 7, 8, 9 }, 40, 20, 1, { 3, 1, 2 }, { 1, 3, 2 }, { 2, 1, 3 }, { 2, 0, 1 }, { 1, 0, 4 } },
+    { 2, { 5, 4, 6 }, 24, 36, 4, THREE, ONE, ONE, ONE, ONE },
+    { 1, { 6, 6, 6 }, 7, 7, 7, THREE, TWO, ONE, ONE, ONE },
+    { 3, { 1, 1, 1 }, 19, 21, 1, THREE, ONE, ONE, ONE, ONE },
+    { 2, { 1, 2, 3 }, 16, 32, 1, ONE, TWO, ONE, NONE, NONE },
+    { 1, { 2, 9, 3 }, 8, 8, 1, { 5, 5, 5 }, ONE, ONE, TWO, TWO },
+    { 1, { 1, 90, 70 }, 18, 33, 1, { 1, 3, 3 }, ONE, ONE, { 0, 1, 1 }, { 0, 1, 1 } },
+    { 1, { 34, 36, 33 }, 20, 9, 1, { 1, 1, 3 }, ONE, ONE, { 0, 0, 1 }, { 0, 0, 1 } },
+    { 2, { 41, 40, 26 }, 6, 34, 1, { 2, 1, 2 }, { 2, 1, 2 }, ONE, { 1, 0, 0 }, NONE },
+};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+/* What a kernel works on: a request, and guarded memory for its tensors. */
+typedef struct problem {
+    pons_convolution attributes;
+    pons_tensor input[2], output;
+    pons_request request;
+    guarded memory[3];
+} problem;
+
+static int64_t count_of(const pons_tensor *t)
+{
+    int64_t n = 1;
+
+    for (int i = 0; i < t->shape.rank; i++)
+        n *= t->shape.extent[i];
+    return n;
+}
+
+static size_t number_size(pons_type type)
+{
+    return type == PONS_BF16 ? 2 : type == PONS_F32 ? 4 : 8;
+}
+
+/* Every whole number up to 255 has an exact bf16, its upper half as a float. */
+static void put(pons_type type, void *to, int64_t at, int value)
+{
+    float f = (float)value;
+    uint32_t bits;
+
+    memcpy(&bits, &f, sizeof bits);
+    if (type == PONS_BF16)
+        ((uint16_t *)to)[at] = (uint16_t)(bits >> 16);
+    else if (type == PONS_F32)
+        ((float *)to)[at] = f;
+    else
+        ((double *)to)[at] = f;
+}
+
+/* Of a double as the type keeps it. */
+static double get(pons_type type, const void *from, int64_t at)
+{
+    uint32_t bits = 0;
+    float f;
+
+    if (type == PONS_F64)
+        return ((const double *)from)[at];
+    if (type == PONS_F32)
+        return ((const float *)from)[at];
+    bits = (uint32_t)((const uint16_t *)from)[at] << 16;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static double rounded(pons_type type, double value)
+{
+    float f = (float)value;
+    uint32_t bits;
+
+    if (type != PONS_BF16)
+        return value;
+    memcpy(&bits, &f, sizeof bits);
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static void problem_init(problem *p, const shape_case *s, pons_kernel_kind kind, pons_type type,
+                         bool at_end)
+{
+    pons_tensor x = { type, { 5, { s->cases, s->x[0], s->x[1], s->x[2], s->ins } } };
+    pons_tensor w = { type, { 5, { s->outs, s->kernel[0], s->kernel[1], s->kernel[2],
+                                   s->ins / s->groups } } };
+    pons_tensor y = { type, { 5, { s->cases, 0, 0, 0, s->outs } } };
+    uint32_t random = 12345;
+
+    p->attributes = (pons_convolution){ .groups = s->groups };
+    for (int i = 0; i < 3; i++) {
+        p->attributes.stride[i] = s->stride[i];
+        p->attributes.dilation[i] = s->dilation[i];
+        p->attributes.pad_low[i] = s->low[i];
+        p->attributes.pad_high[i] = s->high[i];
+        y.shape.extent[1 + i] = (s->x[i] + s->low[i] + s->high[i] -
+                                 s->dilation[i] * (s->kernel[i] - 1) - 1) / s->stride[i] + 1;
+    }
+    if (kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT) {
+        w.type = type == PONS_BF16 ? PONS_F32 : type;
+        p->input[0] = x;
+        p->input[1] = y;
+        p->output = w;
+    } else {
+        p->input[0] = kind == PONS_KERNEL_CONVOLUTION ? x : y;
+        p->input[1] = w;
+        p->output = kind == PONS_KERNEL_CONVOLUTION ? y : x;
+    }
+    p->request = (pons_request){ .kind = kind, .name = "test", .input_count = 2,
+                                 .output_count = 1, .input = p->input, .output = &p->output,
+                                 .attributes = &p->attributes };
+    for (int i = 0; i < 3; i++) {
+        const pons_tensor *t = i < 2 ? &p->input[i] : &p->output;
+        p->memory[i] = guarded_new((size_t)count_of(t) * number_size(t->type), at_end);
+        for (int64_t k = 0; i < 2 && k < count_of(t); k++) {
+            random = random * 1664525u + 1013904223u;
+            put(t->type, p->memory[i].memory, k, (int)(random >> 24) % 7 - 3);
+        }
+    }
+}
+
+static void problem_clear(problem *p)
+{
+    for (int i = 0; i < 3; i++)
+        guarded_free(&p->memory[i]);
+}
+
+static void run(problem *p, pons_kernel *kernel)
+{
+    size_t size = (kernel->scratch_size + 63) / 64 * 64;
+    guarded scratch = guarded_new(size, true);
+    void *input[2] = { p->memory[0].memory, p->memory[1].memory };
+    void *output[1] = { p->memory[2].memory };
+    pons_call call = { .input = input, .output = output, .scratch = scratch.memory };
+    pons_error err = PONS_ERROR_INIT;
+
+    memset(scratch.memory, 0xff, size); /* not a number, wherever it is read before it is written */
+    memset(p->memory[2].memory, 0xff, p->memory[2].size);
+    ck_assert_msg(kernel->run(kernel, &call, &err) == PONS_OK, "%s", err.text);
+    kernel->free(kernel);
+    guarded_free(&scratch);
+}
+
+static void compute_truth(problem *p)
+{
+    device d;
+    pons_kernel kernel = { .run = NULL };
+    pons_error err = PONS_ERROR_INIT;
+    bool supported = false;
+
+    device_reference(&d, true);
+    ck_assert(d.operations->prepare(d.handle, &p->request, &kernel, &supported, &err) == PONS_OK);
+    ck_assert(supported);
+    run(p, &kernel);
+}
+
+static pons_status prepare(wide_choice lanes, int threads, problem *p, pons_kernel *kernel,
+                           bool *supported, pons_error *err)
+{
+    return wide_prepare_weight(lanes, threads, &p->request, kernel, supported, err);
+}
+
+static void compare(const problem *found, const problem *truth, const char *name, int shape,
+                    int threads)
+{
+    pons_type type = found->output.type;
+
+    for (int64_t i = 0; i < count_of(&found->output); i++) {
+        double is = get(type, found->memory[2].memory, i);
+        double should = rounded(type, get(PONS_F64, truth->memory[2].memory, i));
+        ck_assert_msg(is == should, "%s, shape %d, %s, %d threads: element %ld is %g, should be %g",
+                      name, shape, type == PONS_BF16 ? "bf16" : "float", threads, (long)i, is,
+                      should);
+    }
+}
+
+static void check_lanes(const wide_lanes *lanes, const problem *truth, int shape,
+                        pons_kernel_kind kind, pons_type type)
+{
+    for (int threads = 1; threads <= 3; threads++) {
+        problem p;
+        pons_kernel kernel = { .run = NULL };
+        pons_error err = PONS_ERROR_INIT;
+        bool supported = false;
+
+        problem_init(&p, &shapes[shape], kind, type, threads != 2);
+        ck_assert(prepare((wide_choice){ lanes, lanes }, threads, &p, &kernel, &supported, &err) ==
+                  PONS_OK);
+        ck_assert(supported);
+        run(&p, &kernel);
+        compare(&p, truth, lanes->name, shape, threads);
+        problem_clear(&p);
+    }
+}
+
+static void check_kind(pons_kernel_kind kind)
+{
+    for (int shape = 0; shape < SHAPES; shape++) {
+        problem truth;
+
+        problem_init(&truth, &shapes[shape], kind, PONS_F64, true);
+        compute_truth(&truth);
+        for (int i = 0; wide_lanes_number(i) != NULL; i++) {
+            if (wide_lanes_number(i)->unit == 1)
+                check_lanes(wide_lanes_number(i), &truth, shape, kind, PONS_F32);
+            check_lanes(wide_lanes_number(i), &truth, shape, kind, PONS_BF16);
+        }
+        problem_clear(&truth);
+    }
+}
+
+START_TEST(gradient_by_the_weight_is_exact)
+{
+    check_kind(PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("wide");
+
+    tcase_add_test(c, gradient_by_the_weight_is_exact);
+    return suite_run();
+}
