@@ -153,7 +153,8 @@ int main(int argc, char **argv)
     int channels[] = { 16, 2, 3, 1, 32, 70 };
 
     {
-        bench b = { "10 operations in a chain", { .axis_count = 1, .extent = { (int64_t)count } } };
+        bench b = { .name = "10 operations in a chain",
+                    .map = { .axis_count = 1, .extent = { (int64_t)count } } };
         int x = load(&b, 0, PONS_F32, 1);
         for (int i = 0; i < 5; i++)
             x = add(&b, PONS_MAP_ADD, 2, add(&b, PONS_MAP_MUL, 2, x, number(&b, 1.5), 0), x, 0);
@@ -161,7 +162,8 @@ int main(int argc, char **argv)
         run(&b, input, output, threads, 2 * (double)size, copy);
     }
     {
-        bench b = { "exp and log", { .axis_count = 1, .extent = { (int64_t)count } } };
+        bench b = { .name = "exp and log",
+                    .map = { .axis_count = 1, .extent = { (int64_t)count } } };
         int x = load(&b, 0, PONS_F32, 1);
         x = add(&b, PONS_MAP_LOG, 1, add(&b, PONS_MAP_EXP, 1, x, 0, 0), 0, 0);
         b.store[b.map.store_count++] = (pons_store){ x, operand(&b, 0, PONS_F32, 1) };
@@ -175,7 +177,7 @@ int main(int argc, char **argv)
             char name[80];
             pons_map map = { .axis_count = 3, .extent = { 2,
                              (int64_t)count / 2 / channels[i], channels[i] } };
-            bench b = { name, map }, c = { name, map }, d = { name, map };
+            bench b = { .name = name, .map = map }, c = b, d = b;
             int x, y, g;
 
             x = load(&b, 0, type, 7);
@@ -206,7 +208,8 @@ int main(int argc, char **argv)
     for (int i = 1; i < 5; i++) {
         int c = channels[i];
         char name[80];
-        bench b = { name, { .axis_count = 2, .extent = { (int64_t)count / c, c }, .channels = c } };
+        bench b = { .name = name, .map = { .axis_count = 2, .extent = { (int64_t)count / c, c },
+                                           .channels = c } };
         int x = load(&b, 0, PONS_F32, 3), most, sum;
         most = add(&b, PONS_VALUE_CHANNEL_MAX, 1, x, 0, 0);
         b.value[most].narrow = 1;
@@ -219,7 +222,8 @@ int main(int argc, char **argv)
         run(&b, input, output, threads, 2 * (double)(count / (size_t)c * (size_t)c * 4), copy);
     }
     {
-        bench b = { "uniform random numbers", { .axis_count = 1, .extent = { (int64_t)count } } };
+        bench b = { .name = "uniform random numbers",
+                    .map = { .axis_count = 1, .extent = { (int64_t)count } } };
         int x = add(&b, PONS_VALUE_UNIFORM, 0, 0, 0, 0);
         b.store[b.map.store_count++] = (pons_store){ x, operand(&b, 0, PONS_F32, 1) };
         run(&b, input, output, threads, (double)size, copy);

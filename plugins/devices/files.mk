@@ -4,7 +4,9 @@
 # comes behind these flags and does not take them back.
 CPU_LOOPS = -ftree-vectorize -fvect-cost-model=unlimited -fno-math-errno -fno-trapping-math \
 	-Wno-psabi
-CPU_LANES = plugins/devices/cpu/map_lanes.c plugins/devices/cpu/map_random.c \
+CPU_LANES = plugins/devices/cpu/map_lanes.c plugins/devices/cpu/map_machine.c \
+	plugins/devices/cpu/map_random.c plugins/devices/cpu/map_vector.h \
+	plugins/devices/cpu/map_machine.h \
 	plugins/devices/cpu/narrow_lanes.c plugins/devices/cpu/lane.h \
 	plugins/devices/cpu/direct_lanes.c plugins/devices/cpu/direct.h \
 	plugins/devices/cpu/vector.h \
@@ -35,6 +37,8 @@ libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c
 	plugins/devices/cpu/map_rows.c plugins/devices/cpu/map_space.c \
 	plugins/devices/cpu/map_steps.c plugins/devices/cpu/map_tile.c plugins/devices/cpu/move.c \
 	plugins/devices/cpu/op.c \
+	plugins/devices/cpu/map_code.c plugins/devices/cpu/map_nodes.c \
+	plugins/devices/cpu/map_tile.c plugins/devices/cpu/map_visit.c plugins/devices/cpu/move.c \
 	plugins/devices/cpu/parallel.c plugins/devices/cpu/pool.c plugins/devices/cpu/resize.c \
 	plugins/devices/cpu/direct.c plugins/devices/cpu/direct_matmul.c \
 	plugins/devices/cpu/direct_weight.c \

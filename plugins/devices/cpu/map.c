@@ -39,6 +39,20 @@ static void plan_free(map_plan *plan)
     free(plan);
 }
 
+/* Outputs from this size on, in bytes, are written past the cache. */
+#define MAP_STREAM_SIZE ((int64_t)1 << 24)
+
+static int64_t points_of(const pons_map *m)
+{
+    int64_t n = 1;
+
+    for (int a = 0; a < m->axis_count && m->segment_count == 0; a++)
+        n *= m->extent[a];
+    for (int64_t s = 0; s < m->segment_count; s++)
+        n += m->segment_length[s];
+    return n;
+}
+
 static bool operands_make(map_plan *plan)
 {
     const pons_map *m = plan->map;
@@ -50,26 +64,27 @@ static bool operands_make(map_plan *plan)
         return false;
     for (int v = 0; v < m->value_count; v++) {
         const pons_value *x = &m->value[v];
-        map_width width = plan->rows > 1 && x->narrow ? MAP_NARROW : MAP_WIDE;
         if (x->operation == PONS_VALUE_LOAD
-            && !map_access_make(plan, &m->load[x->operand], width, &plan->load[x->operand]))
+            && !map_access_make(plan, &m->load[x->operand], !x->narrow, &plan->load[x->operand]))
             return false;
     }
     for (int i = 0; i < m->store_count; i++) {
-        bool narrow = plan->rows > 1 && m->value[m->store[i].value].narrow;
-        if (!map_access_make(plan, &m->store[i].to, narrow ? MAP_NARROW : MAP_WIDE,
+        if (!map_access_make(plan, &m->store[i].to, !m->value[m->store[i].value].narrow,
                              &plan->store[i]))
             return false;
+        plan->store[i].stream = points_of(m) * (int64_t)map_type_size(plan->store[i].type)
+                              >= MAP_STREAM_SIZE;
     }
     for (int i = 0; i < m->reduction_count; i++) {
         const pons_reduction *from = &m->reduction[i];
+        bool wide = !m->value[from->value].narrow;
         map_reduce *r = &plan->reduce[i];
         r->kind = from->kind;
         r->groups = from->groups;
         r->value = from->value;
-        r->width = plan->rows > 1 && m->value[from->value].narrow ? MAP_NARROW : MAP_WIDE;
+        r->rows = wide ? plan->rows : 1;
         for (int k = 0; k < (from->kind == PONS_REDUCE_MOMENTS ? 2 : 1); k++)
-            if (!map_access_make(plan, &from->to[k], r->width, &r->to[k]))
+            if (!map_access_make(plan, &from->to[k], wide, &r->to[k]))
                 return false;
         if (!map_reduce_make(plan, r))
             return false;
@@ -89,7 +104,7 @@ static void place_scratch(map_plan *plan)
         }
     for (int i = 0; i < plan->pass_count; i++) {
         map_pass *p = &plan->pass[i];
-        size_t size = map_worker_size(plan, p);
+        size_t size = map_worker_size(p);
         plan->worker_size = size > plan->worker_size ? size : plan->worker_size;
         if (p->reduce_count == 0 || p->blocks_per_group == 1)
             continue;
@@ -155,7 +170,8 @@ pons_status map_prepare(cpu_device *device, const pons_request *request, pons_ke
     plan->map = request->attributes;
     plan->lanes = device->lanes;
     plan->threads = device->threads;
-    if (!map_space_make(plan) || !operands_make(plan) || !map_passes_make(plan)) {
+    if (!map_space_make(plan) || !operands_make(plan) || !map_nodes_make(plan)
+        || !map_passes_make(plan)) {
         plan_free(plan);
         return pons_fail(err, PONS_DEVICE, "cannot prepare '%s': out of memory", request->name);
     }

@@ -1,51 +1,59 @@
 /*
- * map.h - a pons_map made ready: tiles, steps and buffers, and the lanes that carry them out.
+ * map.h - a pons_map made ready: tiles, nodes and code, and the lanes that carry it out.
  *
- * The index space is cut into tiles of at most 1024 lanes. A tile is a box: all of the innermost
+ * The index space is cut into tiles of at most 4096 points. A tile is a box: all of the innermost
  * axes and a piece of the axis before them ('cut'), so that where an operand lies relative to the
  * tile's first element is the same for every tile, whatever its strides. Its points are numbered
- * row-major. In the linear form a tile has one row; in the channel form it has a row for each
- * channel, [C][points]. Rows begin at multiples of 16 lanes.
+ * row-major and are the lanes of the machine (map_machine.h), which takes a 'unit' of them at a
+ * time. In the channel form each channel of a wide value is a node by itself, so that the machine
+ * knows nothing of channels.
  *
- * A pass runs all tiles through a list of steps. One pass does everything, except where reductions
- * keep different axes: those get a pass each. Tiles are grouped by what the reductions keep; the
- * tiles of a group are cut into blocks, each with partial results of its own, which a second phase
- * joins in a tree (map_reduce.c). Blocks are handed to threads in any order: bits do not depend on it.
+ * Values that repeat along the lanes of a tile and stay from tile to tile (per-channel numbers) are
+ * computed apart, once for as long as they stay: uniform ones for a unit, periodic ones for a period,
+ * which is the number of lanes after which every place that does not move with the cut axis comes
+ * again, at a multiple of MAP_STRIP.
+ *
+ * A pass runs all tiles through its code. One pass does everything, except where reductions keep
+ * different axes: those get a pass each. Tiles are grouped by what the reductions keep; the tiles of
+ * a group are cut into blocks, each with partial results of its own, which a second phase joins in a
+ * tree (map_reduce.c). Blocks are handed to threads in any order: bits do not depend on it.
  */
 #ifndef CPU_MAP_H
 #define CPU_MAP_H
 
+#include "map_machine.h"
+
 #include <pons/device.h>
 
-#define MAP_TILE_LANES 1024
-#define MAP_ROW 16             /* lanes of the padding, and of a uniform value                    */
-#define MAP_BLOCK_TILES 64     /* per partial result of a reduction                               */
-#define MAP_CHUNK_TILES 16     /* per unit of work without reductions                             */
+#define MAP_TILE_LANES 4096
+#define MAP_STRIP 128          /* a multiple of every machine's unit                              */
+#define MAP_ROW 16             /* lanes that the functions below take at a time                   */
+#define MAP_BLOCK_TILES 16     /* per partial result of a reduction                               */
+#define MAP_CHUNK_TILES 4      /* per unit of work without reductions                             */
 
 /* ---- lanes: one table for each kind of processor (map_lanes.c) ------------------------------- */
 
 #define MAP_TYPES 6            /* pons_type; F64 is never stored on this device                   */
 
-/* r may be one of the arguments; n is a multiple of 16. */
-typedef void (*map_function)(float *r, const float *a, const float *b, const float *c, int n);
-
+/* map_function: r may be one of the arguments; n is a multiple of 16. */
 typedef struct map_lanes {
     const char *name;
-    /* [operation][set of arguments that are uniform]; NULL: no such form. */
-    map_function operation[PONS_MAP_OPERATION_COUNT][8];
+    const map_machine *machine;
+    /* What the machine has no instruction for, and a reference for what it has. */
+    map_function operation[PONS_MAP_OPERATION_COUNT][1];
     void (*load[MAP_TYPES])(float *to, const void *from, int64_t first, int n);
     void (*store[MAP_TYPES])(void *to, int64_t first, const float *from, int n);
     void (*gather[MAP_TYPES])(float *to, const void *from, int64_t first, const int32_t *at, int n);
     void (*scatter[MAP_TYPES])(void *to, int64_t first, const int32_t *at, const float *from, int n);
+    /* Sixteen numbers that follow each other at at[0], at[16], ... */
+    void (*load_groups[MAP_TYPES])(float *to, const void *from, const int32_t *at, int n);
+    void (*store_groups[MAP_TYPES])(void *to, const int32_t *at, const float *from, int n);
     /* 'points' numbers of 'rows' channels, interleaved in memory, from and to rows. */
     void (*load_rows[MAP_TYPES])(float *to, int stride, const void *from, int64_t first, int rows,
                                  int points);
     void (*store_rows[MAP_TYPES])(void *to, int64_t first, const float *from, int stride, int rows,
                                   int points);
     void (*fill)(float *to, float value, int n);
-    void (*join[3])(float *accumulator, const float *x, int n); /* sum, max, min                  */
-    void (*moments)(float *mean, float *square, const float *x, float reciprocal, int n);
-    void (*arg_max)(float *index, float *best, const float *x, float candidate, int n);
     /* Elements first .. first + n - 1 of a stream (R5). */
     void (*random[2])(float *to, int64_t first, int n, uint64_t stream, const pons_moment *moment);
 } map_lanes;
@@ -58,9 +66,14 @@ bool map_has_bf16(void);
 
 /* ---- the plan -------------------------------------------------------------------------------- */
 
-typedef enum map_width { MAP_UNIFORM = 0, MAP_NARROW, MAP_WIDE, MAP_WIDTHS } map_width;
-
-typedef enum map_pattern { MAP_ONE = 1, MAP_DENSE, MAP_INTERLEAVED, MAP_TABLE } map_pattern;
+typedef enum map_pattern {
+    MAP_ONE = 1,          /* one number for the whole tile                                        */
+    MAP_DENSE,
+    MAP_INTERLEAVED,      /* all channels of a point beside each other                            */
+    MAP_GROUPS,           /* sixteen lanes beside each other, again and again                     */
+    MAP_REPEAT,           /* dense, each number 'repeat' times                                    */
+    MAP_TABLE
+} map_pattern;
 
 /* An operand relative to tiles. */
 typedef struct map_access {
@@ -68,12 +81,15 @@ typedef struct map_access {
     pons_type type;
     pons_along along;
     map_pattern pattern;
-    map_width width;
+    int rows;                      /* channels that lie apart, or 1                               */
+    int repeat;
+    bool periodic;                 /* the table comes again after plan->period lanes              */
+    bool stream;                   /* STORE: larger than any cache                                */
     int64_t offset;
     int64_t stride[PONS_MAP_AXES]; /* of the collapsed axes of points                             */
     int64_t channel;               /* stride between channels                                     */
     int64_t outer[PONS_MAP_AXES];  /* elements per tile, along each outer axis                    */
-    int32_t *table;                /* [rows][row] from the tile's first element                   */
+    int32_t *table;                /* [row] from the tile's first element                         */
 } map_access;
 
 /* Lanes of a reduced value as a small dense array; [0] whole tiles, [1] tiles at the end. */
@@ -91,57 +107,68 @@ typedef struct map_reduce {
     int groups;
     int64_t group_extent;          /* of the last kept axis                                       */
     int value;
-    map_width width;
+    int rows;                      /* channels or 1                                               */
     map_access to[2];
     int64_t dense_outer[PONS_MAP_AXES];
     int64_t dense_count;
     int64_t dense_stride[PONS_MAP_AXES], dense_channel;
     map_fold fold[2];
     bool cut_kept;
-    size_t accumulator;            /* floats from the worker's accumulators                       */
+    bool by_period;                /* an accumulator for each lane of a period, not of a tile     */
+    int lanes, pitch;              /* accumulators of a channel; floats from channel to channel   */
+    size_t accumulator;            /* floats from the worker's buffers                            */
     size_t partial;                /* floats from the block's partial results                     */
     size_t dense_at;               /* floats in the scratch memory, 'groups' only                 */
 } map_reduce;
 
-typedef enum map_step_kind {
-    MAP_STEP_OPERATION = 1,
-    MAP_STEP_LOAD,
-    MAP_STEP_EXPAND,      /* uniform -> narrow or wide, narrow -> wide                            */
-    MAP_STEP_CHANNEL,
-    MAP_STEP_IOTA,
-    MAP_STEP_RANDOM,
-    MAP_STEP_REDUCE,
-    MAP_STEP_STORE,
-    MAP_STEP_KINDS
-} map_step_kind;
+/* ---- nodes and code -------------------------------------------------------------------------- */
 
-typedef struct map_step {
-    map_step_kind kind;
-    map_width width;      /* of the result; of the argument where there is none                   */
-    map_width from;       /* EXPAND                                                               */
-    int to, argument[3];  /* registers                                                            */
-    map_function function;
-    const pons_value *value;
-    map_access *access;
-    map_reduce *reduce;
-    bool lasting;         /* LOAD: kept from tile to tile while its place stays                   */
-} map_step;
+enum { MAP_NODE_JOIN_MAX = PONS_VALUE_COUNT, MAP_NODE_JOIN_MIN, MAP_NODE_PICK };
 
-typedef struct map_register {
-    map_width width;
+/* One value, or one channel of it. */
+typedef struct map_node {
+    uint16_t operation;   /* pons_map_operation, PONS_VALUE_* or MAP_NODE_*                       */
+    uint16_t comparison;  /* PICK                                                                 */
+    int argument_count;
+    int argument[4];      /* PICK: the two compared, then, else                                   */
+    int value, channel;
+    float number;         /* CONSTANT                                                             */
+} map_node;
+
+/* For how long a node's numbers stay. */
+typedef enum map_span { MAP_UNIFORM = 0, MAP_PERIODIC, MAP_TILED, MAP_SPANS } map_span;
+
+/* An operand's place in memory, found for each tile: machine base 1 + index. */
+typedef struct map_slot {
+    const map_access *access;
+    int channel;
+    bool output;
+    size_t stage;         /* DENSE: floats from the worker's buffers, for the lanes of a tile's end */
+} map_slot;
+
+/* A load that stays: read when its place has changed. */
+typedef struct map_steady {
+    const map_access *access;
+    int channel;
+    map_span span;
     size_t home;          /* floats from the worker's buffers                                     */
-    float constant;
-    bool is_constant, lasting;
-    int first, last;      /* steps that write and read it                                         */
-} map_register;
+} map_steady;
+
+typedef struct map_constant {
+    size_t home;
+    float number;
+} map_constant;
 
 typedef struct map_pass {
-    int step_count, register_count, reduce_count;
-    int direct;           /* the STORE whose value may be computed in the output itself, or -1     */
-    map_step *step;
-    map_register *reg;
+    int reduce_count, code_count, slot_count, steady_count, constant_count;
+    map_instruction *code;
+    int program[MAP_SPANS];        /* first instruction; -1: nothing to do                        */
+    int main;
+    map_slot *slot;
+    map_steady *steady;
+    map_constant *constant;
     map_reduce **reduce;
-    size_t buffer_floats, accumulator_floats, partial_floats;
+    size_t buffer_floats, spare_floats, partial_floats;
     /* Tiles: [group][member]. Ragged: groups are segments, or there is one. */
     int kept_axes, reduced_axes;
     int kept_axis[PONS_MAP_AXES], reduced_axis[PONS_MAP_AXES];
@@ -160,7 +187,8 @@ typedef struct map_plan {
     const map_lanes *lanes;
     int threads;
     struct map_memory *memory;
-    int rows, row;        /* channels or 1; lanes from row to row                                 */
+    int rows, row;        /* channels or 1; lanes of a tile, rounded up                           */
+    int period;           /* lanes; 0: none                                                       */
     int axes;             /* of points, collapsed                                                 */
     int64_t extent[PONS_MAP_AXES];
     unsigned fixed;       /* axes that must neither merge nor vanish                              */
@@ -172,6 +200,9 @@ typedef struct map_plan {
     int64_t outer_points[PONS_MAP_AXES]; /* points per tile along each outer axis                 */
     map_access *load, *store;
     map_reduce *reduce;
+    int node_count, node_room;
+    map_node *node;
+    int *node_of, *copies; /* [value] its first node; channels that are nodes, or 1               */
     int pass_count;
     map_pass *pass;
     int64_t tile_count;   /* ragged: all tiles in order                                           */
@@ -186,9 +217,18 @@ static inline size_t map_round_up(size_t x) { return (x + 63) & ~(size_t)63; }
 
 /* map_space.c: axes, tiles, operands */
 bool map_space_make(map_plan *plan);
-bool map_access_make(map_plan *plan, const pons_operand *from, map_width width, map_access *to);
-/* map_steps.c: the list of steps of a pass, its registers and their places */
-bool map_steps_make(map_plan *plan, map_pass *pass);
+bool map_access_make(map_plan *plan, const pons_operand *from, bool wide, map_access *to);
+/* map_nodes.c: values, channel by channel */
+bool map_nodes_make(map_plan *plan);
+int map_node_of(const map_plan *plan, int value, int channel);
+bool map_comparison(int operation);
+/* map_code.c: the programs of a pass and the places of its nodes */
+bool map_code_make(map_plan *plan, map_pass *pass);
+/* map_visit.c: what is reached through VISIT */
+map_visit map_visit_load(const map_access *access);
+map_visit map_visit_store(const map_access *access);
+void map_visit_iota(const map_unit *unit, const map_instruction *i);
+void map_visit_random(const map_unit *unit, const map_instruction *i);
 /* map_reduce.c */
 bool map_reduce_make(map_plan *plan, map_reduce *reduce);
 
@@ -207,15 +247,17 @@ typedef struct map_tile {
 } map_tile;
 
 typedef struct map_worker {
-    bool ready;
-    float **pointer;      /* [register]                                                           */
-    int64_t *lasting_first; /* [register]                                                         */
-    int *lasting_points;
-    float *buffers, *accumulators;
-    float *spare;         /* four times the lanes of a tile                                       */
+    bool ready, prepared; /* prepared: the programs of what stays have run                        */
+    char **base, **end_base; /* of the machine; of the lanes at a tile's end                      */
+    int64_t *steady_first;
+    int *steady_points;
+    float *buffers;
+    float *spare;         /* four times the accumulators of a reduction                           */
     float *partial;
     double *count;
-    int tiles[2];         /* in the accumulators; [1] those at the end of the cut axis            */
+    /* Numbers in each accumulator: by tile, [1] those at the end of the cut axis; by period, [1] in
+     * what remains of a tile behind its last whole period. */
+    int tiles[2], periods[2];
 } map_worker;
 
 typedef struct map_run {
@@ -226,11 +268,10 @@ typedef struct map_run {
 } map_run;
 
 /* map_run.c: bytes of scratch memory that each thread needs; the kernel's run */
-size_t map_worker_size(const map_plan *plan, const map_pass *pass);
+size_t map_worker_size(const map_pass *pass);
 pons_status map_run_all(const pons_kernel *kernel, const pons_call *call, pons_error *err);
-/* map_tile.c: run the steps of the pass; 'next' is the tile that follows, or NULL */
-void map_tile_run(const map_run *run, map_worker *worker, const map_tile *tile,
-                  const map_tile *next);
+/* map_tile.c: run the pass on a tile */
+void map_tile_run(const map_run *run, map_worker *worker, const map_tile *tile);
 
 int64_t map_access_first(const map_access *access, const map_tile *tile);
 void map_tile_find(const map_plan *plan, const map_pass *pass, int64_t group, int64_t member,
@@ -238,8 +279,6 @@ void map_tile_find(const map_plan *plan, const map_pass *pass, int64_t group, in
 /* From member - 1 to member of the same group, which is cheaper. */
 void map_tile_next(const map_plan *plan, const map_pass *pass, int64_t member, map_tile *tile);
 void map_reduce_begin(const map_run *run, map_worker *worker);
-void map_reduce_tile(const map_run *run, map_worker *worker, const map_reduce *reduce,
-                     const map_tile *tile, const float *x);
 /* The accumulators as the partial results of a block whose last tile is 'tile'. */
 void map_reduce_block(const map_run *run, map_worker *worker, const map_tile *tile, float *partial,
                       double *count);

@@ -7,6 +7,7 @@
 #include "map_lanes.h"
 
 /* Says that iterations do not depend on each other: r may be an argument, but never overlaps one. */
+#define EACH_POINT _Pragma("GCC ivdep") for (int i = 0; i < points; i++)
 #define EACH_LANE _Pragma("GCC ivdep") for (int i = 0; i < n; i++)
 #define WHOLE_ROWS (n &= -MAP_ROW)
 
@@ -22,32 +23,22 @@
         }                                                                                         \
     }
 
-#define TWO_(NAME, X, Y, VALUE)                                                                   \
+#define TWO(NAME, VALUE)                                                                          \
     static void lanes_##NAME(float *r, const float *a, const float *b, const float *c, int n)     \
     {                                                                                             \
-        const float a0 = a[0], b0 = b[0];                                                         \
-        (void)a0, (void)b0;                                                                       \
         WHOLE_ROWS;                                                                               \
         EACH_LANE {                                                                               \
-            float x = X, y = Y;                                                                   \
+            float x = a[i], y = b[i];                                                             \
             r[i] = VALUE;                                                                         \
         }                                                                                         \
     }
-#define TWO(NAME, VALUE)                                                                          \
-    TWO_(NAME##_0, a[i], b[i], VALUE)                                                             \
-    TWO_(NAME##_1, a0, b[i], VALUE)                                                               \
-    TWO_(NAME##_2, a[i], b0, VALUE)
 
-#define SELECT_(NAME, Y, Z)                                                                       \
-    static void lanes_select_##NAME(float *r, const float *a, const float *b, const float *c,     \
-                                    int n)                                                        \
-    {                                                                                             \
-        const float b0 = b[0], c0 = c[0];                                                         \
-        (void)b0, (void)c0;                                                                       \
-        WHOLE_ROWS;                                                                               \
-        EACH_LANE                                                                                 \
-            r[i] = lane_select(a[i] != 0, Y, Z);                                                  \
-    }
+static void lanes_select(float *r, const float *a, const float *b, const float *c, int n)
+{
+    WHOLE_ROWS;
+    EACH_LANE
+        r[i] = lane_select(a[i] != 0, b[i], c[i]);
+}
 
 ONE(neg, -x)
 ONE(abs, lane_abs(x))
@@ -81,10 +72,6 @@ TWO(greater, x > y ? 1.0f : 0.0f)
 TWO(greater_equal, x >= y ? 1.0f : 0.0f)
 TWO(and, lane_from_bits(0x3f800000u & -(uint32_t)(x != 0) & -(uint32_t)(y != 0)))
 TWO(or, lane_from_bits(0x3f800000u & (-(uint32_t)(x != 0) | -(uint32_t)(y != 0))))
-SELECT_(0, b[i], c[i])
-SELECT_(2, b0, c[i])
-SELECT_(4, b[i], c0)
-SELECT_(6, b0, c0)
 
 /* Angles that are too large for the quick reduction go to libm, one by one. */
 static bool any_far(const float *a, int n)
@@ -125,13 +112,13 @@ LANE float from_i32(int32_t x) { return (float)x; }
 /* Rows of a few channels: a constant count lets the compiler shuffle whole vectors. */
 #define LOAD_ROWS_OF(COUNT, FROM)                                                                 \
     case COUNT:                                                                                   \
-        for (int i = 0; i < points; i++)                                                          \
+        EACH_POINT                                                          \
             for (int r = 0; r < COUNT; r++)                                                       \
                 to[r * stride + i] = FROM(m[i * COUNT + r]);                                      \
         break;
 #define STORE_ROWS_OF(COUNT, TO)                                                                  \
     case COUNT:                                                                                   \
-        for (int i = 0; i < points; i++)                                                          \
+        EACH_POINT                                                          \
             for (int r = 0; r < COUNT; r++)                                                       \
                 m[i * COUNT + r] = TO(from[r * stride + i]);                                      \
         break;
@@ -162,6 +149,24 @@ LANE float from_i32(int32_t x) { return (float)x; }
         TYPE *m = (TYPE *)to + first;                                                             \
         for (int i = 0; i < n; i++)                                                               \
             m[at[i]] = TO(from[i]);                                                               \
+    }                                                                                             \
+    static void load_groups_##NAME(float *restrict to, const void *from,                          \
+                                   const int32_t *restrict at, int n)                             \
+    {                                                                                             \
+        for (int k = 0; k < n; k += MAP_ROW) {                                                    \
+            const TYPE *m = (const TYPE *)from + at[k];                                           \
+            for (int i = 0; i < MAP_ROW; i++)                                                     \
+                to[k + i] = FROM(m[i]);                                                           \
+        }                                                                                         \
+    }                                                                                             \
+    static void store_groups_##NAME(void *to, const int32_t *restrict at,                         \
+                                    const float *restrict from, int n)                            \
+    {                                                                                             \
+        for (int k = 0; k < n; k += MAP_ROW) {                                                    \
+            TYPE *restrict m = (TYPE *)to + at[k];                                                \
+            for (int i = 0; i < MAP_ROW; i++)                                                     \
+                m[i] = TO(from[k + i]);                                                           \
+        }                                                                                         \
     }                                                                                             \
     static void load_rows_##NAME(float *restrict to, int stride, const void *from, int64_t first, \
                                  int rows, int points)                                            \
@@ -207,83 +212,37 @@ static void fill(float *to, float value, int n)
         to[i] = value;
 }
 
-/* ---- reductions ------------------------------------------------------------------------------ */
-
-static void join_sum(float *restrict accumulator, const float *restrict x, int n)
-{
-    EACH_LANE
-        accumulator[i] += x[i];
-}
-
-/* What is not a number stays. */
-static void join_max(float *restrict accumulator, const float *restrict x, int n)
-{
-    EACH_LANE
-        accumulator[i] = (x[i] > accumulator[i]) | (x[i] != x[i]) ? x[i] : accumulator[i];
-}
-
-static void join_min(float *restrict accumulator, const float *restrict x, int n)
-{
-    EACH_LANE
-        accumulator[i] = (x[i] < accumulator[i]) | (x[i] != x[i]) ? x[i] : accumulator[i];
-}
-
-/* Welford, lane by lane. */
-static void moments(float *restrict mean, float *restrict square, const float *restrict x,
-                    float reciprocal, int n)
-{
-    EACH_LANE {
-        float d = x[i] - mean[i], m = mean[i] + d * reciprocal;
-        square[i] = square[i] + d * (x[i] - m);
-        mean[i] = m;
-    }
-}
-
-static void arg_max(float *restrict index, float *restrict best, const float *restrict x,
-                    float candidate, int n)
-{
-    WHOLE_ROWS;
-    EACH_LANE {
-        int more = x[i] > best[i];
-        index[i] = lane_select(more, candidate, index[i]);
-        best[i] = lane_select(more, x[i], best[i]);
-    }
-}
-
 /* ---- the table ------------------------------------------------------------------------------- */
 
 #define ROW_ONE(KIND, name) [PONS_MAP_##KIND] = { lanes_##name }
-#define ROW_TWO(KIND, name) \
-    [PONS_MAP_##KIND] = { lanes_##name##_0, lanes_##name##_1, lanes_##name##_2 }
 #define ROW_TYPES(what) \
     { [PONS_F32] = what##_f32, [PONS_BF16] = what##_bf16, [PONS_F16] = what##_f16, \
       [PONS_U8] = what##_u8, [PONS_I32] = what##_i32 }
 
 const map_lanes CPU_ROW_NAME(map_lanes) = {
     .name = CPU_ROW_TEXT,
+    .machine = &CPU_ROW_NAME(map_machine),
     .operation = {
         ROW_ONE(NEG, neg), ROW_ONE(ABS, abs), ROW_ONE(SIGN, sign), ROW_ONE(FLOOR, floor),
         ROW_ONE(ROUND, round), ROW_ONE(SQRT, sqrt), ROW_ONE(EXP, exp), ROW_ONE(EXPM1, expm1),
         ROW_ONE(LOG, log), ROW_ONE(LOG1P, log1p), ROW_ONE(SIN, sin), ROW_ONE(COS, cos),
         ROW_ONE(TANH, tanh), ROW_ONE(ERF, erf), ROW_ONE(ISFINITE, isfinite), ROW_ONE(NOT, not),
         ROW_ONE(STOP_GRADIENT, copy),
-        ROW_TWO(ADD, add), ROW_TWO(SUB, sub), ROW_TWO(MUL, mul), ROW_TWO(DIV, div),
-        ROW_TWO(MIN, min), ROW_TWO(MAX, max), ROW_TWO(POW, pow), ROW_TWO(EQUAL, equal),
-        ROW_TWO(NOT_EQUAL, not_equal), ROW_TWO(LESS, less), ROW_TWO(LESS_EQUAL, less_equal),
-        ROW_TWO(GREATER, greater), ROW_TWO(GREATER_EQUAL, greater_equal), ROW_TWO(AND, and),
-        ROW_TWO(OR, or),
-        [PONS_MAP_SELECT] = { [0] = lanes_select_0, [2] = lanes_select_2, [4] = lanes_select_4,
-                              [6] = lanes_select_6 },
+        ROW_ONE(ADD, add), ROW_ONE(SUB, sub), ROW_ONE(MUL, mul), ROW_ONE(DIV, div),
+        ROW_ONE(MIN, min), ROW_ONE(MAX, max), ROW_ONE(POW, pow), ROW_ONE(EQUAL, equal),
+        ROW_ONE(NOT_EQUAL, not_equal), ROW_ONE(LESS, less), ROW_ONE(LESS_EQUAL, less_equal),
+        ROW_ONE(GREATER, greater), ROW_ONE(GREATER_EQUAL, greater_equal), ROW_ONE(AND, and),
+        ROW_ONE(OR, or),
+        ROW_ONE(SELECT, select),
     },
     .load = ROW_TYPES(load),
     .store = ROW_TYPES(store),
     .gather = ROW_TYPES(gather),
     .scatter = ROW_TYPES(scatter),
+    .load_groups = ROW_TYPES(load_groups),
+    .store_groups = ROW_TYPES(store_groups),
     .load_rows = ROW_TYPES(load_rows),
     .store_rows = ROW_TYPES(store_rows),
     .fill = fill,
-    .join = { join_sum, join_max, join_min },
-    .moments = moments,
-    .arg_max = arg_max,
     .random = { CPU_ROW_NAME(map_uniform), CPU_ROW_NAME(map_normal) },
 };

@@ -14,6 +14,7 @@
 #define CPU_ROW_TEXT CPU_ROW_QUOTED(CPU_ROW)
 
 #define MAP_LANES_OF(row)                                                                         \
+    extern const map_machine map_machine_##row;                                                   \
     extern const map_lanes map_lanes_##row;                                                       \
     void map_uniform_##row(float *to, int64_t first, int n, uint64_t stream,                      \
                            const pons_moment *moment);                                            \

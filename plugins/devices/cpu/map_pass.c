@@ -69,18 +69,18 @@ static bool pass_blocks(map_plan *plan, map_pass *p, unsigned kept)
     return true;
 }
 
-static void pass_reductions(map_plan *plan, map_pass *p)
+/* Accumulators lie at the begin of a worker's buffers. */
+static void pass_reductions(map_pass *p)
 {
-    size_t lanes = (size_t)plan->row;
-
     for (int i = 0; i < p->reduce_count; i++) {
         map_reduce *r = p->reduce[i];
-        size_t rows = r->width == MAP_WIDE ? (size_t)plan->rows : 1;
-        bool moments = r->kind == PONS_REDUCE_MOMENTS;
-        r->accumulator = p->accumulator_floats;
-        p->accumulator_floats += lanes * rows * (moments ? 4 : 1);
+        size_t spare = 4 * (size_t)r->rows * (size_t)r->lanes;
+        r->accumulator = p->buffer_floats;
+        p->buffer_floats += (size_t)r->rows * (size_t)r->pitch;
+        p->spare_floats = spare > p->spare_floats ? spare : p->spare_floats;
         r->partial = p->partial_floats;
-        p->partial_floats += (size_t)r->fold[0].kept_count * (moments ? 2 : 1);
+        p->partial_floats += (size_t)r->fold[0].kept_count
+                           * (r->kind == PONS_REDUCE_MOMENTS ? 2 : 1);
     }
 }
 
@@ -97,8 +97,8 @@ static bool pass_make(map_plan *plan, map_pass *p, unsigned kept)
     for (int i = 0; i < plan->map->reduction_count; i++)
         if (kept_of(plan, &plan->reduce[i]) == kept)
             p->reduce[p->reduce_count++] = &plan->reduce[i];
-    pass_reductions(plan, p);
-    return pass_blocks(plan, p, kept) && map_steps_make(plan, p);
+    pass_reductions(p);
+    return pass_blocks(plan, p, kept) && map_code_make(plan, p);
 }
 
 /*
@@ -121,7 +121,7 @@ static bool segment_stores(map_plan *plan)
         p->stores = along[k];
         p->group_count = p->blocks_per_group = p->block_count = 1;
         p->member_count = p->block_tiles = k == 0 ? plan->map->segment_count : 1;
-        if (!map_steps_make(plan, p))
+        if (!map_code_make(plan, p))
             return false;
     }
     return true;

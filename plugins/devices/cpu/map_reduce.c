@@ -30,7 +30,7 @@ static int fold_point(const map_fold *fold, int lane, int *index)
 /* Offsets of every kept element, for a tile whose cut axis holds 'box' elements. */
 static bool fold_make(map_plan *plan, map_reduce *r, map_fold *fold, int box)
 {
-    int index[PONS_MAP_AXES + 1], first = plan->rows > 1 && r->width == MAP_WIDE;
+    int index[PONS_MAP_AXES + 1], first = r->rows > 1;
     int ragged = plan->map->segment_count > 0;
 
     *fold = (map_fold){ .dimensions = first, .lanes = 1, .kept_count = 1 };
@@ -80,7 +80,7 @@ static void dense_make(const map_plan *plan, map_reduce *r)
     int64_t stride = 1;
 
     r->group_extent = 0;
-    if (plan->rows > 1 && r->width == MAP_WIDE && r->to[0].channel != 0) {
+    if (r->rows > 1 && r->to[0].channel != 0) {
         r->dense_channel = 1;
         r->group_extent = stride = plan->rows;
     }
@@ -100,51 +100,34 @@ static void dense_make(const map_plan *plan, map_reduce *r)
 bool map_reduce_make(map_plan *plan, map_reduce *r)
 {
     int box = (int)plan->box, end = plan->end_points / plan->inner;
+    bool moments = r->kind == PONS_REDUCE_MOMENTS, ragged = plan->map->segment_count > 0;
 
     dense_make(plan, r);
-    r->cut_kept = plan->map->segment_count == 0 && r->to[0].stride[plan->cut] != 0;
+    r->cut_kept = !ragged && r->to[0].stride[plan->cut] != 0;
+    r->by_period = !r->cut_kept && plan->period > 0 && !(ragged && moments);
+    if (r->by_period) {
+        box = plan->period / plan->inner;
+        end = plan->end_points % plan->period / plan->inner;
+        end = end > 0 ? end : 1;
+    }
+    r->lanes = r->by_period ? plan->period : plan->row;
+    r->pitch = r->lanes * (moments ? 4 : 1);
     return fold_make(plan, r, &r->fold[0], box) && fold_make(plan, r, &r->fold[1], end);
 }
 
 /* ---- tiles ----------------------------------------------------------------------------------- */
-
-static size_t reduce_lanes(const map_plan *plan, const map_reduce *r)
-{
-    return (size_t)plan->row * (size_t)(r->width == MAP_WIDE ? plan->rows : 1);
-}
 
 void map_reduce_begin(const map_run *run, map_worker *worker)
 {
     static const float first[] = { [PONS_REDUCE_SUM] = 0, [PONS_REDUCE_MAX] = -INFINITY,
                                    [PONS_REDUCE_MIN] = INFINITY, [PONS_REDUCE_MOMENTS] = 0 };
 
-    worker->tiles[0] = worker->tiles[1] = 0;
+    worker->tiles[0] = worker->tiles[1] = worker->periods[0] = worker->periods[1] = 0;
     for (int i = 0; i < run->pass->reduce_count; i++) {
         const map_reduce *r = run->pass->reduce[i];
-        size_t n = reduce_lanes(run->plan, r) * (r->kind == PONS_REDUCE_MOMENTS ? 4 : 1);
-        run->plan->lanes->fill(worker->accumulators + r->accumulator, first[r->kind], (int)n);
+        run->plan->lanes->fill(worker->buffers + r->accumulator, first[r->kind],
+                               r->rows * r->pitch);
     }
-}
-
-void map_reduce_tile(const map_run *run, map_worker *worker, const map_reduce *r,
-                     const map_tile *tile, const float *x)
-{
-    const map_plan *plan = run->plan;
-    size_t lanes = reduce_lanes(plan, r);
-    float *a = worker->accumulators + r->accumulator + (tile->end ? 2 * lanes : 0);
-    float reciprocal = 1.0f / (float)worker->tiles[tile->end];
-    int rows = r->width == MAP_WIDE ? plan->rows : 1, n = tile->points;
-
-    if (n == plan->row) {
-        n = (int)lanes;
-        rows = 1;
-    }
-    for (int i = 0; i < rows; i++, x += plan->row, a += plan->row)
-        if (r->kind == PONS_REDUCE_MOMENTS)
-            plan->lanes->moments(a, a + lanes, x, reciprocal, n);
-        else
-            plan->lanes->join[r->kind - PONS_REDUCE_SUM](
-                worker->accumulators + r->accumulator + i * plan->row, x, n);
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
@@ -189,39 +172,35 @@ static void fold_run(const map_fold *fold, pons_reduction_kind kind, float *x)
     }
 }
 
-/* Rows of lanes without the padding between them. */
-static void compact(const map_plan *plan, const map_reduce *r, const map_fold *fold,
-                    const float *from, float *to)
+/* The channels' lanes without what lies between them. */
+static void compact(const map_reduce *r, const map_fold *fold, const float *from, float *to)
 {
-    int rows = r->width == MAP_WIDE ? plan->rows : 1, n = fold->lanes / rows;
+    size_t n = (size_t)fold->lanes / (size_t)r->rows;
 
-    for (int i = 0; i < rows; i++)
-        memcpy(to + (size_t)i * (size_t)n, from + (size_t)i * (size_t)plan->row,
-               (size_t)n * sizeof *to);
+    for (int i = 0; i < r->rows; i++)
+        memcpy(to + (size_t)i * n, from + (size_t)i * (size_t)r->pitch, n * sizeof *to);
 }
 
-/* Mean and squares of the kept elements, of lanes that hold 'tiles' numbers each. */
-static double fold_moments(const map_run *run, const map_reduce *r, const map_fold *fold,
-                           const float *accumulator, int tiles, float *spare, float *mean,
-                           float *square)
+/* Mean and squares of the kept elements, of lanes that hold 'numbers' numbers each. */
+static double fold_moments(const map_reduce *r, const map_fold *fold, const float *accumulator,
+                           int numbers, float *spare, float *mean, float *square)
 {
-    size_t lanes = reduce_lanes(run->plan, r);
-    float *lane_mean = spare, *work = spare + lanes;
-    float share = (float)fold->kept_count / (float)fold->lanes, count = (float)tiles;
+    float *lane_mean = spare, *work = spare + (size_t)r->rows * (size_t)r->lanes;
+    float share = (float)fold->kept_count / (float)fold->lanes, count = (float)numbers;
 
-    compact(run->plan, r, fold, accumulator, lane_mean);
+    compact(r, fold, accumulator, lane_mean);
     memcpy(work, lane_mean, (size_t)fold->lanes * sizeof *work);
     fold_run(fold, PONS_REDUCE_SUM, work);
     for (int i = 0; i < fold->kept_count; i++)
         mean[i] = work[i] * share;
-    compact(run->plan, r, fold, accumulator + lanes, work);
+    compact(r, fold, accumulator + r->lanes, work);
     for (int i = 0; i < fold->lanes; i++) {
         float d = lane_mean[i] - mean[fold->key[i]];
         work[i] += count * d * d;
     }
     fold_run(fold, PONS_REDUCE_SUM, work);
     memcpy(square, work, (size_t)fold->kept_count * sizeof *square);
-    return (double)tiles * (fold->lanes / fold->kept_count);
+    return (double)numbers * (fold->lanes / fold->kept_count);
 }
 
 typedef struct moments {
@@ -241,20 +220,20 @@ static moments merge(moments a, moments b)
 static double block_moments(const map_run *run, map_worker *worker, const map_reduce *r,
                             const map_tile *tile, float *partial)
 {
-    size_t lanes = reduce_lanes(run->plan, r), kept = (size_t)r->fold[0].kept_count;
-    const float *a = worker->accumulators + r->accumulator;
+    size_t kept = (size_t)r->fold[0].kept_count;
+    const float *a = worker->buffers + r->accumulator;
+    const int *numbers = r->by_period ? worker->periods : worker->tiles;
     map_fold fold[2] = { r->fold[0], r->fold[1] };
-    float *other = worker->spare + 2 * lanes;
+    float *other = worker->spare + 2 * (size_t)r->rows * (size_t)r->lanes;
     double n[2] = { 0, 0 };
 
     if (run->plan->map->segment_count > 0)
         fold[0].extent[0] = fold[0].lanes = tile->points;
-    if (worker->tiles[0] > 0)
-        n[0] = fold_moments(run, r, &fold[0], a, worker->tiles[0], worker->spare, partial,
-                            partial + kept);
-    if (worker->tiles[1] == 0)
+    if (numbers[0] > 0)
+        n[0] = fold_moments(r, &fold[0], a, numbers[0], worker->spare, partial, partial + kept);
+    if (numbers[1] == 0)
         return n[0];
-    n[1] = fold_moments(run, r, &fold[1], a + 2 * lanes, worker->tiles[1], worker->spare, other,
+    n[1] = fold_moments(r, &fold[1], a + 2 * r->lanes, numbers[1], worker->spare, other,
                         other + kept);
     for (int i = 0; i < fold[1].kept_count; i++) {
         moments both = merge((moments){ n[0], partial[i], partial[kept + (size_t)i] },
@@ -275,7 +254,7 @@ void map_reduce_block(const map_run *run, map_worker *worker, const map_tile *ti
             count[i] = block_moments(run, worker, r, tile, partial + r->partial);
             continue;
         }
-        compact(run->plan, r, fold, worker->accumulators + r->accumulator, worker->spare);
+        compact(r, fold, worker->buffers + r->accumulator, worker->spare);
         fold_run(fold, r->kind, worker->spare);
         memcpy(partial + r->partial, worker->spare, (size_t)fold->kept_count * sizeof *partial);
     }

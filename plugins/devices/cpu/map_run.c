@@ -9,49 +9,53 @@
 /* Below this many lanes times steps a second thread costs more than it brings. */
 #define MAP_SERIAL_WORK 65536
 
-/* A worker's part of the scratch memory; worker_size below is the sum of these. */
+/* Takes 'size' bytes of a worker's memory; with no memory it only counts them. */
+static void *take(char *memory, size_t *at, size_t size)
+{
+    void *begin = memory == NULL ? NULL : memory + *at;
+
+    *at += map_round_up(size);
+    return begin;
+}
+
+/* The parts of a worker's memory; how much they are together. */
+static size_t worker_parts(const map_pass *p, char *memory, map_worker *w)
+{
+    size_t at = 0, bases = ((size_t)p->slot_count + 1) * sizeof(char *);
+
+    w->buffers = take(memory, &at, p->buffer_floats * sizeof(float));
+    w->spare = take(memory, &at, p->spare_floats * sizeof(float));
+    w->partial = take(memory, &at, p->partial_floats * sizeof(float));
+    w->count = take(memory, &at, (size_t)p->reduce_count * sizeof(double));
+    w->base = take(memory, &at, bases);
+    w->end_base = take(memory, &at, bases);
+    w->steady_first = take(memory, &at, (size_t)p->steady_count * sizeof(int64_t));
+    w->steady_points = take(memory, &at, (size_t)p->steady_count * sizeof(int));
+    return at;
+}
+
+size_t map_worker_size(const map_pass *p)
+{
+    map_worker nothing;
+
+    return worker_parts(p, NULL, &nothing);
+}
+
 static void worker_begin(const map_run *run, map_worker *w, int thread)
 {
     const map_plan *plan = run->plan;
     const map_pass *p = run->pass;
-    char *at = (char *)run->call->scratch + plan->worker_at + (size_t)thread * plan->worker_size;
-    size_t registers = (size_t)p->register_count;
 
-    w->buffers = (float *)at;
-    at += map_round_up(p->buffer_floats * sizeof(float));
-    w->accumulators = (float *)at;
-    at += map_round_up(p->accumulator_floats * sizeof(float));
-    w->spare = (float *)at;
-    at += map_round_up(4 * (size_t)plan->rows * (size_t)plan->row * sizeof(float));
-    w->partial = (float *)at;
-    at += map_round_up(p->partial_floats * sizeof(float));
-    w->count = (double *)at;
-    at += map_round_up((size_t)p->reduce_count * sizeof(double));
-    w->pointer = (float **)at;
-    at += map_round_up(registers * sizeof *w->pointer);
-    w->lasting_first = (int64_t *)at;
-    at += map_round_up(registers * sizeof *w->lasting_first);
-    w->lasting_points = (int *)at;
-    for (size_t r = 0; r < registers; r++) {
-        w->pointer[r] = w->buffers + p->reg[r].home;
-        w->lasting_points[r] = -1;
-        if (p->reg[r].is_constant)
-            plan->lanes->fill(w->pointer[r], p->reg[r].constant, MAP_ROW);
-    }
+    worker_parts(p, (char *)run->call->scratch + plan->worker_at
+                    + (size_t)thread * plan->worker_size, w);
+    w->base[0] = w->end_base[0] = (char *)w->buffers;
+    for (int i = 0; i < p->constant_count; i++)
+        plan->lanes->fill(w->buffers + p->constant[i].home, p->constant[i].number,
+                          plan->lanes->machine->unit);
+    for (int i = 0; i < p->steady_count; i++)
+        w->steady_points[i] = -1;
+    w->prepared = false;
     w->ready = true;
-}
-
-size_t map_worker_size(const map_plan *plan, const map_pass *p)
-{
-    size_t registers = (size_t)p->register_count;
-
-    return map_round_up(p->buffer_floats * sizeof(float))
-         + map_round_up(p->accumulator_floats * sizeof(float))
-         + map_round_up(4 * (size_t)plan->rows * (size_t)plan->row * sizeof(float))
-         + map_round_up(p->partial_floats * sizeof(float))
-         + map_round_up((size_t)p->reduce_count * sizeof(double))
-         + map_round_up(registers * sizeof(float *)) + map_round_up(registers * sizeof(int64_t))
-         + map_round_up(registers * sizeof(int));
 }
 
 static void run_block(void *context, int64_t block, int thread)
@@ -60,7 +64,7 @@ static void run_block(void *context, int64_t block, int thread)
     const map_pass *p = run->pass;
     map_worker *worker = &run->worker[thread];
     bool listed = p->block_group != NULL;
-    map_tile tile = { .points = 0 }, next = { .points = 0 };
+    map_tile tile = { .points = 0 };
     int64_t group = listed ? p->block_group[block] : block / p->blocks_per_group;
     int64_t first = listed ? p->block_first[block] : block % p->blocks_per_group * p->block_tiles;
     int64_t n = listed ? p->block_size[block] : p->member_count - first;
@@ -68,17 +72,15 @@ static void run_block(void *context, int64_t block, int thread)
     if (!worker->ready)
         worker_begin(run, worker, thread);
     if (n > 0)
-        map_tile_find(run->plan, p, group, first, &next);
+        map_tile_find(run->plan, p, group, first, &tile);
     if (p->reduce_count > 0)
         map_reduce_begin(run, worker);
     for (int64_t i = 0; i < n && i < p->block_tiles; i++) {
-        bool last = i + 1 == n || i + 1 == p->block_tiles;
-
-        tile = next;
-        if (!last)
-            map_tile_next(run->plan, p, first + i + 1, &next);
-        map_tile_run(run, worker, &tile, last ? NULL : &next);
+        if (i > 0)
+            map_tile_next(run->plan, p, first + i, &tile);
+        map_tile_run(run, worker, &tile);
     }
+    run->plan->lanes->machine->finish();
     if (p->reduce_count == 0)
         return;
     if (p->blocks_per_group == 1) {
@@ -131,7 +133,7 @@ static void join_group(void *context, int64_t group, int thread)
 
 static int64_t pass_work(const map_plan *plan, const map_pass *p)
 {
-    return p->group_count * p->member_count * plan->row * plan->rows * p->step_count;
+    return p->group_count * p->member_count * plan->row * p->code_count;
 }
 
 pons_status map_run_all(const pons_kernel *kernel, const pons_call *call, pons_error *err)

@@ -95,14 +95,31 @@ static bool distance_fits(const map_plan *plan, const int *place, int axes, int 
     return true;
 }
 
+/* Pieces of one size, each a multiple of 'unit' points of the cut axis, if they get that far. */
+static int64_t even_pieces(int64_t extent, int64_t box, int unit)
+{
+    int64_t pieces = (extent + box - 1) / box;
+    int64_t even = ((extent + pieces - 1) / pieces + unit - 1) / unit * unit;
+
+    return even <= box ? even : box >= unit ? box / unit * unit : 0;
+}
+
+/* Lanes after which the axes behind the cut and a strip begin again together. */
+static int period_of(const map_plan *plan)
+{
+    int64_t period = (int64_t)plan->inner / gcd(plan->inner, MAP_STRIP) * MAP_STRIP;
+
+    if (period > MAP_TILE_LANES || (plan->points % period != 0 && plan->end_points != plan->points))
+        return 0;
+    return (int)period;
+}
+
 /* Which axes a tile holds whole, and how much of the one before them. */
 static void cut_tiles(map_plan *plan, const int *place, int axes)
 {
-    int room = MAP_TILE_LANES / plan->rows, whole = 1, unit, pieces;
-    int64_t box, extent;
+    int room = MAP_TILE_LANES, whole = 1;
+    int64_t box, extent, even;
 
-    if (room > MAP_ROW)
-        room &= -MAP_ROW;
     plan->cut = plan->axes - 1;
     while (plan->cut > 0 && whole * plan->extent[plan->cut] <= room
            && distance_fits(plan, place, axes, plan->cut, plan->extent[plan->cut]))
@@ -111,18 +128,17 @@ static void cut_tiles(map_plan *plan, const int *place, int axes)
     box = room / whole < extent ? room / whole : extent;
     while (box > 1 && !distance_fits(plan, place, axes, plan->cut, box))
         box /= 2;
-    /* Pieces of one size, in whole rows of lanes where that is possible. */
-    pieces = (int)((extent + box - 1) / box);
-    unit = MAP_ROW / gcd(whole, MAP_ROW);
-    if (pieces > 1) {
-        int64_t even = ((extent + pieces - 1) / pieces + unit - 1) / unit * unit;
-        box = even <= box ? even : box >= unit ? box / unit * unit : box;
+    if (box < extent) {
+        even = even_pieces(extent, box, MAP_STRIP / gcd(whole, MAP_STRIP));
+        even = even > 0 ? even : even_pieces(extent, box, MAP_ROW / gcd(whole, MAP_ROW));
+        box = even > 0 ? even : box;
     }
     plan->box = box;
     plan->inner = whole;
     plan->points = (int)box * whole;
     plan->end_points = extent % box == 0 ? plan->points : (int)(extent % box) * whole;
-    plan->row = (plan->points + MAP_ROW - 1) & -MAP_ROW;
+    plan->row = (plan->points + MAP_STRIP - 1) & -MAP_STRIP;
+    plan->period = period_of(plan);
 }
 
 static bool cut_segments(map_plan *plan)
@@ -134,6 +150,7 @@ static bool cut_segments(map_plan *plan)
     plan->axes = 1;
     plan->inner = 1;
     plan->box = plan->points = plan->end_points = plan->row = MAP_TILE_LANES;
+    plan->period = MAP_STRIP;
     for (int64_t s = 0; s < m->segment_count; s++)
         plan->tile_count += (m->segment_length[s] + MAP_TILE_LANES - 1) / MAP_TILE_LANES;
     plan->tile_segment = map_allocate(plan, (size_t)plan->tile_count + 1, sizeof(int64_t));
@@ -153,12 +170,10 @@ static bool cut_segments(map_plan *plan)
 
 /* ---- operands -------------------------------------------------------------------------------- */
 
-/* Offset of each lane from the tile's first element. */
+/* Offset of each lane from the tile's first element, for one channel. */
 static bool table_make(map_plan *plan, map_access *to)
 {
-    int rows = to->width == MAP_WIDE ? plan->rows : 1;
-
-    to->table = map_allocate(plan, (size_t)rows * (size_t)plan->row, sizeof *to->table);
+    to->table = map_allocate(plan, (size_t)plan->row, sizeof *to->table);
     if (to->table == NULL)
         return false;
     for (int p = 0; p < plan->points; p++) {
@@ -167,36 +182,51 @@ static bool table_make(map_plan *plan, map_access *to)
             at += rest % plan->extent[a] * to->stride[a];
             rest /= plan->extent[a];
         }
-        at += rest * to->stride[plan->cut];
-        for (int r = 0; r < rows; r++)
-            to->table[r * plan->row + p] = (int32_t)(at + r * to->channel);
+        to->table[p] = (int32_t)(at + rest * to->stride[plan->cut]);
     }
     return true;
 }
 
-static map_pattern pattern_of(const map_plan *plan, const map_access *to)
+/* How often each number comes, if the machine's units hold whole repetitions; or 1. */
+static int repeat_of(const map_plan *plan, const int32_t *t)
 {
-    const int32_t *t = to->table;
-    bool one = true, dense = true, interleaved = plan->rows > 1 && to->width == MAP_WIDE;
-    int rows = to->width == MAP_WIDE ? plan->rows : 1;
+    int n = 1;
 
-    for (int r = 0; r < rows; r++)
-        for (int p = 0; p < plan->points; p++) {
-            int32_t at = t[r * plan->row + p];
-            one = one && at == 0;
-            dense = dense && at == p && rows == 1;
-            interleaved = interleaved && at == p * rows + r;
-        }
-    return one ? MAP_ONE : dense ? MAP_DENSE : interleaved ? MAP_INTERLEAVED : MAP_TABLE;
+    while (n < MAP_ROW && n < plan->points && t[n] == 0)
+        n++;
+    if (n == 1 || MAP_ROW % n != 0 || plan->points % n != 0 || plan->end_points % n != 0)
+        return 1;
+    for (int p = 0; p < plan->points; p++)
+        if (t[p] != p / n)
+            return 1;
+    return n;
 }
 
-bool map_access_make(map_plan *plan, const pons_operand *from, map_width width, map_access *to)
+static void find_pattern(const map_plan *plan, map_access *to)
+{
+    const int32_t *t = to->table;
+    bool one = true, dense = true, interleaved = to->rows > 1 && to->channel == 1, groups = true;
+
+    to->periodic = plan->period > 0;
+    for (int p = 0; p < plan->points; p++) {
+        one = one && t[p] == 0;
+        dense = dense && t[p] == p;
+        interleaved = interleaved && t[p] == p * to->rows;
+        groups = groups && t[p] == t[p & -MAP_ROW] + p % MAP_ROW;
+        to->periodic = to->periodic && t[p] == t[p % plan->period];
+    }
+    to->repeat = repeat_of(plan, t);
+    to->pattern = one ? MAP_ONE : dense ? MAP_DENSE : interleaved ? MAP_INTERLEAVED
+                : groups ? MAP_GROUPS : to->repeat > 1 ? MAP_REPEAT : MAP_TABLE;
+}
+
+bool map_access_make(map_plan *plan, const pons_operand *from, bool wide, map_access *to)
 {
     const pons_map *m = plan->map;
     int axes = m->channels > 0 ? m->axis_count - 1 : m->axis_count, place[PONS_MAP_AXES];
 
     *to = (map_access){ .tensor = from->tensor, .type = from->type, .along = from->along,
-                        .offset = from->offset, .width = width };
+                        .offset = from->offset, .rows = 1 };
     if (m->segment_count > 0) {
         to->pattern = from->along == PONS_ALONG_ELEMENT ? MAP_DENSE : MAP_ONE;
         return true;
@@ -205,13 +235,14 @@ bool map_access_make(map_plan *plan, const pons_operand *from, map_width width, 
     for (int a = 0; a < axes; a++)
         if (place[a] >= 0 && from->along == PONS_ALONG_SPACE)
             to->stride[place[a]] = from->stride[a];
-    if (m->channels > 0 && width == MAP_WIDE && from->along == PONS_ALONG_SPACE)
+    if (m->channels > 0 && wide && from->along == PONS_ALONG_SPACE)
         to->channel = from->stride[axes];
+    to->rows = to->channel != 0 ? plan->rows : 1;
     for (int a = 0; a <= plan->cut; a++)
         to->outer[a] = to->stride[a] * (a == plan->cut ? plan->box : 1);
     if (!table_make(plan, to))
         return false;
-    to->pattern = pattern_of(plan, to);
+    find_pattern(plan, to);
     return true;
 }
 

@@ -1,279 +1,179 @@
 /*
- * map_tile.c - the steps of a pass, carried out on one tile.
+ * map_tile.c - the code of a pass, run on one tile.
  *
- * While a tile computes, what the next one reads and writes comes nearer.
+ * The machine takes whole units of lanes. Where a tile ends within one, dense operands are read from
+ * and written to copies of a unit's size.
  */
 #include "map.h"
 
-/* Operands that are fetched ahead. */
-#define MAP_AHEAD 8
+#include <string.h>
 
 typedef struct map_state {
     const map_run *run;
     map_worker *worker;
-    map_tile tile;
+    const map_tile *tile;
+    map_unit unit;
 } map_state;
 
-static int row_lanes(int points) { return (points + MAP_ROW - 1) & -MAP_ROW; }
-
-static int width_rows(const map_plan *plan, map_width width)
+/* Where the operands of the tile begin. */
+static void find_slots(map_state *s)
 {
-    return width == MAP_WIDE ? plan->rows : 1;
+    const map_pass *p = s->run->pass;
+    const pons_call *call = s->run->call;
+    const map_access *last = NULL;
+    int64_t first = 0;
+
+    for (int k = 0; k < p->slot_count; k++) {
+        const map_access *a = p->slot[k].access;
+        char *memory = p->slot[k].output ? call->output[a->tensor] : call->input[a->tensor];
+        if (a != last)
+            first = map_access_first(a, s->tile);
+        last = a;
+        s->worker->base[k + 1] = memory + (first + p->slot[k].channel * a->channel)
+                                          * (int64_t)map_type_size(a->type);
+    }
 }
 
-/* Lanes that an operation computes, padding included. */
-static int width_lanes(const map_state *s, map_width width)
+/* ---- what stays ------------------------------------------------------------------------------ */
+
+static bool refresh_load(map_state *s, int k)
 {
     const map_plan *plan = s->run->plan;
-
-    if (width == MAP_UNIFORM)
-        return MAP_ROW;
-    return width == MAP_WIDE && plan->rows > 1 ? plan->rows * plan->row
-         : row_lanes(s->tile.points);
-}
-
-static float *home(const map_state *s, int reg)
-{
-    return s->worker->buffers + s->run->pass->reg[reg].home;
-}
-
-/* The lanes behind the last point of each row. */
-static void pad(const map_state *s, float *to, map_width width)
-{
-    const map_plan *plan = s->run->plan;
-    int rows = width_rows(plan, width), end = rows > 1 ? plan->row : row_lanes(s->tile.points);
-
-    for (int r = 0; r < rows; r++)
-        for (int i = s->tile.points; i < end; i++)
-            to[r * plan->row + i] = 0;
-}
-
-static void step_operation(map_state *s, const map_step *step)
-{
-    float **p = s->worker->pointer;
-
-    step->function(p[step->to], p[step->argument[0]], p[step->argument[1]], p[step->argument[2]],
-                   width_lanes(s, step->width));
-}
-
-static void load_lanes(const map_state *s, const map_access *a, const void *memory, int64_t first,
-                       float *to)
-{
-    const map_plan *plan = s->run->plan;
-    int rows = width_rows(plan, a->width), n = s->tile.points;
-
-    if (a->pattern == MAP_DENSE)
-        plan->lanes->load[a->type](to, memory, first, n);
-    else if (a->pattern == MAP_INTERLEAVED)
-        plan->lanes->load_rows[a->type](to, plan->row, memory, first, rows, n);
-    else
-        for (int r = 0; r < rows; r++)
-            plan->lanes->gather[a->type](to + r * plan->row, memory, first,
-                                         a->table + r * plan->row, n);
-    pad(s, to, a->width);
-}
-
-static void step_load(map_state *s, const map_step *step)
-{
-    const map_access *a = step->access;
-    map_worker *w = s->worker;
+    const map_steady *steady = &s->run->pass->steady[k];
+    const map_access *a = steady->access;
     const void *memory = s->run->call->input[a->tensor];
-    int64_t first = map_access_first(a, &s->tile);
-    float *to = home(s, step->to);
+    int64_t first = map_access_first(a, s->tile) + steady->channel * a->channel;
+    float *to = s->worker->buffers + steady->home;
+    int n = s->tile->points, room = steady->span == MAP_PERIODIC ? plan->period : plan->row;
 
-    if (step->lasting && w->lasting_points[step->to] >= s->tile.points
-        && w->lasting_first[step->to] == first)
-        return;
-    if (a->pattern == MAP_DENSE && a->type == PONS_F32 && s->tile.points % MAP_ROW == 0) {
-        w->pointer[step->to] = (float *)memory + first;
-        return;
+    n = n < room ? n : room;
+    if (s->worker->steady_points[k] >= n && s->worker->steady_first[k] == first)
+        return false;
+    s->worker->steady_points[k] = n;
+    s->worker->steady_first[k] = first;
+    if (steady->span == MAP_UNIFORM) {
+        plan->lanes->fill(to, map_number_load(a->type, memory, first),
+                          plan->lanes->machine->unit);
+        return true;
     }
-    w->pointer[step->to] = to;
-    if (a->pattern == MAP_ONE)
-        s->run->plan->lanes->fill(to, map_number_load(a->type, memory, first), MAP_ROW);
-    else
-        load_lanes(s, a, memory, first, to);
-    w->lasting_first[step->to] = first;
-    w->lasting_points[step->to] = s->tile.points;
+    plan->lanes->gather[a->type](to, memory, first, a->table, n);
+    for (int i = n; i < room; i++)
+        to[i] = 0;
+    return true;
 }
 
-static void step_expand(map_state *s, const map_step *step)
+/* Numbers that stay are computed again when a number that they come from has changed. */
+static void refresh(map_state *s)
 {
     const map_plan *plan = s->run->plan;
-    const float *from = s->worker->pointer[step->argument[0]];
-    float *to = s->worker->pointer[step->to];
-    int n = row_lanes(s->tile.points);
+    const map_pass *p = s->run->pass;
+    int unit = plan->lanes->machine->unit;
+    int lanes[MAP_SPANS] = { 1, plan->period, s->tile->points };
+    bool changed = !s->worker->prepared;
 
-    if (step->from == MAP_UNIFORM)
-        plan->lanes->fill(to, from[0], width_lanes(s, step->width));
-    else
-        for (int r = 0; r < plan->rows; r++)
-            plan->lanes->load[PONS_F32](to + r * plan->row, from, 0, n);
-}
-
-static void step_channel(map_state *s, const map_step *step)
-{
-    const map_plan *plan = s->run->plan;
-    const float *x = s->worker->pointer[step->argument[0]];
-    float *to = s->worker->pointer[step->to];
-    int n = row_lanes(s->tile.points), operation = step->value->operation;
-
-    if (operation == PONS_VALUE_CHANNEL_ARG_MAX) {
-        float *best = s->worker->pointer[step->argument[1]];
-        plan->lanes->load[PONS_F32](best, x, 0, n);
-        plan->lanes->fill(to, 0, n);
-        for (int r = 1; r < plan->rows; r++)
-            plan->lanes->arg_max(to, best, x + r * plan->row, (float)r, n);
+    for (int k = 0; k < p->steady_count; k++)
+        changed = refresh_load(s, k) || changed;
+    if (!changed)
         return;
-    }
-    plan->lanes->load[PONS_F32](to, x, 0, n);
-    for (int r = 1; r < plan->rows; r++)
-        plan->lanes->join[operation - PONS_VALUE_CHANNEL_SUM](to, x + r * plan->row, n);
-}
-
-/*
- * Numbers that follow the linear index come row-major over the whole space. In the channel form they
- * are taken apart into rows; a narrow value is the number of its point's first channel.
- */
-static float *index_begin(const map_state *s, const map_step *step, int64_t *first, int *n)
-{
-    const map_plan *plan = s->run->plan;
-
-    *first = s->tile.first * plan->rows;
-    *n = s->tile.points * plan->rows;
-    return plan->rows > 1 ? s->worker->spare : s->worker->pointer[step->to];
-}
-
-static void index_end(const map_state *s, const map_step *step, const float *from)
-{
-    const map_plan *plan = s->run->plan;
-    float *to = s->worker->pointer[step->to];
-
-    if (step->width == MAP_WIDE && plan->rows > 1)
-        plan->lanes->load_rows[PONS_F32](to, plan->row, from, 0, plan->rows, s->tile.points);
-    for (int i = 0; i < s->tile.points && step->width == MAP_NARROW; i++)
-        to[i] = from[i * plan->rows];
-    pad(s, to, step->width);
-}
-
-static void step_iota(map_state *s, const map_step *step)
-{
-    int64_t divisor = step->value->divisor > 0 ? step->value->divisor : 1;
-    int64_t modulus = step->value->modulus > 0 ? step->value->modulus : INT64_MAX;
-    int64_t first, value, left;
-    int n;
-    float *to = index_begin(s, step, &first, &n);
-
-    value = first / divisor % modulus;
-    left = divisor - first % divisor;
-    for (int i = 0; i < n; i++) {
-        to[i] = (float)value;
-        if (--left == 0) {
-            left = divisor;
-            value = value + 1 == modulus ? 0 : value + 1;
+    s->worker->prepared = true;
+    s->unit.lanes = unit;
+    for (int span = 0; span < MAP_SPANS; span++)
+        for (int lane = 0; p->program[span] >= 0 && lane < lanes[span]; lane += unit) {
+            s->unit.walked[MAP_PERIOD] = s->unit.walked[MAP_LANES] = 4 * (int64_t)lane;
+            if (plan->period > 0)
+                s->unit.walked[MAP_PERIOD] = 4 * (int64_t)(lane % plan->period);
+            plan->lanes->machine->begin(&p->code[p->program[span]], &s->unit);
         }
+}
+
+/* ---- units ----------------------------------------------------------------------------------- */
+
+static void end_in(map_state *s)
+{
+    const map_pass *p = s->run->pass;
+    map_worker *w = s->worker;
+
+    for (int k = 0; k < p->slot_count; k++) {
+        const map_slot *slot = &p->slot[k];
+        size_t size = map_type_size(slot->access->type), at = (size_t)s->unit.lane * size;
+        char *stage = (char *)(w->buffers + slot->stage);
+        w->end_base[k + 1] = w->base[k + 1];
+        if (slot->access->pattern != MAP_DENSE)
+            continue;
+        w->end_base[k + 1] = stage - at;
+        memset(stage, 0, (size_t)s->run->plan->lanes->machine->unit * sizeof(float));
+        if (!slot->output)
+            memcpy(stage, w->base[k + 1] + at, (size_t)s->unit.lanes * size);
     }
-    index_end(s, step, to);
 }
 
-static void step_random(map_state *s, const map_step *step)
-{
-    int64_t first;
-    int n;
-    float *to = index_begin(s, step, &first, &n);
-
-    s->run->plan->lanes->random[step->value->operation - PONS_VALUE_UNIFORM](
-        to, first, n, step->value->stream, s->run->call->moment);
-    index_end(s, step, to);
-}
-
-static void step_reduce(map_state *s, const map_step *step)
-{
-    map_reduce_tile(s->run, s->worker, step->reduce, &s->tile,
-                    s->worker->pointer[step->argument[0]]);
-}
-
-static void step_store(map_state *s, const map_step *step)
-{
-    const map_plan *plan = s->run->plan;
-    const map_access *a = step->access;
-    void *memory = s->run->call->output[a->tensor];
-    int64_t first = map_access_first(a, &s->tile);
-    const float *x = s->worker->pointer[step->argument[0]];
-    int rows = width_rows(plan, a->width), n = s->tile.points;
-
-    if (x == (float *)memory + first)
-        return; /* computed in place */
-    if (a->pattern == MAP_ONE)
-        map_number_store(a->type, memory, first, x[0]);
-    else if (a->pattern == MAP_DENSE)
-        plan->lanes->store[a->type](memory, first, x, n);
-    else if (a->pattern == MAP_INTERLEAVED)
-        plan->lanes->store_rows[a->type](memory, first, x, plan->row, rows, n);
-    else
-        for (int r = 0; r < rows; r++)
-            plan->lanes->scatter[a->type](memory, first, a->table + r * plan->row,
-                                          x + r * plan->row, n);
-}
-
-static void (*const step_run[MAP_STEP_KINDS])(map_state *s, const map_step *step) = {
-    [MAP_STEP_OPERATION] = step_operation, [MAP_STEP_LOAD] = step_load,
-    [MAP_STEP_EXPAND] = step_expand, [MAP_STEP_CHANNEL] = step_channel,
-    [MAP_STEP_IOTA] = step_iota, [MAP_STEP_RANDOM] = step_random,
-    [MAP_STEP_REDUCE] = step_reduce, [MAP_STEP_STORE] = step_store,
-};
-
-/* What the next tile reads and writes comes nearer while this one computes: a part at each step. */
-typedef struct map_ahead {
-    const char *at[MAP_AHEAD];
-    int lines[MAP_AHEAD], count;
-} map_ahead;
-
-static void look_ahead(const map_state *s, const map_tile *next, map_ahead *ahead)
+static void end_out(const map_state *s)
 {
     const map_pass *p = s->run->pass;
 
-    ahead->count = 0;
-    for (int i = 0; i < p->step_count && ahead->count < MAP_AHEAD; i++) {
-        const map_access *a = p->step[i].access;
-        const char *memory;
-        int64_t size;
-        if (a == NULL || a->pattern != MAP_DENSE)
-            continue;
-        size = (int64_t)map_type_size(a->type);
-        memory = p->step[i].kind == MAP_STEP_LOAD ? s->run->call->input[a->tensor]
-                                                  : s->run->call->output[a->tensor];
-        ahead->at[ahead->count] = memory + map_access_first(a, next) * size;
-        ahead->lines[ahead->count++] = (int)(next->points * size / 64);
+    for (int k = 0; k < p->slot_count; k++) {
+        const map_slot *slot = &p->slot[k];
+        size_t size = map_type_size(slot->access->type);
+        if (slot->output && slot->access->pattern == MAP_DENSE)
+            memcpy(s->worker->base[k + 1] + (size_t)s->unit.lane * size,
+                   s->worker->buffers + slot->stage, (size_t)s->unit.lanes * size);
     }
 }
 
-static void fetch(const map_ahead *ahead, int part, int parts)
+static void run_unit(map_state *s)
 {
-    for (int i = 0; i < ahead->count; i++)
-        for (int k = ahead->lines[i] * part / parts; k < ahead->lines[i] * (part + 1) / parts; k++)
-            __builtin_prefetch(ahead->at[i] + 64 * k, 0, 3);
+    const map_plan *plan = s->run->plan;
+    const map_instruction *code = &s->run->pass->code[s->run->pass->main];
+
+    if (s->unit.lanes == plan->lanes->machine->unit) {
+        plan->lanes->machine->begin(code, &s->unit);
+        return;
+    }
+    end_in(s);
+    s->unit.base = s->worker->end_base;
+    plan->lanes->machine->begin(code, &s->unit);
+    end_out(s);
 }
 
-void map_tile_run(const map_run *run, map_worker *worker, const map_tile *tile,
-                  const map_tile *next)
+/* How far a unit is from the tile's begin, for each way to go. */
+static void walk(map_state *s, int lane)
 {
-    const map_pass *p = run->pass;
-    map_state s = { .run = run, .worker = worker, .tile = *tile };
-    map_ahead ahead = { .count = 0 };
+    const map_plan *plan = s->run->plan;
+    const map_worker *w = s->worker;
+    int64_t *walked = s->unit.walked, floats = 4 * (int64_t)lane;
+    int points = s->tile->points, period = plan->period;
 
-    if (next != NULL)
-        look_ahead(&s, next, &ahead);
-    if (p->direct >= 0) {
-        const map_step *store = &p->step[p->direct];
-        int reg = store->argument[0];
-        worker->pointer[reg] = tile->points % MAP_ROW != 0 ? home(&s, reg)
-            : (float *)run->call->output[store->access->tensor]
-              + map_access_first(store->access, tile);
+    s->unit.lane = lane;
+    walked[MAP_LANES] = floats;
+    walked[MAP_HALVES] = floats / 2;
+    walked[MAP_BYTES] = floats / 4;
+    walked[MAP_MOMENTS_LANES] = floats + (s->tile->end ? 8 * (int64_t)plan->row : 0);
+    if (period > 0) {
+        int before = lane / period;
+        bool rest = lane >= points / period * period;
+        walked[MAP_PERIOD] = 4 * (int64_t)(lane - before * period);
+        walked[MAP_MOMENTS_PERIOD] = walked[MAP_PERIOD] + (rest ? 8 * (int64_t)period : 0);
+        s->unit.reciprocal[0] = 1.0f / (float)(w->periods[rest] + (rest ? 0 : before) + 1);
     }
-    worker->tiles[tile->end]++;
-    for (int i = 0; i < p->step_count; i++) {
-        step_run[p->step[i].kind](&s, &p->step[i]);
-        fetch(&ahead, i, p->step_count);
+}
+
+void map_tile_run(const map_run *run, map_worker *worker, const map_tile *tile)
+{
+    const map_plan *plan = run->plan;
+    map_state s = { run, worker, tile, { .base = worker->base, .first = tile->first,
+                                         .moment = run->call->moment, .plan = plan } };
+    int unit = plan->lanes->machine->unit;
+
+    find_slots(&s);
+    refresh(&s);
+    s.unit.reciprocal[1] = 1.0f / (float)++worker->tiles[tile->end];
+    for (int lane = 0; lane < tile->points; lane += unit) {
+        walk(&s, lane);
+        s.unit.lanes = tile->points - lane < unit ? tile->points - lane : unit;
+        run_unit(&s);
+    }
+    if (plan->period > 0) {
+        worker->periods[0] += tile->points / plan->period;
+        worker->periods[1] += tile->points % plan->period != 0;
     }
 }

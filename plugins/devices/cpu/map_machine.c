@@ -1,0 +1,316 @@
+/*
+ * map_machine.c - the instructions of map_machine.h. Compiled once for each kind of processor.
+ *
+ * Every instruction ends by calling the next one with the eight registers of the accumulator as
+ * arguments.
+ */
+#include "map_lanes.h"
+#include "map_vector.h"
+
+#define UNIT (8 * VECTOR_LANES)
+
+#define REGISTERS                                                                                 \
+    vector a0, vector a1, vector a2, vector a3, vector a4, vector a5, vector a6, vector a7
+#define INSTRUCTION(name)                                                                         \
+    static void name(const map_instruction *i, const map_unit *u, REGISTERS)
+#define NEXT ((instruction)i[1].run)(i + 1, u, a0, a1, a2, a3, a4, a5, a6, a7)
+#define EACH(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+
+typedef void (*instruction)(const map_instruction *i, const map_unit *u, REGISTERS);
+
+#define FLOATS(k) const vector_memory *m##k = map_at(u, &i->at[k]);
+
+INSTRUCTION(code_end)
+{
+    (void)i, (void)u, (void)a0, (void)a1, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6;
+    (void)a7;
+    VECTOR_LEAVE();
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+INSTRUCTION(code_load_f32)
+{
+    FLOATS(0)
+#define DO(k) a##k = m0[k];
+    EACH(DO)
+#undef DO
+    NEXT;
+}
+
+INSTRUCTION(code_load_bf16)
+{
+    const uint16_t *m = map_at(u, &i->at[0]);
+#define DO(k) a##k = vector_from_bf16(m + k * VECTOR_LANES);
+    EACH(DO)
+#undef DO
+    NEXT;
+}
+
+INSTRUCTION(code_keep)
+{
+    vector_memory *m = map_at(u, &i->at[0]);
+#define DO(k) m[k] = a##k;
+    EACH(DO)
+#undef DO
+    NEXT;
+}
+
+LANE void bf16_out(uint16_t *m, REGISTERS)
+{
+    vector_to_bf16(m, a0, a1);
+    vector_to_bf16(m + 2 * VECTOR_LANES, a2, a3);
+    vector_to_bf16(m + 4 * VECTOR_LANES, a4, a5);
+    vector_to_bf16(m + 6 * VECTOR_LANES, a6, a7);
+}
+
+INSTRUCTION(code_store_bf16)
+{
+    bf16_out(map_at(u, &i->at[0]), a0, a1, a2, a3, a4, a5, a6, a7);
+    NEXT;
+}
+
+/* Whole lines of memory go past the cache; what is not at the begin of a line cannot. */
+LANE void stream(char *to, const char *from, size_t size)
+{
+    if (((uintptr_t)to & 63) != 0) {
+        memcpy(to, from, size);
+        return;
+    }
+    for (size_t k = 0; k < size; k += 64)
+        vector_stream(to + k, from + k);
+}
+
+INSTRUCTION(code_stream_f32)
+{
+    float from[UNIT] __attribute__((aligned(64)));
+    vector_memory *m = (vector_memory *)from;
+#define DO(k) m[k] = a##k;
+    EACH(DO)
+#undef DO
+    stream(map_at(u, &i->at[0]), (const char *)from, sizeof from);
+    NEXT;
+}
+
+INSTRUCTION(code_stream_bf16)
+{
+    uint16_t from[UNIT] __attribute__((aligned(64)));
+
+    bf16_out(from, a0, a1, a2, a3, a4, a5, a6, a7);
+    stream(map_at(u, &i->at[0]), (const char *)from, sizeof from);
+    NEXT;
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+#define ONE(name, VALUE)                                                                          \
+    LANE vector one_##name(vector x) { return VALUE; }                                            \
+    INSTRUCTION(code_##name)                                                                      \
+    {                                                                                             \
+        a0 = one_##name(a0), a1 = one_##name(a1), a2 = one_##name(a2), a3 = one_##name(a3);       \
+        a4 = one_##name(a4), a5 = one_##name(a5), a6 = one_##name(a6), a7 = one_##name(a7);       \
+        NEXT;                                                                                     \
+    }
+
+#define TWO(name, VALUE)                                                                          \
+    LANE vector two_##name(vector x, vector y) { return VALUE; }                                  \
+    INSTRUCTION(code_##name)                                                                      \
+    {                                                                                             \
+        FLOATS(0)                                                                                 \
+        a0 = two_##name(a0, m0[0]), a1 = two_##name(a1, m0[1]);                                   \
+        a2 = two_##name(a2, m0[2]), a3 = two_##name(a3, m0[3]);                                   \
+        a4 = two_##name(a4, m0[4]), a5 = two_##name(a5, m0[5]);                                   \
+        a6 = two_##name(a6, m0[6]), a7 = two_##name(a7, m0[7]);                                   \
+        NEXT;                                                                                     \
+    }
+
+#define TWO_BF16(name)                                                                            \
+    INSTRUCTION(code_##name##_bf16)                                                               \
+    {                                                                                             \
+        const uint16_t *m = map_at(u, &i->at[0]);                                                 \
+        a0 = two_##name(a0, vector_from_bf16(m));                                                 \
+        a1 = two_##name(a1, vector_from_bf16(m + VECTOR_LANES));                                  \
+        a2 = two_##name(a2, vector_from_bf16(m + 2 * VECTOR_LANES));                              \
+        a3 = two_##name(a3, vector_from_bf16(m + 3 * VECTOR_LANES));                              \
+        a4 = two_##name(a4, vector_from_bf16(m + 4 * VECTOR_LANES));                              \
+        a5 = two_##name(a5, vector_from_bf16(m + 5 * VECTOR_LANES));                              \
+        a6 = two_##name(a6, vector_from_bf16(m + 6 * VECTOR_LANES));                              \
+        a7 = two_##name(a7, vector_from_bf16(m + 7 * VECTOR_LANES));                              \
+        NEXT;                                                                                     \
+    }
+
+#define PICK(name)                                                                                \
+    INSTRUCTION(code_pick_##name)                                                                 \
+    {                                                                                             \
+        FLOATS(0) FLOATS(1) FLOATS(2)                                                             \
+        EACH(DO_PICK_##name)                                                                      \
+        NEXT;                                                                                     \
+    }                                                                                             \
+    INSTRUCTION(code_pick_##name##_r)                                                             \
+    {                                                                                             \
+        FLOATS(0) FLOATS(1) FLOATS(2)                                                             \
+        EACH(DO_PICK_R_##name)                                                                    \
+        NEXT;                                                                                     \
+    }
+
+ONE(neg, vector_neg(x))
+ONE(abs, vector_abs(x))
+ONE(sqrt, vector_sqrt(x))
+ONE(not, vector_test_equal(x, vector_of(0)))
+TWO(add, x + y)
+TWO(mul, x * y)
+TWO(sub, x - y)
+TWO(sub_r, y - x)
+TWO(div, x / y)
+TWO(div_r, y / x)
+TWO(min, vector_min(x, y))
+TWO(min_r, vector_min(y, x))
+TWO(max, vector_max(x, y))
+TWO(max_r, vector_max(y, x))
+TWO(join_max, vector_join_max(x, y))
+TWO(join_max_r, vector_join_max(y, x))
+TWO(join_min, vector_join_min(x, y))
+TWO(join_min_r, vector_join_min(y, x))
+TWO(equal, vector_test_equal(x, y))
+TWO(not_equal, vector_test_not_equal(x, y))
+TWO(greater, vector_test_greater(x, y))
+TWO(greater_equal, vector_test_greater_equal(x, y))
+TWO(less, vector_test_greater(y, x))
+TWO(less_equal, vector_test_greater_equal(y, x))
+TWO_BF16(add)
+TWO_BF16(mul)
+TWO_BF16(sub)
+TWO_BF16(sub_r)
+
+#define DO_PICK_equal(k) a##k = vector_pick_equal(m0[k], m1[k], m2[k], a##k);
+#define DO_PICK_R_equal(k) a##k = vector_pick_equal(m0[k], m1[k], a##k, m2[k]);
+#define DO_PICK_not_equal(k) a##k = vector_pick_not_equal(m0[k], m1[k], m2[k], a##k);
+#define DO_PICK_R_not_equal(k) a##k = vector_pick_not_equal(m0[k], m1[k], a##k, m2[k]);
+#define DO_PICK_greater(k) a##k = vector_pick_greater(m0[k], m1[k], m2[k], a##k);
+#define DO_PICK_R_greater(k) a##k = vector_pick_greater(m0[k], m1[k], a##k, m2[k]);
+#define DO_PICK_greater_equal(k) a##k = vector_pick_greater_equal(m0[k], m1[k], m2[k], a##k);
+#define DO_PICK_R_greater_equal(k) a##k = vector_pick_greater_equal(m0[k], m1[k], a##k, m2[k]);
+PICK(equal)
+PICK(not_equal)
+PICK(greater)
+PICK(greater_equal)
+
+/* ---- reductions ------------------------------------------------------------------------------ */
+
+/* Units whose lanes do not all exist: lane by lane. */
+#define REDUCE(name, VALUE)                                                                       \
+    LANE vector reduce_##name(vector x, vector y) { return VALUE; }                               \
+    static __attribute__((noinline)) void part_##name(float *m, const float *x, int n)            \
+    {                                                                                             \
+        for (int k = 0; k < n; k++)                                                               \
+            m[k] = reduce_##name(vector_of(m[k]), vector_of(x[k]))[0];                            \
+    }                                                                                             \
+    INSTRUCTION(code_##name)                                                                      \
+    {                                                                                             \
+        vector_memory *m = map_at(u, &i->at[0]);                                                  \
+        if (u->lanes == UNIT) {                                                                   \
+            EACH(DO_##name)                                                                       \
+        } else {                                                                                  \
+            vector x[8] = { a0, a1, a2, a3, a4, a5, a6, a7 };                                     \
+            part_##name((float *)m, (const float *)x, u->lanes);                                  \
+        }                                                                                         \
+        NEXT;                                                                                     \
+    }
+#define DO_sum(k) m[k] = m[k] + a##k;
+#define DO_maximum(k) m[k] = vector_join_max(m[k], a##k);
+#define DO_minimum(k) m[k] = vector_join_min(m[k], a##k);
+REDUCE(sum, x + y)
+REDUCE(maximum, vector_join_max(x, y))
+REDUCE(minimum, vector_join_min(x, y))
+
+/* Welford, lane by lane; one vector of x, or its first n lanes. */
+LANE void moments_vector(vector_memory *mean, vector_memory *square, vector x, float reciprocal)
+{
+    vector d = x - *mean, m = *mean + d * reciprocal;
+
+    *square = *square + d * (x - m);
+    *mean = m;
+}
+
+static __attribute__((noinline)) void part_moments(float *mean, float *square, const float *x,
+                                                   float reciprocal, int n)
+{
+    for (int k = 0; k < n; k++) {
+        float d = x[k] - mean[k], m = mean[k] + d * reciprocal;
+        square[k] = square[k] + d * (x[k] - m);
+        mean[k] = m;
+    }
+}
+
+INSTRUCTION(code_moments)
+{
+    vector_memory *mean = map_at(u, &i->at[0]), *square = map_at(u, &i->at[1]);
+    float reciprocal = u->reciprocal[i->at[0].walk == MAP_MOMENTS_LANES];
+
+    if (u->lanes == UNIT) {
+#define DO(k) moments_vector(mean + k, square + k, a##k, reciprocal);
+        EACH(DO)
+#undef DO
+    } else {
+        vector x[8] = { a0, a1, a2, a3, a4, a5, a6, a7 };
+        part_moments((float *)mean, (float *)square, (const float *)x, reciprocal, u->lanes);
+    }
+    NEXT;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+INSTRUCTION(code_call)
+{
+    FLOATS(0)
+    i->call.function((float *)map_at(u, &i->at[0]), map_at(u, &i->at[1]), map_at(u, &i->at[2]),
+                     map_at(u, &i->at[3]), UNIT);
+#define DO(k) a##k = m0[k];
+    EACH(DO)
+#undef DO
+    NEXT;
+}
+
+INSTRUCTION(code_visit)
+{
+    VECTOR_LEAVE();
+    i->call.visit(u, i);
+    a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = vector_of(0);
+    NEXT;
+}
+
+static void begin(const map_instruction *first, const map_unit *unit)
+{
+    vector z = { 0 };
+
+    ((instruction)first->run)(first, unit, z, z, z, z, z, z, z, z);
+}
+
+static void finish(void) { VECTOR_FENCE(); }
+
+#define CODE(KIND, name) [MAP_CODE_##KIND] = (void (*)(void))code_##name
+
+const map_machine CPU_ROW_NAME(map_machine) = {
+    .unit = UNIT,
+    .begin = begin,
+    .finish = finish,
+    .code = {
+        CODE(END, end), CODE(LOAD_F32, load_f32), CODE(LOAD_BF16, load_bf16), CODE(KEEP, keep),
+        CODE(STORE_F32, keep), CODE(STORE_BF16, store_bf16), CODE(STREAM_F32, stream_f32),
+        CODE(STREAM_BF16, stream_bf16), CODE(NEG, neg), CODE(ABS, abs), CODE(SQRT, sqrt),
+        CODE(NOT, not), CODE(ADD, add), CODE(MUL, mul), CODE(SUB, sub), CODE(SUB_R, sub_r),
+        CODE(DIV, div), CODE(DIV_R, div_r), CODE(MIN, min), CODE(MIN_R, min_r), CODE(MAX, max),
+        CODE(MAX_R, max_r), CODE(JOIN_MAX, join_max), CODE(JOIN_MAX_R, join_max_r),
+        CODE(JOIN_MIN, join_min), CODE(JOIN_MIN_R, join_min_r), CODE(EQUAL, equal),
+        CODE(NOT_EQUAL, not_equal), CODE(GREATER, greater), CODE(GREATER_EQUAL, greater_equal),
+        CODE(LESS, less), CODE(LESS_EQUAL, less_equal), CODE(ADD_BF16, add_bf16),
+        CODE(MUL_BF16, mul_bf16), CODE(SUB_BF16, sub_bf16), CODE(SUB_R_BF16, sub_r_bf16),
+        CODE(PICK_EQUAL, pick_equal), CODE(PICK_EQUAL_R, pick_equal_r),
+        CODE(PICK_NOT_EQUAL, pick_not_equal), CODE(PICK_NOT_EQUAL_R, pick_not_equal_r),
+        CODE(PICK_GREATER, pick_greater), CODE(PICK_GREATER_R, pick_greater_r),
+        CODE(PICK_GREATER_EQUAL, pick_greater_equal),
+        CODE(PICK_GREATER_EQUAL_R, pick_greater_equal_r), CODE(SUM, sum),
+        CODE(MAXIMUM, maximum), CODE(MINIMUM, minimum), CODE(MOMENTS, moments), CODE(CALL, call),
+        CODE(VISIT, visit),
+    },
+};

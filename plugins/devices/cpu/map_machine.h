@@ -1,0 +1,99 @@
+/*
+ * map_machine.h - the machine that map programs run on (map_machine.c).
+ *
+ * Eight vector registers, the accumulator, hold the 'unit' lanes of one value. An instruction changes
+ * them, or brings them to or from memory, and calls the next one, with the registers as arguments:
+ * the compiler turns these calls into jumps, and values stay in registers from one instruction to
+ * the next.
+ */
+#ifndef CPU_MAP_MACHINE_H
+#define CPU_MAP_MACHINE_H
+
+#include <pons/device.h>
+
+/* Where an operand goes on from unit to unit. */
+typedef enum map_walk {
+    MAP_STAY = 0,        /* the same lanes for every unit                                         */
+    MAP_PERIOD,          /* floats, again from the begin after plan->period lanes                 */
+    MAP_LANES,           /* floats                                                                */
+    MAP_HALVES,          /* 2 bytes a lane                                                        */
+    MAP_BYTES,           /* 1 byte a lane                                                         */
+    MAP_MOMENTS_PERIOD,  /* like these, but the lanes of a remainder go to accumulators apart     */
+    MAP_MOMENTS_LANES,
+    MAP_WALKS
+} map_walk;
+
+/* At map_unit.base[base] + place + map_unit.walked[walk]. */
+typedef struct map_address {
+    int64_t place;
+    int32_t base;
+    map_walk walk;
+} map_address;
+
+typedef enum map_code {
+    MAP_CODE_END = 0,      /* back to the caller                                                  */
+    MAP_CODE_LOAD_F32,     /* [0]                                                                 */
+    MAP_CODE_LOAD_BF16,
+    MAP_CODE_KEEP,         /* to [0], floats                                                      */
+    MAP_CODE_STORE_F32,
+    MAP_CODE_STORE_BF16,
+    MAP_CODE_STREAM_F32,   /* the same, past the cache                                            */
+    MAP_CODE_STREAM_BF16,
+    MAP_CODE_NEG, MAP_CODE_ABS, MAP_CODE_SQRT, MAP_CODE_NOT,
+    /* accumulator and [0]; _R: [0] and accumulator                                               */
+    MAP_CODE_ADD, MAP_CODE_MUL, MAP_CODE_SUB, MAP_CODE_SUB_R, MAP_CODE_DIV, MAP_CODE_DIV_R,
+    MAP_CODE_MIN, MAP_CODE_MIN_R, MAP_CODE_MAX, MAP_CODE_MAX_R,
+    MAP_CODE_JOIN_MAX, MAP_CODE_JOIN_MAX_R, MAP_CODE_JOIN_MIN, MAP_CODE_JOIN_MIN_R,
+    MAP_CODE_EQUAL, MAP_CODE_NOT_EQUAL, MAP_CODE_GREATER, MAP_CODE_GREATER_EQUAL,
+    MAP_CODE_LESS, MAP_CODE_LESS_EQUAL,
+    /* the same with [0] in bf16, for the commonest                                               */
+    MAP_CODE_ADD_BF16, MAP_CODE_MUL_BF16, MAP_CODE_SUB_BF16, MAP_CODE_SUB_R_BF16,
+    /* [0] compared with [1] ? [2] : accumulator; _R: ? accumulator : [2]                         */
+    MAP_CODE_PICK_EQUAL, MAP_CODE_PICK_EQUAL_R, MAP_CODE_PICK_NOT_EQUAL,
+    MAP_CODE_PICK_NOT_EQUAL_R, MAP_CODE_PICK_GREATER, MAP_CODE_PICK_GREATER_R,
+    MAP_CODE_PICK_GREATER_EQUAL, MAP_CODE_PICK_GREATER_EQUAL_R,
+    MAP_CODE_SUM,          /* accumulators at [0] joined by the lanes that exist                  */
+    MAP_CODE_MAXIMUM, MAP_CODE_MINIMUM,
+    MAP_CODE_MOMENTS,      /* means at [0], squares at [1]                                        */
+    MAP_CODE_CALL,         /* [0] = call.function([1], [2], [3]), then loaded                     */
+    MAP_CODE_VISIT,        /* call.visit(unit, instruction); the accumulator is lost              */
+    MAP_CODE_COUNT
+} map_code;
+
+typedef struct map_instruction map_instruction;
+
+/* The lanes that the machine works on now, of a tile. */
+typedef struct map_unit {
+    char *const *base;
+    int64_t walked[MAP_WALKS];   /* bytes                                                         */
+    int lane, lanes;             /* of the tile: the unit's first; how many of the unit exist     */
+    float reciprocal[2];         /* 1 / numbers in each accumulator: of a period, of a tile       */
+    int64_t first;               /* number of the tile's first point                              */
+    const pons_moment *moment;
+    const struct map_plan *plan;
+} map_unit;
+
+typedef void (*map_function)(float *r, const float *a, const float *b, const float *c, int n);
+typedef void (*map_visit)(const map_unit *unit, const map_instruction *i);
+
+struct map_instruction {
+    void (*run)(void);           /* the machine's own type                                        */
+    map_address at[4];
+    union { map_function function; map_visit visit; } call;
+    const void *what;            /* VISIT: map_access or map_node                                 */
+    int rows;                    /* VISIT: channels                                               */
+};
+
+typedef struct map_machine {
+    int unit;                    /* lanes                                                         */
+    void (*code[MAP_CODE_COUNT])(void);
+    void (*begin)(const map_instruction *first, const map_unit *unit);
+    void (*finish)(void);        /* before other threads may read what was stored                 */
+} map_machine;
+
+static inline void *map_at(const map_unit *unit, const map_address *a)
+{
+    return unit->base[a->base] + a->place + unit->walked[a->walk];
+}
+
+#endif

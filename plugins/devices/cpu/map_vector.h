@@ -1,0 +1,199 @@
+/*
+ * map_vector.h - the vectors of the map machine: one register of the processor full of floats.
+ *
+ * Sums, products and quotients are the compiler's own operators on vectors. What it has no good
+ * words for (choosing by a comparison, halves of a float) is written once for each kind of
+ * processor; every kind gives the bits that lane.h gives.
+ */
+#ifndef CPU_MAP_VECTOR_H
+#define CPU_MAP_VECTOR_H
+
+#include "lane.h"
+
+#if defined(__AVX512F__)
+#define VECTOR_BYTES 64
+#elif defined(__AVX2__)
+#define VECTOR_BYTES 32
+#else
+#define VECTOR_BYTES 16
+#endif
+#define VECTOR_LANES (VECTOR_BYTES / 4)
+
+typedef float vector __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint32_t vector_bits __attribute__((vector_size(VECTOR_BYTES)));
+/* In memory: at any address, beside any other type. */
+typedef float vector_memory __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
+
+LANE vector vector_of(float x) { return x - (vector){ 0 }; }
+
+/* Before other code runs: wide registers that are in use slow down code for narrow ones. */
+#if defined(__AVX__)
+#define VECTOR_LEAVE() __builtin_ia32_vzeroupper()
+#else
+#define VECTOR_LEAVE() ((void)0)
+#endif
+
+/* What was written past the cache is seen by other threads before what is written from now on. */
+#if defined(__SSE__)
+#define VECTOR_FENCE() __builtin_ia32_sfence()
+#else
+#define VECTOR_FENCE() ((void)0)
+#endif
+
+#if defined(__AVX512F__)
+
+#include <immintrin.h>
+
+#define VECTOR_COMPARE(name, code)                                                                \
+    LANE vector vector_pick_##name(vector p, vector q, vector b, vector c)                        \
+    {                                                                                             \
+        return (vector)_mm512_mask_blend_ps(                                                      \
+            _mm512_cmp_ps_mask((__m512)p, (__m512)q, code), (__m512)c, (__m512)b);                \
+    }                                                                                             \
+    LANE vector vector_test_##name(vector p, vector q)                                            \
+    {                                                                                             \
+        return (vector)_mm512_maskz_mov_ps(                                                       \
+            _mm512_cmp_ps_mask((__m512)p, (__m512)q, code), _mm512_set1_ps(1.0f));                \
+    }
+VECTOR_COMPARE(equal, _CMP_EQ_OQ)
+VECTOR_COMPARE(not_equal, _CMP_NEQ_UQ)
+VECTOR_COMPARE(greater, _CMP_GT_OQ)
+VECTOR_COMPARE(greater_equal, _CMP_GE_OQ)
+
+LANE vector vector_sqrt(vector x) { return (vector)_mm512_sqrt_ps((__m512)x); }
+
+LANE vector vector_from_bf16(const uint16_t *m)
+{
+    __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)m));
+
+    return (vector)_mm512_slli_epi32(wide, 16);
+}
+
+/* Rounded to nearest even in the upper half. */
+LANE __m512i vector_round_bf16(vector x)
+{
+    __m512i u = (__m512i)x, r = _mm512_add_epi32(u, _mm512_set1_epi32(0x7fff));
+    __mmask16 odd = _mm512_test_epi32_mask(u, _mm512_set1_epi32(0x10000));
+    __mmask16 none = _mm512_cmp_ps_mask((__m512)x, (__m512)x, _CMP_UNORD_Q);
+
+    r = _mm512_mask_add_epi32(r, odd, r, _mm512_set1_epi32(1));
+    return _mm512_mask_or_epi32(r, none, u, _mm512_set1_epi32(0x400000));
+}
+
+/* Two vectors. */
+LANE void vector_to_bf16(uint16_t *m, vector a, vector b)
+{
+    static const uint16_t upper[32] = { 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
+                                        33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59,
+                                        61, 63 };
+    _mm512_storeu_si512(m, _mm512_permutex2var_epi16(vector_round_bf16(a),
+                                                     _mm512_loadu_si512(upper),
+                                                     vector_round_bf16(b)));
+}
+
+/* Past the cache; 'to' at a multiple of 64. */
+LANE void vector_stream(void *to, const void *from)
+{
+    _mm512_stream_si512((__m512i *)to, _mm512_loadu_si512(from));
+}
+
+#else
+
+#define VECTOR_COMPARE(name, sign)                                                                \
+    LANE vector vector_pick_##name(vector p, vector q, vector b, vector c)                        \
+    {                                                                                             \
+        vector_bits mask = (vector_bits)(p sign q);                                               \
+        return (vector)((mask & (vector_bits)b) | (~mask & (vector_bits)c));                      \
+    }                                                                                             \
+    LANE vector vector_test_##name(vector p, vector q)                                            \
+    {                                                                                             \
+        return (vector)((vector_bits)(p sign q) & (vector_bits)vector_of(1.0f));                  \
+    }
+VECTOR_COMPARE(equal, ==)
+VECTOR_COMPARE(not_equal, !=)
+VECTOR_COMPARE(greater, >)
+VECTOR_COMPARE(greater_equal, >=)
+
+#if defined(__AVX2__)
+
+#include <immintrin.h>
+
+LANE vector vector_sqrt(vector x) { return (vector)_mm256_sqrt_ps((__m256)x); }
+
+LANE vector vector_from_bf16(const uint16_t *m)
+{
+    __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)m));
+
+    return (vector)_mm256_slli_epi32(wide, 16);
+}
+
+LANE vector_bits vector_round_bf16(vector x)
+{
+    vector_bits u = (vector_bits)x, none = (vector_bits)(x != x);
+    vector_bits even = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+
+    return (none & ((u >> 16) | 0x40u)) | (~none & even);
+}
+
+LANE void vector_to_bf16(uint16_t *m, vector a, vector b)
+{
+    __m256i both = _mm256_packus_epi32((__m256i)vector_round_bf16(a),
+                                       (__m256i)vector_round_bf16(b));
+
+    _mm256_storeu_si256((__m256i *)m, _mm256_permute4x64_epi64(both, 0xd8));
+}
+
+LANE void vector_stream(void *to, const void *from)
+{
+    for (int i = 0; i < 2; i++)
+        _mm256_stream_si256((__m256i *)to + i, _mm256_loadu_si256((const __m256i *)from + i));
+}
+
+#else
+
+LANE vector vector_sqrt(vector x)
+{
+    for (int i = 0; i < VECTOR_LANES; i++)
+        x[i] = __builtin_sqrtf(x[i]);
+    return x;
+}
+
+LANE vector vector_from_bf16(const uint16_t *m)
+{
+    vector_bits u;
+
+    for (int i = 0; i < VECTOR_LANES; i++)
+        u[i] = m[i];
+    return (vector)(u << 16);
+}
+
+LANE void vector_to_bf16(uint16_t *m, vector a, vector b)
+{
+    for (int i = 0; i < VECTOR_LANES; i++) {
+        m[i] = lane_to_bf16(a[i]);
+        m[i + VECTOR_LANES] = lane_to_bf16(b[i]);
+    }
+}
+
+LANE void vector_stream(void *to, const void *from) { memcpy(to, from, 64); }
+
+#endif
+#endif
+
+LANE vector vector_abs(vector x) { return (vector)((vector_bits)x & 0x7fffffffu); }
+LANE vector vector_neg(vector x) { return (vector)((vector_bits)x ^ 0x80000000u); }
+LANE vector vector_min(vector x, vector y) { return vector_pick_greater(y, x, x, y); }
+LANE vector vector_max(vector x, vector y) { return vector_pick_greater(x, y, x, y); }
+
+/* Of a reduction: what is not a number stays. */
+LANE vector vector_join_max(vector a, vector x)
+{
+    return vector_pick_not_equal(x, x, x, vector_pick_greater(x, a, x, a));
+}
+
+LANE vector vector_join_min(vector a, vector x)
+{
+    return vector_pick_not_equal(x, x, x, vector_pick_greater(a, x, x, a));
+}
+
+#endif
