@@ -48,6 +48,28 @@ START_TEST(every_case_agrees_in_16_bits_on_every_row_of_kernels)
 }
 END_TEST
 
+/* What tests/bench_ops prints: here it is only run. */
+START_TEST(every_timing_case_runs)
+{
+    pons_device_settings settings = { .index = 0, .count = 1, .threads = 1 };
+    device cpu = { .operations = &cpu_operations };
+    pons_error err = PONS_ERROR_INIT;
+
+    ck_assert_int_eq(cpu_operations.open(&settings, &cpu.handle, &err), PONS_OK);
+    for (int kind = 0; kind < NODE_FAILED; kind++) {
+        op_timing timing;
+        op_time time = { .seconds = 0 };
+
+        if (op_timing_make(kind, &timing, &err) == PONS_OK)
+            op_timing_run(&timing, &cpu, 1, &time, &err);
+        op_timing_free(&timing);
+        ck_assert_msg(err.status == PONS_OK, "%s: %s", node_kinds[kind].name, err.text);
+        ck_assert_msg(time.seconds > 0 && time.implementation != NULL, "%s", node_kinds[kind].name);
+    }
+    cpu_operations.close(cpu.handle);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("device_table");
@@ -55,5 +77,6 @@ int main(void)
     tcase_add_test(c, every_case_agrees_on_every_row_of_kernels);
     tcase_add_test(c, every_case_agrees_in_16_bits_on_every_row_of_kernels);
     tcase_add_test(c, every_case_agrees_on_two_threads);
+    tcase_add_test(c, every_timing_case_runs);
     return suite_run();
 }

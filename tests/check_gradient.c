@@ -87,14 +87,25 @@ START_TEST(float_kernels_agree_with_double_kernels)
 }
 END_TEST
 
-START_TEST(every_kind_has_a_case)
+/*
+ * Every case is run in double against float, and, unless its gradient is not its derivative, against
+ * differences.
+ */
+START_TEST(every_kind_has_a_double_a_gradient_and_a_timing_case)
 {
-    for (int kind = 0; kind < NODE_KIND_COUNT; kind++) {
-        bool found = kind == NODE_FAILED;
+    for (int kind = 0; kind < NODE_FAILED; kind++) {
+        bool found = false, gradient = node_kinds[kind].constant;
+        pons_error err = PONS_ERROR_INIT;
+        op_timing timing;
 
-        for (int i = 0; i < op_case_count; i++)
+        for (int i = 0; i < op_case_count; i++) {
             found = found || op_cases[i].kind == kind;
-        ck_assert_msg(found, "kind %d '%s' has no case", kind, node_kinds[kind].name);
+            gradient = gradient || (op_cases[i].kind == kind && !op_cases[i].no_difference);
+        }
+        ck_assert_msg(found, "kind %d '%s' has no double case", kind, node_kinds[kind].name);
+        ck_assert_msg(gradient, "kind %d '%s' has no gradient case", kind, node_kinds[kind].name);
+        ck_assert_msg(op_timing_make(kind, &timing, &err) == PONS_OK, "%s", err.text);
+        op_timing_free(&timing);
     }
 }
 END_TEST
@@ -115,7 +126,7 @@ int main(void)
     TCase *c = suite_new("gradient");
 
     tcase_add_test(c, every_kind_has_a_name_and_a_class);
-    tcase_add_test(c, every_kind_has_a_case);
+    tcase_add_test(c, every_kind_has_a_double_a_gradient_and_a_timing_case);
     tcase_add_test(c, gradients_in_double_agree_with_finite_differences);
     tcase_add_test(c, float_kernels_agree_with_double_kernels);
     return suite_run();

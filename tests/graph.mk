@@ -38,5 +38,13 @@ tests_check_device_table_DEPENDENCIES = libcpudevice.la tests/libpons.la $(OP_MO
 tests_check_device_table_LDFLAGS = $(OPENMP_CFLAGS)
 TESTS += tests/check_device_table
 
+# Prints; run by hand.
+check_PROGRAMS += tests/bench_ops
+tests_bench_ops_SOURCES = tests/bench_ops.c tests/op_table.c tests/op_table.h tests/evaluate.c \
+	tests/evaluate.h
+tests_bench_ops_LDADD = $(DEVICE_LDADD)
+tests_bench_ops_DEPENDENCIES = libcpudevice.la tests/libpons.la $(OP_MODULES)
+tests_bench_ops_LDFLAGS = $(OPENMP_CFLAGS)
+
 EXTRA_DIST += tests/golden/losses.json tests/golden/losses.safetensors \
 	tests/golden/networks.json tests/golden/networks.safetensors

@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Extents of what is timed. */
+enum { LARGE = 32, LARGE_CHANNELS = 16, LARGE_BYTES = 65536 };
+
 /* ---- random shapes and leaves ---------------------------------------------------------------- */
 
 /* 0 .. count - 1; splitmix64. */
@@ -27,11 +30,21 @@ static int64_t size(op_graph *o)
 {
     static const int64_t sizes[] = { 1, 2, 3, 3, 5 };
 
+    if (o->large)
+        return LARGE;
     return sizes[draw(&o->random, 5)];
+}
+
+/* Channels of a convolution's input or output in one group. */
+static int64_t features(op_graph *o)
+{
+    return o->large ? LARGE_CHANNELS : 1 + draw(&o->random, 3);
 }
 
 static pons_shape image_shape(op_graph *o)
 {
+    if (o->large)
+        return (pons_shape){ 5, { 2, LARGE, LARGE, LARGE, LARGE_CHANNELS } };
     return (pons_shape){ 5, { 1 + draw(&o->random, 2), size(o), size(o), size(o), size(o) } };
 }
 
@@ -319,7 +332,7 @@ static pons_node *moments_in_groups(op_graph *o)
     pons_node *average, *variance;
 
     s.extent[4] = 6;
-    s.extent[3] = 3;
+    s.extent[3] = o->large ? LARGE : 3;
     pons_moments(o->g, input(o, s, -1, 1),
                  o->variant < 4 ? PONS_SPATIAL : PONS_SPATIAL | PONS_BATCH, groups[o->variant % 4],
                  &average, &variance);
@@ -362,7 +375,11 @@ static pons_convolution some_convolution(op_graph *o, int64_t kernel[3])
     static const int64_t kernels[] = { 1, 2, 3, 3 };
     pons_convolution c = PONS_CONVOLUTION_INIT;
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3 && o->large; i++) {
+        kernel[i] = 3;
+        c.pad_low[i] = c.pad_high[i] = 1;
+    }
+    for (int i = 0; i < 3 && !o->large; i++) {
         kernel[i] = kernels[draw(&o->random, 4)];
         c.stride[i] = 1 + (int)draw(&o->random, 3);
         c.dilation[i] = 1 + (int)draw(&o->random, 2);
@@ -384,7 +401,7 @@ static pons_shape convolution_image(op_graph *o, const pons_convolution *c, cons
         if (s.extent[1 + i] < span)
             s.extent[1 + i] = span;
     }
-    s.extent[4] = c->groups * (1 + draw(&o->random, 3));
+    s.extent[4] = c->groups * features(o);
     return s;
 }
 
@@ -393,7 +410,7 @@ static pons_node *convolution(op_graph *o)
     int64_t kernel[3];
     pons_convolution c = some_convolution(o, kernel);
     pons_shape s = convolution_image(o, &c, kernel);
-    pons_shape w = { 5, { c.groups * (1 + draw(&o->random, 3)), kernel[0], kernel[1], kernel[2],
+    pons_shape w = { 5, { c.groups * features(o), kernel[0], kernel[1], kernel[2],
                           s.extent[4] / c.groups } };
 
     return pons_convolve(o->g, input(o, s, -1, 1), input(o, w, -1, 1), &c);
@@ -404,7 +421,7 @@ static pons_node *convolution_transposed(op_graph *o)
     int64_t kernel[3];
     pons_convolution c = some_convolution(o, kernel);
     pons_shape y = image_shape(o);
-    pons_shape w = { 5, { 0, kernel[0], kernel[1], kernel[2], 1 + draw(&o->random, 3) } };
+    pons_shape w = { 5, { 0, kernel[0], kernel[1], kernel[2], features(o) } };
     int output_padding[3];
 
     for (int i = 0; i < 3; i++) {
@@ -414,7 +431,7 @@ static pons_node *convolution_transposed(op_graph *o)
         if (c.pad_low[i] + c.pad_high[i] > reach)
             c.pad_low[i] = c.pad_high[i] = 0;
     }
-    y.extent[4] = w.extent[0] = c.groups * (1 + draw(&o->random, 3));
+    y.extent[4] = w.extent[0] = c.groups * features(o);
     return pons_convolve_transposed(o->g, input(o, y, -1, 1), input(o, w, -1, 1), &c,
                                     output_padding);
 }
@@ -428,7 +445,7 @@ static pons_node *convolution_weight(op_graph *o)
     for (int i = 0; i < 3; i++)
         y.extent[1 + i] = (x.extent[1 + i] + c.pad_low[i] + c.pad_high[i] -
                            c.dilation[i] * (kernel[i] - 1) - 1) / c.stride[i] + 1;
-    y.extent[4] = c.groups * (1 + draw(&o->random, 3));
+    y.extent[4] = c.groups * features(o);
     return pons_convolve_weight_gradient(o->g, input(o, x, -1, 1), input(o, y, -1, 1), &c, kernel);
 }
 
@@ -451,9 +468,9 @@ static pons_node *pool(op_graph *o)
     pons_shape s = image_shape(o);
 
     for (int i = 0; i < 3; i++) {
-        p.kernel[i] = 1 + (int)draw(&o->random, 3);
-        p.stride[i] = 1 + (int)draw(&o->random, 2);
-        p.pad_low[i] = (int)draw(&o->random, p.kernel[i] / 2 + 1);
+        p.kernel[i] = o->large ? 2 : 1 + (int)draw(&o->random, 3);
+        p.stride[i] = o->large ? 2 : 1 + (int)draw(&o->random, 2);
+        p.pad_low[i] = o->large ? 0 : (int)draw(&o->random, p.kernel[i] / 2 + 1);
         p.pad_high[i] = p.pad_low[i];
         if (s.extent[1 + i] < p.kernel[i])
             s.extent[1 + i] = p.kernel[i];
@@ -467,7 +484,7 @@ static pons_node *resize(op_graph *o)
     int64_t extent[3];
 
     for (int i = 0; i < 3; i++)
-        extent[i] = 1 + draw(&o->random, 7);
+        extent[i] = o->large ? LARGE * 3 / 2 : 1 + draw(&o->random, 7);
     if (extent[0] == x->shape.extent[1])
         extent[0]++;
     return pons_resize(o->g, x, (pons_resize_mode)(1 + o->variant), extent);
@@ -512,6 +529,10 @@ static pons_node *crop(op_graph *o)
     pons_shape s = image_shape(o);
     int64_t start[5], extent[5], step[5];
 
+    if (o->large)
+        return pons_crop(o->g, image(o), (const int64_t[]){ 0, 1, 2, 3, 0 },
+                         (const int64_t[]){ 2, LARGE - 2, LARGE - 4, LARGE - 6, LARGE_CHANNELS },
+                         NULL);
     s.extent[2] = 7;
     for (int i = 0; i < 5; i++) {
         start[i] = draw(&o->random, s.extent[i]);
@@ -542,7 +563,7 @@ static pons_node *pad(op_graph *o)
 static pons_node *pad_folding_back(op_graph *o)
 {
     static const int64_t low[] = { 0, 2, 0, 1, 0 }, high[] = { 0, 1, 2, 0, 1 };
-    pons_shape s = { 5, { 1, 3, 3, 2, 3 } };
+    pons_shape s = o->large ? image_shape(o) : (pons_shape){ 5, { 1, 3, 3, 2, 3 } };
 
     return pons_pad(o->g, input(o, s, -1, 1), o->variant == 0 ? PONS_PAD_EDGE : PONS_PAD_REFLECT,
                     low, high);
@@ -699,12 +720,12 @@ static pons_status differentiate(op_graph *o, pons_error *err)
     return PONS_OK;
 }
 
-pons_status op_graph_make(const op_case *c, int variant, uint64_t seed, op_graph *o,
-                          pons_error *err)
+/* The graph of a case in 'o', which says which. */
+static pons_status make_graph(const op_case *c, op_graph *o, pons_error *err)
 {
     pons_node *weights;
 
-    *o = (op_graph){ .g = graph_new(true, -1), .random = seed, .variant = variant };
+    o->g = graph_new(true, -1);
     o->y = c->build(o);
     if (pons_graph_status(o->g, err) != PONS_OK)
         return err->status;
@@ -712,10 +733,17 @@ pons_status op_graph_make(const op_case *c, int variant, uint64_t seed, op_graph
     o->value = pons_sum_all(o->g, pons_mul(o->g, o->y, weights));
     if (pons_graph_status(o->g, err) != PONS_OK || differentiate(o, err) != PONS_OK)
         return err->status;
-    if (!occurs(o->g, c->kind) && variant == 0)
+    if (!occurs(o->g, c->kind) && o->variant == 0)
         return pons_fail(err, PONS_FAILURE, "case '%s' has no '%s'", c->name,
                          node_kinds[c->kind].name);
     return PONS_OK;
+}
+
+pons_status op_graph_make(const op_case *c, int variant, uint64_t seed, op_graph *o,
+                          pons_error *err)
+{
+    *o = (op_graph){ .random = seed, .variant = variant };
+    return make_graph(c, o, err);
 }
 
 void op_graph_free(op_graph *o)
@@ -748,9 +776,87 @@ void op_graph_fill(const op_graph *o, evaluation *e)
     }
 }
 
-/* ---- comparisons ----------------------------------------------------------------------------- */
-
 static const pons_moment moment = { 7, 3, 2 };
+
+/* ---- timing ---------------------------------------------------------------------------------- */
+
+/* Where the work of 'x' is done: leaves and reshapes are read, a second result is the first's. */
+static const pons_node *worker_of(const pons_graph *g, const pons_node *x)
+{
+    if (x->kind == NODE_SECOND)
+        return x->input[0];
+    if (x->kind == NODE_UNIFORM || x->kind == NODE_NORMAL)
+        return x;
+    if (node_kinds[x->kind].class != CLASS_LEAF && x->kind != NODE_RESHAPE)
+        return x;
+    for (int n = x->number + 1; n < g->node_count; n++)
+        for (int i = 0; i < g->node[n]->input_count; i++)
+            if (g->node[n]->input[i] == x)
+                return worker_of(g, g->node[n]);
+    return NULL;
+}
+
+static int64_t bytes_of(const pons_node *x)
+{
+    int64_t bytes = shape_count(x->shape) * (int64_t)type_size(x->type);
+
+    for (int i = 0; i < x->input_count; i++)
+        if (i == 0 || x->input[i] != x->input[i - 1])
+            bytes += shape_count(x->input[i]->shape) * (int64_t)type_size(x->input[i]->type);
+    return bytes;
+}
+
+/* The largest worker of a kind in the graph. */
+static void find_timed(op_timing *t)
+{
+    for (int n = 0; n < t->graph.g->node_count; n++) {
+        const pons_node *x = t->graph.g->node[n];
+        const pons_node *w = x->kind == t->op->kind ? worker_of(t->graph.g, x) : NULL;
+
+        if (w == NULL || (t->node != NULL && bytes_of(w) <= t->bytes))
+            continue;
+        t->node = w;
+        t->bytes = bytes_of(w);
+    }
+}
+
+pons_status op_timing_make(int kind, op_timing *t, pons_error *err)
+{
+    *t = (op_timing){ .graph = { .random = 1, .large = true } };
+    for (int i = 0; i < op_case_count && t->op == NULL; i++)
+        if (op_cases[i].kind == kind)
+            t->op = &op_cases[i];
+    if (t->op == NULL)
+        return pons_fail(err, PONS_FAILURE, "'%s' has no case", node_kinds[kind].name);
+    if (load_ops(err) != PONS_OK || make_graph(t->op, &t->graph, err) != PONS_OK)
+        return err->status;
+    find_timed(t);
+    if (t->node == NULL || t->bytes < LARGE_BYTES)
+        return pons_fail(err, PONS_FAILURE, "'%s' has no timing case: %lld bytes, expected %d",
+                         node_kinds[kind].name, (long long)t->bytes, LARGE_BYTES);
+    return PONS_OK;
+}
+
+void op_timing_free(op_timing *t)
+{
+    graph_free(t->graph.g);
+}
+
+pons_status op_timing_run(const op_timing *t, const device *d, int rounds, op_time *out,
+                          pons_error *err)
+{
+    evaluation *e = evaluation_new(t->graph.g, d, PONS_F32, err);
+
+    if (e == NULL)
+        return err->status;
+    op_graph_fill(&t->graph, e);
+    out->implementation = evaluation_implementation(e, t->node);
+    out->seconds = evaluation_seconds(e, t->node, rounds, &moment, err);
+    evaluation_free(e);
+    return err->status;
+}
+
+/* ---- comparisons ----------------------------------------------------------------------------- */
 
 evaluation *op_graph_evaluate(const op_graph *o, const device *d, pons_type storage,
                               pons_error *err)

@@ -27,6 +27,7 @@ typedef struct op_graph {
     pons_graph *g;
     uint64_t random;
     int variant;
+    bool large;               /* for timing: extents of 32, not random ones                       */
     int leaf_count;
     op_leaf leaf[OP_LEAVES];
     pons_node *y, *value;
@@ -55,6 +56,28 @@ evaluation *op_graph_evaluate(const op_graph *o, const device *d, pons_type stor
 /* y and every gradient agree within 'tolerance' of the largest element, or err names the first. */
 pons_status op_graph_agrees(const op_graph *o, const evaluation *expected, const evaluation *found,
                             double tolerance, pons_error *err);
+
+/*
+ * The first case of a kind with large tensors, and the node whose kernel is timed: the largest of the
+ * kind, or, of kinds without a kernel (leaves, reshapes), the largest that reads one.
+ */
+typedef struct op_timing {
+    const op_case *op;
+    op_graph graph;
+    const pons_node *node;
+    int64_t bytes;            /* read and written by it                                           */
+} op_timing;
+
+typedef struct op_time {
+    double seconds;           /* the fastest round                                                */
+    const char *implementation;
+} op_time;
+
+/* Fails for a kind without a case, or whose case moves less than 64 KiB. */
+pons_status op_timing_make(int kind, op_timing *t, pons_error *err);
+void op_timing_free(op_timing *t);
+pons_status op_timing_run(const op_timing *t, const device *d, int rounds, op_time *out,
+                          pons_error *err);
 
 /* 'rounds' graphs of every variant of every case. */
 pons_status op_table_each(int rounds,
