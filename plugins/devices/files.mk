@@ -35,7 +35,6 @@ libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c
 	plugins/devices/cpu/map.c plugins/devices/cpu/map.h plugins/devices/cpu/map_number.c \
 	plugins/devices/cpu/map_pass.c plugins/devices/cpu/map_reduce.c plugins/devices/cpu/map_run.c \
 	plugins/devices/cpu/map_rows.c plugins/devices/cpu/map_space.c \
-	plugins/devices/cpu/map_steps.c plugins/devices/cpu/map_tile.c plugins/devices/cpu/move.c \
 	plugins/devices/cpu/op.c \
 	plugins/devices/cpu/map_code.c plugins/devices/cpu/map_nodes.c \
 	plugins/devices/cpu/map_tile.c plugins/devices/cpu/map_visit.c plugins/devices/cpu/move.c \
