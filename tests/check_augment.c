@@ -79,13 +79,13 @@ static void run_sample(run *r, uint64_t n, const int64_t *start)
     pons_draws draws = { .seed = 3, .sample = n };
     pons_error err = PONS_ERROR_INIT;
     char records[512];
-    int64_t scratch[6 * SIDE];
 
     ck_assert_uint_le(augment_record_size(&r->augment), sizeof records);
     ck_assert_int_eq(augment_plan(&r->augment, &draws, &sample, records, &err), PONS_OK);
-    patch_cut(&r->packed, &sample, start != NULL ? start : corner, LOADER_PAD_ZERO, scratch,
+    patch_cut(&r->packed, &sample, start != NULL ? start : corner, LOADER_PAD_ZERO, 0, e[0],
               r->image, r->label);
-    ck_assert_int_eq(augment_apply(&r->augment, records, &patch, &err), PONS_OK);
+    ck_assert_int_eq(augment_apply(&r->augment, 0, augment_count(&r->augment), records, &patch,
+                                   &err), PONS_OK);
 }
 
 static int number(int i, int j, int k)
@@ -141,6 +141,24 @@ START_TEST(each_axis_is_flipped_by_itself_at_its_rate)
     for (int i = 0; i < 8; i++) /* 7 degrees of freedom: 99.99 % below 29.9 */
         chi += (seen[i] - 100) * (seen[i] - 100) / 100.0;
     ck_assert_double_lt(chi, 29.9);
+    run_close(&r);
+}
+END_TEST
+
+START_TEST(axes_flip_together_where_that_is_asked_for)
+{
+    int seen[2] = { 0 };
+    run r;
+
+    run_open(&r, "[augment]\nsteps = flip\n[augment.flip]\naxes = 0 2\nprobability = 0.5\n"
+                 "together = yes\n");
+    for (uint64_t n = 0; n < 800; n++) {
+        run_sample(&r, n, NULL);
+        ck_assert(r.image[0] == 0 || r.image[0] == number(SIDE - 1, 0, SIDE - 1));
+        seen[r.image[0] > 0]++;
+    }
+    ck_assert_int_gt(seen[0], 345); /* 400, less 3.9 standard deviations of 14.1 */
+    ck_assert_int_gt(seen[1], 345);
     run_close(&r);
 }
 END_TEST
@@ -225,7 +243,7 @@ START_TEST(any_other_map_interpolates)
     run r;
 
     run_open(&r, "[augment]\n");
-    patch_cut(&r.packed, &sample, start, LOADER_PAD_ZERO, NULL, r.image, r.label);
+    patch_cut(&r.packed, &sample, start, LOADER_PAD_ZERO, 0, SIDE, r.image, r.label);
     for (int i = 0; i < SIDE; i++)
         for (int k = 0; k < SIDE; k++) {
             double next = k + 1 < SIDE ? number(i, 2, k + 1) : 0;
@@ -354,6 +372,42 @@ START_TEST(a_probability_of_zero_changes_nothing)
 }
 END_TEST
 
+/* Planes of 49 voxels, so that parts of noise begin within a quad. */
+START_TEST(a_patch_changed_in_parts_is_the_patch_changed_at_once)
+{
+    static float whole[2 * VOXELS];
+    const int64_t start[3] = { 0, 0, 0 };
+    pons_sample sample = { .size = sizeof sample, .extent = { SIDE, SIDE, SIDE },
+                           .map = { { 1, 0, 0, 0 }, { 0, -1, 0, 0 }, { 0, 0, -1, 0 } } };
+    pons_draws draws = { .seed = 5 };
+    pons_error err = PONS_ERROR_INIT;
+    char records[512];
+    run r;
+
+    run_open(&r, "[augment]\nsteps = scale_intensity shift_intensity gaussian_noise\n"
+                 "[augment.scale_intensity]\nfactors = 1\nprobability = 1\nchannel_wise = yes\n"
+                 "[augment.shift_intensity]\noffsets = 1\nprobability = 1\nchannels = 1\n"
+                 "[augment.gaussian_noise]\nprobability = 1\nchannels = 0\n");
+    ck_assert_int_eq(augment_pointwise(&r.augment), 3);
+    ck_assert_int_eq(augment_plan(&r.augment, &draws, &sample, records, &err), PONS_OK);
+    for (int64_t planes = SIDE; planes > 0; planes--) {
+        for (int64_t first = 0; first < SIDE; first += planes) {
+            int64_t count = first + planes < SIDE ? planes : SIDE - first, at = first * SIDE * SIDE;
+            pons_patch part = { .size = sizeof part, .extent = { count, SIDE, SIDE },
+                                .channels = 2, .label_channels = 1, .image = r.image + 2 * at,
+                                .label = r.label + at, .first = at };
+            patch_cut(&r.packed, &sample, start, LOADER_PAD_ZERO, first, count, r.image, r.label);
+            ck_assert_int_eq(augment_apply(&r.augment, 0, 3, records, &part, &err), PONS_OK);
+        }
+        if (planes == SIDE)
+            memcpy(whole, r.image, sizeof whole);
+        ck_assert_mem_eq(r.image, whole, sizeof whole);
+    }
+    ck_assert_float_ne(whole[0], SIDE * SIDE - 1);
+    run_close(&r);
+}
+END_TEST
+
 START_TEST(taking_a_step_out_leaves_the_numbers_of_the_others)
 {
     float alone;
@@ -409,6 +463,7 @@ int main(void)
     tcase_add_test(c, a_flip_along_one_axis_reverses_it);
     tcase_add_test(c, flipping_twice_is_nothing);
     tcase_add_test(c, each_axis_is_flipped_by_itself_at_its_rate);
+    tcase_add_test(c, axes_flip_together_where_that_is_asked_for);
     tcase_add_test(c, a_quarter_turn_is_that_of_numpy);
     tcase_add_test(c, four_quarter_turns_are_nothing);
     tcase_add_test(c, a_turned_patch_keeps_its_extent);
@@ -420,6 +475,7 @@ int main(void)
     tcase_add_test(c, noise_has_its_mean_and_deviation);
     tcase_add_test(c, a_drawn_deviation_lies_below_std);
     tcase_add_test(c, a_probability_of_zero_changes_nothing);
+    tcase_add_test(c, a_patch_changed_in_parts_is_the_patch_changed_at_once);
     tcase_add_test(c, taking_a_step_out_leaves_the_numbers_of_the_others);
     tcase_add_loop_test(c, broken_options_are_refused_and_named, 0,
                         sizeof broken / sizeof broken[0]);

@@ -4,6 +4,7 @@
 #include "suite.h"
 
 #include "base/random.h"
+#include "pons/transform.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -99,6 +100,22 @@ START_TEST(uniform_numbers_have_mean_and_variance_of_a_uniform)
 }
 END_TEST
 
+START_TEST(normals_of_many_voxels_are_those_of_each)
+{
+    enum { COUNT = 700 };
+    const uint64_t key = UINT64_C(0x9123456789abcdef), begin = (UINT64_C(1) << 34) - 300;
+    float each[COUNT + 8], many[COUNT];
+
+    for (uint64_t n = 0; n < COUNT + 8; n += 4)
+        pons_voxel_normal(key, (begin + n) / 4, each + n);
+    for (uint64_t first = 0; first < 8; first++)
+        for (int64_t count = 1; count <= COUNT; count += 233) {
+            pons_voxel_normals(key, begin + first, count, many);
+            ck_assert_mem_eq(many, each + first, (size_t)count * sizeof *many);
+        }
+}
+END_TEST
+
 START_TEST(streams_of_similar_names_differ_in_about_half_their_bits)
 {
     uint64_t all = 0;
@@ -120,6 +137,7 @@ int main(void)
     tcase_add_test(c, every_coordinate_changes_the_numbers);
     tcase_add_test(c, normals_agree_with_double_precision_box_muller);
     tcase_add_test(c, uniform_numbers_have_mean_and_variance_of_a_uniform);
+    tcase_add_test(c, normals_of_many_voxels_are_those_of_each);
     tcase_add_test(c, streams_of_similar_names_differ_in_about_half_their_bits);
     return suite_run();
 }

@@ -1,10 +1,7 @@
 /*
  * random.c - Philox4x32-10, and the packing of names, steps and elements into its counter.
  */
-#include "base/random.h"
-
-#include <math.h>
-#include <string.h>
+#include "base/random_normal.h"
 
 uint64_t stream_hash(const char *name)
 {
@@ -63,59 +60,7 @@ void random_voxels(uint64_t key, uint64_t quad, uint32_t out[4])
     draw_at(key, quad, 0, 0, out);
 }
 
-/* Natural logarithm of a normal float in (0, 1]; the polynomial of Cephes' logf. */
-static float log_of(float x)
-{
-    static const float c[] = { 7.0376836292e-2f, -1.1514610310e-1f, 1.1676998740e-1f,
-                               -1.2420140846e-1f, 1.4249322787e-1f, -1.6668057665e-1f,
-                               2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f };
-    uint32_t bits;
-    int exponent;
-    float m, p, y, z;
-
-    memcpy(&bits, &x, sizeof bits);
-    exponent = (int)(bits >> 23) - 126;
-    bits = (bits & UINT32_C(0x007fffff)) | UINT32_C(0x3f000000);
-    memcpy(&m, &bits, sizeof m); /* [0.5, 1) */
-    if (m < 0.70710678f) {
-        exponent--;
-        m += m;
-    }
-    m -= 1.0f;
-    z = m * m;
-    p = c[0];
-    for (int i = 1; i < 9; i++)
-        p = fmaf(p, m, c[i]);
-    y = p * m * z;
-    y = fmaf((float)exponent, -2.12194440e-4f, y);
-    y = fmaf(-0.5f, z, y);
-    return fmaf((float)exponent, 0.693359375f, m + y);
-}
-
-/* cos and sin of 2 pi t for t in [0, 1): the nearest quarter turn is taken off exactly. */
-static void turn(float t, float *c, float *s)
-{
-    int quarter = (int)(t * 4.0f + 0.5f);
-    float x = (t - (float)quarter * 0.25f) * 6.28318530718f, z = x * x;
-    float sine = fmaf(x * z, fmaf(z, fmaf(z, -1.9515295891e-4f, 8.3321608736e-3f),
-                                  -1.6666654611e-1f), x);
-    float cosine = fmaf(z * z, fmaf(z, fmaf(z, 2.443315711809948e-5f, -1.388731625493765e-3f),
-                                    4.166664568298827e-2f), fmaf(z, -0.5f, 1.0f));
-
-    switch (quarter & 3) {
-    case 0: *c = cosine; *s = sine; break;
-    case 1: *c = -sine; *s = cosine; break;
-    case 2: *c = -cosine; *s = -sine; break;
-    default: *c = sine; *s = -cosine; break;
-    }
-}
-
 void random_normal(uint32_t u, uint32_t v, float out[2])
 {
-    float radius = sqrtf(-2.0f * log_of((float)((u >> 8) + 1) * 0x1p-24f));
-    float c, s;
-
-    turn(random_uniform(v), &c, &s);
-    out[0] = radius * c;
-    out[1] = radius * s;
+    random_pair(u, v, &out[0], &out[1]);
 }

@@ -80,10 +80,28 @@ pons_status augment_plan(const augment *a, const pons_draws *draws, pons_sample 
     return PONS_OK;
 }
 
-pons_status augment_apply(const augment *a, const void *records, pons_patch *patch,
-                          pons_error *err)
+int augment_count(const augment *a)
 {
-    for (int i = 0; a->chain != NULL && i < a->chain->count; i++) {
+    return a->chain != NULL ? a->chain->count : 0;
+}
+
+int augment_pointwise(const augment *a)
+{
+    int count = 0;
+
+    while (count < augment_count(a)) {
+        const pons_transform_operations *o = a->chain->step[count].operations;
+        if (o->apply_patch != NULL && !o->pointwise)
+            break;
+        count++;
+    }
+    return count;
+}
+
+pons_status augment_apply(const augment *a, int begin, int end, const void *records,
+                          pons_patch *patch, pons_error *err)
+{
+    for (int i = begin; i < end; i++) {
         const volume_step *step = &a->chain->step[i];
         pons_transform_scope scope = { .size = sizeof scope, .channels = step->channels };
         if (step->operations->apply_patch == NULL)

@@ -19,7 +19,11 @@ size_t augment_record_size(const augment *a);
 /* Draw every step's numbers; 'draws' names the sample, its stream is set here. */
 pons_status augment_plan(const augment *a, const pons_draws *draws, pons_sample *sample,
                          void *records, pons_error *err);
-pons_status augment_apply(const augment *a, const void *records, pons_patch *patch,
-                          pons_error *err);
+int augment_count(const augment *a);
+/* Leading steps that may change a part of a patch at a time. */
+int augment_pointwise(const augment *a);
+/* Steps begin .. end - 1. */
+pons_status augment_apply(const augment *a, int begin, int end, const void *records,
+                          pons_patch *patch, pons_error *err);
 
 #endif

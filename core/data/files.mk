@@ -13,7 +13,7 @@ libcore_la_SOURCES += core/data/volume_chain.c
 libcore_la_SOURCES += core/data/augment.c core/data/augment.h core/data/cache.c \
 	core/data/cache_hold.h core/data/case_read.c core/data/dataset_check.c core/data/loader.c \
 	core/data/packed_case.c core/data/packed_case.h core/data/packed_set.c \
-	core/data/packed_set.h core/data/patch_cut.c core/data/patch_cut.h core/data/patch_find.c \
+	core/data/packed_set.h core/data/patch_cut.h core/data/patch_find.c \
 	core/data/patch_make.c core/data/patch_make.h core/data/settings.c
 libcore_la_SOURCES += core/data/crop.c core/data/crop.h core/data/phantom.c core/data/phantom.h \
 	core/data/preprocess.c core/data/preprocess.h
@@ -28,7 +28,8 @@ endif
 VOXEL_CFLAGS = $(AM_CFLAGS) -ftree-vectorize -fvect-cost-model=unlimited -fno-math-errno \
 	-fno-trapping-math
 noinst_LTLIBRARIES += libvoxels.la
-libvoxels_la_SOURCES = core/data/nifti_convert.c core/data/nifti_kind.c core/data/transpose.c \
-	core/data/transpose.h core/data/volume_geometry.c core/data/volume_resample.c
+libvoxels_la_SOURCES = core/data/nifti_convert.c core/data/nifti_kind.c core/data/patch_cut.c \
+	core/data/transpose.c core/data/transpose.h core/data/volume_geometry.c \
+	core/data/volume_resample.c core/data/voxel_normals.c
 libvoxels_la_CFLAGS = $(VOXEL_CFLAGS)
 libcore_la_LIBADD += libvoxels.la

@@ -2,8 +2,8 @@
  * patch_cut.c - copy the voxels of a patch out of a packed case, through the sample's map.
  *
  * Flips and quarter turns are signed permutations of the axes: each patch axis walks along one axis
- * of the case, so three tables of offsets are all there is to compute. Other maps take eight
- * neighbours per voxel.
+ * of the case in even steps, so a patch is copied row by row. Other maps take eight neighbours per
+ * voxel.
  */
 #include <data/patch_cut.h>
 
@@ -17,6 +17,7 @@ typedef struct cutter {
     const pons_sample *sample;
     const int64_t *start;
     loader_pad pad;
+    int64_t first, count;      /* planes along the patch's first axis                             */
     float *image;
     uint8_t *label;
 } cutter;
@@ -58,85 +59,149 @@ void patch_box(const pons_sample *sample, int64_t extent[3])
         extent[i] = sample->extent[permutes ? axis[i] : i];
 }
 
-size_t patch_scratch_count(const int64_t extent[3])
-{
-    return (size_t)(2 * (extent[0] + extent[1] + extent[2]));
-}
-
 /* ---- signed permutations --------------------------------------------------------------------- */
 
-/* at[t], nearest[t]: voxel offset along one axis of the case for place t of the patch axis. */
-static void fill_offsets(const cutter *c, int i, int64_t count, bool back, int64_t *at,
-                         int64_t *nearest)
+/* Along an axis of the patch: its places low .. high - 1 lie in the case, place t of them at voxel
+ * offset begin + t * step. */
+typedef struct walk {
+    int64_t begin, step, low, high;
+} walk;
+
+static int64_t bounded(int64_t x, int64_t low, int64_t high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+/* The patch axis of 'count' places that goes along axis i of the case. */
+static walk walk_along(const cutter *c, int i, int64_t count, bool back)
 {
     const int64_t *n = c->p->image.extent;
-    int64_t stride = i == 0 ? n[1] * n[2] : i == 1 ? n[2] : 1;
+    int64_t stride = i == 0 ? n[1] * n[2] : i == 1 ? n[2] : 1, start = c->start[i];
+    int64_t last = start + count; /* behind the box */
 
-    for (int64_t t = 0; t < count; t++) {
-        int64_t x = c->start[i] + (back ? count - 1 - t : t);
-        int64_t inside = x < 0 ? 0 : x >= n[i] ? n[i] - 1 : x;
-        at[t] = x == inside ? x * stride : OUTSIDE;
-        nearest[t] = inside * stride;
+    if (back)
+        return (walk){ (last - 1) * stride, -stride, bounded(last - n[i], 0, count),
+                       bounded(last, 0, count) };
+    return (walk){ start * stride, stride, bounded(-start, 0, count),
+                   bounded(n[i] - start, 0, count) };
+}
+
+static bool walk_holds(const walk *w, int64_t t)
+{
+    return t >= w->low && t < w->high;
+}
+
+/* Of the nearest voxel; every box meets its case. */
+static int64_t walk_nearest(const walk *w, int64_t t)
+{
+    return w->begin + bounded(t, w->low, w->high - 1) * w->step;
+}
+
+#define LOOK_UP(TYPE)                                                                             \
+    do {                                                                                          \
+        const TYPE *code = (const TYPE *)p->codes + from;                                         \
+        for (int64_t t = 0; t < count; t++)                                                       \
+            to[t] = p->table[code[t * step]];                                                     \
+    } while (0)
+
+/* Values of one channel: to[t] = value from + t * step. */
+static void copy_values(const packed_case *p, int64_t from, int64_t step, int64_t count,
+                        float *restrict to)
+{
+    const float *values = (const float *)p->codes + from;
+
+    if (p->code_size == 2)
+        LOOK_UP(uint16_t);
+    else if (p->code_size == 1)
+        LOOK_UP(uint8_t);
+    else if (step == 1)
+        memcpy(to, values, (size_t)count * sizeof *to);
+    else if (step == -1)
+        for (int64_t t = 0; t < count; t++)
+            to[t] = values[-t];
+    else
+        for (int64_t t = 0; t < count; t++)
+            to[t] = values[t * step];
+}
+
+static void copy_voxels(const packed_case *p, int64_t from, int64_t step, int64_t count, float *to)
+{
+    int64_t channels = p->image.channels;
+
+    if (channels == 1) {
+        copy_values(p, from, step, count, to);
+        return;
     }
+    for (int64_t t = 0; t < count; t++)
+        copy_values(p, (from + t * step) * channels, 1, channels, to + t * channels);
 }
 
-static void copy_voxel(const cutter *c, int64_t from, int64_t to)
+static void copy_labels(const packed_case *p, int64_t from, int64_t step, int64_t count,
+                        uint8_t *restrict to)
 {
-    int channels = c->p->image.channels;
+    int64_t channels = p->label.channels;
+    const uint8_t *target = p->target + from * channels;
 
-    for (int k = 0; k < channels; k++)
-        c->image[to * channels + k] = packed_value(c->p, from * channels + k);
+    if (step == 1)
+        memcpy(to, target, (size_t)(count * channels));
+    else if (channels == 1 && step == -1)
+        for (int64_t t = 0; t < count; t++)
+            to[t] = target[-t];
+    else if (channels == 1)
+        for (int64_t t = 0; t < count; t++)
+            to[t] = target[t * step];
+    else
+        for (int64_t t = 0; t < count; t++)
+            memcpy(to + t * channels, target + t * step * channels, (size_t)channels);
 }
 
-static void pad_voxel(const cutter *c, int64_t nearest, int64_t to)
+/* Places begin .. end - 1 of a row, outside of the case, where 'base' is its nearest row. */
+static void pad_row(const cutter *c, int64_t base, const walk *w, int64_t begin, int64_t end,
+                    float *image)
 {
-    int channels = c->p->image.channels;
+    int64_t channels = c->p->image.channels;
 
     if (c->pad == LOADER_PAD_EDGE)
-        copy_voxel(c, nearest, to);
+        copy_voxels(c->p, base + walk_nearest(w, begin), 0, end - begin, image + begin * channels);
     else
-        memset(c->image + to * channels, 0, (size_t)channels * sizeof *c->image);
+        memset(image + begin * channels, 0, (size_t)((end - begin) * channels) * sizeof *image);
 }
 
-static void put_label(const cutter *c, int64_t from, int64_t to)
+static void cut_row(const cutter *c, const walk w[3], int64_t d, int64_t h, float *image,
+                    uint8_t *label)
 {
-    size_t channels = (size_t)c->p->label.channels;
+    int64_t base = walk_nearest(&w[0], d) + walk_nearest(&w[1], h), count = c->sample->extent[2];
+    int64_t low = w[2].low, high = w[2].high, from = base + w[2].begin + low * w[2].step;
+    bool inside = walk_holds(&w[0], d) && walk_holds(&w[1], h);
 
-    if (c->label == NULL)
-        return;
-    if (from == OUTSIDE)
-        memset(c->label + (size_t)to * channels, 0, channels);
+    if (inside || c->pad == LOADER_PAD_EDGE)
+        copy_voxels(c->p, from, w[2].step, high - low, image + low * c->p->image.channels);
     else
-        memcpy(c->label + (size_t)to * channels, c->p->target + (size_t)from * channels, channels);
+        pad_row(c, base, &w[2], low, high, image);
+    pad_row(c, base, &w[2], 0, low, image);
+    pad_row(c, base, &w[2], high, count, image);
+    if (label == NULL)
+        return;
+    if (!inside || high - low < count)
+        memset(label, 0, (size_t)(count * c->p->label.channels));
+    if (inside)
+        copy_labels(c->p, from, w[2].step, high - low, label + low * c->p->label.channels);
 }
 
-static void cut_exact(const cutter *c, const int axis[3], const bool back[3], int64_t *scratch)
+static void cut_exact(const cutter *c, const int axis[3], const bool back[3])
 {
     const int64_t *e = c->sample->extent;
-    int64_t *at[3], *near[3], to = 0;
+    int channels = c->p->image.channels, label_channels = c->p->label.channels;
+    walk w[3];
 
-    for (int j = 0; j < 3; j++) {
-        at[j] = scratch;
-        near[j] = scratch + e[j];
-        scratch += 2 * e[j];
-    }
     for (int i = 0; i < 3; i++)
-        fill_offsets(c, i, e[axis[i]], back[i], at[axis[i]], near[axis[i]]);
-    for (int64_t d = 0; d < e[0]; d++) {
+        w[axis[i]] = walk_along(c, i, e[axis[i]], back[i]);
+    for (int64_t d = c->first; d < c->first + c->count; d++)
         for (int64_t h = 0; h < e[1]; h++) {
-            bool out = at[0][d] == OUTSIDE || at[1][h] == OUTSIDE;
-            int64_t base = out ? 0 : at[0][d] + at[1][h];
-            int64_t base_near = near[0][d] + near[1][h];
-            for (int64_t w = 0; w < e[2]; w++, to++) {
-                bool outside = out || at[2][w] == OUTSIDE;
-                if (outside)
-                    pad_voxel(c, base_near + near[2][w], to);
-                else
-                    copy_voxel(c, base + at[2][w], to);
-                put_label(c, outside ? OUTSIDE : base + at[2][w], to);
-            }
+            int64_t row = (d * e[1] + h) * e[2];
+            cut_row(c, w, d, h, c->image + row * channels,
+                    c->label != NULL ? c->label + row * label_channels : NULL);
         }
-    }
 }
 
 /* ---- any map --------------------------------------------------------------------------------- */
@@ -154,6 +219,18 @@ static int64_t voxel_at(const cutter *c, const int64_t at[3], bool repeat)
         offset = offset * n[i] + inside;
     }
     return offset;
+}
+
+static void put_label(const cutter *c, int64_t from, int64_t to)
+{
+    size_t channels = (size_t)c->p->label.channels;
+
+    if (c->label == NULL)
+        return;
+    if (from == OUTSIDE)
+        memset(c->label + (size_t)to * channels, 0, channels);
+    else
+        memcpy(c->label + (size_t)to * channels, c->p->target + (size_t)from * channels, channels);
 }
 
 static void blend_voxel(const cutter *c, const double x[3], int64_t to)
@@ -180,9 +257,9 @@ static void blend_voxel(const cutter *c, const double x[3], int64_t to)
 static void cut_blended(const cutter *c)
 {
     const int64_t *e = c->sample->extent;
-    int64_t to = 0;
+    int64_t to = c->first * e[1] * e[2];
 
-    for (int64_t d = 0; d < e[0]; d++) {
+    for (int64_t d = c->first; d < c->first + c->count; d++) {
         for (int64_t h = 0; h < e[1]; h++) {
             for (int64_t w = 0; w < e[2]; w++, to++) {
                 const int64_t place[3] = { d, h, w };
@@ -203,14 +280,14 @@ static void cut_blended(const cutter *c)
 }
 
 void patch_cut(const packed_case *p, const pons_sample *sample, const int64_t start[3],
-               loader_pad pad, int64_t *scratch, float *image, uint8_t *label)
+               loader_pad pad, int64_t first, int64_t count, float *image, uint8_t *label)
 {
-    cutter c = { p, sample, start, pad, image, p->target != NULL ? label : NULL };
+    cutter c = { p, sample, start, pad, first, count, image, p->target != NULL ? label : NULL };
     int axis[3];
     bool back[3];
 
     if (map_permutes(sample, axis, back))
-        cut_exact(&c, axis, back, scratch);
+        cut_exact(&c, axis, back);
     else
         cut_blended(&c);
 }

@@ -24,12 +24,12 @@ pons_status patch_find(const packed_case *p, patch_place *place, const int64_t e
 void patch_box(const pons_sample *sample, int64_t extent[3]);
 
 /*
- * Read the patch through the sample's map, box at 'start'. A signed permutation moves voxels
- * exactly; any other map is linear for the image, nearest for the label. Outside of the case: zero
- * or the nearest voxel; labels 0. 'scratch' has patch_scratch_count numbers.
+ * Read planes first .. first + count - 1 along the first axis of the patch through the sample's map,
+ * box at 'start', to their places in the whole patch's image and label (may be NULL). A signed
+ * permutation moves voxels exactly; any other map is linear for the image, nearest for the label.
+ * Outside of the case: zero or the nearest voxel; labels 0.
  */
 void patch_cut(const packed_case *p, const pons_sample *sample, const int64_t start[3],
-               loader_pad pad, int64_t *scratch, float *image, uint8_t *label);
-size_t patch_scratch_count(const int64_t extent[3]);
+               loader_pad pad, int64_t first, int64_t count, float *image, uint8_t *label);
 
 #endif

@@ -12,24 +12,47 @@
 
 #include <stdlib.h>
 
+enum { SLAB_COUNT = 16384 }; /* values of an image that stay in the first levels of the cache */
+
 pons_status patch_bench_init(const patch_maker *m, patch_bench *b, pons_error *err)
 {
-    const int *e = m->settings.extent;
-    const int64_t extent[3] = { e[0], e[1], e[2] };
-
-    b->scratch = malloc(patch_scratch_count(extent) * sizeof *b->scratch);
     b->records = malloc(augment_record_size(&m->augment) + 1);
-    if (b->scratch != NULL && b->records != NULL)
-        return PONS_OK;
-    patch_bench_clear(b);
-    return pons_fail(err, PONS_DEVICE, "out of memory");
+    return b->records != NULL ? PONS_OK : pons_fail(err, PONS_DEVICE, "out of memory");
 }
 
 void patch_bench_clear(patch_bench *b)
 {
-    free(b->scratch);
     free(b->records);
     *b = (patch_bench){ NULL };
+}
+
+/*
+ * Cut the patch a few planes at a time, and change these while they are in cache as far as the steps
+ * look at one voxel only; what comes behind the first step that does not sees the whole patch.
+ */
+static pons_status cut_and_change(const patch_maker *m, const patch_bench *b,
+                                  const packed_case *packed, const pons_sample *sample,
+                                  const int64_t start[3], pons_patch *whole, pons_error *err)
+{
+    const int64_t *e = sample->extent;
+    int64_t plane = e[1] * e[2], planes = SLAB_COUNT / (plane * m->channels);
+    int fused = augment_pointwise(&m->augment);
+
+    planes = planes < 1 ? 1 : planes;
+    for (int64_t first = 0; first < e[0]; first += planes) {
+        int64_t count = e[0] - first < planes ? e[0] - first : planes;
+        pons_patch part = *whole;
+
+        patch_cut(packed, sample, start, m->settings.pad, first, count, whole->image,
+                  whole->label);
+        part.extent[0] = count;
+        part.first = first * plane;
+        part.image += part.first * m->channels;
+        part.label += part.first * m->label_channels;
+        if (augment_apply(&m->augment, 0, fused, b->records, &part, err) != PONS_OK)
+            return err->status;
+    }
+    return augment_apply(&m->augment, fused, augment_count(&m->augment), b->records, whole, err);
 }
 
 static pons_status make_sample(const patch_maker *m, patch_bench *b, const packed_case *packed,
@@ -51,8 +74,7 @@ static pons_status make_sample(const patch_maker *m, patch_bench *b, const packe
     place.draws.stream = stream_hash("data.patch");
     if (patch_find(packed, &place, box, start, err) != PONS_OK)
         return err->status;
-    patch_cut(packed, &sample, start, m->settings.pad, b->scratch, image, label);
-    return augment_apply(&m->augment, b->records, &patch, err);
+    return cut_and_change(m, b, packed, &sample, start, &patch, err);
 }
 
 pons_status patch_make(const patch_maker *m, patch_bench *b, int64_t epoch, int rank, float *image,

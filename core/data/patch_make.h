@@ -17,7 +17,6 @@ typedef struct patch_maker {
 
 /* What one thread writes while it works. */
 typedef struct patch_bench {
-    int64_t *scratch;
     void *records;
 } patch_bench;
 

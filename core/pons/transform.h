@@ -107,6 +107,8 @@ uint64_t pons_draw_key(pons_draws *d);                         /* for numbers pe
 /* Standard normal numbers of elements 4 quad .. 4 quad + 3 under a drawn key. */
 void pons_voxel_normal(uint64_t key, uint64_t quad, float out[4]);
 void pons_voxel_uniform(uint64_t key, uint64_t quad, float out[4]);
+/* The same normal numbers of elements first .. first + count - 1, many at a time. */
+void pons_voxel_normals(uint64_t key, uint64_t first, int64_t count, float *out);
 
 /*
  * One patch before it is read. 'map' takes a position in the patch, relative to its centre, to the
@@ -131,6 +133,7 @@ typedef struct pons_patch {
     float *image;            /* [D, H, W, channels]                                               */
     uint8_t *label;          /* [D, H, W, label_channels]; may be NULL                            */
     uint8_t *valid;          /* [D, H, W, 1]; may be NULL                                         */
+    int64_t first;           /* number of the first voxel in the whole patch; 0 unless pointwise  */
 } pons_patch;
 
 typedef struct pons_transform_operations {
@@ -146,6 +149,8 @@ typedef struct pons_transform_operations {
                                const void *record, pons_patch *patch, pons_error *err);
     /* Options that contradict each other: PONS_CONFIG. Called once, before anything; may be NULL. */
     pons_status (*check)(const void *config, pons_error *err);
+    /* apply_patch looks at one voxel and its number only, so it may be given the patch in parts. */
+    bool pointwise;
 } pons_transform_operations;
 
 /* GEOMETRIC: true or false. CHECK may be NULL. */
@@ -162,6 +167,19 @@ typedef struct pons_transform_operations {
     static const pons_transform_operations pons_operations_of_this_plugin = {                     \
         .geometric = GEOMETRIC, .record_size = RECORD_SIZE, .plan = PLAN,                         \
         .apply_patch = APPLY_PATCH, .check = CHECK                                                \
+    };                                                                                            \
+    PONS_PLUGIN_DEFINE_(PONS_KIND_TRANSFORM, NAME, sizeof(NAME), VERSION, SUMMARY, OPTIONS,       \
+                        pons_operations_of_this_plugin)
+
+/*
+ * A random transform of values that looks at one voxel at a time: APPLY_PATCH may be called for
+ * parts of a patch, while they are in cache; patch->first says where a part begins.
+ */
+#define PONS_POINTWISE_TRANSFORM(NAME, VERSION, SUMMARY, OPTIONS, RECORD_SIZE, CHECK, PLAN,       \
+                                 APPLY_PATCH)                                                     \
+    static const pons_transform_operations pons_operations_of_this_plugin = {                     \
+        .record_size = RECORD_SIZE, .plan = PLAN, .apply_patch = APPLY_PATCH, .check = CHECK,     \
+        .pointwise = true                                                                         \
     };                                                                                            \
     PONS_PLUGIN_DEFINE_(PONS_KIND_TRANSFORM, NAME, sizeof(NAME), VERSION, SUMMARY, OPTIONS,       \
                         pons_operations_of_this_plugin)

@@ -40,12 +40,14 @@ plugins_transforms_rotate90_la_SOURCES = plugins/transforms/rotate90.c
 plugins_transforms_rotate90_la_LDFLAGS = $(PLUGIN_LDFLAGS)
 plugins_transforms_rotate90_la_LIBADD = $(PLUGIN_LIBADD)
 transform_LTLIBRARIES += plugins/transforms/scale_intensity.la
-plugins_transforms_scale_intensity_la_SOURCES = plugins/transforms/scale_intensity.c
+plugins_transforms_scale_intensity_la_SOURCES = plugins/transforms/scale_intensity.c \
+	plugins/transforms/random_number.c plugins/transforms/random_number.h
 plugins_transforms_scale_intensity_la_CFLAGS = $(VOXEL_CFLAGS)
 plugins_transforms_scale_intensity_la_LDFLAGS = $(PLUGIN_LDFLAGS)
 plugins_transforms_scale_intensity_la_LIBADD = $(PLUGIN_LIBADD)
 transform_LTLIBRARIES += plugins/transforms/shift_intensity.la
-plugins_transforms_shift_intensity_la_SOURCES = plugins/transforms/shift_intensity.c
+plugins_transforms_shift_intensity_la_SOURCES = plugins/transforms/shift_intensity.c \
+	plugins/transforms/random_number.c plugins/transforms/random_number.h
 plugins_transforms_shift_intensity_la_CFLAGS = $(VOXEL_CFLAGS)
 plugins_transforms_shift_intensity_la_LDFLAGS = $(PLUGIN_LDFLAGS)
 plugins_transforms_shift_intensity_la_LIBADD = $(PLUGIN_LIBADD)

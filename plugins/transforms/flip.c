@@ -1,5 +1,6 @@
 /*
- * flip - mirror a patch along the named axes, each of them with 'probability' by itself.
+ * flip - mirror a patch along the named axes: each of them with 'probability' by itself, as a chain of
+ * MONAI's RandFlip with one axis each, or with 'together' all or none, as one RandFlip with a list.
  *
  * There is no default: whether left and right may be exchanged is for the user to say.
  */
@@ -8,6 +9,7 @@
 typedef struct flip {
     pons_integers axes;
     double probability;
+    bool together;
 } flip;
 
 static const pons_option options[] = {
@@ -15,6 +17,7 @@ static const pons_option options[] = {
                   "Axes that may be mirrored, 0 1 2 = i j k, each by itself; naming the left-right "
                   "axis exchanges left and right."),
     PONS_REAL(flip, probability, 0.1, 0, 1, "How often an axis is mirrored."),
+    PONS_FLAG(flip, together, no, "All axes are mirrored at once, or none."),
     PONS_OPTIONS_END
 };
 
@@ -37,11 +40,14 @@ static pons_status plan(const void *config, pons_draws *draws, pons_sample *samp
                         pons_error *err)
 {
     const flip *f = config;
+    bool wanted = false;
 
     for (int i = 0; i < f->axes.count; i++) {
         double map[3][4] = { { 1, 0, 0, 0 }, { 0, 1, 0, 0 }, { 0, 0, 1, 0 } };
         int axis = (int)f->axes.item[i];
-        if ((double)pons_draw_uniform(draws) < f->probability)
+        if (i == 0 || !f->together)
+            wanted = (double)pons_draw_uniform(draws) < f->probability;
+        if (wanted)
             map[axis][axis] = -1;
         pons_sample_turn(sample, map);
     }

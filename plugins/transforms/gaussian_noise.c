@@ -4,6 +4,8 @@
  */
 #include <pons/transform.h>
 
+enum { BLOCK = 1024 };
+
 typedef struct gaussian_noise {
     double probability, mean, std;
     bool sample_std;
@@ -37,23 +39,42 @@ static pons_status plan(const void *config, pons_draws *draws, pons_sample *samp
     return PONS_OK;
 }
 
+/* Values 'first' .. of a part of a patch; its first one is of channel 0. */
+static void add(const gaussian_noise *g, const record *r, const pons_transform_scope *scope,
+                int channels, int64_t first, int64_t count, const float *normal, float *x)
+{
+    uint64_t all = channels < 64 ? (UINT64_C(1) << channels) - 1 : UINT64_MAX;
+    float mean = (float)g->mean, deviation = r->deviation;
+
+    if ((scope->channels & all) == all) {
+        for (int64_t i = 0; i < count; i++)
+            x[i] += mean + deviation * normal[i];
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        int64_t channel = (first + i) % channels;
+        if (channel > 63 || scope->channels >> channel & 1)
+            x[i] += mean + deviation * normal[i];
+    }
+}
+
 static pons_status apply(const void *config, const pons_transform_scope *scope, const void *planned,
                          pons_patch *patch, pons_error *err)
 {
     const gaussian_noise *g = config;
     const record *r = planned;
     int64_t count = patch->extent[0] * patch->extent[1] * patch->extent[2] * patch->channels;
-    float mean = (float)g->mean, normal[4];
+    int64_t first = patch->first * patch->channels;
 
-    for (int64_t i = 0; r->wanted && i < count; i++) {
-        int64_t channel = i % patch->channels;
-        if (i % 4 == 0)
-            pons_voxel_normal(r->key, (uint64_t)i / 4, normal);
-        if (channel > 63 || scope->channels >> channel & 1)
-            patch->image[i] += mean + r->deviation * normal[i % 4];
+    for (int64_t done = 0; r->wanted && done < count; done += BLOCK) {
+        int64_t block = count - done < BLOCK ? count - done : BLOCK;
+        float normal[BLOCK];
+
+        pons_voxel_normals(r->key, (uint64_t)(first + done), block, normal);
+        add(g, r, scope, patch->channels, done, block, normal, patch->image + done);
     }
     return PONS_OK;
 }
 
-PONS_RANDOM_TRANSFORM(gaussian_noise, "1.0", "add normal noise", options, false, sizeof(record),
-                      NULL, plan, apply)
+PONS_POINTWISE_TRANSFORM(gaussian_noise, "1.0", "add normal noise", options, sizeof(record), NULL,
+                         plan, apply)

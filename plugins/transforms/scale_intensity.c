@@ -1,20 +1,13 @@
 /*
  * scale_intensity - multiply by 1 + f, f uniform, as MONAI's RandScaleIntensity.
  */
-#include <pons/transform.h>
-
-#define CHANNELS_MAX 64
+#include "random_number.h"
 
 typedef struct scale_intensity {
     pons_reals factors;
     double probability;
     bool channel_wise;
 } scale_intensity;
-
-typedef struct record {
-    bool wanted;
-    uint64_t key; /* of the channels' numbers */
-} record;
 
 static const pons_option options[] = {
     PONS_REALS(scale_intensity, factors, NULL, -FLT_MAX, FLT_MAX,
@@ -28,55 +21,36 @@ static pons_status check(const void *config, pons_error *err)
 {
     const scale_intensity *s = config;
 
-    if (s->factors.count < 1 || s->factors.count > 2)
-        return pons_fail(err, PONS_CONFIG, "factors: found %d numbers, expected one or two",
-                         s->factors.count);
-    return PONS_OK;
+    return random_number_check(&s->factors, "factors", err);
 }
 
 static pons_status plan(const void *config, pons_draws *draws, pons_sample *sample, void *out,
                         pons_error *err)
 {
     const scale_intensity *s = config;
-    record *r = out;
 
-    r->wanted = (double)pons_draw_uniform(draws) < s->probability;
-    r->key = pons_draw_key(draws);
-    return PONS_OK;
+    return random_number_plan(s->probability, draws, out);
 }
 
-/* The number of a channel, between the ends that 'factors' gives. */
-static float number_of(const scale_intensity *s, const record *r, int channel)
+static void multiply(float *x, int64_t count, int64_t step, float number)
 {
-    double first = s->factors.item[0], low = -first, high = first;
-    int which = s->channel_wise ? channel : 0;
-    float u[4];
+    float factor = 1.0f + number;
 
-    if (s->factors.count == 2) {
-        low = first;
-        high = s->factors.item[1];
-    }
-    pons_voxel_uniform(r->key, (uint64_t)which / 4, u);
-    return (float)(low + (high - low) * (double)u[which % 4]);
+    if (step == 1)
+        for (int64_t n = 0; n < count; n++)
+            x[n] = x[n] * factor;
+    else
+        for (int64_t n = 0; n < count; n++)
+            x[n * step] = x[n * step] * factor;
 }
 
 static pons_status apply(const void *config, const pons_transform_scope *scope, const void *planned,
                          pons_patch *patch, pons_error *err)
 {
-    int64_t voxels = patch->extent[0] * patch->extent[1] * patch->extent[2];
+    const scale_intensity *s = config;
 
-    if (!((const record *)planned)->wanted)
-        return PONS_OK;
-    for (int c = 0; c < patch->channels && c < CHANNELS_MAX; c++) {
-        float number = number_of(config, planned, c);
-        float *x = patch->image + c;
-        if (!(scope->channels >> c & 1))
-            continue;
-        for (int64_t v = 0; v < voxels; v++, x += patch->channels)
-            *x = *x * (1.0f + number);
-    }
-    return PONS_OK;
+    return random_number_apply(&s->factors, s->channel_wise, scope, planned, patch, multiply);
 }
 
-PONS_RANDOM_TRANSFORM(scale_intensity, "1.0", "multiply by a random factor near 1", options, false,
-                      sizeof(record), check, plan, apply)
+PONS_POINTWISE_TRANSFORM(scale_intensity, "1.0", "multiply by a random factor near 1", options,
+                         sizeof(random_record), check, plan, apply)
