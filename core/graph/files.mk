@@ -11,17 +11,18 @@ libcore_la_SOURCES += core/graph/build.h core/graph/build.c core/graph/shape.c c
 # programs
 libcore_la_SOURCES += core/graph/memory.h core/graph/memory.c core/graph/storage.h \
 	core/graph/storage.c core/graph/formula.h core/graph/formula.c core/graph/recipe.h \
-	core/graph/recipe.c core/graph/update.h core/graph/update.c core/graph/table.c \
+	core/graph/recipe.c core/graph/update.h core/graph/update.c \
+	core/graph/update_class.h core/graph/update_class.c core/graph/update_kernel.c core/graph/table.c \
 	core/graph/compile.h core/graph/program.c core/graph/gradients.c core/graph/place.c \
-	core/graph/prepare.c \
-	core/graph/collective.c core/graph/bucket.c core/graph/bind.c core/graph/run.c core/graph/describe.c
+	core/graph/prepare.c core/graph/collective.c core/graph/bucket.c core/graph/bind.c \
+	core/graph/run.c core/graph/describe.c
 
 # passes
 libcore_la_SOURCES += core/graph/lower.h core/graph/fuse.h core/graph/lower.c core/graph/fuse.c \
 	core/graph/fuse_source.c core/graph/fuse_place.c core/graph/fuse_slice.c core/graph/fuse_unit.c \
 	core/graph/fuse_join.c core/graph/fuse_store.c core/graph/fuse_split.c core/graph/fuse_lower.c \
-	core/graph/plan.c core/graph/communicate.c \
-	core/graph/op.c 	core/graph/sort.c core/graph/simplify.c core/graph/precision.c core/graph/recompute.c
+	core/graph/plan.c core/graph/communicate.c core/graph/op.c core/graph/sort.c \
+	core/graph/simplify.c core/graph/precision.c core/graph/recompute.c
 
 # reference
 libcore_la_SOURCES += core/graph/reference/reference.h core/graph/reference/reference.c \
