@@ -1,6 +1,6 @@
 /*
- * check_collective.c - sums over replicas inside the graph: two replicas on two threads, joined by a
- * tree sum in memory, against one replica with all the images (R10).
+ * check_collective.c - sums over replicas inside the graph: two replicas on two threads, joined by
+ * a tree sum in memory, against one replica with all the images (R10).
  */
 #include <math.h>
 #include <pthread.h>
@@ -193,8 +193,8 @@ static void replica_open(replica *r, const device *d, precision precision, int i
     x = build_loss(g, layer(g, x, "second", 3, 1), target, sync != NOT_LOSS);
     r->device = *d;
     ck_assert_int_eq(storage_new(d, &r->storage, &err), PONS_OK);
-    ck_assert_msg(program_new(r->storage, d, g, x, 0, NULL, &settings, &r->program, &err) == PONS_OK,
-                  "%s", err.text);
+    ck_assert_msg(program_new(r->storage, d, g, x, 0, NULL, &settings, &r->program, &err)
+                  == PONS_OK, "%s", err.text);
     ck_assert_int_eq(storage_initialise(r->storage, 1, &err), PONS_OK);
 }
 

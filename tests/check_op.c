@@ -1,6 +1,6 @@
 /*
- * check_op.c - ops of plugins: found, asked for with options, refused where they break a rule, and run
- * by the cpu device in fp32 and bf16 programs. Values and gradients are the op table's.
+ * check_op.c - ops of plugins: found, asked for with options, refused where they break a rule, and
+ * run by the cpu device in fp32 and bf16 programs. Values and gradients are the op table's.
  */
 #include <math.h>
 #include <stdio.h>

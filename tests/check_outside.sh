@@ -49,6 +49,27 @@ for precision in fp32 bf16; do
         fail "the loss does not fall in $precision"
     passed=$((passed + 1))
 done
+
+# The op is named with its hash, and another file of that name is noticed when the run goes on.
+grep -q '^; op box_mean 1.0 sha256 [0-9a-f]*$' runs/fp32/resolved.ini ||
+    fail "resolved.ini does not name the op"
+grep -aq '"plugin op.box_mean":"box_mean 1.0 [0-9a-f]*"' \
+    "runs/fp32/checkpoints/$(cat runs/fp32/checkpoints/last)/trainer.safetensors" ||
+    fail "the checkpoint does not name the op"
+"$pons" explain outside.ini | grep -q 'op  *plugin .*box_mean$' || fail "explain does not show the op"
+"$pons" train outside.ini --set experiment.name=exact --set experiment.deterministic=yes \
+    --set train.steps=2 >train.log 2>&1 || { cat train.log >&2; fail "training failed"; }
+printf x >>plugins/op/box_mean.so
+"$pons" train outside.ini --set experiment.name=fp32 --set train.precision=fp32 \
+    --set train.steps=21 >train.log 2>&1 || { cat train.log >&2; fail "it does not go on"; }
+grep -q "box_mean.so' is not the file that the run began with" train.log ||
+    fail "a changed op is not told"
+status=0
+"$pons" train outside.ini --set experiment.name=exact --set experiment.deterministic=yes \
+    --set train.steps=3 >train.log 2>&1 || status=$?
+[ "$status" -eq 3 ] || fail "a changed op of a deterministic run gives $status, expected 3"
+passed=$((passed + 5))
+
 cd "$builddir"
 rm -rf "$work"
 echo "100%: Checks: $passed, Failures: 0, Errors: 0"

@@ -21,7 +21,7 @@ void evaluation_free(evaluation *e);
 double evaluation_get(const evaluation *e, const pons_node *x, int64_t index);
 void evaluation_set(evaluation *e, const pons_node *x, int64_t index, double value);
 pons_status evaluation_run(evaluation *e, const pons_moment *moment, pons_error *err);
-/* Seconds of the kernel of 'x' alone, the fastest of 'rounds' runs; what it reads is computed before. */
+/* Seconds of the kernel of 'x' alone, the fastest of 'rounds'; what it reads is computed before. */
 double evaluation_seconds(evaluation *e, const pons_node *x, int rounds, const pons_moment *moment,
                           pons_error *err);
 const char *evaluation_implementation(const evaluation *e, const pons_node *x);

@@ -58,8 +58,8 @@ pons_status op_graph_agrees(const op_graph *o, const evaluation *expected, const
                             double tolerance, pons_error *err);
 
 /*
- * The first case of a kind with large tensors, and the node whose kernel is timed: the largest of the
- * kind, or, of kinds without a kernel (leaves, reshapes), the largest that reads one.
+ * The first case of a kind with large tensors, and the node whose kernel is timed: the largest of
+ * the kind, or, of kinds without a kernel (leaves, reshapes), the largest that reads one.
  */
 typedef struct op_timing {
     const op_case *op;

@@ -1,7 +1,7 @@
 /*
- * plugin_check_op.c - what an op must keep (op.h), on small tensors with extents 1 and odd: float and
- * double agree, rows may be computed in parts, every element of them is written and nothing beside,
- * twice the same, and the gradient agrees with finite differences.
+ * plugin_check_op.c - what an op must keep (op.h), on small tensors with extents 1 and odd: float
+ * and double agree, rows may be computed in parts, every element of them is written and nothing
+ * beside, twice the same, and the gradient agrees with finite differences.
  */
 #include "base/random.h"
 #include "cli/plugin_check.h"

@@ -53,8 +53,8 @@ pons_status collective_prepare(program *p, const pons_request *r, pons_kernel *k
     half *h;
 
     if (!p->device.facts.host_memory)
-        return pons_fail(err, PONS_DEVICE, "the device '%s' cannot sum over replicas: its memory is "
-                         "not host memory", p->device.facts.name);
+        return pons_fail(err, PONS_DEVICE, "the device '%s' cannot sum over replicas: its memory "
+                         "is not host memory", p->device.facts.name);
     h = malloc(sizeof *h);
     if (h == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");

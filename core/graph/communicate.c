@@ -1,6 +1,7 @@
 /*
- * communicate.c - sums over the replicas that run at the same time: the builder, its gradient (R10),
- * and the pass that takes a sum apart, so that what does not need it runs while it is under way.
+ * communicate.c - sums over the replicas that run at the same time: the builder, its gradient
+ * (R10), and the pass that takes a sum apart, so that what does not need it runs while it is under
+ * way.
  */
 #include "graph/build.h"
 #include "graph/plan.h"
@@ -24,7 +25,7 @@ void gradient_all_reduce(pons_graph *g, pons_node *x, pons_node *dx, const bool 
 
 /* ---- one replica ----------------------------------------------------------------------------- */
 
-/* A reshape to the same shape: simplify takes it out, and a root of this kind lies in its argument. */
+/* A reshape to the same shape: simplify takes it out, a root of this kind lies in its argument. */
 void pass_communicate_alone(pons_graph *g)
 {
     for (int i = 0; i < g->node_count; i++)

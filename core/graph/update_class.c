@@ -1,8 +1,8 @@
 /*
  * update_class.c - parameters sorted by what the optimizer does with them, and the memory for it.
  *
- * Parameters whose recipes are equal form a class. In tensor slots the parameters of a class lie side
- * by side, so that one table serves them.
+ * Parameters whose recipes are equal form a class. In tensor slots the parameters of a class lie
+ * side by side, so that one table serves them.
  */
 #include "graph/update_class.h"
 

@@ -1,9 +1,9 @@
 /*
  * update_kernel.c - the kernels of one class of parameters.
  *
- * For each depth of reduction there is one over its tensors (tables of numbers per tensor) and one over
- * its elements. All old values that elements need are read before anything is written: what a tensor
- * slot held reaches the elements through a table of its own.
+ * For each depth of reduction there is one over its tensors (tables of numbers per tensor) and one
+ * over its elements. All old values that elements need are read before anything is written: what a
+ * tensor slot held reaches the elements through a table of its own.
  */
 #include "graph/update_class.h"
 

@@ -1,17 +1,25 @@
 /*
  * op.h - an op plugin: a kind of node of its own, for what the builders of graph.h cannot say.
  *
- * Compose first: what is made of the nodes of graph.h fuses with its neighbours, runs on every device
- * and has its gradient for nothing. An op is right where elements depend on many others in a way that
- * no reduction, convolution or pool has: a box filter of any size for the price of one, a distance
- * transform, a sort. A model or a loss asks for it by name:
+ * Compose first: what is made of the nodes of graph.h fuses with its neighbours, runs on every
+ * device and has its gradient for nothing. An op is right where elements depend on many others in a
+ * way that no reduction, convolution or pool has: a sort, a distance transform, a filter that is
+ * adapted at each voxel. A model or a loss asks for it by name:
  *
  *     y = pons_op(g, "box_mean", pons_name(g, "radius = %d", radius), 1, &x);
  *
+ * The plugin is a struct with its option table, the functions below, and
+ *
+ *     static const pons_op_operations operations = {
+ *         .input_count = 1, .sliced = true, .shape = shape, .run_float = run_float,
+ *         .run_double = run_double, .gradient = gradient
+ *     };
+ *     PONS_OP(box_mean, "1.0", "mean of a box around each voxel", options, operations);
+ *
  * An op has 1 to PONS_OP_INPUTS_MAX inputs (f32, or u8 and i32 for labels and indices) and one f32
  * output. It is a pure function of its inputs and options: two nodes with equal options and inputs
- * become one, and the backward pass may compute it again. Its inputs and its output stay f32 in bf16
- * programs. 'pons plugin check FILE.so' holds it to all that is said here.
+ * become one, and the backward pass may compute it again. Its inputs and its output stay f32 in
+ * bf16 programs. 'pons plugin check FILE.so' holds it to all that is said here.
  */
 #ifndef PONS_OP_H
 #define PONS_OP_H
@@ -21,10 +29,10 @@
 #define PONS_OP_INPUTS_MAX 8
 
 /*
- * What 'run' gets. Tensors are dense and row-major. The output is seen as rows of its last axis (rank
- * 0: one row of one element); rows begin .. end - 1 are to be written, every element of them, and
- * nothing else. Inputs may be read anywhere. There is no memory to take: what needs some more belongs
- * into a second input or on the stack.
+ * What 'run' gets. Tensors are dense and row-major. The output is seen as rows of its last axis
+ * (rank 0: one row of one element); rows begin .. end - 1 are to be written, every element of them,
+ * and nothing else. Inputs may be read anywhere. There is no memory to take: what needs some more
+ * belongs into a second input or on the stack.
  */
 typedef struct pons_op_call {
     const void *config;
@@ -39,7 +47,8 @@ typedef struct pons_op_operations {
     int input_count;
     /*
      * Rows may be computed on several threads at once, each a part of them. The parts do not depend
-     * on the number of threads, so neither do the bits, as long as a row does not depend on 'begin'.
+     * on the number of threads, so neither do the bits, as long as a row does not depend on
+     * 'begin'.
      */
     bool sliced;
     /*
@@ -72,8 +81,9 @@ typedef struct pons_op_operations {
      */
     const char *cuda;
     /*
-     * Types and shapes for 'pons plugin check', number 0, 1, ...; false: there is no such one. NULL:
-     * the check looks among images and their usual companions for shapes that 'shape' accepts.
+     * Types and shapes for 'pons plugin check', number 0, 1, ...; false: there is no such one.
+     * NULL: the check looks among images and their usual companions for shapes that 'shape'
+     * accepts.
      */
     bool (*example)(const void *config, int number, pons_tensor *input);
 } pons_op_operations;

@@ -4,8 +4,8 @@
  *   y[d, h, w, c] = sum of x over |d - d'| <= r_D, |h - h'| <= r_H, |w - w'| <= r_W, divided by
  *                   (2 r_D + 1) (2 r_H + 1) (2 r_W + 1)
  *
- * of [N, D, H, W, C]. It is its own adjoint, since the divisor is the same everywhere. Built outside
- * the source tree with the installed headers alone.
+ * of [N, D, H, W, C]. It is its own adjoint, since the divisor is the same everywhere. Built
+ * outside the source tree with the installed headers alone.
  */
 #include <pons/op.h>
 

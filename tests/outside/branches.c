@@ -1,7 +1,7 @@
 /*
- * branches - three convolutions of different reach that share one weight, added up; what they see is
- * the difference to the mean around each voxel, by an op of the same set. Built outside the source
- * tree with the installed headers alone.
+ * branches - three convolutions of different reach that share one weight, added up; what they see
+ * is the difference to the mean around each voxel, by an op of the same set. Built outside the
+ * source tree with the installed headers alone.
  */
 #include <pons/model.h>
 
