@@ -34,7 +34,7 @@ struct evaluation {
     pons_graph *g;
     device device, fallback;
     arena *memory;
-    int requests, declined;
+    int requests[PONS_KERNEL_KIND_COUNT], declined[PONS_KERNEL_KIND_COUNT];
     cell *cell;
 };
 
@@ -253,11 +253,11 @@ static pons_status prepare_node(evaluation *e, const pons_node *x, pons_error *e
     pons_status status;
 
     make_request(e, x, c);
-    e->requests++;
+    e->requests[c->request.kind]++;
     status = e->device.operations->prepare(e->device.handle, &c->request, &c->kernel, &supported,
                                            err);
     if (status == PONS_OK && !supported) {
-        e->declined++;
+        e->declined[c->request.kind]++;
         status = e->fallback.operations->prepare(e->fallback.handle, &c->request, &c->kernel,
                                                  &supported, err);
     }
@@ -414,12 +414,10 @@ const char *evaluation_implementation(const evaluation *e, const pons_node *x)
     return e->cell[x->number].kernel.implementation;
 }
 
-int evaluation_requests(const evaluation *e)
+void evaluation_count(const evaluation *e, int *requests, int *declined)
 {
-    return e->requests;
-}
-
-int evaluation_declined(const evaluation *e)
-{
-    return e->declined;
+    for (int kind = 0; kind < PONS_KERNEL_KIND_COUNT; kind++) {
+        requests[kind] += e->requests[kind];
+        declined[kind] += e->declined[kind];
+    }
 }

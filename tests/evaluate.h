@@ -25,8 +25,7 @@ pons_status evaluation_run(evaluation *e, const pons_moment *moment, pons_error 
 double evaluation_seconds(evaluation *e, const pons_node *x, int rounds, const pons_moment *moment,
                           pons_error *err);
 const char *evaluation_implementation(const evaluation *e, const pons_node *x);
-/* All requests, and those that the device declined and the reference device took. */
-int evaluation_requests(const evaluation *e);
-int evaluation_declined(const evaluation *e);
+/* Adds, by kind, all requests and those that the device declined and the reference device took. */
+void evaluation_count(const evaluation *e, int *requests, int *declined);
 
 #endif

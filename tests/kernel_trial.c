@@ -40,7 +40,7 @@ static void fill(const trial *t, const pons_tensor *x, void *memory)
         case PONS_U8: ((uint8_t *)memory)[i] = (uint8_t)trial_draw(256); break;
         case PONS_I32:
             ((int32_t *)memory)[i] = t->most > 0 ? (int32_t)(trial_draw(t->most + 2) - 1)
-                                                 : (int32_t)trial_draw((int64_t)1 << 32);
+                                                 : (int32_t)trial_draw(1 << 24) - (1 << 23);
             break;
         default:
             map_number_store(x->type, memory, i,

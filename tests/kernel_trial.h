@@ -16,7 +16,7 @@ typedef struct trial {
     pons_tensor input[TRIAL_INPUTS], output;
     const void *attributes;
     bool whole;     /* f32 and bf16 inputs hold small whole numbers: there are equal ones */
-    int64_t most;   /* of i32 inputs: -1 .. most; 0: any number                        */
+    int64_t most;   /* of i32 inputs: -1 .. most; 0: what a float can hold              */
     bool exact;     /* the result is one of the inputs' numbers: equal to the last bit    */
     bool packs;     /* input 1 may be packed                                              */
 } trial;

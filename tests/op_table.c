@@ -939,8 +939,7 @@ static pons_status compare(const op_case *c, op_graph *o, void *context, pons_er
 
     if (found != NULL) {
         status = op_graph_agrees(o, expected, found, both->tolerance, err);
-        both->requests += evaluation_requests(found);
-        both->declined += evaluation_declined(found);
+        evaluation_count(found, both->requests, both->declined);
     }
     evaluation_free(found);
     evaluation_free(expected);

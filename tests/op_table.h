@@ -85,12 +85,12 @@ pons_status op_table_each(int rounds,
                                                pons_error *err),
                           void *context, pons_error *err);
 
-/* The whole table on 'found' against 'expected'; *declined: what 'found' has no kernel for. */
+/* The whole table on 'found' against 'expected'; declined: what 'found' has no kernel for. */
 typedef struct op_comparison {
     const device *expected, *found;
     pons_type storage;
     double tolerance;
-    int requests, declined;
+    int requests[PONS_KERNEL_KIND_COUNT], declined[PONS_KERNEL_KIND_COUNT]; /* by kind             */
 } op_comparison;
 
 pons_status op_table_compare(op_comparison *o, int rounds, pons_error *err);

@@ -9,7 +9,7 @@ CPU_LANES = plugins/devices/cpu/map_lanes.c plugins/devices/cpu/map_machine.c \
 	plugins/devices/cpu/map_machine.h \
 	plugins/devices/cpu/narrow_lanes.c plugins/devices/cpu/lane.h \
 	plugins/devices/cpu/direct_lanes.c plugins/devices/cpu/direct.h \
-	plugins/devices/cpu/vector.h \
+	plugins/devices/cpu/vector.h plugins/devices/cpu/rows_lanes.c plugins/devices/cpu/rows.h \
 	plugins/devices/cpu/map_lanes.h plugins/devices/cpu/narrow.h \
 	plugins/devices/cpu/wide_lanes.c plugins/devices/cpu/wide.h
 CPU_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(CPU_LOOPS)
@@ -39,6 +39,10 @@ libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c
 	plugins/devices/cpu/map_code.c plugins/devices/cpu/map_nodes.c \
 	plugins/devices/cpu/map_tile.c plugins/devices/cpu/map_visit.c plugins/devices/cpu/move.c \
 	plugins/devices/cpu/parallel.c plugins/devices/cpu/pool.c plugins/devices/cpu/resize.c \
+	plugins/devices/cpu/arg_max.c plugins/devices/cpu/blend.c plugins/devices/cpu/blend.h \
+	plugins/devices/cpu/extreme.c plugins/devices/cpu/pad_gradient.c \
+	plugins/devices/cpu/pool.h plugins/devices/cpu/pool_gradient.c \
+	plugins/devices/cpu/take.c plugins/devices/cpu/take.h \
 	plugins/devices/cpu/direct.c plugins/devices/cpu/direct_matmul.c \
 	plugins/devices/cpu/direct_weight.c \
 	plugins/devices/cpu/limits.c plugins/devices/cpu/limits.h plugins/devices/cpu/rows.h \

@@ -16,6 +16,7 @@ typedef struct cpu_device {
     const struct narrow_lanes *narrow;
     const struct direct_lanes *direct;
     wide_choice wide;
+    const struct rows_lanes *rows;
     struct onednn *library; /* NULL: built without oneDNN */
 } cpu_device;
 
@@ -31,9 +32,15 @@ pons_status convolution_prepare(cpu_device *device, const pons_request *request,
 pons_status matmul_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
                            bool *supported, pons_error *err);
 
+pons_status arg_max_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
+                            bool *supported, pons_error *err);
+pons_status extreme_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
+                            bool *supported, pons_error *err);
 pons_status move_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
                          bool *supported, pons_error *err);
 
+pons_status pad_gradient_prepare(cpu_device *device, const pons_request *request,
+                                 pons_kernel *kernel, bool *supported, pons_error *err);
 pons_status pool_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
                          bool *supported, pons_error *err);
 pons_status resize_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
@@ -41,6 +48,9 @@ pons_status resize_prepare(cpu_device *device, const pons_request *request, pons
 
 pons_status op_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
                        bool *supported, pons_error *err);
+
+/* Where element i of a padded axis comes from, or -1: a zero. 'n' is the extent before. */
+int64_t cpu_pad_source(const pons_pad_attributes *p, int axis, int64_t i, int64_t n);
 
 /* The k-th of 'count' contiguous shares of n things; more shares than things share them. */
 void cpu_share(int index, int count, int n, int *first, int *end);

@@ -9,6 +9,7 @@
 #include "limits.h"
 #include "narrow.h"
 #include "onednn.h"
+#include "rows.h"
 
 #include <omp.h>
 #include <sched.h>
@@ -28,9 +29,12 @@ static const cpu_prepare prepare_by_kind[PONS_KERNEL_KIND_COUNT] = {
     [PONS_KERNEL_FLIP] = move_prepare,
     [PONS_KERNEL_CROP] = move_prepare,
     [PONS_KERNEL_PAD] = move_prepare,
+    [PONS_KERNEL_PAD_GRADIENT] = pad_gradient_prepare,
     [PONS_KERNEL_CONCATENATE] = move_prepare,
+    [PONS_KERNEL_GATHER] = move_prepare,
     [PONS_KERNEL_COPY] = move_prepare,
-    [PONS_KERNEL_ARG_MAX] = move_prepare,
+    [PONS_KERNEL_ARG_MAX] = arg_max_prepare,
+    [PONS_KERNEL_EXTREME_GRADIENT] = extreme_prepare,
     [PONS_KERNEL_CONVOLUTION] = convolution_prepare,
     [PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT] = convolution_prepare,
     [PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT] = convolution_prepare,
@@ -168,6 +172,7 @@ void cpu_device_choose_row(void *device, int row)
     d->narrow = narrow_lanes_row(row);
     d->direct = direct_lanes_row(row);
     d->wide = wide_lanes_row(row);
+    d->rows = rows_lanes_row(row);
 }
 
 const pons_device_operations cpu_operations = {

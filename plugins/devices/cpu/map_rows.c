@@ -4,6 +4,7 @@
 #include "direct.h"
 #include "map_lanes.h"
 #include "narrow.h"
+#include "rows.h"
 
 #if defined(__x86_64__)
 
@@ -24,11 +25,14 @@ static const struct {
     const map_lanes *lanes;
     const narrow_lanes *narrow;
     const direct_lanes *direct;
+    const rows_lanes *rows;
     int (*runs)(void);
 } rows[] = {
-    { &map_lanes_baseline, &narrow_lanes_baseline, &direct_lanes_baseline, always },
-    { &map_lanes_avx2, &narrow_lanes_avx2, &direct_lanes_avx2, has_avx2 },
-    { &map_lanes_avx512, &narrow_lanes_avx512, &direct_lanes_avx512, has_avx512 },
+    { &map_lanes_baseline, &narrow_lanes_baseline, &direct_lanes_baseline, &rows_lanes_baseline,
+      always },
+    { &map_lanes_avx2, &narrow_lanes_avx2, &direct_lanes_avx2, &rows_lanes_avx2, has_avx2 },
+    { &map_lanes_avx512, &narrow_lanes_avx512, &direct_lanes_avx512, &rows_lanes_avx512,
+      has_avx512 },
 };
 
 int map_lanes_count(void)
@@ -43,6 +47,7 @@ int map_lanes_count(void)
 const map_lanes *map_lanes_row(int row) { return rows[row].lanes; }
 const narrow_lanes *narrow_lanes_row(int row) { return rows[row].narrow; }
 const direct_lanes *direct_lanes_row(int row) { return rows[row].direct; }
+const rows_lanes *rows_lanes_row(int row) { return rows[row].rows; }
 
 bool map_has_bf16(void) { return __builtin_cpu_supports("avx512bf16") != 0; }
 
@@ -66,6 +71,12 @@ const direct_lanes *direct_lanes_row(int row)
 {
     (void)row;
     return &direct_lanes_baseline;
+}
+
+const rows_lanes *rows_lanes_row(int row)
+{
+    (void)row;
+    return &rows_lanes_baseline;
 }
 
 bool map_has_bf16(void) { return false; }

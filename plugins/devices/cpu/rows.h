@@ -1,27 +1,44 @@
 /*
- * rows.h - single numbers in f32 and bf16, for kernels that walk windows and neighbours.
+ * rows.h - loops over rows of channels for pools, resizes and extremes. The rows are floats; numbers
+ * of other types are converted with the lanes of map.h.
  */
 #ifndef CPU_ROWS_H
 #define CPU_ROWS_H
 
-#include "lane.h"
+#include <stdint.h>
 
-#include <pons/device.h>
+/* What each of 'count' positions along an axis reads: source[first[i]] .. source[first[i + 1] - 1]. */
+typedef struct rows_mix {
+    int64_t count;
+    int64_t *first, *source;
+    float *weight;
+} rows_mix;
 
-LANE bool rows_type(pons_type type) { return type == PONS_F32 || type == PONS_BF16; }
+/* The windows of a row of a pool, for the gradient of a maximum. */
+typedef struct rows_windows {
+    int64_t count, channels;
+    const int64_t *begin, *end;  /* [count] along W                                               */
+    const float *const *row;     /* all rows of the window, in order                              */
+    int rows, mine;              /* how many; the one whose gradient is asked for                 */
+} rows_windows;
 
-LANE float number_in(pons_type type, const void *memory, int64_t at)
-{
-    return type == PONS_F32 ? ((const float *)memory)[at]
-                            : lane_from_bf16(((const uint16_t *)memory)[at]);
-}
+typedef struct rows_lanes {
+    /* to = or += weight x. */
+    void (*scale)(float *to, const float *x, float weight, int64_t n);
+    void (*scale_add)(float *to, const float *x, float weight, int64_t n);
+    /* to = the larger of both; what is not a number stays. */
+    void (*largest)(float *to, const float *x, int64_t n);
+    /* Rows of 'run' numbers: to[i] = sum of weight from[source], or the largest. */
+    void (*mix)(float *to, const float *from, int64_t run, const rows_mix *mix);
+    void (*mix_largest)(float *to, const float *from, int64_t run, const rows_mix *mix);
+    /* dx[w][c] += dy[i][c] where (w, c) of row 'mine' is the first largest of window i. */
+    void (*windows)(float *dx, const float *dy, const rows_windows *w);
+    /* index = candidate where x is larger (smaller) than best, which becomes x. */
+    void (*larger)(int32_t *index, float *best, const float *x, int32_t candidate, int n);
+    void (*smaller)(int32_t *index, float *best, const float *x, int32_t candidate, int n);
+} rows_lanes;
 
-LANE void number_out(pons_type type, void *memory, int64_t at, float value)
-{
-    if (type == PONS_F32)
-        ((float *)memory)[at] = value;
-    else
-        ((uint16_t *)memory)[at] = lane_to_bf16(value);
-}
+extern const rows_lanes rows_lanes_baseline, rows_lanes_avx2, rows_lanes_avx512;
+const rows_lanes *rows_lanes_row(int row); /* rows as those of map_lanes_row */
 
 #endif

@@ -1,0 +1,153 @@
+/*
+ * rows_lanes.c - the loops of rows.h. Compiled once for each kind of processor, with CPU_ROW naming
+ * it. Every number has its own sum, so that results do not depend on the width of vectors.
+ */
+#include "rows.h"
+
+#include "lane.h"
+#include "map_lanes.h"
+
+#define EACH _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)
+
+static void scale(float *restrict to, const float *restrict x, float weight, int64_t n)
+{
+    EACH
+        to[i] = weight * x[i];
+}
+
+static void scale_add(float *restrict to, const float *restrict x, float weight, int64_t n)
+{
+    EACH
+        to[i] = LANE_FMA(weight, x[i], to[i]);
+}
+
+static void largest(float *restrict to, const float *restrict x, int64_t n)
+{
+    EACH
+        to[i] = (x[i] > to[i]) | (x[i] != x[i]) ? x[i] : to[i];
+}
+
+/* ---- along an axis --------------------------------------------------------------------------- */
+
+LANE void mix_run(float *restrict to, const float *restrict from, int64_t n, const rows_mix *mix)
+{
+    for (int64_t p = 0; p < mix->count; p++, to += n) {
+        int64_t k = mix->first[p], end = mix->first[p + 1];
+        const float *x = from + (k < end ? mix->source[k] : 0) * n;
+        float weight = k < end ? mix->weight[k] : 0;
+        if (k == end) {
+            memset(to, 0, (size_t)n * sizeof *to);
+            continue;
+        }
+        if (k + 1 == end) {
+            EACH
+                to[i] = weight * x[i];
+            continue;
+        }
+        const float *y = from + mix->source[k + 1] * n, second = mix->weight[k + 1];
+        EACH
+            to[i] = LANE_FMA(second, y[i], weight * x[i]);
+        for (k += 2; k < end; k++) {
+            x = from + mix->source[k] * n;
+            weight = mix->weight[k];
+            EACH
+                to[i] = LANE_FMA(weight, x[i], to[i]);
+        }
+    }
+}
+
+static void mix(float *to, const float *from, int64_t run, const rows_mix *mix)
+{
+    switch (run) {
+    case 1: mix_run(to, from, 1, mix); break;
+    case 2: mix_run(to, from, 2, mix); break;
+    case 3: mix_run(to, from, 3, mix); break;
+    case 4: mix_run(to, from, 4, mix); break;
+    default: mix_run(to, from, run, mix); break;
+    }
+}
+
+static void mix_largest(float *to, const float *from, int64_t run, const rows_mix *mix)
+{
+    for (int64_t p = 0; p < mix->count; p++, to += run) {
+        int64_t k = mix->first[p], end = mix->first[p + 1];
+        if (k == end)
+            memset(to, 0, (size_t)run * sizeof *to);
+        else
+            memcpy(to, from + mix->source[k] * run, (size_t)run * sizeof *to);
+        for (k++; k < end; k++)
+            largest(to, from + mix->source[k] * run, run);
+    }
+}
+
+/* ---- the gradient of a maximum --------------------------------------------------------------- */
+
+enum { CHANNELS = 64 };
+
+/* Where the largest of a window lies, for n channels from 'c' on: row times width and column. */
+LANE void find_largest(int32_t *restrict index, float *restrict best, const rows_windows *w,
+                       int64_t window, int64_t c, int n)
+{
+    int64_t begin = w->begin[window], width = w->end[window] - begin;
+
+    for (int i = 0; i < n; i++) {
+        best[i] = w->row[0][begin * w->channels + c + i];
+        index[i] = 0;
+    }
+    for (int32_t k = 1; k < w->rows * width; k++) {
+        const float *x = w->row[k / width] + (begin + k % width) * w->channels + c;
+        _Pragma("GCC ivdep") for (int i = 0; i < n; i++) {
+            int more = (x[i] > best[i]) | ((x[i] != x[i]) & (best[i] == best[i]));
+            best[i] = more ? x[i] : best[i];
+            index[i] = more ? k : index[i];
+        }
+    }
+}
+
+static void windows(float *restrict dx, const float *restrict dy, const rows_windows *w)
+{
+    float best[CHANNELS];
+    int32_t index[CHANNELS];
+
+    for (int64_t p = 0; p < w->count; p++) {
+        int64_t begin = w->begin[p], width = w->end[p] - begin;
+        for (int64_t c = 0; c < w->channels && width > 0; c += CHANNELS) {
+            int n = (int)(w->channels - c < CHANNELS ? w->channels - c : CHANNELS);
+            const float *from = dy + p * w->channels + c;
+            find_largest(index, best, w, p, c, n);
+            for (int64_t k = 0; k < width; k++) {
+                float *to = dx + (begin + k) * w->channels + c;
+                int32_t here = (int32_t)(w->mine * width + k);
+                _Pragma("GCC ivdep") for (int i = 0; i < n; i++)
+                    to[i] += lane_select(index[i] == here, from[i], 0);
+            }
+        }
+    }
+}
+
+/* ---- extremes -------------------------------------------------------------------------------- */
+
+#define EXTREME(NAME, MORE)                                                                       \
+    static void NAME(int32_t *restrict index, float *restrict best, const float *restrict x,      \
+                     int32_t candidate, int n)                                                    \
+    {                                                                                             \
+        _Pragma("GCC ivdep") for (int i = 0; i < n; i++) {                                        \
+            int more = x[i] MORE best[i];                                                         \
+            index[i] = more ? candidate : index[i];                                               \
+            best[i] = more ? x[i] : best[i];                                                      \
+        }                                                                                         \
+    }
+
+EXTREME(larger, >)
+EXTREME(smaller, <)
+
+const rows_lanes CPU_ROW_NAME(rows_lanes) = {
+    .scale = scale,
+    .scale_add = scale_add,
+    .largest = largest,
+    .mix = mix,
+    .mix_largest = mix_largest,
+    .windows = windows,
+    .larger = larger,
+    .smaller = smaller,
+};
