@@ -4,11 +4,17 @@ plugins_sinks_csv_la_SOURCES = plugins/sinks/csv.c
 plugins_sinks_csv_la_LDFLAGS = $(PLUGIN_LDFLAGS)
 plugins_sinks_csv_la_LIBADD = $(PLUGIN_LIBADD)
 # Model and schedule plugins.
-model_LTLIBRARIES += plugins/models/unet.la
+model_LTLIBRARIES += plugins/models/unet.la plugins/models/segresnet.la plugins/models/dynunet.la
 
 plugins_models_unet_la_SOURCES = plugins/models/unet.c
 plugins_models_unet_la_LDFLAGS = $(PLUGIN_LDFLAGS)
 plugins_models_unet_la_LIBADD = $(PLUGIN_LIBADD)
+plugins_models_segresnet_la_SOURCES = plugins/models/segresnet.c
+plugins_models_segresnet_la_LDFLAGS = $(PLUGIN_LDFLAGS)
+plugins_models_segresnet_la_LIBADD = $(PLUGIN_LIBADD)
+plugins_models_dynunet_la_SOURCES = plugins/models/dynunet.c
+plugins_models_dynunet_la_LDFLAGS = $(PLUGIN_LDFLAGS)
+plugins_models_dynunet_la_LIBADD = $(PLUGIN_LIBADD)
 
 schedule_LTLIBRARIES += plugins/schedules/constant.la plugins/schedules/poly.la plugins/schedules/cosine.la plugins/schedules/flat_cos.la
 

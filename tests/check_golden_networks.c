@@ -1,6 +1,6 @@
 /*
- * check_golden_networks - unet against MONAI's UNet: logits, loss, gradients, running statistics;
- * names, shapes and counts of published networks.
+ * check_golden_networks - unet, segresnet and dynunet against MONAI's UNet, SegResNet and DynUNet:
+ * logits, loss, gradients, running statistics; names, shapes and counts of published networks.
  */
 #include "golden_program.h"
 #include "suite.h"
@@ -29,9 +29,17 @@ typedef struct net_case {
     bool flat;
 } net_case;
 
-static bool is_unet(const json_value *c)
+/* The plugin for a class of MONAI's; NULL: there is none. */
+static const char *plugin_of(const json_value *c)
 {
-    return strcmp(json_member(c, "network")->text, "UNet") == 0;
+    static const char *const plugins[][2] = {
+        { "UNet", "unet" }, { "SegResNet", "segresnet" }, { "DynUNet", "dynunet" }
+    };
+
+    for (int i = 0; i < 3; i++)
+        if (strcmp(json_member(c, "network")->text, plugins[i][0]) == 0)
+            return plugins[i][1];
+    return NULL;
 }
 
 static void case_open(net_case *n, const golden *g, const json_value *c, const golden_mode *m,
@@ -43,7 +51,7 @@ static void case_open(net_case *n, const golden *g, const json_value *c, const g
     n->flat = json_member(arguments, "spatial_dims")->number == 2;
     n->classes = (int)json_member(arguments, "out_channels")->number;
     n->image = golden_image_shape(golden_find(g, "%s/image", n->name));
-    golden_load(&n->model, PONS_KIND_MODEL, "unet", sizeof(pons_model_operations), arguments,
+    golden_load(&n->model, PONS_KIND_MODEL, plugin_of(c), sizeof(pons_model_operations), arguments,
                 n->flat);
     golden_load(&n->loss, PONS_KIND_LOSS, "dice_ce", sizeof(pons_loss_operations), NULL, false);
     golden_load(&n->optimizer, PONS_KIND_OPTIMIZER, "sgd", sizeof(pons_optimizer_operations), NULL,
@@ -187,8 +195,8 @@ static void check_case(const golden *g, const json_value *c, const golden_mode *
     case_close(&n);
 }
 
-static void each_unet(const golden_mode *m, void (*check)(const golden *, const json_value *,
-                                                          const golden_mode *, device *))
+static void each_network(const golden_mode *m, void (*check)(const golden *, const json_value *,
+                                                             const golden_mode *, device *))
 {
     golden g;
     device d;
@@ -197,19 +205,19 @@ static void each_unet(const golden_mode *m, void (*check)(const golden *, const 
     golden_open(&g, "networks");
     golden_device(m, &d);
     for (const json_value *c = g.cases.root->child; c != NULL; c = c->next)
-        if (is_unet(c) && json_member(c, "arguments") != NULL) {
+        if (plugin_of(c) != NULL && json_member(c, "arguments") != NULL) {
             check(&g, c, m, &d);
             count++;
         }
-    ck_assert_int_eq(count, 7);
+    ck_assert_int_eq(count, 10);
     golden_close(&g);
     if (m->plugin != NULL)
         device_close(&d);
 }
 
-START_TEST(unets_are_those_of_monai)
+START_TEST(networks_are_those_of_monai)
 {
-    each_unet(&golden_modes[_i], check_case);
+    each_network(&golden_modes[_i], check_case);
 }
 END_TEST
 
@@ -238,7 +246,7 @@ START_TEST(logits_in_bf16_stay_near)
         { "cpu, bf16", "cpu", false, false, PRECISION_BF16 },
     };
 
-    each_unet(&modes[_i], check_bf16);
+    each_network(&modes[_i], check_bf16);
 }
 END_TEST
 
@@ -257,6 +265,7 @@ static const struct {
                                 "\"num_res_units\":2}" },
     { "count_nobrainer", 1, 2, "{\"channels\":[16,32,64,128,256],\"strides\":[2,2,2,2],"
                                "\"norm\":\"batch\",\"act\":\"relu\"}" },
+    { "count_brats_segresnet", 4, 3, "{\"init_filters\":16}" },
 };
 
 static void check_leaf(const json_value *state, const leaf *l, const char *name)
@@ -289,8 +298,8 @@ START_TEST(names_shapes_and_counts_are_those_of_monai)
     state = json_member(c, "state");
     MUST(json_parse(counts[_i].arguments, strlen(counts[_i].arguments), "arguments", PONS_DATA,
                     &arguments, &error));
-    golden_load(&model, PONS_KIND_MODEL, "unet", sizeof(pons_model_operations), arguments.root,
-                false);
+    golden_load(&model, PONS_KIND_MODEL, plugin_of(c), sizeof(pons_model_operations),
+                arguments.root, false);
     net = golden_build(&model, NULL,
                        (pons_shape){ 5, { 1, 32, 32, 32, counts[_i].channels } },
                        counts[_i].classes, false, true);
@@ -315,8 +324,9 @@ int main(void)
 {
     TCase *c = suite_new("golden networks");
 
-    tcase_add_loop_test(c, unets_are_those_of_monai, 0, golden_mode_count);
+    tcase_add_loop_test(c, networks_are_those_of_monai, 0, golden_mode_count);
     tcase_add_loop_test(c, logits_in_bf16_stay_near, 0, 2);
-    tcase_add_loop_test(c, names_shapes_and_counts_are_those_of_monai, 0, 4);
+    tcase_add_loop_test(c, names_shapes_and_counts_are_those_of_monai, 0,
+                        (int)(sizeof counts / sizeof counts[0]));
     return suite_run();
 }

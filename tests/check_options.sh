@@ -115,6 +115,10 @@ run_once() {
     mkdir -p "$folder"
     cp "$here"/*.ini "$folder/"
     ln -s "$work/heads" "$work/single" "$work/second" "$work/trained.safetensors" "$folder/"
+    case "$*" in
+    *model.plugin=unet*) ;;
+    *model.plugin=*) sed '/^channels\|^strides/d' "$here/base.ini" >"$folder/base.ini" ;;
+    esac
     (cd "$folder" && execute "$@" >stdout 2>stderr; echo $? >code)
 }
 

@@ -251,6 +251,39 @@ START_TEST(probabilities_follow_the_activation_of_the_loss)
 }
 END_TEST
 
+/* The last weight once more, as of a module that the network holds twice. */
+static void repeat_last(safetensor *item, int *count)
+{
+    static char name[256];
+
+    item[*count] = item[*count - 1];
+    snprintf(name, sizeof name, "again.%s", item[*count].name);
+    item[(*count)++].name = name;
+}
+
+static void repeat_changed(safetensor *item, int *count)
+{
+    static float other[1 << 16];
+
+    repeat_last(item, count);
+    safetensor *last = &item[*count - 1];
+    ck_assert_uint_le(last->size, sizeof other);
+    memcpy(other, last->data, last->size);
+    other[0] += 1;
+    last->data = other;
+}
+
+START_TEST(tensors_under_a_second_name_are_no_others)
+{
+    begin();
+    write_weights("w.safetensors", repeat_last);
+    PREDICT(0, NULL, "w.safetensors", "-q");
+    write_weights("w.safetensors", repeat_changed);
+    PREDICT(3, "tensor 'again.", "w.safetensors", "-q");
+    remove_root();
+}
+END_TEST
+
 START_TEST(weights_that_do_not_fit_are_refused_and_named)
 {
     begin();
@@ -522,6 +555,7 @@ int main(void)
     tcase_add_test(c, preprocessing_is_undone_on_the_way_back);
     tcase_add_test(c, ensemble_of_a_network_with_itself_is_the_network);
     tcase_add_test(c, probabilities_follow_the_activation_of_the_loss);
+    tcase_add_test(c, tensors_under_a_second_name_are_no_others);
     tcase_add_test(c, weights_that_do_not_fit_are_refused_and_named);
     tcase_add_test(c, largest_part_of_a_class_is_kept);
     tcase_add_test(c, golden_pairs_are_scored_as_monai_does);

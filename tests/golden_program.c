@@ -283,7 +283,12 @@ golden_net golden_build(const golden_plugin *model, const golden_plugin *loss, p
         labels.extent[4] = 1;
         target.node = node_input(g, "target", PONS_U8, labels);
         g->scope = SCOPE_LOSS;
-        MUST(value->build(g, loss->options, &task, n.logits, &target, &n.loss, &error));
+        for (int i = 0; i < outputs.count; i++) {
+            pons_node *of_head;
+            MUST(value->build(g, loss->options, &task, outputs.item[i], &target, &of_head, &error));
+            of_head = i == 0 ? of_head : pons_scale(g, of_head, ldexp(1, -i));
+            n.loss = i == 0 ? of_head : pons_add(g, n.loss, of_head);
+        }
     }
     return n;
 }

@@ -232,7 +232,8 @@ pons_status experiment_check_extent(const experiment *e, const char *what, const
     if (model->divisor(e->model.options, divisor, err) != PONS_OK)
         return config_blame(e->config, "model", "plugin", err);
     for (int a = 0; a < 3; a++) {
-        if (divisor[a] > 1 && extent[order[a]] % divisor[a] != 0)
+        bool flat = e->task.flat && a == 0; /* nothing is divided there */
+        if (!flat && divisor[a] > 1 && extent[order[a]] % divisor[a] != 0)
             pons_fail(err, PONS_CONFIG, "%s %d is not divisible by %d along %c", what,
                       extent[order[a]], divisor[a], "ijk"[order[a]]);
     }

@@ -156,6 +156,40 @@ static bool is_known(const storage *s, unsigned groups, const char *name)
     return false;
 }
 
+/* "conv1.weight" of "input_block.conv1.weight". */
+static const char *two_parts(const char *name)
+{
+    const char *at = name + strlen(name);
+
+    for (int dots = 0; at > name; at--)
+        if (at[-1] == '.' && ++dots == 2)
+            break;
+    return at;
+}
+
+static bool are_equal(const safetensor *a, const safetensor *b)
+{
+    return a->type == b->type && a->rank == b->rank
+        && memcmp(a->extent, b->extent, sizeof a->extent[0] * (size_t)a->rank) == 0
+        && strcmp(two_parts(a->name), two_parts(b->name)) == 0
+        && memcmp(a->data, b->data, (size_t)a->count * safetensors_type_size(a->type)) == 0;
+}
+
+/* PyTorch writes a module that a network holds twice under both names (DynUNet's skip_layers). */
+static bool is_another_name(const storage *s, unsigned groups, const safetensors *file,
+                            const weights_format *format, const safetensor *extra)
+{
+    for (int group = 0; group < STORAGE_GROUP_COUNT; group++) {
+        int count = (groups >> group & 1) != 0 ? storage_count(s, (storage_group)group) : 0;
+        for (int i = 0; i < count; i++) {
+            const char *name = storage_item(s, (storage_group)group, i).name;
+            if (are_equal(extra, find_item(file, format, name)))
+                return true;
+        }
+    }
+    return false;
+}
+
 static pons_status check_extra(const storage *s, unsigned groups, const safetensors *file,
                                const char *where, const weights_format *format, pons_error *err)
 {
@@ -166,7 +200,8 @@ static pons_status check_extra(const storage *s, unsigned groups, const safetens
         char shape[160];
         if (skip > 0 && strncmp(t->name, format->prefix, skip) != 0)
             continue;
-        if (ends_in(t->name, TRACKED) || is_known(s, groups, t->name + skip))
+        if (ends_in(t->name, TRACKED) || is_known(s, groups, t->name + skip)
+            || is_another_name(s, groups, file, format, t))
             continue;
         return pons_fail(err, PONS_CONFIG, "'%s': tensor '%.200s' %s is not part of the network",
                          where, t->name, safetensor_shape(t, shape, sizeof shape));

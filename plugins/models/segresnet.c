@@ -1,0 +1,295 @@
+/*
+ * segresnet - residual blocks down and up, without the autoencoder branch (Myronenko 2018,
+ * arXiv:1810.11654; MONAI's class SegResNet, whose arguments and tensor names it keeps).
+ *
+ * Level i has init_filters 2^i features on half the extent of the one above:
+ *
+ *   block(x) = x + conv(act(norm(conv(act(norm(x))))))
+ *   down_i   = blocks_down[i] blocks of conv(down_i-1), stride 2
+ *   up_i     = blocks_up blocks of upsample(conv1(up_i+1)) + down_i
+ *   logits   = conv1(act(norm(up_0))) + bias
+ *
+ * pixelshuffle starts from independent weights, where MONAI repeats each of them eight times.
+ */
+#include <pons/model.h>
+
+#include <math.h>
+
+typedef struct segresnet {
+    int64_t init_filters, num_groups;
+    double dropout_prob;
+    int act, norm, upsample_mode;
+    bool use_conv_final;
+    pons_integers blocks_down, blocks_up;
+} segresnet;
+
+enum { ACT_RELU, ACT_LEAKYRELU, ACT_PRELU };
+enum { NORM_GROUP, NORM_INSTANCE, NORM_BATCH };
+enum { UP_NONTRAINABLE, UP_DECONV, UP_PIXELSHUFFLE };
+
+static const char *const act_names[] = { "relu", "leakyrelu", "prelu", NULL };
+static const char *const norm_names[] = { "group", "instance", "batch", NULL };
+static const char *const upsample_names[] = { "nontrainable", "deconv", "pixelshuffle", NULL };
+
+static const pons_option options[] = {
+    PONS_INTEGER(segresnet, init_filters, 8, 1, 4096, "Features of the first level."),
+    PONS_REAL(segresnet, dropout_prob, 0, 0, 1, "Probability that a channel of the first is zero."),
+    PONS_CHOICE(segresnet, act, relu, act_names, "Activation; leakyrelu 0.01, prelu one slope."),
+    PONS_CHOICE(segresnet, norm, group, norm_names, "Normalisation; instance has no parameters."),
+    PONS_INTEGER(segresnet, num_groups, 8, 1, 4096, "Groups of channels of norm = group."),
+    PONS_FLAG(segresnet, use_conv_final, yes, "Whether a convolution makes the classes."),
+    PONS_INTEGERS(segresnet, blocks_down, "1 2 2 4", 0, 64, "Blocks of each level on the way down."),
+    PONS_INTEGERS(segresnet, blocks_up, "1 1 1", 0, 64, "Blocks of each level on the way up."),
+    PONS_CHOICE(segresnet, upsample_mode, nontrainable, upsample_names,
+                "Linear interpolation, a transposed convolution, or channels moved into space."),
+    PONS_OPTIONS_END
+};
+
+/* What all builders need. */
+typedef struct net {
+    pons_graph *g;
+    const segresnet *c;
+    bool flat;
+} net;
+
+static int64_t channels_of(const pons_node *x)
+{
+    return pons_shape_of(x).extent[4];
+}
+
+static pons_shape vector_shape(int64_t count)
+{
+    return pons_shape_make(1, &count);
+}
+
+static pons_node *vector(const net *n, const char *name, const char *end, pons_role role,
+                         int64_t count, double value)
+{
+    return pons_parameter_leaf(n->g, pons_name(n->g, "%s.%s", name, end), role,
+                               vector_shape(count), (pons_init){ PONS_INIT_CONSTANT, value });
+}
+
+static pons_node *normalise(const net *n, const char *name, pons_node *x)
+{
+    pons_graph *g = n->g;
+    int64_t count = channels_of(x);
+
+    if (n->c->norm == NORM_INSTANCE)
+        return pons_instance_norm(g, x, NULL, NULL, 1e-5);
+
+    pons_node *scale = vector(n, name, "weight", PONS_ROLE_NORM_SCALE, count, 1);
+    pons_node *shift = vector(n, name, "bias", PONS_ROLE_NORM_SHIFT, count, 0);
+    if (n->c->norm == NORM_GROUP)
+        return pons_group_norm(g, x, (int)n->c->num_groups, scale, shift, 1e-5);
+
+    pons_shape shape = vector_shape(count);
+    return pons_batch_norm(g, x, scale, shift,
+                           pons_state_leaf(g, pons_name(g, "%s.running_mean", name), shape, 0),
+                           pons_state_leaf(g, pons_name(g, "%s.running_var", name), shape, 1), 0.1,
+                           1e-5);
+}
+
+static pons_node *activate(const net *n, const char *name, pons_node *x)
+{
+    if (n->c->act == ACT_RELU)
+        return pons_relu(n->g, x);
+    if (n->c->act == ACT_LEAKYRELU)
+        return pons_leaky_relu(n->g, x, 0.01);
+    return pons_prelu(n->g, x, vector(n, name, "weight", PONS_ROLE_SLOPE, 1, 0.25));
+}
+
+/* NAME.weight and, if asked for, NAME.bias: uniform within 1 / sqrt(fan_in), PyTorch's default. */
+typedef struct affine {
+    int64_t out;
+    int kernel, stride;
+    bool bias, transposed;
+} affine;
+
+static pons_node *convolve(const net *n, const char *name, affine a, pons_node *x)
+{
+    pons_graph *g = n->g;
+    int64_t in = channels_of(x), rows = a.transposed ? in : a.out;
+    int64_t columns = a.transposed ? a.out : in, extent[3], taps = 1;
+    pons_convolution how = PONS_CONVOLUTION_INIT;
+
+    for (int i = 0; i < 3; i++) {
+        bool none = n->flat && i == 0;
+        extent[i] = none ? 1 : a.kernel;
+        how.stride[i] = none ? 1 : a.stride;
+        how.pad_low[i] = how.pad_high[i] = a.transposed ? 0 : (int)(extent[i] - 1) / 2;
+        taps *= extent[i];
+    }
+
+    pons_init init = { PONS_INIT_UNIFORM, 1 / sqrt((double)(columns * taps)) };
+    pons_shape shape = pons_shape_make(
+        5, (int64_t[]){ rows, extent[0], extent[1], extent[2], columns });
+    pons_node *weight = pons_parameter_leaf(g, pons_name(g, "%s.weight", name), PONS_ROLE_WEIGHT,
+                                            shape, init);
+    x = a.transposed ? pons_convolve_transposed(g, x, weight, &how, (int[3]){ 0, 0, 0 })
+                     : pons_convolve(g, x, weight, &how);
+    if (!a.bias)
+        return x;
+    return pons_add(g, x, pons_parameter_leaf(g, pons_name(g, "%s.bias", name), PONS_ROLE_BIAS,
+                                              vector_shape(a.out), init));
+}
+
+static pons_node *block(const net *n, const char *name, pons_node *x)
+{
+    pons_graph *g = n->g;
+    const char *act = pons_name(g, "%s.act", name);
+    affine same = { channels_of(x), 3, 1, false, false };
+    pons_node *y = x;
+
+    for (int i = 1; i <= 2; i++) {
+        y = normalise(n, pons_name(g, "%s.norm%d", name, i), y);
+        y = activate(n, act, y);
+        y = convolve(n, pons_name(g, "%s.conv%d.conv", name, i), same, y);
+    }
+    return pons_add(g, y, x);
+}
+
+/* ---- upsampling ------------------------------------------------------------------------------ */
+
+static pons_node *interpolate(const net *n, pons_node *x)
+{
+    pons_shape s = pons_shape_of(x);
+
+    return pons_resize(n->g, x, PONS_RESIZE_LINEAR,
+                       (int64_t[]){ s.extent[1] * (n->flat ? 1 : 2), s.extent[2] * 2,
+                                    s.extent[3] * 2 });
+}
+
+/*
+ * The last of the pairs in the channels becomes the last axis's odd and even places:
+ * [outer, axis, rest, C 2] -> [outer, axis 2, rest, C].
+ */
+static pons_node *spread(const net *n, pons_node *x, int axis)
+{
+    pons_graph *g = n->g;
+    pons_shape s = pons_shape_of(x);
+    int64_t outer = 1, rest = 1, count = s.extent[4] / 2;
+
+    for (int i = 0; i < axis; i++)
+        outer *= s.extent[i];
+    for (int i = axis + 1; i < 4; i++)
+        rest *= s.extent[i];
+    x = pons_reshape(g, x, pons_shape_make(5, (int64_t[]){ outer, s.extent[axis], rest, count, 2 }));
+    x = pons_transpose(g, x, (int[]){ 0, 1, 4, 2, 3 });
+    s.extent[axis] *= 2;
+    s.extent[4] = count;
+    return pons_reshape(g, x, s);
+}
+
+/* A convolution to 2^axes times the channels, which then move into space; smoothed by a mean of 2. */
+static pons_node *shuffle(const net *n, const char *name, pons_node *x)
+{
+    int64_t count = channels_of(x);
+    int first = n->flat ? 2 : 1;
+    pons_pool mean = { PONS_POOL_MEAN, { 2, 2, 2 }, { 1, 1, 1 }, { 0, 0, 0 }, { 0, 0, 0 }, false };
+    int64_t low[5] = { 0, 1, 1, 1, 0 }, high[5] = { 0 };
+
+    if (n->flat)
+        mean.kernel[0] = 1, low[1] = 0;
+    x = convolve(n, pons_name(n->g, "%s.pixelshuffle.conv_block", name),
+                 (affine){ count * (n->flat ? 4 : 8), 3, 1, true, false }, x);
+    for (int axis = 3; axis >= first; axis--)
+        x = spread(n, x, axis);
+    return pons_pooling(n->g, pons_pad(n->g, x, PONS_PAD_ZERO, low, high), &mean);
+}
+
+static pons_node *upsample(const net *n, const char *name, pons_node *x)
+{
+    affine half = { channels_of(x) / 2, 1, 1, false, false };
+    const char *second = pons_name(n->g, "%s.1", name);
+
+    x = convolve(n, pons_name(n->g, "%s.0.conv", name), half, x);
+    if (n->c->upsample_mode == UP_PIXELSHUFFLE)
+        return shuffle(n, second, x);
+    if (n->c->upsample_mode == UP_DECONV)
+        return convolve(n, pons_name(n->g, "%s.deconv", second),
+                        (affine){ half.out, 2, 2, true, true }, x);
+    return interpolate(n, x);
+}
+
+/* ---- the network ----------------------------------------------------------------------------- */
+
+enum { LEVELS_MAX = 12 };
+
+static pons_node *encode(const net *n, pons_node *x, pons_node *kept[LEVELS_MAX])
+{
+    pons_graph *g = n->g;
+    const pons_integers *blocks = &n->c->blocks_down;
+
+    x = convolve(n, "convInit.conv", (affine){ n->c->init_filters, 3, 1, false, false }, x);
+    x = pons_dropout_channels(g, x, n->c->dropout_prob, "dropout");
+    for (int i = 0; i < blocks->count; i++) {
+        affine wider = { n->c->init_filters << i, 3, 2, false, false };
+        if (i > 0)
+            x = convolve(n, pons_name(g, "down_layers.%d.0.conv", i), wider, x);
+        for (int j = 0; j < (int)blocks->item[i]; j++)
+            x = block(n, pons_name(g, "down_layers.%d.%d", i, j + 1), x);
+        kept[i] = x;
+    }
+    return x;
+}
+
+static pons_node *decode(const net *n, pons_node *x, pons_node *const kept[LEVELS_MAX])
+{
+    pons_graph *g = n->g;
+    const pons_integers *blocks = &n->c->blocks_up;
+
+    for (int i = 0; i < blocks->count; i++) {
+        x = upsample(n, pons_name(g, "up_samples.%d", i), x);
+        x = pons_add(g, x, kept[blocks->count - 1 - i]);
+        for (int j = 0; j < (int)blocks->item[i]; j++)
+            x = block(n, pons_name(g, "up_layers.%d.%d", i, j), x);
+    }
+    return x;
+}
+
+static pons_status check(const segresnet *c, pons_error *err)
+{
+    if (c->blocks_down.count < 1 || c->blocks_down.count > LEVELS_MAX)
+        return pons_fail(err, PONS_CONFIG, "'model.blocks_down' has %d items, expected 1 to %d",
+                         c->blocks_down.count, LEVELS_MAX);
+    if (c->blocks_up.count != c->blocks_down.count - 1)
+        return pons_fail(err, PONS_CONFIG, "'model.blocks_up' has %d items, expected %d, one fewer "
+                         "than 'blocks_down'", c->blocks_up.count, c->blocks_down.count - 1);
+    if (c->norm == NORM_GROUP && c->init_filters % c->num_groups != 0)
+        return pons_fail(err, PONS_CONFIG, "'model.init_filters' is %d, expected a multiple of "
+                         "num_groups, %d", (int)c->init_filters, (int)c->num_groups);
+    return PONS_OK;
+}
+
+static pons_status build(pons_graph *g, const void *config, const pons_task *task,
+                         const pons_inputs *inputs, pons_outputs *outputs, pons_error *err)
+{
+    const net n = { g, config, task->flat };
+    pons_node *kept[LEVELS_MAX], *x;
+
+    if (check(config, err) != PONS_OK)
+        return err->status;
+    x = encode(&n, pons_input_named(g, inputs, "image"), kept);
+    x = decode(&n, x, kept);
+    if (n.c->use_conv_final) {
+        x = activate(&n, "act_mod", normalise(&n, "conv_final.0", x));
+        x = convolve(&n, "conv_final.2.conv", (affine){ task->classes, 1, 1, true, false }, x);
+    }
+    outputs->count = 1;
+    outputs->item[0] = x;
+    return pons_graph_status(g, err);
+}
+
+static pons_status divisor(const void *config, int product[3], pons_error *err)
+{
+    const segresnet *c = config;
+
+    if (check(c, err) != PONS_OK)
+        return err->status;
+    for (int axis = 0; axis < 3; axis++)
+        product[axis] = 1 << (c->blocks_down.count - 1);
+    return PONS_OK;
+}
+
+PONS_MODEL(segresnet, "1.0", "residual encoder and decoder with group norm", options, build,
+           divisor);
