@@ -39,17 +39,18 @@ static void plan_free(map_plan *plan)
     free(plan);
 }
 
-/* Outputs from this size on, in bytes, are written past the cache. */
+/*
+ * Outputs from this size on, in bytes, are written past the cache. Not those of the ragged form:
+ * they lie in the memory of inputs, which has just been read.
+ */
 #define MAP_STREAM_SIZE ((int64_t)1 << 24)
 
 static int64_t points_of(const pons_map *m)
 {
-    int64_t n = 1;
+    int64_t n = m->segment_count == 0;
 
-    for (int a = 0; a < m->axis_count && m->segment_count == 0; a++)
+    for (int a = 0; a < m->axis_count; a++)
         n *= m->extent[a];
-    for (int64_t s = 0; s < m->segment_count; s++)
-        n += m->segment_length[s];
     return n;
 }
 

@@ -202,7 +202,7 @@ typedef struct map_plan {
     map_reduce *reduce;
     int node_count, node_room;
     map_node *node;
-    int *node_of, *copies; /* [value] its first node; channels that are nodes, or 1               */
+    int *node_of, *copies; /* [value][rows] its nodes; [value] how many of them, or 1              */
     int pass_count;
     map_pass *pass;
     int64_t tile_count;   /* ragged: all tiles in order                                           */

@@ -231,6 +231,8 @@ static void visited(code *c, int n)
 {
     bool wanted = false;
 
+    if (c->node[n].span != MAP_SPANS)
+        return;
     for (int i = 0; i < c->pass->reduce_count; i++)
         for (int r = 0; r < c->pass->reduce[i]->rows; r++)
             wanted = wanted || map_node_of(c->plan, c->pass->reduce[i]->value, r) == n;
@@ -719,6 +721,17 @@ static map_span load_span(const code *c, const map_access *a)
     return a->periodic ? MAP_PERIODIC : MAP_TILED;
 }
 
+/* Does the index come again with the inner axes, at whose begin every tile begins? */
+static bool iota_is_periodic(const map_plan *plan, int value)
+{
+    const pons_value *v = &plan->map->value[value];
+    int64_t divisor = v->divisor > 0 ? v->divisor : 1;
+
+    return plan->rows == 1 && plan->period > 0 && plan->map->segment_count == 0 && v->modulus > 0
+        && divisor <= plan->inner && v->modulus <= plan->inner
+        && plan->inner % (divisor * v->modulus) == 0;
+}
+
 static map_span node_span(const code *c, int n)
 {
     const map_node *node = &c->plan->node[n];
@@ -728,6 +741,8 @@ static map_span node_span(const code *c, int n)
         return MAP_UNIFORM;
     if (node->operation == PONS_VALUE_LOAD)
         return load_span(c, load_access(c, n));
+    if (node->operation == PONS_VALUE_IOTA && iota_is_periodic(c->plan, node->value))
+        return MAP_PERIODIC;
     if (node->argument_count == 0)
         return MAP_SPANS;
     for (int i = 0; i < node->argument_count; i++)

@@ -123,6 +123,25 @@ LANE float from_i32(int32_t x) { return (float)x; }
                 m[i * COUNT + r] = TO(from[r * stride + i]);                                      \
         break;
 
+/* Two channels of bf16 are the halves of one word. */
+static void load_pairs(float *restrict to, int stride, const uint16_t *restrict m, int points)
+{
+    EACH_POINT {
+        uint32_t both;
+        memcpy(&both, m + 2 * i, sizeof both);
+        to[i] = lane_from_bits(both << 16);
+        to[stride + i] = lane_from_bits(both & 0xffff0000u);
+    }
+}
+
+static void store_pairs(uint16_t *restrict m, const float *restrict from, int stride, int points)
+{
+    EACH_POINT {
+        uint32_t both = lane_to_bf16(from[i]) | (uint32_t)lane_to_bf16(from[stride + i]) << 16;
+        memcpy(m + 2 * i, &both, sizeof both);
+    }
+}
+
 #define MEMORY(NAME, TYPE, FROM, TO)                                                              \
     static void load_##NAME(float *restrict to, const void *from, int64_t first, int n)           \
     {                                                                                             \
@@ -205,6 +224,24 @@ MEMORY(f16, uint16_t, lane_from_f16, lane_to_f16)
 MEMORY(u8, uint8_t, from_u8, lane_to_u8)
 MEMORY(i32, int32_t, from_i32, lane_to_i32)
 
+static void load_rows_halves(float *to, int stride, const void *from, int64_t first, int rows,
+                             int points)
+{
+    if (rows == 2)
+        load_pairs(to, stride, (const uint16_t *)from + first, points);
+    else
+        load_rows_bf16(to, stride, from, first, rows, points);
+}
+
+static void store_rows_halves(void *to, int64_t first, const float *from, int stride, int rows,
+                              int points)
+{
+    if (rows == 2)
+        store_pairs((uint16_t *)to + first, from, stride, points);
+    else
+        store_rows_bf16(to, first, from, stride, rows, points);
+}
+
 static void fill(float *to, float value, int n)
 {
     WHOLE_ROWS;
@@ -241,8 +278,12 @@ const map_lanes CPU_ROW_NAME(map_lanes) = {
     .scatter = ROW_TYPES(scatter),
     .load_groups = ROW_TYPES(load_groups),
     .store_groups = ROW_TYPES(store_groups),
-    .load_rows = ROW_TYPES(load_rows),
-    .store_rows = ROW_TYPES(store_rows),
+    .load_rows = { [PONS_F32] = load_rows_f32, [PONS_BF16] = load_rows_halves,
+                   [PONS_F16] = load_rows_f16, [PONS_U8] = load_rows_u8,
+                   [PONS_I32] = load_rows_i32 },
+    .store_rows = { [PONS_F32] = store_rows_f32, [PONS_BF16] = store_rows_halves,
+                    [PONS_F16] = store_rows_f16, [PONS_U8] = store_rows_u8,
+                    [PONS_I32] = store_rows_i32 },
     .fill = fill,
     .random = { CPU_ROW_NAME(map_uniform), CPU_ROW_NAME(map_normal) },
 };

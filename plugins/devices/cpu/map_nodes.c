@@ -15,14 +15,35 @@ bool map_comparison(int operation)
 
 int map_node_of(const map_plan *plan, int value, int channel)
 {
-    return plan->node_of[value] + (plan->copies[value] > 1 ? channel : 0);
+    return plan->node_of[value * plan->rows + (plan->copies[value] > 1 ? channel : 0)];
+}
+
+static bool same_node(const map_node *a, const map_node *b)
+{
+    return a->operation == b->operation && a->comparison == b->comparison
+        && memcmp(a->argument, b->argument, sizeof a->argument) == 0
+        && memcmp(&a->number, &b->number, sizeof a->number) == 0;
+}
+
+/* One that computes the same from the same, or -1. */
+static int node_find(const map_plan *plan, const map_node *node)
+{
+    if (node->argument_count > 0 || node->operation == PONS_VALUE_CONSTANT)
+        for (int n = plan->node_count - 1; n >= 0; n--)
+            if (same_node(&plan->node[n], node))
+                return n;
+    return -1;
 }
 
 static int node_new(map_plan *plan, map_node node)
 {
+    int same = node_find(plan, &node);
+
     for (int i = 0; i < node.argument_count; i++)
         if (node.argument[i] < 0)
             return -1;
+    if (same >= 0)
+        return same;
     if (plan->node_count == plan->node_room) {
         int room = 2 * plan->node_room + 32;
         map_node *more = map_allocate(plan, (size_t)room, sizeof *more);
@@ -141,37 +162,23 @@ static int channel_copy(map_plan *plan, int value, int channel)
 bool map_nodes_make(map_plan *plan)
 {
     const pons_map *m = plan->map;
-    int *chosen = map_allocate(plan, (size_t)plan->rows, sizeof *chosen);
+    size_t room = (size_t)m->value_count * (size_t)plan->rows;
 
-    plan->node_of = map_allocate(plan, (size_t)m->value_count, sizeof(int));
+    plan->node_of = map_allocate(plan, room, sizeof(int));
     plan->copies = map_allocate(plan, (size_t)m->value_count, sizeof(int));
-    if (plan->node_of == NULL || plan->copies == NULL || chosen == NULL)
+    if (plan->node_of == NULL || plan->copies == NULL)
         return false;
     for (int v = 0; v < m->value_count; v++) {
         const pons_value *x = &m->value[v];
+        int *node = &plan->node_of[v * plan->rows];
         plan->copies[v] = copies_of(plan, v);
-        if (x->operation == PONS_MAP_STOP_GRADIENT) {
-            plan->node_of[v] = plan->node_of[x->argument[0]];
-            continue;
-        }
-        if (x->operation >= PONS_VALUE_CHANNEL_SUM) {
-            plan->node_of[v] = channel_node(plan, v);
-            if (plan->node_of[v] < 0)
-                return false;
-            continue;
-        }
         for (int r = 0; r < plan->copies[v]; r++) {
-            chosen[r] = channel_copy(plan, v, r);
-            if (chosen[r] < 0)
+            node[r] = x->operation == PONS_MAP_STOP_GRADIENT
+                    ? map_node_of(plan, x->argument[0], r)
+                    : x->operation >= PONS_VALUE_CHANNEL_SUM ? channel_node(plan, v)
+                    : channel_copy(plan, v, r);
+            if (node[r] < 0)
                 return false;
-        }
-        plan->node_of[v] = chosen[0];
-        /* The nodes of one value follow each other; what else a copy needed lies between. */
-        if (plan->copies[v] > 1 && chosen[plan->copies[v] - 1] - chosen[0] != plan->copies[v] - 1) {
-            plan->node_of[v] = plan->node_count;
-            for (int r = 0; r < plan->copies[v]; r++)
-                if (node_new(plan, plan->node[chosen[r]]) < 0)
-                    return false;
         }
     }
     return true;

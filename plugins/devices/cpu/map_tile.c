@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+/* Bytes. */
+#define MAP_AHEAD 4096
+
 typedef struct map_state {
     const map_run *run;
     map_worker *worker;
@@ -79,6 +82,7 @@ static void refresh(map_state *s)
     s->unit.lanes = unit;
     for (int span = 0; span < MAP_SPANS; span++)
         for (int lane = 0; p->program[span] >= 0 && lane < lanes[span]; lane += unit) {
+            s->unit.lane = lane;
             s->unit.walked[MAP_PERIOD] = s->unit.walked[MAP_LANES] = 4 * (int64_t)lane;
             if (plan->period > 0)
                 s->unit.walked[MAP_PERIOD] = 4 * (int64_t)(lane % plan->period);
@@ -120,8 +124,39 @@ static void end_out(const map_state *s)
     }
 }
 
+/*
+ * What inputs hold some units further on comes nearer. The first cache keeps a few times MAP_AHEAD;
+ * behind a tile mostly comes the next piece of the cut axis.
+ */
+static void fetch(const map_state *s)
+{
+    const map_plan *plan = s->run->plan;
+    const map_pass *p = s->run->pass;
+    int unit = plan->lanes->machine->unit;
+
+    for (int k = 0; k < p->slot_count; k++) {
+        const map_slot *slot = &p->slot[k];
+        const map_access *a = slot->access;
+        int64_t size = (int64_t)map_type_size(a->type), n = unit * size * a->rows;
+        const char *at = s->worker->base[k + 1] + s->unit.lane * size * a->rows + MAP_AHEAD;
+        if (slot->output)
+            continue;
+        if (a->pattern == MAP_DENSE || a->pattern == MAP_INTERLEAVED) {
+            for (int64_t line = 0; line < n; line += 64)
+                __builtin_prefetch(at + line, 0, 3);
+        } else if (a->pattern == MAP_GROUPS) {
+            int lane = s->unit.lane + (int)(MAP_AHEAD / size), behind = lane - plan->points;
+            at = s->worker->base[k + 1] + (behind >= 0 ? a->outer[plan->cut] * size : 0);
+            lane = behind >= 0 ? behind : lane;
+            for (int i = lane; i < lane + unit && i < plan->points; i += MAP_ROW)
+                __builtin_prefetch(at + a->table[i] * size, 0, 3);
+        }
+    }
+}
+
 static void run_unit(map_state *s)
 {
+    fetch(s);
     const map_plan *plan = s->run->plan;
     const map_instruction *code = &s->run->pass->code[s->run->pass->main];
 
@@ -135,26 +170,23 @@ static void run_unit(map_state *s)
     end_out(s);
 }
 
-/* How far a unit is from the tile's begin, for each way to go. */
-static void walk(map_state *s, int lane)
+/* How far a unit is from the tile's begin, for each way to go; 'before' whole periods lie before. */
+static void walk(map_state *s, int lane, int before)
 {
     const map_plan *plan = s->run->plan;
     const map_worker *w = s->worker;
     int64_t *walked = s->unit.walked, floats = 4 * (int64_t)lane;
-    int points = s->tile->points, period = plan->period;
+    int period = plan->period;
+    bool rest = s->tile->points - before * period < period;
 
     s->unit.lane = lane;
     walked[MAP_LANES] = floats;
     walked[MAP_HALVES] = floats / 2;
     walked[MAP_BYTES] = floats / 4;
+    walked[MAP_PERIOD] = 4 * (int64_t)(lane - before * period);
     walked[MAP_MOMENTS_LANES] = floats + (s->tile->end ? 8 * (int64_t)plan->row : 0);
-    if (period > 0) {
-        int before = lane / period;
-        bool rest = lane >= points / period * period;
-        walked[MAP_PERIOD] = 4 * (int64_t)(lane - before * period);
-        walked[MAP_MOMENTS_PERIOD] = walked[MAP_PERIOD] + (rest ? 8 * (int64_t)period : 0);
-        s->unit.reciprocal[0] = 1.0f / (float)(w->periods[rest] + (rest ? 0 : before) + 1);
-    }
+    walked[MAP_MOMENTS_PERIOD] = walked[MAP_PERIOD] + (rest ? 8 * (int64_t)period : 0);
+    s->unit.reciprocal[0] = 1.0f / (float)(w->periods[rest] + (rest ? 0 : before) + 1);
 }
 
 void map_tile_run(const map_run *run, map_worker *worker, const map_tile *tile)
@@ -162,13 +194,14 @@ void map_tile_run(const map_run *run, map_worker *worker, const map_tile *tile)
     const map_plan *plan = run->plan;
     map_state s = { run, worker, tile, { .base = worker->base, .first = tile->first,
                                          .moment = run->call->moment, .plan = plan } };
-    int unit = plan->lanes->machine->unit;
+    int unit = plan->lanes->machine->unit, before = 0;
 
     find_slots(&s);
     refresh(&s);
     s.unit.reciprocal[1] = 1.0f / (float)++worker->tiles[tile->end];
     for (int lane = 0; lane < tile->points; lane += unit) {
-        walk(&s, lane);
+        before += plan->period > 0 && lane - before * plan->period >= plan->period;
+        walk(&s, lane, before);
         s.unit.lanes = tile->points - lane < unit ? tile->points - lane : unit;
         run_unit(&s);
     }

@@ -69,15 +69,19 @@ LANE vector vector_from_bf16(const uint16_t *m)
     return (vector)_mm512_slli_epi32(wide, 16);
 }
 
-/* Rounded to nearest even in the upper half. */
+/* Rounded to nearest even in the upper half; what is not a number comes out wrong. */
 LANE __m512i vector_round_bf16(vector x)
 {
     __m512i u = (__m512i)x, r = _mm512_add_epi32(u, _mm512_set1_epi32(0x7fff));
     __mmask16 odd = _mm512_test_epi32_mask(u, _mm512_set1_epi32(0x10000));
-    __mmask16 none = _mm512_cmp_ps_mask((__m512)x, (__m512)x, _CMP_UNORD_Q);
 
-    r = _mm512_mask_add_epi32(r, odd, r, _mm512_set1_epi32(1));
-    return _mm512_mask_or_epi32(r, none, u, _mm512_set1_epi32(0x400000));
+    return _mm512_mask_add_epi32(r, odd, r, _mm512_set1_epi32(1));
+}
+
+LANE __m512i vector_keep_nan(vector x, __m512i rounded)
+{
+    return _mm512_mask_or_epi32(rounded, _mm512_cmp_ps_mask((__m512)x, (__m512)x, _CMP_UNORD_Q),
+                                (__m512i)x, _mm512_set1_epi32(0x400000));
 }
 
 /* Two vectors. */
@@ -86,9 +90,13 @@ LANE void vector_to_bf16(uint16_t *m, vector a, vector b)
     static const uint16_t upper[32] = { 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
                                         33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59,
                                         61, 63 };
-    _mm512_storeu_si512(m, _mm512_permutex2var_epi16(vector_round_bf16(a),
-                                                     _mm512_loadu_si512(upper),
-                                                     vector_round_bf16(b)));
+    __m512i x = vector_round_bf16(a), y = vector_round_bf16(b);
+
+    if (__builtin_expect(_mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_UNORD_Q) != 0, 0)) {
+        x = vector_keep_nan(a, x);
+        y = vector_keep_nan(b, y);
+    }
+    _mm512_storeu_si512(m, _mm512_permutex2var_epi16(x, _mm512_loadu_si512(upper), y));
 }
 
 /* Past the cache; 'to' at a multiple of 64. */
