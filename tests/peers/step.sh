@@ -1,41 +1,155 @@
 #!/bin/sh
-# One training step of the spleen U-Net (2 patches of 96^3, two threads) beside PyTorch + MONAI: both
-# programs in turn, five rounds, medians. PyTorch counts with its best of contiguous and channels_last.
+# Training steps and a forward pass beside PyTorch + MONAI, two threads each: both programs in turn, medians
+# over rounds. PyTorch counts with the best of eager and compiled, contiguous and channels_last.
 #
-#   tests/peers/step.sh PONS [ROUNDS]      needs: pip install torch monai einops
+#   tests/peers/step.sh PONS [ROUNDS [FOLDER]]      needs: pip install torch monai einops
 #
-# Ends with a line per precision: median of pons, median of PyTorch, ratio PyTorch / pons.
+# The table is printed to the standard output, progress to the standard error. What has been measured is kept in
+# FOLDER: the same command goes on where it was interrupted. In round 1 every way of PyTorch's is tried; later
+# ones try those within 15 % of the best. Environment:
+#   ROWS      names of rows; default: all of them
+#   WAYS      of eager, eager_last, compiled, compiled_last; default: all of them
+#   RUNNER    a command put before each measurement, to keep the machine quiet
 set -eu
 
-pons=$1
+pons=$(realpath "$1")
 rounds=${2:-5}
 here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cp "$here/spleen.ini" "$work"
-"$pons" data phantom -o "$work/phantom" --cases 2 --extent 112,112,112
+kept=${3:-}
+folder=${kept:-$(mktemp -d)}
+mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
+[ -n "$kept" ] || trap 'rm -rf "$folder"' EXIT
+rows=${ROWS:-spleen_fp32 spleen_bf16 fast_bf16 forward_bf16 segresnet_bf16 dynunet_bf16}
+ways=${WAYS:-eager eager_last compiled compiled_last}
+runner=${RUNNER:-}
+export TORCHINDUCTOR_CACHE_DIR="$folder/compiled"
 
-median() {
-    sort -n "$1" | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
+# What a row is: a title, PyTorch's words, the file and the words of pons.
+row() {
+    file=spleen
+    case $1 in
+    spleen_fp32) title='spleen U-Net step, 2 x 96^3, fp32'
+        torch='--model unet_spleen --precision fp32'; ours='--set train.precision=fp32' ;;
+    spleen_bf16) title='spleen U-Net step, 2 x 96^3, bf16'
+        torch='--model unet_spleen --precision bf16'; ours='--set train.precision=bf16' ;;
+    fast_bf16) title='fast U-Net (32..512) step, 2 x 96^3, bf16'
+        torch='--model unet_fast --precision bf16'
+        file=fast; ours='--set train.precision=bf16' ;;
+    forward_bf16) title='spleen U-Net forward, 4 windows of 96^3, bf16'
+        torch='--model unet_spleen --precision bf16 --forward --batch 4'
+        ours='--set train.precision=bf16 --forward --set window.batch=4' ;;
+    segresnet_bf16) title='SegResNet step, BraTS, 1 x 112^3, bf16'
+        torch='--model segresnet_brats --precision bf16 --loss dice --batch 1 --patch 112'
+        file=segresnet; ours='--set train.precision=bf16' ;;
+    dynunet_bf16) title='DynUNet step, shape of nnU-Net, 1 x 96^3, bf16'
+        torch='--model dynunet_nnunet --precision bf16 --batch 1'
+        file=dynunet; ours='--set train.precision=bf16' ;;
+    *) echo "no row '$1'" >&2; exit 2 ;;
+    esac
 }
 
-round=0
-while [ "$round" -lt "$rounds" ]; do
-    for precision in fp32 bf16; do
-        "$pons" bench "$work/spleen.ini" --json --set train.precision=$precision \
-            --set distribute.threads=2 |
-            grep -o '"median":[0-9.eE+-]*' | head -n 1 | cut -d : -f 2 >>"$work/pons.$precision"
-        for layout in contiguous channels_last; do
-            python3 "$here/step.py" --precision $precision --layout $layout --threads 2 2>"$work/log" |
-                grep -o '"median": [0-9.]*' | cut -d ' ' -f 2 >>"$work/torch.$precision.$layout"
+way() {
+    case $1 in
+    eager) echo '--layout contiguous' ;;
+    eager_last) echo '--layout channels_last' ;;
+    compiled) echo '--layout contiguous --compile' ;;
+    compiled_last) echo '--layout channels_last --compile' ;;
+    *) echo "no way '$1'" >&2; exit 2 ;;
+    esac
+}
+
+# Column $2 of a file of measurements: its median.
+median() {
+    awk -v c="$2" '{ print $c }' "$1" | sort -g |
+        awk '{ v[NR] = $1 } END { if (NR) print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
+}
+
+has_round() { [ -e "$1" ] && awk -v r="$2" '$1 == r { found = 1 } END { exit !found }' "$1"; }
+
+# Each measurement is a line "ROUND SECONDS MIB" of $folder/ROW.WHO.
+measure_pons() {
+    to=$folder/$1.pons
+    has_round "$to" "$2" && return
+    row "$1"
+    # shellcheck disable=SC2086
+    $runner "$pons" bench "$folder/$file.ini" --json --no-data --warm-up 2 --steps 5 --set distribute.threads=2 \
+        $ours >"$folder/json" 2>"$folder/log" || { cat "$folder/log" >&2; exit 1; }
+    seconds=$(sed 's/.*"median":\([^,]*\),.*/\1/' "$folder/json")
+    peak=$(sed 's/.*"peak":\([0-9]*\),.*/\1/' "$folder/json")
+    echo "$2 $seconds $peak" | awk '{ print $1, $2, $3 / 1048576 }' >>"$to"
+    echo "$1, round $2: pons $seconds s" >&2
+}
+
+measure_torch() {
+    to=$folder/$1.$3
+    has_round "$to" "$2" && return
+    row "$1"
+    # The first time a compiled network takes minutes to be made; the cache serves the measurement.
+    case $3 in
+    compiled*) [ -e "$to.made" ] || {
+        echo "$1: PyTorch $3 is being compiled" >&2
+        # shellcheck disable=SC2046,SC2086
+        python3 "$here/step.py" $torch $(way "$3") --threads 2 --steps 1 >"$to.made" 2>"$to.log" || true
+    } ;;
+    esac
+    # shellcheck disable=SC2046,SC2086
+    if $runner python3 "$here/step.py" $torch $(way "$3") --threads 2 >"$folder/json" 2>"$to.log"; then
+        seconds=$(sed 's/.*"median": \([^,]*\),.*/\1/' "$folder/json")
+        peak=$(sed 's/.*"peak_mib": \([0-9]*\),.*/\1/' "$folder/json")
+    else
+        seconds=inf peak=inf
+    fi
+    echo "$2 $seconds $peak" >>"$to"
+    echo "$1, round $2: PyTorch $3 $seconds s" >&2
+}
+
+# The ways that are worth another round.
+near_best() {
+    for w in $ways; do
+        echo "$(median "$folder/$1.$w" 2) $w"
+    done | sort -g | awk 'NR == 1 { best = $1 } $1 != "inf" && $1 <= 1.15 * best { print $2 }'
+}
+
+report_row() {
+    row "$1"
+    best=$(for w in $ways; do
+        [ ! -e "$folder/$1.$w" ] || echo "$(median "$folder/$1.$w" 2) $w"
+    done | sort -g | head -n 1)
+    winner=${best#* }
+    echo "${best%% *} $(median "$folder/$1.$winner" 3) $(median "$folder/$1.pons" 2) $(median "$folder/$1.pons" 3)" |
+        awk -v title="$title" -v way="$winner" -v row="$1" '{
+            printf "| %s | %.3f s (%s) | %.3f s | %.2f | %.0f MiB | %.0f MiB | %.2f | `ROWS=%s tests/peers/step.sh PONS` |\n",
+                title, $1, way, $3, $1 / $3, $2, $4, $4 / $2, row }'
+}
+
+for name in spleen segresnet dynunet; do
+    cp "$here/$name.ini" "$folder"
+done
+sed 's/^channels = .*/channels = 32 64 128 256 512/' "$folder/spleen.ini" >"$folder/fast.ini"
+[ -e "$folder/phantom" ] || "$pons" data phantom -o "$folder/phantom" --cases 1 --extent 112,112,112 >&2
+[ -e "$folder/regions" ] ||
+    "$pons" data phantom -o "$folder/regions" --cases 1 --extent 112,112,112 --channels 4 --classes 4 >&2
+
+round=1
+while [ "$round" -le "$rounds" ]; do
+    for r in $rows; do
+        measure_pons "$r" "$round"
+        chosen=$ways
+        [ "$round" -eq 1 ] || chosen=$(near_best "$r")
+        for w in $chosen; do
+            measure_torch "$r" "$round" "$w"
         done
     done
     round=$((round + 1))
 done
-for precision in fp32 bf16; do
-    ours=$(median "$work/pons.$precision")
-    theirs=$( { median "$work/torch.$precision.contiguous"; median "$work/torch.$precision.channels_last"; } |
-        sort -n | head -n 1)
-    echo "$precision pons $ours torch $theirs" |
-        awk '{ printf "%s: pons %.4f s, PyTorch %.4f s, ratio %.2f\n", $1, $3, $5, $5 / $3 }'
+
+echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), 2 threads;" \
+    "$(python3 -c 'import torch, monai; print("PyTorch", torch.__version__, "MONAI", monai.__version__)' 2>"$folder/log");" \
+    "medians of $rounds rounds"
+echo
+echo '| what | PyTorch + MONAI (its best way) | pons | ratio | its peak memory | peak of pons | ratio | command |'
+echo '| --- | --- | --- | --- | --- | --- | --- | --- |'
+for r in $rows; do
+    report_row "$r"
 done
