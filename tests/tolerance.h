@@ -24,6 +24,8 @@
  * error up to tenfold.
  */
 #define BF16_OF_LARGEST 3e-2
+/* One number rounded to bf16 once: half a unit of 8 bits, and the float sum before it. */
+#define BF16_ROUNDING (0x1p-8 + 2e-5)
 
 /*
  * Double kernels against PyTorch in double: both round to 2^-53 in sums of at most some hundred terms

@@ -21,18 +21,20 @@ static int has_avx512(void)
         && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
 }
 
+#define ROW(name, runs)                                                                           \
+    { &map_lanes_##name, { &narrow_wide_##name, &narrow_planar_##name, &narrow_layout_##name },    \
+      &direct_lanes_##name, &rows_lanes_##name, runs }
+
 static const struct {
     const map_lanes *lanes;
-    const narrow_lanes *narrow;
+    narrow_lanes narrow;
     const direct_lanes *direct;
     const rows_lanes *rows;
     int (*runs)(void);
 } rows[] = {
-    { &map_lanes_baseline, &narrow_lanes_baseline, &direct_lanes_baseline, &rows_lanes_baseline,
-      always },
-    { &map_lanes_avx2, &narrow_lanes_avx2, &direct_lanes_avx2, &rows_lanes_avx2, has_avx2 },
-    { &map_lanes_avx512, &narrow_lanes_avx512, &direct_lanes_avx512, &rows_lanes_avx512,
-      has_avx512 },
+    ROW(baseline, always),
+    ROW(avx2, has_avx2),
+    ROW(avx512, has_avx512),
 };
 
 int map_lanes_count(void)
@@ -45,7 +47,7 @@ int map_lanes_count(void)
 }
 
 const map_lanes *map_lanes_row(int row) { return rows[row].lanes; }
-const narrow_lanes *narrow_lanes_row(int row) { return rows[row].narrow; }
+const narrow_lanes *narrow_lanes_row(int row) { return &rows[row].narrow; }
 const direct_lanes *direct_lanes_row(int row) { return rows[row].direct; }
 const rows_lanes *rows_lanes_row(int row) { return rows[row].rows; }
 
@@ -63,8 +65,11 @@ const map_lanes *map_lanes_row(int row)
 
 const narrow_lanes *narrow_lanes_row(int row)
 {
+    static const narrow_lanes baseline = { &narrow_wide_baseline, &narrow_planar_baseline,
+                                           &narrow_layout_baseline };
+
     (void)row;
-    return &narrow_lanes_baseline;
+    return &baseline;
 }
 
 const direct_lanes *direct_lanes_row(int row)

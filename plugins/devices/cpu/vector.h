@@ -18,7 +18,7 @@ typedef float vector __attribute__((vector_size(4 * VECTOR_LANES)));
 typedef float vector_loose __attribute__((vector_size(4 * VECTOR_LANES), aligned(4), may_alias));
 
 /* Before a loop with a constant count: unroll it, so that its arrays become registers. */
-#define VECTOR_UNROLL _Pragma("GCC unroll 16")
+#define VECTOR_UNROLL _Pragma("GCC unroll 32")
 
 #define VECTOR static inline __attribute__((always_inline))
 

@@ -1,0 +1,58 @@
+/*
+ * narrow_lanes.h - the loops over rows of the narrow convolutions, compiled once for each kind of
+ * processor with CPU_ROW naming it.
+ *
+ * They work on float rows in scratch, which narrow_run.c fills from the tensors. 'taps' counts the
+ * (kd, kh) pairs that contribute, each with its row of numbers; 'inner' counts the pairs (kw, i),
+ * j = kw I + i; 'weight' has one block for each tap. Rows are padded so that loops may read and write
+ * whole vectors of NARROW_LANES. Each sum belongs to one output, or to one of 16 partial sums, so the
+ * order of sums does not depend on the width of the processor's vectors.
+ */
+#ifndef CPU_NARROW_LANES_H
+#define CPU_NARROW_LANES_H
+
+#include "map_lanes.h"
+
+enum { NARROW_CHANNELS = 4, NARROW_LANES = 16, NARROW_TAPS = 128 };
+
+typedef struct narrow_wide {
+    /* y[w][o] = sum over taps, j of x[tap][w step + j] weight[tap][j][o]; outs a multiple of 16. */
+    void (*forward)(float *y, int width, int outs, int taps, const float *const *x, int step,
+                    int inner, const float *const *weight);
+    /* sum[tap][j][o] += x[tap][w step + j] y[w][o] over w. */
+    void (*weight)(float *const *sum, int width, int outs, int taps, const float *const *x,
+                   int step, int inner, const float *y);
+} narrow_wide;
+
+typedef struct narrow_planar {
+    /* z[j][w] = sum over taps, o of y[tap][o][w] weight[tap][o][j]; rows of y and z 'pitch' apart. */
+    void (*spread)(float *z, int width, int pitch, int inner, int taps, const float *const *y,
+                   int outs, const float *const *weight);
+    /* y[o][w] = sum over taps, j of x[tap][shift[j] + w] weight[tap][j][o]; rows of y 'pitch' apart. */
+    void (*forward)(float *y, int width, int pitch, int outs, int taps, const float *const *x,
+                    const int *shift, int inner, const float *const *weight);
+    /* sum[j][o][16 lanes] += x[shift[j] + w] y[o][w] over w; y is zero behind 'width'. */
+    void (*weight)(float *sum, int width, int pitch, int outs, const float *x, const int *shift,
+                   int inner, const float *y);
+    /* to[w] = sum of from[i][w]. */
+    void (*add)(float *to, int width, int count, const float *const *from);
+} narrow_planar;
+
+typedef struct narrow_layout {
+    /* to[c][w] = from[w][c], rows of 'to' pitch apart, zero from width to pitch; and back. */
+    void (*split)(float *to, int pitch, const float *from, int width, int channels);
+    void (*join)(float *to, const float *from, int pitch, int width, int channels);
+    void (*from_bf16)(float *to, const uint16_t *from, int64_t count);
+    void (*to_bf16)(uint16_t *to, const float *from, int64_t count);
+} narrow_layout;
+
+#define NARROW_LANES_OF(row)                                                                      \
+    extern const narrow_wide narrow_wide_##row;                                                   \
+    extern const narrow_planar narrow_planar_##row;                                               \
+    extern const narrow_layout narrow_layout_##row;
+
+NARROW_LANES_OF(baseline)
+NARROW_LANES_OF(avx2)
+NARROW_LANES_OF(avx512)
+
+#endif

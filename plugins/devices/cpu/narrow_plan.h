@@ -1,0 +1,59 @@
+/*
+ * narrow_plan.h - a narrow convolution as it was planned; what planning, packing and running share.
+ */
+#ifndef CPU_NARROW_PLAN_H
+#define CPU_NARROW_PLAN_H
+
+#include "narrow.h"
+
+typedef enum narrow_form {
+    WIDE_FORWARD, WIDE_WEIGHT, PLANAR_FORWARD, PLANAR_SPREAD, PLANAR_WEIGHT
+} narrow_form;
+
+typedef struct narrow_side {
+    pons_type type;
+    int extent[3], channels;
+    int64_t plane, row; /* elements */
+} narrow_side;
+
+enum { NARROW_MARGIN = 64 }; /* zeros on both sides of what PLANAR_SPREAD adds */
+
+typedef struct narrow {
+    const narrow_lanes *lanes;
+    int threads;
+    narrow_form form;
+    bool swapped;
+    int cases;
+    narrow_side x, y;            /* x has the kernel slide over it */
+    pons_type weight_type;
+    int kernel[3], stride[3], pad[3];
+    int taps, inner, outs;       /* kd kh; kw x.channels; y.channels, wide: up to a multiple of 16 */
+    int block, band;             /* planes and rows of a task */
+    int tasks, blocks, bands;    /* of all cases; of a case; of a block */
+    int planes, rows;            /* buffered at most */
+    int pitch;                   /* of planar rows */
+    int64_t row, plane;          /* floats of a buffered row (all channels) and plane */
+    int64_t line;                /* floats of each of the two temporary rows */
+    int64_t weights, area, sums; /* floats: packed weight; a thread's; a task's partial sums */
+    int *shift;
+} narrow;
+
+static inline int smaller(int a, int b) { return a < b ? a : b; }
+static inline int larger(int a, int b) { return a > b ? a : b; }
+static inline int up_to(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
+static inline int over(int n, int by) { return (n + by - 1) / by; }
+
+static inline bool narrow_is_weight(const narrow *n)
+{
+    return n->form == WIDE_WEIGHT || n->form == PLANAR_WEIGHT;
+}
+
+/* narrow_weight.c: the weight from the tensor, and its gradient from the tasks' sums into it. */
+void narrow_weight_pack(const narrow *n, const void *weight, float *packed);
+void narrow_weight_add(const narrow *n, float *sums);
+void narrow_weight_write(const narrow *n, const float *sums, float *weight);
+
+/* narrow_run.c: as pons_kernel.run. */
+pons_status narrow_run(const pons_kernel *kernel, const pons_call *call, pons_error *err);
+
+#endif

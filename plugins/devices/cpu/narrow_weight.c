@@ -1,0 +1,84 @@
+/*
+ * narrow_weight.c - the weight of a narrow convolution between the tensor's order and that of the
+ * loops, mirrored where the sides are swapped.
+ */
+#include "narrow_plan.h"
+
+#include <string.h>
+
+/* Where element (y channel, kd, kh, kw, x channel) lies in the tensor [O, kD, kH, kW, I]. */
+static int64_t weight_at(const narrow *n, int out, int tap, int kw, int in)
+{
+    int positions = n->taps * n->kernel[2], position = tap * n->kernel[2] + kw;
+
+    if (!n->swapped)
+        return ((int64_t)out * positions + position) * n->x.channels + in;
+    return ((int64_t)in * positions + positions - 1 - position) * n->y.channels + out;
+}
+
+/* [tap][j][out] or, to spread, [tap][out][j]; zero for outputs that only pad. */
+static int64_t packed_at(const narrow *n, int out, int tap, int j)
+{
+    if (n->form == PLANAR_SPREAD)
+        return ((int64_t)tap * n->outs + out) * n->inner + j;
+    return ((int64_t)tap * n->inner + j) * n->outs + out;
+}
+
+static float weight_read(const narrow *n, const void *weight, int64_t at)
+{
+    float value;
+
+    if (n->weight_type == PONS_BF16)
+        n->lanes->layout->from_bf16(&value, (const uint16_t *)weight + at, 1);
+    else
+        value = ((const float *)weight)[at];
+    return value;
+}
+
+void narrow_weight_pack(const narrow *n, const void *weight, float *packed)
+{
+    memset(packed, 0, (size_t)n->weights * sizeof(float));
+    for (int tap = 0; tap < n->taps; tap++)
+        for (int j = 0; j < n->inner; j++)
+            for (int out = 0; out < n->y.channels; out++)
+                packed[packed_at(n, out, tap, j)] =
+                    weight_read(n, weight, weight_at(n, out, tap, j / n->x.channels,
+                                                     j % n->x.channels));
+}
+
+/* ---- partial sums of all tasks to the tensor --------------------------------------------------- */
+
+/* Pairs of neighbours, then pairs of pairs: the order is fixed by the number of tasks. */
+void narrow_weight_add(const narrow *n, float *sums)
+{
+    for (int step = 1; step < n->tasks; step *= 2) {
+#pragma omp parallel for num_threads(n->threads) schedule(static)
+        for (int64_t i = 0; i < n->sums; i++)
+            for (int task = 0; task + step < n->tasks; task += 2 * step)
+                sums[task * n->sums + i] += sums[(task + step) * n->sums + i];
+    }
+}
+
+static float sixteen(const float *lane)
+{
+    float sum[NARROW_LANES];
+
+    memcpy(sum, lane, sizeof sum);
+    for (int step = NARROW_LANES / 2; step > 0; step /= 2)
+        for (int i = 0; i < step; i++)
+            sum[i] += sum[i + step];
+    return sum[0];
+}
+
+void narrow_weight_write(const narrow *n, const float *sums, float *weight)
+{
+    int lanes = n->form == PLANAR_WEIGHT ? NARROW_LANES : 1;
+
+    for (int tap = 0; tap < n->taps; tap++)
+        for (int j = 0; j < n->inner; j++)
+            for (int out = 0; out < n->y.channels; out++) {
+                const float *from = sums + (((int64_t)tap * n->inner + j) * n->outs + out) * lanes;
+                weight[weight_at(n, out, tap, j / n->x.channels, j % n->x.channels)] =
+                    lanes == 1 ? *from : sixteen(from);
+            }
+}

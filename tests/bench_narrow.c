@@ -1,0 +1,106 @@
+/*
+ * bench_narrow.c - the convolutions with few channels of two networks, in all directions. Prints; run
+ * by hand:
+ *
+ *     make tests/bench_narrow && tests/bench_narrow [threads [lanes, 0 the plainest]]
+ */
+#include "../plugins/devices/cpu/cpu.h"
+#include "convolutions.h"
+#include "graph/node.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define ROUNDS 7
+
+static const struct { const char *name; int extent, in, out, kernel, stride; } layers[] = {
+    { "1 -> 16 / 2", 96, 1, 16, 3, 2 },  { "2 -> 2", 96, 2, 2, 3, 1 },
+    { "2 -> 32 / 2", 96, 2, 32, 3, 2 },  { "1 -> 32", 96, 1, 32, 3, 1 },
+    { "4 -> 32", 96, 4, 32, 3, 1 },      { "32 -> 3 (1)", 96, 32, 3, 1, 1 },
+    { "32 -> 2", 96, 32, 2, 3, 1 },      { "3 -> 64 / 2", 96, 3, 64, 3, 2 },
+};
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void *tensor_new(const pons_tensor *t)
+{
+    pons_error err = PONS_ERROR_INIT;
+    void *m = cpu_operations.allocate(NULL, (size_t)tensor_count(t) * type_size(t->type), &err);
+
+    for (int64_t i = 0; m != NULL && i < tensor_count(t); i++)
+        map_number_store(t->type, m, i, (float)(i * 37 % 101 - 50) / 64);
+    return m;
+}
+
+static void time_one(void *device, const sliding *s, const char *name, const char *direction)
+{
+    pons_error err = PONS_ERROR_INIT;
+    pons_kernel kernel = { 0 };
+    sliding_request r;
+    bool supported = false;
+    double best = 1e9, flop = 2.0 * s->cases * s->in * s->out;
+
+    sliding_make(s, &r);
+    for (int i = 0; i < 3; i++)
+        flop *= (double)sliding_extent(s, i) * s->kernel[i];
+    if (cpu_operations.prepare(device, &r.request, &kernel, &supported, &err) != PONS_OK ||
+        !supported || kernel.pack_size[0] + kernel.pack_size[1] > 0) {
+        printf("%-12s %-8s another's\n", name, direction);
+        return;
+    }
+    void *in[2] = { tensor_new(&r.input[0]), tensor_new(&r.input[1]) };
+    void *out[1] = { tensor_new(&r.output[0]) };
+    pons_call call = { in, out, cpu_operations.allocate(NULL, kernel.scratch_size, &err), NULL };
+    for (int i = 0; i < ROUNDS; i++) {
+        double start = now();
+        if (kernel.run(&kernel, &call, &err) != PONS_OK)
+            exit(1);
+        double took = now() - start;
+        best = took < best ? took : best;
+    }
+    printf("%-12s %-8s %-9s %7.2f ms %6.0f GF/s, scratch %.1f MB\n", name, direction,
+           kernel.implementation, 1e3 * best, 1e-9 * flop / best, 1e-6 * kernel.scratch_size);
+    for (int i = 0; i < 2; i++)
+        cpu_operations.release(NULL, in[i],
+                               (size_t)tensor_count(&r.input[i]) * type_size(r.input[i].type));
+    cpu_operations.release(NULL, out[0], (size_t)tensor_count(r.output) * type_size(r.output->type));
+    cpu_operations.release(NULL, call.scratch, kernel.scratch_size);
+    kernel.free(&kernel);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct { pons_kernel_kind kind; const char *name; } directions[] = {
+        { PONS_KERNEL_CONVOLUTION, "forward" },
+        { PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT, "input" },
+        { PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT, "weight" },
+    };
+    pons_device_settings settings = { .count = 1, .threads = argc > 1 ? atoi(argv[1]) : 2 };
+    pons_error err = PONS_ERROR_INIT;
+    void *device;
+
+    if (cpu_operations.open(&settings, &device, &err) != PONS_OK)
+        return 1;
+    cpu_device_choose_row(device, argc > 2 ? atoi(argv[2]) : map_lanes_count() - 1);
+    for (int type = 0; type < 2; type++) {
+        printf("%s, %d threads, 2 x 96^3\n", type == 0 ? "fp32" : "bf16", settings.threads);
+        for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+            for (int d = 0; d < 3; d++) {
+                int e = layers[i].extent, k = layers[i].kernel, t = layers[i].stride, p = k / 2;
+                sliding s = { directions[d].kind, 2, { e, e, e }, layers[i].in, layers[i].out,
+                              { k, k, k }, { t, t, t }, { 1, 1, 1 }, { p, p, p }, { p, p, p },
+                              type == 0 ? PONS_F32 : PONS_BF16 };
+                time_one(device, &s, layers[i].name, directions[d].name);
+            }
+    }
+    cpu_operations.close(device);
+    return 0;
+}

@@ -1,0 +1,264 @@
+/*
+ * check_narrow.c - convolutions with few channels on a side, in all three directions: every kind of
+ * lanes that runs here against the reference in double, on random shapes (extents from 1, strides to
+ * 3, paddings, flat images), between guard pages; 1, 2 and 3 threads must give equal bits.
+ */
+#include "../plugins/devices/cpu/cpu.h"
+#include "../plugins/devices/cpu/narrow.h"
+#include "convolutions.h"
+#include "graph/node.h"
+#include "graph/program.h"
+#include "guarded.h"
+#include "suite.h"
+#include "tolerance.h"
+
+#include <math.h>
+
+static uint64_t state;
+
+static int below(int n)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (int)((state >> 33) % (uint64_t)n);
+}
+
+static int channels(bool few)
+{
+    static const int many[] = { 5, 8, 13, 16, 20, 32, 33, 48, 64 };
+
+    return few ? 1 + below(NARROW_CHANNELS) : many[below(9)];
+}
+
+static void some_axis(sliding *s, int i)
+{
+    static const int extents[] = { 1, 2, 3, 4, 5, 7, 9, 11 };
+
+    s->kernel[i] = 1 + below(below(4) > 0 ? 3 : 5);
+    s->stride[i] = 1 + below(3);
+    s->dilation[i] = 1;
+    s->low[i] = below(s->kernel[i]);
+    s->high[i] = below(s->kernel[i]);
+    do {
+        s->extent[i] = i == 2 && below(3) > 0 ? 1 + below(75) : extents[below(8)];
+    } while (sliding_extent(s, i) < 1);
+}
+
+static sliding some_sliding(pons_kernel_kind kind, pons_type type)
+{
+    sliding s = { .kind = kind, .cases = 1 + below(3), .type = type };
+    int few = below(3);
+
+    s.in = channels(few != 0);
+    s.out = channels(few != 1);
+    for (int i = 0; i < 3; i++)
+        some_axis(&s, i);
+    if (below(3) == 0)
+        for (int i = 0; i < 3; i++)
+            s.stride[i] = 1;
+    if (below(4) == 0)
+        s.extent[0] = s.kernel[0] = s.stride[0] = 1, s.low[0] = s.high[0] = 0;
+    return s;
+}
+
+/* ---- running it ------------------------------------------------------------------------------ */
+
+typedef struct sample {
+    sliding s;
+    sliding_request r;
+    guarded in[2], truth;
+    int64_t count;
+    double largest;
+} sample;
+
+static guarded tensor_new(const pons_tensor *t)
+{
+    return guarded_new((size_t)tensor_count(t) * type_size(t->type), below(2));
+}
+
+static void fill(const pons_tensor *t, guarded *g)
+{
+    for (int64_t i = 0; i < tensor_count(t); i++)
+        map_number_store(t->type, g->memory, i, (float)(below(511) - 255) / 256);
+}
+
+static bool run_on(const device *d, const pons_request *r, guarded in[2], guarded *out)
+{
+    pons_error err = PONS_ERROR_INIT;
+    pons_kernel kernel = { 0 };
+    pons_call call = { (void *[]){ in[0].memory, in[1].memory }, (void *[]){ out->memory },
+                       NULL, NULL };
+    bool supported = false;
+    guarded scratch;
+
+    ck_assert(d->operations->prepare(d->handle, r, &kernel, &supported, &err) == PONS_OK);
+    if (!supported || (!d->reference && strcmp(kernel.implementation, "own") != 0)) {
+        if (kernel.free != NULL)
+            kernel.free(&kernel);
+        return false;
+    }
+    scratch = guarded_new((kernel.scratch_size + 63) / 64 * 64, true);
+    memset(scratch.memory, 0xff, scratch.size);
+    memset(out->memory, 0xff, out->size);
+    call.scratch = scratch.memory;
+    ck_assert(kernel.run(&kernel, &call, &err) == PONS_OK);
+    guarded_free(&scratch);
+    if (kernel.free != NULL)
+        kernel.free(&kernel);
+    return true;
+}
+
+static void make_truth(sample *p)
+{
+    pons_tensor wide = p->r.output[0];
+    pons_request request = p->r.request;
+    device reference;
+
+    device_reference(&reference, true);
+    wide.type = PONS_F64;
+    request.output = &wide;
+    p->truth = tensor_new(&wide);
+    p->count = tensor_count(&wide);
+    ck_assert(run_on(&reference, &request, p->in, &p->truth));
+    p->largest = 0;
+    for (int64_t i = 0; i < p->count; i++)
+        p->largest = fmax(p->largest, fabs(((double *)p->truth.memory)[i]));
+}
+
+static void describe(const sliding *s, char *to, size_t size)
+{
+    snprintf(to, size, "kind %d, %d x %d %d %d, %d -> %d, kernel %d %d %d, stride %d %d %d, low %d "
+             "%d %d, high %d %d %d, type %d", s->kind, s->cases, s->extent[0], s->extent[1],
+             s->extent[2], s->in, s->out, s->kernel[0], s->kernel[1], s->kernel[2], s->stride[0],
+             s->stride[1], s->stride[2], s->low[0], s->low[1], s->low[2], s->high[0], s->high[1],
+             s->high[2], s->type);
+}
+
+static void compare(const sample *p, const guarded *found, const char *row)
+{
+    pons_type type = p->r.output[0].type;
+    double tolerance = (type == PONS_BF16 ? BF16_ROUNDING : FLOAT_OF_LARGEST) * p->largest;
+    char text[300];
+
+    describe(&p->s, text, sizeof text);
+    for (int64_t i = 0; i < p->count; i++) {
+        double expected = ((double *)p->truth.memory)[i];
+        double got = (double)map_number_load(type, found->memory, i);
+        ck_assert_msg(fabs(got - expected) <= tolerance, "%s: %s: element %ld is %.9g, not %.9g",
+                      row, text, (long)i, got, expected);
+    }
+}
+
+static bool check_row(const sample *p, int row)
+{
+    guarded first = tensor_new(&p->r.output[0]), other = tensor_new(&p->r.output[0]);
+    bool own = true;
+
+    for (int threads = 1; threads <= 3 && own; threads++) {
+        pons_device_settings settings = { .count = 1, .threads = threads };
+        pons_error err = PONS_ERROR_INIT;
+        device cpu = { .operations = &cpu_operations };
+        guarded *out = threads == 1 ? &first : &other;
+
+        ck_assert(cpu_operations.open(&settings, &cpu.handle, &err) == PONS_OK);
+        cpu_device_choose_row(cpu.handle, row);
+        own = run_on(&cpu, &p->r.request, (guarded *)p->in, out);
+        cpu_operations.close(cpu.handle);
+        if (own && threads == 1)
+            compare(p, &first, map_lanes_row(row)->name);
+        else if (own)
+            ck_assert_msg(memcmp(first.memory, other.memory, first.size) == 0,
+                          "%d threads give other bits", threads);
+    }
+    guarded_free(&first);
+    guarded_free(&other);
+    return own;
+}
+
+/* How many of the rows computed it themselves. */
+static int check_sliding(const sliding *s)
+{
+    sample p = { .s = *s };
+    int own = 0;
+
+    sliding_make(s, &p.r);
+    for (int i = 0; i < 2; i++) {
+        p.in[i] = tensor_new(&p.r.input[i]);
+        fill(&p.r.input[i], &p.in[i]);
+    }
+    make_truth(&p);
+    for (int row = 0; row < map_lanes_count(); row++)
+        own += check_row(&p, row);
+    guarded_free(&p.in[0]);
+    guarded_free(&p.in[1]);
+    guarded_free(&p.truth);
+    return own;
+}
+
+static const pons_kernel_kind kinds[] = { PONS_KERNEL_CONVOLUTION,
+                                          PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT,
+                                          PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT };
+
+static void check_random(pons_type type, int rounds)
+{
+    for (int kind = 0; kind < 3; kind++) {
+        int own = 0;
+
+        for (int round = 0; round < rounds; round++) {
+            state = (uint64_t)(kind * 100000 + round) * 7919 + type;
+            below(2);
+            sliding s = some_sliding(kinds[kind], type);
+            own += check_sliding(&s);
+        }
+        /* Not a test of the library: most of these shapes have a kernel of our own. */
+        ck_assert_int_gt(own, rounds * map_lanes_count() * 2 / 3);
+    }
+}
+
+static int rounds(void)
+{
+    const char *text = getenv("NARROW_ROUNDS");
+    return text != NULL ? atoi(text) : 30;
+}
+
+START_TEST(random_shapes_agree_with_the_reference_in_fp32)
+{
+    check_random(PONS_F32, rounds());
+}
+END_TEST
+
+START_TEST(random_shapes_agree_with_the_reference_in_bf16)
+{
+    check_random(PONS_BF16, rounds());
+}
+END_TEST
+
+/* Shapes of networks, long enough for several blocks of planes and a last one that is short. */
+START_TEST(layers_of_networks_agree_with_the_reference)
+{
+    static const struct { int in, out, kernel, stride; } layers[] = {
+        { 1, 16, 3, 2 }, { 1, 32, 3, 1 }, { 2, 2, 3, 1 }, { 4, 32, 3, 1 }, { 32, 3, 1, 1 },
+        { 2, 32, 3, 2 }, { 3, 64, 3, 2 }, { 4, 48, 8, 8 }, { 64, 5, 1, 1 }, { 32, 2, 3, 1 },
+        { 1, 48, 2, 2 }, { 4, 4, 3, 1 }, { 1, 1, 5, 1 },
+    };
+
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+        for (int kind = 0; kind < 3; kind++)
+            for (int type = 0; type < 2; type++) {
+                int pad = (layers[i].kernel - 1) / 2, k = layers[i].kernel, t = layers[i].stride;
+                sliding s = { kinds[kind], 2, { 9, 10, 50 }, layers[i].in, layers[i].out,
+                              { k, k, k }, { t, t, t }, { 1, 1, 1 }, { pad, pad, pad },
+                              { pad, pad, pad }, type == 0 ? PONS_F32 : PONS_BF16 };
+                check_sliding(&s);
+            }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("narrow");
+
+    tcase_add_test(c, random_shapes_agree_with_the_reference_in_fp32);
+    tcase_add_test(c, random_shapes_agree_with_the_reference_in_bf16);
+    tcase_add_test(c, layers_of_networks_agree_with_the_reference);
+    return suite_run();
+}
