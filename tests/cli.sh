@@ -88,8 +88,7 @@ expect 3 stderr "[loss] honest = 'maybe': expected yes or no" \
 expect 6 stderr "No such file" plugin check "$folder/none.so"
 
 expect 3 stderr "'--modes' of 'pons bench' is not in this build" bench none.ini --modes
-expect 3 stderr "'--cache' of 'pons data preprocess' is not in this build" \
-    data preprocess none.ini --cache
+expect 2 stderr "'pons data preprocess' needs --output or --cache" data preprocess none.ini
 expect 3 stderr "'--tolerance' of 'pons evaluate' is not in this build" evaluate --tolerance=1
 expect 2 stderr "--set log.every=1: 'pons data crop' reads no INI file" \
     data crop none.nii -o cut.nii --set log.every=1

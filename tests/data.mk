@@ -65,3 +65,7 @@ tests_gallery_files_SOURCES = tests/gallery_files.c tests/gallery_ini.h tests/ga
 tests_gallery_files_LDADD = $(TEST_LDADD) $(ZLIB_LIBS)
 TESTS += tests/check_gallery.sh
 EXTRA_DIST += tests/check_gallery.sh
+check_PROGRAMS += tests/check_cache
+tests_check_cache_SOURCES = tests/check_cache.c tests/dataset_maker.h tests/suite.h
+tests_check_cache_LDADD = $(TEST_LDADD)
+TESTS += tests/check_cache

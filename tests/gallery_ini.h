@@ -90,7 +90,7 @@ static const broken_ini ini_gallery[] = {
     { "[experiment]\nname = a/b\n", "name = 'a/b': expected a folder name", "[experiment]\nname = a_b\n" },
     { "[experiment]\nname = ..\n", "name = '..': expected a folder name", "[experiment]\nname = a..\n" },
     { "[experiment]\nseed = -1\n", "seed = '-1': expected an integer", "[experiment]\nseed = 7\n" },
-    { "[data]\ncache = disk\n", "a.ini:2: [data] cache = 'disk': 'disk' is not in this build",
+    { "[data]\ncache = lmdb\n", "a.ini:2: [data] cache = 'lmdb': 'lmdb' is not in this build",
       "[data]\ncache = memory\n" },
     { "[data]\ncache = disc\n", "cache = 'disc': expected one of none, memory, disk",
       "[data]\ncache = none\n" },

@@ -8,6 +8,7 @@
 #ifndef CORE_CONFIG_CONFIG_H
 #define CORE_CONFIG_CONFIG_H
 
+#include <base/hash.h>
 #include <pons/plugin.h>
 
 typedef struct config config;
@@ -85,6 +86,8 @@ pons_status option_parse(config *c, const pons_option *option, const char *value
 bool config_same(config *c, const char *section, const char *key, const char *a, const char *b);
 /* "integer from 1 to 64", "yes or no", ...: what is expected, for messages and help. */
 const char *option_expected(const pons_option *option, char *text, size_t size);
+/* Add names and values of a filled struct: equal values, however written, give an equal hash. */
+void option_hash(sha256 *h, const pons_option *options, const void *values);
 /* The rules that a table must keep: names, defaults that parse, a sentence of help. */
 pons_status option_table_check(const pons_option *options, size_t config_size, const char *name,
                                pons_error *err);

@@ -51,9 +51,13 @@ static const pons_option data_table[] = {
     PONS_TEXTS(data_options, labels, "",
                "Classes and their ids in the label files, as in background:0 kidney:1,3."),
     PONS_TEXTS(data_options, regions, "", "Overlapping targets and their ids, as in WT:1,2,3 ET:3."),
-    PONS_CHOICE(data_options, cache, memory, cache_words, "Where preprocessed cases are kept."),
-    PONS_SIZE(data_options, cache_limit, "", 0, ANY_SIZE, "Largest size of the cache."),
-    PONS_PATH(data_options, cache_dir, "", "Folder of the disk cache."),
+    PONS_CHOICE(data_options, cache, memory, cache_words, "Where preprocessed cases are kept; disk: files "
+                "that are mapped, used by all runs and processes with the same cases and steps."),
+    PONS_SIZE(data_options, cache_limit, "", 0, ANY_SIZE,
+              "Largest size of the cache; cases beyond it are read each time, and files of a disk "
+              "cache that were used longest ago are removed."),
+    PONS_PATH(data_options, cache_dir, "",
+              "Folder of the disk cache; not given: '.cache' in the folder of [experiment] output."),
     PONS_REAL(data_options, smart_share, 0.5, 0, 1, "Share of the cases that a smart cache holds."),
     PONS_REAL(data_options, smart_replace, 0.1, 0, 1,
               "Share of a smart cache that is replaced each epoch."),
@@ -231,9 +235,8 @@ const section_table section_tables[] = {
 static const struct { const char *section, *key, *value; } not_built[] = {
     { "data", "layout", "nnunet" }, { "data", "layout", "datalist" }, { "data", "layout", "brats" },
     { "data", "layout", "bids" }, { "data", "layout", "csv" },
-    { "data", "cache", "disk" }, { "data", "cache", "lmdb" }, { "data", "cache", "smart" },
+    { "data", "cache", "lmdb" }, { "data", "cache", "smart" },
     { "data", "cache", "device" },
-    { "data", "cache_dir", NULL },
     { "data", "smart_share", NULL }, { "data", "smart_replace", NULL },
     { "schedule", "plugin", "step" }, { "schedule", "plugin", "one_cycle" },
     { "loss", "sync", NULL }, { "distribute", "sync_batchnorm", NULL },

@@ -10,11 +10,14 @@
  */
 #include <data/cache_hold.h>
 
+#include <data/cache_disk.h>
+#include <data/cache_key.h>
 #include <data/volume.h>
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct cache_slot {
     bool wanted, held;
@@ -28,6 +31,8 @@ struct cache {
     cache_slot *slot;          /* [case_count], by rank                                           */
     size_t size;
     int held;
+    bool on_disk;
+    cache_disk disk;
 };
 
 /* ---- one case -------------------------------------------------------------------------------- */
@@ -115,6 +120,7 @@ typedef struct fill {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int next, done, running;
+    int found;                 /* in the disk cache                                               */
     bool full;
     int failed;                /* place of the earliest failure; 'count': none                    */
     pons_error error;
@@ -147,33 +153,117 @@ static void fill_failed(fill *f, int place, const pons_error *err)
     }
 }
 
-/* Keep a case unless the limit is reached. */
-static void fill_keep(fill *f, int rank, packed_case *packed)
+/* Keep a case of 'size' bytes unless the limit is reached. */
+static void fill_keep(fill *f, int rank, packed_case *packed, size_t size)
 {
     cache_slot *slot = &f->cache->slot[rank];
 
-    if (f->limit > 0 && f->cache->size + packed->size > (size_t)f->limit) {
+    if (f->limit > 0 && f->cache->size + size > (size_t)f->limit) {
         f->full = true;
         packed_case_clear(packed);
         return;
     }
     slot->packed = *packed;
     slot->held = true;
-    f->cache->size += packed->size;
+    f->cache->size += size;
     f->cache->held++;
 }
+
+static bool fill_has_room(fill *f, size_t size)
+{
+    pthread_mutex_lock(&f->lock);
+    bool room = f->limit == 0 || f->cache->size + size <= (size_t)f->limit;
+    f->full = f->full || !room;
+    pthread_mutex_unlock(&f->lock);
+    return room;
+}
+
+/* ---- on disk --------------------------------------------------------------------------------- */
+
+/* Where a thread's case is: what it says goes to the note, whose text is complete after a flush. */
+typedef struct fill_place {
+    fill *fill;
+    int rank;
+    fill_note *note;
+    FILE *stream;
+    logger *log;
+} fill_place;
+
+static bool disk_find(const fill_place *p, const char *key, packed_case *out)
+{
+    const cache *c = p->fill->cache;
+    const char *note;
+
+    if (!cache_disk_find(&c->disk, key, c->data->cases[p->rank].id, p->log, out, &note))
+        return false;
+    fputs(note, p->stream);
+    return true;
+}
+
+/* Make the file of a case, and map it. A source that changed meanwhile has another key: what was
+ * made of it is not kept under this one. */
+static void disk_make(const fill_place *p, const char *key, packed_case *out, pons_error *err)
+{
+    const cache *c = p->fill->cache;
+    const char *name = c->data->cases[p->rank].id;
+    packed_case made;
+    char now[CASE_KEY_SIZE];
+    size_t said;
+
+    fflush(p->stream);
+    said = p->note->size;
+    if (pack_case(c, p->rank, p->log, &made, err) != PONS_OK)
+        return;
+    fflush(p->stream);
+    if (cache_key(c->data, c->chain, &c->wish, p->rank, now, err) == PONS_OK
+        && strcmp(key, now) == 0
+        && fill_has_room(p->fill, case_file_size(&made, p->note->text + said))
+        && cache_disk_keep(&c->disk, key, name, &made, p->note->text + said, p->log)) {
+        const char *note;
+        cache_disk_find(&c->disk, key, name, p->log, out, &note);
+    }
+    packed_case_clear(&made);
+}
+
+/* Map a case, made now if need be; *out stays empty where it cannot be kept. */
+static void disk_take(const fill_place *p, packed_case *out, bool *found, pons_error *err)
+{
+    const cache *c = p->fill->cache;
+    char key[CASE_KEY_SIZE];
+    int held;
+
+    *out = (packed_case){ .code_size = 0 };
+    if (cache_key(c->data, c->chain, &c->wish, p->rank, key, err) != PONS_OK)
+        return;
+    *found = disk_find(p, key, out);
+    if (*found)
+        return;
+    held = cache_disk_lock(&c->disk, key);
+    *found = disk_find(p, key, out); /* another process may have made it meanwhile */
+    if (!*found)
+        disk_make(p, key, out, err);
+    cache_disk_unlock(held);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
 
 /* The case at 'place', its warnings kept in a note. */
 static void fill_one(fill *f, int place, bool keep)
 {
     pons_error err = PONS_ERROR_INIT;
-    packed_case packed;
+    packed_case packed = { .code_size = 0 };
     fill_note *note = &f->note[place];
-    FILE *stream = f->log != NULL ? open_memstream(&note->text, &note->size) : NULL;
-    logger quiet = { .terminal = stream, .level = f->log != NULL ? f->log->level : LOG_QUIET };
+    FILE *stream = open_memstream(&note->text, &note->size);
+    logger said = { .terminal = stream, .level = LOG_NORMAL };
+    fill_place here = { f, f->rank[place], note, stream, &said };
+    bool found = false;
 
-    if (keep)
-        pack_case(f->cache, f->rank[place], stream != NULL ? &quiet : NULL, &packed, &err);
+    if (stream == NULL)
+        pons_fail(&err, PONS_DEVICE, "out of memory");
+    else if (keep && f->cache->on_disk)
+        disk_take(&here, &packed, &found, &err);
+    else if (keep)
+        pack_case(f->cache, f->rank[place], &said, &packed, &err);
     else
         verify_case(f->cache, f->rank[place], &err);
     if (stream != NULL)
@@ -181,8 +271,10 @@ static void fill_one(fill *f, int place, bool keep)
     pthread_mutex_lock(&f->lock);
     if (err.status != PONS_OK)
         fill_failed(f, place, &err);
-    else if (keep)
-        fill_keep(f, f->rank[place], &packed);
+    else if (packed.codes != NULL)
+        fill_keep(f, f->rank[place], &packed,
+                  packed.mapping != NULL ? packed.mapping_size : packed.size);
+    f->found += found;
     f->done++;
     pthread_cond_signal(&f->changed);
     pthread_mutex_unlock(&f->lock);
@@ -223,7 +315,7 @@ static void fill_notes(fill *f)
     for (int i = 0; i < f->count; i++) {
         char *rest = f->note[i].text, *line;
         while (rest != NULL && (line = strsep(&rest, "\n")) != NULL) {
-            if (*line != '\0')
+            if (*line != '\0' && f->log != NULL)
                 log_line(f->log, "%s", line);
         }
         free(f->note[i].text);
@@ -249,6 +341,9 @@ static pons_status fill_run(fill *f, int threads, pons_error *err)
     fill_notes(f);
     if (f->failed < f->count)
         return pons_fail(err, f->error.status, "%s", f->error.text);
+    if (f->cache->on_disk && f->log != NULL)
+        log_line(f->log, "cache: %d of %d cases in '%s', %d of them from before", f->cache->held,
+                 f->count, f->cache->disk.folder, f->found);
     return PONS_OK;
 }
 
@@ -266,7 +361,10 @@ static pons_status cache_fill(cache *c, int count, const int *ranks, const cache
         return pons_fail(err, PONS_DEVICE, "out of memory");
     pthread_mutex_init(&f.lock, NULL);
     pthread_cond_init(&f.changed, NULL);
+    time_t begin = time(NULL);
     pons_status status = fill_run(&f, threads < count ? threads : count, err);
+    if (status == PONS_OK && c->on_disk && s->limit > 0)
+        cache_disk_trim(&c->disk, s->limit, begin);
     pthread_cond_destroy(&f.changed);
     pthread_mutex_destroy(&f.lock);
     free(f.note);
@@ -289,6 +387,20 @@ static packed_wish wish_of(const dataset *d, const cache_settings *s)
     };
 }
 
+static pons_status open_disk(cache *c, const cache_settings *s, pons_error *err)
+{
+    char *folder;
+    pons_status status;
+
+    if (s->folder != NULL)
+        return cache_disk_open(&c->disk, s->folder, err);
+    if (asprintf(&folder, "%s/.cache", s->output) < 0)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    status = cache_disk_open(&c->disk, folder, err);
+    free(folder);
+    return status;
+}
+
 pons_status cache_open(const dataset *d, const volume_chain *chain, int rank_count,
                        const int *ranks, const cache_settings *settings, logger *l, cache **out,
                        pons_error *err)
@@ -304,9 +416,12 @@ pons_status cache_open(const dataset *d, const volume_chain *chain, int rank_cou
     c->data = d;
     c->chain = chain;
     c->wish = wish_of(d, settings);
+    c->on_disk = settings->mode == CACHE_DISK;
+    c->disk.lock = -1;
     for (int i = 0; i < rank_count; i++)
         c->slot[ranks[i]].wanted = true;
-    if (cache_fill(c, rank_count, ranks, settings, l, err) != PONS_OK) {
+    if ((c->on_disk && open_disk(c, settings, err) != PONS_OK)
+        || cache_fill(c, rank_count, ranks, settings, l, err) != PONS_OK) {
         cache_close(c);
         return err->status;
     }
@@ -320,6 +435,7 @@ void cache_close(cache *c)
         return;
     for (int i = 0; i < c->data->case_count; i++)
         packed_case_clear(&c->slot[i].packed);
+    cache_disk_close(&c->disk);
     free(c->slot);
     free(c);
 }

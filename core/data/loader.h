@@ -19,8 +19,10 @@
 typedef struct cache cache;
 
 typedef struct cache_settings {
-    cache_mode mode;           /* CACHE_NONE or CACHE_MEMORY                                      */
+    cache_mode mode;           /* CACHE_NONE, CACHE_MEMORY or CACHE_DISK                          */
     int64_t limit;             /* bytes; cases beyond it are read each time; 0: no limit          */
+    const char *folder;        /* of the disk cache; NULL: '.cache' in 'output'                   */
+    const char *output;
     int threads;               /* that fill it; 0: 1                                              */
     sampling_mode sampling;    /* what a loader will draw from the cases, so that it is found now */
     double background_above;   /* balanced: background counts above this value in some channel;   */
@@ -29,9 +31,10 @@ typedef struct cache_settings {
 
 /*
  * 'ranks' are the cases that may be asked for. All of them are read now, in 'threads' threads, so
- * that a bad one is found before training; with CACHE_MEMORY they are kept. 'chain' ([preprocess])
- * and 'l' (warnings, in order of rank) may be NULL. Dataset and chain are borrowed until
- * cache_close.
+ * that a bad one is found before training; with CACHE_MEMORY they are kept, with CACHE_DISK they are
+ * mapped from files, which are made where there are none of this content and these steps. 'chain'
+ * ([preprocess]) and 'l' (warnings, in order of rank) may be NULL. Dataset and chain are borrowed
+ * until cache_close.
  */
 pons_status cache_open(const dataset *d, const volume_chain *chain, int rank_count,
                        const int *ranks, const cache_settings *settings, logger *l, cache **out,
@@ -42,7 +45,7 @@ void cache_close(cache *c);
  * voxels where there is no label; name borrowed. Ended by case_clear. Any thread.
  */
 pons_status cache_read(cache *c, int rank, pons_case *out, pons_error *err);
-int64_t cache_size(const cache *c); /* bytes held                                                 */
+int64_t cache_size(const cache *c); /* bytes held, in memory or mapped                            */
 int cache_held(const cache *c);     /* cases held                                                 */
 
 /* The files of a case on their own grid, labels mapped to the target; no transform. */

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define VALUES_MAX 65536
 #define SLOTS (4 * VALUES_MAX) /* a quarter full at most */
@@ -105,6 +106,7 @@ static bool pack_values(packed_case *p, const float *x, int64_t count)
         memcpy(p->table, t.bits, (size_t)t.count * sizeof *p->table);
         p->code_size = t.count <= 256 ? 1 : 2;
         p->codes = p->code_size == 1 ? narrow_codes(codes, count) : codes;
+        p->table_count = t.count;
         p->size += (size_t)t.count * sizeof *p->table;
     } else {
         free(codes);
@@ -141,10 +143,14 @@ pons_status packed_case_init(packed_case *p, pons_case *c, const packed_wish *wi
 
 void packed_case_clear(packed_case *p)
 {
-    free(p->table);
-    free(p->codes);
-    free(p->target);
-    free(p->before);
+    if (p->mapping != NULL) {
+        munmap(p->mapping, p->mapping_size);
+    } else {
+        free(p->table);
+        free(p->codes);
+        free(p->target);
+        free(p->before);
+    }
     *p = (packed_case){ .code_size = 0 };
 }
 

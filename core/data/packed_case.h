@@ -2,7 +2,12 @@
  * packed_case.h - a preprocessed case in as few bytes as give every value back exactly (R27).
  *
  * An image whose values are at most 65536 different floats (any 8- or 16-bit file, until it is
- * interpolated) is kept as codes into a table of them; any other as floats.
+ * interpolated) is kept as codes into a table of them; any other as floats. Codes into a table do
+ * what R27's int16 with a scale and float16 do, and more of it: an image that either holds exactly
+ * has at most 65536 values, but not the other way round. A CT that was clipped and scaled, or a
+ * normalised 12-bit MR, has 256 to 4096 values that are no multiples of one number and not exact in
+ * 11 bits of a float16: they would need 4 bytes. Up to 256 values take 1 byte instead of 2. The
+ * price is a look-up in at most 256 KiB when a patch is cut.
  */
 #ifndef CORE_DATA_PACKED_CASE_H
 #define CORE_DATA_PACKED_CASE_H
@@ -19,6 +24,7 @@ typedef enum packed_sets {
 typedef struct packed_case {
     pons_volume image, label;  /* place and shape; voxels NULL                                    */
     int code_size;             /* bytes: 1 or 2, an index into 'table'; 4, the value itself       */
+    int table_count;
     float *table;
     void *codes;               /* [D, H, W, C]                                                    */
     uint8_t *target;           /* [D, H, W, 1 | R]; NULL: no label                                */
@@ -28,6 +34,8 @@ typedef struct packed_case {
     int64_t block_count;
     int64_t *before;           /* [set][block + 1]: voxels of the set in the blocks before        */
     size_t size;               /* bytes of all that                                               */
+    void *mapping;             /* not NULL: all that lies in a mapped file, which is not written  */
+    size_t mapping_size;
 } packed_case;
 
 /* What is to be found beforehand in each case. */

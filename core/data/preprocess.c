@@ -89,20 +89,18 @@ static pons_status write_case(const dataset *d, const volume_chain *chain, int r
     return status;
 }
 
-static pons_status open_dataset(config *c, dataset **out, pons_error *err)
+static pons_status open_dataset(config *c, bool labels_optional, sections *s, dataset **out,
+                                pons_error *err)
 {
-    sections s;
     dataset_settings settings;
-    pons_status status;
+    pons_status status = sections_fill(c, s, err);
 
-    memset(&s, 0, sizeof s);
-    status = sections_fill(c, &s, err);
     if (status)
         return status;
-    sections_skip_plugins(c, &s, (const char *const[]){ "preprocess", NULL });
-    dataset_settings_fill(c, &s, &settings);
+    sections_skip_plugins(c, s, (const char *const[]){ "preprocess", NULL });
+    dataset_settings_fill(c, s, &settings);
     settings.every_case = true;
-    settings.labels_optional = true;
+    settings.labels_optional = labels_optional;
     dataset_open(&settings, out, err);
     return config_blame(c, "data", "source", err);
 }
@@ -110,8 +108,9 @@ static pons_status open_dataset(config *c, dataset **out, pons_error *err)
 pons_status preprocess_write(config *c, const char *folder, logger *l, pons_error *err)
 {
     dataset *d;
+    sections s;
     volume_chain *chain = NULL;
-    pons_status status = open_dataset(c, &d, err);
+    pons_status status = open_dataset(c, true, &s, &d, err);
 
     if (status)
         return status;
@@ -120,6 +119,31 @@ pons_status preprocess_write(config *c, const char *folder, logger *l, pons_erro
         status = config_refuse_unknown(c, err);
     for (int rank = 0; rank < d->case_count && !status; rank++)
         status = write_case(d, chain, rank, folder, l, err);
+    volume_chain_close(chain);
+    dataset_close(d);
+    return status;
+}
+
+pons_status preprocess_cache(config *c, logger *l, pons_error *err)
+{
+    dataset *d;
+    sections s;
+    cache *filled = NULL;
+    cache_settings settings;
+    volume_chain *chain = NULL;
+    pons_status status = open_dataset(c, false, &s, &d, err);
+
+    if (status)
+        return status;
+    status = volume_chain_open(c, "preprocess", false, d->channels, &chain, err);
+    if (!status)
+        status = config_refuse_unknown(c, err);
+    if (!status) {
+        cache_settings_fill(&s, &settings);
+        settings.mode = CACHE_DISK;
+        status = cache_open(d, chain, d->training_count, d->training, &settings, l, &filled, err);
+    }
+    cache_close(filled);
     volume_chain_close(chain);
     dataset_close(d);
     return status;

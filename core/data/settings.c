@@ -4,7 +4,11 @@
 #include <data/loader.h>
 
 #include <math.h>
+#include <sched.h>
 #include <string.h>
+
+/* Each works on a case of its own, which takes about ten times the bytes of its voxels. */
+enum { FILL_THREADS_MAX = 16 };
 
 static double background_above(const sections *s)
 {
@@ -23,11 +27,22 @@ void dataset_settings_fill(config *c, const sections *s, dataset_settings *out)
     };
 }
 
+/* As many as there are processors: nothing else runs while cases are read. */
+static int fill_threads(void)
+{
+    cpu_set_t set;
+    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+
+    return count < 1 ? 1 : count > FILL_THREADS_MAX ? FILL_THREADS_MAX : count;
+}
+
 void cache_settings_fill(const sections *s, cache_settings *out)
 {
     *out = (cache_settings){
         .mode = (cache_mode)s->data.cache, .limit = s->data.cache_limit,
-        .threads = s->data.loader_threads == OPTION_AUTO ? 2 : (int)s->data.loader_threads,
+        .threads = s->data.loader_threads == OPTION_AUTO ? fill_threads()
+                                                         : (int)s->data.loader_threads,
+        .folder = s->data.cache_dir, .output = s->experiment.output,
         .sampling = (sampling_mode)s->patch.sampling, .background_above = background_above(s)
     };
 }

@@ -116,8 +116,8 @@ pons_status forecast_make(const experiment *e, const storage *s, const program *
         || (evaluation != NULL && add_cases(e, e->data->validation_count, e->data->validation,
                                             &f.cache, &largest, err) != PONS_OK))
         return err->status;
-    if (e->sections.data.cache == CACHE_NONE)
-        f.cache = 0;
+    if (e->sections.data.cache == CACHE_NONE || e->sections.data.cache == CACHE_DISK)
+        f.cache = 0; /* pages of mapped files go when memory is short */
     else if (limit > 0 && f.cache > limit)
         f.cache = limit;
     loader_settings_fill(&e->sections, &loader);

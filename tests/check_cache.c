@@ -1,0 +1,483 @@
+/*
+ * check_cache.c - the disk cache: what makes a case another one, damage, a full disk, processes that
+ * want the same case, room, and that a mapped case is the one that was preprocessed.
+ */
+#include "dataset_maker.h"
+#include "suite.h"
+
+#include "data/cache_disk.h"
+#include "data/cache_key.h"
+#include "data/loader.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+enum { CASES = 3, SIDE = 12 };
+
+static const char plain[] = "[preprocess]\nsteps = scale_range\n"
+                            "[preprocess.scale_range]\nfrom = 0 4000\n";
+
+static double image_value(int64_t i, int64_t j, int64_t k)
+{
+    return (double)(i * 331 + j * 17 + k * k * 5 - 40);
+}
+
+static double other_value(int64_t i, int64_t j, int64_t k)
+{
+    return image_value(i, j, k) + (i == 3 && j == 4 && k == 5);
+}
+
+static double label_value(int64_t i, int64_t j, int64_t k)
+{
+    return i > 4 && j < 7 && k > 2;
+}
+
+static void write_case(const char *folder, int n, maker_value *value)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "%s/case%d_image.nii", folder, n);
+    maker_volume(name, SIDE, SIDE + n, SIDE, value, 0, 4);
+    snprintf(name, sizeof name, "%s/case%d_label.nii", folder, n);
+    maker_volume(name, SIDE, SIDE + n, SIDE, label_value, 0, 2);
+}
+
+static void write_cases(const char *folder)
+{
+    pons_error err = PONS_ERROR_INIT;
+
+    ck_assert_int_eq(folder_make(maker_path("%s", folder), &err), PONS_OK);
+    for (int n = 0; n < CASES; n++)
+        write_case(folder, n, image_value);
+}
+
+/* ---- a cache that is opened and asked -------------------------------------------------------- */
+
+typedef struct opened {
+    config *ini;
+    dataset *data;
+    volume_chain *chain;
+    cache *held;
+    int found;                 /* cases from before                                               */
+    char said[4096];
+} opened;
+
+static pons_status try_open(opened *o, const char *folder, const char *steps, int64_t limit,
+                            pons_error *err)
+{
+    static const char *const labels[] = { "background:0", "organ:1" };
+    const char *image[] = { maker_path("%s/*_image.nii", folder) };
+    dataset_settings data = { .image = { 1, image }, .label = maker_path("%s/*_label.nii", folder),
+                              .labels = { 2, labels }, .validation = "none" };
+    cache_settings s = { .mode = CACHE_DISK, .threads = 2, .limit = limit,
+                         .folder = maker_path("kept/deep"), .sampling = SAMPLING_BALANCED,
+                         .background_above = 0.1 };
+    FILE *stream;
+    logger l = { .level = LOG_NORMAL };
+    const char *line;
+
+    memset(o, 0, sizeof *o);
+    l.terminal = stream = fmemopen(o->said, sizeof o->said, "w");
+    maker_text("a.ini", steps);
+    ck_assert_int_eq(config_open(maker_path("a.ini"), 0, NULL, &o->ini, err), PONS_OK);
+    ck_assert_int_eq(volume_chain_open(o->ini, "preprocess", false, 1, &o->chain, err), PONS_OK);
+    ck_assert_int_eq(dataset_open(&data, &o->data, err), PONS_OK);
+    cache_open(o->data, o->chain, CASES, o->data->training, &s, &l, &o->held, err);
+    fclose(stream);
+    line = strstr(o->said, "cache: ");
+    if (line != NULL)
+        sscanf(line, "cache: %*d of %*d cases in '%*[^']', %d", &o->found);
+    return err->status;
+}
+
+static void open_cache(opened *o, const char *folder, const char *steps, int64_t limit)
+{
+    pons_error err = PONS_ERROR_INIT;
+
+    ck_assert_msg(try_open(o, folder, steps, limit, &err) == PONS_OK, "%s", err.text);
+}
+
+static void close_cache(opened *o)
+{
+    cache_close(o->held);
+    volume_chain_close(o->chain);
+    dataset_close(o->data);
+    config_close(o->ini);
+}
+
+/* Open, count what was there before, close. */
+static int found_in(const char *folder, const char *steps)
+{
+    opened o;
+
+    open_cache(&o, folder, steps, 0);
+    ck_assert_int_eq(cache_held(o.held), CASES);
+    close_cache(&o);
+    return o.found;
+}
+
+/* A case as it comes from the cache is the case that is preprocessed without one. */
+static void assert_true_cases(const opened *o)
+{
+    for (int n = 0; n < CASES; n++) {
+        pons_error err = PONS_ERROR_INIT;
+        pons_case one, again;
+
+        ck_assert_int_eq(cache_read(o->held, n, &one, &err), PONS_OK);
+        ck_assert_int_eq(case_read(o->data, n, &again, &err), PONS_OK);
+        ck_assert_int_eq(volume_chain_apply(o->chain, &again, NULL, &err), PONS_OK);
+        ck_assert_mem_eq(one.image.extent, again.image.extent, sizeof one.image.extent);
+        ck_assert_mem_eq(one.image.affine, again.image.affine, sizeof one.image.affine);
+        ck_assert_mem_eq(one.image.inside_extent, again.image.inside_extent,
+                         sizeof one.image.inside_extent);
+        ck_assert_mem_eq(one.image.voxels, again.image.voxels, pons_volume_size(&one.image));
+        ck_assert_int_eq(one.label.type, again.label.type);
+        ck_assert_mem_eq(one.label.voxels, again.label.voxels, pons_volume_size(&one.label));
+        case_clear(&one);
+        case_clear(&again);
+    }
+}
+
+/* The n-th file of the cache by name; NULL: there are no more. */
+static const char *kept_file(int n, const char *ending)
+{
+    struct dirent **list;
+    int count = scandir(maker_path("kept/deep"), &list, NULL, alphasort);
+    const char *found = NULL;
+
+    for (int i = 0; i < count; i++) {
+        size_t size = strlen(list[i]->d_name), end = strlen(ending);
+        if (size > end && strcmp(list[i]->d_name + size - end, ending) == 0 && n-- == 0)
+            found = maker_path("kept/deep/%s", list[i]->d_name);
+        free(list[i]);
+    }
+    free(list);
+    return found;
+}
+
+static int kept_count(const char *ending)
+{
+    int count = 0;
+
+    while (kept_file(count, ending) != NULL)
+        count++;
+    return count;
+}
+
+/* ---- what makes a case ----------------------------------------------------------------------- */
+
+START_TEST(a_second_opening_maps_what_the_first_has_made)
+{
+    opened first, second;
+
+    write_cases("d");
+    open_cache(&first, "d", plain, 0);
+    ck_assert_int_eq(first.found, 0);
+    ck_assert_int_eq(kept_count(".case"), CASES);
+    assert_true_cases(&first);
+    open_cache(&second, "d", plain, 0);
+    ck_assert_int_eq(second.found, CASES);
+    assert_true_cases(&second);
+    close_cache(&first);
+    assert_true_cases(&second);
+    close_cache(&second);
+}
+END_TEST
+
+START_TEST(content_and_options_decide_and_not_names_or_times)
+{
+    struct timespec times[2] = { { 1000000000, 0 }, { 1000000000, 0 } };
+    char same[512], *image = strdup(maker_path("d/case1_image.nii"));
+
+    write_cases("d");
+    write_cases("copy");
+    ck_assert_int_eq(found_in("d", plain), 0);
+    ck_assert_int_eq(found_in("copy", plain), CASES);
+    snprintf(same, sizeof same, "%s", "[preprocess]\nsteps = scale_range\n[preprocess.scale_range]\n"
+             "from = 0.0 4e3\nclip = no\n");
+    ck_assert_int_eq(found_in("d", same), CASES);
+    ck_assert_int_eq(found_in("d", "[preprocess]\nsteps = scale_range\n"
+                              "[preprocess.scale_range]\nfrom = 0 4001\n"), 0);
+    ck_assert_int_eq(found_in("d", "[preprocess]\nsteps = scale_range orient\n"
+                              "[preprocess.scale_range]\nfrom = 0 4000\n"), 0);
+    ck_assert_int_eq(utimensat(AT_FDCWD, image, times, 0), 0);
+    ck_assert_int_eq(found_in("d", plain), CASES);
+    write_case("d", 1, other_value); /* one voxel, the same size */
+    ck_assert_int_eq(utimensat(AT_FDCWD, image, times, 0), 0);
+    ck_assert_int_eq(found_in("d", plain), CASES - 1);
+    free(image);
+}
+END_TEST
+
+START_TEST(a_warning_is_said_again_of_a_case_from_before)
+{
+    static const char steps[] = "[preprocess]\nsteps = crop_foreground\n"
+                                "[preprocess.crop_foreground]\nabove = 1e6\n";
+    opened o;
+
+    write_cases("d");
+    for (int time = 0; time < 2; time++) {
+        open_cache(&o, "d", steps, 0);
+        ck_assert_int_eq(o.found, time * CASES);
+        for (int n = 0; n < CASES; n++) {
+            char phrase[64];
+            snprintf(phrase, sizeof phrase, "case 'case%d': crop_foreground found no voxel", n);
+            ck_assert_msg(strstr(o.said, phrase) != NULL, "'%s' is not in: %s", phrase, o.said);
+        }
+        close_cache(&o);
+    }
+}
+END_TEST
+
+START_TEST(a_source_that_is_damaged_is_refused_although_its_case_was_kept)
+{
+    pons_error err = PONS_ERROR_INIT;
+    opened o;
+
+    write_cases("d");
+    ck_assert_int_eq(found_in("d", plain), 0);
+    ck_assert_int_eq(truncate(maker_path("d/case2_image.nii"), 1000), 0);
+    ck_assert_int_eq(try_open(&o, "d", plain, 0, &err), PONS_DATA);
+    ck_assert_ptr_nonnull(strstr(err.text, "case2_image.nii"));
+    close_cache(&o);
+}
+END_TEST
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+static char *take_bytes(const char *path, size_t *size)
+{
+    pons_error err = PONS_ERROR_INIT;
+    char *bytes;
+
+    ck_assert_int_eq(file_read(path, 1 << 24, &bytes, size, PONS_DATA, &err), PONS_OK);
+    return bytes;
+}
+
+static void put_bytes(const char *path, const char *bytes, size_t size)
+{
+    FILE *f = fopen(path, "wb");
+
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(bytes, 1, size, f), size);
+    fclose(f);
+}
+
+static void assert_damaged(const char *path, const char *key)
+{
+    pons_error err = PONS_ERROR_INIT;
+    packed_case p;
+    const char *note;
+
+    ck_assert_int_eq(case_file_map(path, key, &p, &note, &err), PONS_DATA);
+    ck_assert_ptr_nonnull(strstr(err.text, path));
+}
+
+START_TEST(every_flipped_bit_and_every_cut_is_found)
+{
+    char key[CASE_KEY_SIZE] = { 0 }, path[512], *bytes;
+    pons_error err = PONS_ERROR_INIT;
+    packed_case p;
+    const char *note;
+    size_t size;
+
+    write_cases("d");
+    ck_assert_int_eq(found_in("d", plain), 0);
+    strcpy(path, kept_file(0, ".case"));
+    memcpy(key, strrchr(path, '/') + 1, CASE_KEY_SIZE - 1);
+    bytes = take_bytes(path, &size);
+    ck_assert_int_eq(case_file_map(path, key, &p, &note, &err), PONS_OK);
+    packed_case_clear(&p);
+    for (size_t at = 0; at < size; at += at < 1024 ? 1 : 61) {
+        bytes[at] ^= (char)(1 << at % 8);
+        put_bytes(path, bytes, size);
+        assert_damaged(path, key);
+        bytes[at] ^= (char)(1 << at % 8);
+    }
+    for (size_t cut = 0; cut < size; cut += cut < 1024 ? 7 : 509) {
+        put_bytes(path, bytes, cut);
+        assert_damaged(path, key);
+    }
+    put_bytes(path, bytes, size);
+    key[3] = key[3] == 'a' ? 'b' : 'a';
+    assert_damaged(path, key);
+    free(bytes);
+}
+END_TEST
+
+START_TEST(a_damaged_file_is_made_again_with_a_line)
+{
+    opened o;
+    char path[512];
+
+    write_cases("d");
+    ck_assert_int_eq(found_in("d", plain), 0);
+    strcpy(path, kept_file(1, ".case"));
+    ck_assert_int_eq(truncate(path, 5000), 0);
+    open_cache(&o, "d", plain, 0);
+    ck_assert_int_eq(o.found, CASES - 1);
+    ck_assert_ptr_nonnull(strstr(o.said, "is preprocessed again"));
+    ck_assert_ptr_nonnull(strstr(o.said, "its length is not what it was"));
+    assert_true_cases(&o);
+    close_cache(&o);
+    open_cache(&o, "d", plain, 0);
+    ck_assert_int_eq(o.found, CASES);
+    ck_assert_ptr_null(strstr(o.said, "is preprocessed again"));
+    close_cache(&o);
+}
+END_TEST
+
+/* ---- a full disk ----------------------------------------------------------------------------- */
+
+START_TEST(a_full_disk_leaves_no_piece_and_stops_nothing)
+{
+    struct rlimit all, room;
+    size_t size;
+    opened o;
+
+    write_cases("d");
+    ck_assert_int_eq(found_in("d", plain), 0);
+    free(take_bytes(kept_file(0, ".case"), &size));
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &all), 0);
+    for (rlim_t limit = 1024; limit < size; limit += 4096) {
+        unlink(kept_file(0, ".case"));
+        room = (struct rlimit){ limit, all.rlim_max };
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &room), 0);
+        open_cache(&o, "d", plain, 0);
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &all), 0);
+        ck_assert_int_eq(cache_held(o.held), CASES - 1);
+        ck_assert_ptr_nonnull(strstr(o.said, "cannot be kept, and is read each time"));
+        ck_assert_ptr_nonnull(strstr(o.said, "File too large"));
+        ck_assert_int_eq(kept_count(".case"), CASES - 1);
+        ck_assert_int_eq(kept_count("-0"), 0);
+        assert_true_cases(&o);
+        close_cache(&o);
+        ck_assert_int_eq(found_in("d", plain), CASES - 1);
+    }
+}
+END_TEST
+
+START_TEST(a_folder_that_cannot_be_made_is_named)
+{
+    pons_error err = PONS_ERROR_INIT;
+    opened o;
+
+    write_cases("d");
+    maker_text("kept", "a file in the way");
+    ck_assert_int_eq(try_open(&o, "d", plain, 0, &err), PONS_FAILURE);
+    ck_assert_ptr_nonnull(strstr(err.text, maker_path("kept")));
+    close_cache(&o);
+}
+END_TEST
+
+/* ---- several processes, and room ------------------------------------------------------------- */
+
+START_TEST(each_case_is_made_once_however_many_processes_ask)
+{
+    enum { PROCESSES = 4 };
+    int made = 0;
+
+    write_cases("d");
+    for (int n = 0; n < PROCESSES; n++) {
+        pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child == 0) {
+            pons_error err = PONS_ERROR_INIT;
+            opened o;
+            maker_path_count = 8 * n;
+            maker_text("a.ini", plain);
+            int failed = try_open(&o, "d", plain, 0, &err) != PONS_OK;
+            _exit(failed ? 100 : CASES - o.found);
+        }
+    }
+    for (int n = 0; n < PROCESSES; n++) {
+        int status;
+        ck_assert_int_gt(wait(&status), 0);
+        ck_assert(WIFEXITED(status));
+        ck_assert_int_le(WEXITSTATUS(status), CASES);
+        made += WEXITSTATUS(status);
+    }
+    ck_assert_int_eq(made, CASES);
+    ck_assert_int_eq(found_in("d", plain), CASES);
+}
+END_TEST
+
+START_TEST(a_held_lock_keeps_others_waiting_for_its_key_alone)
+{
+    char key[CASE_KEY_SIZE], other[CASE_KEY_SIZE];
+    pons_error err = PONS_ERROR_INIT;
+    cache_disk c;
+
+    memset(key, 'a', sizeof key - 1);
+    memset(other, 'b', sizeof other - 1);
+    key[64] = other[64] = '\0';
+    ck_assert_int_eq(cache_disk_open(&c, maker_path("kept/deep"), &err), PONS_OK);
+    int held = cache_disk_lock(&c, key);
+    ck_assert_int_ge(held, 0);
+    pid_t child = fork();
+    if (child == 0) {
+        int free_one = cache_disk_lock(&c, other);
+        signal(SIGALRM, SIG_DFL);
+        alarm(1);
+        _exit(free_one >= 0 && cache_disk_lock(&c, key) >= 0 ? 0 : 1);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
+    cache_disk_unlock(held);
+    held = cache_disk_lock(&c, key);
+    ck_assert_int_ge(held, 0);
+    cache_disk_unlock(held);
+    cache_disk_close(&c);
+}
+END_TEST
+
+START_TEST(files_used_longest_ago_make_room)
+{
+    static const char others[] = "[preprocess]\nsteps = scale_range\n"
+                                 "[preprocess.scale_range]\nfrom = 0 100\n";
+    struct timespec times[2] = { { 1000000000, 0 }, { 1000000000, 0 } };
+    int64_t size;
+    opened o;
+
+    write_cases("d");
+    open_cache(&o, "d", plain, 0);
+    size = cache_size(o.held);
+    close_cache(&o);
+    for (int n = 0; n < CASES; n++)
+        ck_assert_int_eq(utimensat(AT_FDCWD, kept_file(n, ".case"), times, 0), 0);
+    open_cache(&o, "d", others, size + 8192);
+    ck_assert_int_eq(cache_held(o.held), CASES);
+    ck_assert_int_eq(kept_count(".case"), CASES);
+    close_cache(&o);
+    ck_assert_int_eq(found_in("d", others), CASES);
+    open_cache(&o, "d", plain, size / 2);
+    ck_assert_int_lt(cache_held(o.held), CASES);
+    ck_assert_int_le(cache_size(o.held), size / 2);
+    assert_true_cases(&o);
+    close_cache(&o);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("cache");
+
+    tcase_add_checked_fixture(c, maker_begin, maker_end);
+    tcase_add_test(c, a_second_opening_maps_what_the_first_has_made);
+    tcase_add_test(c, content_and_options_decide_and_not_names_or_times);
+    tcase_add_test(c, a_warning_is_said_again_of_a_case_from_before);
+    tcase_add_test(c, a_source_that_is_damaged_is_refused_although_its_case_was_kept);
+    tcase_add_test(c, every_flipped_bit_and_every_cut_is_found);
+    tcase_add_test(c, a_damaged_file_is_made_again_with_a_line);
+    tcase_add_test(c, a_full_disk_leaves_no_piece_and_stops_nothing);
+    tcase_add_test(c, a_folder_that_cannot_be_made_is_named);
+    tcase_add_test(c, each_case_is_made_once_however_many_processes_ask);
+    tcase_add_test(c, a_held_lock_keeps_others_waiting_for_its_key_alone);
+    tcase_add_test(c, files_used_longest_ago_make_room);
+    return suite_run();
+}
