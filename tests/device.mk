@@ -41,3 +41,11 @@ EXTRA_PROGRAMS += tests/bench_narrow
 tests_bench_narrow_SOURCES = tests/bench_narrow.c tests/convolutions.h
 tests_bench_narrow_LDADD = $(DEVICE_LDADD)
 tests_bench_narrow_LDFLAGS = $(OPENMP_CFLAGS)
+
+# Instructions of kernels, counted.
+check_PROGRAMS += tests/count_kernels
+tests_count_kernels_SOURCES = tests/count_kernels.c
+tests_count_kernels_LDADD = $(DEVICE_LDADD)
+tests_count_kernels_LDFLAGS = $(OPENMP_CFLAGS)
+TESTS += tests/check_counts.sh
+EXTRA_DIST += tests/check_counts.sh tests/counts
