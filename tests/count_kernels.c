@@ -2,7 +2,8 @@
  * count_kernels.c - a kernel of each family, once, inside of the function 'counted': a profiler that counts
  * instructions there tells what a kernel costs whatever else the machine does.
  *
- *     count_kernels          prints "NAME ELEMENTS" for each, in the order in which they are counted
+ *     count_kernels          prints "NAME ELEMENTS" for each, in the order in which they are counted,
+ *                            after what they depend on
  *
  * One thread; tests/check_counts.sh runs it.
  */
@@ -19,6 +20,14 @@
 #include <unistd.h>
 
 enum { INPUTS = 4, VALUES = 40 };
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+static const char build[] = "sanitized";
+#elif defined(__OPTIMIZE__)
+static const char build[] = "optimised";
+#else
+static const char build[] = "plain";
+#endif
 
 static void fail(const pons_error *err)
 {
@@ -489,6 +498,7 @@ int main(void)
 
     if (cpu_operations.open(&settings, &device, &err) != PONS_OK)
         fail(&err);
+    printf("build %s\n", build);
     printf("lanes %s\n", map_lanes_row(map_lanes_count() - 1)->name);
 #ifdef __clang__
     printf("compiler clang %d\n", __clang_major__);
