@@ -117,6 +117,34 @@ START_TEST(records_after_the_checkpoint_are_cut)
 }
 END_TEST
 
+/* The last line is one of the three that answer a signal, whole. */
+static void expect_an_answer(void)
+{
+    static const char *const answers[] = {
+        "error: interrupted before the first step; start it again",
+        "error: interrupted after step %d of %d; start it again to go on",
+        "interrupted; step %d was given up, step %d is saved",
+    };
+    char *said = text_of("said"), *end = strrchr(said, '\n');
+    int first, second;
+
+    ck_assert_msg(end != NULL && end[1] == '\0', "said '%s'", said);
+    *end = '\0';
+    const char *start = strrchr(said, '\n'), *line = start != NULL ? start + 1 : said;
+    if (strcmp(line, answers[0]) == 0)
+        return;
+    for (int i = 1; i < 3; i++) {
+        char again[160];
+        if (sscanf(line, answers[i], &first, &second) != 2)
+            continue;
+        snprintf(again, sizeof again, answers[i], first, second);
+        ck_assert_str_eq(line, again);
+        ck_assert_int_eq(second, i == 1 ? 100000 : first - 1);
+        return;
+    }
+    ck_abort_msg("said '%s'", said);
+}
+
 /* Whatever the moment: one line, and no file half-way. */
 START_TEST(early_signal_is_answered_with_a_line_and_leaves_no_part)
 {
@@ -132,8 +160,7 @@ START_TEST(early_signal_is_answered_with_a_line_and_leaves_no_part)
         if (code == 1000 + SIGINT)
             continue; /* it had not begun */
         ck_assert_int_eq(code, 75);
-        ck_assert_msg(strstr(text_of("said"), "interrupted") != NULL, "said '%s'",
-                      text_of("said"));
+        expect_an_answer();
         early += strstr(text_of("said"), "before the first step") != NULL;
         snprintf(command, sizeof command, "! find %s/runs -name '*.part*' 2>/dev/null | grep .",
                  root);
