@@ -15,6 +15,7 @@
 
 #include <signal.h>
 #include <sys/stat.h>
+#include <time.h>
 
 /* ---- a small dataset and its experiment ------------------------------------------------------ */
 
@@ -83,6 +84,14 @@ static void expect(int status, const char *phrase)
 {
     ck_assert_msg(phrase == NULL ? status == 0 : strstr(text_of("said"), phrase) != NULL,
                   "status %d, said: %s", status, text_of("said"));
+}
+
+static double seconds_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static bool exists(const char *name)
@@ -261,20 +270,61 @@ START_TEST(interrupted_run_exits_75_and_goes_on_to_the_same_bits)
 }
 END_TEST
 
+#define BIG_STEPS "--set", "patch.extent=96 96 96", "--set", "train.checkpoint_every=0", \
+                  "--set", "train.validate_every=0"
+
+/* The seconds that a run's first step took. */
+static double first_step_seconds(const char *run)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "runs/%s/metrics.jsonl", run);
+    const char *at = strstr(text_of(name), "\"seconds\":");
+    ck_assert_ptr_nonnull(at);
+    return strtod(at + 10, NULL);
+}
+
+/* Until the first step has its record: the second one has only just begun. */
+static void wait_for_record(const char *run)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "runs/%s/metrics.jsonl", run);
+    for (int i = 0; i < 60000 && (!exists(name) || strchr(text_of(name), '\n') == NULL); i++)
+        usleep(1000);
+}
+
+/* The grace is a quarter of a step as it was measured: no step that has just begun ends in it. */
 START_TEST(step_longer_than_the_grace_is_given_up)
 {
-    static const char *const set[] = { "train.grace_s=0", "patch.extent=96 96 96",
-                                       "train.checkpoint_every=0", "train.validate_every=0" };
+    char grace[64];
+
     make_experiment();
-    pid_t child = START("train", "e.ini", "--set", set[0], "--set", set[1], "--set", set[2],
-                        "--set", set[3]);
-    for (int i = 0; i < 600 && !exists("runs/first/metrics.csv"); i++)
-        usleep(10000);
-    usleep(300000);
+    expect(TRAIN(BIG_STEPS, "--set", "experiment.name=measured", "--set", "train.steps=1"), NULL);
+    double seconds = first_step_seconds("measured");
+    snprintf(grace, sizeof grace, "train.grace_s=%.3f", seconds / 4);
+    ck_assert_double_gt(seconds / 4, 0.02);
+    pid_t child = START("train", "e.ini", BIG_STEPS, "--set", grace);
+    wait_for_record("first");
+    double begin = seconds_now();
     kill(child, SIGTERM);
     ck_assert_int_eq(finish(child), 75);
-    expect(75, "was given up");
-    ck_assert(exists("runs/first/checkpoints/last"));
+    ck_assert_double_ge(seconds_now() - begin, seconds / 4 - 0.001);
+    expect(75, "interrupted; step 2 was given up, step 1 is saved\n");
+    ck_assert_str_eq(text_of("runs/first/checkpoints/last"), "step-00000001\n");
+    remove_root();
+}
+END_TEST
+
+START_TEST(second_signal_ends_the_grace)
+{
+    make_experiment();
+    pid_t child = START("train", "e.ini", BIG_STEPS, "--set", "train.grace_s=600");
+    wait_for_record("first");
+    kill(child, SIGTERM);
+    kill(child, SIGINT);
+    ck_assert_int_eq(finish(child), 75);
+    expect(75, "interrupted; step 2 was given up, step 1 is saved\n");
     remove_root();
 }
 END_TEST
@@ -506,6 +556,7 @@ int main(void)
     tcase_add_test(c, killed_run_goes_on_to_the_same_bits);
     tcase_add_test(c, interrupted_run_exits_75_and_goes_on_to_the_same_bits);
     tcase_add_test(c, step_longer_than_the_grace_is_given_up);
+    tcase_add_test(c, second_signal_ends_the_grace);
     tcase_add_test(c, counter_that_is_not_restored_changes_the_result);
     tcase_add_test(c, finished_run_says_so_and_touches_nothing);
     tcase_add_test(c, resolved_file_repeats_the_run);
