@@ -117,6 +117,126 @@ START_TEST(records_after_the_checkpoint_are_cut)
 }
 END_TEST
 
+/* ---- any end and the next start: the files of a run that was never stopped -------------------- */
+
+/* One case to train on: each step ends an epoch, with a validation and a checkpoint. */
+static const char *rate = "optimizer.lr=0.01";
+#define EACH_STEP "--set", "data.source=two", "--set", "train.checkpoint_every=1", "--set", \
+                  "train.keep=9", "--set", rate
+
+static void make_uninterrupted(const char *set)
+{
+    make_experiment();
+    EXPECT(0, NULL, "data", "phantom", "-o", "two", "--cases", "2", "--extent", "12,12,12");
+    EXPECT(0, NULL, "train", "e.ini", EACH_STEP, "--set", set);
+    ck_assert_int_eq(rename(in_root("runs/run"), in_root("runs/whole")), 0);
+}
+
+static int train_each(const char *alarm, const char *set)
+{
+    int code;
+
+    setenv("CHECK_ALARM", alarm, 1);
+    code = PONS("train", "e.ini", EACH_STEP, "--set", set);
+    unsetenv("CHECK_ALARM");
+    return code;
+}
+
+/* Checkpoints, marks and all numbers but times and memory are those of runs/whole; start anew. */
+static void expect_whole(const char *what, int step)
+{
+    char command[1024];
+
+    snprintf(command, sizeof command,
+             "set -e; cd %s/runs; diff -r whole/checkpoints run/checkpoints; for r in whole run; do "
+             "sed 's/\"\\(data_\\)*seconds\":[^,}]*//g; s/\"memory\":[^,}]*//' $r/metrics.jsonl "
+             ">$r.json; grep -v 'seconds\\|memory' $r/metrics.csv >$r.csv; done; "
+             "diff whole.json run.json; diff whole.csv run.csv; rm -r run", root);
+    ck_assert_msg(system(command) == 0, "%s %d: see the differences above", what, step);
+}
+
+START_TEST(validation_that_a_signal_put_off_is_made_up_for)
+{
+    static const char set[] = "train.steps=4";
+    char alarm[32];
+
+    make_uninterrupted(set);
+    for (int step = 1; step <= 4; step++) {
+        snprintf(alarm, sizeof alarm, "step %d once", step);
+        ck_assert_int_eq(train_each(alarm, set), 75);
+        ck_assert_int_eq(count_lines("metrics.jsonl", "\"validation\",\"step\":%d,", step), 0);
+        ck_assert_int_eq(train_each("none", set), 0);
+        expect_whole("signal in step", step);
+    }
+    remove_root();
+}
+END_TEST
+
+START_TEST(validation_that_was_killed_is_made_up_for)
+{
+    static const char set[] = "train.steps=4";
+    char alarm[32];
+
+    make_uninterrupted(set);
+    for (int step = 1; step <= 4; step++) {
+        snprintf(alarm, sizeof alarm, "step %d once", step);
+        ck_assert_int_eq(train_each(alarm, set), 75);
+        snprintf(alarm, sizeof alarm, "validation %d kill", step);
+        ck_assert_int_eq(train_each(alarm, set), 1000 + SIGKILL);
+        ck_assert_int_eq(train_each("none", set), 0);
+        expect_whole("killed in validation", step);
+    }
+    remove_root();
+}
+END_TEST
+
+/*
+ * What a process leaves that is killed behind the checkpoint's rename and before its marks: those of
+ * the checkpoint before. The rate of 0.01 makes each of the first steps the best so far.
+ */
+START_TEST(checkpoint_that_was_not_marked_is_marked)
+{
+    static const char set[] = "train.steps=3", *const marks[] = { "last", "best" };
+    char alarm[32], name[64], line[32];
+
+    make_uninterrupted(set);
+    for (int step = 1; step <= 3; step++) {
+        snprintf(alarm, sizeof alarm, "step %d kill", step + 1);
+        ck_assert_int_eq(train_each(alarm, set), step < 3 ? 1000 + SIGKILL : 0);
+        for (int mark = 0; mark < 2; mark++) {
+            snprintf(name, sizeof name, "runs/run/checkpoints/%s", marks[mark]);
+            snprintf(line, sizeof line, "step-%08d\n", step);
+            ck_assert_str_eq(text_of(name), line);
+            snprintf(line, sizeof line, "step-%08d\n", step - 1);
+            if (step > 1)
+                write_text(name, line);
+            else
+                ck_assert_int_eq(unlink(in_root(name)), 0);
+        }
+        ck_assert_int_eq(train_each("none", set), 0);
+        expect_whole("not marked after step", step);
+    }
+    remove_root();
+}
+END_TEST
+
+/* A rate too small to change a voxel: the second validation is one too many. */
+START_TEST(patience_that_ends_in_a_validation_put_off_ends_the_run)
+{
+    static const char set[] = "train.early_stop=1";
+
+    rate = "optimizer.lr=1e-12";
+    make_uninterrupted(set);
+    ck_assert_int_eq(train_each("step 2 once", set), 75);
+    ck_assert_int_eq(train_each("none", set), 0);
+    ck_assert_ptr_nonnull(strstr(text_of("said"), "training ends early"));
+    ck_assert_int_eq(train_each("none", set), 0);
+    ck_assert_ptr_nonnull(strstr(text_of("said"), "is finished"));
+    expect_whole("signal in step", 2);
+    remove_root();
+}
+END_TEST
+
 /* The last line is one of the three that answer a signal, whole. */
 static void expect_an_answer(void)
 {
@@ -179,6 +299,10 @@ int main(void)
     tcase_add_test(c, grace_that_ends_while_a_validation_is_recorded_saves_its_record);
     tcase_add_test(c, validation_that_was_put_off_and_killed_is_recorded_once);
     tcase_add_test(c, records_after_the_checkpoint_are_cut);
+    tcase_add_test(c, validation_that_a_signal_put_off_is_made_up_for);
+    tcase_add_test(c, validation_that_was_killed_is_made_up_for);
+    tcase_add_test(c, checkpoint_that_was_not_marked_is_marked);
+    tcase_add_test(c, patience_that_ends_in_a_validation_put_off_ends_the_run);
     tcase_add_test(c, early_signal_is_answered_with_a_line_and_leaves_no_part);
     return suite_run();
 }

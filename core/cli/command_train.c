@@ -198,10 +198,10 @@ static pons_status go(start *s, pons_error *err)
     logger *l = s->call->log;
     trainer_settings settings = {
         .checkpoints = s->folder.checkpoints, .resume = s->checkpoint, .saved = &s->saved.state,
-        .interrupt = s->interrupt, .debug = s->call->debug
+        .own = s->own, .interrupt = s->interrupt, .debug = s->call->debug
     };
 
-    if (s->own && trainer_finished(s->experiment, &s->saved.state)) {
+    if (s->own && trainer_finished(s->experiment, &settings)) {
         log_line(l, "'%s' is finished (step %lld)\nhint: more [train] epochs go on, --fresh starts "
                  "anew", s->folder.path, (long long)s->saved.state.step);
         return PONS_OK;

@@ -249,12 +249,39 @@ static pons_status write_files(const char *part, int64_t step, int count,
     return err->status;
 }
 
+/*
+ * Give the complete folder 'part' its name. A valid folder that has it is exchanged, so that at any
+ * moment one of the two is there; a damaged one goes first. Whatever lies at 'part' behind it goes.
+ */
+static pons_status put_in_place(const char *folder, const char *part, const char *path,
+                                pons_error *err)
+{
+    pons_error problem = PONS_ERROR_INIT;
+    const char *name = strrchr(path, '/') + 1, *part_name = strrchr(part, '/') + 1;
+
+    if (checkpoint_verify(path, &problem) == PONS_OK) {
+        if (renameat2(AT_FDCWD, part, AT_FDCWD, path, RENAME_EXCHANGE) != 0 && errno != EINVAL
+            && errno != ENOSYS && errno != ENOTSUP)
+            return pons_fail(err, PONS_FAILURE, "cannot exchange '%s' and '%s': %s", part, path,
+                             strerror(errno));
+        if (sync_folder(folder, err) != PONS_OK)
+            return err->status;
+        return remove_folder(folder, part_name, err);
+    }
+    if (access(path, F_OK) == 0 && remove_folder(folder, name, err) != PONS_OK)
+        return err->status;
+    if (rename(part, path) != 0)
+        return pons_fail(err, PONS_FAILURE, "cannot rename '%s' to '%s': %s", part, path,
+                         strerror(errno));
+    return sync_folder(folder, err);
+}
+
 pons_status checkpoint_write(const char *folder, int64_t step, int count,
                              const checkpoint_file *file, pons_error *err)
 {
-    pons_error absent = PONS_ERROR_INIT, ignored = PONS_ERROR_INIT;
+    pons_error ignored = PONS_ERROR_INIT;
     char *path = NULL, *part = NULL;
-    const char *name;
+    const char *part_name;
 
     if (asprintf(&path, "%s/step-%08" PRId64, folder, step) < 0)
         return no_memory(err);
@@ -262,32 +289,51 @@ pons_status checkpoint_write(const char *folder, int64_t step, int count,
         free(path);
         return no_memory(err);
     }
-    name = strrchr(path, '/') + 1;
-    if (folder_make(folder, err) != PONS_OK || checkpoint_verify(path, &absent) == PONS_OK)
+    part_name = strrchr(part, '/') + 1;
+    if (folder_make(folder, err) != PONS_OK)
         goto release;
-    if (access(part, F_OK) == 0 && remove_folder(folder, strrchr(part, '/') + 1, err) != PONS_OK)
+    if (access(part, F_OK) == 0 && remove_folder(folder, part_name, err) != PONS_OK)
         goto release;
-    if (write_files(part, step, count, file, err) != PONS_OK) {
-        remove_folder(folder, strrchr(part, '/') + 1, &ignored);
-        goto release;
-    }
-    if (access(path, F_OK) == 0 && remove_folder(folder, name, err) != PONS_OK)
-        goto release; /* a damaged one of this step was in the way */
-    if (rename(part, path) != 0)
-        pons_fail(err, PONS_FAILURE, "cannot rename '%s' to '%s': %s", part, path, strerror(errno));
+    if (write_files(part, step, count, file, err) != PONS_OK)
+        remove_folder(folder, part_name, &ignored);
     else
-        sync_folder(folder, err);
+        put_in_place(folder, part, path, err);
 release:
     free(path);
     free(part);
     return err->status;
 }
 
+/* The step that a mark names, -1 when there is no such mark. */
+static int64_t marked_step(const char *folder, const char *mark)
+{
+    pons_error ignored = PONS_ERROR_INIT;
+    char *path = join(folder, mark), *text = NULL;
+    size_t size = 0;
+    int64_t step = -1;
+
+    if (path != NULL && file_read(path, 256, &text, &size, PONS_DATA, &ignored) == PONS_OK) {
+        text[strcspn(text, "\r\n")] = '\0';
+        step = step_of(text);
+    }
+    free(text);
+    free(path);
+    return step;
+}
+
+bool checkpoint_is_marked(const char *folder, const char *mark, int64_t step)
+{
+    return marked_step(folder, mark) == step;
+}
+
 pons_status checkpoint_mark(const char *folder, const char *mark, int64_t step, pons_error *err)
 {
-    char *path = join(folder, mark), line[64];
+    char *path, line[64];
     safe_file file;
 
+    if (checkpoint_is_marked(folder, mark, step))
+        return PONS_OK;
+    path = join(folder, mark);
     if (path == NULL)
         return no_memory(err);
     int size = snprintf(line, sizeof line, "step-%08" PRId64 "\n", step);
@@ -341,23 +387,6 @@ static pons_status list_steps(const char *folder, step_list *out, pons_error *er
     if (out->count > 0)
         qsort(out->step, (size_t)out->count, sizeof *out->step, compare_steps);
     return PONS_OK;
-}
-
-/* The step that a mark names, -1 when there is no such mark. */
-static int64_t marked_step(const char *folder, const char *mark)
-{
-    pons_error ignored = PONS_ERROR_INIT;
-    char *path = join(folder, mark), *text = NULL;
-    size_t size = 0;
-    int64_t step = -1;
-
-    if (path != NULL && file_read(path, 256, &text, &size, PONS_DATA, &ignored) == PONS_OK) {
-        text[strcspn(text, "\r\n")] = '\0';
-        step = step_of(text);
-    }
-    free(text);
-    free(path);
-    return step;
 }
 
 static void remove_parts(const char *folder)

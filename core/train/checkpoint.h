@@ -19,11 +19,15 @@ typedef struct checkpoint_file {
     safetensors_content content;
 } checkpoint_file;
 
-/* 'folder' is .../checkpoints; made when missing. A valid folder of this step is left as it is. */
+/*
+ * 'folder' is .../checkpoints; made when missing. A valid folder of this step is exchanged for the
+ * new one in one act; where the file system cannot do that, it stays as it is.
+ */
 pons_status checkpoint_write(const char *folder, int64_t step, int count,
                              const checkpoint_file *file, pons_error *err);
-/* Let the one-line file 'mark' ("last", "best") name this step's folder. */
+/* Let the one-line file 'mark' ("last", "best") name this step's folder, unless it does. */
 pons_status checkpoint_mark(const char *folder, const char *mark, int64_t step, pons_error *err);
+bool checkpoint_is_marked(const char *folder, const char *mark, int64_t step);
 /* Remove all but the 'keep' newest and the marked ones, and what killed processes left. */
 pons_status checkpoint_prune(const char *folder, int keep, pons_error *err);
 

@@ -62,7 +62,7 @@ typedef struct step_begun {
 static void tell_step(trainer *t, const step_begun *s, double loss, double seconds)
 {
     logger *l = t->experiment->log;
-    int64_t total = t->state.total, every = t->experiment->sections.log.every;
+    int64_t total = t->total, every = t->experiment->sections.log.every;
     int64_t left = total - t->state.step;
     double eta;
 
@@ -178,63 +178,50 @@ static pons_status run_step(trainer *t, pons_error *err)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-static pons_status train(trainer *t, int64_t total, pons_error *err)
+/*
+ * What an earlier process may have left undone: a validation that a signal put off, a checkpoint
+ * that is not marked. From here on the run is the one that was never stopped.
+ */
+static pons_status take_up(trainer *t, pons_error *err)
 {
-    int64_t saved = t->state.step;
-
     t->state.finished = 0; /* more patience goes on */
     if (trainer_validate(t, err) != PONS_OK)
         return err->status;
     trainer_note_early_stop(t);
-    while (t->state.step < total && t->state.finished == 0
+    return t->settings->resume != NULL ? trainer_save(t, err) : PONS_OK;
+}
+
+static pons_status train(trainer *t, pons_error *err)
+{
+    if (take_up(t, err) != PONS_OK)
+        return err->status;
+    while (t->state.step < t->total && t->state.finished == 0
            && !interrupt_pending(t->settings->interrupt)) {
         if (run_step(t, err) != PONS_OK || trainer_validate(t, err) != PONS_OK)
             return err->status;
         trainer_note_early_stop(t);
-        if (!trainer_checkpoint_due(t))
-            continue;
-        if (trainer_save(t, err) != PONS_OK)
+        if (trainer_checkpoint_due(t) && trainer_save(t, err) != PONS_OK)
             return err->status;
-        saved = t->state.step;
     }
-    if ((saved != t->state.step || t->first == t->state.step) && trainer_save(t, err) != PONS_OK)
+    if (trainer_save(t, err) != PONS_OK)
         return err->status;
-    if (t->state.step >= total || t->state.finished != 0)
+    if ((t->state.step >= t->total || t->state.finished != 0) && !trainer_validation_due(t))
         return PONS_OK;
     return pons_fail(err, PONS_INTERRUPTED, "interrupted after step %lld of %lld; start it again "
-                     "to go on", (long long)t->state.step, (long long)total);
-}
-
-static int at_most(int value, int limit)
-{
-    return value < limit ? value : limit;
+                     "to go on", (long long)t->state.step, (long long)t->total);
 }
 
 pons_status trainer_run(experiment *e, const trainer_settings *settings, pons_error *err)
 {
-    trainer t = { .experiment = e, .settings = settings };
-    const train_options *o = &e->sections.train;
-    int64_t total = trainer_total_steps(e);
+    trainer t = { .experiment = e, .settings = settings, .kept = { .step = -1 } };
+    double grace_s = e->sections.train.grace_s;
 
-    t.training_count = e->data->training_count;
-    t.validation_count = o->validate_every > 0 || o->validate_steps > 0
-                         ? e->data->validation_count : 0;
-    if (settings->debug) {
-        t.training_count = at_most(t.training_count, 4);
-        t.validation_count = at_most(t.validation_count, 1);
-        total = total < 4 ? total : 4;
-    }
-    if (o->early_stop > 0 && t.validation_count == 0)
-        return pons_fail(err, PONS_CONFIG, "[train] early_stop is %lld, but no case is validated\n"
-                         "hint: [data] validation, or early_stop = 0", (long long)o->early_stop);
-    if (t.training_count == 0)
-        return pons_fail(err, PONS_DATA, "no case is left to train on");
-    if (trainer_open(&t, total, err) == PONS_OK) {
+    if (trainer_open(&t, err) == PONS_OK) {
         if (settings->interrupt != NULL)
-            interrupt_watch(settings->interrupt, o->grace_s, trainer_save_and_end, &t);
-        train(&t, total, err);
+            interrupt_watch(settings->interrupt, grace_s, trainer_save_and_end, &t);
+        train(&t, err);
         if (settings->interrupt != NULL)
-            interrupt_watch(settings->interrupt, o->grace_s, NULL, NULL);
+            interrupt_watch(settings->interrupt, grace_s, NULL, NULL);
     }
     trainer_close(&t);
     return err->status;

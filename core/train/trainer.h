@@ -23,6 +23,7 @@ typedef struct trainer_settings {
     const char *checkpoints;    /* the folder                                                     */
     const char *resume;         /* a checkpoint to go on from, verified; or NULL                  */
     const trainer_state *saved; /* of that checkpoint                                             */
+    bool own;                   /* it lies in 'checkpoints'                                       */
     trainer_observer observer;
     interrupt *interrupt;       /* may be NULL                                                    */
     bool debug;                 /* few cases, few steps                                           */
@@ -31,8 +32,8 @@ typedef struct trainer_settings {
 /* Steps of the whole run as the file says it. */
 int64_t trainer_total_steps(const experiment *e);
 double trainer_rate(const experiment *e, int64_t step);
-/* Whether a run that got that far has nothing left to do. */
-bool trainer_finished(const experiment *e, const trainer_state *s);
+/* Whether the run of 'settings->saved' has nothing left to do, marks of its checkpoints included. */
+bool trainer_finished(experiment *e, const trainer_settings *settings);
 
 /* PONS_INTERRUPTED after a signal, with a checkpoint written. */
 pons_status trainer_run(experiment *e, const trainer_settings *settings, pons_error *err);

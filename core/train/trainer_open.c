@@ -68,8 +68,15 @@ static void tell_network(const trainer *t)
                  program_untrained(t->training, i));
 }
 
-pons_status trainer_open(trainer *t, int64_t total, pons_error *err)
+pons_status trainer_open(trainer *t, pons_error *err)
 {
+    trainer_count(t);
+    if (t->experiment->sections.train.early_stop > 0 && t->validation_count == 0)
+        return pons_fail(err, PONS_CONFIG, "[train] early_stop is %lld, but no case is validated\n"
+                         "hint: [data] validation, or early_stop = 0",
+                         (long long)t->experiment->sections.train.early_stop);
+    if (t->training_count == 0)
+        return pons_fail(err, PONS_DATA, "no case is left to train on");
     t->summaries = calloc((size_t)t->experiment->class_count, sizeof *t->summaries);
     if (t->summaries == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
@@ -77,8 +84,7 @@ pons_status trainer_open(trainer *t, int64_t total, pons_error *err)
         || build(t, err) != PONS_OK || open_loader(t, err) != PONS_OK
         || t->settings->observer.begin(t->settings->observer.context, err) != PONS_OK)
         return err->status;
-    t->state.total = total;
-    t->first = t->state.step;
+    t->state.total = t->total;
     tell_network(t);
     if (t->settings->resume != NULL)
         log_line(t->experiment->log, "going on after step %lld, from '%s'",

@@ -19,8 +19,9 @@ struct trainer {
     cache *cache;
     loader *loader;
     trainer_state state;
+    trainer_state kept;      /* what the newest checkpoint of the folder holds; step -1: none     */
     int training_count, validation_count;
-    int64_t first;           /* step at which this process began                                  */
+    int64_t total;           /* steps of the run                                                  */
     double step_seconds, logged_loss;
     int64_t logged_steps;
     int64_t best_class;      /* of [train] best, -1: mean                                         */
@@ -29,16 +30,20 @@ struct trainer {
 };
 
 /* trainer_plan.c */
+/* Cases and steps; few of them with 'debug'. */
+void trainer_count(trainer *t);
 int64_t trainer_epochs(const trainer *t, int64_t steps); /* complete after 'steps'                */
-bool trainer_validation_due(const trainer *t, int64_t step);
+/* A validation of the present step that has not been done. */
+bool trainer_validation_due(const trainer *t);
 /* Where a run has to be saved besides its end. */
 bool trainer_checkpoint_due(const trainer *t);
 
 /* trainer_open.c */
-pons_status trainer_open(trainer *t, int64_t total, pons_error *err);
+pons_status trainer_open(trainer *t, pons_error *err);
 void trainer_close(trainer *t);
 
 /* trainer_save.c */
+/* The state as checkpoint, unless the folder holds it; marks; old ones go. */
 pons_status trainer_save(trainer *t, pons_error *err);
 /* From the interrupt's thread: the grace is over, the running step is given up. */
 void trainer_save_and_end(void *trainer);

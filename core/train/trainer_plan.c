@@ -19,12 +19,39 @@ int64_t trainer_total_steps(const experiment *e)
     return stream_steps(t->epochs, e->data->training_count, t->batch, e->micro_batches);
 }
 
-bool trainer_finished(const experiment *e, const trainer_state *s)
+static int at_most(int value, int limit)
 {
-    int64_t patience = e->sections.train.early_stop;
+    return value < limit ? value : limit;
+}
 
-    return (s->finished != 0 && patience > 0 && s->stale >= patience)
-        || s->step >= trainer_total_steps(e);
+void trainer_count(trainer *t)
+{
+    const experiment *e = t->experiment;
+    const train_options *o = &e->sections.train;
+
+    t->training_count = e->data->training_count;
+    t->validation_count = o->validate_every > 0 || o->validate_steps > 0
+                          ? e->data->validation_count : 0;
+    t->total = trainer_total_steps(e);
+    if (t->settings->debug) {
+        t->training_count = at_most(t->training_count, 4);
+        t->validation_count = at_most(t->validation_count, 1);
+        t->total = t->total < 4 ? t->total : 4;
+    }
+}
+
+bool trainer_finished(experiment *e, const trainer_settings *settings)
+{
+    const trainer_state *s = settings->saved;
+    trainer t = { .experiment = e, .settings = settings, .state = *s };
+    int64_t patience = e->sections.train.early_stop;
+    bool early = s->finished != 0 && patience > 0 && s->stale >= patience;
+
+    trainer_count(&t);
+    return (early || s->step >= t.total) && !trainer_validation_due(&t)
+        && checkpoint_is_marked(settings->checkpoints, "last", s->step)
+        && (s->best_step != s->step
+            || checkpoint_is_marked(settings->checkpoints, "best", s->step));
 }
 
 /* The rate of the step after 'step' steps. */
@@ -60,11 +87,12 @@ static bool falls_due(const trainer *t, int64_t step, int64_t every)
     return every > 0 && trainer_epochs(t, step) / every > trainer_epochs(t, step - 1) / every;
 }
 
-bool trainer_validation_due(const trainer *t, int64_t step)
+bool trainer_validation_due(const trainer *t)
 {
     const train_options *o = &t->experiment->sections.train;
+    int64_t step = t->state.step;
 
-    if (t->validation_count == 0 || step == 0)
+    if (t->validation_count == 0 || step == 0 || step == t->state.validated)
         return false;
     if (o->validate_steps > 0)
         return step % o->validate_steps == 0;

@@ -8,6 +8,7 @@
 #include "train/weights.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The files of weights; the last one only with [train] ema_decay. */
 static const struct {
@@ -55,13 +56,27 @@ static pons_status write_checkpoint(trainer *t, pons_error *err)
     return err->status;
 }
 
+/* All of a state but how far the run is to go, which may change before its next step. */
+static bool is_kept(const trainer *t)
+{
+    trainer_state kept = t->kept;
+
+    kept.total = t->state.total;
+    kept.applied = t->state.applied; /* a function of the step; read from the storage to be saved */
+    return memcmp(&kept, &t->state, sizeof kept) == 0;
+}
+
 static pons_status save(trainer *t, pons_error *err)
 {
     const char *folder = t->settings->checkpoints;
 
-    if (t->settings->observer.sync(t->settings->observer.context, err) != PONS_OK
-        || write_checkpoint(t, err) != PONS_OK
-        || checkpoint_mark(folder, "last", t->state.step, err) != PONS_OK)
+    if (!is_kept(t)) {
+        if (t->settings->observer.sync(t->settings->observer.context, err) != PONS_OK
+            || write_checkpoint(t, err) != PONS_OK)
+            return err->status;
+        t->kept = t->state;
+    }
+    if (checkpoint_mark(folder, "last", t->state.step, err) != PONS_OK)
         return err->status;
     if (t->state.best_step == t->state.step && t->state.step > 0
         && checkpoint_mark(folder, "best", t->state.step, err) != PONS_OK)
@@ -104,6 +119,8 @@ static pons_status load_checkpoint(trainer *t, const char *folder, pons_error *e
             return err->status;
     }
     t->state = *t->settings->saved;
+    if (t->settings->own)
+        t->kept = t->state;
     storage_set_applied(t->storage, t->state.applied);
     return PONS_OK;
 }

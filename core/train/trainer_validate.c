@@ -91,9 +91,7 @@ static pons_status validate(trainer *t, pons_error *err)
 
 pons_status trainer_validate(trainer *t, pons_error *err)
 {
-    if (!trainer_validation_due(t, t->state.step) || t->state.validated == t->state.step)
-        return PONS_OK;
-    return validate(t, err);
+    return trainer_validation_due(t) ? validate(t, err) : PONS_OK;
 }
 
 void trainer_note_early_stop(trainer *t)
