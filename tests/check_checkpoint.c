@@ -43,7 +43,8 @@ static pons_status write_step(int64_t step, int numbers, pons_error *err)
         { "model.safetensors", { .count = 1, .item = &item } },
         { "optimizer.safetensors", { .count = 1, .item = &item } }
     };
-    pons_status status = checkpoint_write(root, step, 2, files, err);
+    const checkpoint_content content = { .file_count = 2, .file = files };
+    pons_status status = checkpoint_write(root, step, &content, err);
     free(data);
     return status;
 }

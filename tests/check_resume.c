@@ -368,7 +368,8 @@ static void spoil_counter(const char *from, const char *to, const char *counter)
     ck_assert_int_eq(system(path), 0);
     snprintf(folder, sizeof folder, "%s/runs/%s/checkpoints", root, to);
     int64_t step = strtoll(strrchr(checkpoint, '-') + 1, NULL, 10);
-    ck_assert_msg(checkpoint_write(folder, step, 4, files, &err) == PONS_OK, "%s", err.text);
+    const checkpoint_content content = { .file_count = 4, .file = files };
+    ck_assert_msg(checkpoint_write(folder, step, &content, &err) == PONS_OK, "%s", err.text);
     for (int f = 0; f < 4; f++)
         safetensors_close(file[f]);
     free(checkpoint);
@@ -427,6 +428,68 @@ START_TEST(resolved_file_repeats_the_run)
     ck_assert_int_eq(system(command), 0);
     expect(TRAIN("--set", "experiment.name=b"), NULL);
     same_results("a", "b");
+    remove_root();
+}
+END_TEST
+
+/* Another file of the optimizer, found before the built one: the same code with a byte behind it. */
+static void change_optimizer(void)
+{
+    char command[1024], folders[8192];
+    const char *given = getenv("PONS_PLUGIN_PATH");
+
+    snprintf(command, sizeof command, "set -e; mkdir -p %s/plugins/optimizer; "
+             "f=%s/plugins/optimizer/adam.so; cat stage/optimizer/adam.so >$f; printf x >>$f", root,
+             root);
+    ck_assert_int_eq(system(command), 0);
+    snprintf(folders, sizeof folders, "%s%s%s", in_root("plugins"), given != NULL ? ":" : "",
+             given != NULL ? given : "");
+    setenv("PONS_PLUGIN_PATH", folders, 1);
+}
+
+static void expect_fact(const json_value *facts, const char *name, const char *phrase)
+{
+    const json_value *fact = json_member(facts, name);
+
+    ck_assert_msg(fact != NULL && fact->type == JSON_TEXT, "no fact '%s'", name);
+    ck_assert_msg(strstr(fact->text, phrase) != NULL, "%s is '%s'", name, fact->text);
+}
+
+START_TEST(manifest_says_what_made_the_checkpoint_and_a_change_is_told)
+{
+    static const char told[] = "the run goes on with something else than it began with; results "
+                               "may differ: plugin optimizer was 'adam ";
+    pons_error err = PONS_ERROR_INIT;
+    json_document manifest;
+    char hash[65];
+
+    make_experiment();
+    expect(TRAIN("--set", "train.steps=1"), NULL);
+    ck_assert_int_eq(checkpoint_manifest(in_root("runs/first/checkpoints/step-00000001"), &manifest,
+                                         &err), PONS_OK);
+    const json_value *facts = json_member(manifest.root, CHECKPOINT_FACTS);
+    ck_assert_int_eq(sha256_file("stage/optimizer/adam.so", hash, &err), PONS_OK);
+    expect_fact(facts, "plugin optimizer", hash);
+    expect_fact(facts, "plugin model", "unet ");
+    expect_fact(facts, "plugin loss", "dice_ce ");
+    expect_fact(facts, "plugin schedule", "cosine ");
+    expect_fact(facts, "plugin device", "cpu ");
+    expect_fact(facts, "plugin preprocess.normalize", "normalize ");
+    expect_fact(facts, "plugin augment.flip", "flip ");
+    expect_fact(facts, "pons", PACKAGE_VERSION);
+    expect_fact(facts, "libraries", "glibc");
+    expect_fact(facts, "processor features", "");
+    expect_fact(facts, "kernel threads", "2");
+    json_free(&manifest);
+    expect(TRAIN("--set", "train.steps=2"), NULL);
+    ck_assert_ptr_null(strstr(text_of("said"), "something else"));
+    expect(TRAIN("--set", "train.steps=1", "--set", "experiment.name=exact", "--set",
+                 "experiment.deterministic=yes"), NULL);
+    change_optimizer();
+    expect(TRAIN("--set", "train.steps=3"), told);
+    ck_assert_int_eq(TRAIN("--set", "train.steps=3", "--set", "experiment.name=exact", "--set",
+                           "experiment.deterministic=yes"), 3);
+    expect(3, "deterministic = yes cannot be kept: plugin optimizer was 'adam ");
     remove_root();
 }
 END_TEST
@@ -560,6 +623,7 @@ int main(void)
     tcase_add_test(c, counter_that_is_not_restored_changes_the_result);
     tcase_add_test(c, finished_run_says_so_and_touches_nothing);
     tcase_add_test(c, resolved_file_repeats_the_run);
+    tcase_add_test(c, manifest_says_what_made_the_checkpoint_and_a_change_is_told);
     tcase_add_test(c, debug_is_a_short_run_with_checks);
     tcase_add_test(c, epochs_steps_and_patience_decide_when_things_happen);
     tcase_add_test(c, pretrained_weights_are_where_training_starts);

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "report/metrics.h"
 #include "report/run_folder.h"
+#include "train/provenance.h"
 #include "train/trainer.h"
 
 #include <stdlib.h>
@@ -129,7 +130,7 @@ static pons_status prepare(start *s, pons_error *err)
         != PONS_OK)
         return err->status;
     if (s->checkpoint != NULL)
-        saved_state_compare(&s->saved, s->experiment, s->call->log, err);
+        saved_state_compare(&s->saved, s->experiment, err);
     return err->status;
 }
 
@@ -175,7 +176,7 @@ static pons_status on_begin(void *context, pons_error *err)
     start *s = context;
 
     if (s->checkpoint != NULL
-        && saved_state_compare_ops(&s->saved, s->experiment, s->call->log, err) != PONS_OK)
+        && provenance_compare(s->checkpoint, s->experiment, s->call->log, err) != PONS_OK)
         return err->status;
     interrupt_enter(s->interrupt);
     if (open_folder(s, err) == PONS_OK)

@@ -14,6 +14,7 @@ pons_status device_open(const char *name, const pons_device_settings *settings, 
 
     if (status != PONS_OK)
         return status;
+    d.plugin = p;
     d.operations = p->operations;
     status = d.operations->open(settings, &d.handle, err);
     if (status != PONS_OK)

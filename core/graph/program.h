@@ -17,6 +17,7 @@ typedef struct program program;
 
 /* An opened device: operations of a device plugin, or of the reference device. */
 typedef struct device {
+    const struct plugin *plugin; /* NULL: the reference                                           */
     const pons_device_operations *operations;
     void *handle;
     pons_device_facts facts;

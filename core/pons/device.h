@@ -234,6 +234,7 @@ typedef struct pons_device_facts {
     bool bf16;             /* has instructions for products of bf16 (precision auto)              */
     bool fp16;
     uint64_t memory_size;
+    char features[256];    /* what else the results of kernels may depend on: "avx2 fma avx512f"  */
 } pons_device_facts;
 
 /* What the device reached when it tried, with all its kernel threads; 0: not measured. */

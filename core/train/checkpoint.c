@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/json.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -96,13 +95,28 @@ static pons_status remove_folder(const char *folder, const char *name, pons_erro
 
 /* ---- manifest -------------------------------------------------------------------------------- */
 
-static pons_status put_manifest_body(FILE *to, const char *part, int64_t step, int count,
-                                     const checkpoint_file *file, pons_error *err)
+static void put_facts(FILE *to, const checkpoint_content *c)
 {
-    fprintf(to, "{\"format\":\"pons checkpoint 1\",\"step\":%" PRId64 ",\"files\":{", step);
-    for (int i = 0; i < count; i++) {
+    fputs("\"" CHECKPOINT_FACTS "\":{", to);
+    for (int i = 0; i < c->fact_count; i++) {
+        fputs(i > 0 ? ",\n" : "\n", to);
+        json_put_text(to, c->fact[i].name);
+        fputc(':', to);
+        json_put_text(to, c->fact[i].value);
+    }
+    fputs("\n},", to);
+}
+
+static pons_status put_manifest_body(FILE *to, const char *part, int64_t step,
+                                     const checkpoint_content *c, pons_error *err)
+{
+    fprintf(to, "{\"format\":\"pons checkpoint 1\",\"step\":%" PRId64 ",", step);
+    put_facts(to, c);
+    fputs("\"files\":{", to);
+    for (int i = 0; i < c->file_count; i++) {
+        const char *name = c->file[i].name;
         struct stat facts;
-        char hex[65], *path = join(part, file[i].name);
+        char hex[65], *path = join(part, name);
         if (path == NULL)
             return no_memory(err);
         if (stat(path, &facts) != 0)
@@ -112,7 +126,7 @@ static pons_status put_manifest_body(FILE *to, const char *part, int64_t step, i
         free(path);
         if (err->status != PONS_OK)
             return err->status;
-        fprintf(to, "%s\n\"%s\":{\"size\":%lld,\"sha256\":\"%s\"}", i > 0 ? "," : "", file[i].name,
+        fprintf(to, "%s\n\"%s\":{\"size\":%lld,\"sha256\":\"%s\"}", i > 0 ? "," : "", name,
                 (long long)facts.st_size, hex);
     }
     fputs("\n}", to);
@@ -135,8 +149,8 @@ static pons_status write_synced(const char *path, const char *text, size_t size,
     return PONS_OK;
 }
 
-static pons_status write_manifest(const char *part, int64_t step, int count,
-                                  const checkpoint_file *file, pons_error *err)
+static pons_status write_manifest(const char *part, int64_t step, const checkpoint_content *c,
+                                  pons_error *err)
 {
     char *text = NULL, *path = join(part, MANIFEST), hex[65];
     size_t size = 0;
@@ -147,7 +161,7 @@ static pons_status write_manifest(const char *part, int64_t step, int count,
         no_memory(err);
         goto release;
     }
-    if (put_manifest_body(to, part, step, count, file, err) != PONS_OK)
+    if (put_manifest_body(to, part, step, c, err) != PONS_OK)
         goto release;
     fflush(to);
     sha256_init(&hash);
@@ -206,45 +220,52 @@ static pons_status check_file(const char *folder, const json_value *entry, pons_
     return err->status;
 }
 
-pons_status checkpoint_verify(const char *folder, pons_error *err)
+pons_status checkpoint_manifest(const char *folder, json_document *out, pons_error *err)
 {
-    json_document manifest = { NULL, NULL };
     char *path = join(folder, MANIFEST), *text = NULL;
     size_t size = 0;
 
     if (path == NULL)
         return no_memory(err);
     if (file_read(path, MANIFEST_MAX, &text, &size, PONS_DATA, err) == PONS_OK
-        && check_seal(path, text, size, err) == PONS_OK
-        && json_parse(text, size, path, PONS_DATA, &manifest, err) == PONS_OK) {
-        const json_value *files = json_member(manifest.root, "files");
-        if (files == NULL || files->type != JSON_OBJECT || files->count == 0)
-            pons_fail(err, PONS_DATA, "'%s' lists no files", path);
-        else
-            for (const json_value *f = files->child; f != NULL; f = f->next)
-                check_file(folder, f, err);
-    }
-    json_free(&manifest);
+        && check_seal(path, text, size, err) == PONS_OK)
+        json_parse(text, size, path, PONS_DATA, out, err);
     free(text);
     free(path);
     return err->status;
 }
 
+pons_status checkpoint_verify(const char *folder, pons_error *err)
+{
+    json_document manifest;
+
+    if (checkpoint_manifest(folder, &manifest, err) != PONS_OK)
+        return err->status;
+    const json_value *files = json_member(manifest.root, "files");
+    if (files == NULL || files->type != JSON_OBJECT || files->count == 0)
+        pons_fail(err, PONS_DATA, "'%s/" MANIFEST "' lists no files", folder);
+    else
+        for (const json_value *f = files->child; f != NULL; f = f->next)
+            check_file(folder, f, err);
+    json_free(&manifest);
+    return err->status;
+}
+
 /* ---- write ----------------------------------------------------------------------------------- */
 
-static pons_status write_files(const char *part, int64_t step, int count,
-                               const checkpoint_file *file, pons_error *err)
+static pons_status write_files(const char *part, int64_t step, const checkpoint_content *c,
+                               pons_error *err)
 {
     if (mkdir(part, 0777) != 0)
         return pons_fail(err, PONS_FAILURE, "cannot make folder '%s': %s", part, strerror(errno));
-    for (int i = 0; i < count && err->status == PONS_OK; i++) {
-        char *path = join(part, file[i].name);
+    for (int i = 0; i < c->file_count && err->status == PONS_OK; i++) {
+        char *path = join(part, c->file[i].name);
         if (path == NULL)
             return no_memory(err);
-        safetensors_write(path, &file[i].content, err);
+        safetensors_write(path, &c->file[i].content, err);
         free(path);
     }
-    if (err->status == PONS_OK && write_manifest(part, step, count, file, err) == PONS_OK)
+    if (err->status == PONS_OK && write_manifest(part, step, c, err) == PONS_OK)
         sync_folder(part, err);
     return err->status;
 }
@@ -276,8 +297,8 @@ static pons_status put_in_place(const char *folder, const char *part, const char
     return sync_folder(folder, err);
 }
 
-pons_status checkpoint_write(const char *folder, int64_t step, int count,
-                             const checkpoint_file *file, pons_error *err)
+pons_status checkpoint_write(const char *folder, int64_t step, const checkpoint_content *content,
+                             pons_error *err)
 {
     pons_error ignored = PONS_ERROR_INIT;
     char *path = NULL, *part = NULL;
@@ -294,7 +315,7 @@ pons_status checkpoint_write(const char *folder, int64_t step, int count,
         goto release;
     if (access(part, F_OK) == 0 && remove_folder(folder, part_name, err) != PONS_OK)
         goto release;
-    if (write_files(part, step, count, file, err) != PONS_OK)
+    if (write_files(part, step, content, err) != PONS_OK)
         remove_folder(folder, part_name, &ignored);
     else
         put_in_place(folder, part, path, err);

@@ -6,11 +6,13 @@
  *
  * A folder is written under a name that ends in '.part', synced, renamed, and the folder above is
  * synced: a process that is killed at any moment leaves the older ones as they were. manifest.json
- * holds size and SHA-256 of every file and, as its last member, of its own text before that member.
+ * holds facts about the making, size and SHA-256 of every file and, as its last member, the SHA-256
+ * of its own text before that member.
  */
 #ifndef CORE_TRAIN_CHECKPOINT_H
 #define CORE_TRAIN_CHECKPOINT_H
 
+#include "base/json.h"
 #include "base/log.h"
 #include "train/safetensors.h"
 
@@ -19,18 +21,32 @@ typedef struct checkpoint_file {
     safetensors_content content;
 } checkpoint_file;
 
+#define CHECKPOINT_FACTS "made_with" /* the manifest's member: an object of texts                 */
+
+typedef struct checkpoint_fact {
+    const char *name, *value;
+} checkpoint_fact;
+
+typedef struct checkpoint_content {
+    int file_count, fact_count;
+    const checkpoint_file *file;
+    const checkpoint_fact *fact;
+} checkpoint_content;
+
 /*
  * 'folder' is .../checkpoints; made when missing. A valid folder of this step is exchanged for the
  * new one in one act; where the file system cannot do that, it stays as it is.
  */
-pons_status checkpoint_write(const char *folder, int64_t step, int count,
-                             const checkpoint_file *file, pons_error *err);
+pons_status checkpoint_write(const char *folder, int64_t step, const checkpoint_content *content,
+                             pons_error *err);
 /* Let the one-line file 'mark' ("last", "best") name this step's folder, unless it does. */
 pons_status checkpoint_mark(const char *folder, const char *mark, int64_t step, pons_error *err);
 bool checkpoint_is_marked(const char *folder, const char *mark, int64_t step);
 /* Remove all but the 'keep' newest and the marked ones, and what killed processes left. */
 pons_status checkpoint_prune(const char *folder, int keep, pons_error *err);
 
+/* The manifest of a checkpoint, verified by its own hash; its files are not looked at. */
+pons_status checkpoint_manifest(const char *path, json_document *out, pons_error *err);
 /* Every file there, with the size and the hash that the manifest says. PONS_DATA if not. */
 pons_status checkpoint_verify(const char *path, pons_error *err);
 /*

@@ -5,6 +5,7 @@
 
 #include "train/trainer_parts.h"
 
+#include "train/provenance.h"
 #include "train/weights.h"
 
 #include <stdlib.h>
@@ -38,6 +39,7 @@ static pons_status write_checkpoint(trainer *t, pons_error *err)
     weights_list list[FILE_COUNT];
     checkpoint_file file[FILE_COUNT + 1];
     state_content content;
+    provenance maker = { .count = 0 };
 
     t->state.applied = storage_applied(t->storage);
     if (state_content_make(&content, &t->state, t->experiment, err) != PONS_OK)
@@ -48,8 +50,11 @@ static pons_status write_checkpoint(trainer *t, pons_error *err)
             break;
         file[made] = (checkpoint_file){ files[made].name, list[made].content };
     }
-    if (made == lists)
-        checkpoint_write(t->settings->checkpoints, t->state.step, lists + 1, file, err);
+    if (made == lists && provenance_make(t->experiment, &maker, err) == PONS_OK) {
+        const checkpoint_content all = { lists + 1, maker.count, file, maker.fact };
+        checkpoint_write(t->settings->checkpoints, t->state.step, &all, err);
+    }
+    provenance_clear(&maker);
     while (made-- > 0)
         weights_list_clear(&list[made]);
     state_content_clear(&content);

@@ -131,71 +131,16 @@ static pons_status compare_options(const saved_state *s, const experiment *e, po
     return PONS_OK;
 }
 
-static const struct { const char *key; size_t offset; } plugin_keys[] = {
-    { "plugin model", offsetof(experiment, model) },
-    { "plugin loss", offsetof(experiment, loss) },
-    { "plugin optimizer", offsetof(experiment, optimizer) },
-    { "plugin schedule", offsetof(experiment, schedule) },
-};
-enum { PLUGIN_COUNT = sizeof plugin_keys / sizeof plugin_keys[0] };
-
-static const plugin *plugin_at(const experiment *e, int index)
-{
-    return ((const loaded_plugin *)((const char *)e + plugin_keys[index].offset))->plugin;
-}
-
-static pons_status compare_plugin(const saved_state *s, const experiment *e, const char *key,
-                                  const plugin *now, logger *l, pons_error *err)
-{
-    const char *before = safetensors_metadata(s->file, key);
-
-    if (before == NULL || strstr(before, now->sha256) != NULL)
-        return PONS_OK;
-    if (e->sections.experiment.deterministic)
-        return pons_fail(err, PONS_CONFIG, "'%s' is not the file that the run began with, so "
-                         "deterministic = yes cannot be kept\nhint: --fresh starts anew", now->path);
-    log_warning(l, "'%s' is not the file that the run began with; results may differ", now->path);
-    return PONS_OK;
-}
-
-pons_status saved_state_compare(const saved_state *s, const experiment *e, logger *l,
-                                pons_error *err)
+pons_status saved_state_compare(const saved_state *s, const experiment *e, pons_error *err)
 {
     if (s->micro_batches != e->micro_batches)
         return pons_fail(err, PONS_CONFIG, "a step has %d micro-batches but the run to be "
                          "continued has %d\nhint: [train] accumulate = %d", e->micro_batches,
                          s->micro_batches, s->micro_batches);
-    if (compare_options(s, e, err) != PONS_OK)
-        return err->status;
-    for (int i = 0; i < PLUGIN_COUNT; i++)
-        if (compare_plugin(s, e, plugin_keys[i].key, plugin_at(e, i), l, err) != PONS_OK)
-            return err->status;
-    return PONS_OK;
-}
-
-pons_status saved_state_compare_ops(const saved_state *s, const experiment *e, logger *l,
-                                    pons_error *err)
-{
-    for (int i = 0; i < e->op_count; i++) {
-        char key[PONS_NAME_SIZE + 16];
-        snprintf(key, sizeof key, "plugin op.%s", e->op[i]->descriptor->name);
-        if (compare_plugin(s, e, key, e->op[i], l, err) != PONS_OK)
-            return err->status;
-    }
-    return PONS_OK;
+    return compare_options(s, e, err);
 }
 
 /* ---- write ----------------------------------------------------------------------------------- */
-
-static int put_steps(FILE *to, const char *section, const volume_chain *chain)
-{
-    for (int i = 0; i < chain->count; i++) {
-        const volume_step *s = &chain->step[i];
-        fprintf(to, "plugin %s.%s%c%s %s %s%c", section, s->name, 0, s->plugin, s->version,
-                s->sha256, 0);
-    }
-    return chain->count;
-}
 
 /* Zero-terminated texts one behind the other: key, value, key, value, ... */
 static int put_texts(FILE *to, const experiment *e)
@@ -208,15 +153,7 @@ static int put_texts(FILE *to, const experiment *e)
         config_item(e->config, i, &section, &key, &value);
         fprintf(to, "[%s] %s%c%s%c", section, key, 0, value, 0);
     }
-    for (int i = 0; i < PLUGIN_COUNT; i++, pairs++) {
-        const plugin *p = plugin_at(e, i);
-        fprintf(to, "%s%c%s %s %s%c", plugin_keys[i].key, 0, p->descriptor->name,
-                p->descriptor->version, p->sha256, 0);
-    }
-    for (int i = 0; i < e->op_count; i++, pairs++)
-        fprintf(to, "plugin op.%s%c%s %s %s%c", e->op[i]->descriptor->name, 0,
-                e->op[i]->descriptor->name, e->op[i]->descriptor->version, e->op[i]->sha256, 0);
-    return pairs + put_steps(to, "preprocess", e->preprocess) + put_steps(to, "augment", e->augment);
+    return pairs;
 }
 
 static pons_status make_metadata(state_content *c, const experiment *e, pons_error *err)

@@ -1,8 +1,8 @@
 /*
  * trainer_state.h - what a checkpoint knows beside tensors: how far training came, and with what.
  *
- * trainer.safetensors holds the numbers as tensors, and as metadata every option ('[train] batch'),
- * plugin ('plugin model') and resolved choice of the run.
+ * trainer.safetensors holds the numbers as tensors, and as metadata every option ('[train] batch')
+ * and resolved choice of the run.
  */
 #ifndef CORE_TRAIN_TRAINER_STATE_H
 #define CORE_TRAIN_TRAINER_STATE_H
@@ -33,13 +33,9 @@ pons_status saved_state_read(const char *checkpoint, saved_state *out, pons_erro
 void saved_state_clear(saved_state *s);
 /*
  * R31: an option that may not change while a run goes on differs: PONS_CONFIG with key and both
- * values. A plugin whose file has changed is told to 'l'.
+ * values.
  */
-pons_status saved_state_compare(const saved_state *s, const experiment *e, logger *l,
-                                pons_error *err);
-/* The same of the op plugins, which are known once the network is built. */
-pons_status saved_state_compare_ops(const saved_state *s, const experiment *e, logger *l,
-                                    pons_error *err);
+pons_status saved_state_compare(const saved_state *s, const experiment *e, pons_error *err);
 
 /* trainer.safetensors of a checkpoint to be written. */
 typedef struct state_content {

@@ -89,23 +89,45 @@ static void device_close(void *device)
     free(d);
 }
 
-/* "model name : X" of /proc/cpuinfo. */
-static void processor_name(char *name, size_t size)
+/* X of the first line "key : X" of /proc/cpuinfo; 'value' stays as it is when there is none. */
+static void read_processor(const char *key, char *value, size_t size)
 {
-    char line[512];
-    FILE *f = fopen("/proc/cpuinfo", "r");
+    char *line = NULL;
+    size_t room = 0;
+    FILE *f = fopen("/proc/cpuinfo", "re");
 
-    snprintf(name, size, "processor");
-    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
-        char *value = strchr(line, ':');
-        if (strncmp(line, "model name", 10) != 0 || value == NULL)
+    while (f != NULL && getline(&line, &room, f) > 0) {
+        char *text = strchr(line, ':');
+        if (strncmp(line, key, strlen(key)) != 0 || text == NULL)
             continue;
-        value[strcspn(value, "\n")] = '\0';
-        snprintf(name, size, "%.*s", (int)size - 1, value + 1 + strspn(value + 1, " "));
+        text[strcspn(text, "\n")] = '\0';
+        snprintf(value, size, "%.*s", (int)size - 1, text + 1 + strspn(text + 1, " "));
         break;
     }
+    free(line);
     if (f != NULL)
         fclose(f);
+}
+
+/* The instructions by which our kernels and oneDNN's are chosen, of all that this processor has. */
+static void processor_features(char *out, size_t size)
+{
+    static const char *const names[] = {
+        "sse4_1", "avx", "fma", "f16c", "avx2", "avx_vnni", "avx512f", "avx512bw", "avx512vl",
+        "avx512dq", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile", "amx_bf16",
+        "amx_int8", "amx_fp16"
+    };
+    char flags[8192] = "", *rest = NULL;
+    size_t used = 0;
+
+    read_processor("flags", flags, sizeof flags);
+    out[0] = '\0';
+    for (char *flag = strtok_r(flags, " ", &rest); flag != NULL; flag = strtok_r(NULL, " ", &rest)) {
+        for (size_t i = 0; i < sizeof names / sizeof *names && used < size; i++) {
+            if (strcmp(flag, names[i]) == 0)
+                used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? " " : "", flag);
+        }
+    }
 }
 
 static void device_facts(void *device, pons_device_facts *facts)
@@ -114,7 +136,9 @@ static void device_facts(void *device, pons_device_facts *facts)
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 
     *facts = (pons_device_facts){ .threads = d->threads, .host_memory = true };
-    processor_name(facts->name, sizeof facts->name);
+    snprintf(facts->name, sizeof facts->name, "processor");
+    read_processor("model name", facts->name, sizeof facts->name);
+    processor_features(facts->features, sizeof facts->features);
     onednn_version(facts->library, sizeof facts->library);
     facts->bf16 = map_has_bf16();
     facts->memory_size = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
