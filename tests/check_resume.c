@@ -432,6 +432,34 @@ START_TEST(resolved_file_repeats_the_run)
 }
 END_TEST
 
+/* ' ;' begins a comment elsewhere; relative paths, defaults and the origin all hold the folder. */
+START_TEST(resolved_file_of_a_folder_with_a_semicolon_repeats_the_run)
+{
+    char command[512];
+
+    make_experiment();
+    snprintf(command, sizeof command, "cd %s && mkdir -p 'o \"d ;d/old' elsewhere && "
+             "mv images labels e.ini 'o \"d ;d/old' && ln -s 'o \"d ;d/old/runs' runs", root);
+    ck_assert_int_eq(system(command), 0);
+    expect(PONS("train", "o \"d ;d/old/e.ini", "--set", "experiment.name=a", "--set",
+                "train.steps=2"), NULL);
+    snprintf(command, sizeof command, "cd %s && mv runs/a/resolved.ini elsewhere/again.ini && "
+             "! grep -F \"$PWD\" elsewhere/again.ini | grep -v 'o \"*d ;d/old'", root);
+    ck_assert_int_eq(system(command), 0);
+    expect(PONS("train", "elsewhere/again.ini", "--set", "experiment.name=b"), NULL);
+    same_results("a", "b");
+    ck_assert_int_eq(PONS("train", "elsewhere/again.ini", "--set", "data.label=x ;y"), 2);
+    expect(2, "in double quotes");
+    ck_assert_int_eq(PONS("train", "elsewhere/again.ini", "--set", "data.label=\"x ;y/*\""), 4);
+    expect(4, "x ;y/*");
+    snprintf(command, sizeof command, "cd %s && mv 'o \"d ;d' \"$(printf 'o\\nd')\"", root);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_int_eq(PONS("train", "o\nd/old/e.ini"), 3);
+    expect(3, "[experiment] output: the path has the control character 0x0a");
+    remove_root();
+}
+END_TEST
+
 /* Another file of the optimizer, found before the built one: the same code with a byte behind it. */
 static void change_optimizer(void)
 {
@@ -623,6 +651,7 @@ int main(void)
     tcase_add_test(c, counter_that_is_not_restored_changes_the_result);
     tcase_add_test(c, finished_run_says_so_and_touches_nothing);
     tcase_add_test(c, resolved_file_repeats_the_run);
+    tcase_add_test(c, resolved_file_of_a_folder_with_a_semicolon_repeats_the_run);
     tcase_add_test(c, manifest_says_what_made_the_checkpoint_and_a_change_is_told);
     tcase_add_test(c, debug_is_a_short_run_with_checks);
     tcase_add_test(c, epochs_steps_and_patience_decide_when_things_happen);

@@ -186,6 +186,20 @@ static const char *value_of(config *c, const config_entry *e, const pons_option 
     return absolute != NULL ? absolute : value;
 }
 
+/* A folder above may have any name; what no line of a file can hold would not survive config_write. */
+static pons_status check_path(const pons_option *option, const char *value, const char *where,
+                              pons_error *err)
+{
+    if (option->type != PONS_OPTION_PATH && option->type != PONS_OPTION_PATHS)
+        return PONS_OK;
+    for (const char *p = value; *p != '\0'; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            return pons_fail(err, PONS_CONFIG, "%s: the path has the control character 0x%02x in "
+                             "the name of a folder or file, expected none", where,
+                             (unsigned char)*p);
+    return PONS_OK;
+}
+
 static pons_status fill_one(config *c, const char *section, const pons_option *option, void *target,
                             pons_error *err)
 {
@@ -201,9 +215,12 @@ static pons_status fill_one(config *c, const char *section, const pons_option *o
         e->used = true;
     value = value_of(c, e, option);
     where = arena_format(c->arena, "%s: [%s] %s", origin, section, option->name);
+    if (check_path(option, value, where, err) != PONS_OK)
+        return PONS_CONFIG;
     if (option_parse(c, option, value, where, target, err) != PONS_OK)
         return PONS_CONFIG;
     f = filled_add(c, section, option->name);
+    f->path = option->type == PONS_OPTION_PATH;
     f->value = arena_string(c->arena, value);
     f->origin = origin;
     return PONS_OK;
@@ -339,19 +356,20 @@ void config_item(const config *c, int index, const char **section, const char **
 }
 
 /* Two values may have been filled by two tables far apart: a section is printed where it began. */
-static void write_section(const config *c, const char *section, FILE *to)
+static void write_section(config *c, const char *section, FILE *to)
 {
     fprintf(to, "[%s]\n", section);
     for (int i = 0; i < c->filled_count; i++) {
         const filled *f = &c->filled[i];
         if (strcmp(f->section, section) != 0)
             continue;
+        const char *value = f->path ? list_single(c->arena, f->value) : f->value;
         /* A long value keeps its line to itself: a line has a largest length. */
-        if (strlen(f->value) + strlen(f->origin) > 500)
+        if (strlen(value) + strlen(f->origin) > 500)
             fprintf(to, "; %s%s%s\n%s = %s\n", f->origin, f->reason != NULL ? "; " : "",
-                    f->reason != NULL ? f->reason : "", f->key, f->value);
+                    f->reason != NULL ? f->reason : "", f->key, value);
         else
-            fprintf(to, "%s =%s%s ; %s%s%s\n", f->key, *f->value != '\0' ? " " : "", f->value,
+            fprintf(to, "%s =%s%s ; %s%s%s\n", f->key, *value != '\0' ? " " : "", value,
                     f->origin, f->reason != NULL ? "; " : "", f->reason != NULL ? f->reason : "");
     }
 }

@@ -19,6 +19,7 @@ typedef struct filled {
     const char *section, *key, *value;
     const char *origin; /* "spleen.ini:12", "--set", "default"                                    */
     const char *reason; /* NULL, or why it was resolved so                                        */
+    bool path;          /* one path, without quotes                                               */
 } filled;
 
 typedef struct known_section {

@@ -1,6 +1,7 @@
 /*
  * list.c - lists of words and paths as one value: items are separated by blanks, and an item that
  * holds blanks stands in double quotes, in which "" is one quote. What is written reads back equal.
+ * In a file ' ;' begins a comment, but not within quotes.
  */
 #include "config/list.h"
 
@@ -37,6 +38,33 @@ static const char *take_plain(const char *from, char *to)
     return from;
 }
 
+/* Behind the closing quote of the item in quotes at 'from'; NULL: there is none before 'end'. */
+static const char *behind_quoted(const char *from, const char *end)
+{
+    for (from++; from < end; from++) {
+        if (*from != '"')
+            continue;
+        if (from + 1 == end || from[1] != '"')
+            return from + 1;
+        from++;
+    }
+    return NULL;
+}
+
+const char *list_comment(const char *value, const char *end)
+{
+    const char *behind;
+
+    for (const char *p = value; p < end; p++) {
+        if (*p == '"' && (p == value || is_blank(p[-1]))
+            && (behind = behind_quoted(p, end)) != NULL)
+            p = behind - 1;
+        else if (is_blank(*p) && p + 1 < end && p[1] == ';')
+            return p;
+    }
+    return end;
+}
+
 char **list_split(arena *memory, const char *value, int *count)
 {
     char **item = arena_alloc(memory, (strlen(value) / 2 + 2) * sizeof *item);
@@ -67,6 +95,13 @@ static const char *quoted(arena *memory, const char *item)
     *to++ = '"';
     *to = '\0';
     return text;
+}
+
+const char *list_single(arena *memory, const char *path)
+{
+    const char *end = path + strlen(path);
+
+    return *path != '"' && list_comment(path, end) == end ? path : quoted(memory, path);
 }
 
 const char *list_join(arena *memory, int count, const char *const *item)

@@ -5,6 +5,7 @@
  */
 #include "base/file.h"
 #include "config/entries.h"
+#include "config/list.h"
 
 #include <ini.h>
 #include <stdlib.h>
@@ -97,12 +98,10 @@ static pons_status check_line(reading *r, const char *line, size_t size)
     return PONS_OK;
 }
 
-/* The value at 'begin' as inih would return it: up to ' ;', without outer blanks. */
+/* The value at 'begin' as inih would return it, but for quotes: up to ' ;', without outer blanks. */
 static const char *value_at(config *c, const char *begin, const char *end)
 {
-    for (const char *p = begin; p + 1 < end; p++)
-        if (is_blank(p[0]) && p[1] == ';')
-            end = p;
+    end = list_comment(begin, end);
     while (begin < end && is_blank(*begin))
         begin++;
     while (end > begin && (is_blank(end[-1]) || end[-1] == '\r'))
@@ -111,14 +110,15 @@ static const char *value_at(config *c, const char *begin, const char *end)
 }
 
 /*
- * inih's buffer has the size it was built with, often 200 bytes. Of a longer line it gets the part
- * that it shall judge; the value is kept here. Returns the size of that part.
+ * inih's buffer has the size it was built with, often 200 bytes, and it knows no quotes. Of a longer
+ * line, or one with quotes, it gets the part that it shall judge; the value is kept here. Returns
+ * the size of that part.
  */
 static size_t shorten(reading *r, const char *line, size_t size, size_t room)
 {
     const char *end = line + size, *stop = line;
 
-    if (size <= room)
+    if (size <= room && memchr(line, '"', size) == NULL)
         return size;
     if (*line == ';' || *line == '#')
         return 1;
@@ -335,8 +335,9 @@ static pons_status check_set_value(const char *set, const char *value, pons_erro
         if ((unsigned char)*p < 0x20 || *p == 0x7f)
             return pons_fail(err, PONS_USAGE, "--set holds the control character 0x%02x",
                              (unsigned char)*p);
-    if (value[0] == ';' || strstr(value, " ;") != NULL || strstr(value, "\t;") != NULL)
-        return pons_fail(err, PONS_USAGE, "--set '%s' holds a comment (' ;')", set);
+    if (value[0] == ';' || *list_comment(value, value + strlen(value)) != '\0')
+        return pons_fail(err, PONS_USAGE, "--set '%s' holds a comment (' ;')\nhint: a path that has "
+                         "it stands in double quotes", set);
     return PONS_OK;
 }
 
