@@ -13,6 +13,7 @@
 #include "run_pons.h"
 #include "suite.h"
 
+#include <math.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -270,18 +271,20 @@ START_TEST(interrupted_run_exits_75_and_goes_on_to_the_same_bits)
 }
 END_TEST
 
-#define BIG_STEPS "--set", "patch.extent=96 96 96", "--set", "train.checkpoint_every=0", \
+#define BIG_STEPS "--set", "patch.extent=48 48 48", "--set", "train.checkpoint_every=0", \
                   "--set", "train.validate_every=0"
 
-/* The seconds that a run's first step took. */
-static double first_step_seconds(const char *run)
+/* The seconds of a run's shortest step: others share the processor. */
+static double step_seconds(const char *run)
 {
+    static const char key[] = "\"seconds\":";
+    double least = INFINITY;
     char name[64];
 
     snprintf(name, sizeof name, "runs/%s/metrics.jsonl", run);
-    const char *at = strstr(text_of(name), "\"seconds\":");
-    ck_assert_ptr_nonnull(at);
-    return strtod(at + 10, NULL);
+    for (const char *at = text_of(name); (at = strstr(at, key)) != NULL; at += sizeof key)
+        least = fmin(least, strtod(at + sizeof key - 1, NULL));
+    return least;
 }
 
 /* Until the first step has its record: the second one has only just begun. */
@@ -294,22 +297,22 @@ static void wait_for_record(const char *run)
         usleep(1000);
 }
 
-/* The grace is a quarter of a step as it was measured: no step that has just begun ends in it. */
+/* The grace is an eighth of a step as it was measured: no step that has just begun ends in it. */
 START_TEST(step_longer_than_the_grace_is_given_up)
 {
     char grace[64];
 
     make_experiment();
-    expect(TRAIN(BIG_STEPS, "--set", "experiment.name=measured", "--set", "train.steps=1"), NULL);
-    double seconds = first_step_seconds("measured");
-    snprintf(grace, sizeof grace, "train.grace_s=%.3f", seconds / 4);
-    ck_assert_double_gt(seconds / 4, 0.02);
+    expect(TRAIN(BIG_STEPS, "--set", "experiment.name=measured", "--set", "train.steps=3"), NULL);
+    double seconds = step_seconds("measured") / 8;
+    snprintf(grace, sizeof grace, "train.grace_s=%.4f", seconds);
+    ck_assert_double_gt(seconds, 0.005);
     pid_t child = START("train", "e.ini", BIG_STEPS, "--set", grace);
     wait_for_record("first");
     double begin = seconds_now();
     kill(child, SIGTERM);
     ck_assert_int_eq(finish(child), 75);
-    ck_assert_double_ge(seconds_now() - begin, seconds / 4 - 0.001);
+    ck_assert_double_ge(seconds_now() - begin, seconds - 0.001);
     expect(75, "interrupted; step 2 was given up, step 1 is saved\n");
     ck_assert_str_eq(text_of("runs/first/checkpoints/last"), "step-00000001\n");
     remove_root();
