@@ -14,6 +14,9 @@ CPU_LANES = plugins/devices/cpu/map_lanes.c plugins/devices/cpu/map_machine.c \
 	plugins/devices/cpu/vector.h plugins/devices/cpu/rows_lanes.c plugins/devices/cpu/rows.h \
 	plugins/devices/cpu/map_lanes.h \
 	plugins/devices/cpu/wide_lanes.c plugins/devices/cpu/wide.h
+	plugins/devices/cpu/map_lanes.h plugins/devices/cpu/narrow.h \
+	plugins/devices/cpu/vector.h \
+	plugins/devices/cpu/map_lanes.h plugins/devices/cpu/narrow.h
 CPU_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(CPU_LOOPS)
 
 noinst_LTLIBRARIES += libcpubaseline.la libcpudevice.la
@@ -27,7 +30,7 @@ libcpuavx2_la_SOURCES = $(CPU_LANES)
 libcpuavx2_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=avx2
 libcpuavx2_la_CFLAGS = $(CPU_CFLAGS) -mavx2 -mfma
 libcpuavx512_la_SOURCES = $(CPU_LANES) plugins/devices/cpu/wide_amx.c \
-	plugins/devices/cpu/wide_bf16.c plugins/devices/cpu/wide_bf16.h
+	plugins/devices/cpu/wide_pack.c plugins/devices/cpu/wide.h
 libcpuavx512_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=avx512
 libcpuavx512_la_CFLAGS = $(CPU_CFLAGS) -mavx2 -mfma -mavx512f -mavx512bw -mavx512vl -mavx512dq \
 	-mprefer-vector-width=512
@@ -53,6 +56,8 @@ libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c
 	plugins/devices/cpu/convolution.c plugins/devices/cpu/narrow.c plugins/devices/cpu/narrow.h \
 	plugins/devices/cpu/narrow_plan.h plugins/devices/cpu/narrow_run.c \
 	plugins/devices/cpu/narrow_weight.c plugins/devices/cpu/onednn.h \
+	plugins/devices/cpu/rows.h plugins/devices/cpu/wide.h \
+	plugins/devices/cpu/convolution.c plugins/devices/cpu/narrow.c plugins/devices/cpu/onednn.h \
 	plugins/devices/cpu/onednn_version.h
 if X86_64
 libcpudevice_la_SOURCES += plugins/devices/cpu/limits_x86.c
@@ -60,6 +65,17 @@ else
 libcpudevice_la_SOURCES += plugins/devices/cpu/limits_plain.c
 endif
 EXTRA_DIST += plugins/devices/cpu/limits_x86.c plugins/devices/cpu/limits_plain.c
+CPU_WIDE = plugins/devices/cpu/wide_grid.c plugins/devices/cpu/wide_grid.h \
+	plugins/devices/cpu/wide_image.c plugins/devices/cpu/wide_runs.c \
+	plugins/devices/cpu/wide_terms.c plugins/devices/cpu/wide_terms.h \
+	plugins/devices/cpu/wide_weight.c
+if X86_64
+libcpudevice_la_SOURCES += $(CPU_WIDE)
+else
+libcpudevice_la_SOURCES += plugins/devices/cpu/wide_absent.c
+endif
+EXTRA_DIST += $(CPU_WIDE) plugins/devices/cpu/wide_amx.c plugins/devices/cpu/wide_pack.c \
+	plugins/devices/cpu/wide_absent.c
 if HAVE_ONEDNN
 libcpudevice_la_SOURCES += plugins/devices/cpu/onednn.c plugins/devices/cpu/onednn_version.c
 libcpudevice_la_LIBADD += $(ONEDNN_LIBS)

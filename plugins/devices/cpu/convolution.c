@@ -1,13 +1,14 @@
 /*
  * convolution.c - who computes a convolution or a matrix product. Families are asked in turn: our
- * kernels for few channels on one side (narrow.h), those for many where they are the faster ones
- * (wide.h), the library (onednn.h), our kernels for any (direct.h), which declines only types that the
- * graph never hands to it.
+ * kernels for few channels on one side (narrow.h), those for many where they are faster (wide.h),
+ * the library (onednn.h), our kernels for any (direct.h), which declines only types that the graph
+ * never hands to it.
  */
 #include "cpu.h"
 #include "direct.h"
 #include "narrow.h"
 #include "onednn.h"
+#include "wide.h"
 
 #include <omp.h>
 
@@ -18,19 +19,34 @@ static pons_status by_narrow(cpu_device *device, const pons_request *request, po
 }
 
 /*
- * In bf16 our tiles are faster than the library (docs/performance.md), which takes two to four times
- * as long for the weight gradient and has nothing at all for processors without AVX-512. In float both
- * are near the limit of the processor, the library nearer.
+ * Where our tiles are faster than the library (2.6.3, docs/performance.md). Gradients by the weight
+ * take it two to six times as long; in the other directions it loses where a stride sends it to
+ * kernels that scatter, and where sums are long.
  */
+static bool wide_wins(const pons_request *request)
+{
+    const pons_convolution *c = request->attributes;
+    const int64_t *k = request->input[1].shape.extent;
+    bool strided = c->stride[0] * c->stride[1] * c->stride[2] > 1;
+
+    switch (request->kind) {
+    case PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT: return true;
+    case PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT:
+        return k[1] * k[2] * k[3] > 1 && (k[0] >= 128 || (strided && (k[0] >= 64 || k[4] >= 64)));
+    default: return k[1] * k[2] * k[3] > 1 && k[4] >= 256;
+    }
+}
+
 static pons_status by_wide(cpu_device *device, const pons_request *request, pons_kernel *kernel,
                            bool *supported, pons_error *err)
 {
     const pons_convolution *c = request->attributes;
 
-    if (request->kind != PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT || c->groups != 1 ||
-        (device->library != NULL && request->input[0].type != PONS_BF16))
+    if (!device->wide || c->groups != 1 || (device->library != NULL && !wide_wins(request)))
         return PONS_OK;
-    return wide_prepare_weight(device->wide, device->threads, request, kernel, supported, err);
+    if (request->kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT)
+        return wide_prepare_weight(device->threads, request, kernel, supported, err);
+    return wide_prepare_image(device->threads, request, kernel, supported, err);
 }
 
 /* The library cuts its work when a kernel is made. */

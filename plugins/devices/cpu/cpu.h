@@ -7,7 +7,6 @@
 #include <pons/device.h>
 
 #include "map.h"
-#include "wide.h"
 
 typedef struct cpu_device {
     pons_device_settings settings;
@@ -15,8 +14,8 @@ typedef struct cpu_device {
     const map_lanes *lanes;
     const struct narrow_lanes *narrow;
     const struct direct_lanes *direct;
-    wide_choice wide;
     const struct rows_lanes *rows;
+    bool wide; /* wide.h runs */
     struct onednn *library; /* NULL: built without oneDNN */
 } cpu_device;
 

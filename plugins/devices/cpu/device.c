@@ -10,6 +10,7 @@
 #include "narrow.h"
 #include "onednn.h"
 #include "rows.h"
+#include "wide.h"
 
 #include <omp.h>
 #include <sched.h>
@@ -195,8 +196,8 @@ void cpu_device_choose_row(void *device, int row)
     d->lanes = map_lanes_row(row);
     d->narrow = narrow_lanes_row(row);
     d->direct = direct_lanes_row(row);
-    d->wide = wide_lanes_row(row);
     d->rows = rows_lanes_row(row);
+    d->wide = row == map_lanes_count() - 1 && wide_runs();
 }
 
 const pons_device_operations cpu_operations = {

@@ -1,21 +1,25 @@
 /*
- * wide.h - convolutions of many channels on both sides, as products of tiles of 16 x 16 numbers.
+ * wide.h - bf16 convolutions of many channels on both sides, on the tile registers of AMX.
  *
- * The product kernels (wide_lanes.c, wide_bf16.c, wide_amx.c) know nothing of convolutions. They
- * take steps of 64 bytes: 16 floats or 32 bf16 of the axis that is summed over.
+ * The product kernels (wide_amx.c, wide_pack.c) know nothing of convolutions. They multiply tiles
+ * of 16 x 16 numbers, in steps of 32 numbers of the axis that is summed over:
  *
- *   panel   [16 units][16 columns]: a unit is 4 bytes, one float or two neighbouring bf16
- *   rows    16 rows 'pitch' bytes apart, 16 units of each; may begin at any number
- *
- * A row of this table that computes in float also takes bf16 tensors: they are converted as they
- * are packed.
+ *   panel   [16 pairs][16 columns][2]: two neighbouring numbers of that axis side by side
+ *   rows    16 rows 'pitch' bytes apart, 32 numbers of each; may begin at any number
  */
 #ifndef CPU_WIDE_H
 #define CPU_WIDE_H
 
 #include <pons/device.h>
 
-enum { WIDE_TILE = 16, WIDE_STEP = 64, WIDE_PANEL = 1024, WIDE_ROWS = 4, WIDE_COLUMNS = 2 };
+enum {
+    WIDE_TILE = 16,
+    WIDE_NUMBERS = 32,                               /* of a step */
+    WIDE_STEP = WIDE_NUMBERS * sizeof(uint16_t),     /* bytes */
+    WIDE_PANEL = WIDE_TILE * WIDE_STEP,
+    WIDE_ROWS = 4,
+    WIDE_COLUMNS = 2
+};
 
 /* Tiles c[r][n] = sum over steps of rows at a[r] + a_at[s] by panels at b[n] + b_at[s]. */
 typedef struct wide_product {
@@ -28,36 +32,32 @@ typedef struct wide_product {
     bool add;                   /* to what c holds */
 } wide_product;
 
-typedef struct wide_lanes {
-    const char *name;
-    int unit;                   /* numbers in a unit: 1 or 2 */
-    /*
-     * Channels 'first' .. first + count - 1 (at most 16, zeros behind) of 16 x unit positions: as a
-     * panel whose units lie along the positions, or as rows of one channel each.
-     */
-    void (*pack_panel)(void *to, pons_type type, const char *const *position, int first, int count);
-    void (*pack_rows)(void *to, int64_t pitch, pons_type type, const char *const *position,
-                      int first, int count);
-    void (*multiply)(const wide_product *p);
-    void (*begin)(void), (*end)(void); /* around products, on each thread; NULL: nothing to do */
-} wide_lanes;
-
-extern const wide_lanes wide_lanes_baseline, wide_lanes_avx2, wide_lanes_avx512;
-extern const wide_lanes wide_bf16, wide_amx;
+/* Around products, on each thread. */
+void wide_begin(void);
+void wide_end(void);
+void wide_multiply(const wide_product *p);
 
 /*
- * The kernels for a row of map_lanes_row: those that compute in float, and those that multiply bf16
- * (the same where the processor cannot).
+ * Channels 'first' .. first + count - 1 (at most 16, zeros behind) of 32 positions: as a panel
+ * whose pairs lie along the positions, or as rows of one channel each.
  */
-typedef struct wide_choice {
-    const wide_lanes *single, *half;
-} wide_choice;
-wide_choice wide_lanes_row(int row);
-/* For tests: all tables that run here, in a fixed order; NULL behind the last. */
-const wide_lanes *wide_lanes_number(int number);
+void wide_pack_panel(void *to, const char *const *position, int first, int count);
+void wide_pack_rows(void *to, int64_t pitch, const char *const *position, int first, int count);
+/* 16 rows of 32 numbers become the columns of a panel. */
+void wide_pack_columns(void *to, const char *const *row);
+/* Row r of a tile, 'count' numbers as bf16, to place[r] behind 'first' numbers; NULL: nowhere. */
+void wide_store(const float *tile, char *const *place, int first, int count);
 
-/* As pons_device_operations.prepare. */
-pons_status wide_prepare_weight(wide_choice lanes, int threads, const pons_request *request,
-                                pons_kernel *kernel, bool *supported, pons_error *err);
+/* Whether this processor and system let us use the tile registers. */
+bool wide_runs(void);
+
+/*
+ * As pons_device_operations.prepare: a convolution or its gradient by the input, and the gradient
+ * by the weight. Decline other types than bf16, and the first one groups.
+ */
+pons_status wide_prepare_image(int threads, const pons_request *request, pons_kernel *kernel,
+                               bool *supported, pons_error *err);
+pons_status wide_prepare_weight(int threads, const pons_request *request, pons_kernel *kernel,
+                                bool *supported, pons_error *err);
 
 #endif

@@ -4,7 +4,7 @@
  * Two rows by two columns of tiles keep the unit busy: four products for four loads. Where there is
  * one column, four rows share it.
  */
-#include "wide_bf16.h"
+#include "wide.h"
 
 #include <immintrin.h>
 
@@ -23,12 +23,12 @@ static const struct {
 } shape = { .palette = 1, .width = { 64, 64, 64, 64, 64, 64, 64, 64 },
             .rows = { 16, 16, 16, 16, 16, 16, 16, 16 } };
 
-AMX static void begin(void)
+AMX void wide_begin(void)
 {
     _tile_loadconfig(&shape);
 }
 
-AMX static void end(void)
+AMX void wide_end(void)
 {
     _tile_release();
 }
@@ -132,7 +132,7 @@ AMX static void one_by_one(const wide_product *p, int row)
     _tile_stored(0, p->c[row][0], TILE_PITCH);
 }
 
-static void multiply(const wide_product *p)
+void wide_multiply(const wide_product *p)
 {
     if (p->columns == 2 && p->rows == 2)
         two_by_two(p);
@@ -144,8 +144,3 @@ static void multiply(const wide_product *p)
         for (int row = 0; row < p->rows; row++)
             one_by_one(p, row);
 }
-
-const wide_lanes wide_amx = {
-    .name = "amx_bf16", .unit = 2, .pack_panel = wide_bf16_panel, .pack_rows = wide_bf16_rows,
-    .multiply = multiply, .begin = begin, .end = end,
-};

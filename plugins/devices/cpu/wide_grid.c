@@ -47,7 +47,7 @@ static int grid_extent(const pons_convolution *c, int axis, int kernel, int x, i
     return extent;
 }
 
-static wide_view view_of(const pons_tensor *t, const int stride[3], const int phase[3])
+wide_view wide_view_of(const pons_tensor *t, const int stride[3], const int phase[3])
 {
     const int64_t *e = t->shape.extent;
     int64_t size = (t->type == PONS_BF16 ? 2 : 4) * e[4];
@@ -67,7 +67,7 @@ static wide_view view_of(const pons_tensor *t, const int stride[3], const int ph
 static int note_phase(wide_grid *g, const pons_tensor *x, const pons_convolution *c,
                       const int phase[3])
 {
-    wide_view v = view_of(x, c->stride, phase);
+    wide_view v = wide_view_of(x, c->stride, phase);
 
     for (int i = 0; i < g->phases; i++)
         if (g->phase[i].start == v.start &&
@@ -115,7 +115,7 @@ pons_status wide_grid_init(wide_grid *g, const pons_tensor *x, const pons_tensor
         for (int h = 0; h < k[1]; h++)
             for (int v = 0; v < k[2]; v++)
                 note_tap(g, x, c, (int[]){ d, h, v });
-    g->output = view_of(y, (int[]){ 1, 1, 1 }, (int[]){ 0, 0, 0 });
+    g->output = wide_view_of(y, (int[]){ 1, 1, 1 }, (int[]){ 0, 0, 0 });
     return PONS_OK;
 }
 
@@ -139,17 +139,31 @@ static const char *row_begin(const wide_grid *g, const wide_view *v, const void 
     return (const char *)tensor + v->start + image * v->image + d * v->step[0] + h * v->step[1];
 }
 
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+int64_t wide_run(const wide_grid *g, const wide_view *v, const void *tensor, int64_t at,
+                 int64_t end, const char **from)
+{
+    int64_t row = at < 0 ? -1 : at / g->extent[2], w = at - row * g->extent[2];
+    const char *begin = at < 0 ? NULL : row_begin(g, v, tensor, row);
+
+    *from = NULL;
+    if (at < 0)
+        return least(-at, end - at);
+    if (begin == NULL || w >= v->extent[2])
+        return least(g->extent[2] - w, end - at);
+    *from = begin + w * v->step[2];
+    return least(v->extent[2] - w, end - at);
+}
+
 void wide_positions(const wide_grid *g, const wide_view *v, const void *tensor, const char *zero,
                     int64_t first, int count, const char **to)
 {
-    int i = 0, width = g->extent[2];
+    const char *from;
 
-    for (; i < count && first + i < 0; i++)
-        to[i] = zero;
-    for (int64_t row = (first + i) / width; i < count; row++) {
-        const char *begin = row_begin(g, v, tensor, row);
-        int w = (int)(first + i - row * width);
-        for (; i < count && w < width; i++, w++)
-            to[i] = begin != NULL && w < v->extent[2] ? begin + w * v->step[2] : zero;
+    for (int i = 0; i < count;) {
+        int64_t run = wide_run(g, v, tensor, first + i, first + count, &from);
+        for (int k = 0; k < run; k++, i++)
+            to[i] = from != NULL ? from + k * v->step[2] : zero;
     }
 }

@@ -38,6 +38,14 @@ typedef struct wide_grid {
 pons_status wide_grid_init(wide_grid *g, const pons_tensor *x, const pons_tensor *y,
                            const pons_tensor *w, const pons_convolution *c, pons_error *err);
 void wide_grid_clear(wide_grid *g);
+/* Elements phase, phase + stride, ... of each axis. */
+wide_view wide_view_of(const pons_tensor *t, const int stride[3], const int phase[3]);
+/*
+ * Positions from 'at' on that lie behind one another in memory, *from the first, or in a gap, *from
+ * NULL. Returns how many, up to 'end'.
+ */
+int64_t wide_run(const wide_grid *g, const wide_view *v, const void *tensor, int64_t at,
+                 int64_t end, const char **from);
 /* The addresses of positions first .. first + count - 1; 'zero' for those in gaps or outside. */
 void wide_positions(const wide_grid *g, const wide_view *v, const void *tensor, const char *zero,
                     int64_t first, int count, const char **to);

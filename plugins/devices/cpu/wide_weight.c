@@ -26,13 +26,10 @@ enum {
 };
 
 typedef struct wide_weight {
-    const wide_lanes *lanes;
     int threads;
     wide_grid grid;
-    pons_type x_type, y_type;
     int groups, ins, outs;         /* channels in a group */
     int in_tiles, out_tiles;       /* of a group */
-    int block;                     /* positions of a step */
     int chunks, splits;            /* splits: of the kernel positions, over tasks */
     int64_t steps;                 /* of a chunk */
     int64_t x_blocks;              /* packed input: as many blocks of positions */
@@ -51,31 +48,30 @@ static int64_t over(int64_t n, int64_t by) { return (n + by - 1) / by; }
 /* Block 'block' of the input around a chunk, whose first row begins 'low' before the chunk. */
 static void pack_x(const wide_weight *w, const void *x, int chunk, int64_t block, char *area)
 {
-    const char *position[2 * WIDE_TILE];
-    int64_t first = (chunk * w->steps + block) * w->block - w->grid.low;
+    const char *position[WIDE_NUMBERS];
+    int64_t first = (chunk * w->steps + block) * WIDE_NUMBERS - w->grid.low;
     char *to = area + block * WIDE_STEP;
 
     for (int phase = 0; phase < w->grid.phases; phase++) {
-        wide_positions(&w->grid, &w->grid.phase[phase], x, w->zero, first, w->block, position);
+        wide_positions(&w->grid, &w->grid.phase[phase], x, w->zero, first, WIDE_NUMBERS, position);
         for (int g = 0; g < w->groups; g++)
             for (int i = 0; i < w->in_tiles; i++, to += w->rows_size)
-                w->lanes->pack_rows(to, w->pitch, w->x_type, position,
-                                    g * w->ins + i * WIDE_TILE,
-                                    smaller(WIDE_TILE, w->ins - i * WIDE_TILE));
+                wide_pack_rows(to, w->pitch, position, g * w->ins + i * WIDE_TILE,
+                               smaller(WIDE_TILE, w->ins - i * WIDE_TILE));
     }
 }
 
 static void pack_y(const wide_weight *w, const void *y, int chunk, int64_t block, char *area)
 {
-    const char *position[2 * WIDE_TILE];
+    const char *position[WIDE_NUMBERS];
     char *to = area + w->x_size + block * WIDE_PANEL;
 
-    wide_positions(&w->grid, &w->grid.output, y, w->zero, (chunk * w->steps + block) * w->block,
-                   w->block, position);
+    wide_positions(&w->grid, &w->grid.output, y, w->zero, (chunk * w->steps + block) * WIDE_NUMBERS,
+                   WIDE_NUMBERS, position);
     for (int g = 0; g < w->groups; g++)
         for (int o = 0; o < w->out_tiles; o++, to += w->strip_size)
-            w->lanes->pack_panel(to, w->y_type, position, g * w->outs + o * WIDE_TILE,
-                                 smaller(WIDE_TILE, w->outs - o * WIDE_TILE));
+            wide_pack_panel(to, position, g * w->outs + o * WIDE_TILE,
+                            smaller(WIDE_TILE, w->outs - o * WIDE_TILE));
 }
 
 static void pack(const wide_weight *w, const pons_call *call, int chunk, int64_t block, char *area)
@@ -100,7 +96,6 @@ static float *tile_of(const wide_weight *w, float *sums, int group, int out, int
 static void multiply(const wide_weight *w, const char *area, float *sums, int group, int out,
                      int in, int first, int end, bool add)
 {
-    int number = w->lanes->unit == 2 ? 2 : 4; /* bytes */
     wide_product p = { .columns = smaller(WIDE_COLUMNS, w->out_tiles - out), .pitch = w->pitch,
                        .steps = w->steps, .a_at = w->a_at, .b_at = w->b_at, .add = add };
     int most = p.columns == 2 ? 2 : WIDE_ROWS;
@@ -112,11 +107,12 @@ static void multiply(const wide_weight *w, const char *area, float *sums, int gr
         for (int r = 0; r < p.rows; r++) {
             const wide_tap *t = &w->grid.tap[tap + r];
             int64_t rows = ((int64_t)t->phase * w->groups + group) * w->in_tiles + in;
-            p.a[r] = area + rows * w->rows_size + (w->grid.low + t->shift) * number;
+            p.a[r] = area + rows * w->rows_size +
+                     (w->grid.low + t->shift) * (int64_t)sizeof(uint16_t);
             for (int n = 0; n < p.columns; n++)
                 p.c[r][n] = tile_of(w, sums, group, out + n, in, tap + r);
         }
-        w->lanes->multiply(&p);
+        wide_multiply(&p);
     }
 }
 
@@ -150,18 +146,6 @@ static int job_count(const wide_weight *w)
     return w->groups * column_count(w) * w->in_tiles;
 }
 
-static void begin(const wide_weight *w)
-{
-    if (w->lanes->begin != NULL)
-        w->lanes->begin();
-}
-
-static void end(const wide_weight *w)
-{
-    if (w->lanes->end != NULL)
-        w->lanes->end();
-}
-
 static void chunk_task(void *context, int64_t chunk, int thread)
 {
     const work *k = context;
@@ -171,10 +155,10 @@ static void chunk_task(void *context, int64_t chunk, int thread)
 
     for (int64_t block = 0; block < w->x_blocks; block++)
         pack(w, k->call, (int)chunk, block, area);
-    begin(w);
+    wide_begin();
     for (int job = 0; job < job_count(w); job++)
         run_job(w, area, sums, job, 0, w->grid.taps, false);
-    end(w);
+    wide_end();
 }
 
 static void pack_task(void *context, int64_t block, int thread)
@@ -192,10 +176,10 @@ static void tile_task(void *context, int64_t i, int thread)
     int split = (int)(i % w->splits), taps = w->grid.taps;
 
     (void)thread;
-    begin(w);
+    wide_begin();
     run_job(w, k->area, k->sums, (int)(i / w->splits), taps * split / w->splits,
             taps * (split + 1) / w->splits, k->chunk > 0);
-    end(w);
+    wide_end();
 }
 
 /* ---- the gradient from its tiles ------------------------------------------------------------- */
@@ -276,18 +260,18 @@ static void weight_free(pons_kernel *kernel)
 /* Chunks: as large as the cache allows, but not small beside what they read around themselves. */
 static void plan_chunks(wide_weight *w)
 {
-    int64_t steps = over(w->grid.count, w->block), around = w->grid.low + w->grid.high;
+    int64_t steps = over(w->grid.count, WIDE_NUMBERS), around = w->grid.low + w->grid.high;
     int64_t bytes = WIDE_STEP * WIDE_TILE * (int64_t)w->groups *
                     (w->grid.phases * w->in_tiles + w->out_tiles); /* of a step */
     int64_t most = CHUNK_BYTES / bytes;
 
-    most = most < over(around, w->block) ? over(around, w->block) : most;
+    most = most < over(around, WIDE_NUMBERS) ? over(around, WIDE_NUMBERS) : most;
     w->chunks = (int)over(steps, most < 1 ? 1 : most);
     if (w->chunks >= CHUNKS_APART)
         w->chunks = (int)over(w->chunks, CHUNKS_APART) * CHUNKS_APART;
     w->steps = over(steps, w->chunks);
     w->chunks = (int)over(steps, w->steps);
-    w->x_blocks = over(w->steps * w->block + around, w->block);
+    w->x_blocks = over(w->steps * WIDE_NUMBERS + around, WIDE_NUMBERS);
 }
 
 static void plan_memory(wide_weight *w)
@@ -311,7 +295,7 @@ static pons_status plan_steps(wide_weight *w, const pons_tensor *x, const pons_t
 
     w->a_at = malloc((size_t)w->steps * sizeof *w->a_at);
     w->b_at = malloc((size_t)w->steps * sizeof *w->b_at);
-    w->zero = calloc((size_t)channels, sizeof(float));
+    w->zero = calloc((size_t)channels, sizeof(uint16_t));
     if (w->a_at == NULL || w->b_at == NULL || w->zero == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory making a convolution");
     for (int64_t s = 0; s < w->steps; s++) {
@@ -321,32 +305,22 @@ static pons_status plan_steps(wide_weight *w, const pons_tensor *x, const pons_t
     return PONS_OK;
 }
 
-static bool type_known(pons_type type)
-{
-    return type == PONS_F32 || type == PONS_BF16;
-}
-
-pons_status wide_prepare_weight(wide_choice lanes, int threads, const pons_request *request,
-                                pons_kernel *kernel, bool *supported, pons_error *err)
+pons_status wide_prepare_weight(int threads, const pons_request *request, pons_kernel *kernel,
+                                bool *supported, pons_error *err)
 {
     const pons_convolution *c = request->attributes;
     const pons_tensor *x = &request->input[0], *y = &request->input[1], *dw = &request->output[0];
-    bool half = x->type == PONS_BF16 && y->type == PONS_BF16;
     wide_weight *w;
 
     *supported = false;
-    if (!type_known(x->type) || !type_known(y->type) || dw->type != PONS_F32)
+    if (x->type != PONS_BF16 || y->type != PONS_BF16 || dw->type != PONS_F32)
         return PONS_OK;
     if ((w = calloc(1, sizeof *w)) == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory making a convolution");
-    *w = (wide_weight){
-        .lanes = half ? lanes.half : lanes.single, .threads = threads, .x_type = x->type,
-        .y_type = y->type, .groups = c->groups, .ins = (int)dw->shape.extent[4],
-        .outs = (int)dw->shape.extent[0] / c->groups,
-    };
+    *w = (wide_weight){ .threads = threads, .groups = c->groups, .ins = (int)dw->shape.extent[4],
+                        .outs = (int)dw->shape.extent[0] / c->groups };
     w->in_tiles = (int)over(w->ins, WIDE_TILE);
     w->out_tiles = (int)over(w->outs, WIDE_TILE);
-    w->block = WIDE_TILE * w->lanes->unit;
     kernel->state = w;
     kernel->free = weight_free;
     if (wide_grid_init(&w->grid, x, y, dw, c, err) != PONS_OK)
