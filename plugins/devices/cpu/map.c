@@ -43,7 +43,7 @@ static void plan_free(map_plan *plan)
  * Outputs from this size on, in bytes, are written past the cache. Not those of the ragged form:
  * they lie in the memory of inputs, which has just been read.
  */
-#define MAP_STREAM_SIZE ((int64_t)1 << 24)
+#define MAP_STREAM_SIZE ((int64_t)1 << 26)
 
 static int64_t points_of(const pons_map *m)
 {

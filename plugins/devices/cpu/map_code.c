@@ -391,6 +391,46 @@ static void two_node(code *c, int n)
     arrived(c, n);
 }
 
+static bool uniform(const code *c, int n) { return c->node[n].span == MAP_UNIFORM; }
+
+/*
+ * x > q ? x : x m with uniform q and m, as leaky and parametric rectifiers have it: without leaving
+ * the accumulator.
+ */
+static bool bend_node(code *c, int n)
+{
+    const map_node *node = &c->plan->node[n], *product = &c->plan->node[node->argument[3]];
+    int x = node->argument[0], q = node->argument[1], other = node->argument[3], m;
+    map_instruction *i;
+
+    if (node->comparison != PONS_MAP_GREATER || node->argument[2] != x || !uniform(c, q)
+        || product->operation != PONS_MAP_MUL || ready(c, other) || c->node[other].left != 1)
+        return false;
+    m = product->argument[product->argument[0] == x];
+    if ((product->argument[0] != x && product->argument[1] != x) || !uniform(c, m))
+        return false;
+    bring(c, x);
+    for (int k = 0; k < 3; k++)
+        read_done(c, x);
+    leave(c);
+    c->node[other].left = 0;
+    i = put(c, MAP_CODE_BEND);
+    i->at[0] = c->node[q].place;
+    i->at[1] = c->node[m].place;
+    arrived(c, n);
+    return true;
+}
+
+/* The quickest form of a choice by 'greater'. */
+static map_code pick_code(const code *c, map_code plain, int q, int third)
+{
+    bool reverse = plain == MAP_CODE_PICK_GREATER_R;
+
+    if ((plain != MAP_CODE_PICK_GREATER && !reverse) || !uniform(c, q))
+        return plain;
+    return (map_code)((uniform(c, third) ? MAP_CODE_ABOVE_ONE : MAP_CODE_ABOVE) + reverse);
+}
+
 static void pick_node(code *c, int n)
 {
     static const map_code picks[] = {
@@ -406,6 +446,8 @@ static void pick_node(code *c, int n)
     bool then_in;
     map_instruction *i;
 
+    if (bend_node(c, n))
+        return;
     to_memory(c, p);
     to_memory(c, q);
     if (!ready(c, then))
@@ -417,7 +459,8 @@ static void pick_node(code *c, int n)
     bring(c, then_in ? then : other);
     read_done(c, then_in ? then : other);
     leave(c);
-    i = put(c, (map_code)(picks[node->comparison] + then_in));
+    i = put(c, pick_code(c, (map_code)(picks[node->comparison] + then_in), q,
+                         then_in ? other : then));
     i->at[0] = c->node[p].place;
     i->at[1] = c->node[q].place;
     i->at[2] = c->node[then_in ? other : then].place;

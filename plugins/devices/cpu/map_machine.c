@@ -195,6 +195,35 @@ PICK(not_equal)
 PICK(greater)
 PICK(greater_equal)
 
+/* The commonest choices: by a number that is the same for all lanes. */
+#define ABOVE(name, DO)                                                                           \
+    INSTRUCTION(code_##name)                                                                      \
+    {                                                                                             \
+        FLOATS(0) FLOATS(1) FLOATS(2)                                                             \
+        const vector q = m1[0], z = m2[0];                                                        \
+        (void)z;                                                                                  \
+        EACH(DO)                                                                                  \
+        NEXT;                                                                                     \
+    }
+#define DO_ABOVE(k) a##k = vector_pick_greater(m0[k], q, m2[k], a##k);
+#define DO_ABOVE_R(k) a##k = vector_pick_greater(m0[k], q, a##k, m2[k]);
+#define DO_ABOVE_ONE(k) a##k = vector_pick_greater(m0[k], q, z, a##k);
+#define DO_ABOVE_ONE_R(k) a##k = vector_pick_greater(m0[k], q, a##k, z);
+ABOVE(above, DO_ABOVE)
+ABOVE(above_r, DO_ABOVE_R)
+ABOVE(above_one, DO_ABOVE_ONE)
+ABOVE(above_one_r, DO_ABOVE_ONE_R)
+
+INSTRUCTION(code_bend)
+{
+    const vector q = *(const vector_memory *)map_at(u, &i->at[0]);
+    const vector slope = *(const vector_memory *)map_at(u, &i->at[1]);
+#define DO(k) a##k = vector_pick_greater(a##k, q, a##k, a##k * slope);
+    EACH(DO)
+#undef DO
+    NEXT;
+}
+
 /* ---- reductions ------------------------------------------------------------------------------ */
 
 /* Units whose lanes do not all exist: lane by lane. */
@@ -309,7 +338,8 @@ const map_machine CPU_ROW_NAME(map_machine) = {
         CODE(PICK_NOT_EQUAL, pick_not_equal), CODE(PICK_NOT_EQUAL_R, pick_not_equal_r),
         CODE(PICK_GREATER, pick_greater), CODE(PICK_GREATER_R, pick_greater_r),
         CODE(PICK_GREATER_EQUAL, pick_greater_equal),
-        CODE(PICK_GREATER_EQUAL_R, pick_greater_equal_r), CODE(SUM, sum),
+        CODE(PICK_GREATER_EQUAL_R, pick_greater_equal_r), CODE(ABOVE, above), CODE(ABOVE_R, above_r),
+        CODE(ABOVE_ONE, above_one), CODE(ABOVE_ONE_R, above_one_r), CODE(BEND, bend), CODE(SUM, sum),
         CODE(MAXIMUM, maximum), CODE(MINIMUM, minimum), CODE(MOMENTS, moments), CODE(CALL, call),
         CODE(VISIT, visit),
     },

@@ -52,6 +52,9 @@ typedef enum map_code {
     MAP_CODE_PICK_EQUAL, MAP_CODE_PICK_EQUAL_R, MAP_CODE_PICK_NOT_EQUAL,
     MAP_CODE_PICK_NOT_EQUAL_R, MAP_CODE_PICK_GREATER, MAP_CODE_PICK_GREATER_R,
     MAP_CODE_PICK_GREATER_EQUAL, MAP_CODE_PICK_GREATER_EQUAL_R,
+    /* greater, [1] uniform; [1] and [2] uniform                                                  */
+    MAP_CODE_ABOVE, MAP_CODE_ABOVE_R, MAP_CODE_ABOVE_ONE, MAP_CODE_ABOVE_ONE_R,
+    MAP_CODE_BEND,         /* accumulator, times [1] unless it is greater than [0]; both uniform  */
     MAP_CODE_SUM,          /* accumulators at [0] joined by the lanes that exist                  */
     MAP_CODE_MAXIMUM, MAP_CODE_MINIMUM,
     MAP_CODE_MOMENTS,      /* means at [0], squares at [1]                                        */
