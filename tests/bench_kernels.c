@@ -2,7 +2,7 @@
  * bench_kernels.c - kernels that are not maps, beside the library where it is built and beside a copy
  * of the same bytes. Prints; run by hand:
  *
- *     make tests/bench_kernels && tests/bench_kernels [threads [part of a name]]
+ *     make tests/bench_kernels && tests/bench_kernels [threads ["convolution" or part of a name]]
  */
 #include "../plugins/devices/cpu/cpu.h"
 #include "../plugins/devices/cpu/direct.h"
@@ -146,16 +146,125 @@ static void bench_convolutions(cpu_device *device)
         }
 }
 
+/* ---- what moves and reduces numbers ---------------------------------------------------------- */
+
+static const pons_transpose_attributes channels_first = { { 0, 4, 1, 2, 3 } };
+static const pons_transpose_attributes channels_last = { { 0, 2, 3, 4, 1 } };
+static const pons_flip_attributes flip_w = { 1u << 3 };
+static const pons_crop_attributes crop_box = { { 0, 8, 8, 8, 0 }, { 1, 1, 1, 1, 1 } };
+static const pons_crop_attributes crop_channels = { { 0 }, { 1, 1, 1, 1, 1 } };
+static const pons_pad_attributes pad_zero = { PONS_PAD_ZERO, { 0, 8, 8, 8, 0 }, { 0, 8, 8, 8, 0 },
+                                              { 1, 1, 1, 1, 1 } };
+static const pons_pad_attributes pad_edge = { PONS_PAD_EDGE, { 0, 8, 8, 8, 0 }, { 0, 8, 8, 8, 0 },
+                                              { 1, 1, 1, 1, 1 } };
+static const pons_axis_attributes along_channels = { 4 }, along_d = { 1 };
+static const pons_extreme_attributes largest_of_image = { 14u, false };
+static const pons_pool pool_largest = { PONS_POOL_MAX, { 2, 2, 2 }, { 2, 2, 2 }, { 0 }, { 0 }, false };
+static const pons_pool pool_mean = { PONS_POOL_MEAN, { 2, 2, 2 }, { 2, 2, 2 }, { 0 }, { 0 }, false };
+static const pons_pool pool_overlap = { PONS_POOL_MAX, { 3, 3, 3 }, { 2, 2, 2 }, { 1, 1, 1 },
+                                        { 1, 1, 1 }, false };
+static const pons_resize_attributes linear = { PONS_RESIZE_LINEAR };
+static const pons_resize_attributes nearest = { PONS_RESIZE_NEAREST };
+
+#define IMAGE(n, c) { 5, { 2, n, n, n, c } }
+#define FIRST(n, c) { 5, { 2, c, n, n, n } }
+
+static const struct {
+    const char *name;
+    pons_kernel_kind kind;
+    int inputs;
+    pons_shape in[2], out;
+    const void *attributes;
+} moves[] = {
+    { "copy", PONS_KERNEL_COPY, 1, { IMAGE(96, 32) }, IMAGE(96, 32), NULL },
+    { "transpose to channels first, 32", PONS_KERNEL_TRANSPOSE, 1, { IMAGE(96, 32) }, FIRST(96, 32),
+      &channels_first },
+    { "transpose to channels last, 32", PONS_KERNEL_TRANSPOSE, 1, { FIRST(96, 32) }, IMAGE(96, 32),
+      &channels_last },
+    { "transpose to channels first, 2", PONS_KERNEL_TRANSPOSE, 1, { IMAGE(160, 2) }, FIRST(160, 2),
+      &channels_first },
+    { "flip along W, 32 channels", PONS_KERNEL_FLIP, 1, { IMAGE(96, 32) }, IMAGE(96, 32), &flip_w },
+    { "flip along W, 1 channel", PONS_KERNEL_FLIP, 1, { IMAGE(192, 1) }, IMAGE(192, 1), &flip_w },
+    { "crop a box", PONS_KERNEL_CROP, 1, { IMAGE(112, 32) }, IMAGE(96, 32), &crop_box },
+    { "crop 16 of 32 channels", PONS_KERNEL_CROP, 1, { IMAGE(96, 32) }, IMAGE(96, 16),
+      &crop_channels },
+    { "pad with zeros", PONS_KERNEL_PAD, 1, { IMAGE(80, 32) }, IMAGE(96, 32), &pad_zero },
+    { "pad with the edge", PONS_KERNEL_PAD, 1, { IMAGE(80, 32) }, IMAGE(96, 32), &pad_edge },
+    { "gradient of that", PONS_KERNEL_PAD_GRADIENT, 1, { IMAGE(96, 32) }, IMAGE(80, 32), &pad_edge },
+    { "concatenate 16 + 16 channels", PONS_KERNEL_CONCATENATE, 2, { IMAGE(96, 16), IMAGE(96, 16) },
+      IMAGE(96, 32), &along_channels },
+    { "arg_max over 32 channels", PONS_KERNEL_ARG_MAX, 1, { IMAGE(96, 32) }, IMAGE(96, 1),
+      &along_channels },
+    { "arg_max over D", PONS_KERNEL_ARG_MAX, 1, { IMAGE(96, 32) }, { 5, { 2, 1, 96, 96, 32 } },
+      &along_d },
+    { "gradient of the largest of an image", PONS_KERNEL_EXTREME_GRADIENT, 2,
+      { IMAGE(96, 32), IMAGE(1, 32) }, IMAGE(96, 32), &largest_of_image },
+    { "max pool 2^3", PONS_KERNEL_POOL, 1, { IMAGE(96, 32) }, IMAGE(48, 32), &pool_largest },
+    { "gradient of that", PONS_KERNEL_POOL_GRADIENT, 2, { IMAGE(96, 32), IMAGE(48, 32) },
+      IMAGE(96, 32), &pool_largest },
+    { "max pool 3^3 by 2", PONS_KERNEL_POOL, 1, { IMAGE(96, 32) }, IMAGE(48, 32), &pool_overlap },
+    { "gradient of that", PONS_KERNEL_POOL_GRADIENT, 2, { IMAGE(96, 32), IMAGE(48, 32) },
+      IMAGE(96, 32), &pool_overlap },
+    { "mean pool 2^3", PONS_KERNEL_POOL, 1, { IMAGE(96, 32) }, IMAGE(48, 32), &pool_mean },
+    { "gradient of that", PONS_KERNEL_POOL_GRADIENT, 2, { IMAGE(96, 32), IMAGE(48, 32) },
+      IMAGE(96, 32), &pool_mean },
+    { "resize 48^3 to 96^3, linear", PONS_KERNEL_RESIZE, 1, { IMAGE(48, 32) }, IMAGE(96, 32),
+      &linear },
+    { "gradient of that", PONS_KERNEL_RESIZE_GRADIENT, 1, { IMAGE(96, 32) }, IMAGE(48, 32), &linear },
+    { "resize 48^3 to 96^3, nearest", PONS_KERNEL_RESIZE, 1, { IMAGE(48, 32) }, IMAGE(96, 32),
+      &nearest },
+    { "gradient of that", PONS_KERNEL_RESIZE_GRADIENT, 1, { IMAGE(96, 32) }, IMAGE(48, 32),
+      &nearest },
+};
+
+static pons_status by_device(cpu_device *device, const pons_request *request, pons_kernel *kernel,
+                             bool *supported, pons_error *err)
+{
+    return cpu_operations.prepare(device, request, kernel, supported, err);
+}
+
+static void bench_moves(cpu_device *device, const char *part)
+{
+    double rate = 0;
+
+    for (int type = PONS_F32; type <= PONS_BF16; type++)
+        for (size_t i = 0; i < sizeof moves / sizeof *moves; i++) {
+            pons_tensor in[2] = { { (pons_type)type, moves[i].in[0] },
+                                  { (pons_type)type, moves[i].in[1] } };
+            pons_tensor out = { moves[i].kind == PONS_KERNEL_ARG_MAX ? PONS_I32 : (pons_type)type,
+                                moves[i].out };
+            pons_request r = { .kind = moves[i].kind, .name = moves[i].name,
+                               .input_count = moves[i].inputs, .output_count = 1, .input = in,
+                               .output = &out, .attributes = moves[i].attributes };
+            double bytes = (double)tensor_size(&out) + (double)tensor_size(&in[0]), time;
+            if (moves[i].kind == PONS_KERNEL_CROP)
+                bytes = 2 * (double)tensor_size(&out);
+            if (moves[i].inputs > 1)
+                bytes += (double)tensor_size(&in[1]);
+            if (i > 0 && strstr(moves[i].name, part) == NULL)
+                continue;
+            time = seconds(device, by_device, &r);
+            rate = i == 0 ? bytes / time : rate;
+            printf("%-40s %s %8.3f ms %6.2f GB/s %5.2f of a copy\n", moves[i].name,
+                   type == PONS_F32 ? "f32 " : "bf16", 1e3 * time, 1e-9 * bytes / time,
+                   bytes / time / rate);
+        }
+}
+
 int main(int argc, char **argv)
 {
     pons_device_settings settings = { .count = 1, .threads = argc > 1 ? atoi(argv[1]) : 2 };
+    const char *what = argc > 2 ? argv[2] : "";
     pons_error err = PONS_ERROR_INIT;
     void *device;
 
     if (cpu_operations.open(&settings, &device, &err) != PONS_OK)
         return 1;
     omp_set_num_threads(settings.threads);
-    bench_convolutions(device);
+    if (strcmp(what, "convolution") == 0)
+        bench_convolutions(device);
+    else
+        bench_moves(device, what);
     cpu_operations.close(device);
     return 0;
 }

@@ -160,8 +160,7 @@ static pons_status move_run(const pons_kernel *kernel, const pons_call *call, po
         int64_t from = ((const int32_t *)call->input[1])[i];
         m->late[i] = from < 0 || from >= m->late_extent ? TAKE_NOTHING : from * m->late_step;
     }
-    for (int i = 0; i < m->count; i++)
-        take_run_all(&m->part[i], call->input[i], call->output[0]);
+    take_run_several(m->part, m->count, call->input, call->output[0]);
     return PONS_OK;
 }
 
@@ -208,6 +207,8 @@ pons_status move_prepare(cpu_device *device, const pons_request *request, pons_k
         m->part[i].threads = device->threads;
         made = made && take_finish(&m->part[i]);
     }
+    if (made)
+        take_align(m->part, parts);
     if (!made) {
         move_free(kernel);
         return pons_fail(err, PONS_DEVICE, "cannot prepare '%s': out of memory", request->name);

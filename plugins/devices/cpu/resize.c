@@ -66,7 +66,7 @@ static bool nearest_take(const pons_request *request, const resizing *r, take *t
 
 static pons_status nearest_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
 {
-    take_run_all(kernel->state, call->input[0], call->output[0]);
+    take_run_several(kernel->state, 1, call->input, call->output[0]);
     return PONS_OK;
 }
 

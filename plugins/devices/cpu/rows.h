@@ -18,8 +18,6 @@ typedef struct rows_mix {
 typedef struct rows_windows {
     int64_t count, channels;
     const int64_t *begin, *end;  /* [count] along W                                               */
-    const float *const *row;     /* all rows of the window, in order                              */
-    int rows, mine;              /* how many; the one whose gradient is asked for                 */
 } rows_windows;
 
 typedef struct rows_lanes {
@@ -31,8 +29,11 @@ typedef struct rows_lanes {
     /* Rows of 'run' numbers: to[i] = sum of weight from[source], or the largest. */
     void (*mix)(float *to, const float *from, int64_t run, const rows_mix *mix);
     void (*mix_largest)(float *to, const float *from, int64_t run, const rows_mix *mix);
-    /* dx[w][c] += dy[i][c] where (w, c) of row 'mine' is the first largest of window i. */
-    void (*windows)(float *dx, const float *dy, const rows_windows *w);
+    /* index[i][c] = where the first largest of window i lies: its row times the width plus column. */
+    void (*windows_find)(int32_t *index, const float *const *row, int rows, const rows_windows *w);
+    /* dx[w][c] += dy[i][c] where index says that the largest of window i is (w, c) of its 'row'. */
+    void (*windows_add)(float *dx, const float *dy, const int32_t *index, int row,
+                        const rows_windows *w);
     /* index = candidate where x is larger (smaller) than best, which becomes x. */
     void (*larger)(int32_t *index, float *best, const float *x, int32_t candidate, int n);
     void (*smaller)(int32_t *index, float *best, const float *x, int32_t candidate, int n);

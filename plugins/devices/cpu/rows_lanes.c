@@ -84,43 +84,49 @@ static void mix_largest(float *to, const float *from, int64_t run, const rows_mi
 
 enum { CHANNELS = 64 };
 
-/* Where the largest of a window lies, for n channels from 'c' on: row times width and column. */
-LANE void find_largest(int32_t *restrict index, float *restrict best, const rows_windows *w,
-                       int64_t window, int64_t c, int n)
+/* For n channels from 'c' on. */
+LANE void find_largest(int32_t *restrict index, const float *const *row, int rows,
+                       const rows_windows *w, int64_t window, int64_t c, int n)
 {
-    int64_t begin = w->begin[window], width = w->end[window] - begin;
+    int64_t begin = w->begin[window] * w->channels + c, end = w->end[window] * w->channels;
+    float best[CHANNELS];
+    int32_t k = 0;
 
-    for (int i = 0; i < n; i++) {
-        best[i] = w->row[0][begin * w->channels + c + i];
-        index[i] = 0;
-    }
-    for (int32_t k = 1; k < w->rows * width; k++) {
-        const float *x = w->row[k / width] + (begin + k % width) * w->channels + c;
-        _Pragma("GCC ivdep") for (int i = 0; i < n; i++) {
-            int more = (x[i] > best[i]) | ((x[i] != x[i]) & (best[i] == best[i]));
-            best[i] = more ? x[i] : best[i];
-            index[i] = more ? k : index[i];
+    memcpy(best, row[0] + begin, (size_t)n * sizeof *best);
+    memset(index, 0, (size_t)n * sizeof *index);
+    for (int r = 0; r < rows; r++)
+        for (int64_t at = begin; at < end; at += w->channels, k++) {
+            const float *x = row[r] + at;
+            _Pragma("GCC ivdep") for (int i = 0; i < n; i++) {
+                int more = (x[i] > best[i]) | ((x[i] != x[i]) & (best[i] == best[i]));
+                best[i] = more ? x[i] : best[i];
+                index[i] = more ? k : index[i];
+            }
         }
+}
+
+static void windows_find(int32_t *index, const float *const *row, int rows, const rows_windows *w)
+{
+    for (int64_t c = 0; c < w->channels; c += CHANNELS) {
+        int n = (int)(w->channels - c < CHANNELS ? w->channels - c : CHANNELS);
+        for (int64_t p = 0; p < w->count; p++)
+            if (w->end[p] > w->begin[p])
+                find_largest(index + p * w->channels + c, row, rows, w, p, c, n);
     }
 }
 
-static void windows(float *restrict dx, const float *restrict dy, const rows_windows *w)
+static void windows_add(float *restrict dx, const float *restrict dy,
+                        const int32_t *restrict index, int row, const rows_windows *w)
 {
-    float best[CHANNELS];
-    int32_t index[CHANNELS];
+    int64_t n = w->channels;
 
-    for (int64_t p = 0; p < w->count; p++) {
+    for (int64_t p = 0; p < w->count; p++, dy += n, index += n) {
         int64_t begin = w->begin[p], width = w->end[p] - begin;
-        for (int64_t c = 0; c < w->channels && width > 0; c += CHANNELS) {
-            int n = (int)(w->channels - c < CHANNELS ? w->channels - c : CHANNELS);
-            const float *from = dy + p * w->channels + c;
-            find_largest(index, best, w, p, c, n);
-            for (int64_t k = 0; k < width; k++) {
-                float *to = dx + (begin + k) * w->channels + c;
-                int32_t here = (int32_t)(w->mine * width + k);
-                _Pragma("GCC ivdep") for (int i = 0; i < n; i++)
-                    to[i] += lane_select(index[i] == here, from[i], 0);
-            }
+        for (int64_t k = 0; k < width; k++) {
+            float *to = dx + (begin + k) * n;
+            int32_t here = (int32_t)(row * width + k);
+            EACH
+                to[i] += lane_select(index[i] == here, dy[i], 0);
         }
     }
 }
@@ -147,7 +153,8 @@ const rows_lanes CPU_ROW_NAME(rows_lanes) = {
     .largest = largest,
     .mix = mix,
     .mix_largest = mix_largest,
-    .windows = windows,
+    .windows_find = windows_find,
+    .windows_add = windows_add,
     .larger = larger,
     .smaller = smaller,
 };

@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define TAKE_TASK ((int64_t)1 << 14)   /* elements of a task, about                               */
-#define TAKE_BLOCK 32                  /* rows and columns that are turned at a time              */
+#define TAKE_BLOCK 32                  /* rows that are turned at a time                          */
+#define TAKE_COLUMNS 128               /* columns of them: what is read stays in the L1 cache     */
 #define TAKE_LIST 4096                 /* runs of a row, places of a row                          */
 
 /* ---- plan ------------------------------------------------------------------------------------ */
@@ -44,20 +45,27 @@ static void join_axes(take *t)
         t->axis[t->axes++] = (take_axis){ .extent = 1, .to_step = 1, .step = 1 };
 }
 
-/* Runs of a row of x's elements, 'length' neighbours for each; neighbours that follow are joined. */
+/* Does 'from' go on where run 'r' ends? */
+static bool follows(const take_run *r, int64_t from, int64_t to)
+{
+    if (to != r->to + r->count)
+        return false;
+    return from == TAKE_NOTHING ? r->from == TAKE_NOTHING
+                                : r->from != TAKE_NOTHING && from == r->from + r->count;
+}
+
+/* Runs of a row of x's elements, 'length' neighbours for each; runs that follow are joined. */
 static bool make_runs(take *t, const take_axis *x, int64_t length)
 {
     t->run = calloc((size_t)x->extent, sizeof *t->run);
     if (t->run == NULL)
         return false;
     for (int64_t i = 0; i < x->extent; i++) {
-        int64_t from = x->table != NULL ? x->table[i] : i * x->step;
-        take_run *last = t->run + t->run_count - 1;
-        if (t->run_count > 0 && (from == TAKE_NOTHING ? last->from == TAKE_NOTHING
-                                 : last->from != TAKE_NOTHING && from == last->from + last->count))
-            last->count += length;
+        int64_t from = x->table != NULL ? x->table[i] : i * x->step, to = i * x->to_step;
+        if (t->run_count > 0 && follows(&t->run[t->run_count - 1], from, to))
+            t->run[t->run_count - 1].count += length;
         else
-            t->run[t->run_count++] = (take_run){ i * length, from, length };
+            t->run[t->run_count++] = (take_run){ to, from, length };
     }
     return true;
 }
@@ -65,7 +73,7 @@ static bool make_runs(take *t, const take_axis *x, int64_t length)
 /* Runs of one element each are a list of places. */
 static bool make_places(take *t)
 {
-    if (t->run_count != t->row)
+    if (t->run_count != t->row || t->run[t->run_count - 1].to != t->row - 1)
         return true;
     t->at = calloc((size_t)t->row, sizeof *t->at);
     if (t->at == NULL)
@@ -101,8 +109,7 @@ static bool make_row(take *t)
         return true;
     }
     if (straight && last.extent < TAKE_LIST && t->axes > 0 && !t->axis[t->axes - 1].late &&
-        t->axis[t->axes - 1].extent <= TAKE_LIST &&
-        t->axis[t->axes - 1].to_step == last.extent) {
+        t->axis[t->axes - 1].extent <= TAKE_LIST) {
         int64_t length = last.extent;
         last = t->axis[--t->axes];
         t->row *= last.extent;
@@ -193,17 +200,63 @@ static void copy_run(const work *k, int64_t from, int64_t to, int64_t count)
         TYPE *t = (TYPE *)to;                                                                     \
         for (int64_t i = 0; i < count; i++)                                                       \
             t[i] = at[i] == TAKE_NOTHING ? 0 : f[at[i]];                                          \
+    }
+
+/*
+ * Squares of a few numbers are turned in registers: after the shuffles element j of row i is element
+ * i of row j. Each round joins halves that are 1, 2, ... rows apart.
+ */
+#define TURN(NAME, TYPE, SIDE, SQUARE)                                                            \
+    typedef TYPE square_##NAME __attribute__((vector_size(SIDE * sizeof(TYPE))));                 \
+    typedef TYPE loose_##NAME __attribute__((vector_size(SIDE * sizeof(TYPE)),                    \
+                                             aligned(sizeof(TYPE)), may_alias));                  \
+    static inline void square_turn_##NAME(const TYPE *from, TYPE *to, int64_t to_step,            \
+                                          int64_t step)                                           \
+    {                                                                                             \
+        square_##NAME a[SIDE], b[SIDE];                                                           \
+        _Pragma("GCC unroll 8") for (int i = 0; i < SIDE; i++)                                    \
+            a[i] = (square_##NAME)*(const loose_##NAME *)(from + i * step);                       \
+        SQUARE                                                                                    \
+        _Pragma("GCC unroll 8") for (int i = 0; i < SIDE; i++)                                    \
+            *(loose_##NAME *)(to + i * to_step) = (loose_##NAME)a[i];                             \
     }                                                                                             \
     static void turn_##NAME(const char *from, char *to, int64_t rows, int64_t to_step,            \
                             int64_t columns, int64_t step)                                        \
     {                                                                                             \
         const TYPE *f = (const TYPE *)from;                                                       \
         TYPE *t = (TYPE *)to;                                                                     \
-        for (int64_t j = 0; j < columns; j += TAKE_BLOCK)                                         \
-            for (int64_t i = 0; i < rows; i++)                                                    \
-                for (int64_t c = j; c < j + TAKE_BLOCK && c < columns; c++)                       \
-                    t[i * to_step + c] = f[i + c * step];                                         \
+        int64_t whole = columns / SIDE * SIDE, i = 0;                                             \
+        for (; i + SIDE <= rows; i += SIDE)                                                       \
+            for (int64_t c = 0; c < whole; c += SIDE)                                             \
+                square_turn_##NAME(f + i + c * step, t + i * to_step + c, to_step, step);         \
+        for (int64_t r = 0; r < rows; r++)                                                        \
+            for (int64_t c = r < i ? whole : 0; c < columns; c++)                                 \
+                t[r * to_step + c] = f[r + c * step];                                             \
     }
+
+/* Rows i and i + SIDE / 2 become rows 2 i and 2 i + 1, element by element in turn. */
+#define MERGE(TO, FROM, SIDE, LOW, HIGH)                                                         \
+    _Pragma("GCC unroll 8") for (int i = 0; i < SIDE / 2; i++) {                                  \
+        TO[2 * i] = __builtin_shuffle(FROM[i], FROM[i + SIDE / 2], LOW);                          \
+        TO[2 * i + 1] = __builtin_shuffle(FROM[i], FROM[i + SIDE / 2], HIGH);                     \
+    }
+#define LOW_4 ((square_4){ 0, 4, 1, 5 })
+#define HIGH_4 ((square_4){ 2, 6, 3, 7 })
+#define LOW_2 ((square_2){ 0, 8, 1, 9, 2, 10, 3, 11 })
+#define HIGH_2 ((square_2){ 4, 12, 5, 13, 6, 14, 7, 15 })
+
+TURN(4, uint32_t, 4, MERGE(b, a, 4, LOW_4, HIGH_4) MERGE(a, b, 4, LOW_4, HIGH_4))
+TURN(2, uint16_t, 8, MERGE(b, a, 8, LOW_2, HIGH_2) MERGE(a, b, 8, LOW_2, HIGH_2)
+                     MERGE(b, a, 8, LOW_2, HIGH_2)
+                     _Pragma("GCC unroll 8") for (int i = 0; i < 8; i++) a[i] = b[i];)
+
+static void turn_1(const char *from, char *to, int64_t rows, int64_t to_step, int64_t columns,
+                   int64_t step)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t c = 0; c < columns; c++)
+            to[i * to_step + c] = from[i + c * step];
+}
 
 PLACES(1, uint8_t)
 PLACES(2, uint16_t)
@@ -219,13 +272,13 @@ static void move_row(const work *k, int64_t from, int64_t to)
 {
     const take *t = k->t;
 
-    if (from == TAKE_NOTHING) {
+    if (from == TAKE_NOTHING && t->at != NULL) {
         memset(k->to + (size_t)to * k->size, 0, (size_t)t->row * k->size);
         return;
     }
     for (int i = 0; i < t->run_count; i++) {
         const take_run *r = &t->run[i];
-        if (r->from == TAKE_NOTHING)
+        if (r->from == TAKE_NOTHING || from == TAKE_NOTHING)
             memset(k->to + (size_t)(to + r->to) * k->size, 0, (size_t)r->count * k->size);
         else
             copy_run(k, from + r->from, to + r->to, r->count);
@@ -253,12 +306,13 @@ static void convert_row(const work *k, int64_t from, int64_t to)
 {
     const take *t = k->t;
 
-    if (from == TAKE_NOTHING) {
+    if (from == TAKE_NOTHING && t->at != NULL) {
         convert_run(k, from, to, t->row);
         return;
     }
     for (int i = 0; i < t->run_count; i++)
-        convert_run(k, t->run[i].from == TAKE_NOTHING ? TAKE_NOTHING : from + t->run[i].from,
+        convert_run(k, from == TAKE_NOTHING || t->run[i].from == TAKE_NOTHING
+                           ? TAKE_NOTHING : from + t->run[i].from,
                     to + t->run[i].to, t->run[i].count);
     for (int64_t i = 0; t->at != NULL && i < t->row; i++)
         map_number_store(t->type[1], k->to, to + i, t->at[i] == TAKE_NOTHING
@@ -331,13 +385,61 @@ static void turn_task(void *context, int64_t task, int thread)
         to += rest % x->extent * x->to_step;
         rest /= x->extent;
     }
-    turn[k->size](k->from + from * (int64_t)k->size, k->to + to * (int64_t)k->size, rows,
-                  crossed->to_step, columns, last->step);
+    for (int64_t c = 0; c < columns; c += TAKE_COLUMNS)
+        turn[k->size](k->from + (from + c * last->step) * (int64_t)k->size,
+                      k->to + (to + c) * (int64_t)k->size, rows, crossed->to_step,
+                      columns - c < TAKE_COLUMNS ? columns - c : TAKE_COLUMNS, last->step);
 }
 
-void take_run_all(const take *t, const void *from, void *to)
-{
-    work k = { t, from, to, map_type_size(t->type[0]) };
+/* Tasks of the same number write neighbours: they are done by one thread, one after another. */
+typedef struct several {
+    int count;
+    const work *work;
+} several;
 
-    cpu_parallel(t->threads, t->task_count, t->crossed >= 0 ? turn_task : row_task, &k);
+static void task_of_each(void *context, int64_t task, int thread)
+{
+    const several *s = context;
+
+    for (int i = 0; i < s->count; i++)
+        (s->work[i].t->crossed >= 0 ? turn_task : row_task)((void *)&s->work[i], task, thread);
+}
+
+void take_run_several(const take *t, int count, void *const *from, void *to)
+{
+    work k[PONS_KERNEL_INPUTS_MAX];
+
+    for (int i = 0; i < count; i++)
+        k[i] = (work){ &t[i], from[i], to, map_type_size(t[i].type[0]) };
+    for (int first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count && t[end].task_count == t[first].task_count; end++)
+            ;
+        cpu_parallel(t[first].threads, t[first].task_count, task_of_each,
+                     &(several){ end - first, k + first });
+    }
+}
+
+static int64_t row_count(const take *t)
+{
+    int64_t rows = t->pieces;
+
+    for (int a = 0; a < t->axes; a++)
+        rows *= t->axis[a].extent;
+    return rows;
+}
+
+void take_align(take *t, int count)
+{
+    int64_t least = INT64_MAX;
+
+    for (int i = 0; i < count; i++) {
+        if (t[i].crossed >= 0 || row_count(&t[i]) != row_count(&t[0]))
+            return;
+        least = t[i].rows_of_task < least ? t[i].rows_of_task : least;
+    }
+    least = least > 8 ? least / 8 : 1; /* what they write in turn stays in the L1 cache */
+    for (int i = 0; i < count; i++) {
+        t[i].rows_of_task = least;
+        t[i].task_count = (row_count(&t[i]) + least - 1) / least;
+    }
 }

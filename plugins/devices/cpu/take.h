@@ -45,6 +45,8 @@ typedef struct take {
 /* Join axes, choose how rows are copied; false: out of memory. Tables belong to 't' from then on. */
 bool take_finish(take *t);
 void take_free(take *t);
-void take_run_all(const take *t, const void *from, void *to);
+/* Takes that write parts of the same rows: cut them alike, so that a row is written at once. */
+void take_align(take *t, int count);
+void take_run_several(const take *t, int count, void *const *from, void *to);
 
 #endif
