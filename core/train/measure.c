@@ -23,7 +23,7 @@ typedef struct bench {
     cache *cache;
     loader *loader;
     kernel_watch *watch;
-    double section[4];
+    double section[4][MEASURE_STEPS_MAX];
 } bench;
 
 static double seconds_now(void)
@@ -104,8 +104,8 @@ static pons_status feed(bench *b, pons_error *err)
     return PONS_OK;
 }
 
-/* One step; its seconds, and per section into b->section. */
-static pons_status step(bench *b, uint64_t number, double *seconds, pons_error *err)
+/* One step; its seconds, and per section into b->section[...][at]. */
+static pons_status step(bench *b, uint64_t number, int at, double *seconds, pons_error *err)
 {
     step_result result;
     double begin = seconds_now(), micro, finish;
@@ -123,33 +123,32 @@ static pons_status step(bench *b, uint64_t number, double *seconds, pons_error *
         != PONS_OK)
         return err->status;
     *seconds = seconds_now() - begin;
-    b->section[0] += micro - begin;
-    b->section[1] += finish - micro;
-    b->section[2] += result.reduce_seconds;
-    b->section[3] += result.update_seconds;
+    b->section[0][at] = micro - begin;
+    b->section[1][at] = finish - micro;
+    b->section[2][at] = result.reduce_seconds;
+    b->section[3][at] = result.update_seconds;
     return PONS_OK;
 }
 
 /* One batch of windows, as the sliding window has it predicted. */
-static pons_status forward(bench *b, double *seconds, pons_error *err)
+static pons_status forward(bench *b, int at, double *seconds, pons_error *err)
 {
     double begin = seconds_now();
     pons_status status = program_evaluate(b->program, err);
 
     *seconds = seconds_now() - begin;
-    b->section[1] += *seconds;
+    b->section[1][at] = *seconds;
     return status;
 }
 
 static pons_status run_steps(bench *b, int warm_up, double *seconds, pons_error *err)
 {
     for (int i = 0; i < warm_up + b->settings->steps; i++) {
-        double *to = &seconds[i < warm_up ? 0 : i - warm_up];
-        if (i == warm_up)
-            memset(b->section, 0, sizeof b->section);
+        int at = i < warm_up ? 0 : i - warm_up;
         if (b->watch != NULL)
-            kernel_watch_step(b->watch, i - warm_up);
-        if ((b->settings->forward ? forward(b, to, err) : step(b, (uint64_t)i, to, err)) != PONS_OK)
+            kernel_watch_step(b->watch, at);
+        if ((b->settings->forward ? forward(b, at, &seconds[at], err)
+                                  : step(b, (uint64_t)i, at, &seconds[at], err)) != PONS_OK)
             return err->status;
     }
     return PONS_OK;
@@ -218,7 +217,7 @@ static pons_status measure(bench *b, measured *out, pons_error *err)
         return err->status;
     out->count = s->steps;
     for (int i = 0; i < 4; i++)
-        out->section[i] = b->section[i] / s->steps;
+        out->section[i] = measure_median(s->steps, b->section[i]);
     getrusage(RUSAGE_SELF, &usage);
     out->peak = (uint64_t)usage.ru_maxrss * 1024;
     if (s->kernels && measure_kernels(b, out, err) != PONS_OK)

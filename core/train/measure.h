@@ -27,7 +27,7 @@ typedef struct measured_kernel {
 typedef struct measured {
     int count;
     double step[MEASURE_STEPS_MAX];    /* seconds of each step, without data                      */
-    double section[4];                 /* of these on average: begin, micro, reduce, update       */
+    double section[4];                 /* of these, medians: begin, micro, reduce, update         */
     double with_data;                  /* seconds of a step with the loader, median; NaN: none    */
     uint64_t peak;                     /* bytes of this process when the steps were done          */
     int kernel_count;
