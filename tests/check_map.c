@@ -578,11 +578,58 @@ START_TEST(copied_input_survives_output_in_its_memory)
 }
 END_TEST
 
+/* Outputs of 64 MiB and more are written past the cache, from the first whole line of it on. */
+START_TEST(large_outputs_are_written_past_the_cache)
+{
+    enum { COUNT = (1 << 25) + 77 };
+    static sample s;
+    const pons_type type = _i == 0 ? PONS_F32 : PONS_BF16;
+    const int count = _i == 0 ? COUNT / 2 : COUNT, offset = 3;
+    const pons_operand dense = { .type = type, .along = PONS_ALONG_SPACE, .stride = { 1 } };
+    buffers in, out;
+
+    memset(&s, 0, sizeof s);
+    s.map = (pons_map){ .axis_count = 1, .extent = { count }, .load_count = 1, .value_count = 2,
+                        .store_count = 2, .load = s.load, .value = s.value, .store = s.store };
+    s.inputs = 1;
+    s.outputs = 2;
+    s.load[0] = s.store[0].to = s.store[1].to = dense;
+    s.store[1].to.tensor = 1;
+    s.store[1].to.offset = offset;
+    s.value[0] = (pons_value){ .operation = PONS_VALUE_LOAD };
+    s.value[1] = (pons_value){ .operation = PONS_MAP_NEG, .argument_count = 1 };
+    s.store[0].value = s.store[1].value = 1;
+    s.input[0] = s.output[0] = (pons_tensor){ type, { 1, { count } } };
+    s.output[1] = (pons_tensor){ type, { 1, { count + offset } } };
+    s.input_count[0] = s.output_count[0] = count;
+    s.output_count[1] = count + offset;
+    in = buffers_new(1, s.input, 0);
+    out = buffers_new(2, s.output, 0xff);
+    for (int i = 0; i < count; i++)
+        map_number_store(type, in.pointer[0], i, (float)(i & 0xff));
+    for (int row = 0; row < map_lanes_count(); row++) {
+        void *d = open_cpu(2, row);
+        run_on(&cpu_operations, d, &s, &in, &out, 0);
+        cpu_operations.close(d);
+        for (int i = 0; i < count; i++) {
+            float x = map_number_load(type, out.pointer[0], i);
+            float y = map_number_load(type, out.pointer[1], i + offset);
+            if (x != -(float)(i & 0xff) || y != x)
+                ck_abort_msg("element %d is %g and %g, should be %d", i, (double)x, (double)y,
+                             -(i & 0xff));
+        }
+    }
+    buffers_free(&in);
+    buffers_free(&out);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("map");
 
     tcase_add_loop_test(c, random_maps_agree_with_the_plain_interpreter, 0, 4);
+    tcase_add_loop_test(c, large_outputs_are_written_past_the_cache, 0, 2);
     tcase_add_test(c, copied_input_survives_output_in_its_memory);
     return suite_run();
 }

@@ -1,7 +1,7 @@
 /*
  * map.h - a pons_map made ready: tiles, nodes and code, and the lanes that carry it out.
  *
- * The index space is cut into tiles of at most 4096 points. A tile is a box: all of the innermost
+ * The index space is cut into tiles of about 4096 points. A tile is a box: all of the innermost
  * axes and a piece of the axis before them ('cut'), so that where an operand lies relative to the
  * tile's first element is the same for every tile, whatever its strides. Its points are numbered
  * row-major and are the lanes of the machine (map_machine.h), which takes a 'unit' of them at a

@@ -109,7 +109,7 @@ static int period_of(const map_plan *plan)
 {
     int64_t period = (int64_t)plan->inner / gcd(plan->inner, MAP_STRIP) * MAP_STRIP;
 
-    if (period > MAP_TILE_LANES || (plan->points % period != 0 && plan->end_points != plan->points))
+    if (period > 2 * MAP_TILE_LANES || (plan->points % period != 0 && plan->end_points != plan->points))
         return 0;
     return (int)period;
 }
@@ -129,7 +129,10 @@ static void cut_tiles(map_plan *plan, const int *place, int axes)
     while (box > 1 && !distance_fits(plan, place, axes, plan->cut, box))
         box /= 2;
     if (box < extent) {
-        even = even_pieces(extent, box, MAP_STRIP / gcd(whole, MAP_STRIP));
+        int strips = MAP_STRIP / gcd(whole, MAP_STRIP);
+        even = even_pieces(extent, box, strips);
+        if (even == 0 && strips * whole <= 2 * room && strips <= extent)
+            even = strips; /* a larger tile costs less than one that ends within a unit          */
         even = even > 0 ? even : even_pieces(extent, box, MAP_ROW / gcd(whole, MAP_ROW));
         box = even > 0 ? even : box;
     }
