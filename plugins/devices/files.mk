@@ -12,7 +12,6 @@ CPU_LANES = plugins/devices/cpu/map_lanes.c plugins/devices/cpu/map_machine.c \
 	plugins/devices/cpu/narrow_vector.h plugins/devices/cpu/lane.h \
 	plugins/devices/cpu/direct_lanes.c plugins/devices/cpu/direct.h \
 	plugins/devices/cpu/vector.h plugins/devices/cpu/rows_lanes.c plugins/devices/cpu/rows.h \
-	plugins/devices/cpu/map_lanes.h plugins/devices/cpu/narrow.h
 	plugins/devices/cpu/map_lanes.h
 CPU_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(CPU_LOOPS)
 
@@ -50,8 +49,6 @@ libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c
 	plugins/devices/cpu/limits.c plugins/devices/cpu/limits.h plugins/devices/cpu/rows.h \
 	plugins/devices/cpu/convolution.c plugins/devices/cpu/narrow.c plugins/devices/cpu/narrow.h \
 	plugins/devices/cpu/narrow_plan.h plugins/devices/cpu/narrow_run.c \
-	plugins/devices/cpu/narrow_weight.c plugins/devices/cpu/onednn.h \
-	plugins/devices/cpu/wide.h \
 	plugins/devices/cpu/narrow_weight.c plugins/devices/cpu/onednn.h plugins/devices/cpu/wide.h \
 	plugins/devices/cpu/onednn_version.h
 if X86_64
