@@ -100,6 +100,46 @@ START_TEST(reordering_keeps_every_voxel_in_its_place)
 }
 END_TEST
 
+/* The same of bytes and of words, whose voxels hold where they were, at extents beyond a square of
+ * 16 voxels, and flat ones. */
+START_TEST(reordering_moves_bytes_and_words_alike)
+{
+    static const int64_t extents[][3] = { { 19, 33, 17 }, { 1, 21, 18 }, { 20, 1, 37 },
+                                          { 16, 18, 1 }, { 1, 1, 40 } };
+    static const int orders[][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
+                                     { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+    pons_error err = PONS_ERROR_INIT;
+
+    for (int n = 0; n < 5 * 48; n++) {
+        const int64_t *e = extents[n / 48];
+        const int *order = orders[n % 48 / 8];
+        bool flip[3] = { n & 1, n & 2, n & 4 };
+        volume bytes, words;
+
+        ck_assert(!pons_volume_init(&bytes, PONS_U8, 1, e, &err));
+        ck_assert(!pons_volume_init(&words, PONS_I32, 1, e, &err));
+        for (int64_t v = 0; v < e[0] * e[1] * e[2]; v++) {
+            ((int32_t *)words.voxels)[v] = (int32_t)v;
+            ((uint8_t *)bytes.voxels)[v] = (uint8_t)(v % 251);
+        }
+        ck_assert(!pons_volume_reorient(&bytes, order, flip, &err));
+        ck_assert(!pons_volume_reorient(&words, order, flip, &err));
+        for (int64_t v = 0; v < e[0] * e[1] * e[2]; v++) {
+            const int64_t *x = words.extent;
+            int64_t at[3] = { v / (x[1] * x[2]), v / x[2] % x[1], v % x[2] }, old[3];
+
+            for (int a = 0; a < 3; a++)
+                old[order[a]] = flip[a] ? x[a] - 1 - at[a] : at[a];
+            int64_t from = (old[0] * e[1] + old[1]) * e[2] + old[2];
+            ck_assert_int_eq(((int32_t *)words.voxels)[v], from);
+            ck_assert_int_eq(((uint8_t *)bytes.voxels)[v], from % 251);
+        }
+        pons_volume_clear(&bytes);
+        pons_volume_clear(&words);
+    }
+}
+END_TEST
+
 START_TEST(reordering_twice_gives_the_volume_back)
 {
     static const int there[3] = { 2, 0, 1 }, home[3] = { 1, 2, 0 };
@@ -421,6 +461,7 @@ int main(void)
 
     tcase_add_test(c, orientation_names_the_ends_that_axes_grow_to);
     tcase_add_test(c, reordering_keeps_every_voxel_in_its_place);
+    tcase_add_test(c, reordering_moves_bytes_and_words_alike);
     tcase_add_test(c, reordering_twice_gives_the_volume_back);
     tcase_add_test(c, cropping_and_padding_keep_places_and_tell_what_is_inside);
     tcase_add_test(c, resampling_reproduces_a_linear_function);

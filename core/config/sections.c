@@ -62,7 +62,7 @@ static const pons_option data_table[] = {
     PONS_REAL(data_options, smart_replace, 0.1, 0, 1,
               "Share of a smart cache that is replaced each epoch."),
     PONS_INTEGER_OR(data_options, loader_threads, "auto", 0, 1024, auto_words,
-                    "Threads that prepare patches; 0 prepares them in the training thread."),
+                    "Threads that read cases and prepare patches; 0 prepares them in the training thread."),
     PONS_OPTIONS_END
 };
 
