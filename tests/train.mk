@@ -36,3 +36,8 @@ tests_check_bench_SOURCES = tests/check_bench.c tests/run_json.h tests/run_pons.
 tests_check_bench_LDADD = $(DEVICE_LDADD)
 tests_check_bench_LDFLAGS = $(OPENMP_CFLAGS)
 TESTS += tests/check_bench
+
+check_PROGRAMS += tests/check_modes
+tests_check_modes_SOURCES = tests/check_modes.c tests/run_pons.h
+tests_check_modes_LDADD = $(TEST_LDADD)
+TESTS += tests/check_modes

@@ -78,7 +78,8 @@ static void print_json(const experiment *e, const bench_flags *f, const measured
     }
     fputs("},\"with_data_seconds\":", stdout);
     json_put_number(stdout, m->with_data);
-    printf(",\"peak\":%" PRIu64 ",\"mode\":\"single\",\"replicas\":1", m->peak);
+    printf(",\"peak\":%" PRIu64 ",\"mode\":\"%s\",\"replicas\":%d", m->peak,
+           experiment_mode(e), e->replicas);
     if (f->kernels)
         bench_kernels_json(m, before);
     puts("}");

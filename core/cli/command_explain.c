@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "cli/command.h"
+#include "device/local.h"
 #include "graph/print.h"
 #include "train/forecast.h"
 #include "train/schedule.h"
@@ -29,6 +30,7 @@ typedef struct explained {
     experiment *experiment;
     storage *storage;
     program *training, *evaluation;
+    local_comm *comm;
     program_facts facts;
     forecast forecast;
 } explained;
@@ -67,8 +69,9 @@ static void print_json(const explained *x)
 
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         printf("%s\"%s\":%.0f", i > 0 ? "," : "{", numbers[i].name, numbers[i].value);
-    printf(",\"parameter_count\":%" PRId64 ",\"sum_of_tensors\":%zu,\"kernels\":[",
-           x->facts.parameter_count, x->facts.sum_of_tensors);
+    printf(",\"parameter_count\":%" PRId64 ",\"sum_of_tensors\":%zu,\"replicas\":%d,"
+           "\"buckets\":%d,\"kernels\":[", x->facts.parameter_count, x->facts.sum_of_tensors,
+           x->experiment->replicas, x->facts.bucket_count);
     for (int i = 0; i < x->facts.kernel_count; i++) {
         kernel_facts k = program_kernel(x->training, i);
         printf("%s\n{\"section\":\"%s\",\"kind\":\"%s\",\"name\":", i > 0 ? "," : "",
@@ -120,6 +123,9 @@ static void print_table(const explained *x)
            x->facts.kernel_count, amount((double)bytes, "B", a), amount((double)flop, "FLOP", b));
     printf("steps       %" PRId64 " of %d micro-batches\n", trainer_total_steps(e),
            e->micro_batches);
+    if (e->replicas > 1)
+        printf("replicas    %d, which add up a step in %d buckets\n", e->replicas,
+               x->facts.bucket_count);
     printf("arena       %10s (%s without reuse)\n", amount(f->arena, "B", a),
            amount((double)x->facts.sum_of_tensors, "B", b));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
@@ -159,11 +165,18 @@ static pons_status build(explained *x, pons_error *err)
     const train_options *t = &e->sections.train;
     bool validates = e->data->validation_count > 0
                      && (t->validate_every > 0 || t->validate_steps > 0);
+    network_place place = { &e->device, NULL };
 
+    if (e->replicas > 1) {
+        if (local_comm_new(e->replicas, &x->comm, err) != PONS_OK)
+            return err->status;
+        place.collective = local_comm_seat(x->comm, 0);
+    }
     if (storage_new(&e->device, &x->storage, err) != PONS_OK
-        || network_build_training(e, x->storage, &x->training, err) != PONS_OK)
+        || network_build_training(e, &place, x->storage, &x->training, err) != PONS_OK)
         return err->status;
-    if (validates && network_build_evaluation(e, x->storage, &x->evaluation, err) != PONS_OK)
+    if (validates && network_build_evaluation(e, &e->device, x->storage, &x->evaluation, err)
+                     != PONS_OK)
         return err->status;
     program_describe(x->training, &x->facts);
     return forecast_make(e, x->storage, x->training, x->evaluation, &x->forecast, err);
@@ -200,6 +213,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     program_free(x.training);
     if (x.storage != NULL)
         storage_free(x.storage);
+    local_comm_free(x.comm);
     experiment_close(x.experiment);
     config_close(c);
     return err->status;

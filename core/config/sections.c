@@ -240,8 +240,7 @@ static const struct { const char *section, *key, *value; } not_built[] = {
     { "data", "smart_share", NULL }, { "data", "smart_replace", NULL },
     { "schedule", "plugin", "step" }, { "schedule", "plugin", "one_cycle" },
     { "loss", "sync", NULL }, { "distribute", "sync_batchnorm", NULL },
-    { "distribute", "bucket", NULL }, { "distribute", "timeout_s", NULL },
-    { "distribute", "mode", "dp" }, { "distribute", "mode", "ddp" },
+    { "distribute", "timeout_s", NULL }, { "distribute", "mode", "ddp" },
     { "distribute", "backend", "gloo" }, { "distribute", "backend", "nccl" },
     { "distribute", "backend", "mpi" }, { "distribute", "devices", "cuda" },
     { "device", "autotune", NULL }, { "device", "workspace_limit", NULL },
@@ -293,7 +292,7 @@ static pons_status refuse_not_built(config *c, pons_error *err)
 /* Rules between the keys of one section that a range cannot say. */
 static pons_status check_sections(config *c, const sections *s, pons_error *err)
 {
-    const char *name = s->experiment.name, *devices = s->distribute.devices;
+    const char *name = s->experiment.name;
 
     if (name != NULL && (strchr(name, '/') != NULL || name[0] == '.'))
         return pons_fail(err, PONS_CONFIG, "%s: [experiment] name = '%s': expected a folder name, "
@@ -305,10 +304,6 @@ static pons_status check_sections(config *c, const sections *s, pons_error *err)
     if (s->train.epochs > 0 && s->train.steps > 0)
         return pons_fail(err, PONS_CONFIG, "%s: [train] epochs and steps are both given, expected one",
                          config_where(c, "train", "steps"));
-    if (strcmp(devices, "auto") != 0 && strcmp(devices, "cpu") != 0 && strcmp(devices, "cpu:0") != 0
-        && strcmp(devices, "reference") != 0)
-        return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': '%s' is not in this build",
-                         config_where(c, "distribute", "devices"), devices, devices);
     return PONS_OK;
 }
 

@@ -1,3 +1,3 @@
 # Files of core/device.
 libcore_la_SOURCES += core/device/open.h core/device/open.c core/device/local.h \
-	core/device/local.c core/device/crew.h core/device/crew.c
+	core/device/local.c core/device/crew.h core/device/crew.c core/device/list.h core/device/list.c

@@ -71,7 +71,8 @@ void program_describe(const program *p, program_facts *facts)
     *facts = (program_facts){ .arena = p->work_size, .scratch = p->scratch_size,
         .packed = p->kept_size + p->packed_size, .inputs = p->inputs_size,
         .parameters = storage_bytes(p->storage), .fold = p->fold_size * (size_t)p->fold_sets,
-        .kernel_count = p->call_count, .node_count = p->graph->node_count,
+        .kernel_count = p->call_count, .bucket_count = p->bucket_count,
+        .node_count = p->graph->node_count,
         .untrained_count = p->untrained_count };
     for (int i = 0; i < p->tensor_count; i++)
         if (p->tensor[i].kind == PLACE_ARENA)

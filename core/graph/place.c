@@ -263,9 +263,26 @@ static void share_memory(program *p, int k)
     }
 }
 
+/* One block for all folds, which run between the calls of micro as buckets become ready. */
+static int fold_scratch(program *p)
+{
+    size_t most = 0;
+    int block;
+
+    for (int k = p->section_first[SECTION_FOLD]; k < p->section_first[SECTION_ALL]; k++)
+        if (p->call[k].kernel.scratch_size > most)
+            most = p->call[k].kernel.scratch_size;
+    if (most == 0)
+        return -1;
+    block = add_block(p, most, p->section_first[SECTION_MICRO]);
+    p->block[block].last = p->section_first[SECTION_MICRO + 1];
+    return block;
+}
+
 static void list_scratch(program *p)
 {
     int first = p->section_first[SECTION_MICRO], end = p->section_first[SECTION_MICRO + 1];
+    int fold = p->bucket_count > 1 ? fold_scratch(p) : -1;
 
     for (int k = 0; k < p->call_count; k++) {
         program_call *c = p->call + k;
@@ -274,7 +291,8 @@ static void list_scratch(program *p)
         if (c->kernel.scratch_size == 0)
             continue;
         /* Outside micro nothing else of the arena is alive but outputs, which reach to 'end'. */
-        c->scratch = add_block(p, c->kernel.scratch_size, k >= first && k < end ? k : end);
+        c->scratch = fold >= 0 && k >= p->section_first[SECTION_FOLD] ? fold
+                     : add_block(p, c->kernel.scratch_size, k >= first && k < end ? k : end);
         if (c->kernel.scratch_size > p->scratch_size)
             p->scratch_size = c->kernel.scratch_size;
     }

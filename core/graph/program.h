@@ -92,6 +92,8 @@ int64_t storage_applied(const storage *s);
 void storage_set_applied(storage *s, int64_t applied);
 /* Let programs read the averages instead of the weights, or the weights again (validation). */
 void storage_use_ema(storage *s, bool ema);
+/* Everything that 'from' holds, which was built by the same programs on a device alike. */
+void storage_copy(storage *to, const storage *from);
 /* Set the averages to the weights (after pretrained weights were read). */
 void storage_restart_ema(storage *s);
 
@@ -152,6 +154,7 @@ typedef struct program_facts {
     size_t arena, sum_of_tensors, scratch, packed, inputs, parameters, fold;
     int64_t parameter_count;
     int kernel_count, node_count, untrained_count;
+    int bucket_count;         /* pieces in which a step is summed over replicas; 1 with one       */
 } program_facts;
 
 void program_describe(const program *p, program_facts *facts);

@@ -341,6 +341,27 @@ pons_status storage_initialise(storage *s, uint64_t seed, pons_error *err)
     return PONS_OK;
 }
 
+void storage_copy(storage *to, const storage *from)
+{
+    storage_block *b = to->block;
+
+    for (const storage_block *a = from->block; a != NULL && b != NULL; a = a->next, b = b->next) {
+        size_t size = (size_t)a->elements * from->real_size;
+
+        memcpy(b->memory, a->memory, size);
+        if (a->ema != NULL)
+            memcpy(b->ema, a->ema, size);
+        for (int i = 0; i < PONS_SLOTS_MAX; i++)
+            if (a->slot[i] != NULL)
+                memcpy(b->slot[i], a->slot[i], a->slot_size[i]);
+    }
+    memcpy(to->applied, from->applied, from->real_size);
+    for (int g = 0; g < STORAGE_GROUP_COUNT; g++)
+        for (int i = 0; i < to->count[g]; i++)
+            to->entry[g][i]->drawn = from->entry[g][i]->drawn;
+    to->version++;
+}
+
 void storage_restart_ema(storage *s)
 {
     for (storage_block *b = s->block; b != NULL; b = b->next)

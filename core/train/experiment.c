@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "train/experiment.h"
+#include "train/experiment_parts.h"
 
 #include "config/list.h"
 #include "data/class_list.h"
@@ -32,8 +32,7 @@ precision precision_named(const char *name)
     return PRECISION_AUTO;
 }
 
-/* "file.ini:12", or "[section]" when the key was not given. */
-static const char *place_of(experiment *e, const char *section, const char *key)
+const char *experiment_place(experiment *e, const char *section, const char *key)
 {
     const config_entry *entry = config_find(e->config, section, key);
 
@@ -53,7 +52,7 @@ static pons_status load(experiment *e, pons_kind kind, const char *section, cons
 
     if (name == NULL || name[0] == '\0')
         return sections_require(section, "plugin", err);
-    if (plugin_load(kind, name, operations_size, place_of(e, section, "plugin"), &out->plugin, err)
+    if (plugin_load(kind, name, operations_size, experiment_place(e, section, "plugin"), &out->plugin, err)
         != PONS_OK)
         return err->status;
     d = out->plugin->descriptor;
@@ -152,48 +151,7 @@ static void resolve_classes(experiment *e)
                    arena_format(e->memory, "as %s says", d->origin));
 }
 
-/* ---- device ---------------------------------------------------------------------------------- */
-
-static pons_status check_devices(const experiment *e, bool *reference, pons_error *err)
-{
-    const char *devices = e->sections.distribute.devices;
-
-    *reference = devices != NULL && strcmp(devices, "reference") == 0;
-    if (devices == NULL || strcmp(devices, "auto") == 0 || strcmp(devices, "cpu") == 0
-        || strcmp(devices, "cpu:0") == 0 || *reference)
-        return PONS_OK;
-    if (strncmp(devices, "cpu", 3) == 0 && strchr(devices, ',') != NULL)
-        return pons_fail(err, PONS_CONFIG, "[distribute] devices: several devices ('%s') are not "
-                         "in this build", devices);
-    return pons_fail(err, PONS_CONFIG, "[distribute] devices: '%s' is not in this build, expected "
-                     "auto or cpu", devices);
-}
-
-static pons_status open_device(experiment *e, const experiment_known *known, pons_error *err)
-{
-    int64_t asked = e->sections.distribute.threads;
-    pons_device_settings settings = {
-        .index = 0, .count = 1, .deterministic = e->sections.experiment.deterministic,
-        .threads = known->threads > 0 ? known->threads : asked > 0 ? (int)asked : 0
-    };
-    bool reference;
-    char text[32];
-
-    if (check_devices(e, &reference, err) != PONS_OK)
-        return err->status;
-    if (reference) {
-        device_reference(&e->device, false);
-        return PONS_OK;
-    }
-    if (device_open("cpu", &settings, place_of(e, "distribute", "devices"), &e->device, err)
-        != PONS_OK || device_attach(&e->device, err) != PONS_OK)
-        return err->status;
-    snprintf(text, sizeof text, "%d", e->device.facts.threads);
-    if (asked < 0 || known->threads > 0)
-        config_resolve(e->config, "distribute", "threads", arena_string(e->memory, text),
-                       known->threads > 0 ? "the checkpoint's" : "all cores of this process");
-    return PONS_OK;
-}
+/* ---- precision --------------------------------------------------------------------------------- */
 
 static pons_status resolve_precision(experiment *e, const experiment_known *known, pons_error *err)
 {
@@ -201,7 +159,7 @@ static pons_status resolve_precision(experiment *e, const experiment_known *know
 
     if (asked == PRECISION_FP16 || asked == PRECISION_TF32)
         return pons_fail(err, PONS_CONFIG, "%s: precision %s does not exist on a cpu\nhint: "
-                         "precision = bf16, or fp32", place_of(e, "train", "precision"),
+                         "precision = bf16, or fp32", experiment_place(e, "train", "precision"),
                          precision_name(asked));
     if (asked != PRECISION_AUTO) {
         e->precision = asked;
@@ -258,40 +216,18 @@ static pons_status check_extents(experiment *e, pons_error *err)
     e->task.flat_axis = flat;
     if (flat >= 0 && e->window[flat] != 1)
         return pons_fail(err, PONS_CONFIG, "%s: window %d along %c, expected 1: the patch is flat "
-                         "there", place_of(e, "window", "extent"), e->window[flat], "ijk"[flat]);
+                         "there", experiment_place(e, "window", "extent"), e->window[flat], "ijk"[flat]);
     if (model_axes_turn(e, err) != PONS_OK
         || (patch && experiment_check_extent(e, "patch", e->patch, err) != PONS_OK))
         return err->status;
     return experiment_check_extent(e, "window", e->window, err);
 }
 
-/* M, and what modes this build has. */
-static pons_status resolve_steps(experiment *e, pons_error *err)
-{
-    const train_options *t = &e->sections.train;
-
-    if (e->sections.distribute.mode != MODE_AUTO && e->sections.distribute.mode != MODE_SINGLE)
-        return pons_fail(err, PONS_CONFIG, "%s: modes dp and ddp are not in this build",
-                         place_of(e, "distribute", "mode"));
-    if (t->epochs > 0 && t->steps > 0)
-        return pons_fail(err, PONS_CONFIG, "%s: both epochs and steps are given, expected one",
-                         place_of(e, "train", "steps"));
-    if (t->epochs == 0 && t->steps == 0)
-        return sections_require("train", "epochs", err);
-    if (t->micro_batches > 0 && config_given(e->config, "train", "accumulate")
-        && t->accumulate != t->micro_batches)
-        return pons_fail(err, PONS_CONFIG, "%s: micro_batches %lld differs from accumulate %lld "
-                         "with one replica", place_of(e, "train", "micro_batches"),
-                         (long long)t->micro_batches, (long long)t->accumulate);
-    e->micro_batches = (int)(t->micro_batches > 0 ? t->micro_batches : t->accumulate);
-    return PONS_OK;
-}
-
 /* ---- open ------------------------------------------------------------------------------------ */
 
 static pons_status open_training(experiment *e, pons_error *err)
 {
-    if (resolve_steps(e, err) != PONS_OK || open_dataset(e, err) != PONS_OK)
+    if (experiment_resolve_steps(e, err) != PONS_OK || open_dataset(e, err) != PONS_OK)
         return err->status;
     resolve_classes(e);
     return volume_chain_open(e->config, "augment", true, e->task.channels, &e->augment, err);
@@ -311,7 +247,7 @@ static pons_status check_names(experiment *e, pons_error *err)
             class++;
         if (class == e->class_count)
             return pons_fail(err, PONS_CONFIG, "%s: keep_largest: there is no class '%s'",
-                             place_of(e, "predict", "keep_largest"), largest->item[i]);
+                             experiment_place(e, "predict", "keep_largest"), largest->item[i]);
     }
     return config_refuse_unknown(e->config, err);
 }
@@ -382,10 +318,12 @@ static void resolve_autos(experiment *e)
           "one for every two processors of this process, four at most" },
         { s->loss.activation == ACTIVATION_AUTO, "loss", "activation", activations[e->activation],
           e->regions ? "regions overlap" : e->class_count > 1 ? "several classes" : "one class" },
-        { s->distribute.mode == MODE_AUTO, "distribute", "mode", "single", "one device" },
+        { s->distribute.mode == MODE_AUTO, "distribute", "mode", experiment_mode(e),
+          e->replicas > 1 ? "several devices" : "one device" },
         { strcmp(s->distribute.devices, "auto") == 0, "distribute", "devices", "cpu",
           "this build has no other" },
-        { s->distribute.backend == 0, "distribute", "backend", "auto", "one replica needs none" }
+        { s->distribute.backend == 0, "distribute", "backend", "auto",
+          e->replicas > 1 ? "replicas of one process need none" : "one replica needs none" }
     };
 
     for (size_t i = 0; i < sizeof autos / sizeof *autos; i++)
@@ -398,7 +336,8 @@ static pons_status fill(experiment *e, const experiment_known *known, pons_error
 {
     e->task.size = sizeof e->task;
     e->task.flat_axis = -1;
-    if (sections_fill(e->config, &e->sections, err) != PONS_OK || load_plugins(e, err) != PONS_OK)
+    if (sections_fill(e->config, &e->sections, err) != PONS_OK
+        || experiment_find_devices(e, err) != PONS_OK || load_plugins(e, err) != PONS_OK)
         return err->status;
     if (e->purpose == EXPERIMENT_TRAIN)
         open_training(e, err);
@@ -414,7 +353,7 @@ static pons_status fill(experiment *e, const experiment_known *known, pons_error
         != PONS_OK)
         return err->status;
     if (check_names(e, err) != PONS_OK || check_extents(e, err) != PONS_OK
-        || open_device(e, known, err) != PONS_OK)
+        || experiment_open_devices(e, known, err) != PONS_OK)
         return err->status;
     remark_plugins(e);
     return resolve_precision(e, known, err);
@@ -452,8 +391,8 @@ void experiment_close(experiment *e)
     volume_chain_close(e->augment);
     if (e->data != NULL)
         dataset_close(e->data);
-    if (e->device.operations != NULL)
-        device_close(&e->device);
+    for (int i = 0; i < e->device_count && e->devices != NULL; i++)
+        device_close(&e->devices[i]);
     if (e->memory != NULL)
         arena_free(e->memory);
     free(e);

@@ -9,6 +9,7 @@
 #include "config/sections.h"
 #include "data/dataset.h"
 #include "data/volume_chain.h"
+#include "device/list.h"
 #include "graph/program.h"
 #include "plugin/plugin_load.h"
 
@@ -51,9 +52,14 @@ typedef struct experiment {
     const plugin **op;
     pons_activation activation; /* resolved                                                       */
     volume_chain *preprocess, *augment;
-    device device;
+    device_list listed;     /* [distribute] devices                                               */
+    int device_count;       /* of this process                                                    */
+    device *devices;        /* opened. A single one belongs to the thread that opened the         */
+                            /* experiment; of several each to a thread of its own                 */
+    device device;          /* the first one                                                      */
     precision precision;    /* resolved                                                           */
-    int micro_batches;      /* M                                                                  */
+    int replicas, accumulate;
+    int micro_batches;      /* M = replicas x accumulate                                          */
     bool no_reuse;          /* test switch: no memory of a program is reused                      */
     int patch[3], window[3]; /* extents along i j k                                               */
 } experiment;
@@ -64,6 +70,8 @@ void experiment_close(experiment *e);
 /* After the network was built: the op plugins that it uses, for resolved.ini and checkpoints. */
 void experiment_note_ops(experiment *e, const program *training);
 
+/* Where the replicas live: "single" or "dp". */
+const char *experiment_mode(const experiment *e);
 const char *precision_name(precision p);
 /* PRECISION_AUTO for an unknown name. */
 precision precision_named(const char *name);

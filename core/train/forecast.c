@@ -111,7 +111,7 @@ pons_status forecast_make(const experiment *e, const storage *s, const program *
     program_describe(training, &facts);
     f.arena = (double)facts.arena;
     f.parameters = (double)facts.parameters;
-    f.scratch = (double)(facts.packed + facts.inputs + facts.fold) + checkpoint_bytes(e, s);
+    f.scratch = (double)(facts.packed + facts.inputs + facts.fold);
     if (add_cases(e, e->data->training_count, e->data->training, &f.cache, &held, err) != PONS_OK
         || (evaluation != NULL && add_cases(e, e->data->validation_count, e->data->validation,
                                             &f.cache, &largest, err) != PONS_OK))
@@ -121,6 +121,8 @@ pons_status forecast_make(const experiment *e, const storage *s, const program *
     else if (limit > 0 && f.cache > limit)
         f.cache = limit;
     loader_settings_fill(&e->sections, &loader);
+    loader.micro_batches = e->micro_batches;
+    loader.count = e->accumulate;
     f.loader = loader_slots(&loader) * patches * patch * (4.0 * e->task.channels + targets);
     if (evaluation != NULL) {
         program_describe(evaluation, &more);
@@ -128,6 +130,10 @@ pons_status forecast_make(const experiment *e, const storage *s, const program *
         f.scratch += (double)(more.packed + more.inputs);
         f.loader += largest * (4.0 * (e->task.classes + 1 + e->task.channels) + 1 + targets);
     }
+    double *const of_replica[] = { &f.arena, &f.parameters, &f.scratch, &f.loader };
+    for (size_t i = 0; i < sizeof of_replica / sizeof of_replica[0]; i++)
+        *of_replica[i] *= e->replicas;
+    f.scratch += checkpoint_bytes(e, s);
     f.peak = f.arena + f.parameters + f.scratch + f.libraries + f.cache + f.loader;
     *out = f;
     return PONS_OK;

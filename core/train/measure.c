@@ -7,7 +7,7 @@
 #include "train/measure.h"
 
 #include "base/random.h"
-#include "data/loader.h"
+#include "train/replicas.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,13 +18,19 @@
 typedef struct bench {
     const experiment *experiment;
     const measure_settings *settings;
-    storage *storage;
-    program *program;
+    replicas replicas;
+    program *program;          /* of the first replica                                            */
     cache *cache;
-    loader *loader;
     kernel_watch *watch;
+    uint64_t number;           /* of the step                                                     */
+    int at;                    /* where its seconds go                                            */
     double section[4][MEASURE_STEPS_MAX];
 } bench;
+
+static program *program_of(const bench *b, const replica *r)
+{
+    return b->settings->forward ? r->evaluation : r->training;
+}
 
 static double seconds_now(void)
 {
@@ -68,10 +74,12 @@ static pons_status refuse_reference(const program *p, pons_error *err)
 }
 
 /* Noise for an image, any classes for a target. */
-static void fill_noise(bench *b)
+static pons_status fill_noise(void *context, replica *r, pons_error *err)
 {
+    const bench *b = context;
+    program *p = program_of(b, r);
     pons_tensor tensor;
-    float *image = program_input(b->program, "image", &tensor);
+    float *image = program_input(p, "image", &tensor);
     int64_t count = image != NULL ? shape_count(tensor.shape) : 0;
     uint32_t u[4];
 
@@ -80,7 +88,7 @@ static void fill_noise(bench *b)
             random_voxels(1, (uint64_t)i / 4, u);
         image[i] = 2 * random_uniform(u[i % 4]) - 1;
     }
-    uint8_t *target = program_input(b->program, "target", &tensor);
+    uint8_t *target = program_input(p, "target", &tensor);
     int values = b->experiment->regions ? 2 : b->experiment->class_count;
     count = target != NULL ? shape_count(tensor.shape) : 0;
     for (int64_t i = 0; i < count; i++) {
@@ -88,68 +96,76 @@ static void fill_noise(bench *b)
             random_voxels(2, (uint64_t)i / 4, u);
         target[i] = (uint8_t)(u[i % 4] % (uint32_t)values);
     }
+    return PONS_OK;
 }
 
-static pons_status feed(bench *b, pons_error *err)
+static pons_status feed(replica *r, pons_error *err)
 {
     const loader_batch *batch = NULL;
     pons_tensor tensor;
 
-    if (loader_next(b->loader, &batch, err) != PONS_OK)
+    if (loader_next(r->loader, &batch, err) != PONS_OK)
         return err->status;
-    void *image = program_input(b->program, "image", &tensor);
+    void *image = program_input(r->training, "image", &tensor);
     memcpy(image, batch->image, (size_t)shape_count(tensor.shape) * sizeof(float));
-    void *target = program_input(b->program, "target", &tensor);
+    void *target = program_input(r->training, "target", &tensor);
     memcpy(target, batch->label, (size_t)shape_count(tensor.shape));
     return PONS_OK;
 }
 
-/* One step; its seconds, and per section into b->section[...][at]. */
-static pons_status step(bench *b, uint64_t number, int at, double *seconds, pons_error *err)
+/* A step of one replica; the first one's seconds per section into b->section[...][at]. */
+static pons_status step(void *context, replica *r, pons_error *err)
 {
-    step_result result;
+    bench *b = context;
+    int first = r->number * b->experiment->accumulate;
     double begin = seconds_now(), micro, finish;
+    step_result result;
 
-    if (program_step_begin(b->program, number, err) != PONS_OK)
+    if (program_step_begin(r->training, b->number, err) != PONS_OK)
         return err->status;
     micro = seconds_now();
-    for (int m = 0; m < b->experiment->micro_batches; m++) {
-        if ((b->loader != NULL && feed(b, err) != PONS_OK)
-            || program_micro(b->program, (uint64_t)m, err) != PONS_OK)
+    for (int m = 0; m < b->experiment->accumulate; m++) {
+        if ((r->loader != NULL && feed(r, err) != PONS_OK)
+            || program_micro(r->training, (uint64_t)(first + m), err) != PONS_OK)
             return err->status;
     }
     finish = seconds_now();
-    if (program_step_finish(b->program, b->experiment->sections.optimizer.lr, &result, err)
+    if (program_step_finish(r->training, b->experiment->sections.optimizer.lr, &result, err)
         != PONS_OK)
         return err->status;
-    *seconds = seconds_now() - begin;
-    b->section[0][at] = micro - begin;
-    b->section[1][at] = finish - micro;
-    b->section[2][at] = result.reduce_seconds;
-    b->section[3][at] = result.update_seconds;
+    if (r->number > 0)
+        return PONS_OK;
+    b->section[0][b->at] = micro - begin;
+    b->section[1][b->at] = finish - micro;
+    b->section[2][b->at] = result.reduce_seconds;
+    b->section[3][b->at] = result.update_seconds;
     return PONS_OK;
 }
 
 /* One batch of windows, as the sliding window has it predicted. */
-static pons_status forward(bench *b, int at, double *seconds, pons_error *err)
+static pons_status forward(void *context, replica *r, pons_error *err)
 {
+    bench *b = context;
     double begin = seconds_now();
-    pons_status status = program_evaluate(b->program, err);
+    pons_status status = program_evaluate(r->evaluation, err);
 
-    *seconds = seconds_now() - begin;
-    b->section[1][at] = *seconds;
+    if (r->number == 0)
+        b->section[1][b->at] = seconds_now() - begin;
     return status;
 }
 
 static pons_status run_steps(bench *b, int warm_up, double *seconds, pons_error *err)
 {
     for (int i = 0; i < warm_up + b->settings->steps; i++) {
-        int at = i < warm_up ? 0 : i - warm_up;
+        double begin = seconds_now();
+
+        b->number = (uint64_t)i;
+        b->at = i < warm_up ? 0 : i - warm_up;
         if (b->watch != NULL)
-            kernel_watch_step(b->watch, at);
-        if ((b->settings->forward ? forward(b, at, &seconds[at], err)
-                                  : step(b, (uint64_t)i, at, &seconds[at], err)) != PONS_OK)
+            kernel_watch_step(b->watch, b->at);
+        if (replicas_run(&b->replicas, b->settings->forward ? forward : step, b, err) != PONS_OK)
             return err->status;
+        seconds[b->at] = seconds_now() - begin;
     }
     return PONS_OK;
 }
@@ -158,33 +174,22 @@ static pons_status open_data(bench *b, pons_error *err)
 {
     const experiment *e = b->experiment;
     cache_settings held;
-    loader_settings settings;
 
     cache_settings_fill(&e->sections, &held);
-    loader_settings_fill(&e->sections, &settings);
-    settings.micro_batches = settings.count = e->micro_batches;
-    memcpy(settings.extent, e->patch, sizeof settings.extent);
     if (cache_open(e->data, e->preprocess, e->data->training_count, e->data->training, &held,
                    e->log, &b->cache, err) != PONS_OK)
         return err->status;
-    return loader_open(b->cache, e->data->training_count, e->data->training,
-                       e->augment != NULL && e->augment->count > 0 ? e->augment : NULL, &settings,
-                       &b->loader, err);
+    return replicas_open_loaders(&b->replicas, b->cache, e->data->training_count, 0, err);
 }
 
 static pons_status build(bench *b, pons_error *err)
 {
-    const experiment *e = b->experiment;
+    unsigned programs = b->settings->forward ? REPLICAS_EVALUATION : REPLICAS_TRAINING;
 
-    if (storage_new(&e->device, &b->storage, err) != PONS_OK)
+    if (replicas_open(b->experiment, programs, &b->replicas, err) != PONS_OK)
         return err->status;
-    if (b->settings->forward)
-        network_build_evaluation(e, b->storage, &b->program, err);
-    else
-        network_build_training(e, b->storage, &b->program, err);
-    if (err->status != PONS_OK)
-        return err->status;
-    return storage_initialise(b->storage, (uint64_t)e->sections.experiment.seed, err);
+    b->program = program_of(b, b->replicas.item);
+    return PONS_OK;
 }
 
 static pons_status measure_kernels(bench *b, measured *out, pons_error *err)
@@ -212,8 +217,8 @@ static pons_status measure(bench *b, measured *out, pons_error *err)
 
     if (build(b, err) != PONS_OK || (!s->reference && refuse_reference(b->program, err) != PONS_OK))
         return err->status;
-    fill_noise(b);
-    if (run_steps(b, s->warm_up, out->step, err) != PONS_OK)
+    if (replicas_run(&b->replicas, fill_noise, b, err) != PONS_OK
+        || run_steps(b, s->warm_up, out->step, err) != PONS_OK)
         return err->status;
     out->count = s->steps;
     for (int i = 0; i < 4; i++)
@@ -237,12 +242,8 @@ pons_status measure_steps(const experiment *e, const measure_settings *settings,
 
     *out = (measured){ .with_data = NAN };
     measure(&b, out, err);
-    if (b.loader != NULL)
-        loader_close(b.loader);
+    replicas_close(&b.replicas);
     if (b.cache != NULL)
         cache_close(b.cache);
-    program_free(b.program);
-    if (b.storage != NULL)
-        storage_free(b.storage);
     return err->status;
 }

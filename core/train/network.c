@@ -93,7 +93,7 @@ static program_settings settings_of(const experiment *e, bool training)
     const train_options *t = &e->sections.train;
     program_settings s = {
         .precision = e->precision, .recompute = t->recompute, .no_reuse = e->no_reuse,
-        .micro_batches = e->micro_batches, .accumulate = e->micro_batches,
+        .micro_batches = e->micro_batches, .accumulate = e->accumulate,
         .poison = e->debug, .clip_norm = t->clip_norm, .ema_decay = t->ema_decay,
         .seed = (uint64_t)e->sections.experiment.seed
     };
@@ -130,7 +130,8 @@ pons_status network_graph_training(const experiment *e, pons_graph **out, pons_n
     return err->status;
 }
 
-pons_status network_build_training(const experiment *e, storage *s, program **out, pons_error *err)
+pons_status network_build_training(const experiment *e, const network_place *place, storage *s,
+                                   program **out, pons_error *err)
 {
     program_settings settings = settings_of(e, true);
     pons_graph *g = NULL;
@@ -138,13 +139,15 @@ pons_status network_build_training(const experiment *e, storage *s, program **ou
 
     if (network_graph_training(e, &g, &loss, err) != PONS_OK)
         return err->status;
-    if (program_new(s, &e->device, g, loss, 0, NULL, &settings, out, err) != PONS_OK)
+    settings.collective = place->collective;
+    settings.bucket = (size_t)e->sections.distribute.bucket;
+    if (program_new(s, place->device, g, loss, 0, NULL, &settings, out, err) != PONS_OK)
         return config_blame(e->config, "optimizer", "plugin", err);
     return PONS_OK;
 }
 
-pons_status network_build_evaluation(const experiment *e, storage *s, program **out,
-                                     pons_error *err)
+pons_status network_build_evaluation(const experiment *e, const device *d, storage *s,
+                                     program **out, pons_error *err)
 {
     pons_graph *g = graph_new(false, e->task.flat ? 0 : -1);
     program_settings settings = settings_of(e, false);
@@ -156,7 +159,7 @@ pons_status network_build_evaluation(const experiment *e, storage *s, program **
         graph_free(g);
         return err->status;
     }
-    return program_new(s, &e->device, g, NULL, 1, outputs.item, &settings, out, err);
+    return program_new(s, d, g, NULL, 1, outputs.item, &settings, out, err);
 }
 
 /* ---- windows --------------------------------------------------------------------------------- */

@@ -7,14 +7,21 @@
 #include "train/experiment.h"
 #include "train/window.h"
 
+/* The replica that a program is made for: its device, and what joins it to others, or NULL. */
+typedef struct network_place {
+    const device *device;
+    const program_collective *collective;
+} network_place;
+
 /* Inputs 'image' f32 [N, D, H, W, channels], 'target' u8 [N, D, H, W, 1 | regions]; no outputs. */
-pons_status network_build_training(const experiment *e, storage *s, program **out, pons_error *err);
+pons_status network_build_training(const experiment *e, const network_place *place, storage *s,
+                                   program **out, pons_error *err);
 /* The graph of that before any pass; the caller frees it. */
 pons_status network_graph_training(const experiment *e, pons_graph **out, pons_node **loss,
                                    pons_error *err);
 /* Input 'image' [batch, window, channels]; output 0: logits of the first head. */
-pons_status network_build_evaluation(const experiment *e, storage *s, program **out,
-                                     pons_error *err);
+pons_status network_build_evaluation(const experiment *e, const device *d, storage *s,
+                                     program **out, pons_error *err);
 
 /* The [window] section for window_stitch, and an evaluation program behind it. */
 void network_window_settings(const experiment *e, window_settings *out);

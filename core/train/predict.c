@@ -135,7 +135,8 @@ static pons_status open_network(predictor *p, const found_weights *f, const pred
         || experiment_open(p->config, EXPERIMENT_PREDICT, &known, p->log, &p->experiment, err)
            != PONS_OK
         || storage_new(&p->experiment->device, &p->storage, err) != PONS_OK
-        || network_build_evaluation(p->experiment, p->storage, &p->program, err) != PONS_OK)
+        || network_build_evaluation(p->experiment, &p->experiment->device, p->storage,
+                                    &p->program, err) != PONS_OK)
         return err->status;
     weights_format format = { .flat = p->experiment->task.flat,
                               .wide = p->experiment->device.wide };

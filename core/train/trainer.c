@@ -9,6 +9,7 @@
 
 #include "train/trainer_parts.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -46,17 +47,27 @@ pons_status trainer_leave(trainer *t, pons_error *err)
     return err->status;
 }
 
-/* The cases of a step, for a message. */
+/* The cases of a replica's share of a step, for a message. */
 typedef struct case_names {
     char text[512];
     size_t used;
 } case_names;
 
+/* One replica's share of a step. */
+typedef struct share {
+    case_names names;
+    double data_seconds;
+    int64_t epoch;
+    step_result result;
+    const char *nonfinite;   /* its first tensor that is not finite, or NULL                      */
+} share;
+
 /* A step on its way. */
 typedef struct step_begun {
-    case_names names;
+    trainer *trainer;
     double begin, lr, data_seconds;
     int64_t epoch;
+    share *share;            /* by replica                                                        */
 } step_begun;
 
 static void tell_step(trainer *t, const step_begun *s, double loss, double seconds)
@@ -84,16 +95,17 @@ static void tell_step(trainer *t, const step_begun *s, double loss, double secon
 
 /* ---- a step ---------------------------------------------------------------------------------- */
 
-static pons_status feed(trainer *t, const loader_batch *batch, pons_error *err)
+static pons_status feed(const trainer *t, program *training, const loader_batch *batch,
+                        pons_error *err)
 {
     pons_tensor tensor = { 0 };
-    void *image = program_input(t->training, "image", &tensor);
+    void *image = program_input(training, "image", &tensor);
 
     if (image == NULL)
         return pons_fail(err, PONS_PLUGIN, "model '%s' does not use its image",
                          t->experiment->model.plugin->descriptor->name);
     memcpy(image, batch->image, (size_t)shape_count(tensor.shape) * sizeof *batch->image);
-    void *target = program_input(t->training, "target", &tensor);
+    void *target = program_input(training, "target", &tensor);
     if (target == NULL)
         return pons_fail(err, PONS_PLUGIN, "loss '%s' does not use its target",
                          t->experiment->loss.plugin->descriptor->name);
@@ -108,55 +120,87 @@ static void add_names(case_names *n, const loader_batch *batch)
                                     n->used > 0 ? ", " : "", batch->case_id[i]);
 }
 
-static pons_status run_micro_batches(trainer *t, step_begun *s, pons_error *err)
+static pons_status compute_share(void *context, replica *r, pons_error *err)
 {
+    const step_begun *s = context;
+    const trainer *t = s->trainer;
+    share *mine = &s->share[r->number];
     const loader_batch *batch = NULL;
 
-    for (int m = 0; m < t->experiment->micro_batches; m++) {
+    *mine = (share){ .epoch = 0 };
+    if (program_step_begin(r->training, (uint64_t)t->state.step, err) != PONS_OK)
+        return err->status;
+    for (int m = 0; m < t->experiment->accumulate; m++) {
         double begin = seconds_now();
-        if (loader_next(t->loader, &batch, err) != PONS_OK)
+        if (loader_next(r->loader, &batch, err) != PONS_OK)
             return err->status;
-        s->data_seconds += seconds_now() - begin;
-        add_names(&s->names, batch);
-        if (feed(t, batch, err) != PONS_OK
-            || program_micro(t->training, (uint64_t)m, err) != PONS_OK)
+        mine->data_seconds += seconds_now() - begin;
+        add_names(&mine->names, batch);
+        if (feed(t, r->training, batch, err) != PONS_OK
+            || program_micro(r->training, (uint64_t)batch->micro_batch, err) != PONS_OK)
             return err->status;
     }
-    s->epoch = batch->epoch + 1;
+    mine->epoch = batch->epoch + 1;
     return PONS_OK;
 }
 
-static pons_status check_finite(trainer *t, const step_result *result, const case_names *names,
-                                pons_error *err)
+static pons_status finish_share(void *context, replica *r, pons_error *err)
 {
+    const step_begun *s = context;
+
+    return program_step_finish(r->training, s->lr, &s->share[r->number].result, err);
+}
+
+static pons_status look_for_nonfinite(void *context, replica *r, pons_error *err)
+{
+    const step_begun *s = context;
+
+    s->share[r->number].nonfinite = program_first_nonfinite(r->training);
+    return PONS_OK;
+}
+
+/* The share with the first tensor that is not finite; the first share where none has one. */
+static const share *find_culprit(const step_begun *s)
+{
+    for (int r = 0; r < s->trainer->replicas.count; r++)
+        if (s->share[r].nonfinite != NULL)
+            return &s->share[r];
+    return s->share;
+}
+
+static pons_status check_finite(const step_begun *s, pons_error *err)
+{
+    trainer *t = s->trainer;
+    const share *culprit;
     const char *tensor;
 
-    if (result->applied)
+    if (s->share->result.applied)
         return PONS_OK;
-    tensor = program_first_nonfinite(t->training);
+    if (replicas_run(&t->replicas, look_for_nonfinite, (void *)s, err) != PONS_OK)
+        return err->status;
+    culprit = find_culprit(s);
+    tensor = culprit->nonfinite != NULL ? culprit->nonfinite : "the gradient's norm";
     if (t->experiment->sections.train.nonfinite == 0)
         return pons_fail(err, PONS_FAILURE, "step %lld: the gradient is not finite; first tensor "
                          "'%s', cases %s\nhint: [train] nonfinite = skip goes on without such "
-                         "steps",
-                         (long long)t->state.step + 1,
-                         tensor != NULL ? tensor : "the gradient's norm", names->text);
+                         "steps", (long long)t->state.step + 1, tensor, culprit->names.text);
     log_warning(t->experiment->log, "step %lld is skipped: tensor '%s' is not finite, cases %s",
-                (long long)t->state.step + 1,
-                tensor != NULL ? tensor : "the gradient's norm", names->text);
+                (long long)t->state.step + 1, tensor, culprit->names.text);
     return PONS_OK;
 }
 
 /* The step is done when its record is written: a checkpoint has both or neither. */
-static pons_status finish_step(trainer *t, step_begun *s, pons_error *err)
+static pons_status finish_step(step_begun *s, pons_error *err)
 {
-    step_result result = { 0 };
+    trainer *t = s->trainer;
+    const step_result *result = &s->share->result;
 
-    if (program_step_finish(t->training, s->lr, &result, err) != PONS_OK
-        || check_finite(t, &result, &s->names, err) != PONS_OK)
+    if (replicas_run(&t->replicas, finish_share, s, err) != PONS_OK
+        || check_finite(s, err) != PONS_OK)
         return err->status;
     t->state.step++;
     const pons_metric metric[] = {
-        { "loss", result.loss }, { "lr", s->lr }, { "grad_norm", result.grad_norm },
+        { "loss", result->loss }, { "lr", s->lr }, { "grad_norm", result->grad_norm },
         { "seconds", seconds_now() - s->begin }, { "data_seconds", s->data_seconds },
         { "memory", peak_memory() }
     };
@@ -164,15 +208,19 @@ static pons_status finish_step(trainer *t, step_begun *s, pons_error *err)
     return trainer_record(t, "step", s->epoch, 6, metric, err);
 }
 
-static pons_status run_step(trainer *t, pons_error *err)
+static pons_status run_step(trainer *t, share *shares, pons_error *err)
 {
-    step_begun s = { .begin = seconds_now(), .lr = trainer_rate(t->experiment, t->state.step) };
+    step_begun s = { .trainer = t, .begin = seconds_now(), .share = shares,
+                     .lr = trainer_rate(t->experiment, t->state.step) };
 
-    if (program_step_begin(t->training, (uint64_t)t->state.step, err) != PONS_OK
-        || run_micro_batches(t, &s, err) != PONS_OK)
+    if (replicas_run(&t->replicas, compute_share, &s, err) != PONS_OK)
         return err->status;
+    for (int r = 0; r < t->replicas.count; r++) {
+        s.data_seconds = fmax(s.data_seconds, shares[r].data_seconds);
+        s.epoch = shares[r].epoch > s.epoch ? shares[r].epoch : s.epoch;
+    }
     interrupt_enter(t->settings->interrupt);
-    finish_step(t, &s, err);
+    finish_step(&s, err);
     return trainer_leave(t, err);
 }
 
@@ -191,13 +239,13 @@ static pons_status take_up(trainer *t, pons_error *err)
     return t->settings->resume != NULL ? trainer_save(t, err) : PONS_OK;
 }
 
-static pons_status train(trainer *t, pons_error *err)
+static pons_status train(trainer *t, share *shares, pons_error *err)
 {
     if (take_up(t, err) != PONS_OK)
         return err->status;
     while (t->state.step < t->total && t->state.finished == 0
            && !interrupt_pending(t->settings->interrupt)) {
-        if (run_step(t, err) != PONS_OK || trainer_validate(t, err) != PONS_OK)
+        if (run_step(t, shares, err) != PONS_OK || trainer_validate(t, err) != PONS_OK)
             return err->status;
         trainer_note_early_stop(t);
         if (trainer_checkpoint_due(t) && trainer_save(t, err) != PONS_OK)
@@ -219,7 +267,7 @@ pons_status trainer_run(experiment *e, const trainer_settings *settings, pons_er
     if (trainer_open(&t, err) == PONS_OK) {
         if (settings->interrupt != NULL)
             interrupt_watch(settings->interrupt, grace_s, trainer_save_and_end, &t);
-        train(&t, err);
+        train(&t, arena_alloc(e->memory, (size_t)e->replicas * sizeof(share)), err);
         if (settings->interrupt != NULL)
             interrupt_watch(settings->interrupt, grace_s, NULL, NULL);
     }

@@ -22,50 +22,37 @@ static pons_status open_cache(trainer *t, pons_error *err)
     return cache_open(e->data, e->preprocess, count, ranks, &settings, e->log, &t->cache, err);
 }
 
-static pons_status open_loader(trainer *t, pons_error *err)
-{
-    const experiment *e = t->experiment;
-    loader_settings settings;
-
-    loader_settings_fill(&e->sections, &settings);
-    settings.micro_batches = settings.count = e->micro_batches;
-    memcpy(settings.extent, e->patch, sizeof settings.extent);
-    if (loader_open(t->cache, t->training_count, e->data->training,
-                    e->augment != NULL && e->augment->count > 0 ? e->augment : NULL, &settings,
-                    &t->loader, err) != PONS_OK)
-        return err->status;
-    return loader_seek(t->loader, t->state.step, err);
-}
-
 static pons_status build(trainer *t, pons_error *err)
 {
-    experiment *e = t->experiment;
-    uint64_t seed = (uint64_t)e->sections.experiment.seed;
+    unsigned programs = REPLICAS_TRAINING | (t->validation_count > 0 ? REPLICAS_EVALUATION : 0);
 
-    if (storage_new(&e->device, &t->storage, err) != PONS_OK
-        || network_build_training(e, t->storage, &t->training, err) != PONS_OK)
+    if (replicas_open(t->experiment, programs, &t->replicas, err) != PONS_OK)
         return err->status;
-    experiment_note_ops(e, t->training);
-    if (t->validation_count > 0
-        && network_build_evaluation(e, t->storage, &t->evaluation, err) != PONS_OK)
+    t->storage = t->replicas.item[0].storage;
+    experiment_note_ops(t->experiment, t->replicas.item[0].training);
+    if (trainer_load(t, err) != PONS_OK)
         return err->status;
-    if (storage_initialise(t->storage, seed, err) != PONS_OK)
-        return err->status;
-    return trainer_load(t, err);
+    replicas_copy_first(&t->replicas);
+    return PONS_OK;
 }
 
 static void tell_network(const trainer *t)
 {
     const experiment *e = t->experiment;
+    const program *training = t->replicas.item[0].training;
     program_facts facts;
+    char replicas[64] = "";
 
-    program_describe(t->training, &facts);
-    log_line(e->log, "%d cases to train on, %d to validate; %lld parameters, %s, %d threads (%s)",
+    program_describe(training, &facts);
+    if (t->replicas.count > 1)
+        snprintf(replicas, sizeof replicas, "%d replicas of ", t->replicas.count);
+    log_line(e->log, "%d cases to train on, %d to validate; %lld parameters, %s, %s%d threads (%s)",
              t->training_count, t->validation_count, (long long)facts.parameter_count,
-             precision_name(e->precision), e->device.facts.threads, e->device.facts.name);
+             precision_name(e->precision), replicas, e->device.facts.threads,
+             e->device.facts.name);
     for (int i = 0; i < facts.untrained_count; i++)
         log_line(e->log, "parameter '%s' has no path from the loss and is not trained",
-                 program_untrained(t->training, i));
+                 program_untrained(training, i));
 }
 
 pons_status trainer_open(trainer *t, pons_error *err)
@@ -81,7 +68,9 @@ pons_status trainer_open(trainer *t, pons_error *err)
     if (t->summaries == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     if (trainer_find_best(t, err) != PONS_OK || open_cache(t, err) != PONS_OK
-        || build(t, err) != PONS_OK || open_loader(t, err) != PONS_OK
+        || build(t, err) != PONS_OK
+        || replicas_open_loaders(&t->replicas, t->cache, t->training_count, t->state.step, err)
+           != PONS_OK
         || t->settings->observer.begin(t->settings->observer.context, err) != PONS_OK)
         return err->status;
     t->state.total = t->total;
@@ -94,13 +83,8 @@ pons_status trainer_open(trainer *t, pons_error *err)
 
 void trainer_close(trainer *t)
 {
-    if (t->loader != NULL)
-        loader_close(t->loader);
+    replicas_close(&t->replicas);
     if (t->cache != NULL)
         cache_close(t->cache);
-    program_free(t->evaluation);
-    program_free(t->training);
-    if (t->storage != NULL)
-        storage_free(t->storage);
     free(t->summaries);
 }

@@ -7,6 +7,7 @@
 #include "data/loader.h"
 #include "train/metric.h"
 #include "train/network.h"
+#include "train/replicas.h"
 #include "train/trainer.h"
 
 typedef struct trainer trainer;
@@ -14,10 +15,9 @@ typedef struct trainer trainer;
 struct trainer {
     experiment *experiment;
     const trainer_settings *settings;
-    storage *storage;
-    program *training, *evaluation;
+    replicas replicas;
+    storage *storage;        /* of the first replica; the others hold the same                    */
     cache *cache;
-    loader *loader;
     trainer_state state;
     trainer_state kept;      /* what the newest checkpoint of the folder holds; step -1: none     */
     int training_count, validation_count;

@@ -69,18 +69,28 @@ static void judge(trainer *t)
              t->state.best_step == t->state.step ? ", the best so far" : "");
 }
 
+/* Let evaluation programs read the averages, or the weights again. */
+static void read_averages(trainer *t, bool ema)
+{
+    for (int i = 0; i < t->replicas.count; i++) {
+        replica *r = &t->replicas.item[i];
+
+        storage_use_ema(r->storage, ema);
+        program_weights_changed(r->evaluation);
+        program_weights_changed(r->training);
+    }
+}
+
 static pons_status validate(trainer *t, pons_error *err)
 {
     bool ema = t->experiment->sections.train.ema_decay > 0;
-    validation v = { t->experiment, t->evaluation, t->cache, t->validation_count,
-                     t->experiment->data->validation, stop_asked, t };
+    validation v = { &t->replicas, t->cache, t->validation_count, t->experiment->data->validation,
+                     stop_asked, t };
     validation_result result = { .classes = t->summaries };
 
-    storage_use_ema(t->storage, ema);
-    program_weights_changed(t->evaluation);
+    read_averages(t, ema);
     validation_run(&v, &result, err);
-    storage_use_ema(t->storage, false);
-    program_weights_changed(t->training);
+    read_averages(t, false);
     if (err->status != PONS_OK || result.stopped)
         return err->status;
     interrupt_enter(t->settings->interrupt);

@@ -15,11 +15,18 @@ int validation_first_class(const experiment *e)
     return !e->regions && e->class_count > 1 ? 1 : 0;
 }
 
-/* A predictor that gives up when it is asked to stop. */
+/* All cases, and what is counted in each: [case][class]. */
+typedef struct counting {
+    const validation *validation;
+    const experiment *experiment;
+    metric_count *count;
+} counting;
+
+/* A replica's predictor, which gives up when it is asked to stop. */
 typedef struct stoppable {
     const validation *validation;
+    const experiment *experiment;
     window_predictor predictor;
-    bool stopped;
 } stoppable;
 
 static pons_status run_or_stop(void *context, const float **logits, pons_error *err)
@@ -27,16 +34,15 @@ static pons_status run_or_stop(void *context, const float **logits, pons_error *
     stoppable *s = context;
     const validation *v = s->validation;
 
-    s->stopped = v->stop != NULL && v->stop(v->context);
-    if (s->stopped)
+    if (v->stop != NULL && v->stop(v->context))
         return pons_fail(err, PONS_INTERRUPTED, "validation stopped");
     return s->predictor.run(s->predictor.context, logits, err);
 }
 
-static pons_status count_case(const validation *v, stoppable *s, const pons_case *c,
-                              metric_count *count, pons_error *err)
+static pons_status count_voxels(stoppable *s, const pons_case *c, metric_count *count,
+                                pons_error *err)
 {
-    const experiment *e = v->experiment;
+    const experiment *e = s->experiment;
     int64_t voxels = pons_volume_count(&c->image);
     float *logits = malloc((size_t)(voxels * e->task.classes) * sizeof *logits);
     uint8_t *decided = malloc((size_t)(voxels * e->task.classes));
@@ -62,42 +68,64 @@ release:
     return err->status;
 }
 
-static pons_status add_case(const validation *v, stoppable *s, int rank, validation_result *result,
-                            pons_error *err)
+static pons_status count_case(stoppable *s, int rank, metric_count *count, pons_error *err)
 {
-    metric_count count[256];
     pons_case c;
 
     memset(&c, 0, sizeof c);
-    if (cache_read(v->cache, rank, &c, err) != PONS_OK)
+    if (cache_read(s->validation->cache, rank, &c, err) != PONS_OK)
         return err->status;
     if (c.label.voxels == NULL)
         pons_fail(err, PONS_DATA, "validation case '%s' has no label", c.name);
-    else if (count_case(v, s, &c, count, err) == PONS_OK)
-        for (int i = 0; i < v->experiment->class_count; i++)
-            metric_summary_add(&result->classes[i], count[i]);
+    else
+        count_voxels(s, &c, count, err);
     case_clear(&c);
     return err->status;
 }
 
+/* Every replica takes each replicas-th case; the counts do not tell who made them. */
+static pons_status count_share(void *context, replica *r, pons_error *err)
+{
+    const counting *all = context;
+    const validation *v = all->validation;
+    stoppable s = { .validation = v, .experiment = all->experiment };
+
+    if (network_predictor(all->experiment, r->evaluation, &s.predictor, err) != PONS_OK)
+        return err->status;
+    for (int i = r->number; i < v->count; i += v->replicas->count)
+        if (count_case(&s, v->ranks[i], all->count + i * all->experiment->class_count, err)
+            != PONS_OK)
+            return err->status;
+    return PONS_OK;
+}
+
+/* In order of cases, so that sums have the bits of one replica. */
+static void summarise(const counting *all, validation_result *result)
+{
+    int classes = all->experiment->class_count;
+
+    memset(result->classes, 0, (size_t)classes * sizeof *result->classes);
+    for (int i = 0; i < all->validation->count; i++)
+        for (int c = 0; c < classes; c++)
+            metric_summary_add(&result->classes[c], all->count[i * classes + c]);
+    result->cases = all->validation->count;
+}
+
 pons_status validation_run(const validation *v, validation_result *result, pons_error *err)
 {
-    stoppable s = { .validation = v };
+    counting all = { v, v->replicas->experiment, NULL };
+    pons_error problem = PONS_ERROR_INIT;
 
-    if (network_predictor(v->experiment, v->program, &s.predictor, err) != PONS_OK)
-        return err->status;
-    memset(result->classes, 0, (size_t)v->experiment->class_count * sizeof *result->classes);
-    result->cases = 0;
     result->stopped = false;
-    for (int i = 0; i < v->count; i++) {
-        pons_error problem = PONS_ERROR_INIT;
-        if (add_case(v, &s, v->ranks[i], result, &problem) != PONS_OK) {
-            if (!s.stopped)
-                return pons_fail(err, problem.status, "%s", problem.text);
-            result->stopped = true;
-            return PONS_OK;
-        }
-        result->cases++;
-    }
-    return PONS_OK;
+    all.count = calloc((size_t)(v->count * all.experiment->class_count) + 1, sizeof *all.count);
+    if (all.count == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for a validation");
+    if (replicas_run(v->replicas, count_share, &all, &problem) == PONS_OK)
+        summarise(&all, result);
+    else if (problem.status == PONS_INTERRUPTED)
+        result->stopped = true;
+    else
+        pons_fail(err, problem.status, "%s", problem.text);
+    free(all.count);
+    return err->status;
 }

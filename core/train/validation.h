@@ -6,15 +6,15 @@
 
 #include "data/loader.h"
 #include "train/metric.h"
-#include "train/network.h"
+#include "train/replicas.h"
 
 typedef struct validation {
-    const experiment *experiment;
-    program *program;         /* of network_build_evaluation                                      */
+    replicas *replicas;       /* with evaluation programs; they share the cases out               */
     cache *cache;
     int count;
     const int *ranks;
-    bool (*stop)(void *context); /* asked between batches of windows; may be NULL                 */
+    bool (*stop)(void *context); /* asked between batches of windows, by every replica's thread;  */
+                              /* may be NULL                                                      */
     void *context;
 } validation;
 

@@ -6,11 +6,14 @@
 
 #include <pons/device.h>
 
+#include <sched.h>
+
 #include "map.h"
 
 typedef struct cpu_device {
     pons_device_settings settings;
     int threads;
+    cpu_set_t share;       /* processors; of the thread that opened the device                    */
     const map_lanes *lanes;
     const struct narrow_lanes *narrow;
     const struct direct_lanes *direct;

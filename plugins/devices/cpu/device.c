@@ -67,12 +67,13 @@ static int share_of(const pons_device_settings *settings, cpu_set_t *mine)
 static pons_status device_open(const pons_device_settings *settings, void **device, pons_error *err)
 {
     cpu_device *d = calloc(1, sizeof *d);
-    cpu_set_t mine;
+    int processors;
 
     if (d == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot open device 'cpu': out of memory");
     d->settings = *settings;
-    d->threads = settings->threads > 0 ? settings->threads : share_of(settings, &mine);
+    processors = share_of(settings, &d->share);
+    d->threads = settings->threads > 0 ? settings->threads : processors;
     cpu_device_choose_row(d, map_lanes_count() - 1);
     if (onednn_open(&d->library, err) != PONS_OK) {
         free(d);
@@ -169,10 +170,9 @@ static void device_release(void *device, void *memory, size_t size)
 static pons_status device_attach(void *device, pons_error *err)
 {
     const cpu_device *d = device;
-    cpu_set_t mine;
 
-    if (d->settings.count > 1 && share_of(&d->settings, &mine) > 0 && CPU_COUNT(&mine) > 0
-        && sched_setaffinity(0, sizeof mine, &mine) != 0)
+    if (d->settings.count > 1 && CPU_COUNT(&d->share) > 0
+        && sched_setaffinity(0, sizeof d->share, &d->share) != 0)
         return pons_fail(err, PONS_DEVICE, "cannot bind device 'cpu:%d' to its processors",
                          d->settings.index);
     omp_set_num_threads(d->threads);

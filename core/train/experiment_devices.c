@@ -1,0 +1,162 @@
+/*
+ * experiment_devices.c - where the replicas live, and how many micro-batches make a step (R1).
+ */
+#include <config.h>
+
+#include "train/experiment_parts.h"
+
+#include "device/open.h"
+
+#include <string.h>
+
+/* A device that this build could open: "reference" needs no plugin. */
+static bool is_reference(const experiment *e)
+{
+    return strcmp(e->listed.item[0].name, "reference") == 0;
+}
+
+pons_status experiment_find_devices(experiment *e, pons_error *err)
+{
+    const distribute_options *d = &e->sections.distribute;
+    const char *text = d->devices, *where = experiment_place(e, "distribute", "devices");
+
+    if (text == NULL || text[0] == '\0' || strcmp(text, "auto") == 0)
+        text = "cpu";
+    if (device_list_parse(text, where, &e->listed, err) != PONS_OK)
+        return err->status;
+    if (strcmp(e->listed.item[0].name, "cpu") != 0 && !is_reference(e))
+        return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': '%s' is not in this "
+                         "build", where, text, text);
+    for (int i = 0; i < e->listed.count; i++)
+        if (e->listed.item[i].index >= e->listed.count)
+            return pons_fail(err, PONS_CONFIG, "%s: devices = '%s': there is no %s:%d among %d "
+                             "equal shares of the processor, expected 0 to %d", where, text,
+                             e->listed.item[i].name, e->listed.item[i].index, e->listed.count,
+                             e->listed.count - 1);
+    if (d->mode == MODE_SINGLE && e->listed.count > 1)
+        return pons_fail(err, PONS_CONFIG, "%s: mode = single has one device, but devices = '%s' "
+                         "lists %d\nhint: mode = dp, or auto",
+                         experiment_place(e, "distribute", "mode"), text, e->listed.count);
+    e->replicas = e->purpose == EXPERIMENT_TRAIN ? e->listed.count : 1;
+    return PONS_OK;
+}
+
+const char *experiment_mode(const experiment *e)
+{
+    return e->replicas > 1 || e->sections.distribute.mode == MODE_DP ? "dp" : "single";
+}
+
+/* ---- open ------------------------------------------------------------------------------------ */
+
+static pons_status open_one(experiment *e, const experiment_known *known, int i, pons_error *err)
+{
+    int64_t asked = e->sections.distribute.threads;
+    pons_device_settings settings = {
+        .index = e->replicas > 1 ? e->listed.item[i].index : 0, .count = e->replicas,
+        .threads = known->threads > 0 ? known->threads : asked > 0 ? (int)asked : 0,
+        .deterministic = e->sections.experiment.deterministic
+    };
+
+    if (!is_reference(e))
+        return device_open(e->listed.item[i].name, &settings,
+                           experiment_place(e, "distribute", "devices"), &e->devices[i], err);
+    device_reference(&e->devices[i], false);
+    return PONS_OK;
+}
+
+static void resolve_threads(experiment *e, const experiment_known *known)
+{
+    if (e->sections.distribute.threads >= 0 && known->threads == 0)
+        return;
+    config_resolve(e->config, "distribute", "threads",
+                   arena_format(e->memory, "%d", e->device.facts.threads),
+                   known->threads > 0 ? "the checkpoint's"
+                   : e->replicas > 1 ? "all cores of a replica" : "all cores of this process");
+}
+
+/*
+ * Every replica computes with as many threads as the others (R4): the share of the smallest where
+ * the processor does not divide evenly.
+ */
+static pons_status open_all(experiment *e, const experiment_known *known, pons_error *err)
+{
+    experiment_known equal = *known;
+    int least = 0;
+
+    for (int i = 0; i < e->replicas; i++, e->device_count++) {
+        if (open_one(e, known, i, err) != PONS_OK)
+            return err->status;
+        if (i == 0 || e->devices[i].facts.threads < least)
+            least = e->devices[i].facts.threads;
+    }
+    equal.threads = least;
+    for (int i = 0; i < e->replicas; i++) {
+        if (e->devices[i].facts.threads == least)
+            continue;
+        device_close(&e->devices[i]);
+        if (open_one(e, &equal, i, err) != PONS_OK)
+            return err->status;
+    }
+    return PONS_OK;
+}
+
+pons_status experiment_open_devices(experiment *e, const experiment_known *known, pons_error *err)
+{
+    e->devices = arena_alloc(e->memory, (size_t)e->replicas * sizeof *e->devices);
+    if (open_all(e, known, err) != PONS_OK)
+        return err->status;
+    e->device = e->devices[0];
+    if (is_reference(e))
+        return PONS_OK;
+    resolve_threads(e, known);
+    return e->replicas == 1 ? device_attach(&e->device, err) : PONS_OK;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static bool is_power_of_two(int n)
+{
+    return (n & (n - 1)) == 0;
+}
+
+/* accumulate from micro_batches, or the other way round. */
+static pons_status resolve_micro_batches(experiment *e, pons_error *err)
+{
+    const train_options *t = &e->sections.train;
+    bool given = config_given(e->config, "train", "accumulate");
+
+    e->accumulate = (int)t->accumulate;
+    e->micro_batches = e->replicas * e->accumulate;
+    if (t->micro_batches == 0)
+        return PONS_OK;
+    if (t->micro_batches % e->replicas != 0)
+        return pons_fail(err, PONS_CONFIG, "%s: micro_batches %lld cannot be shared out among %d "
+                         "replicas", experiment_place(e, "train", "micro_batches"),
+                         (long long)t->micro_batches, e->replicas);
+    if (given && e->micro_batches != t->micro_batches)
+        return pons_fail(err, PONS_CONFIG, "%s: micro_batches %lld differs from accumulate %lld "
+                         "with %d replica%s", experiment_place(e, "train", "micro_batches"),
+                         (long long)t->micro_batches, (long long)t->accumulate, e->replicas,
+                         e->replicas > 1 ? "s" : "");
+    e->micro_batches = (int)t->micro_batches;
+    e->accumulate = e->micro_batches / e->replicas;
+    return PONS_OK;
+}
+
+pons_status experiment_resolve_steps(experiment *e, pons_error *err)
+{
+    const train_options *t = &e->sections.train;
+
+    if (t->epochs > 0 && t->steps > 0)
+        return pons_fail(err, PONS_CONFIG, "%s: both epochs and steps are given, expected one",
+                         experiment_place(e, "train", "steps"));
+    if (t->epochs == 0 && t->steps == 0)
+        return sections_require("train", "epochs", err);
+    if (resolve_micro_batches(e, err) != PONS_OK)
+        return err->status;
+    if (e->sections.experiment.deterministic && e->replicas > 1 && !is_power_of_two(e->accumulate))
+        return pons_fail(err, PONS_CONFIG, "%s: deterministic = yes with %d replicas needs a power "
+                         "of two of micro-batches for each, found %d",
+                         experiment_place(e, "train", "accumulate"), e->replicas, e->accumulate);
+    return PONS_OK;
+}

@@ -1,0 +1,135 @@
+/*
+ * replicas.c - the replicas of a process.
+ */
+#include <config.h>
+
+#include "train/replicas.h"
+
+#include "device/open.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void wake_others(void *context, int number)
+{
+    local_comm_abort(((replicas *)context)->comm, number);
+}
+
+/* ---- run ------------------------------------------------------------------------------------- */
+
+typedef struct job {
+    replicas *replicas;
+    replica_work *work;
+    void *context;
+} job;
+
+static pons_status do_job(void *context, int number, pons_error *err)
+{
+    const job *j = context;
+
+    return j->work(j->context, &j->replicas->item[number], err);
+}
+
+pons_status replicas_run(replicas *r, replica_work *work, void *context, pons_error *err)
+{
+    job j = { r, work, context };
+
+    return crew_run(r->crew, do_job, &j, err);
+}
+
+/* ---- open ------------------------------------------------------------------------------------ */
+
+typedef struct opening {
+    replicas *replicas;
+    unsigned programs;
+} opening;
+
+static pons_status open_one(void *context, replica *one, pons_error *err)
+{
+    const opening *o = context;
+    replicas *r = o->replicas;
+    const experiment *e = r->experiment;
+    network_place place = { one->device, r->count > 1 ? local_comm_seat(r->comm, one->number)
+                                                      : NULL };
+
+    if ((r->count > 1 && device_attach(one->device, err) != PONS_OK)
+        || storage_new(one->device, &one->storage, err) != PONS_OK)
+        return err->status;
+    if (o->programs & REPLICAS_TRAINING)
+        network_build_training(e, &place, one->storage, &one->training, err);
+    if (o->programs & REPLICAS_EVALUATION && err->status == PONS_OK)
+        network_build_evaluation(e, one->device, one->storage, &one->evaluation, err);
+    if (err->status != PONS_OK)
+        return err->status;
+    return storage_initialise(one->storage, (uint64_t)e->sections.experiment.seed, err);
+}
+
+pons_status replicas_open(const experiment *e, unsigned programs, replicas *r, pons_error *err)
+{
+    opening o = { r, programs };
+
+    *r = (replicas){ .experiment = e, .count = e->replicas };
+    r->item = calloc((size_t)r->count, sizeof *r->item);
+    if (r->item == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for %d replicas", r->count);
+    for (int i = 0; i < r->count; i++)
+        r->item[i] = (replica){ .number = i, .device = &e->devices[i] };
+    if (local_comm_new(r->count, &r->comm, err) != PONS_OK
+        || crew_open(r->count, wake_others, r, &r->crew, err) != PONS_OK)
+        return err->status;
+    return replicas_run(r, open_one, &o, err);
+}
+
+/* Of threads that are chosen each replica gets its share, one at least. */
+static int share_threads(const loader_settings *s, int replicas)
+{
+    int threads = s->threads < 0 ? loader_threads_chosen() / replicas : s->threads;
+
+    return s->threads < 0 && threads < 1 ? 1 : threads;
+}
+
+pons_status replicas_open_loaders(replicas *r, cache *held, int count, int64_t step,
+                                  pons_error *err)
+{
+    const experiment *e = r->experiment;
+    const volume_chain *augment = e->augment != NULL && e->augment->count > 0 ? e->augment : NULL;
+
+    for (int i = 0; i < r->count; i++) {
+        loader_settings s;
+
+        loader_settings_fill(&e->sections, &s);
+        s.micro_batches = e->micro_batches;
+        s.first = i * e->accumulate;
+        s.count = e->accumulate;
+        s.threads = share_threads(&s, r->count);
+        memcpy(s.extent, e->patch, sizeof s.extent);
+        if (loader_open(held, count, e->data->training, augment, &s, &r->item[i].loader, err)
+            != PONS_OK || loader_seek(r->item[i].loader, step, err) != PONS_OK)
+            return err->status;
+    }
+    return PONS_OK;
+}
+
+void replicas_close(replicas *r)
+{
+    crew_close(r->crew);
+    for (int i = 0; i < r->count && r->item != NULL; i++) {
+        replica *one = &r->item[i];
+
+        if (one->loader != NULL)
+            loader_close(one->loader);
+        program_free(one->evaluation);
+        program_free(one->training);
+        if (one->storage != NULL)
+            storage_free(one->storage);
+    }
+    local_comm_free(r->comm);
+    free(r->item);
+    *r = (replicas){ .count = 0 };
+}
+
+void replicas_copy_first(replicas *r)
+{
+    for (int i = 1; i < r->count; i++)
+        storage_copy(r->item[i].storage, r->item[0].storage);
+}

@@ -1,0 +1,51 @@
+/*
+ * replicas.h - the replicas of an experiment in this process: each with its device, its memory, its
+ * programs and a thread, joined so that all of them take the same step.
+ */
+#ifndef CORE_TRAIN_REPLICAS_H
+#define CORE_TRAIN_REPLICAS_H
+
+#include "data/loader.h"
+#include "device/crew.h"
+#include "device/local.h"
+#include "train/network.h"
+
+/* Its micro-batches of a step are number x accumulate .. (number + 1) x accumulate - 1 (R1). */
+typedef struct replica {
+    int number;
+    const device *device;
+    storage *storage;
+    program *training, *evaluation; /* NULL unless asked for                                      */
+    loader *loader;                 /* NULL before replicas_open_loaders                          */
+} replica;
+
+typedef struct replicas {
+    const experiment *experiment;
+    int count;
+    replica *item;
+    crew *crew;
+    local_comm *comm;
+} replicas;
+
+enum { REPLICAS_TRAINING = 1, REPLICAS_EVALUATION = 2 };
+
+/* What one of them does, on its own thread. */
+typedef pons_status replica_work(void *context, replica *r, pons_error *err);
+
+/* Threads, memory with initial values (R29), compiled programs. 'r' is zeroed by the caller. */
+pons_status replicas_open(const experiment *e, unsigned programs, replicas *r, pons_error *err);
+/* A loader for each: the first 'count' training cases, from 'step' on. */
+pons_status replicas_open_loaders(replicas *r, cache *held, int count, int64_t step,
+                                  pons_error *err);
+void replicas_close(replicas *r); /* also of one that was not opened                              */
+
+/*
+ * All do 'work' at the same time; returns when all have ended, with the error of the one that failed
+ * first: those that wait for it in a sum are woken.
+ */
+pons_status replicas_run(replicas *r, replica_work *work, void *context, pons_error *err);
+
+/* Weights, states, slots and averages of the first one to all others. */
+void replicas_copy_first(replicas *r);
+
+#endif

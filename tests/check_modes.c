@@ -1,0 +1,215 @@
+/*
+ * check_modes.c - the contract of the modes (R3) through the program: the same micro-batches on one
+ * replica, or shared out among replicas of a process, give the same weights and metrics.
+ */
+#include <config.h>
+
+#include "base/file.h"
+#include "base/json.h"
+
+#include "run_pons.h"
+#include "suite.h"
+
+#include <math.h>
+
+static const char ini[] =
+    "[experiment]\nname = run\n"
+    "[data]\nsource = phantom\nvalidation = last:3\nloader_threads = 1\n"
+    "[preprocess]\nsteps = normalize\n"
+    "[patch]\nextent = 16 16 16\nsampling = balanced\n"
+    "[augment]\nsteps = flip scale_intensity gaussian_noise\n"
+    "[augment.flip]\naxes = 0 1 2\nprobability = 0.5\n"
+    "[augment.scale_intensity]\nprobability = 0.5\nfactors = 0.1\n"
+    "[augment.gaussian_noise]\nprobability = 0.5\n"
+    "[model]\nplugin = unet\nchannels = 4 8 16\nstrides = 2 2\nnum_res_units = 2\nnorm = batch\n"
+    "dropout = 0.2\n"
+    "[loss]\nplugin = dice_ce\n"
+    "[optimizer]\nplugin = adam\nlr = 1e-2\n"
+    "[train]\nsteps = 20\nbatch = 1\nprecision = fp32\nema_decay = 0.9\nclip_norm = 0.5\n"
+    "validate_steps = 10\n"
+    "[distribute]\nthreads = 1\nbucket = 4KiB\n";
+
+static void make_experiment(void)
+{
+    make_root();
+    EXPECT(0, NULL, "data", "phantom", "-o", "phantom", "--cases", "7", "--extent", "28,24,20");
+    write_text("e.ini", ini);
+}
+
+typedef struct split {
+    const char *name, *devices, *accumulate;
+} split;
+
+static void train(const split *s, const char *deterministic)
+{
+    char name[64], devices[128], accumulate[64], exact[64];
+
+    snprintf(name, sizeof name, "experiment.name=%s", s->name);
+    snprintf(devices, sizeof devices, "distribute.devices=%s", s->devices);
+    snprintf(accumulate, sizeof accumulate, "train.accumulate=%s", s->accumulate);
+    snprintf(exact, sizeof exact, "experiment.deterministic=%s", deterministic);
+    EXPECT(0, NULL, "train", "e.ini", "--set", name, "--set", devices, "--set", accumulate, "--set",
+           exact);
+}
+
+/* The numbers of metrics.jsonl but timings, line by line. */
+static int read_metrics(const char *run, const char *key, double *out, int room)
+{
+    char path[256], *text = NULL;
+    size_t size = 0;
+    int count = 0;
+    pons_error err = PONS_ERROR_INIT;
+
+    snprintf(path, sizeof path, "%s/runs/%s/metrics.jsonl", root, run);
+    ck_assert_int_eq(file_read(path, 1 << 24, &text, &size, PONS_DATA, &err), PONS_OK);
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        json_document d = { NULL, NULL };
+        ck_assert_int_eq(json_parse(line, strlen(line), path, PONS_DATA, &d, &err), PONS_OK);
+        const json_value *v = json_member(d.root, key);
+        if (v != NULL && v->type == JSON_OBJECT)
+            v = json_member(v, "mean");
+        ck_assert_int_lt(count, room);
+        if (v != NULL)
+            out[count++] = v->number;
+        json_free(&d);
+    }
+    free(text);
+    return count;
+}
+
+static void same_metric(const char *a, const char *b, const char *key, double tolerance)
+{
+    double x[64], y[64];
+    int count = read_metrics(a, key, x, 64);
+
+    ck_assert_int_gt(count, 0);
+    ck_assert_int_eq(read_metrics(b, key, y, 64), count);
+    for (int i = 0; i < count; i++)
+        ck_assert_msg(fabs(x[i] - y[i]) <= tolerance * fabs(x[i]), "%s %d: %.17g and %.17g", key, i,
+                      x[i], y[i]);
+}
+
+/* The bytes of a file of the last checkpoint are equal. */
+static bool same_file(const char *a, const char *b, const char *file)
+{
+    char command[512];
+
+    snprintf(command, sizeof command, "cd %s/runs && cmp -s %s/checkpoints/step-00000020/%s "
+             "%s/checkpoints/step-00000020/%s", root, a, file, b, file);
+    return system(command) == 0;
+}
+
+static void same_run(const char *a, const char *b)
+{
+    static const char *const files[] = { "model", "optimizer", "ema" };
+
+    for (int i = 0; i < 3; i++) {
+        char file[64];
+        snprintf(file, sizeof file, "%s.safetensors", files[i]);
+        ck_assert_msg(same_file(a, b, file), "%s of %s and %s", file, a, b);
+    }
+    same_metric(a, b, "loss", 0);
+    same_metric(a, b, "grad_norm", 0);
+    same_metric(a, b, "dice", 0);
+}
+
+START_TEST(four_micro_batches_give_the_same_bits_on_one_two_and_four_replicas)
+{
+    static const split splits[] = {
+        { "one", "cpu", "4" }, { "two", "cpu:0,cpu:1", "2" }, { "four", "cpu:0,1,2,3", "1" },
+        { "twice", "cpu:0,cpu:0", "2" }
+    };
+
+    make_experiment();
+    for (int i = 0; i < 4; i++)
+        train(&splits[i], "yes");
+    for (int i = 1; i < 4; i++)
+        same_run("one", splits[i].name);
+    remove_root();
+}
+END_TEST
+
+START_TEST(three_micro_batches_give_the_same_bits_on_one_and_three_replicas)
+{
+    static const split splits[] = { { "one", "cpu", "3" }, { "three", "cpu:0,1,2", "1" } };
+
+    make_experiment();
+    for (int i = 0; i < 2; i++)
+        train(&splits[i], "yes");
+    same_run("one", "three");
+    remove_root();
+}
+END_TEST
+
+START_TEST(other_micro_batches_are_noticed)
+{
+    static const split splits[] = { { "four", "cpu", "4" }, { "three", "cpu:0,1,2", "1" } };
+
+    make_experiment();
+    for (int i = 0; i < 2; i++)
+        train(&splits[i], "yes");
+    ck_assert(!same_file("four", "three", "model.safetensors"));
+    remove_root();
+}
+END_TEST
+
+START_TEST(a_run_goes_on_with_another_number_of_replicas)
+{
+    static const split one = { "one", "cpu", "4" };
+    static const split second = { "moved", "cpu:0,1", "2" };
+
+    make_experiment();
+    train(&one, "yes");
+    EXPECT(0, NULL, "train", "e.ini", "--set", "experiment.name=moved", "--set",
+           "distribute.devices=cpu:0,1,2,3", "--set", "experiment.deterministic=yes", "--set",
+           "train.steps=10");
+    train(&second, "yes");
+    same_run("one", "moved");
+    remove_root();
+}
+END_TEST
+
+START_TEST(lists_of_devices_that_make_no_sense_are_refused)
+{
+    make_experiment();
+    EXPECT(3, "mode = single has one device, but devices = 'cpu:0,cpu:1' lists 2", "train", "e.ini",
+           "--set", "distribute.mode=single", "--set", "distribute.devices=cpu:0,cpu:1");
+    EXPECT(3, "there is no cpu:2 among 2 equal shares", "train", "e.ini", "--set",
+           "distribute.devices=cpu:0,cpu:2");
+    EXPECT(3, "devices of two kinds", "train", "e.ini", "--set", "distribute.devices=cpu:0,gpu:1");
+    EXPECT(3, "no number follows a colon", "train", "e.ini", "--set", "distribute.devices=cpu:");
+    EXPECT(3, "an item is empty", "train", "e.ini", "--set", "distribute.devices=cpu:0,");
+    EXPECT(3, "needs a power of two of micro-batches for each, found 3", "train", "e.ini", "--set",
+           "distribute.devices=cpu:0,cpu:1", "--set", "train.accumulate=3", "--set",
+           "experiment.deterministic=yes");
+    EXPECT(3, "micro_batches 3 cannot be shared out among 2 replicas", "train", "e.ini", "--set",
+           "distribute.devices=cpu:0,cpu:1", "--set", "train.micro_batches=3");
+    remove_root();
+}
+END_TEST
+
+START_TEST(a_fixed_number_of_micro_batches_gives_the_same_run_on_other_devices)
+{
+    make_experiment();
+    EXPECT(0, NULL, "train", "e.ini", "--set", "experiment.name=one", "--set",
+           "train.micro_batches=4", "--set", "train.steps=20");
+    EXPECT(0, NULL, "train", "e.ini", "--set", "experiment.name=two", "--set",
+           "train.micro_batches=4", "--set", "distribute.devices=cpu:0,cpu:1");
+    same_metric("one", "two", "loss", 1e-5);
+    remove_root();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("modes");
+
+    tcase_set_timeout(c, 300);
+    tcase_add_test(c, four_micro_batches_give_the_same_bits_on_one_two_and_four_replicas);
+    tcase_add_test(c, three_micro_batches_give_the_same_bits_on_one_and_three_replicas);
+    tcase_add_test(c, other_micro_batches_are_noticed);
+    tcase_add_test(c, a_run_goes_on_with_another_number_of_replicas);
+    tcase_add_test(c, lists_of_devices_that_make_no_sense_are_refused);
+    tcase_add_test(c, a_fixed_number_of_micro_batches_gives_the_same_run_on_other_devices);
+    return suite_run();
+}
