@@ -44,6 +44,10 @@ check_LTLIBRARIES += tests/plugins/effect.la
 tests_plugins_effect_la_SOURCES = tests/plugins/effect.c
 tests_plugins_effect_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 
+check_PROGRAMS += tests/check_environment
+tests_check_environment_SOURCES = tests/check_environment.c
+tests_check_environment_LDADD = $(TEST_LDADD)
+TESTS += tests/check_environment
 TESTS += tests/check_settings.sh
 EXTRA_DIST += tests/check_settings.sh
 TESTS += tests/cli.sh

@@ -34,12 +34,26 @@ expect() {
     fi
 }
 
+# silent ARGUMENT...: nothing to stdout, whatever libraries would like to say.
+silent() {
+    checks=$((checks + 1))
+    "$pons" "$@" >"$folder/stdout" 2>"$folder/stderr" || fail "pons $*: $(cat "$folder/stderr")"
+    [ -s "$folder/stdout" ] && fail "pons $*: wrote to stdout: $(head -n 3 "$folder/stdout")"
+}
+
 expect 0 stdout "Usage: pons COMMAND" --help
 expect 0 stdout "Usage: pons COMMAND" -h
 expect 0 stdout "pons 0." --version
 expect 2 stderr "no command is given"
 expect 2 stderr "unknown command 'hlep'; did you mean 'help'?" hlep
 expect 2 stderr "unknown command 'plugin lst'; did you mean 'plugin list'?" plugin lst
+# No name of a command is near to these, so none is offered.
+expect 2 stderr "unknown command 'plugin new'" plugin new loss mine
+expect 2 stderr "hint: pons plugin --help" plugin new loss mine
+for name in init launch import export report devices doctor; do
+    expect 2 stderr "unknown command '$name'" "$name"
+    expect 2 stderr "hint: pons --help" "$name" --help
+done
 expect 2 stderr "'pons plugin' needs a command" plugin
 expect 0 stdout "plugin check" plugin --help
 expect 0 stdout "FILE.so" plugin check --help
@@ -97,6 +111,35 @@ expect 2 stderr "--list takes no topic, found 'train'" help train --list
 
 head -c 1000 stage/schedule/poly.so >"$folder/cut.so"
 expect 6 stderr "a truncated file" plugin check "$folder/cut.so"
+
+# No variable of a library of kernels changes a bit: the widths are those of its own convolutions.
+cat >"$folder/plain.ini" <<INI
+[data]
+source = phantom
+validation = none
+[patch]
+extent = 32 32 32
+[model]
+plugin = unet
+channels = 16 32
+strides = 2
+[loss]
+plugin = dice
+[optimizer]
+plugin = sgd
+lr = 0.1
+[train]
+steps = 2
+INI
+silent data phantom -o "$folder/phantom" --cases 1 --extent 32,32,32 -q
+silent train "$folder/plain.ini" -q --set experiment.name=free
+ONEDNN_MAX_CPU_ISA=SSE41 DNNL_MAX_CPU_ISA=SSE41 ONEDNN_VERBOSE=2 DNNL_VERBOSE=2
+export ONEDNN_MAX_CPU_ISA DNNL_MAX_CPU_ISA ONEDNN_VERBOSE DNNL_VERBOSE
+silent train "$folder/plain.ini" -q --set experiment.name=bound
+unset ONEDNN_MAX_CPU_ISA DNNL_MAX_CPU_ISA ONEDNN_VERBOSE DNNL_VERBOSE
+checks=$((checks + 1))
+last=checkpoints/step-00000002/model.safetensors
+cmp "$folder/runs/free/$last" "$folder/runs/bound/$last" || fail "a variable of oneDNN changed weights"
 
 # A failing write to stdout is a failure of the command.
 checks=$((checks + 1))

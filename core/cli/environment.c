@@ -1,7 +1,8 @@
 /*
- * environment.c - OpenMP reads its environment once, when a device plugin brings it in. The file and
- * the replicas decide about threads (R20), so whatever is set outside is cleared before. And the
- * C library is told to give large blocks back.
+ * environment.c - OpenMP and oneDNN read the environment when a device plugin brings them in. The
+ * file and the replicas decide about threads (R20), the processor about kernels (R4), so whatever is
+ * set outside is cleared before: ONEDNN_MAX_CPU_ISA alone would change every bit of a run, and no
+ * file of it would say so. And the C library is told to give large blocks back.
  */
 #include "cli/command.h"
 
@@ -14,8 +15,12 @@ extern char **environ;
 
 static bool is_cleared(const char *entry)
 {
-    return strncmp(entry, "OMP_", 4) == 0 || strncmp(entry, "GOMP_", 5) == 0 ||
-           strncmp(entry, "KMP_", 4) == 0;
+    static const char *const prefixes[] = { "OMP_", "GOMP_", "KMP_", "ONEDNN_", "DNNL_" };
+
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(entry, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
 }
 
 /* Returns false when there is nothing left to clear. */
