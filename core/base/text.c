@@ -106,8 +106,10 @@ int text_distance(const char *a, const char *b)
 
 text_guess text_guess_for(const char *wrong)
 {
-    /* About a third of the letters may be wrong; more is another word. */
-    return (text_guess){ wrong, NULL, (int)strlen(wrong) / 3 + 2 };
+    /* A third of the letters may be wrong, one always; more is another word. */
+    int edits = (int)strlen(wrong) / 3;
+
+    return (text_guess){ wrong, NULL, (edits > 0 ? edits : 1) + 1 };
 }
 
 void text_guess_try(text_guess *g, const char *candidate)

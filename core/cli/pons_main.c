@@ -56,25 +56,38 @@ static bool is_group(const char *word)
     return false;
 }
 
+/* Commands of a group are alike in their first word, so only the second one is compared. */
+static pons_status refuse_in_group(const char *group, const char *word, pons_error *err)
+{
+    size_t size = strlen(group);
+    text_guess guess = text_guess_for(word);
+
+    for (const command *const *c = commands; *c != NULL; c++)
+        if (strncmp((*c)->name, group, size) == 0 && (*c)->name[size] == ' ')
+            text_guess_try(&guess, (*c)->name + size + 1);
+    if (guess.best != NULL)
+        return pons_fail(err, PONS_USAGE, "unknown command '%s %s'; did you mean '%s %s'?", group,
+                         word, group, guess.best);
+    return pons_fail(err, PONS_USAGE, "unknown command '%s %s'\nhint: pons %s --help", group, word,
+                     group);
+}
+
 static pons_status refuse_command(int count, char **word, pons_error *err)
 {
-    char typed[128];
-    text_guess guess;
+    text_guess guess = text_guess_for(word[0]);
 
     if (is_group(word[0]) && count > 1)
-        snprintf(typed, sizeof typed, "%s %s", word[0], word[1]);
-    else
-        snprintf(typed, sizeof typed, "%s", word[0]);
-    if (is_group(word[0]) && count == 1) {
+        return refuse_in_group(word[0], word[1], err);
+    if (is_group(word[0])) {
         usage_print_group(stderr, word[0]);
         return pons_fail(err, PONS_USAGE, "'pons %s' needs a command", word[0]);
     }
-    guess = text_guess_for(typed);
     for (const command *const *c = commands; *c != NULL; c++)
         text_guess_try(&guess, (*c)->name);
     if (guess.best != NULL)
-        return pons_fail(err, PONS_USAGE, "unknown command '%s'; did you mean '%s'?", typed, guess.best);
-    return pons_fail(err, PONS_USAGE, "unknown command '%s'\nhint: pons --help", typed);
+        return pons_fail(err, PONS_USAGE, "unknown command '%s'; did you mean '%s'?", word[0],
+                         guess.best);
+    return pons_fail(err, PONS_USAGE, "unknown command '%s'\nhint: pons --help", word[0]);
 }
 
 /* ---- run ------------------------------------------------------------------------------------- */
