@@ -77,26 +77,38 @@ static void pack_rows(const wide_image *w, const char *weight, const wide_term *
                     smaller(WIDE_TILE, w->terms.outs - column * WIDE_TILE));
 }
 
+/* Number j of a column: runs of a position's channels, as many as are joined. */
+static void read_column(const wide_image *w, const char *weight, const wide_term *term, int step,
+                        char line[WIDE_STEP])
+{
+    unsigned run = WIDE_NUMBERS / (unsigned)w->terms.joined;
+    int64_t size = sizeof(uint16_t);
+    int channel;
+
+    memset(line, 0, WIDE_STEP);
+    for (unsigned j = 0; j < WIDE_NUMBERS; j += run) {
+        int tap = tap_of(w, term, step, (int)j, &channel);
+        if (tap >= 0)
+            memcpy(line + j * sizeof(uint16_t),
+                   weight + ((int64_t)tap * w->terms.ins + channel) * size,
+                   (size_t)(smaller((int)run, w->terms.ins - channel) * size));
+    }
+}
+
 /* w[target's channel][tap][channels] are columns. */
 static void pack_columns(const wide_image *w, const char *weight, const wide_term *term, int step,
                          int column, char *to)
 {
+    static const char none[WIDE_STEP];
     char line[WIDE_TILE][WIDE_STEP];
     const char *row[WIDE_TILE];
-    int64_t size = sizeof(uint16_t);
-    int run = w->terms.joined > 1 ? w->terms.ins : WIDE_NUMBERS, channel;
+    int64_t size = (int64_t)sizeof(uint16_t) * w->grid.taps * w->terms.ins;
 
-    memset(line, 0, sizeof line);
     for (int o = 0; o < WIDE_TILE; o++) {
-        row[o] = line[o];
-        for (int j = 0; j < WIDE_NUMBERS; j += run) {
-            int tap = tap_of(w, term, step, j, &channel), out = column * WIDE_TILE + o;
-            if (tap < 0 || out >= w->terms.outs)
-                continue;
-            memcpy(line[o] + j * size,
-                   weight + (((int64_t)out * w->grid.taps + tap) * w->terms.ins + channel) * size,
-                   (size_t)(smaller(run, w->terms.ins - channel) * size));
-        }
+        int out = column * WIDE_TILE + o;
+        row[o] = out < w->terms.outs ? line[o] : none;
+        if (out < w->terms.outs)
+            read_column(w, weight + out * size, term, step, line[o]);
     }
     wide_pack_columns(to, row);
 }
@@ -107,20 +119,26 @@ typedef struct pack_work {
     char *to;
 } pack_work;
 
-/* The panels of one target's column. */
+static int pairs(const wide_image *w)
+{
+    return (int)over(w->columns, WIDE_COLUMNS);
+}
+
+/* The panels of two columns of a target, in turns: they share cache lines of the weight. */
 static void pack_task(void *context, int64_t i, int thread)
 {
     const pack_work *k = context;
     const wide_image *w = k->w;
-    const wide_target *t = w->terms.target + i / w->columns;
-    int column = (int)(i % w->columns);
-    char *to = k->to + panel_at(w, t, column);
+    const wide_target *t = w->terms.target + i / pairs(w);
+    int first = (int)(i % pairs(w)) * WIDE_COLUMNS;
+    int end = smaller(first + WIDE_COLUMNS, w->columns);
 
     (void)thread;
-    for (int term = t->first; term < t->first + t->count; term++)
-        for (int step = 0; step < w->terms.steps; step++, to += WIDE_PANEL)
-            (w->terms.gradient ? pack_rows : pack_columns)(w, k->from, w->terms.term + term, step,
-                                                           column, to);
+    for (int s = 0; s < t->count * w->terms.steps; s++)
+        for (int column = first; column < end; column++)
+            (w->terms.gradient ? pack_rows : pack_columns)(
+                w, k->from, w->terms.term + t->first + s / w->terms.steps, s % w->terms.steps,
+                column, k->to + panel_at(w, t, column) + (int64_t)s * WIDE_PANEL);
 }
 
 static void pack_weights(const wide_image *w, const void *from, void *to)
@@ -128,7 +146,7 @@ static void pack_weights(const wide_image *w, const void *from, void *to)
     pack_work k = { w, from, to };
 
     cpu_parallel(w->panels < SMALL_BYTES ? 1 : w->threads,
-                 (int64_t)w->terms.target_count * w->columns, pack_task, &k);
+                 (int64_t)w->terms.target_count * pairs(w), pack_task, &k);
 }
 
 static pons_status image_pack(const pons_kernel *kernel, int input, const void *from, void *to,
@@ -308,11 +326,6 @@ static void copy_task(void *context, int64_t block, int thread)
 
     (void)thread;
     copy_block(k->w, k->source, k->chunk, block, k->area);
-}
-
-static int pairs(const wide_image *w)
-{
-    return (int)over(w->columns, WIDE_COLUMNS);
 }
 
 /* Two columns at some of the chunk's blocks. */
