@@ -37,7 +37,9 @@ libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c
 	plugins/devices/cpu/map_pass.c plugins/devices/cpu/map_reduce.c plugins/devices/cpu/map_run.c \
 	plugins/devices/cpu/map_rows.c plugins/devices/cpu/map_space.c \
 	plugins/devices/cpu/op.c \
-	plugins/devices/cpu/map_code.c plugins/devices/cpu/map_nodes.c \
+	plugins/devices/cpu/map_code.c plugins/devices/cpu/map_code.h \
+	plugins/devices/cpu/map_code_node.c plugins/devices/cpu/map_code_out.c \
+	plugins/devices/cpu/map_nodes.c \
 	plugins/devices/cpu/map_tile.c plugins/devices/cpu/map_visit.c plugins/devices/cpu/move.c \
 	plugins/devices/cpu/parallel.c plugins/devices/cpu/pool.c plugins/devices/cpu/resize.c \
 	plugins/devices/cpu/arg_max.c plugins/devices/cpu/blend.c plugins/devices/cpu/blend.h \

@@ -9,14 +9,14 @@
  * knows nothing of channels.
  *
  * Values that repeat along the lanes of a tile and stay from tile to tile (per-channel numbers) are
- * computed apart, once for as long as they stay: uniform ones for a unit, periodic ones for a period,
- * which is the number of lanes after which every place that does not move with the cut axis comes
- * again, at a multiple of MAP_STRIP.
+ * computed apart, once for as long as they stay: uniform ones for a unit, periodic ones for a
+ * period, which is the number of lanes after which every place that does not move with the cut axis
+ * comes again, at a multiple of MAP_STRIP.
  *
  * A pass runs all tiles through its code. One pass does everything, except where reductions keep
- * different axes: those get a pass each. Tiles are grouped by what the reductions keep; the tiles of
- * a group are cut into blocks, each with partial results of its own, which a second phase joins in a
- * tree (map_reduce.c). Blocks are handed to threads in any order: bits do not depend on it.
+ * different axes: those get a pass each. Tiles are grouped by what the reductions keep; the tiles
+ * of a group are cut into blocks, each with partial results of its own, which a second phase joins
+ * in a tree (map_reduce.c). Blocks are handed to threads in any order: bits do not depend on it.
  */
 #ifndef CPU_MAP_H
 #define CPU_MAP_H
@@ -44,7 +44,8 @@ typedef struct map_lanes {
     void (*load[MAP_TYPES])(float *to, const void *from, int64_t first, int n);
     void (*store[MAP_TYPES])(void *to, int64_t first, const float *from, int n);
     void (*gather[MAP_TYPES])(float *to, const void *from, int64_t first, const int32_t *at, int n);
-    void (*scatter[MAP_TYPES])(void *to, int64_t first, const int32_t *at, const float *from, int n);
+    void (*scatter[MAP_TYPES])(void *to, int64_t first, const int32_t *at, const float *from,
+                               int n);
     /* Sixteen numbers that follow each other at at[0], at[16], ... */
     void (*load_groups[MAP_TYPES])(float *to, const void *from, const int32_t *at, int n);
     void (*store_groups[MAP_TYPES])(void *to, const int32_t *at, const float *from, int n);
@@ -143,7 +144,7 @@ typedef struct map_slot {
     const map_access *access;
     int channel;
     bool output;
-    size_t stage;         /* DENSE: floats from the worker's buffers, for the lanes of a tile's end */
+    size_t stage;         /* DENSE: floats from the worker's buffers, for a tile's end          */
 } map_slot;
 
 /* A load that stays: read when its place has changed. */
@@ -202,7 +203,7 @@ typedef struct map_plan {
     map_reduce *reduce;
     int node_count, node_room;
     map_node *node;
-    int *node_of, *copies; /* [value][rows] its nodes; [value] how many of them, or 1              */
+    int *node_of, *copies; /* [value][rows] its nodes; [value] how many, or 1                      */
     int pass_count;
     map_pass *pass;
     int64_t tile_count;   /* ragged: all tiles in order                                           */

@@ -18,7 +18,7 @@
 
 typedef void (*instruction)(const map_instruction *i, const map_unit *u, REGISTERS);
 
-#define FLOATS(k) const vector_memory *m##k = map_at(u, &i->at[k]);
+#define FLOATS(k) const vector_loose *m##k = map_at(u, &i->at[k]);
 
 INSTRUCTION(code_end)
 {
@@ -49,7 +49,7 @@ INSTRUCTION(code_load_bf16)
 
 INSTRUCTION(code_keep)
 {
-    vector_memory *m = map_at(u, &i->at[0]);
+    vector_loose *m = map_at(u, &i->at[0]);
 #define DO(k) m[k] = a##k;
     EACH(DO)
 #undef DO
@@ -84,7 +84,7 @@ LANE void stream(char *to, const char *from, size_t size)
 INSTRUCTION(code_stream_f32)
 {
     float from[UNIT] __attribute__((aligned(64)));
-    vector_memory *m = (vector_memory *)from;
+    vector_loose *m = (vector_loose *)from;
 #define DO(k) m[k] = a##k;
     EACH(DO)
 #undef DO
@@ -156,7 +156,7 @@ INSTRUCTION(code_stream_bf16)
 ONE(neg, vector_neg(x))
 ONE(abs, vector_abs(x))
 ONE(sqrt, vector_sqrt(x))
-ONE(not, vector_test_equal(x, vector_of(0)))
+ONE(not, vector_test_equal(x, vector_all(0)))
 TWO(add, x + y)
 TWO(mul, x * y)
 TWO(sub, x - y)
@@ -216,8 +216,8 @@ ABOVE(above_one_r, DO_ABOVE_ONE_R)
 
 INSTRUCTION(code_bend)
 {
-    const vector q = *(const vector_memory *)map_at(u, &i->at[0]);
-    const vector slope = *(const vector_memory *)map_at(u, &i->at[1]);
+    const vector q = *(const vector_loose *)map_at(u, &i->at[0]);
+    const vector slope = *(const vector_loose *)map_at(u, &i->at[1]);
 #define DO(k) a##k = vector_pick_greater(a##k, q, a##k, a##k * slope);
     EACH(DO)
 #undef DO
@@ -232,11 +232,11 @@ INSTRUCTION(code_bend)
     static __attribute__((noinline)) void part_##name(float *m, const float *x, int n)            \
     {                                                                                             \
         for (int k = 0; k < n; k++)                                                               \
-            m[k] = reduce_##name(vector_of(m[k]), vector_of(x[k]))[0];                            \
+            m[k] = reduce_##name(vector_all(m[k]), vector_all(x[k]))[0];                           \
     }                                                                                             \
     INSTRUCTION(code_##name)                                                                      \
     {                                                                                             \
-        vector_memory *m = map_at(u, &i->at[0]);                                                  \
+        vector_loose *m = map_at(u, &i->at[0]);                                                  \
         if (u->lanes == UNIT) {                                                                   \
             EACH(DO_##name)                                                                       \
         } else {                                                                                  \
@@ -253,7 +253,7 @@ REDUCE(maximum, vector_join_max(x, y))
 REDUCE(minimum, vector_join_min(x, y))
 
 /* Welford, lane by lane; one vector of x, or its first n lanes. */
-LANE void moments_vector(vector_memory *mean, vector_memory *square, vector x, float reciprocal)
+LANE void moments_vector(vector_loose *mean, vector_loose *square, vector x, float reciprocal)
 {
     vector d = x - *mean, m = *mean + d * reciprocal;
 
@@ -273,7 +273,7 @@ static __attribute__((noinline)) void part_moments(float *mean, float *square, c
 
 INSTRUCTION(code_moments)
 {
-    vector_memory *mean = map_at(u, &i->at[0]), *square = map_at(u, &i->at[1]);
+    vector_loose *mean = map_at(u, &i->at[0]), *square = map_at(u, &i->at[1]);
     float reciprocal = u->reciprocal[i->at[0].walk == MAP_MOMENTS_LANES];
 
     if (u->lanes == UNIT) {
@@ -304,7 +304,7 @@ INSTRUCTION(code_visit)
 {
     VECTOR_LEAVE();
     i->call.visit(u, i);
-    a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = vector_of(0);
+    a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = vector_all(0);
     NEXT;
 }
 
@@ -338,8 +338,9 @@ const map_machine CPU_ROW_NAME(map_machine) = {
         CODE(PICK_NOT_EQUAL, pick_not_equal), CODE(PICK_NOT_EQUAL_R, pick_not_equal_r),
         CODE(PICK_GREATER, pick_greater), CODE(PICK_GREATER_R, pick_greater_r),
         CODE(PICK_GREATER_EQUAL, pick_greater_equal),
-        CODE(PICK_GREATER_EQUAL_R, pick_greater_equal_r), CODE(ABOVE, above), CODE(ABOVE_R, above_r),
-        CODE(ABOVE_ONE, above_one), CODE(ABOVE_ONE_R, above_one_r), CODE(BEND, bend), CODE(SUM, sum),
+        CODE(PICK_GREATER_EQUAL_R, pick_greater_equal_r), CODE(ABOVE, above),
+        CODE(ABOVE_R, above_r), CODE(ABOVE_ONE, above_one), CODE(ABOVE_ONE_R, above_one_r),
+        CODE(BEND, bend), CODE(SUM, sum),
         CODE(MAXIMUM, maximum), CODE(MINIMUM, minimum), CODE(MOMENTS, moments), CODE(CALL, call),
         CODE(VISIT, visit),
     },

@@ -1,10 +1,10 @@
 /*
  * map_machine.h - the machine that map programs run on (map_machine.c).
  *
- * Eight vector registers, the accumulator, hold the 'unit' lanes of one value. An instruction changes
- * them, or brings them to or from memory, and calls the next one, with the registers as arguments:
- * the compiler turns these calls into jumps, and values stay in registers from one instruction to
- * the next.
+ * Eight vector registers, the accumulator, hold the 'unit' lanes of one value. An instruction
+ * changes them, or brings them to or from memory, and calls the next one, with the registers as
+ * arguments: the compiler turns these calls into jumps, and values stay in registers from one
+ * instruction to the next.
  */
 #ifndef CPU_MAP_MACHINE_H
 #define CPU_MAP_MACHINE_H

@@ -109,7 +109,8 @@ static int period_of(const map_plan *plan)
 {
     int64_t period = (int64_t)plan->inner / gcd(plan->inner, MAP_STRIP) * MAP_STRIP;
 
-    if (period > 2 * MAP_TILE_LANES || (plan->points % period != 0 && plan->end_points != plan->points))
+    if (period > 2 * MAP_TILE_LANES
+        || (plan->points % period != 0 && plan->end_points != plan->points))
         return 0;
     return (int)period;
 }
@@ -130,6 +131,7 @@ static void cut_tiles(map_plan *plan, const int *place, int axes)
         box /= 2;
     if (box < extent) {
         int strips = MAP_STRIP / gcd(whole, MAP_STRIP);
+
         even = even_pieces(extent, box, strips);
         if (even == 0 && strips * whole <= 2 * room && strips <= extent)
             even = strips; /* a larger tile costs less than one that ends within a unit          */

@@ -1,8 +1,8 @@
 /*
  * map_tile.c - the code of a pass, run on one tile.
  *
- * The machine takes whole units of lanes. Where a tile ends within one, dense operands are read from
- * and written to copies of a unit's size.
+ * The machine takes whole units of lanes. Where a tile ends within one, dense operands are read
+ * from and written to copies of a unit's size.
  */
 #include "map.h"
 
@@ -170,7 +170,7 @@ static void run_unit(map_state *s)
     end_out(s);
 }
 
-/* How far a unit is from the tile's begin, for each way to go; 'before' whole periods lie before. */
+/* How far a unit is from the tile's begin, for each walk; 'before' whole periods lie before it. */
 static void walk(map_state *s, int lane, int before)
 {
     const map_plan *plan = s->run->plan;

@@ -9,22 +9,9 @@
 #define CPU_MAP_VECTOR_H
 
 #include "lane.h"
+#include "vector.h"
 
-#if defined(__AVX512F__)
-#define VECTOR_BYTES 64
-#elif defined(__AVX2__)
-#define VECTOR_BYTES 32
-#else
-#define VECTOR_BYTES 16
-#endif
-#define VECTOR_LANES (VECTOR_BYTES / 4)
-
-typedef float vector __attribute__((vector_size(VECTOR_BYTES)));
-typedef uint32_t vector_bits __attribute__((vector_size(VECTOR_BYTES)));
-/* In memory: at any address, beside any other type. */
-typedef float vector_memory __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
-
-LANE vector vector_of(float x) { return x - (vector){ 0 }; }
+typedef uint32_t vector_bits __attribute__((vector_size(4 * VECTOR_LANES)));
 
 /* Before other code runs: wide registers that are in use slow down code for narrow ones. */
 #if defined(__AVX__)
@@ -41,8 +28,6 @@ LANE vector vector_of(float x) { return x - (vector){ 0 }; }
 #endif
 
 #if defined(__AVX512F__)
-
-#include <immintrin.h>
 
 #define VECTOR_COMPARE(name, code)                                                                \
     LANE vector vector_pick_##name(vector p, vector q, vector b, vector c)                        \
@@ -115,7 +100,7 @@ LANE void vector_stream(void *to, const void *from)
     }                                                                                             \
     LANE vector vector_test_##name(vector p, vector q)                                            \
     {                                                                                             \
-        return (vector)((vector_bits)(p sign q) & (vector_bits)vector_of(1.0f));                  \
+        return (vector)((vector_bits)(p sign q) & (vector_bits)vector_all(1.0f));                  \
     }
 VECTOR_COMPARE(equal, ==)
 VECTOR_COMPARE(not_equal, !=)
@@ -123,8 +108,6 @@ VECTOR_COMPARE(greater, >)
 VECTOR_COMPARE(greater_equal, >=)
 
 #if defined(__AVX2__)
-
-#include <immintrin.h>
 
 LANE vector vector_sqrt(vector x) { return (vector)_mm256_sqrt_ps((__m256)x); }
 

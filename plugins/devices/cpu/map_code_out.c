@@ -1,0 +1,208 @@
+/*
+ * map_code_out.c - the main program: reductions and stores, and through them all that they need.
+ *
+ * Stores come last, so that an output may lie in the memory of an input that is read at the same
+ * place; one may come earlier when nothing is left to read.
+ */
+#include "map_code.h"
+
+/* Of a node that is in the accumulator. */
+void code_reduce(code *c, int n)
+{
+    static const map_code codes[] = {
+        [PONS_REDUCE_SUM] = MAP_CODE_SUM, [PONS_REDUCE_MAX] = MAP_CODE_MAXIMUM,
+        [PONS_REDUCE_MIN] = MAP_CODE_MINIMUM, [PONS_REDUCE_MOMENTS] = MAP_CODE_MOMENTS,
+    };
+
+    for (int k = 0; k < c->pass->reduce_count; k++) {
+        const map_reduce *r = c->pass->reduce[k];
+        bool moments = r->kind == PONS_REDUCE_MOMENTS;
+        map_walk walk = r->by_period ? moments ? MAP_MOMENTS_PERIOD : MAP_PERIOD
+                                     : moments ? MAP_MOMENTS_LANES : MAP_LANES;
+        for (int row = 0; row < r->rows; row++) {
+            size_t at = r->accumulator + (size_t)row * (size_t)r->pitch;
+            map_instruction *i;
+            if (map_node_of(c->plan, r->value, row) != n)
+                continue;
+            i = code_put(c, codes[r->kind]);
+            i->at[0] = code_in_buffers(at, walk);
+            i->at[1] = code_in_buffers(at + (size_t)r->lanes, walk);
+            code_read_done(c, n);
+        }
+    }
+}
+
+int code_store_rows(const code *c, const pons_store *store)
+{
+    return c->plan->map->value[store->value].narrow ? 1 : c->plan->rows;
+}
+
+static void store_dense(code *c, const map_access *a, int row)
+{
+    map_code operation = a->type == PONS_F32 ? a->stream ? MAP_CODE_STREAM_F32 : MAP_CODE_STORE_F32
+                                             : a->stream ? MAP_CODE_STREAM_BF16
+                                                         : MAP_CODE_STORE_BF16;
+
+    code_put(c, operation)->at[0] = code_slot(c, a, row, true);
+}
+
+static bool plainly_dense(const map_access *a)
+{
+    return a->pattern == MAP_DENSE && (a->type == PONS_F32 || a->type == PONS_BF16);
+}
+
+/* While the node is still in the accumulator, if no input is left to read. */
+void code_store_early(code *c, int n)
+{
+    const pons_map *m = c->plan->map;
+
+    for (int k = 0; k < m->store_count && c->reading == 0; k++) {
+        const map_access *a = &c->plan->store[k];
+        if (!map_pass_stores(c->plan, c->pass, &m->store[k]) || c->stored[k] || !plainly_dense(a)
+            || code_store_rows(c, &m->store[k]) > 1 || map_node_of(c->plan, m->store[k].value, 0) != n)
+            continue;
+        store_dense(c, a, 0);
+        c->stored[k] = true;
+        code_read_done(c, n);
+    }
+}
+
+/* Channels that are stored beside each other are kept beside each other. */
+static map_address *wanted_block(code *c, int store)
+{
+    const map_access *a = &c->plan->store[store];
+    int unit = c->machine->unit, value = c->plan->map->store[store].value;
+    map_address *block;
+    size_t at;
+
+    if (a->pattern != MAP_INTERLEAVED)
+        return NULL;
+    block = map_allocate(c->plan, 1, sizeof *block);
+    if (block == NULL) {
+        c->failed = true;
+        return NULL;
+    }
+    at = code_floats(c, (size_t)unit * (size_t)c->plan->rows);
+    *block = code_in_buffers(at, MAP_STAY);
+    for (int r = 0; r < c->plan->rows; r++) {
+        int n = map_node_of(c->plan, value, r);
+        int operation = c->plan->node[n].operation;
+        if (c->node[n].span == MAP_SPANS && c->node[n].wanted.base < 0 && !code_placed(c, n)
+            && (operation < PONS_MAP_OPERATION_COUNT || operation >= MAP_NODE_JOIN_MAX)
+            && c->plan->copies[value] > 1)
+            c->node[n].wanted = code_in_buffers(at + (size_t)r * (size_t)unit, MAP_STAY);
+    }
+    return block;
+}
+
+static void store_block(code *c, int store, const map_address *block)
+{
+    const map_access *a = &c->plan->store[store];
+    int value = c->plan->map->store[store].value;
+    map_instruction *i;
+
+    for (int r = 0; r < c->plan->rows; r++) {
+        int n = map_node_of(c->plan, value, r);
+        map_address to = *block;
+        to.place += (int64_t)r * c->machine->unit * (int64_t)sizeof(float);
+        if (c->node[n].place.base != 0 || c->node[n].place.place != to.place
+            || c->node[n].place.walk != MAP_STAY) {
+            code_bring(c, n);
+            code_put(c, MAP_CODE_KEEP)->at[0] = to;
+        }
+        code_read_done(c, n);
+    }
+    code_leave(c);
+    i = code_put(c, MAP_CODE_VISIT);
+    i->at[0] = *block;
+    i->at[1] = code_slot(c, a, 0, true);
+    i->call.visit = map_visit_store(a);
+    i->what = a;
+    i->rows = a->rows;
+}
+
+static void store_last(code *c, int store)
+{
+    const map_access *a = &c->plan->store[store];
+    int rows = code_store_rows(c, &c->plan->map->store[store]);
+
+    for (int r = 0; r < rows; r++) {
+        int n = map_node_of(c->plan, c->plan->map->store[store].value, r);
+        map_instruction *i;
+        if (plainly_dense(a)) {
+            code_bring(c, n);
+            store_dense(c, a, r);
+            code_read_done(c, n);
+            continue;
+        }
+        code_to_memory(c, n);
+        code_leave(c);
+        i = code_put(c, MAP_CODE_VISIT);
+        i->at[0] = c->node[n].place;
+        i->at[1] = code_slot(c, a, r, true);
+        i->call.visit = map_visit_store(a);
+        i->what = a;
+        i->rows = 1;
+        code_read_done(c, n);
+    }
+}
+
+/*
+ * A loaded value may still be the input's own memory. So what is stored as it was loaded goes
+ * before the rest, and output 0, which may lie in that memory, comes last.
+ */
+static int store_turn(const code *c, const pons_store *store)
+{
+    if (store->to.tensor == 0)
+        return 2;
+    return !code_is_load(c, map_node_of(c->plan, store->value, 0));
+}
+
+void code_main(code *c)
+{
+    const pons_map *m = c->plan->map;
+    map_address **block = map_allocate(c->plan, (size_t)m->store_count + 1, sizeof *block);
+
+    if (block == NULL) {
+        c->failed = true;
+        return;
+    }
+    c->pass->main = c->pass->code_count;
+    for (int k = 0; k < m->store_count; k++)
+        if (map_pass_stores(c->plan, c->pass, &m->store[k]))
+            block[k] = wanted_block(c, k);
+    for (int k = 0; k < c->pass->reduce_count; k++)
+        for (int r = 0; r < c->pass->reduce[k]->rows; r++) {
+            int n = map_node_of(c->plan, c->pass->reduce[k]->value, r);
+            bool first = true;
+            /* Nodes with places are reduced once, for all their reductions; others when made. */
+            for (int j = 0; j <= k; j++)
+                for (int q = 0; q < (j < k ? c->pass->reduce[j]->rows : r); q++)
+                    first = first && map_node_of(c->plan, c->pass->reduce[j]->value, q) != n;
+            if (first && c->node[n].place.base >= 0 && c->node[n].strip < 0
+                && (c->node[n].span != MAP_SPANS || code_is_dense(c, n, PONS_F32))) {
+                code_bring(c, n);
+                code_reduce(c, n);
+            } else if (first && !code_ready(c, n) && c->node[n].left > 0) {
+                code_make(c, n);
+            }
+        }
+    for (int turn = 0; turn < 3; turn++)
+        for (int k = 0; k < m->store_count; k++)
+            for (int r = 0; r < code_store_rows(c, &m->store[k]); r++) {
+                int n = map_node_of(c->plan, m->store[k].value, r);
+                if (map_pass_stores(c->plan, c->pass, &m->store[k]) && !c->stored[k]
+                    && store_turn(c, &m->store[k]) == turn && !code_ready(c, n))
+                    code_make(c, n);
+            }
+    for (int turn = 0; turn < 3; turn++)
+        for (int k = 0; k < m->store_count; k++)
+            if (map_pass_stores(c->plan, c->pass, &m->store[k]) && !c->stored[k]
+                && store_turn(c, &m->store[k]) == turn) {
+                if (block[k] != NULL)
+                    store_block(c, k, block[k]);
+                else
+                    store_last(c, k);
+            }
+    code_put(c, MAP_CODE_END);
+}
