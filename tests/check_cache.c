@@ -78,11 +78,13 @@ static pons_status try_open(opened *o, const char *folder, const char *steps, in
     FILE *stream;
     logger l = { .level = LOG_NORMAL };
     const char *line;
+    char ini[32];
 
     memset(o, 0, sizeof *o);
     l.terminal = stream = fmemopen(o->said, sizeof o->said, "w");
-    maker_text("a.ini", steps);
-    ck_assert_int_eq(config_open(maker_path("a.ini"), 0, NULL, &o->ini, err), PONS_OK);
+    snprintf(ini, sizeof ini, "%d.ini", (int)getpid()); /* processes write theirs at one time */
+    maker_text(ini, steps);
+    ck_assert_int_eq(config_open(maker_path("%s", ini), 0, NULL, &o->ini, err), PONS_OK);
     ck_assert_int_eq(volume_chain_open(o->ini, "preprocess", false, 1, &o->chain, err), PONS_OK);
     ck_assert_int_eq(dataset_open(&data, &o->data, err), PONS_OK);
     cache_open(o->data, o->chain, CASES, o->data->training, &s, &l, &o->held, err);
@@ -388,8 +390,6 @@ START_TEST(each_case_is_made_once_however_many_processes_ask)
         if (child == 0) {
             pons_error err = PONS_ERROR_INIT;
             opened o;
-            maker_path_count = 8 * n;
-            maker_text("a.ini", plain);
             int failed = try_open(&o, "d", plain, 0, &err) != PONS_OK;
             _exit(failed ? 100 : CASES - o.found);
         }
