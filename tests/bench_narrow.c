@@ -1,8 +1,8 @@
 /*
- * bench_narrow.c - the convolutions with few channels of two networks, in all directions. Prints; run
- * by hand:
+ * bench_narrow.c - the convolutions with few channels of two networks, in all directions. Prints;
+ * run by hand:
  *
- *     make tests/bench_narrow && tests/bench_narrow [threads [lanes, 0 the plainest]]
+ *     make tests/bench_narrow && tests/bench_narrow [threads [lanes, 0 the plainest [layer]]]
  */
 #include "../plugins/devices/cpu/cpu.h"
 #include "convolutions.h"
@@ -66,12 +66,13 @@ static void time_one(void *device, const sliding *s, const char *name, const cha
         double took = now() - start;
         best = took < best ? took : best;
     }
-    printf("%-12s %-8s %-9s %7.2f ms %6.0f GF/s, scratch %.1f MB\n", name, direction,
+    printf("%-12s %-8s %-6s %7.2f ms %6.0f GF/s, scratch %.1f MB\n", name, direction,
            kernel.implementation, 1e3 * best, 1e-9 * flop / best, 1e-6 * kernel.scratch_size);
     for (int i = 0; i < 2; i++)
         cpu_operations.release(NULL, in[i],
                                (size_t)tensor_count(&r.input[i]) * type_size(r.input[i].type));
-    cpu_operations.release(NULL, out[0], (size_t)tensor_count(r.output) * type_size(r.output->type));
+    cpu_operations.release(NULL, out[0],
+                           (size_t)tensor_count(r.output) * type_size(r.output->type));
     cpu_operations.release(NULL, call.scratch, kernel.scratch_size);
     kernel.free(&kernel);
 }
@@ -93,7 +94,7 @@ int main(int argc, char **argv)
     for (int type = 0; type < 2; type++) {
         printf("%s, %d threads, 2 x 96^3\n", type == 0 ? "fp32" : "bf16", settings.threads);
         for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
-            for (int d = 0; d < 3; d++) {
+            for (int d = 0; d < 3 && (argc < 4 || strcmp(argv[3], layers[i].name) == 0); d++) {
                 int e = layers[i].extent, k = layers[i].kernel, t = layers[i].stride, p = k / 2;
                 sliding s = { directions[d].kind, 2, { e, e, e }, layers[i].in, layers[i].out,
                               { k, k, k }, { t, t, t }, { 1, 1, 1 }, { p, p, p }, { p, p, p },

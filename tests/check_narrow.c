@@ -1,7 +1,8 @@
 /*
- * check_narrow.c - convolutions with few channels on a side, in all three directions: every kind of
- * lanes that runs here against the reference in double, on random shapes (extents from 1, strides to
- * 3, paddings, flat images), between guard pages; 1, 2 and 3 threads must give equal bits.
+ * check_narrow.c - convolutions with few channels on a side, in all three directions: every kind
+ * of lanes that runs here against the reference in double, on random shapes (extents from 1,
+ * strides to 3, paddings, flat images), between guard pages; 1, 2 and 3 threads must give equal
+ * bits.
  */
 #include "../plugins/devices/cpu/cpu.h"
 #include "../plugins/devices/cpu/narrow.h"

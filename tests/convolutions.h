@@ -10,9 +10,9 @@
 
 typedef struct sliding {
     pons_kernel_kind kind;
-    int cases, extent[3], in, out;       /* extent: of x; in, out: channels of x and y             */
+    int cases, extent[3], in, out;       /* extent: of x; in, out: channels of x and y */
     int kernel[3], stride[3], dilation[3], low[3], high[3];
-    pons_type type;                      /* of x and y                                             */
+    pons_type type;                      /* of x and y */
 } sliding;
 
 /* What a request points to; 'request' may be copied as long as this stays. */

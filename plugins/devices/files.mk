@@ -52,6 +52,7 @@ libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c
 	plugins/devices/cpu/convolution.c plugins/devices/cpu/narrow.c plugins/devices/cpu/narrow.h \
 	plugins/devices/cpu/narrow_plan.h plugins/devices/cpu/narrow_run.c \
 	plugins/devices/cpu/narrow_weight.c plugins/devices/cpu/onednn.h plugins/devices/cpu/wide.h \
+	plugins/devices/cpu/narrow_tile.h \
 	plugins/devices/cpu/onednn_version.h
 if X86_64
 libcpudevice_la_SOURCES += plugins/devices/cpu/limits_x86.c
@@ -59,7 +60,8 @@ else
 libcpudevice_la_SOURCES += plugins/devices/cpu/limits_plain.c
 endif
 EXTRA_DIST += plugins/devices/cpu/limits_x86.c plugins/devices/cpu/limits_plain.c
-CPU_WIDE = plugins/devices/cpu/wide_grid.c plugins/devices/cpu/wide_grid.h \
+CPU_WIDE = plugins/devices/cpu/narrow_tile.c plugins/devices/cpu/narrow_tile_weight.c \
+	plugins/devices/cpu/wide_grid.c plugins/devices/cpu/wide_grid.h \
 	plugins/devices/cpu/wide_image.c plugins/devices/cpu/wide_runs.c \
 	plugins/devices/cpu/wide_terms.c plugins/devices/cpu/wide_terms.h \
 	plugins/devices/cpu/wide_weight.c

@@ -7,10 +7,19 @@
 #include "cpu.h"
 #include "direct.h"
 #include "narrow.h"
+#include "narrow_tile.h"
 #include "onednn.h"
 #include "wide.h"
 
 #include <omp.h>
+
+static pons_status by_narrow_tile(cpu_device *device, const pons_request *request,
+                                  pons_kernel *kernel, bool *supported, pons_error *err)
+{
+    if (!device->wide)
+        return PONS_OK;
+    return narrow_tile_prepare(device->narrow, device->threads, request, kernel, supported, err);
+}
 
 static pons_status by_narrow(cpu_device *device, const pons_request *request, pons_kernel *kernel,
                              bool *supported, pons_error *err)
@@ -91,7 +100,8 @@ static pons_status ask(const cpu_prepare *family, int count, cpu_device *device,
 pons_status convolution_prepare(cpu_device *device, const pons_request *request,
                                 pons_kernel *kernel, bool *supported, pons_error *err)
 {
-    static const cpu_prepare families[] = { by_narrow, by_wide, by_onednn, by_direct };
+    static const cpu_prepare families[] = { by_narrow_tile, by_narrow, by_wide, by_onednn,
+                                            by_direct };
 
     return ask(families, sizeof families / sizeof *families, device, request, kernel, supported,
                err);

@@ -1,8 +1,8 @@
 /*
  * narrow.h - convolutions with at most four channels on one side, in all three directions.
  *
- * A matrix unit wants 16 or 32 channels and computes with zeros where there are 1 to 4; these kernels
- * put the vector along the many channels, or along W where there are few on both sides.
+ * A matrix unit wants 16 or 32 channels and computes with zeros where there are 1 to 4; these
+ * kernels put the vector along the many channels, or along W where there are few on both sides.
  */
 #ifndef CPU_NARROW_H
 #define CPU_NARROW_H

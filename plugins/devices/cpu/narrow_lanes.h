@@ -2,11 +2,11 @@
  * narrow_lanes.h - the loops over rows of the narrow convolutions, compiled once for each kind of
  * processor with CPU_ROW naming it.
  *
- * They work on float rows in scratch, which narrow_run.c fills from the tensors. 'taps' counts the
- * (kd, kh) pairs that contribute, each with its row of numbers; 'inner' counts the pairs (kw, i),
- * j = kw I + i; 'weight' has one block for each tap. Rows are padded so that loops may read and write
- * whole vectors of NARROW_LANES. Each sum belongs to one output, or to one of 16 partial sums, so the
- * order of sums does not depend on the width of the processor's vectors.
+ * They work on float rows in scratch, which narrow_run.c fills from the tensors. 'taps' counts
+ * the (kd, kh) pairs that contribute, each with its row of numbers; 'inner' counts the pairs (kw,
+ * i), j = kw I + i; 'weight' has one block for each tap. Rows are padded so that loops may read
+ * and write whole vectors of NARROW_LANES. Each sum belongs to one output, or to one of 16
+ * partial sums, so the order of sums does not depend on the width of the processor's vectors.
  */
 #ifndef CPU_NARROW_LANES_H
 #define CPU_NARROW_LANES_H
@@ -25,10 +25,10 @@ typedef struct narrow_wide {
 } narrow_wide;
 
 typedef struct narrow_planar {
-    /* z[j][w] = sum over taps, o of y[tap][o][w] weight[tap][o][j]; rows of y and z 'pitch' apart. */
+    /* z[j][w] = sum over taps, o of y[tap][o][w] weight[tap][o][j]; rows 'pitch' apart. */
     void (*spread)(float *z, int width, int pitch, int inner, int taps, const float *const *y,
                    int outs, const float *const *weight);
-    /* y[o][w] = sum over taps, j of x[tap][shift[j] + w] weight[tap][j][o]; rows of y 'pitch' apart. */
+    /* y[o][w] = sum over taps, j of x[tap][shift[j] + w] weight[tap][j][o]; rows 'pitch' apart. */
     void (*forward)(float *y, int width, int pitch, int outs, int taps, const float *const *x,
                     const int *shift, int inner, const float *const *weight);
     /* sum[j][o][16 lanes] += x[shift[j] + w] y[o][w] over w; y is zero behind 'width'. */
@@ -44,6 +44,11 @@ typedef struct narrow_layout {
     void (*join)(float *to, const float *from, int pitch, int width, int channels);
     void (*from_bf16)(float *to, const uint16_t *from, int64_t count);
     void (*to_bf16)(uint16_t *to, const float *from, int64_t count);
+    /*
+     * to[cell][o] = from[cell / 16][o / 16][cell % 16][o % 16] for o < outs; where outs is no
+     * multiple of 16, up to 16 numbers are written behind the last cell's.
+     */
+    void (*tiles_to_bf16)(uint16_t *to, const float *from, int cells, int outs);
 } narrow_layout;
 
 #define NARROW_LANES_OF(row)                                                                      \

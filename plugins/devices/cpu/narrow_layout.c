@@ -154,10 +154,50 @@ static void from_bf16(float *to, const uint16_t *from, int64_t count)
         to[i] = lane_from_bf16(from[i]);
 }
 
+enum { TILE = 16 };
+
+#if defined(__AVX512F__)
+VECTOR void row_to_bf16(uint16_t *to, const float *from)
+{
+    __m512i bits = _mm512_loadu_si512(from), high = _mm512_srli_epi32(bits, 16);
+    __m512i odd = _mm512_and_si512(high, _mm512_set1_epi32(1));
+    __m512i half = _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff));
+    __m512i even = _mm512_srli_epi32(_mm512_add_epi32(bits, half), 16);
+    __m512 x = _mm512_castsi512_ps(bits);
+    __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+
+    even = _mm512_mask_or_epi32(even, nan, high, _mm512_set1_epi32(0x40));
+    _mm256_storeu_si256((__m256i *)to, _mm512_cvtepi32_epi16(even));
+}
+#else
+VECTOR void row_to_bf16(uint16_t *to, const float *from)
+{
+    for (int i = 0; i < TILE; i++)
+        to[i] = lane_to_bf16(from[i]);
+}
+#endif
+
 static void to_bf16(uint16_t *to, const float *from, int64_t count)
 {
-    for (int64_t i = 0; i < count; i++)
+    int64_t i = 0;
+
+    for (; i + TILE <= count; i += TILE)
+        row_to_bf16(to + i, from + i);
+    for (; i < count; i++)
         to[i] = lane_to_bf16(from[i]);
 }
 
-const narrow_layout CPU_ROW_NAME(narrow_layout) = { split, join, from_bf16, to_bf16 };
+static void tiles_to_bf16(uint16_t *to, const float *from, int cells, int outs)
+{
+    int across = (outs + TILE - 1) / TILE;
+
+    for (int cell = 0; cell < cells; cell++, to += outs) {
+        const float *row = from + (int64_t)(cell / TILE) * across * TILE * TILE +
+                           cell % TILE * TILE;
+        for (int a = 0; a < across; a++)
+            row_to_bf16(to + a * TILE, row + a * TILE * TILE);
+    }
+}
+
+const narrow_layout CPU_ROW_NAME(narrow_layout) = { split, join, from_bf16, to_bf16,
+                                                    tiles_to_bf16 };

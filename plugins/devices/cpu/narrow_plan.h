@@ -1,5 +1,6 @@
 /*
- * narrow_plan.h - a narrow convolution as it was planned; what planning, packing and running share.
+ * narrow_plan.h - a narrow convolution as it was planned; what planning, packing and running
+ * share.
  */
 #ifndef CPU_NARROW_PLAN_H
 #define CPU_NARROW_PLAN_H
@@ -27,7 +28,7 @@ typedef struct narrow {
     narrow_side x, y;            /* x has the kernel slide over it */
     pons_type weight_type;
     int kernel[3], stride[3], pad[3];
-    int taps, inner, outs;       /* kd kh; kw x.channels; y.channels, wide: up to a multiple of 16 */
+    int taps, inner, outs;       /* kd kh; kw x.channels; y.channels, wide: up to 16s */
     int block, band;             /* planes and rows of a task */
     int tasks, blocks, bands;    /* of all cases; of a case; of a block */
     int planes, rows;            /* buffered at most */

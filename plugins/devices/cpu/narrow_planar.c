@@ -4,7 +4,7 @@
 #include "narrow_lanes.h"
 #include "narrow_vector.h"
 
-/* ---- one row of y to the numbers that it carries to each (kw, i) ------------------------------ */
+/* ---- one row of y to the numbers that it carries to each (kw, i) ----------------------------- */
 
 typedef struct spread {
     float *z;
@@ -122,7 +122,7 @@ static void planar_forward(float *y, int width, int pitch, int outs, int taps,
 
 enum { MOST = SUMS / 4 };
 
-/* Each of 16 lanes has a sum of its own, on every processor; 'first' is the lane of the vector's. */
+/* Each of 16 lanes has a sum of its own, whatever the processor; 'first' is the vector's. */
 VECTOR void weight_block(float *sum, int count, int outs, int width, int pitch, const float *x,
                          const int *shift, const float *y, int first)
 {

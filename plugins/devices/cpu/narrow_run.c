@@ -1,8 +1,8 @@
 /*
  * narrow_run.c - run a narrow convolution: tasks, and the rows that they read and write.
  *
- * A task is a band of rows in a block of planes. It turns the rows that it reads into padded float
- * rows in its thread's scratch and calls the loops of narrow_lanes.h row by row.
+ * A task is a band of rows in a block of planes. It turns the rows that it reads into padded
+ * float rows in its thread's scratch and calls the loops of narrow_lanes.h row by row.
  */
 #include "narrow_plan.h"
 
@@ -19,7 +19,8 @@ static void row_read(const narrow *n, const narrow_side *s, const void *from, in
         memcpy(to, (const float *)from + at, (size_t)s->row * sizeof(float));
 }
 
-static void row_write(const narrow *n, const narrow_side *s, void *to, int64_t at, const float *from)
+static void row_write(const narrow *n, const narrow_side *s, void *to, int64_t at,
+                      const float *from)
 {
     if (s->type == PONS_BF16)
         n->lanes->layout->to_bf16((uint16_t *)to + at, from, s->row);
