@@ -1,5 +1,5 @@
 #!/bin/sh
-# Loader and trainer under ThreadSanitizer, with one kernel thread (gcc's OpenMP runtime is not
+# Loader, trainer and replicas under ThreadSanitizer, with one kernel thread (gcc's OpenMP runtime is not
 # instrumented); the last line is 'N passed, N failed'.
 #
 #   tests/thread.sh [--build FOLDER]
@@ -43,12 +43,13 @@ fi
 mkdir -p "$build" && cd "$build" || stop "making '$build'"
 build=$(pwd)
 "$source/configure" -q --enable-sanitizers=thread CFLAGS="-O1 -g" || stop configure
-make -j"$(nproc)" all tests/check_loader tests/check_stream tests/check_augment >make.log 2>&1 ||
+make -j"$(nproc)" all tests/check_loader tests/check_stream tests/check_augment \
+    tests/check_local >make.log 2>&1 ||
     { tail make.log; stop make; }
 PONS_PLUGIN_PATH=$build/stage
 TSAN_OPTIONS="exitcode=66 ${TSAN_OPTIONS-}"
 export PONS_PLUGIN_PATH TSAN_OPTIONS
-for test in loader stream augment; do
+for test in loader stream augment local; do
     srcdir=$source try 0 "tests/check_$test"
 done
 
@@ -100,6 +101,13 @@ for precision in fp32 bf16; do
         try 0 "$pons" train a.ini "$@"
         try 0 "$pons" train a.ini "$@" --set train.steps=18
     done
+done
+# Replicas of one process, which share the steps and the cases of a validation out.
+for share in "cpu:0,cpu:1 3" "cpu:0,1,2 2"; do
+    set -- --set experiment.name=shared --set distribute.devices="${share% *}" \
+        --set train.accumulate="${share#* }" --set train.clip_norm=0.5
+    try 0 "$pons" train a.ini "$@"
+    try 0 "$pons" train a.ini "$@" --set train.steps=18
 done
 try 0 "$pons" predict runs/fp32-4 ph/imagesTr/phantom_000.nii.gz -o out.nii.gz
 try 0 "$pons" evaluate --prediction out.nii.gz --label ph/labelsTr/phantom_000.nii.gz
