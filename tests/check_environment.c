@@ -39,10 +39,12 @@ START_TEST(other_variables_stay)
 }
 END_TEST
 
-START_TEST(openmp_waits_without_spinning)
+START_TEST(openmp_looks_for_work_for_a_moment_and_then_sleeps)
 {
     setenv("OMP_WAIT_POLICY", "active", 1);
+    setenv("GOMP_SPINCOUNT", "infinite", 1);
     environment_prepare();
+    ck_assert_pstr_eq(getenv("GOMP_SPINCOUNT"), "10000");
     ck_assert_pstr_eq(getenv("OMP_WAIT_POLICY"), "passive");
     ck_assert_pstr_eq(getenv("OMP_DYNAMIC"), "false");
 }
@@ -54,6 +56,6 @@ int main(void)
 
     tcase_add_test(c, libraries_of_kernels_find_no_variable_of_theirs);
     tcase_add_test(c, other_variables_stay);
-    tcase_add_test(c, openmp_waits_without_spinning);
+    tcase_add_test(c, openmp_looks_for_work_for_a_moment_and_then_sleeps);
     return suite_run();
 }
