@@ -50,7 +50,6 @@ static void check_end(const golden *g, const char *name, const golden_mode *m, c
                       const storage *s)
 {
     static const storage_group groups[] = { STORAGE_PARAMETER, STORAGE_STATE };
-    double tolerance = m->wide ? TRAJECTORY_OF_LARGEST : TRAJECTORY_FLOAT_OF_LARGEST;
 
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < storage_count(s, groups[k]); i++) {
@@ -58,7 +57,8 @@ static void check_end(const golden *g, const char *name, const golden_mode *m, c
             golden_difference away = golden_compare(golden_find(g, "%s/end/%s", name, t.name),
                                                     golden_tensor(d, t.shape), false, t.memory);
 
-            ck_assert_msg(away.largest <= fmax(tolerance * away.of, TRAJECTORY_ABSOLUTE),
+            ck_assert_msg(away.largest <= fmax(TRAJECTORY_OF_LARGEST * away.of,
+                                               TRAJECTORY_ABSOLUTE),
                           "'%s' at the end of %s on %s: away by %g of %g", t.name, name, m->name,
                           away.largest, away.of);
         }

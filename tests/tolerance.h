@@ -64,12 +64,6 @@
 #define TRAJECTORY_RELATIVE 1e-5
 #define TRAJECTORY_OF_LARGEST 1e-5
 #define TRAJECTORY_ABSOLUTE 1e-6
-/*
- * In float the gradient of a slope is a sum of some ten thousand terms that cancel to a thousandth of
- * their sizes; the order of a convolution's additions alone moves it by 1e-5 of itself, and Novograd
- * makes full steps of it. In double the end is held to 1e-5.
- */
-#define TRAJECTORY_FLOAT_OF_LARGEST 2e-5
 /* bf16 keeps 8 bits: 2^-9 each rounding, averaged over a dozen layers. */
 #define BF16_LOGITS_OF_LARGEST 3e-2
 #define BF16_TRAJECTORY_RELATIVE 2e-2
@@ -82,12 +76,6 @@
 #define METRIC_ABSOLUTE 1e-6
 /* Probabilities of a voxel are floats that were divided by their own sum, then interpolated. */
 #define PROBABILITY_SUM 1e-5
-/*
- * Peak memory before it is reached: pages that libraries take while they run (some MB) and rounding
- * of heaps are not known before.
- */
-#define PEAK_RELATIVE 0.15
-
 /*
  * Resident memory of a training against what explain foretells: pages of libraries that only a run
  * touches, the allocator's own tables and thread stacks are some 10 MB that no plan knows.
