@@ -24,16 +24,19 @@ static const pons_option options[] = {
     PONS_OPTIONS_END
 };
 
-/* The sum of x over all voxels that count, divided by 'total' unless sums are asked for. */
-static pons_node *reduce(pons_graph *g, const overlap *o, pons_node *x, pons_node *total)
+/*
+ * The sum of x over all voxels that count, divided by 'total' unless sums are asked for; 0 where a
+ * mask leaves nothing to divide by.
+ */
+static pons_node *reduce(pons_graph *g, const overlap *o, pons_node *x, pons_node *valid,
+                         pons_node *total)
 {
-    x = pons_sum_all(g, x);
-    return o->reduction == OVERLAP_SUM ? x : pons_div(g, x, total);
-}
-
-static pons_node *masked(pons_graph *g, pons_node *x, pons_node *valid)
-{
-    return valid == NULL ? x : pons_mul(g, x, valid);
+    x = pons_sum_all(g, overlap_masked(g, x, valid));
+    if (o->reduction == OVERLAP_SUM)
+        return x;
+    if (valid != NULL)
+        total = pons_select(g, total, total, pons_real(g, 1));
+    return pons_div(g, x, total);
 }
 
 static double voxels(const pons_node *x)
@@ -51,8 +54,7 @@ static pons_node *binary(pons_graph *g, const overlap *o, pons_node *x, pons_nod
                                pons_log_sigmoid(g, pons_neg(g, x)));
     pons_node *total = valid == NULL ? pons_real(g, voxels(x)) : pons_sum_all(g, valid);
 
-    return reduce(g, o, masked(g, pons_neg(g, pons_add(g, pons_scale(g, hit, positive), miss)),
-                               valid), total);
+    return reduce(g, o, pons_neg(g, pons_add(g, pons_scale(g, hit, positive), miss)), valid, total);
 }
 
 static pons_node *exclusive(pons_graph *g, const dice_ce *c, int classes, pons_node *x,
@@ -68,9 +70,9 @@ static pons_node *exclusive(pons_graph *g, const dice_ce *c, int classes, pons_n
         share = pons_offset(g, share, smoothing / classes);
     if (weights != NULL) {
         share = pons_mul(g, share, weights);
-        total = pons_sum_all(g, masked(g, pons_mul(g, t, weights), valid));
+        total = pons_sum_all(g, overlap_masked(g, pons_mul(g, t, weights), valid));
     }
-    return reduce(g, &c->overlap, masked(g, pons_mul(g, share, surprise), valid), total);
+    return reduce(g, &c->overlap, pons_mul(g, share, surprise), valid, total);
 }
 
 static pons_status check(const dice_ce *c, const pons_task *task, pons_error *err)

@@ -44,6 +44,11 @@ pons_node *overlap_valid(pons_graph *g, const pons_target *target)
     return target->valid == NULL ? NULL : pons_cast(g, target->valid, PONS_F32);
 }
 
+pons_node *overlap_masked(pons_graph *g, pons_node *x, pons_node *valid)
+{
+    return valid == NULL ? x : pons_select(g, valid, x, pons_real(g, 0));
+}
+
 pons_node *overlap_counted(pons_graph *g, const overlap *o, const pons_task *task, pons_node *x)
 {
     if (overlap_classes(o, task) == task->classes)
@@ -59,12 +64,8 @@ pons_node *overlap_term(pons_graph *g, const overlap *o, const pons_task *task,
                         int first_weight)
 {
     unsigned axes = PONS_SPATIAL | (o->batch ? PONS_BATCH : 0);
-    pons_node *p = probabilities, *t = target;
-
-    if (valid != NULL) {
-        p = pons_mul(g, p, valid);
-        t = pons_mul(g, t, valid);
-    }
+    pons_node *p = overlap_masked(g, probabilities, valid);
+    pons_node *t = overlap_masked(g, target, valid);
     pons_node *both = pons_sum(g, pons_mul(g, p, t), axes);
     pons_node *predicted = pons_sum(g, o->squared_pred ? pons_square(g, p) : p, axes);
     pons_node *wanted = pons_sum(g, o->squared_pred ? pons_square(g, t) : t, axes);

@@ -35,6 +35,8 @@ int overlap_classes(const overlap *o, const pons_task *task);
 pons_status overlap_check(const overlap *o, const pons_task *task, int expected, pons_error *err);
 /* The target's mask as f32 [N, D, H, W, 1]; NULL: every voxel counts. */
 pons_node *overlap_valid(pons_graph *g, const pons_target *target);
+/* x where the mask counts the voxel, else 0, whatever x is there; all of x where there is no mask. */
+pons_node *overlap_masked(pons_graph *g, pons_node *x, pons_node *valid);
 /*
  * With tp = sum p g, P = sum p (or p^2), G = sum g over the voxels of a case (batch: of all cases):
  *   1 - (2 tp + smooth_nr) / (P + G + smooth_dr)            jaccard: 2 (P + G - tp) below

@@ -26,6 +26,10 @@ TESTS += tests/check_passes
 
 # Golden tests of programs share golden_program.c and load the built plugins.
 GOLDEN_PROGRAM = tests/golden_program.c tests/golden_program.h tests/suite.h tests/tolerance.h
+check_PROGRAMS += tests/check_masked_loss
+tests_check_masked_loss_SOURCES = tests/check_masked_loss.c $(GOLDEN_PROGRAM)
+tests_check_masked_loss_LDADD = $(TEST_LDADD)
+TESTS += tests/check_masked_loss
 check_PROGRAMS += tests/check_golden_losses tests/check_golden_optimizers \
 	tests/check_golden_networks tests/check_golden_trajectory
 tests_check_golden_losses_SOURCES = tests/check_golden_losses.c $(GOLDEN_PROGRAM)
