@@ -3,6 +3,7 @@
  */
 #include "suite.h"
 
+#include "base/file.h"
 #include "data/phantom.h"
 #include "report/overlay.h"
 #include "report/png_write.h"
@@ -63,6 +64,83 @@ START_TEST(a_picture_has_three_panels_in_true_proportions)
 }
 END_TEST
 
+/* Two regions: channel c marks where 'from' holds the id of[c]; 0 marks nothing. */
+static void make_regions(const volume *from, const int of[2], volume *to)
+{
+    pons_error err = PONS_ERROR_INIT;
+
+    ck_assert(!pons_volume_init(to, PONS_U8, 2, from->extent, &err));
+    memcpy(to->affine, from->affine, sizeof to->affine);
+    for (int64_t n = 0; n < pons_volume_count(from); n++)
+        for (int c = 0; c < 2; c++)
+            ((uint8_t *)to->voxels)[2 * n + c] = of[c] && ((uint8_t *)from->voxels)[n] == of[c];
+}
+
+typedef struct drawn {
+    char *bytes;
+    size_t size;
+} drawn;
+
+static drawn draw(const volume *label, const volume *prediction)
+{
+    char path[] = "/tmp/pons-overlay-XXXXXX";
+    pons_error err = PONS_ERROR_INIT;
+    drawn d;
+
+    close(mkstemp(path));
+    ck_assert_msg(!overlay_write(path, label, prediction, NULL, &err), "%s", err.text);
+    ck_assert(!file_read(path, 1 << 24, &d.bytes, &d.size, PONS_DATA, &err));
+    unlink(path);
+    return d;
+}
+
+static drawn draw_regions(const volume *label, const volume *prediction, int first, int second)
+{
+    volume regions[2];
+    drawn d;
+
+    make_regions(label, (int[]){ first, second }, &regions[0]);
+    make_regions(prediction, (int[]){ first, second }, &regions[1]);
+    d = draw(&regions[0], &regions[1]);
+    pons_volume_clear(&regions[0]);
+    pons_volume_clear(&regions[1]);
+    return d;
+}
+
+static bool drawn_alike(drawn a, drawn b)
+{
+    return a.size == b.size && !memcmp(a.bytes, b.bytes, a.size);
+}
+
+/* The first region is drawn as a class is; the second one too, darker. */
+START_TEST(every_region_has_its_outline)
+{
+    enum { ALONE, FIRST, SECOND, BOTH, COUNT };
+    volume image, label, prediction;
+    drawn d[COUNT];
+
+    if (!png_available())
+        return;
+    make_volumes(&image, &label, &prediction);
+    d[BOTH] = draw_regions(&label, &prediction, 1, 2);
+    d[FIRST] = draw_regions(&label, &prediction, 1, 0);
+    d[SECOND] = draw_regions(&label, &prediction, 0, 1);
+    for (int64_t n = 0; n < pons_volume_count(&label); n++) {
+        ((uint8_t *)label.voxels)[n] &= 1;
+        ((uint8_t *)prediction.voxels)[n] &= 1;
+    }
+    d[ALONE] = draw(&label, &prediction);
+    ck_assert(drawn_alike(d[ALONE], d[FIRST]));
+    ck_assert(!drawn_alike(d[FIRST], d[SECOND]));
+    ck_assert(!drawn_alike(d[BOTH], d[FIRST]));
+    for (int i = 0; i < COUNT; i++)
+        free(d[i].bytes);
+    pons_volume_clear(&image);
+    pons_volume_clear(&label);
+    pons_volume_clear(&prediction);
+}
+END_TEST
+
 START_TEST(volumes_of_other_extents_are_refused)
 {
     static const int64_t extent[3] = { 24, 32, 17 };
@@ -85,6 +163,7 @@ int main(void)
     TCase *c = suite_new("overlay");
 
     tcase_add_test(c, a_picture_has_three_panels_in_true_proportions);
+    tcase_add_test(c, every_region_has_its_outline);
     tcase_add_test(c, volumes_of_other_extents_are_refused);
     return suite_run();
 }

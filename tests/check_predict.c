@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "data/volume.h"
+#include "report/png_write.h"
 #include "train/components.h"
 #include "train/safetensors.h"
 
@@ -402,6 +403,11 @@ START_TEST(channels_of_regions_are_scored_against_their_ids)
            "x:1,2 y:2,3", "--json");
     ck_assert_ptr_nonnull(strstr(text_of("out"), "\"x\":{\"dice\":1,"));
     ck_assert_ptr_nonnull(strstr(text_of("out"), "\"y\":{\"dice\":0.666666667,\"iou\":0.5}"));
+    if (png_available()) {
+        EXPECT(0, NULL, "evaluate", "--prediction", "p.nii", "--label", "l.nii", "--labels",
+               "x:1,2 y:2,3", "--overlay", "o.png");
+        ck_assert_int_eq(access(in_root("o.png"), R_OK), 0);
+    }
     EXPECT(4, "'p.nii' has 2 channels, expected 3", "evaluate", "--prediction", "p.nii", "--label",
            "l.nii");
     pons_volume_clear(&label);

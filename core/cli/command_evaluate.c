@@ -144,7 +144,23 @@ static pons_status find_pairs(pair_list *p, const evaluate_flags *f, pons_error 
     return PONS_OK;
 }
 
-static pons_status draw(const evaluate_flags *f, const pair *p, pons_error *err)
+/* Both as ids of classes, or as regions where the prediction has several channels. */
+static pons_status read_pair(const evaluation *e, const pair *p, volume *prediction, volume *label,
+                             pons_error *err)
+{
+    volume_facts facts;
+
+    if (volume_read_facts(p->prediction, &facts, err) != PONS_OK)
+        return err->status;
+    if (facts.channels > 1)
+        return evaluation_read_regions(e, p->prediction, p->label, prediction, label, err);
+    if (volume_read_label(p->prediction, prediction, NULL, err) == PONS_OK)
+        volume_read_label(p->label, label, NULL, err);
+    return err->status;
+}
+
+static pons_status draw(const evaluation *e, const evaluate_flags *f, const pair *p,
+                        pons_error *err)
 {
     volume prediction, label, image;
     bool shown = given(f->image);
@@ -152,8 +168,7 @@ static pons_status draw(const evaluate_flags *f, const pair *p, pons_error *err)
     memset(&prediction, 0, sizeof prediction);
     memset(&label, 0, sizeof label);
     memset(&image, 0, sizeof image);
-    if (volume_read_label(p->prediction, &prediction, NULL, err) == PONS_OK
-        && volume_read_label(p->label, &label, NULL, err) == PONS_OK
+    if (read_pair(e, p, &prediction, &label, err) == PONS_OK
         && (!shown || volume_read_image(f->image, &image, NULL, err) == PONS_OK))
         overlay_write(f->overlay, &label, &prediction, shown ? &image : NULL, err);
     pons_volume_clear(&prediction);
@@ -202,7 +217,7 @@ static pons_status evaluate(const invocation *call, const evaluate_flags *f, eva
                          pairs.count);
     if (add_pairs(e, &pairs, f, err) != PONS_OK || !given(f->overlay))
         return err->status;
-    return draw(f, &pairs.item[0], err);
+    return draw(e, f, &pairs.item[0], err);
 }
 
 static pons_status run(const invocation *call, const void *flags_given, pons_error *err)

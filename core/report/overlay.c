@@ -12,9 +12,14 @@
 
 enum { PANEL_SIDE = 384, GAP = 4 };
 
-static const uint8_t label_color[3] = { 60, 220, 90 };
-static const uint8_t prediction_color[3] = { 240, 60, 60 };
-static const uint8_t both_color[3] = { 250, 220, 60 };
+/* Which of the two has an outline here, as bits. */
+enum { LABEL = 1, PREDICTION = 2 };
+
+static const uint8_t color[4][3] = {
+    [LABEL] = { 60, 220, 90 },
+    [PREDICTION] = { 240, 60, 60 },
+    [LABEL | PREDICTION] = { 250, 220, 60 },
+};
 
 /* One slice across 'axis'; 'right' and 'up' are the axes that run that way. */
 typedef struct panel {
@@ -34,11 +39,19 @@ typedef struct picture {
     uint8_t *pixels;
 } picture;
 
-static int class_at(const volume *v, const int64_t at[3])
+static int class_at(const volume *v, const int64_t at[3], int channel)
 {
-    int64_t n = (at[0] * v->extent[1] + at[1]) * v->extent[2] + at[2];
+    int64_t n = ((at[0] * v->extent[1] + at[1]) * v->extent[2] + at[2]) * v->channels + channel;
 
     return v->type == PONS_U8 ? ((const uint8_t *)v->voxels)[n] : ((const int32_t *)v->voxels)[n];
+}
+
+static bool is_marked(const volume *v, const int64_t at[3])
+{
+    for (int c = 0; c < v->channels; c++)
+        if (class_at(v, at, c))
+            return true;
+    return false;
 }
 
 /* The middle of the box of everything marked, or of the volume. */
@@ -50,7 +63,7 @@ static void find_middle(const picture *p, int64_t middle[3])
     for (at[0] = 0; at[0] < n[0]; at[0]++)
         for (at[1] = 0; at[1] < n[1]; at[1]++)
             for (at[2] = 0; at[2] < n[2]; at[2]++) {
-                if (!class_at(p->label, at) && !class_at(p->prediction, at))
+                if (!is_marked(p->label, at) && !is_marked(p->prediction, at))
                     continue;
                 for (int a = 0; a < 3; a++) {
                     low[a] = at[a] < low[a] ? at[a] : low[a];
@@ -99,14 +112,15 @@ static void voxel_of(const picture *p, const panel *q, int x, int y, int64_t at[
 }
 
 /* A pixel of a class other than 0 beside one of another class. */
-static bool on_outline(const picture *p, const panel *q, const volume *v, int x, int y)
+static bool on_outline(const picture *p, const panel *q, const volume *v, int channel, int x,
+                       int y)
 {
     static const int step[4][2] = { { 1, 0 }, { -1, 0 }, { 0, 1 }, { 0, -1 } };
     int64_t at[3];
     int here;
 
     voxel_of(p, q, x, y, at);
-    here = class_at(v, at);
+    here = class_at(v, at, channel);
     if (!here)
         return false;
     for (int n = 0; n < 4; n++) {
@@ -115,7 +129,7 @@ static bool on_outline(const picture *p, const panel *q, const volume *v, int x,
         if (nx < 0 || ny < 0 || nx >= q->width || ny >= q->height)
             return true;
         voxel_of(p, q, nx, ny, at);
-        if (class_at(v, at) != here)
+        if (class_at(v, at, channel) != here)
             return true;
     }
     return false;
@@ -128,9 +142,23 @@ static uint8_t grey_at(const picture *p, const int64_t at[3])
     float x;
 
     if (!v)
-        return class_at(p->label, at) ? 90 : 20;
+        return is_marked(p->label, at) ? 90 : 20;
     x = (((const float *)v->voxels)[n * v->channels] - p->low) / (p->high - p->low);
     return (uint8_t)(255 * (x < 0 ? 0 : x > 1 ? 1 : x));
+}
+
+/* The outline of the last region that has one here, over those before it. */
+static void draw_outlines(const picture *p, const panel *q, int x, int y, uint8_t *to)
+{
+    int count = p->label->channels;
+
+    for (int c = 0; c < count; c++) {
+        int whose = (on_outline(p, q, p->label, c, x, y) ? LABEL : 0)
+                  | (on_outline(p, q, p->prediction, c, x, y) ? PREDICTION : 0);
+
+        for (int i = 0; i < 3 && whose; i++)
+            to[i] = (uint8_t)(color[whose][i] * (2 * count - c) / (2 * count));
+    }
 }
 
 static void draw_panel(picture *p, const panel *q)
@@ -139,15 +167,11 @@ static void draw_panel(picture *p, const panel *q)
         for (int x = 0; x < q->width; x++) {
             uint8_t *to = p->pixels + ((size_t)(y + (p->height - q->height) / 2) *
                                            (size_t)p->width + (size_t)(q->left + x)) * 3;
-            bool label = on_outline(p, q, p->label, x, y);
-            bool prediction = on_outline(p, q, p->prediction, x, y);
             int64_t at[3];
 
             voxel_of(p, q, x, y, at);
             memset(to, grey_at(p, at), 3);
-            if (label || prediction)
-                memcpy(to, label && prediction ? both_color : label ? label_color
-                                                                    : prediction_color, 3);
+            draw_outlines(p, q, x, y, to);
         }
 }
 

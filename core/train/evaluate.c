@@ -143,38 +143,68 @@ pons_status evaluation_add_ids(evaluation *e, const char *name, const volume *pr
     return evaluation_add_counts(e, name, count, err);
 }
 
-/* A prediction of regions: 0 and 1, channel c is the c-th class of --labels. */
+/* 'from' as U8 with a channel for each class: what is above one half, or the class's ids. */
+static pons_status regions_of(const evaluation *e, const volume *from, volume *to, pons_error *err)
+{
+    if (pons_volume_init(to, PONS_U8, e->class_count, from->extent, err) != PONS_OK)
+        return err->status;
+    memcpy(to->affine, from->affine, sizeof to->affine);
+    for (int64_t i = 0; i < pons_volume_count(from); i++) {
+        uint8_t *in = (uint8_t *)to->voxels + i * to->channels;
+
+        for (int c = 0; c < to->channels; c++) {
+            if (from->type == PONS_F32)
+                in[c] = ((const float *)from->voxels)[i * from->channels + c] > 0.5f;
+            else
+                in[c] = class_list_find(&e->classes[c], 1, ((const int32_t *)from->voxels)[i]) >= 0;
+        }
+    }
+    return PONS_OK;
+}
+
+pons_status evaluation_read_regions(const evaluation *e, const char *prediction, const char *label,
+                                    volume *p, volume *g, pons_error *err)
+{
+    volume read, ids;
+    volume_facts facts, facts_of_label;
+
+    memset(&read, 0, sizeof read);
+    memset(&ids, 0, sizeof ids);
+    if (volume_read_image(prediction, &read, &facts, err) != PONS_OK
+        || volume_read_label(label, &ids, &facts_of_label, err) != PONS_OK
+        || volume_grid_compare(&facts.grid, prediction, &facts_of_label.grid, label, err)
+               != PONS_OK)
+        goto release;
+    if (read.channels != e->class_count)
+        pons_fail(err, PONS_DATA, "'%s' has %d channels, expected %d, one for each class\nhint: "
+                  "--labels names the regions in the order of the channels, as in WT:1,2,3 ET:3",
+                  prediction, read.channels, e->class_count);
+    else if (regions_of(e, &read, p, err) == PONS_OK)
+        regions_of(e, &ids, g, err);
+release:
+    pons_volume_clear(&read);
+    pons_volume_clear(&ids);
+    return err->status;
+}
+
 static pons_status add_regions(evaluation *e, const char *name, const char *prediction,
                                const char *label, pons_error *err)
 {
     metric_count *count = arena_alloc(e->memory, (size_t)e->class_count * sizeof *count + 1);
     volume p, g;
-    volume_facts facts_p, facts_g;
 
     memset(&p, 0, sizeof p);
     memset(&g, 0, sizeof g);
-    if (volume_read_image(prediction, &p, &facts_p, err) != PONS_OK
-        || volume_read_label(label, &g, &facts_g, err) != PONS_OK
-        || volume_grid_compare(&facts_p.grid, prediction, &facts_g.grid, label, err) != PONS_OK)
-        goto release;
-    if (p.channels != e->class_count) {
-        pons_fail(err, PONS_DATA, "'%s' has %d channels, expected %d, one for each class\nhint: "
-                  "--labels names the regions in the order of the channels, as in WT:1,2,3 ET:3",
-                  prediction, p.channels, e->class_count);
-        goto release;
-    }
-    for (int64_t i = 0; i < pons_volume_count(&g); i++) {
-        const float *x = (const float *)p.voxels + i * p.channels;
-        for (int c = 0; c < p.channels; c++) {
-            bool in = x[c] > 0.5f;
-            bool truth = class_list_find(&e->classes[c], 1, ((const int32_t *)g.voxels)[i]) >= 0;
-            count[c].prediction += in;
-            count[c].label += truth;
-            count[c].both += in && truth;
+    if (evaluation_read_regions(e, prediction, label, &p, &g, err) == PONS_OK) {
+        for (int64_t i = 0; i < pons_volume_count(&g) * g.channels; i++) {
+            bool in = ((const uint8_t *)p.voxels)[i], truth = ((const uint8_t *)g.voxels)[i];
+
+            count[i % g.channels].prediction += in;
+            count[i % g.channels].label += truth;
+            count[i % g.channels].both += in && truth;
         }
+        evaluation_add_counts(e, name, count, err);
     }
-    evaluation_add_counts(e, name, count, err);
-release:
     pons_volume_clear(&p);
     pons_volume_clear(&g);
     return err->status;

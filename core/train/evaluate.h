@@ -43,6 +43,12 @@ pons_status evaluation_add_ids(evaluation *e, const char *name, const volume *pr
  */
 pons_status evaluation_add_files(evaluation *e, const char *name, const char *prediction,
                                  const char *label, pons_error *err);
+/*
+ * A prediction of regions, and the label as regions: U8, one channel of 0 and 1 for each class. The
+ * caller clears both.
+ */
+pons_status evaluation_read_regions(const evaluation *e, const char *prediction, const char *label,
+                                    volume *p, volume *g, pons_error *err);
 /* Counted elsewhere: class_count numbers. */
 pons_status evaluation_add_counts(evaluation *e, const char *name, const metric_count *count,
                                   pons_error *err);
