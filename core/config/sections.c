@@ -248,14 +248,15 @@ static const struct { const char *section, *key, *value; } not_built[] = {
     { "log", "sinks", "tensorboard" }, { "log", "sinks", "mlflow" }, { "log", "device_every", NULL },
 };
 
-/* Whether 'word' is one of the blank-separated words of 'list'. */
+/* Whether 'word' is one of the words of 'list': blanks and commas divide, and so does the colon
+   of a device's number. */
 static bool holds_word(const char *list, const char *word)
 {
+    static const char dividers[] = " \t,:";
     size_t size = strlen(word);
 
     for (const char *at = list; (at = strstr(at, word)) != NULL; at += size)
-        if ((at == list || at[-1] == ' ' || at[-1] == '\t') &&
-            (at[size] == '\0' || at[size] == ' ' || at[size] == '\t'))
+        if ((at == list || strchr(dividers, at[-1]) != NULL) && strchr(dividers, at[size]) != NULL)
             return true;
     return false;
 }
