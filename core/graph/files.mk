@@ -1,7 +1,7 @@
 # Files of core/graph.
 ponsinclude_HEADERS += core/pons/plugin.h core/pons/graph.h core/pons/model.h core/pons/loss.h \
 	core/pons/optimizer.h core/pons/schedule.h core/pons/device.h core/pons/sink.h core/pons/op.h \
-	core/pons/pons.h
+	core/pons/comm.h core/pons/pons.h
 libcore_la_SOURCES += core/graph/node.h core/graph/program.h core/graph/plan.h
 libcore_la_SOURCES += core/graph/build.h core/graph/build.c core/graph/shape.c core/graph/leaf.c \
 	core/graph/kinds.c core/graph/map.c core/graph/map_gradient.c core/graph/reduce.c \

@@ -4,6 +4,7 @@
 #ifndef PONS_PONS_H
 #define PONS_PONS_H
 
+#include <pons/comm.h>
 #include <pons/device.h>
 #include <pons/graph.h>
 #include <pons/loss.h>

@@ -1,0 +1,2 @@
+# Files of core/dist.
+libcore_la_SOURCES += core/dist/place.h core/dist/store.h core/dist/group.h

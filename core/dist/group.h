@@ -1,0 +1,59 @@
+/*
+ * group.h - the processes of a run, joined: what they agree on at the start, the collectives of the
+ * steps, and the watch over both.
+ *
+ * All collectives of a process go through its one communicator in program order. Each has a
+ * sequence number, a kind and a size, which travel to the other processes beside it: a mismatch or
+ * a process that does not come becomes one line that names it, never a hang.
+ */
+#ifndef CORE_DIST_GROUP_H
+#define CORE_DIST_GROUP_H
+
+#include "dist/place.h"
+#include "graph/program.h"
+#include "plugin/plugin_load.h"
+
+typedef struct group group;
+
+typedef struct group_settings {
+    const dist_place *place;
+    const struct plugin *comm;    /* a loaded comm plugin                                         */
+    const void *comm_config;
+    bool deterministic;           /* sums by all_gather and R2's tree instead of all_reduce (R3)  */
+    double timeout_s;
+    void (*failed)(void *context, const char *line); /* from the watch's thread, once: this       */
+    void *context;                                   /* process must end; NULL: it ends itself    */
+} group_settings;
+
+pons_status group_open(const group_settings *settings, group **out, pons_error *err);
+/* After a failure: the others learn the first cause, and nothing is waited for. */
+void group_close(group *g, const pons_error *failure);
+
+int group_rank(const group *g);
+int group_size(const group *g);
+
+/*
+ * All processes must hold the same bytes under 'name' ("the INI file", "plugin 'unet'", "tensor
+ * 'model.0.weight'"); PONS_CONFIG on all of them, naming the first difference and both sides.
+ * Called by all in the same order; cheap: a few bytes each are collected.
+ */
+typedef struct group_fact {
+    const char *name, *value; /* value: as shown, at most 255 bytes                               */
+} group_fact;
+pons_status group_agree(group *g, int count, const group_fact *fact, pons_error *err);
+
+/* Sums of the graph's program (R10) and of its gradients; lives as long as the group. */
+const program_collective *group_collective(group *g);
+
+/* These wait until they are done. Sizes in bytes; all_gather: size x processes bytes into 'all'. */
+pons_status group_broadcast(group *g, void *buffer, size_t size, int root, pons_error *err);
+pons_status group_all_gather(group *g, const void *mine, size_t size, void *all, pons_error *err);
+pons_status group_barrier(group *g, pons_error *err);
+
+/*
+ * What this process is at, for the lines of the watch: the attempted step and a word ("data",
+ * "step", "validation", "checkpoint"). Any thread; costs nothing.
+ */
+void group_note(group *g, int64_t step, const char *doing);
+
+#endif

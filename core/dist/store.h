@@ -1,0 +1,36 @@
+/*
+ * store.h - the table of small values that the processes of a run share, kept by rank 0 at
+ * MASTER_ADDR:MASTER_PORT.
+ *
+ * Rank 0 serves it from a thread of its own; all, rank 0 too, are clients. A client proves the
+ * job's token first. Every message has a bound, every wait an end. Values stay until the store
+ * closes; setting a key again replaces the value.
+ */
+#ifndef CORE_DIST_STORE_H
+#define CORE_DIST_STORE_H
+
+#include <pons/comm.h>
+
+#include "dist/place.h"
+
+typedef struct store store;
+
+/*
+ * Returns when all processes are connected. Within the timeout at the latest it fails with one line
+ * that says which ranks are missing (on rank 0), or that nobody answers at the address (elsewhere).
+ */
+pons_status store_open(const dist_place *place, double timeout_s, store **out, pons_error *err);
+/* On rank 0 it stays open until the others have closed theirs, a few seconds at most. */
+void store_close(store *s);
+
+/* Any thread. Calls do not wait for each other: a 'get' that waits holds up nobody. */
+pons_status store_set(store *s, const char *key, const void *value, size_t size, pons_error *err);
+/* Waits up to wait_s (0: not at all) for the key; PONS_COMMUNICATION naming it when it is late. */
+pons_status store_get(store *s, const char *key, double wait_s, void *value, size_t room,
+                      size_t *size, pons_error *err);
+/* As a comm plugin sees it; lives as long as the store. */
+const pons_comm_store *store_shared(store *s);
+/* This process's address, as rank 0 sees it: the one that others can reach. */
+const char *store_address(const store *s);
+
+#endif
