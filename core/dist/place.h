@@ -7,12 +7,21 @@
 
 #include <pons/plugin.h>
 
+/*
+ * What 'pons launch' adds to torchrun's RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR
+ * and MASTER_PORT. Where the job's token is there, the launcher is 'pons launch'.
+ */
+#define DIST_TOKEN "PONS_JOB_TOKEN"       /* at most 128 characters                               */
+#define DIST_LISTENER "PONS_STORE_SOCKET" /* rank 0 on a single node: number of a descriptor that */
+                                          /* it inherits, a socket that listens at MASTER_PORT    */
+
 /* 'size' is 1 where there is no launcher. */
 typedef struct dist_place {
     int rank, size;
     int local_rank, local_size; /* among the processes of this node                               */
     char master[256];           /* host of the store, name or address; "" with size 1             */
     int port;
+    int listener;               /* rank 0: the store's socket, listening already; -1: open one    */
     char token[129];            /* the job's: processes of another job are refused                */
     char origin[32];            /* "pons launch", "torchrun", "Open MPI", "SLURM", ...; "" none   */
 } dist_place;
