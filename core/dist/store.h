@@ -28,6 +28,16 @@ pons_status store_set(store *s, const char *key, const void *value, size_t size,
 /* Waits up to wait_s (0: not at all) for the key; PONS_COMMUNICATION naming it when it is late. */
 pons_status store_get(store *s, const char *key, double wait_s, void *value, size_t room,
                       size_t *size, pons_error *err);
+/* As store_set where nobody has set the key yet, else nothing: the first value stays. */
+pons_status store_set_first(store *s, const char *key, const void *value, size_t size,
+                            pons_error *err);
+/*
+ * Set (first) by the store itself when the connection of a rank ends without store_close: the
+ * rank's number as text. A get that waits for it ends at once.
+ */
+#define STORE_LOST "store.lost"
+/* Whether the connection to rank 0 has ended: all calls fail from now on. Any thread. */
+bool store_broken(const store *s);
 /* As a comm plugin sees it; lives as long as the store. */
 const pons_comm_store *store_shared(store *s);
 /* This process's address, as rank 0 sees it: the one that others can reach. */

@@ -7,9 +7,9 @@
  * else touches its buffers. Collectives are started, polled and waited for from one thread at a
  * time; 'abort' alone may come from any thread at any time.
  *
- * The core puts sequence numbers, deadlines and the comparison of sizes around this (dist/group.h):
- * a plugin only moves bytes. Sums of fixed order are made by the core from all_gather, so a plugin
- * is free in the order of all_reduce.
+ * The core puts deadlines and the names of ranks around this (dist/group.h): a plugin moves bytes. It
+ * must not break where processes start different collectives; where it can it says which. Sums of
+ * fixed order are made by the core from all_gather: a plugin is free in the order of all_reduce.
  */
 #ifndef PONS_COMM_H
 #define PONS_COMM_H
@@ -22,7 +22,7 @@ typedef struct pons_comm_place {
     int local_rank;       /* among the processes of this node                                     */
     int local_size;
     const char *address;  /* of this node as the node of rank 0 sees it, "10.0.0.2" or "::1"      */
-    double timeout_s;     /* for opening, and for any one collective                              */
+    double timeout_s;     /* for opening; a collective is ended by 'abort' alone                  */
     void *stream;         /* of the device; NULL: buffers are host memory                         */
 } pons_comm_place;
 
