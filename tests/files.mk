@@ -6,3 +6,4 @@ include tests/device.mk
 include tests/data.mk
 include tests/train.mk
 include tests/plugins.mk
+include tests/launch.mk

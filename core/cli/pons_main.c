@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "dist/board.h"
 
 #include <errno.h>
 #include <pons/pons.h>
@@ -170,6 +171,19 @@ static pons_status flush_output(pons_status status, pons_error *err)
     return status;
 }
 
+/* A launcher shows the first cause among its ranks, once; a rank keeps silent then. */
+static void say_end(logger *log, pons_status status, const pons_error *err)
+{
+    const char *text = status == PONS_OK ? "" : err->status != PONS_OK ? err->text
+                                                                      : "something went wrong";
+    board_seat *seat = board_sit(getenv(BOARD_VARIABLE));
+
+    board_end(seat, (int)status, text);
+    if (status != PONS_OK && seat == NULL)
+        log_error(log, text);
+    board_leave(seat);
+}
+
 int pons_main(int argc, char **argv)
 {
     logger log = { stderr, NULL, LOG_NORMAL, color_wanted(), isatty(STDERR_FILENO), 0 };
@@ -179,7 +193,6 @@ int pons_main(int argc, char **argv)
     environment_prepare();
     status = dispatch(argc - 1, argv + 1, &log, &err);
     status = flush_output(status, &err);
-    if (status != PONS_OK)
-        log_error(&log, err.status != PONS_OK ? err.text : "something went wrong");
+    say_end(&log, status, &err);
     return (int)status;
 }
