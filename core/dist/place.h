@@ -1,6 +1,22 @@
 /*
- * place.h - which of how many processes this one is, and where they meet: from flags or from what a
- * launcher put into the environment. Nothing is opened here.
+ * place.h - which of how many processes this one is, and where they meet: from what a launcher put
+ * into the environment. Nothing is opened here.
+ *
+ * In this order, the first that is there decides:
+ *
+ *   pons launch   RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT, and the
+ *                 job's token, by which it is known
+ *   torchrun      the same six, TORCHELASTIC_RUN_ID as token. Where its agent keeps a store of its
+ *                 own at MASTER_PORT (TORCHELASTIC_USE_AGENT_STORE), ours has a port made from both
+ *   Open MPI      OMPI_COMM_WORLD_{RANK,SIZE,LOCAL_RANK,LOCAL_SIZE}
+ *   PMI, PMIx     PMI_{RANK,SIZE,LOCAL_RANK,LOCAL_SIZE}, MPI_LOCAL{RANKID,NRANKS}, PMIX_RANK
+ *   SLURM         SLURM_{PROCID,STEP_NUM_TASKS,NTASKS,LOCALID} in a step of srun with several tasks
+ *   Kubernetes    JOB_COMPLETION_INDEX with WORLD_SIZE and MASTER_ADDR
+ *
+ * MASTER_ADDR and MASTER_PORT count for all of them. Without, the store is on the first node of
+ * SLURM's list, or on this node where all processes are on it, at a port made from the job's token.
+ * RANK without LOCAL_RANK is one process per node. WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE
+ * beside another launcher's variables must have the same values as those.
  */
 #ifndef CORE_DIST_PLACE_H
 #define CORE_DIST_PLACE_H
@@ -18,7 +34,8 @@
 /* 'size' is 1 where there is no launcher. */
 typedef struct dist_place {
     int rank, size;
-    int local_rank, local_size; /* among the processes of this node                               */
+    int local_rank, local_size; /* among the processes of this node; where no variable says how   */
+                                /* many, the most that the ranks allow                            */
     char master[256];           /* host of the store, name or address; "" with size 1             */
     int port;
     int listener;               /* rank 0: the store's socket, listening already; -1: open one    */
@@ -29,10 +46,7 @@ typedef struct dist_place {
 /* How the environment is read: getenv, or a table in tests. */
 typedef const char *dist_look(void *context, const char *name);
 
-/*
- * The first launcher whose variables are there decides; variables of one launcher that contradict
- * each other, or are no numbers in range, are PONS_CONFIG, with names and values.
- */
+/* Variables that contradict each other, or are no numbers in range, are PONS_CONFIG, with both. */
 pons_status dist_place_find(dist_look *look, void *context, dist_place *out, pons_error *err);
 /* One line: "rank 1 of 4, local rank 1 of 2, store node-a:29500 (SLURM)". */
 void dist_place_tell(const dist_place *place, char *out, size_t size);
