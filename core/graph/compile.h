@@ -101,6 +101,7 @@ struct program {
     relocation *relocation;
     pons_moment moment;
     int micro;                          /* micro-batches run in this step                         */
+    bool waited;                        /* the sums of this step have ended                       */
     void (*after)(void *context, int kernel, double seconds);
     void *context;
 };

@@ -92,6 +92,17 @@ int64_t storage_applied(const storage *s);
 void storage_set_applied(storage *s, int64_t applied);
 /* Let programs read the averages instead of the weights, or the weights again (validation). */
 void storage_use_ema(storage *s, bool ema);
+/*
+ * The memory of everything that it holds, in pieces; some are empty. Replicas that were built by the
+ * same programs have the same pieces.
+ */
+typedef struct storage_piece {
+    void *memory;
+    size_t size;
+} storage_piece;
+int storage_piece_count(const storage *s);
+storage_piece storage_piece_at(const storage *s, int index);
+void storage_changed(storage *s); /* after its pieces were written from outside                  */
 /* Everything that 'from' holds, which was built by the same programs on a device alike. */
 void storage_copy(storage *to, const storage *from);
 /* Set the averages to the weights (after pretrained weights were read). */
@@ -132,6 +143,8 @@ typedef struct step_result {
 
 pons_status program_step_begin(program *p, uint64_t step, pons_error *err);
 pons_status program_micro(program *p, uint64_t micro_batch, pons_error *err);
+/* Until the sums over replicas have ended; finish does it where nobody has. */
+pons_status program_step_wait(program *p, pons_error *err);
 pons_status program_step_finish(program *p, double lr, step_result *result, pons_error *err);
 /*
  * First tensor in program order that was not finite in the last micro-batch; NULL: there is none.

@@ -86,6 +86,7 @@ pons_status program_step_begin(program *p, uint64_t step, pons_error *err)
 
     p->moment.step = step;
     p->micro = 0;
+    p->waited = false;
     return status == PONS_OK ? run_begin(p, err) : status;
 }
 
@@ -150,15 +151,22 @@ pons_status program_micro(program *p, uint64_t micro_batch, pons_error *err)
     return status;
 }
 
-pons_status program_step_finish(program *p, double lr, step_result *result, pons_error *err)
+pons_status program_step_wait(program *p, pons_error *err)
 {
-    double start = seconds_now(), middle;
-    pons_status status;
-
     if (p->micro != p->settings.accumulate)
         return pons_fail(err, PONS_FAILURE, "a step ends after micro-batch %d of %d", p->micro,
                          p->settings.accumulate);
-    status = program_buckets_wait(p, err);
+    if (p->waited)
+        return PONS_OK;
+    p->waited = true;
+    return program_buckets_wait(p, err);
+}
+
+pons_status program_step_finish(program *p, double lr, step_result *result, pons_error *err)
+{
+    double start = seconds_now(), middle;
+    pons_status status = program_step_wait(p, err);
+
     table_write(&p->pool, p->number[STEP_LR], 0, lr);
     if (status == PONS_OK)
         status = run_section(p, SECTION_REDUCE, err);

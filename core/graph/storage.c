@@ -341,21 +341,48 @@ pons_status storage_initialise(storage *s, uint64_t seed, pons_error *err)
     return PONS_OK;
 }
 
+enum { PIECES = 2 + PONS_SLOTS_MAX }; /* of a block: memory, averages, slots */
+
+int storage_piece_count(const storage *s)
+{
+    int count = 1; /* the number of updates */
+
+    for (const storage_block *b = s->block; b != NULL; b = b->next)
+        count += PIECES;
+    return count;
+}
+
+storage_piece storage_piece_at(const storage *s, int index)
+{
+    const storage_block *b = s->block;
+    int slot = index % PIECES - 2;
+    size_t size;
+
+    for (int before = index / PIECES; before > 0 && b != NULL; before--)
+        b = b->next;
+    if (b == NULL)
+        return (storage_piece){ s->applied, s->real_size };
+    size = (size_t)b->elements * s->real_size;
+    if (slot >= 0)
+        return (storage_piece){ b->slot[slot], b->slot[slot] != NULL ? b->slot_size[slot] : 0 };
+    if (slot == -1)
+        return (storage_piece){ b->ema, b->ema != NULL ? size : 0 };
+    return (storage_piece){ b->memory, size };
+}
+
+void storage_changed(storage *s)
+{
+    s->version++;
+}
+
 void storage_copy(storage *to, const storage *from)
 {
-    storage_block *b = to->block;
+    for (int i = 0; i < storage_piece_count(from); i++) {
+        storage_piece a = storage_piece_at(from, i);
 
-    for (const storage_block *a = from->block; a != NULL && b != NULL; a = a->next, b = b->next) {
-        size_t size = (size_t)a->elements * from->real_size;
-
-        memcpy(b->memory, a->memory, size);
-        if (a->ema != NULL)
-            memcpy(b->ema, a->ema, size);
-        for (int i = 0; i < PONS_SLOTS_MAX; i++)
-            if (a->slot[i] != NULL)
-                memcpy(b->slot[i], a->slot[i], a->slot_size[i]);
+        if (a.size > 0)
+            memcpy(storage_piece_at(to, i).memory, a.memory, a.size);
     }
-    memcpy(to->applied, from->applied, from->real_size);
     for (int g = 0; g < STORAGE_GROUP_COUNT; g++)
         for (int i = 0; i < to->count[g]; i++)
             to->entry[g][i]->drawn = from->entry[g][i]->drawn;

@@ -53,12 +53,14 @@ typedef struct experiment {
     pons_activation activation; /* resolved                                                       */
     volume_chain *preprocess, *augment;
     device_list listed;     /* [distribute] devices                                               */
-    int device_count;       /* of this process                                                    */
+    distribute_mode mode;   /* resolved                                                           */
+    int device_count;       /* of this process: one for each of its replicas                      */
     device *devices;        /* opened. A single one belongs to the thread that opened the         */
                             /* experiment; of several each to a thread of its own                 */
     device device;          /* the first one                                                      */
     precision precision;    /* resolved                                                           */
-    int replicas, accumulate;
+    int replicas, accumulate; /* replicas of all processes                                        */
+    int first;              /* number of this process's first replica                             */
     int micro_batches;      /* M = replicas x accumulate                                          */
     bool no_reuse;          /* test switch: no memory of a program is reused                      */
     int patch[3], window[3]; /* extents along i j k                                               */
@@ -70,7 +72,7 @@ void experiment_close(experiment *e);
 /* After the network was built: the op plugins that it uses, for resolved.ini and checkpoints. */
 void experiment_note_ops(experiment *e, const program *training);
 
-/* Where the replicas live: "single" or "dp". */
+/* Where the replicas live: "single", "dp" or "ddp". */
 const char *experiment_mode(const experiment *e);
 const char *precision_name(precision p);
 /* PRECISION_AUTO for an unknown name. */

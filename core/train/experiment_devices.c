@@ -38,15 +38,27 @@ pons_status experiment_find_devices(experiment *e, pons_error *err)
                          "lists %d\nhint: mode = dp, or auto",
                          experiment_place(e, "distribute", "mode"), text, e->listed.count);
     e->replicas = e->purpose == EXPERIMENT_TRAIN ? e->listed.count : 1;
+    e->mode = d->mode != MODE_AUTO ? (distribute_mode)d->mode
+              : e->replicas > 1 ? MODE_DP : MODE_SINGLE;
     return PONS_OK;
 }
 
 const char *experiment_mode(const experiment *e)
 {
-    return e->replicas > 1 || e->sections.distribute.mode == MODE_DP ? "dp" : "single";
+    static const char *const names[] = {
+        [MODE_AUTO] = "auto", [MODE_SINGLE] = "single", [MODE_DP] = "dp", [MODE_DDP] = "ddp"
+    };
+
+    return names[e->mode];
 }
 
 /* ---- open ------------------------------------------------------------------------------------ */
+
+/* Replicas of this process. */
+static int count_here(const experiment *e)
+{
+    return e->mode == MODE_DDP ? 1 : e->replicas;
+}
 
 static pons_status open_one(experiment *e, const experiment_known *known, int i, pons_error *err)
 {
@@ -81,16 +93,16 @@ static void resolve_threads(experiment *e, const experiment_known *known)
 static pons_status open_all(experiment *e, const experiment_known *known, pons_error *err)
 {
     experiment_known equal = *known;
-    int least = 0;
+    int count = count_here(e), least = 0;
 
-    for (int i = 0; i < e->replicas; i++, e->device_count++) {
+    for (int i = 0; i < count; i++, e->device_count++) {
         if (open_one(e, known, i, err) != PONS_OK)
             return err->status;
         if (i == 0 || e->devices[i].facts.threads < least)
             least = e->devices[i].facts.threads;
     }
     equal.threads = least;
-    for (int i = 0; i < e->replicas; i++) {
+    for (int i = 0; i < count; i++) {
         if (e->devices[i].facts.threads == least)
             continue;
         device_close(&e->devices[i]);
@@ -102,14 +114,16 @@ static pons_status open_all(experiment *e, const experiment_known *known, pons_e
 
 pons_status experiment_open_devices(experiment *e, const experiment_known *known, pons_error *err)
 {
-    e->devices = arena_alloc(e->memory, (size_t)e->replicas * sizeof *e->devices);
+    int count = count_here(e);
+
+    e->devices = arena_alloc(e->memory, (size_t)count * sizeof *e->devices);
     if (open_all(e, known, err) != PONS_OK)
         return err->status;
     e->device = e->devices[0];
     if (is_reference(e))
         return PONS_OK;
     resolve_threads(e, known);
-    return e->replicas == 1 ? device_attach(&e->device, err) : PONS_OK;
+    return count == 1 ? device_attach(&e->device, err) : PONS_OK;
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */

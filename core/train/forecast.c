@@ -132,7 +132,7 @@ pons_status forecast_make(const experiment *e, const storage *s, const program *
     }
     double *const of_replica[] = { &f.arena, &f.parameters, &f.scratch, &f.loader };
     for (size_t i = 0; i < sizeof of_replica / sizeof of_replica[0]; i++)
-        *of_replica[i] *= e->replicas;
+        *of_replica[i] *= e->device_count;
     f.scratch += checkpoint_bytes(e, s);
     f.peak = f.arena + f.parameters + f.scratch + f.libraries + f.cache + f.loader;
     *out = f;

@@ -133,7 +133,7 @@ static pons_status step(void *context, replica *r, pons_error *err)
     if (program_step_finish(r->training, b->experiment->sections.optimizer.lr, &result, err)
         != PONS_OK)
         return err->status;
-    if (r->number > 0)
+    if (r->index > 0)
         return PONS_OK;
     b->section[0][b->at] = micro - begin;
     b->section[1][b->at] = finish - micro;
@@ -149,7 +149,7 @@ static pons_status forward(void *context, replica *r, pons_error *err)
     double begin = seconds_now();
     pons_status status = program_evaluate(r->evaluation, err);
 
-    if (r->number == 0)
+    if (r->index == 0)
         b->section[1][b->at] = seconds_now() - begin;
     return status;
 }

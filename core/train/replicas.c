@@ -49,7 +49,7 @@ static pons_status open_one(void *context, replica *one, pons_error *err)
     const opening *o = context;
     replicas *r = o->replicas;
     const experiment *e = r->experiment;
-    network_place place = { one->device, r->count > 1 ? local_comm_seat(r->comm, one->number)
+    network_place place = { one->device, r->count > 1 ? local_comm_seat(r->comm, one->index)
                                                       : NULL };
 
     if ((r->count > 1 && device_attach(one->device, err) != PONS_OK)
@@ -68,12 +68,12 @@ pons_status replicas_open(const experiment *e, unsigned programs, replicas *r, p
 {
     opening o = { r, programs };
 
-    *r = (replicas){ .experiment = e, .count = e->replicas };
+    *r = (replicas){ .experiment = e, .count = e->device_count };
     r->item = calloc((size_t)r->count, sizeof *r->item);
     if (r->item == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for %d replicas", r->count);
     for (int i = 0; i < r->count; i++)
-        r->item[i] = (replica){ .number = i, .device = &e->devices[i] };
+        r->item[i] = (replica){ .number = e->first + i, .index = i, .device = &e->devices[i] };
     if (local_comm_new(r->count, &r->comm, err) != PONS_OK
         || crew_open(r->count, wake_others, r, &r->crew, err) != PONS_OK)
         return err->status;
@@ -99,7 +99,7 @@ pons_status replicas_open_loaders(replicas *r, cache *held, int count, int64_t s
 
         loader_settings_fill(&e->sections, &s);
         s.micro_batches = e->micro_batches;
-        s.first = i * e->accumulate;
+        s.first = r->item[i].number * e->accumulate;
         s.count = e->accumulate;
         s.threads = share_threads(&s, r->count);
         memcpy(s.extent, e->patch, sizeof s.extent);

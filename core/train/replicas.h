@@ -12,7 +12,8 @@
 
 /* Its micro-batches of a step are number x accumulate .. (number + 1) x accumulate - 1 (R1). */
 typedef struct replica {
-    int number;
+    int number;                     /* of the run's replicas                                      */
+    int index;                      /* of this process's                                          */
     const device *device;
     storage *storage;
     program *training, *evaluation; /* NULL unless asked for                                      */
@@ -21,7 +22,7 @@ typedef struct replica {
 
 typedef struct replicas {
     const experiment *experiment;
-    int count;
+    int count;                      /* in this process                                            */
     replica *item;
     crew *crew;
     local_comm *comm;

@@ -124,7 +124,7 @@ static pons_status compute_share(void *context, replica *r, pons_error *err)
 {
     const step_begun *s = context;
     const trainer *t = s->trainer;
-    share *mine = &s->share[r->number];
+    share *mine = &s->share[r->index];
     const loader_batch *batch = NULL;
 
     *mine = (share){ .epoch = 0 };
@@ -144,18 +144,23 @@ static pons_status compute_share(void *context, replica *r, pons_error *err)
     return PONS_OK;
 }
 
+static pons_status wait_share(void *context, replica *r, pons_error *err)
+{
+    return program_step_wait(r->training, err);
+}
+
 static pons_status finish_share(void *context, replica *r, pons_error *err)
 {
     const step_begun *s = context;
 
-    return program_step_finish(r->training, s->lr, &s->share[r->number].result, err);
+    return program_step_finish(r->training, s->lr, &s->share[r->index].result, err);
 }
 
 static pons_status look_for_nonfinite(void *context, replica *r, pons_error *err)
 {
     const step_begun *s = context;
 
-    s->share[r->number].nonfinite = program_first_nonfinite(r->training);
+    s->share[r->index].nonfinite = program_first_nonfinite(r->training);
     return PONS_OK;
 }
 
@@ -219,6 +224,8 @@ static pons_status run_step(trainer *t, share *shares, pons_error *err)
         s.data_seconds = fmax(s.data_seconds, shares[r].data_seconds);
         s.epoch = shares[r].epoch > s.epoch ? shares[r].epoch : s.epoch;
     }
+    if (replicas_run(&t->replicas, wait_share, &s, err) != PONS_OK) /* a signal need not wait too */
+        return err->status;
     interrupt_enter(t->settings->interrupt);
     finish_step(&s, err);
     return trainer_leave(t, err);
@@ -267,7 +274,7 @@ pons_status trainer_run(experiment *e, const trainer_settings *settings, pons_er
     if (trainer_open(&t, err) == PONS_OK) {
         if (settings->interrupt != NULL)
             interrupt_watch(settings->interrupt, grace_s, trainer_save_and_end, &t);
-        train(&t, arena_alloc(e->memory, (size_t)e->replicas * sizeof(share)), err);
+        train(&t, arena_alloc(e->memory, (size_t)e->device_count * sizeof(share)), err);
         if (settings->interrupt != NULL)
             interrupt_watch(settings->interrupt, grace_s, NULL, NULL);
     }

@@ -92,7 +92,7 @@ static pons_status count_share(void *context, replica *r, pons_error *err)
 
     if (network_predictor(all->experiment, r->evaluation, &s.predictor, err) != PONS_OK)
         return err->status;
-    for (int i = r->number; i < v->count; i += v->replicas->count)
+    for (int i = r->number; i < v->count; i += all->experiment->replicas)
         if (count_case(&s, v->ranks[i], all->count + i * all->experiment->class_count, err)
             != PONS_OK)
             return err->status;
