@@ -7,3 +7,4 @@ include tests/data.mk
 include tests/train.mk
 include tests/plugins.mk
 include tests/launch.mk
+include tests/dist.mk

@@ -1,0 +1,5 @@
+# Tests of dist.
+check_PROGRAMS += tests/check_place
+tests_check_place_SOURCES = tests/check_place.c
+tests_check_place_LDADD = $(TEST_LDADD)
+TESTS += tests/check_place
