@@ -201,7 +201,7 @@ START_TEST(checkpoint_that_was_not_marked_is_marked)
 
     make_uninterrupted(set);
     for (int step = 1; step <= 3; step++) {
-        snprintf(alarm, sizeof alarm, "step %d kill", step + 1);
+        snprintf(alarm, sizeof alarm, "step %d marked", step + 1);
         ck_assert_int_eq(train_each(alarm, set), step < 3 ? 1000 + SIGKILL : 0);
         for (int mark = 0; mark < 2; mark++) {
             snprintf(name, sizeof name, "runs/run/checkpoints/%s", marks[mark]);

@@ -186,12 +186,13 @@ static pons_status on_begin(void *context, pons_error *err)
 }
 
 /* From the interrupt's thread, which ends the process: there is nothing to save yet. */
-static void say_interrupted(void *context)
+static pons_status say_interrupted(void *context)
 {
     logger terminal = *(const logger *)context;
 
     terminal.file = NULL;
     log_error(&terminal, "interrupted before the first step; start it again");
+    return PONS_INTERRUPTED;
 }
 
 static pons_status go(start *s, pons_error *err)

@@ -1,7 +1,9 @@
 /*
  * sink.h - a sink plugin: where a run's numbers go besides metrics.jsonl.
  *
- * Records arrive in order from one thread. On resume 'open' is told which earlier records stay:
+ * Records arrive in order from one thread. 'flush' comes from another one, also while a record is
+ * being written: what was written before it began is on disk when it returns. (fflush, which holds
+ * the file's own lock, and fsync do that.) On resume 'open' is told which earlier records stay:
  * what was written after the checkpoint was saved comes once more.
  */
 #ifndef PONS_SINK_H
@@ -31,7 +33,7 @@ typedef struct pons_sink_operations {
     pons_status (*open)(const void *config, const char *folder, pons_sink_kept keep, void **sink,
                         pons_error *err);
     pons_status (*write)(void *sink, const pons_record *record, pons_error *err);
-    pons_status (*flush)(void *sink, pons_error *err); /* before a checkpoint is committed        */
+    pons_status (*flush)(void *sink, pons_error *err); /* before a checkpoint gets its name       */
     void (*close)(void *sink);
 } pons_sink_operations;
 

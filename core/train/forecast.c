@@ -8,6 +8,7 @@
 
 #include "data/loader.h"
 #include "data/volume.h"
+#include "train/snapshot.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -82,20 +83,6 @@ static pons_status add_cases(const experiment *e, int count, const int *ranks, d
     return PONS_OK;
 }
 
-/* Kernels change the order of their axes on the way to a file, each list in a buffer of its own. */
-static double checkpoint_bytes(const experiment *e, const storage *s)
-{
-    int lists = e->sections.train.ema_decay > 0 ? 3 : 2;
-    double largest = 0;
-
-    for (int i = 0; i < storage_count(s, STORAGE_PARAMETER); i++) {
-        storage_tensor t = storage_item(s, STORAGE_PARAMETER, i);
-        double size = 4.0 * (double)shape_count(t.shape);
-        largest = size > largest ? size : largest;
-    }
-    return lists * largest;
-}
-
 pons_status forecast_make(const experiment *e, const storage *s, const program *training,
                           const program *evaluation, forecast *out, pons_error *err)
 {
@@ -133,7 +120,7 @@ pons_status forecast_make(const experiment *e, const storage *s, const program *
     double *const of_replica[] = { &f.arena, &f.parameters, &f.scratch, &f.loader };
     for (size_t i = 0; i < sizeof of_replica / sizeof of_replica[0]; i++)
         *of_replica[i] *= e->device_count;
-    f.scratch += checkpoint_bytes(e, s);
+    f.scratch += snapshot_size(e, s);
     f.peak = f.arena + f.parameters + f.scratch + f.libraries + f.cache + f.loader;
     *out = f;
     return PONS_OK;

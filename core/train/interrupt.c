@@ -1,11 +1,12 @@
 /*
- * interrupt.c - the thread that waits for signals.
+ * interrupt.c - the thread that waits for signals, and the one that saves when the grace is over.
  */
 #include <config.h>
 
 #include "train/interrupt.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -20,8 +21,8 @@ struct interrupt {
     sigset_t signals, before;
     atomic_bool pending, closing;
     bool over;               /* nothing is left that could be saved or lost                       */
-    _Atomic double grace_s;
-    void (*save)(void *context);
+    _Atomic double grace_s, reserve_s;
+    pons_status (*save)(void *context);
     void *context;
 };
 
@@ -33,22 +34,58 @@ static double seconds_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Until the grace since 'begin' is over or another signal has come. */
-static void wait_grace(interrupt *i, double begin)
+/* Until 'end' or a signal has come; whether one has. */
+static bool wait_signal(const interrupt *i, double end)
 {
-    for (;;) {
-        double left = begin + i->grace_s - seconds_now();
-        if (left <= 0)
-            return;
-        struct timespec t = { (time_t)left, (long)((left - (double)(time_t)left) * 1e9) };
+    for (double left = end - seconds_now(); left > 0; left = end - seconds_now()) {
+        const struct timespec t = { (time_t)left, (long)((left - (double)(time_t)left) * 1e9) };
         if (sigtimedwait(&i->signals, NULL, &t) > 0)
-            return;
+            return true;
     }
+    return false;
+}
+
+/* Whether a second signal has ended it. */
+static bool wait_grace(const interrupt *i)
+{
+    double grace = i->grace_s;
+
+    return wait_signal(i, seconds_now() + grace - fmin(i->reserve_s, grace / 2));
+}
+
+/* The process ends here, unless it is ending by itself. */
+static void *save_and_end(void *context)
+{
+    interrupt *i = context;
+
+    pthread_mutex_lock(&i->state);
+    if (!i->closing && !i->over)
+        _exit(i->save != NULL ? i->save(i->context) : PONS_INTERRUPTED);
+    pthread_mutex_unlock(&i->state);
+    return NULL;
+}
+
+/* A second signal has come: there is no more time than this. */
+static void end_soon(interrupt *i)
+{
+    static const char line[] = "error: interrupted twice; what was being saved is given up, the "
+                               "checkpoint before it is complete\n";
+    double end = seconds_now() + INTERRUPT_LAST_SECONDS;
+
+    while (!i->closing && wait_signal(i, end))
+        continue;
+    if (i->closing)
+        return;
+    ssize_t said = write(STDERR_FILENO, line, sizeof line - 1);
+    (void)said;
+    _exit(PONS_INTERRUPTED);
 }
 
 static void *wait_for_signals(void *context)
 {
     interrupt *i = context;
+    pthread_t saver;
+    bool again;
     int number;
 
     while (sigwait(&i->signals, &number) != 0)
@@ -56,15 +93,14 @@ static void *wait_for_signals(void *context)
     if (i->closing)
         return NULL;
     i->pending = true;
-    wait_grace(i, seconds_now());
-    pthread_mutex_lock(&i->state);
-    if (i->closing || i->over) {
-        pthread_mutex_unlock(&i->state);
-        return NULL;
-    }
-    if (i->save != NULL)
-        i->save(i->context);
-    _exit(PONS_INTERRUPTED);
+    again = wait_grace(i);
+    if (pthread_create(&saver, NULL, save_and_end, i) != 0)
+        return save_and_end(i);
+    while (!again && sigwait(&i->signals, &number) != 0)
+        continue;
+    end_soon(i);
+    pthread_join(saver, NULL);
+    return NULL;
 }
 
 pons_status interrupt_open(interrupt **out, pons_error *err)
@@ -89,7 +125,8 @@ pons_status interrupt_open(interrupt **out, pons_error *err)
     return PONS_OK;
 }
 
-void interrupt_watch(interrupt *i, double grace_s, void (*save)(void *context), void *context)
+void interrupt_watch(interrupt *i, double grace_s, pons_status (*save)(void *context),
+                     void *context)
 {
     pthread_mutex_lock(&i->state);
     i->grace_s = grace_s;
@@ -97,6 +134,12 @@ void interrupt_watch(interrupt *i, double grace_s, void (*save)(void *context), 
     i->context = context;
     i->over = save == NULL;
     pthread_mutex_unlock(&i->state);
+}
+
+void interrupt_reserve(interrupt *i, double seconds)
+{
+    if (i != NULL)
+        i->reserve_s = seconds;
 }
 
 bool interrupt_pending(interrupt *i)

@@ -2,9 +2,10 @@
  * interrupt.h - SIGTERM, SIGINT and SIGUSR1: let the running step end, or give it up (R30).
  *
  * A thread of its own waits for the signals, which all other threads block. The first one raises a
- * flag. When the grace is over, or at a second signal, that thread saves the state before the
- * running step and ends the process with PONS_INTERRUPTED. 'enter' and 'leave' mark where the state
- * is being changed or saved, so that it is never saved half-way.
+ * flag. When the grace is over, or at a second signal, the state before the running step is saved
+ * and the process ends with PONS_INTERRUPTED. 'enter' and 'leave' mark where the state is being
+ * changed or copied, so that it is never saved half-way. After a second signal the process ends
+ * within INTERRUPT_LAST_SECONDS, whatever is under way: what was complete before stays so.
  */
 #ifndef CORE_TRAIN_INTERRUPT_H
 #define CORE_TRAIN_INTERRUPT_H
@@ -13,13 +14,19 @@
 
 typedef struct interrupt interrupt;
 
+#define INTERRUPT_LAST_SECONDS 0.8
+
 /* Blocks the signals in this thread and all that it starts later: call it first of all. */
 pons_status interrupt_open(interrupt **out, pons_error *err);
 /*
- * 'save' is called from the interrupt's thread, between enter and leave. NULL: training is over,
- * the process ends by itself. (Before the first call a signal ends it at once, in silence.)
+ * 'save' is called from a thread of the interrupt's, between enter and leave, and returns the exit
+ * code. NULL: training is over, the process ends by itself. (Before the first call a signal ends it
+ * at once, in silence.)
  */
-void interrupt_watch(interrupt *i, double grace_s, void (*save)(void *context), void *context);
+void interrupt_watch(interrupt *i, double grace_s, pons_status (*save)(void *context),
+                     void *context);
+/* Of the grace, at most half, so much is left for 'save'. */
+void interrupt_reserve(interrupt *i, double seconds);
 bool interrupt_pending(interrupt *i);
 void interrupt_enter(interrupt *i);
 void interrupt_leave(interrupt *i);

@@ -252,13 +252,14 @@ static pons_status train(trainer *t, share *shares, pons_error *err)
         return err->status;
     while (t->state.step < t->total && t->state.finished == 0
            && !interrupt_pending(t->settings->interrupt)) {
-        if (run_step(t, shares, err) != PONS_OK || trainer_validate(t, err) != PONS_OK)
+        if (run_step(t, shares, err) != PONS_OK || trainer_check_saved(t, err) != PONS_OK
+            || trainer_validate(t, err) != PONS_OK)
             return err->status;
         trainer_note_early_stop(t);
         if (trainer_checkpoint_due(t) && trainer_save(t, err) != PONS_OK)
             return err->status;
     }
-    if (trainer_save(t, err) != PONS_OK)
+    if (trainer_save_last(t, err) != PONS_OK)
         return err->status;
     if ((t->state.step >= t->total || t->state.finished != 0) && !trainer_validation_due(t))
         return PONS_OK;

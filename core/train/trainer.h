@@ -10,7 +10,10 @@
 
 #include <pons/sink.h>
 
-/* Who keeps the numbers; called from the trainer's thread (sync: also from the interrupt's). */
+/*
+ * Who keeps the numbers; called from the trainer's thread. 'sync' comes from the thread that writes
+ * checkpoints, also while a record is being kept: what was kept before it began is on disk then.
+ */
 typedef struct trainer_observer {
     void *context;
     /* All cases are read, the network is built, nothing is written so far; then comes the first step. */

@@ -67,7 +67,8 @@ pons_status trainer_open(trainer *t, pons_error *err)
     t->summaries = calloc((size_t)t->experiment->class_count, sizeof *t->summaries);
     if (t->summaries == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (trainer_find_best(t, err) != PONS_OK || open_cache(t, err) != PONS_OK
+    if (background_open(&t->writer, err) != PONS_OK || trainer_find_best(t, err) != PONS_OK
+        || open_cache(t, err) != PONS_OK
         || build(t, err) != PONS_OK
         || replicas_open_loaders(&t->replicas, t->cache, t->training_count, t->state.step, err)
            != PONS_OK
@@ -83,6 +84,7 @@ pons_status trainer_open(trainer *t, pons_error *err)
 
 void trainer_close(trainer *t)
 {
+    trainer_close_saving(t);
     replicas_close(&t->replicas);
     if (t->cache != NULL)
         cache_close(t->cache);

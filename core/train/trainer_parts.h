@@ -4,13 +4,25 @@
 #ifndef CORE_TRAIN_TRAINER_PARTS_H
 #define CORE_TRAIN_TRAINER_PARTS_H
 
+#include "base/background.h"
 #include "data/loader.h"
 #include "train/metric.h"
 #include "train/network.h"
 #include "train/replicas.h"
+#include "train/snapshot.h"
 #include "train/trainer.h"
 
 typedef struct trainer trainer;
+
+/* What the writer's thread is to do; left alone until it has done it. */
+typedef struct save_order {
+    const trainer_settings *settings;
+    snapshot snapshot;
+    bool whole;              /* the snapshot is new; otherwise marks only                         */
+    bool best;
+    int keep;
+    int64_t step;
+} save_order;
 
 struct trainer {
     experiment *experiment;
@@ -19,7 +31,9 @@ struct trainer {
     storage *storage;        /* of the first replica; the others hold the same                    */
     cache *cache;
     trainer_state state;
-    trainer_state kept;      /* what the newest checkpoint of the folder holds; step -1: none     */
+    trainer_state kept;      /* of the newest checkpoint, written or on its way; step -1: none    */
+    background *writer;
+    save_order order;
     int training_count, validation_count;
     int64_t total;           /* steps of the run                                                  */
     double step_seconds, logged_loss;
@@ -43,10 +57,16 @@ pons_status trainer_open(trainer *t, pons_error *err);
 void trainer_close(trainer *t);
 
 /* trainer_save.c */
-/* The state as checkpoint, unless the folder holds it; marks; old ones go. */
+/* Begin to write the state as checkpoint, unless the folder holds it; marks; old ones go. */
 pons_status trainer_save(trainer *t, pons_error *err);
-/* From the interrupt's thread: the grace is over, the running step is given up. */
-void trainer_save_and_end(void *trainer);
+/* What went wrong with a checkpoint since the last question. */
+pons_status trainer_check_saved(trainer *t, pons_error *err);
+/* The same as trainer_save when no step follows; returns when it is on disk. */
+pons_status trainer_save_last(trainer *t, pons_error *err);
+/* From the interrupt's thread: the grace is over, the running step is given up. The exit code. */
+pons_status trainer_save_and_end(void *trainer);
+/* Waits for the writer. */
+void trainer_close_saving(trainer *t);
 /* The checkpoint to go on from, or pretrained weights, or nothing. */
 pons_status trainer_load(trainer *t, pons_error *err);
 

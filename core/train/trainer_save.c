@@ -1,65 +1,17 @@
 /*
  * trainer_save.c - a trainer's storage and state to a checkpoint and back.
+ *
+ * A step waits for the copy alone: a thread of its own writes it, one at a time, and what went wrong
+ * is told to the next step.
  */
 #include <config.h>
 
 #include "train/trainer_parts.h"
 
-#include "train/provenance.h"
-#include "train/weights.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-/* The files of weights; the last one only with [train] ema_decay. */
-static const struct {
-    const char *name;
-    unsigned group;
-} files[] = {
-    { "model.safetensors", WEIGHTS_MODEL },
-    { "optimizer.safetensors", WEIGHTS_OPTIMIZER },
-    { "ema.safetensors", WEIGHTS_EMA }
-};
-enum { FILE_COUNT = sizeof files / sizeof *files };
-
-static int count_files(const experiment *e)
-{
-    return e->sections.train.ema_decay > 0 ? FILE_COUNT : FILE_COUNT - 1;
-}
-
-static weights_format format_of(const experiment *e)
-{
-    return (weights_format){ .flat = e->task.flat, .wide = e->device.wide };
-}
-
-static pons_status write_checkpoint(trainer *t, pons_error *err)
-{
-    int lists = count_files(t->experiment), made = 0;
-    weights_format format = format_of(t->experiment);
-    weights_list list[FILE_COUNT];
-    checkpoint_file file[FILE_COUNT + 1];
-    state_content content;
-    provenance maker = { .count = 0 };
-
-    t->state.applied = storage_applied(t->storage);
-    if (state_content_make(&content, &t->state, t->experiment, err) != PONS_OK)
-        return err->status;
-    file[lists] = (checkpoint_file){ "trainer.safetensors", content.content };
-    for (; made < lists; made++) {
-        if (weights_list_make(&list[made], t->storage, files[made].group, &format, err) != PONS_OK)
-            break;
-        file[made] = (checkpoint_file){ files[made].name, list[made].content };
-    }
-    if (made == lists && provenance_make(t->experiment, &maker, err) == PONS_OK) {
-        const checkpoint_content all = { lists + 1, maker.count, file, maker.fact };
-        checkpoint_write(t->settings->checkpoints, t->state.step, &all, err);
-    }
-    provenance_clear(&maker);
-    while (made-- > 0)
-        weights_list_clear(&list[made]);
-    state_content_clear(&content);
-    return err->status;
-}
+/* ---- save ------------------------------------------------------------------------------------ */
 
 /* All of a state but how far the run is to go, which may change before its next step. */
 static bool is_kept(const trainer *t)
@@ -71,54 +23,112 @@ static bool is_kept(const trainer *t)
     return memcmp(&kept, &t->state, sizeof kept) == 0;
 }
 
-static pons_status save(trainer *t, pons_error *err)
+/* On the writer's thread: the records of the steps, then the checkpoint, then what names it. */
+static pons_status write_order(void *context, pons_error *err)
 {
-    const char *folder = t->settings->checkpoints;
+    const save_order *o = context;
+    const trainer_settings *to = o->settings;
 
-    if (!is_kept(t)) {
-        if (t->settings->observer.sync(t->settings->observer.context, err) != PONS_OK
-            || write_checkpoint(t, err) != PONS_OK)
-            return err->status;
-        t->kept = t->state;
-    }
-    if (checkpoint_mark(folder, "last", t->state.step, err) != PONS_OK)
+    if (o->whole
+        && (to->observer.sync(to->observer.context, err) != PONS_OK
+            || snapshot_write(&o->snapshot, to->checkpoints, err) != PONS_OK))
         return err->status;
-    if (t->state.best_step == t->state.step && t->state.step > 0
-        && checkpoint_mark(folder, "best", t->state.step, err) != PONS_OK)
+    if (checkpoint_mark(to->checkpoints, "last", o->step, err) != PONS_OK)
         return err->status;
-    return checkpoint_prune(folder, (int)t->experiment->sections.train.keep, err);
+    if (o->best && checkpoint_mark(to->checkpoints, "best", o->step, err) != PONS_OK)
+        return err->status;
+    return checkpoint_prune(to->checkpoints, o->keep, err);
+}
+
+/* After interrupt_enter. Waits only for a write that is under way. */
+static pons_status begin_save(trainer *t, pons_error *err)
+{
+    save_order *o = &t->order;
+
+    if (background_wait(t->writer, err) != PONS_OK)
+        return err->status;
+    t->state.applied = storage_applied(t->storage);
+    o->settings = t->settings;
+    o->whole = !is_kept(t);
+    o->step = t->state.step;
+    o->best = t->state.best_step == t->state.step && t->state.step > 0;
+    o->keep = (int)t->experiment->sections.train.keep;
+    if (o->whole
+        && snapshot_take(&o->snapshot, t->experiment, t->storage, &t->state, err) != PONS_OK)
+        return err->status;
+    t->kept = t->state;
+    return background_start(t->writer, write_order, o, err);
+}
+
+/* A signal leaves the seconds that a checkpoint takes for the one that answers it. */
+static void note_seconds(trainer *t)
+{
+    interrupt_reserve(t->settings->interrupt, background_seconds(t->writer));
 }
 
 pons_status trainer_save(trainer *t, pons_error *err)
 {
+    if (background_wait(t->writer, err) != PONS_OK) /* a signal need not wait for our waiting */
+        return err->status;
+    note_seconds(t);
     interrupt_enter(t->settings->interrupt);
-    save(t, err);
-    interrupt_leave(t->settings->interrupt);
-    return err->status;
+    begin_save(t, err);
+    return trainer_leave(t, err);
 }
 
-void trainer_save_and_end(void *context)
+pons_status trainer_check_saved(trainer *t, pons_error *err)
+{
+    return background_check(t->writer, err);
+}
+
+pons_status trainer_save_last(trainer *t, pons_error *err)
+{
+    if (background_wait(t->writer, err) != PONS_OK)
+        return err->status;
+    interrupt_enter(t->settings->interrupt);
+    begin_save(t, err);
+    interrupt_end(t->settings->interrupt);
+    interrupt_leave(t->settings->interrupt);
+    return err->status == PONS_OK ? background_wait(t->writer, err) : err->status;
+}
+
+pons_status trainer_save_and_end(void *context)
 {
     trainer *t = context;
     pons_error problem = PONS_ERROR_INIT;
 
-    if (save(t, &problem) != PONS_OK)
+    if (begin_save(t, &problem) == PONS_OK)
+        background_wait(t->writer, &problem);
+    if (problem.status != PONS_OK) {
         log_line(t->experiment->log, "error: %s", problem.text);
-    else
-        log_line(t->experiment->log, "interrupted; step %lld was given up, step %lld is saved",
-                 (long long)t->state.step + 1, (long long)t->state.step);
+        return problem.status;
+    }
+    log_line(t->experiment->log, "interrupted; step %lld was given up, step %lld is saved",
+             (long long)t->state.step + 1, (long long)t->state.step);
+    return PONS_INTERRUPTED;
 }
+
+void trainer_close_saving(trainer *t)
+{
+    pons_error problem = PONS_ERROR_INIT;
+
+    if (t->writer != NULL && background_wait(t->writer, &problem) != PONS_OK)
+        log_warning(t->experiment->log, "%s", problem.text); /* another failure ends the run */
+    background_close(t->writer);
+    snapshot_clear(&t->order.snapshot);
+}
+
+/* ---- load ------------------------------------------------------------------------------------ */
 
 static pons_status load_checkpoint(trainer *t, const char *folder, pons_error *err)
 {
-    int count = count_files(t->experiment);
-    weights_format format = format_of(t->experiment);
+    weights_format format = snapshot_format(t->experiment);
 
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < snapshot_list_count(t->experiment); i++) {
         char *path = NULL;
-        if (asprintf(&path, "%s/%s", folder, files[i].name) < 0)
+        if (asprintf(&path, "%s/%s", folder, snapshot_list_file(i)) < 0)
             return pons_fail(err, PONS_DEVICE, "out of memory");
-        weights_read_file(t->storage, files[i].group, path, &format, err);
+        weights_read_file(t->storage, snapshot_list_groups(i), path, &format, err);
         free(path);
         if (err->status != PONS_OK)
             return err->status;
@@ -133,7 +143,7 @@ static pons_status load_checkpoint(trainer *t, const char *folder, pons_error *e
 pons_status trainer_load(trainer *t, pons_error *err)
 {
     const char *pretrained = t->experiment->sections.train.pretrained;
-    weights_format format = format_of(t->experiment);
+    weights_format format = snapshot_format(t->experiment);
 
     if (t->settings->resume != NULL)
         return load_checkpoint(t, t->settings->resume, err);

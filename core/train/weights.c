@@ -309,3 +309,37 @@ void weights_list_clear(weights_list *list)
     free(list->buffer);
     *list = (weights_list){ .storage = NULL };
 }
+
+/* Of one tensor in memory, at a multiple of 8; 0 for num_batches_tracked. */
+static size_t held_size(const weights_list *list, int index)
+{
+    const storage_tensor *t = &list->from[index];
+    size_t real = list->format.wide ? sizeof(double) : sizeof(float);
+
+    return t->memory != NULL ? ((size_t)shape_count(t->shape) * real + 7) & ~(size_t)7 : 0;
+}
+
+size_t weights_list_size(const weights_list *list)
+{
+    size_t size = 0;
+
+    for (int i = 0; i < list->content.count; i++)
+        size += held_size(list, i);
+    return size;
+}
+
+void weights_list_detach(weights_list *list, void *memory)
+{
+    size_t real = list->format.wide ? sizeof(double) : sizeof(float);
+    char *to = memory;
+
+    for (int i = 0; i < list->content.count; i++) {
+        storage_tensor *t = &list->from[i];
+        size_t size = held_size(list, i);
+        if (size == 0)
+            continue;
+        memcpy(to, t->memory, (size_t)shape_count(t->shape) * real);
+        t->memory = to;
+        to += size;
+    }
+}

@@ -49,5 +49,11 @@ typedef struct weights_list {
 pons_status weights_list_make(weights_list *list, const storage *s, unsigned groups,
                               const weights_format *format, pons_error *err);
 void weights_list_clear(weights_list *list);
+/*
+ * Copy what is to be written into 'memory' of that size: the storage may change from now on. The
+ * size is a multiple of 8.
+ */
+size_t weights_list_size(const weights_list *list);
+void weights_list_detach(weights_list *list, void *memory);
 
 #endif

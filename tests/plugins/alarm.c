@@ -1,6 +1,7 @@
 /*
  * alarm.c - a sink that sends signals to its own process while a chosen record is being written:
- * CHECK_ALARM is 'KIND STEP once|twice|kill'. Once asks for the end, twice ends the grace as well.
+ * CHECK_ALARM is 'KIND STEP once|twice|kill|marked'. Once asks for the end, twice ends the grace as
+ * well, marked waits until the checkpoint of the step before is marked as last and best, and kills.
  */
 #include <pons/sink.h>
 
@@ -13,8 +14,31 @@
 static pons_status alarm_open(const void *config, const char *folder, pons_sink_kept keep,
                               void **sink, pons_error *err)
 {
-    *sink = NULL;
+    *sink = strdup(folder);
     return PONS_OK;
+}
+
+static bool is_marked(const char *folder, const char *mark, long step)
+{
+    char path[512], line[32] = "", expected[32];
+
+    snprintf(path, sizeof path, "%s/checkpoints/%s", folder, mark);
+    snprintf(expected, sizeof expected, "step-%08ld\n", step);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return false;
+    bool same = fgets(line, sizeof line, file) != NULL && strcmp(line, expected) == 0;
+    fclose(file);
+    return same;
+}
+
+static void wait_for_marks(const char *folder, long step)
+{
+    for (int i = 0; i < 20000; i++) {
+        if (is_marked(folder, "last", step) && is_marked(folder, "best", step))
+            return;
+        usleep(1000);
+    }
 }
 
 static pons_status alarm_write(void *sink, const pons_record *record, pons_error *err)
@@ -26,7 +50,9 @@ static pons_status alarm_write(void *sink, const pons_record *record, pons_error
     if (wanted == NULL || sscanf(wanted, "%15s %ld %15s", kind, &step, action) != 3
         || strcmp(kind, record->kind) != 0 || step != record->step)
         return PONS_OK;
-    if (strcmp(action, "kill") == 0)
+    if (strcmp(action, "marked") == 0)
+        wait_for_marks(sink, step - 1);
+    if (strcmp(action, "kill") == 0 || strcmp(action, "marked") == 0)
         kill(getpid(), SIGKILL);
     kill(getpid(), SIGTERM);
     usleep(50000);
@@ -43,6 +69,7 @@ static pons_status alarm_flush(void *sink, pons_error *err)
 
 static void alarm_close(void *sink)
 {
+    free(sink);
 }
 
 static const pons_option options[] = { PONS_OPTIONS_END };
