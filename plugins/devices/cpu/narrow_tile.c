@@ -63,7 +63,8 @@ static void multiply_rows(const work *w, const char *from, int rows, int64_t nex
     const narrow_tile *n = w->n;
     int begin = n->first[phase], tall = n->tall * rows;
     wide_product p = { .pitch = n->pitch, .steps = n->first[phase + 1] - begin,
-                       .a_at = n->from_at + begin, .b_at = n->weight_at + begin };
+                       .a_at = n->from_at + begin, .b_at = n->weight_at + begin,
+                       .c_pitch = WIDE_TILE * sizeof(float) };
 
     for (int across = 0; across < n->across; across += p.columns) {
         p.columns = smaller(n->across - across, WIDE_COLUMNS);

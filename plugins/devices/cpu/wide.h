@@ -25,6 +25,7 @@ enum {
 typedef struct wide_product {
     int rows, columns;          /* with two columns at most two rows */
     float *c[WIDE_ROWS][WIDE_COLUMNS];
+    int64_t c_pitch;            /* bytes from a row of c to the next */
     const char *a[WIDE_ROWS], *b[WIDE_COLUMNS];
     int64_t pitch;
     int64_t steps;

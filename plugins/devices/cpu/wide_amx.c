@@ -10,8 +10,6 @@
 
 #define AMX __attribute__((target("amx-tile,amx-bf16")))
 
-enum { TILE_PITCH = WIDE_TILE * sizeof(float) };
-
 /*
  * All eight registers: 16 rows of 64 bytes. Constant, since compilers take the instruction to read
  * less than it does and drop what is stored for it.
@@ -38,10 +36,10 @@ AMX static void two_by_two(const wide_product *p)
     const char *a0 = p->a[0], *a1 = p->a[1], *b0 = p->b[0], *b1 = p->b[1];
 
     if (p->add) {
-        _tile_loadd(0, p->c[0][0], TILE_PITCH);
-        _tile_loadd(1, p->c[0][1], TILE_PITCH);
-        _tile_loadd(2, p->c[1][0], TILE_PITCH);
-        _tile_loadd(3, p->c[1][1], TILE_PITCH);
+        _tile_loadd(0, p->c[0][0], p->c_pitch);
+        _tile_loadd(1, p->c[0][1], p->c_pitch);
+        _tile_loadd(2, p->c[1][0], p->c_pitch);
+        _tile_loadd(3, p->c[1][1], p->c_pitch);
     } else {
         _tile_zero(0);
         _tile_zero(1);
@@ -59,17 +57,17 @@ AMX static void two_by_two(const wide_product *p)
         _tile_dpbf16ps(2, 5, 6);
         _tile_dpbf16ps(3, 5, 7);
     }
-    _tile_stored(0, p->c[0][0], TILE_PITCH);
-    _tile_stored(1, p->c[0][1], TILE_PITCH);
-    _tile_stored(2, p->c[1][0], TILE_PITCH);
-    _tile_stored(3, p->c[1][1], TILE_PITCH);
+    _tile_stored(0, p->c[0][0], p->c_pitch);
+    _tile_stored(1, p->c[0][1], p->c_pitch);
+    _tile_stored(2, p->c[1][0], p->c_pitch);
+    _tile_stored(3, p->c[1][1], p->c_pitch);
 }
 
 AMX static void one_by_two(const wide_product *p)
 {
     if (p->add) {
-        _tile_loadd(0, p->c[0][0], TILE_PITCH);
-        _tile_loadd(1, p->c[0][1], TILE_PITCH);
+        _tile_loadd(0, p->c[0][0], p->c_pitch);
+        _tile_loadd(1, p->c[0][1], p->c_pitch);
     } else {
         _tile_zero(0);
         _tile_zero(1);
@@ -81,8 +79,8 @@ AMX static void one_by_two(const wide_product *p)
         _tile_loadd(7, p->b[1] + p->b_at[s], WIDE_STEP);
         _tile_dpbf16ps(1, 4, 7);
     }
-    _tile_stored(0, p->c[0][0], TILE_PITCH);
-    _tile_stored(1, p->c[0][1], TILE_PITCH);
+    _tile_stored(0, p->c[0][0], p->c_pitch);
+    _tile_stored(1, p->c[0][1], p->c_pitch);
 }
 
 AMX static void four_by_one(const wide_product *p)
@@ -90,10 +88,10 @@ AMX static void four_by_one(const wide_product *p)
     const char *a0 = p->a[0], *a1 = p->a[1], *a2 = p->a[2], *a3 = p->a[3], *b0 = p->b[0];
 
     if (p->add) {
-        _tile_loadd(0, p->c[0][0], TILE_PITCH);
-        _tile_loadd(1, p->c[1][0], TILE_PITCH);
-        _tile_loadd(2, p->c[2][0], TILE_PITCH);
-        _tile_loadd(3, p->c[3][0], TILE_PITCH);
+        _tile_loadd(0, p->c[0][0], p->c_pitch);
+        _tile_loadd(1, p->c[1][0], p->c_pitch);
+        _tile_loadd(2, p->c[2][0], p->c_pitch);
+        _tile_loadd(3, p->c[3][0], p->c_pitch);
     } else {
         _tile_zero(0);
         _tile_zero(1);
@@ -112,16 +110,16 @@ AMX static void four_by_one(const wide_product *p)
         _tile_loadd(4, a3 + a, p->pitch);
         _tile_dpbf16ps(3, 4, 7);
     }
-    _tile_stored(0, p->c[0][0], TILE_PITCH);
-    _tile_stored(1, p->c[1][0], TILE_PITCH);
-    _tile_stored(2, p->c[2][0], TILE_PITCH);
-    _tile_stored(3, p->c[3][0], TILE_PITCH);
+    _tile_stored(0, p->c[0][0], p->c_pitch);
+    _tile_stored(1, p->c[1][0], p->c_pitch);
+    _tile_stored(2, p->c[2][0], p->c_pitch);
+    _tile_stored(3, p->c[3][0], p->c_pitch);
 }
 
 AMX static void one_by_one(const wide_product *p, int row)
 {
     if (p->add)
-        _tile_loadd(0, p->c[row][0], TILE_PITCH);
+        _tile_loadd(0, p->c[row][0], p->c_pitch);
     else
         _tile_zero(0);
     for (int64_t s = 0; s < p->steps; s++) {
@@ -129,7 +127,7 @@ AMX static void one_by_one(const wide_product *p, int row)
         _tile_loadd(6, p->b[0] + p->b_at[s], WIDE_STEP);
         _tile_dpbf16ps(0, 4, 6);
     }
-    _tile_stored(0, p->c[row][0], TILE_PITCH);
+    _tile_stored(0, p->c[row][0], p->c_pitch);
 }
 
 void wide_multiply(const wide_product *p)

@@ -235,6 +235,7 @@ static void multiply_group(const wide_image *w, const wide_target *t, const char
 {
     _Alignas(64) float tile[WIDE_ROWS][WIDE_COLUMNS][WIDE_TILE * WIDE_TILE];
     wide_product p = { .rows = g->rows, .columns = columns, .pitch = w->terms.point,
+                       .c_pitch = WIDE_TILE * sizeof(float),
                        .steps = (int64_t)t->count * w->terms.steps,
                        .a_at = w->a_at + (int64_t)t->first * w->terms.steps, .b_at = w->b_at };
 

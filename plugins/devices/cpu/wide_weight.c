@@ -1,15 +1,16 @@
 /*
  * wide_weight.c - the gradient of a convolution by its weight, between tensors of many channels.
  *
- *   dw[o][tap][i] = sum over positions p of y[p][o] x[p + shift(tap)][i]
+ *   dw[o][tap][i] = sum over positions p of y[p - shift(tap)][o] x[p][i]
  *
- * is one product of matrices for each kernel position: rows are the input's channels along the
- * grid of wide_grid.h, so that a kernel position is where a row begins; columns are the output's
- * channels.
+ * is one product of matrices for each kernel position: rows are the output's channels along the
+ * grid of wide_grid.h, so that a kernel position is where a row begins; columns are the input's
+ * channels. So a tile has the order of the weight.
  *
  * Positions are cut into chunks that fit a core's cache. Many chunks are a task each: it packs its
  * part and computes partial sums of all tiles, which are added in a tree. Few chunks (deep layers:
- * few positions, many weights) are computed one after another, and a task is some of the tiles.
+ * few positions, many weights) are computed one after another, a task is some of the tiles, and
+ * these are summed up in the weight itself where channels fill them.
  * The cut depends on the shapes alone, never on the threads (R4).
  */
 #include "cpu.h"
@@ -17,6 +18,7 @@
 #include "wide_grid.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     CHUNK_BYTES = 1 << 20, /* of both packed tensors: what a core's own cache holds */
@@ -25,17 +27,26 @@ enum {
     TILE_NUMBERS = WIDE_TILE * WIDE_TILE
 };
 
+/* 16 channels of the output at a kernel position: as many rows of a product. */
+typedef struct weight_row {
+    int tap, out;
+} weight_row;
+
 typedef struct wide_weight {
     int threads;
     wide_grid grid;
     int groups, ins, outs;         /* channels in a group */
     int in_tiles, out_tiles;       /* of a group */
-    int chunks, splits;            /* splits: of the kernel positions, over tasks */
+    int row_count;                 /* of a group */
+    weight_row *row;               /* those that meet the same phase of the input together */
+    bool apart;                    /* chunks are tasks of their own */
+    bool direct;                   /* tiles are parts of the weight */
+    int chunks, splits;            /* splits: of the rows, over tasks */
     int64_t steps;                 /* of a chunk */
-    int64_t x_blocks;              /* packed input: as many blocks of positions */
+    int64_t y_blocks;              /* packed gradient: as many blocks of positions */
     int64_t pitch;                 /* bytes of a packed row */
     int64_t rows_size, strip_size; /* bytes: 16 packed rows; packed panels of 16 channels */
-    int64_t x_size, area, sums;    /* bytes: packed input; both; partial sums of a chunk */
+    int64_t y_size, area, sums;    /* bytes: packed gradient; both; partial sums of a chunk */
     int64_t *a_at, *b_at;
     char *zero;
 } wide_weight;
@@ -45,78 +56,44 @@ static int64_t over(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
 /* ---- packing --------------------------------------------------------------------------------- */
 
-/* Block 'block' of the input around a chunk, whose first row begins 'low' before the chunk. */
+/* Block 'block' of the gradient around a chunk, whose first row begins 'high' before the chunk. */
+static void pack_y(const wide_weight *w, const void *y, int chunk, int64_t block, char *area)
+{
+    const char *position[WIDE_NUMBERS];
+    int64_t first = (chunk * w->steps + block) * WIDE_NUMBERS - w->grid.high;
+    char *to = area + block * WIDE_STEP;
+
+    wide_positions(&w->grid, &w->grid.output, y, w->zero, first, WIDE_NUMBERS, position);
+    for (int g = 0; g < w->groups; g++)
+        for (int o = 0; o < w->out_tiles; o++, to += w->rows_size)
+            wide_pack_rows(to, w->pitch, position, g * w->outs + o * WIDE_TILE,
+                           smaller(WIDE_TILE, w->outs - o * WIDE_TILE));
+}
+
 static void pack_x(const wide_weight *w, const void *x, int chunk, int64_t block, char *area)
 {
     const char *position[WIDE_NUMBERS];
-    int64_t first = (chunk * w->steps + block) * WIDE_NUMBERS - w->grid.low;
-    char *to = area + block * WIDE_STEP;
+    int64_t first = (chunk * w->steps + block) * WIDE_NUMBERS;
+    char *to = area + w->y_size + block * WIDE_PANEL;
 
     for (int phase = 0; phase < w->grid.phases; phase++) {
         wide_positions(&w->grid, &w->grid.phase[phase], x, w->zero, first, WIDE_NUMBERS, position);
         for (int g = 0; g < w->groups; g++)
-            for (int i = 0; i < w->in_tiles; i++, to += w->rows_size)
-                wide_pack_rows(to, w->pitch, position, g * w->ins + i * WIDE_TILE,
-                               smaller(WIDE_TILE, w->ins - i * WIDE_TILE));
+            for (int i = 0; i < w->in_tiles; i++, to += w->strip_size)
+                wide_pack_panel(to, position, g * w->ins + i * WIDE_TILE,
+                                smaller(WIDE_TILE, w->ins - i * WIDE_TILE));
     }
-}
-
-static void pack_y(const wide_weight *w, const void *y, int chunk, int64_t block, char *area)
-{
-    const char *position[WIDE_NUMBERS];
-    char *to = area + w->x_size + block * WIDE_PANEL;
-
-    wide_positions(&w->grid, &w->grid.output, y, w->zero, (chunk * w->steps + block) * WIDE_NUMBERS,
-                   WIDE_NUMBERS, position);
-    for (int g = 0; g < w->groups; g++)
-        for (int o = 0; o < w->out_tiles; o++, to += w->strip_size)
-            wide_pack_panel(to, position, g * w->outs + o * WIDE_TILE,
-                            smaller(WIDE_TILE, w->outs - o * WIDE_TILE));
 }
 
 static void pack(const wide_weight *w, const pons_call *call, int chunk, int64_t block, char *area)
 {
-    if (block < w->x_blocks)
-        pack_x(w, call->input[0], chunk, block, area);
-    if (block < w->steps)
+    if (block < w->y_blocks)
         pack_y(w, call->input[1], chunk, block, area);
+    if (block < w->steps)
+        pack_x(w, call->input[0], chunk, block, area);
 }
 
 /* ---- products -------------------------------------------------------------------------------- */
-
-/* Tiles lie as [group][output channels][input channels][kernel position]. */
-static float *tile_of(const wide_weight *w, float *sums, int group, int out, int in, int tap)
-{
-    int64_t at = ((int64_t)group * w->out_tiles + out) * w->in_tiles + in;
-
-    return sums + (at * w->grid.taps + tap) * TILE_NUMBERS;
-}
-
-/* One column or two, one tile of input channels, kernel positions first .. end - 1. */
-static void multiply(const wide_weight *w, const char *area, float *sums, int group, int out,
-                     int in, int first, int end, bool add)
-{
-    wide_product p = { .columns = smaller(WIDE_COLUMNS, w->out_tiles - out), .pitch = w->pitch,
-                       .steps = w->steps, .a_at = w->a_at, .b_at = w->b_at, .add = add };
-    int most = p.columns == 2 ? 2 : WIDE_ROWS;
-
-    for (int n = 0; n < p.columns; n++)
-        p.b[n] = area + w->x_size + ((int64_t)group * w->out_tiles + out + n) * w->strip_size;
-    for (int tap = first; tap < end; tap += p.rows) {
-        p.rows = smaller(most, end - tap);
-        for (int r = 0; r < p.rows; r++) {
-            const wide_tap *t = &w->grid.tap[tap + r];
-            int64_t rows = ((int64_t)t->phase * w->groups + group) * w->in_tiles + in;
-            p.a[r] = area + rows * w->rows_size +
-                     (w->grid.low + t->shift) * (int64_t)sizeof(uint16_t);
-            for (int n = 0; n < p.columns; n++)
-                p.c[r][n] = tile_of(w, sums, group, out + n, in, tap + r);
-        }
-        wide_multiply(&p);
-    }
-}
-
-/* ---- tasks ----------------------------------------------------------------------------------- */
 
 typedef struct work {
     const wide_weight *w;
@@ -126,24 +103,82 @@ typedef struct work {
     int chunk;
 } work;
 
-static int column_count(const wide_weight *w)
+/* Tiles lie as [group][output channels][input channels][kernel position]. */
+static float *tile_of(const wide_weight *w, float *sums, int group, int out, int in, int tap)
 {
-    return (int)over(w->out_tiles, WIDE_COLUMNS);
+    int64_t at = ((int64_t)group * w->out_tiles + out) * w->in_tiles + in;
+
+    return sums + (at * w->grid.taps + tap) * TILE_NUMBERS;
 }
 
-/* Products number 'job' of groups x columns x input tiles. */
-static void run_job(const wide_weight *w, const char *area, float *sums, int job, int first,
-                    int end, bool add)
+static float *part_of(const wide_weight *w, float *weight, int group, int out, int in, int tap)
 {
-    int in = job % w->in_tiles, column = job / w->in_tiles;
+    int64_t row = (int64_t)group * w->outs + out * WIDE_TILE;
 
-    multiply(w, area, sums, column / column_count(w), column % column_count(w) * WIDE_COLUMNS, in,
-             first, end, add);
+    return weight + (row * w->grid.taps + tap) * w->ins + in * WIDE_TILE;
+}
+
+static void set_rows(const work *k, const char *area, float *sums, int group, int in,
+                     const weight_row *row, wide_product *p)
+{
+    const wide_weight *w = k->w;
+
+    for (int r = 0; r < p->rows; r++) {
+        int64_t strip = (int64_t)group * w->out_tiles + row[r].out;
+        int64_t first = w->grid.high - w->grid.tap[row[r].tap].shift;
+
+        p->a[r] = area + strip * w->rows_size + first * (int64_t)sizeof(uint16_t);
+        for (int n = 0; n < p->columns; n++)
+            p->c[r][n] = w->direct ? part_of(w, k->call->output[0], group, row[r].out, in + n,
+                                             row[r].tap)
+                                   : tile_of(w, sums, group, row[r].out, in + n, row[r].tap);
+    }
+}
+
+/* One column or two from input tile 'in' on, rows first .. end - 1. */
+static void multiply(const work *k, const char *area, float *sums, int group, int in, int first,
+                     int end)
+{
+    const wide_weight *w = k->w;
+    wide_product p = { .columns = smaller(WIDE_COLUMNS, w->in_tiles - in), .pitch = w->pitch,
+                       .steps = w->steps, .a_at = w->a_at, .b_at = w->b_at,
+                       .add = !w->apart && k->chunk > 0 };
+    int most = p.columns == 2 ? 2 : WIDE_ROWS;
+
+    p.c_pitch = (int64_t)sizeof(float) * (w->direct ? (int64_t)w->grid.taps * w->ins : WIDE_TILE);
+    for (int at = first; at < end; at += p.rows) {
+        int phase = w->grid.tap[w->row[at].tap].phase;
+        int64_t strip = ((int64_t)phase * w->groups + group) * w->in_tiles + in;
+
+        p.rows = 1;
+        while (p.rows < smaller(most, end - at) &&
+               w->grid.tap[w->row[at + p.rows].tap].phase == phase)
+            p.rows++;
+        for (int n = 0; n < p.columns; n++)
+            p.b[n] = area + w->y_size + (strip + n) * w->strip_size;
+        set_rows(k, area, sums, group, in, w->row + at, &p);
+        wide_multiply(&p);
+    }
+}
+
+/* ---- tasks ----------------------------------------------------------------------------------- */
+
+static int column_count(const wide_weight *w)
+{
+    return (int)over(w->in_tiles, WIDE_COLUMNS);
+}
+
+/* Products number 'job' of groups x columns. */
+static void run_job(const work *k, const char *area, float *sums, int job, int first, int end)
+{
+    int columns = column_count(k->w);
+
+    multiply(k, area, sums, job / columns, job % columns * WIDE_COLUMNS, first, end);
 }
 
 static int job_count(const wide_weight *w)
 {
-    return w->groups * column_count(w) * w->in_tiles;
+    return w->groups * column_count(w);
 }
 
 static void chunk_task(void *context, int64_t chunk, int thread)
@@ -153,11 +188,11 @@ static void chunk_task(void *context, int64_t chunk, int thread)
     char *area = k->area + thread * w->area;
     float *sums = k->sums + chunk * (w->sums / (int64_t)sizeof(float));
 
-    for (int64_t block = 0; block < w->x_blocks; block++)
+    for (int64_t block = 0; block < w->y_blocks; block++)
         pack(w, k->call, (int)chunk, block, area);
     wide_begin();
     for (int job = 0; job < job_count(w); job++)
-        run_job(w, area, sums, job, 0, w->grid.taps, false);
+        run_job(k, area, sums, job, 0, w->row_count);
     wide_end();
 }
 
@@ -173,12 +208,12 @@ static void tile_task(void *context, int64_t i, int thread)
 {
     const work *k = context;
     const wide_weight *w = k->w;
-    int split = (int)(i % w->splits), taps = w->grid.taps;
+    int64_t split = i / job_count(w);
 
     (void)thread;
     wide_begin();
-    run_job(w, k->area, k->sums, (int)(i / w->splits), taps * split / w->splits,
-            taps * (split + 1) / w->splits, k->chunk > 0);
+    run_job(k, k->area, k->sums, (int)(i % job_count(w)), (int)(w->row_count * split / w->splits),
+            (int)(w->row_count * (split + 1) / w->splits));
     wide_end();
 }
 
@@ -195,14 +230,12 @@ static void add_chunks(float *sums, int64_t apart, int chunks)
         }
 }
 
-/* [i][o] to [o][tap][i]. */
 static void write_tile(const wide_weight *w, const float *tile, float *weight, int outs, int ins)
 {
     int64_t row = (int64_t)w->grid.taps * w->ins;
 
     for (int o = 0; o < outs; o++)
-        for (int i = 0; i < ins; i++)
-            weight[o * row + i] = tile[i * WIDE_TILE + o];
+        memcpy(weight + o * row, tile + o * WIDE_TILE, (size_t)ins * sizeof *weight);
 }
 
 static void write_task(void *context, int64_t job, int thread)
@@ -213,34 +246,31 @@ static void write_task(void *context, int64_t job, int thread)
     int out = column % w->out_tiles, group = column / w->out_tiles;
     int outs = smaller(WIDE_TILE, w->outs - out * WIDE_TILE);
     int ins = smaller(WIDE_TILE, w->ins - in * WIDE_TILE);
-    int chunks = w->chunks >= CHUNKS_APART ? w->chunks : 1;
-    float *weight = k->call->output[0];
 
     (void)thread;
-    weight += ((int64_t)group * w->outs + out * WIDE_TILE) * w->grid.taps * w->ins +
-              in * WIDE_TILE;
-    for (int tap = 0; tap < w->grid.taps; tap++, weight += w->ins) {
+    for (int tap = 0; tap < w->grid.taps; tap++) {
         float *tile = tile_of(w, k->sums, group, out, in, tap);
-        add_chunks(tile, w->sums / (int64_t)sizeof(float), chunks);
-        write_tile(w, tile, weight, outs, ins);
+
+        add_chunks(tile, w->sums / (int64_t)sizeof(float), w->apart ? w->chunks : 1);
+        write_tile(w, tile, part_of(w, k->call->output[0], group, out, in, tap), outs, ins);
     }
 }
 
 static pons_status weight_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
 {
     const wide_weight *w = kernel->state;
-    bool apart = w->chunks >= CHUNKS_APART;
     work k = { .w = w, .call = call, .area = call->scratch };
 
     (void)err;
-    k.sums = (float *)(k.area + w->area * (apart ? w->threads : 1));
-    if (apart)
+    k.sums = (float *)(k.area + w->area * (w->apart ? w->threads : 1));
+    if (w->apart)
         cpu_parallel(w->threads, w->chunks, chunk_task, &k);
-    for (k.chunk = 0; !apart && k.chunk < w->chunks; k.chunk++) {
-        cpu_parallel(w->threads, w->x_blocks, pack_task, &k);
+    for (k.chunk = 0; !w->apart && k.chunk < w->chunks; k.chunk++) {
+        cpu_parallel(w->threads, w->y_blocks, pack_task, &k);
         cpu_parallel(w->threads, (int64_t)job_count(w) * w->splits, tile_task, &k);
     }
-    cpu_parallel(w->threads, (int64_t)w->groups * w->out_tiles * w->in_tiles, write_task, &k);
+    if (!w->direct)
+        cpu_parallel(w->threads, (int64_t)w->groups * w->out_tiles * w->in_tiles, write_task, &k);
     return PONS_OK;
 }
 
@@ -251,6 +281,7 @@ static void weight_free(pons_kernel *kernel)
     wide_weight *w = kernel->state;
 
     wide_grid_clear(&w->grid);
+    free(w->row);
     free(w->a_at);
     free(w->b_at);
     free(w->zero);
@@ -271,20 +302,42 @@ static void plan_chunks(wide_weight *w)
         w->chunks = (int)over(w->chunks, CHUNKS_APART) * CHUNKS_APART;
     w->steps = over(steps, w->chunks);
     w->chunks = (int)over(steps, w->steps);
-    w->x_blocks = over(w->steps * WIDE_NUMBERS + around, WIDE_NUMBERS);
+    w->y_blocks = over(w->steps * WIDE_NUMBERS + around, WIDE_NUMBERS);
+    w->apart = w->chunks >= CHUNKS_APART;
+    w->direct = !w->apart && w->ins % WIDE_TILE == 0 && w->outs % WIDE_TILE == 0;
 }
 
 static void plan_memory(wide_weight *w)
 {
-    int64_t rows = (int64_t)w->groups * w->in_tiles, columns = (int64_t)w->groups * w->out_tiles;
+    int64_t rows = (int64_t)w->groups * w->out_tiles, columns = (int64_t)w->groups * w->in_tiles;
 
-    w->pitch = (w->x_blocks | 1) * WIDE_STEP; /* odd: rows do not meet in one set of the cache */
+    w->pitch = (w->y_blocks | 1) * WIDE_STEP; /* odd: rows do not meet in one set of the cache */
     w->rows_size = WIDE_TILE * w->pitch;
     w->strip_size = w->steps * WIDE_PANEL;
-    w->x_size = w->grid.phases * rows * w->rows_size;
-    w->area = w->x_size + columns * w->strip_size;
-    w->sums = rows * w->out_tiles * w->grid.taps * TILE_NUMBERS * (int64_t)sizeof(float);
-    w->splits = smaller(w->grid.taps, (int)over(TASKS, job_count(w)));
+    w->y_size = rows * w->rows_size;
+    w->area = w->y_size + w->grid.phases * columns * w->strip_size;
+    w->sums = w->direct ? 0 : rows * w->in_tiles * w->grid.taps * TILE_NUMBERS *
+                              (int64_t)sizeof(float);
+    w->splits = smaller(w->row_count, (int)over(TASKS, job_count(w)));
+}
+
+/* By phase, and in a phase by channels: its kernel positions read the same packed rows. */
+static void list_rows(wide_weight *w)
+{
+    for (int phase = 0; phase < w->grid.phases; phase++)
+        for (int out = 0; out < w->out_tiles; out++)
+            for (int tap = 0; tap < w->grid.taps; tap++)
+                if (w->grid.tap[tap].phase == phase)
+                    w->row[w->row_count++] = (weight_row){ tap, out };
+}
+
+static pons_status plan_rows(wide_weight *w, pons_error *err)
+{
+    w->row = malloc((size_t)w->grid.taps * (size_t)w->out_tiles * sizeof *w->row);
+    if (w->row == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory making a convolution");
+    list_rows(w);
+    return PONS_OK;
 }
 
 static pons_status plan_steps(wide_weight *w, const pons_tensor *x, const pons_tensor *y,
@@ -323,7 +376,7 @@ pons_status wide_prepare_weight(int threads, const pons_request *request, pons_k
     w->out_tiles = (int)over(w->outs, WIDE_TILE);
     kernel->state = w;
     kernel->free = weight_free;
-    if (wide_grid_init(&w->grid, x, y, dw, c, err) != PONS_OK)
+    if (wide_grid_init(&w->grid, x, y, dw, c, err) != PONS_OK || plan_rows(w, err) != PONS_OK)
         goto fail;
     plan_chunks(w);
     plan_memory(w);
@@ -331,9 +384,8 @@ pons_status wide_prepare_weight(int threads, const pons_request *request, pons_k
         goto fail;
     kernel->run = weight_run;
     kernel->implementation = "own";
-    kernel->scratch_size = w->chunks >= CHUNKS_APART
-                         ? (size_t)(w->area * threads + w->sums * w->chunks)
-                         : (size_t)(w->area + w->sums);
+    kernel->scratch_size = w->apart ? (size_t)(w->area * threads + w->sums * w->chunks)
+                                    : (size_t)(w->area + w->sums);
     *supported = true;
     return PONS_OK;
 fail:
