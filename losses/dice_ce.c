@@ -24,25 +24,33 @@ static const pons_option options[] = {
     PONS_OPTIONS_END
 };
 
-/*
- * The sum of x over all voxels that count, divided by 'total' unless sums are asked for; 0 where a
- * mask leaves nothing to divide by.
- */
-static pons_node *reduce(pons_graph *g, const overlap *o, pons_node *x, pons_node *valid,
-                         pons_node *total)
-{
-    x = pons_sum_all(g, overlap_masked(g, x, valid));
-    if (o->reduction == OVERLAP_SUM)
-        return x;
-    if (valid != NULL)
-        total = pons_select(g, total, total, pons_real(g, 1));
-    return pons_div(g, x, total);
-}
-
-static double voxels(const pons_node *x)
+static pons_node *mean_of_voxels(pons_graph *g, pons_node *x)
 {
     pons_shape s = pons_shape_of(x);
-    return (double)s.extent[0] * (double)s.extent[1] * (double)s.extent[2] * (double)s.extent[3];
+    double voxels = (double)s.extent[0] * (double)s.extent[1] * (double)s.extent[2]
+                  * (double)s.extent[3];
+
+    return pons_div(g, pons_sum_all(g, x), pons_real(g, voxels));
+}
+
+/*
+ * The sum of x over all voxels that count, or unless sums are asked for their mean with 'weights',
+ * NULL where all weigh the same; 0 where a mask leaves nothing to divide by.
+ */
+static pons_node *reduce(pons_graph *g, const overlap *o, pons_node *x, pons_node *weights,
+                         pons_node *valid)
+{
+    pons_node *total;
+
+    x = overlap_masked(g, x, valid);
+    if (o->reduction == OVERLAP_SUM)
+        return overlap_total(g, x);
+    if (weights == NULL && valid == NULL)
+        return mean_of_voxels(g, x);
+    total = overlap_total(g, weights == NULL ? valid : overlap_masked(g, weights, valid));
+    if (valid != NULL)
+        total = pons_select(g, total, total, pons_real(g, 1));
+    return pons_div(g, overlap_total(g, x), total);
 }
 
 static pons_node *binary(pons_graph *g, const overlap *o, pons_node *x, pons_node *t,
@@ -52,9 +60,8 @@ static pons_node *binary(pons_graph *g, const overlap *o, pons_node *x, pons_nod
     pons_node *hit = pons_mul(g, t, pons_log_sigmoid(g, x));
     pons_node *miss = pons_mul(g, pons_offset(g, pons_neg(g, t), 1),
                                pons_log_sigmoid(g, pons_neg(g, x)));
-    pons_node *total = valid == NULL ? pons_real(g, voxels(x)) : pons_sum_all(g, valid);
 
-    return reduce(g, o, pons_neg(g, pons_add(g, pons_scale(g, hit, positive), miss)), valid, total);
+    return reduce(g, o, pons_neg(g, pons_add(g, pons_scale(g, hit, positive), miss)), NULL, valid);
 }
 
 static pons_node *exclusive(pons_graph *g, const dice_ce *c, int classes, pons_node *x,
@@ -64,15 +71,13 @@ static pons_node *exclusive(pons_graph *g, const dice_ce *c, int classes, pons_n
     pons_node *weights = overlap_weights(g, &c->overlap, 0, classes);
     pons_node *surprise = pons_neg(g, pons_log_softmax(g, x, 4));
     pons_node *share = pons_scale(g, t, 1 - smoothing);
-    pons_node *total = valid == NULL ? pons_real(g, voxels(x)) : pons_sum_all(g, valid);
 
     if (smoothing > 0)
         share = pons_offset(g, share, smoothing / classes);
-    if (weights != NULL) {
+    if (weights != NULL)
         share = pons_mul(g, share, weights);
-        total = pons_sum_all(g, overlap_masked(g, pons_mul(g, t, weights), valid));
-    }
-    return reduce(g, &c->overlap, pons_mul(g, share, surprise), valid, total);
+    return reduce(g, &c->overlap, pons_mul(g, share, surprise),
+                  weights != NULL ? pons_mul(g, t, weights) : NULL, valid);
 }
 
 static pons_status check(const dice_ce *c, const pons_task *task, pons_error *err)

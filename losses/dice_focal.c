@@ -58,7 +58,7 @@ static pons_node *focal(pons_graph *g, const dice_focal *c, const pons_task *tas
     mean = overlap_counted(g, o, task, mean);
     if (weights != NULL)
         mean = pons_mul(g, mean, weights);
-    return o->reduction == OVERLAP_SUM ? pons_sum_all(g, mean) : pons_mean_all(g, mean);
+    return o->reduction == OVERLAP_SUM ? overlap_total(g, mean) : pons_mean_all(g, mean);
 }
 
 static pons_status check(const dice_focal *c, const pons_task *task, pons_error *err)

@@ -59,16 +59,27 @@ pons_node *overlap_counted(pons_graph *g, const overlap *o, const pons_task *tas
     return pons_crop(g, x, (int64_t[]){ 0, 0, 0, 0, 1 }, s.extent, NULL);
 }
 
+/* Over the voxels of each case, or of all cases. */
+static pons_node *sum_voxels(pons_graph *g, const overlap *o, pons_node *x)
+{
+    return o->batch ? pons_batch_sum(g, x, PONS_SPATIAL | PONS_BATCH)
+                    : pons_sum(g, x, PONS_SPATIAL);
+}
+
+pons_node *overlap_total(pons_graph *g, pons_node *x)
+{
+    return pons_sum_all(g, pons_batch_sum(g, x, PONS_BATCH | PONS_SPATIAL | PONS_CHANNEL));
+}
+
 pons_node *overlap_term(pons_graph *g, const overlap *o, const pons_task *task,
                         pons_node *probabilities, pons_node *target, pons_node *valid,
                         int first_weight)
 {
-    unsigned axes = PONS_SPATIAL | (o->batch ? PONS_BATCH : 0);
     pons_node *p = overlap_masked(g, probabilities, valid);
     pons_node *t = overlap_masked(g, target, valid);
-    pons_node *both = pons_sum(g, pons_mul(g, p, t), axes);
-    pons_node *predicted = pons_sum(g, o->squared_pred ? pons_square(g, p) : p, axes);
-    pons_node *wanted = pons_sum(g, o->squared_pred ? pons_square(g, t) : t, axes);
+    pons_node *both = sum_voxels(g, o, pons_mul(g, p, t));
+    pons_node *predicted = sum_voxels(g, o, o->squared_pred ? pons_square(g, p) : p);
+    pons_node *wanted = sum_voxels(g, o, o->squared_pred ? pons_square(g, t) : t);
     pons_node *below = pons_add(g, predicted, wanted);
 
     if (o->jaccard)
@@ -81,5 +92,7 @@ pons_node *overlap_term(pons_graph *g, const overlap *o, const pons_task *task,
 
     if (weights != NULL)
         value = pons_mul(g, value, weights);
-    return o->reduction == OVERLAP_SUM ? pons_sum_all(g, value) : pons_mean_all(g, value);
+    if (o->reduction == OVERLAP_MEAN)
+        return pons_mean_all(g, value);
+    return o->batch ? pons_sum_all(g, value) : overlap_total(g, value);
 }

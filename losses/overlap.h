@@ -45,6 +45,8 @@ pons_node *overlap_masked(pons_graph *g, pons_node *x, pons_node *valid);
 pons_node *overlap_term(pons_graph *g, const overlap *o, const pons_task *task,
                         pons_node *probabilities, pons_node *target, pons_node *valid,
                         int first_weight);
+/* The sum of x [N, .., .., .., C] over the batch and everything in it, of all replicas if joined. */
+pons_node *overlap_total(pons_graph *g, pons_node *x);
 /* weight[first ..] as [count]; NULL where no weights are given. */
 pons_node *overlap_weights(pons_graph *g, const overlap *o, int first, int count);
 /* Channels that count of a small tensor [N, 1, 1, 1, C]. */

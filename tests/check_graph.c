@@ -286,6 +286,27 @@ START_TEST(bias_that_is_read_elsewhere_keeps_its_gradient)
 }
 END_TEST
 
+/* What each replica adds of its own moves the joined mean by another number. */
+START_TEST(addend_of_one_replica_before_a_joined_norm_keeps_its_gradient)
+{
+    for (int joined = 0; joined < 2; joined++) {
+        pons_graph *g = graph_new(true, -1);
+        pons_node *x = node_input(g, "x", PONS_F32, shape5(1, 4, 4, 4, 6)), *gradient, *own;
+        pons_node *m = pons_state_leaf(g, "m", vector(6), 0),
+                  *v = pons_state_leaf(g, "v", vector(6), 1);
+        pons_error err = PONS_ERROR_INIT;
+
+        g->join_norms = joined;
+        own = pons_square(g, pons_mean(g, x, PONS_SPATIAL));
+        x = pons_batch_norm(g, pons_add(g, x, own), NULL, NULL, m, v, 0.1, 1e-5);
+        x = pons_sum_all(g, pons_exp(g, x));
+        ck_assert_int_eq(graph_gradient(g, x, 1, &own, &gradient, &err), PONS_OK);
+        ck_assert_int_eq(is_zero(gradient), !joined);
+        graph_free(g);
+    }
+}
+END_TEST
+
 START_TEST(addend_that_varies_inside_a_norm_keeps_its_gradient)
 {
     pons_graph *g = graph_new(true, -1);
@@ -439,6 +460,7 @@ int main(void)
     tcase_add_test(c, batch_norm_contributes_mean_and_unbiased_variance);
     tcase_add_test(c, bias_before_a_norm_has_an_exact_zero_gradient);
     tcase_add_test(c, bias_that_is_read_elsewhere_keeps_its_gradient);
+    tcase_add_test(c, addend_of_one_replica_before_a_joined_norm_keeps_its_gradient);
     tcase_add_test(c, addend_that_varies_inside_a_norm_keeps_its_gradient);
     tcase_add_test(c, gradients_of_consumers_are_added_in_their_order);
     tcase_add_test(c, gradient_nodes_take_the_scope_of_what_they_differentiate);

@@ -200,6 +200,69 @@ START_TEST(a_fixed_number_of_micro_batches_gives_the_same_run_on_other_devices)
 }
 END_TEST
 
+/*
+ * Two replicas with a case each that join what they can are one replica with two cases a
+ * micro-batch: no other number is the same (no dropout or augmentation: their random numbers have
+ * the number of the micro-batch in them).
+ */
+START_TEST(replicas_that_join_statistics_and_losses_are_one_with_a_larger_batch)
+{
+    static const char *const splits[][3] = {
+        { "one", "cpu", "no" }, { "two", "cpu:0,cpu:1", "yes" }, { "apart", "cpu:0,cpu:1", "no" }
+    };
+    double one[64], apart[64];
+
+    make_experiment();
+    for (int i = 0; i < 3; i++) {
+        char name[64], devices[64], batch[64], norms[64], loss[64];
+        snprintf(name, sizeof name, "experiment.name=%s", splits[i][0]);
+        snprintf(devices, sizeof devices, "distribute.devices=%s", splits[i][1]);
+        snprintf(batch, sizeof batch, "train.batch=%d", i == 0 ? 2 : 1);
+        snprintf(norms, sizeof norms, "distribute.sync_batchnorm=%s", splits[i][2]);
+        snprintf(loss, sizeof loss, "loss.sync=%s", splits[i][2]);
+        EXPECT(0, NULL, "train", "e.ini", "--set", name, "--set", devices, "--set", batch, "--set",
+               norms, "--set", loss, "--set", "loss.batch=yes", "--set", "model.dropout=0",
+               "--set", "augment.flip.probability=0", "--set",
+               "augment.scale_intensity.probability=0", "--set",
+               "augment.gaussian_noise.probability=0");
+    }
+    same_metric("one", "two", "loss", 1e-5);
+    same_metric("one", "two", "grad_norm", 1e-3);
+    ck_assert_int_eq(read_metrics("one", "loss", one, 64), 20);
+    ck_assert_int_eq(read_metrics("apart", "loss", apart, 64), 20);
+    ck_assert_double_gt(fabs(one[0] - apart[0]), 1e-4 * one[0]);
+    remove_root();
+}
+END_TEST
+
+START_TEST(nothing_to_join_is_told)
+{
+    make_experiment();
+    EXPECT(0, "sync_batchnorm = yes changes nothing: the network has no batch norm", "train", "e.ini",
+           "--set", "model.norm=instance", "--set", "distribute.sync_batchnorm=yes", "--set",
+           "distribute.devices=cpu:0,cpu:1", "--set", "train.steps=1");
+    EXPECT(0, "sync = yes changes nothing: the loss is a mean over cases", "train", "e.ini", "--set",
+           "experiment.name=second", "--set", "loss.sync=yes", "--set",
+           "distribute.devices=cpu:0,cpu:1", "--set", "train.steps=1");
+    remove_root();
+}
+END_TEST
+
+START_TEST(joining_needs_one_micro_batch_for_each_replica)
+{
+    static const char *const keys[] = { "distribute.sync_batchnorm=yes", "loss.sync=yes" };
+
+    make_experiment();
+    for (int i = 0; i < 2; i++) {
+        EXPECT(3, "= yes joins the micro-batches that run at the same time, but each replica runs 2",
+               "train", "e.ini", "--set", keys[i], "--set", "train.accumulate=2");
+        EXPECT(3, "runs 3 of a step one after another", "train", "e.ini", "--set", keys[i], "--set",
+               "train.micro_batches=6", "--set", "distribute.devices=cpu:0,cpu:1");
+    }
+    remove_root();
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("modes");
@@ -211,5 +274,8 @@ int main(void)
     tcase_add_test(c, a_run_goes_on_with_another_number_of_replicas);
     tcase_add_test(c, lists_of_devices_that_make_no_sense_are_refused);
     tcase_add_test(c, a_fixed_number_of_micro_batches_gives_the_same_run_on_other_devices);
+    tcase_add_test(c, replicas_that_join_statistics_and_losses_are_one_with_a_larger_batch);
+    tcase_add_test(c, nothing_to_join_is_told);
+    tcase_add_test(c, joining_needs_one_micro_batch_for_each_replica);
     return suite_run();
 }

@@ -30,6 +30,10 @@ check_PROGRAMS += tests/check_masked_loss
 tests_check_masked_loss_SOURCES = tests/check_masked_loss.c $(GOLDEN_PROGRAM)
 tests_check_masked_loss_LDADD = $(TEST_LDADD)
 TESTS += tests/check_masked_loss
+check_PROGRAMS += tests/check_joined
+tests_check_joined_SOURCES = tests/check_joined.c $(GOLDEN_PROGRAM)
+tests_check_joined_LDADD = $(TEST_LDADD)
+TESTS += tests/check_joined
 check_PROGRAMS += tests/check_golden_losses tests/check_golden_optimizers \
 	tests/check_golden_networks tests/check_golden_trajectory
 tests_check_golden_losses_SOURCES = tests/check_golden_losses.c $(GOLDEN_PROGRAM)

@@ -103,7 +103,8 @@ static const pons_option loss_table[] = {
                 "Turns logits into probabilities; auto is softmax for several classes, else sigmoid."),
     PONS_REALS(loss_options, heads, "", 0, 1e9,
                "Weight of each output of the network; 1 0.5 0.25 and so on if empty."),
-    PONS_FLAG(loss_options, sync, no, "Sum batch-wise terms over all replicas."),
+    PONS_FLAG(loss_options, sync, no,
+              "Take the sums over a batch over the batches of all replicas; needs accumulate = 1."),
     PONS_OPTIONS_END
 };
 
@@ -163,7 +164,8 @@ static const pons_option distribute_table[] = {
     PONS_INTEGER_OR(distribute_options, threads, "auto", 1, 4096, auto_words,
                     "Kernel threads of a replica; auto is all of its cores."),
     PONS_SIZE(distribute_options, bucket, "4MiB", 1, ANY_SIZE, "Gradients sent in one piece."),
-    PONS_FLAG(distribute_options, sync_batchnorm, no, "Take batch statistics over all replicas."),
+    PONS_FLAG(distribute_options, sync_batchnorm, no,
+              "Take the statistics of batch norms over all replicas; needs accumulate = 1."),
     PONS_CHOICE(distribute_options, lr_scaling, none, scaling_words,
                 "How the learning rate grows with the micro-batches of a step."),
     PONS_REAL(distribute_options, timeout_s, 600, ABOVE_0, 1e9,
@@ -239,7 +241,6 @@ static const struct { const char *section, *key, *value; } not_built[] = {
     { "data", "cache", "device" },
     { "data", "smart_share", NULL }, { "data", "smart_replace", NULL },
     { "schedule", "plugin", "step" }, { "schedule", "plugin", "one_cycle" },
-    { "loss", "sync", NULL }, { "distribute", "sync_batchnorm", NULL },
     { "distribute", "timeout_s", NULL }, { "distribute", "mode", "ddp" },
     { "distribute", "backend", "gloo" }, { "distribute", "backend", "nccl" },
     { "distribute", "backend", "mpi" }, { "distribute", "devices", "cuda" },

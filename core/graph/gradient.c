@@ -135,18 +135,86 @@ pons_node *node_sum_to(pons_graph *g, pons_node *x, pons_shape shape)
 
 /* ---- R32: an addend that is lost in a normalisation ------------------------------------------ */
 
-/* Every reader of the mean 'm' of 'x' on the way to the value only centres 'x' with it. */
+/* The mean over replicas of a tensor, as the norms take it (layers.c); else 'x' itself. */
+static const pons_node *before_replicas(const pons_node *x)
+{
+    double number;
+
+    if (x->kind == PONS_MAP_STOP_GRADIENT)
+        x = x->input[0];
+    if (x->kind != PONS_MAP_DIV || x->input[0]->kind != NODE_ALL_REDUCE
+        || x->input[1]->kind != NODE_ALL_REDUCE
+        || !node_constant(x->input[1]->input[0], &number) || number != 1)
+        return x;
+    return x->input[0]->input[0];
+}
+
+/* 'm' is the mean of 'x', or of the 'x' of all replicas. */
+static bool is_mean_of(const pons_node *m, const pons_node *x)
+{
+    m = before_replicas(m);
+    return m->kind == NODE_MOMENTS && m->input[0] == x;
+}
+
+static bool only_averaged(const differentiation *d, const pons_node *sum, const pons_node *x);
+
+/*
+ * Every reader of the mean 'm' on the way to the value only centres with it: 'x', which it is the
+ * mean of, or the mean of one replica by that of all.
+ */
 static bool only_centres(const differentiation *d, const pons_node *m, const pons_node *x)
 {
+    const pons_node *one = before_replicas(m);
+
     for (int n = m->number + 1; n < d->count; n++) {
         const pons_node *r = d->g->node[n];
-        bool centres = r->kind == PONS_MAP_SUB && r->input[0] == x && r->input[1] == m;
+
+        for (int i = 0; i < r->input_count && d->active[n]; i++) {
+            if (r->input[i] != m || r->kind == NODE_SECOND)
+                continue;
+            if (r->kind == PONS_MAP_SUB && i == 1 && (r->input[0] == x || r->input[0] == one))
+                continue;
+            if (r->kind == PONS_MAP_SUB && i == 0 && m == one && is_mean_of(r->input[1], x))
+                continue;
+            if (r->kind == NODE_ALL_REDUCE && m == one && only_averaged(d, r, x))
+                continue;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Every reader of the sum of means 'sum' makes the mean of all replicas of it, to centre with. */
+static bool only_averaged(const differentiation *d, const pons_node *sum, const pons_node *x)
+{
+    for (int n = sum->number + 1; n < d->count; n++) {
+        const pons_node *r = d->g->node[n];
 
         for (int i = 0; i < r->input_count && d->active[n]; i++)
-            if (r->input[i] == m && r->kind != NODE_SECOND && !(centres && i == 1))
+            if (r->input[i] == sum && !(is_mean_of(r, x) && only_centres(d, r, x)))
                 return false;
     }
     return true;
+}
+
+/* The moments 'm' are those of several replicas. */
+static bool is_joined(const differentiation *d, const pons_node *m)
+{
+    for (int n = m->number + 1; n < d->count; n++) {
+        const pons_node *r = d->g->node[n];
+
+        if (r->kind == NODE_ALL_REDUCE && r->input[0] == m)
+            return true;
+    }
+    return false;
+}
+
+/* All replicas have the same. */
+static bool is_parameter(const pons_node *b)
+{
+    while (b->kind == NODE_RESHAPE || b->kind == NODE_BROADCAST)
+        b = b->input[0];
+    return b->kind == NODE_PARAMETER;
 }
 
 /* 'b' is the same along everything that the moments 'm' are taken over. */
@@ -157,7 +225,8 @@ static bool lost_in(const differentiation *d, const pons_node *m, pons_node *b)
 
     if (m->attribute.moments.groups > 0)
         axes |= PONS_AXIS(x->shape.rank - 1);
-    return narrow_along(b, x->shape.rank, axes) != NULL && only_centres(d, m, x);
+    return narrow_along(b, x->shape.rank, axes) != NULL && only_centres(d, m, x)
+        && (!is_joined(d, m) || is_parameter(b));
 }
 
 /* x = ... + b, and on the way to the value x is read only where a constant addend has no effect. */
@@ -174,8 +243,7 @@ static bool addend_is_lost(const differentiation *d, const pons_node *x, pons_no
             read = true;
             if (r->kind == NODE_MOMENTS && lost_in(d, r, b))
                 continue;
-            if (r->kind == PONS_MAP_SUB && i == 0 && r->input[1]->kind == NODE_MOMENTS &&
-                r->input[1]->input[0] == x)
+            if (r->kind == PONS_MAP_SUB && i == 0 && is_mean_of(r->input[1], x))
                 continue;
             if (r->kind == PONS_MAP_ADD && shape_equal(r->shape, x->shape) &&
                 addend_is_lost(d, r, b))

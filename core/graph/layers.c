@@ -3,7 +3,7 @@
  *
  * A norm is (x - mean) k + shift with k = scale / sqrt(variance + eps) computed per channel, so
  * that forward reads x twice (moments, map) and backward needs the sums of dy and dy (x - mean)
- * alone (R14).
+ * alone (R14). Batch statistics may be those of all replicas that run at the same time (R10).
  */
 #include "graph/build.h"
 
@@ -23,6 +23,35 @@ static pons_node *normalise(pons_graph *g, pons_node *x, pons_node *mean, pons_n
     return shift != NULL ? pons_add(g, y, shift) : y;
 }
 
+/* ---- over replicas --------------------------------------------------------------------------- */
+
+static pons_node *replica_count(pons_graph *g)
+{
+    return pons_all_reduce(g, pons_real(g, 1));
+}
+
+/* All replicas have equally many elements. */
+static pons_node *mean_over_replicas(pons_graph *g, pons_node *x)
+{
+    return pons_div(g, pons_all_reduce(g, x), replica_count(g));
+}
+
+/*
+ * The mean of means; the mean of each variance and its squared distance to the joined mean (Chan,
+ * Golub and LeVeque 1983). The distances add up to 0, so the derivative by that mean does as well:
+ * it is not followed, and of the two sums of the backward pass neither waits for the other.
+ */
+static void join_moments(pons_graph *g, pons_node **mean, pons_node **variance)
+{
+    pons_node *all = mean_over_replicas(g, *mean);
+    pons_node *distance = pons_sub(g, *mean, pons_stop_gradient(g, all));
+
+    *variance = mean_over_replicas(g, pons_add(g, *variance, pons_square(g, distance)));
+    *mean = all;
+}
+
+/* ---- norms ----------------------------------------------------------------------------------- */
+
 static bool can_normalise(pons_graph *g, const char *what, pons_node *x, unsigned keep)
 {
     char text[160];
@@ -38,7 +67,7 @@ static bool can_normalise(pons_graph *g, const char *what, pons_node *x, unsigne
     for (int i = 0; i < x->shape.rank; i++)
         if ((keep & PONS_AXIS(i)) == 0)
             count *= x->shape.extent[i];
-    if (count > 1)
+    if (count > 1 || ((keep & 1u) == 0 && g->join_norms))
         return true;
     pons_graph_fail(g, PONS_CONFIG, "%s of %s has one element per statistic\n"
                     "hint: a larger patch or fewer levels", what,
@@ -58,11 +87,22 @@ pons_node *pons_instance_norm(pons_graph *g, pons_node *x, pons_node *scale, pon
     return normalise(g, x, mean, variance, scale, shift, eps);
 }
 
+/* variance n / (n - 1) with the n of all replicas. */
+static pons_node *unbiased(pons_graph *g, pons_node *variance, double n)
+{
+    pons_node *count;
+
+    if (!g->join_norms)
+        return pons_scale(g, variance, n / (n - 1));
+    count = pons_scale(g, replica_count(g), n);
+    return pons_mul(g, variance, pons_div(g, count, pons_offset(g, count, -1)));
+}
+
 pons_node *pons_batch_norm(pons_graph *g, pons_node *x, pons_node *scale, pons_node *shift,
                            pons_node *running_mean, pons_node *running_variance, double rate,
                            double eps)
 {
-    pons_node *mean, *variance, *unbiased;
+    pons_node *mean, *variance, *spread;
     double n;
 
     if (!g->training)
@@ -73,9 +113,11 @@ pons_node *pons_batch_norm(pons_graph *g, pons_node *x, pons_node *scale, pons_n
     if (node_failed(mean) || node_failed(running_mean) || node_failed(running_variance))
         return g->failed;
     n = (double)(shape_count(x->shape) / shape_count(mean->shape));
-    unbiased = pons_scale(g, variance, n / (n - 1));
+    if (g->join_norms)
+        join_moments(g, &mean, &variance);
+    spread = unbiased(g, variance, n);
     pons_state_merge(g, running_mean, pons_reshape(g, mean, running_mean->shape), rate);
-    pons_state_merge(g, running_variance, pons_reshape(g, unbiased, running_variance->shape), rate);
+    pons_state_merge(g, running_variance, pons_reshape(g, spread, running_variance->shape), rate);
     return normalise(g, x, mean, variance, scale, shift, eps);
 }
 

@@ -140,6 +140,8 @@ struct pons_graph {
     struct arena *arena;      /* everything of the graph lives here                               */
     pons_error error;
     bool training;
+    bool join_norms, join_loss; /* batch statistics, and batch-wise sums of the loss, are taken   */
+                              /* over several replicas                                            */
     int flat_axis;
     node_section section;     /* given to new nodes                                               */
     node_scope scope;

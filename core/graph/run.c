@@ -202,8 +202,18 @@ static bool is_finite(pons_tensor tensor, const void *memory)
     return true;
 }
 
+/* A sum over replicas that has begun is nobody's to read before its end. */
+static bool is_under_way(const program_call *c)
+{
+    const pons_all_reduce_attributes *a = c->request->attributes;
+
+    return c->request->kind == PONS_KERNEL_ALL_REDUCE && a->part == PONS_ALL_REDUCE_START;
+}
+
 static bool outputs_are_finite(const program *p, const program_call *c)
 {
+    if (c->packs || is_under_way(c))
+        return true;
     for (int i = 0; i < c->request->output_count; i++)
         if (!is_finite(c->output[i]->tensor, program_address(p, c->output[i])))
             return false;
@@ -229,19 +239,22 @@ static const char *bad_leaf(const program *p)
     return NULL;
 }
 
-/* The last micro-batch is run once more, with a look at every tensor after its kernel. */
+/*
+ * The last micro-batch is run once more, with a look at every tensor after its kernel; to its end
+ * where other replicas wait for sums of this one.
+ */
 const char *program_first_nonfinite(program *p)
 {
     const char *name = bad_leaf(p);
     pons_error ignored = PONS_ERROR_INIT;
 
     for (int k = p->section_first[SECTION_MICRO];
-         name == NULL && k < p->section_first[SECTION_MICRO + 1]; k++) {
+         (name == NULL || p->sum_count > 0) && k < p->section_first[SECTION_MICRO + 1]; k++) {
         const program_call *c = p->call + k;
 
         if (run_call(p, k, &ignored) != PONS_OK)
-            return NULL;
-        if (!outputs_are_finite(p, c))
+            break;
+        if (name == NULL && !outputs_are_finite(p, c))
             name = call_name(c);
     }
     return name;

@@ -1,6 +1,6 @@
 /*
  * target.c - what models and losses ask of their task: inputs by name, the target as channels,
- * probabilities.
+ * probabilities, sums over the batch.
  */
 #include <string.h>
 
@@ -34,4 +34,11 @@ pons_node *pons_probabilities(pons_graph *g, pons_node *logits, const pons_targe
     if (target->activation == PONS_ACTIVATION_SIGMOID)
         return pons_sigmoid(g, logits);
     return pons_softmax(g, logits, logits->shape.rank - 1);
+}
+
+pons_node *pons_batch_sum(pons_graph *g, pons_node *x, unsigned axes)
+{
+    pons_node *sum = pons_sum(g, x, axes);
+
+    return !node_failed(sum) && g->join_loss ? pons_all_reduce(g, sum) : sum;
 }

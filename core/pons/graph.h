@@ -249,7 +249,8 @@ pons_node *pons_all_reduce(pons_graph *g, pons_node *x);
 /*
  * Normalisation over 'axes' of x by (x - mean) / sqrt(variance + eps), then scale and shift (either
  * may be NULL). In training batch normalisation uses the micro-batch's moments and contributes mean
- * and unbiased variance to the states at 'rate'; else it uses the states.
+ * and unbiased variance to the states at 'rate'; else it uses the states. With [distribute]
+ * sync_batchnorm = yes the moments are those of the micro-batches of all replicas.
  */
 pons_node *pons_instance_norm(pons_graph *g, pons_node *x, pons_node *scale, pons_node *shift,
                               double eps);

@@ -33,6 +33,14 @@ typedef struct pons_loss_operations {
 pons_node *pons_target_channels(pons_graph *g, const pons_task *task, const pons_target *target);
 /* The logits after the target's activation. */
 pons_node *pons_probabilities(pons_graph *g, pons_node *logits, const pons_target *target);
+/*
+ * The sum of x over 'axes', the batch among them, where the loss is not the mean of one value per
+ * case: a sum that is divided by another (Dice over the batch, a weighted mean), or that the loss
+ * itself is. With [loss] sync = yes it is taken over the batches of all replicas, so that the loss
+ * is that of one batch which holds them all, the same on each (R10). A mean over cases, which all
+ * weigh the same, is a plain mean: the mean over replicas is taken anyway.
+ */
+pons_node *pons_batch_sum(pons_graph *g, pons_node *x, unsigned axes);
 
 #define PONS_LOSS(NAME, VERSION, SUMMARY, OPTIONS, BUILD)                                         \
     static const pons_loss_operations pons_operations_of_this_plugin = { BUILD };                 \

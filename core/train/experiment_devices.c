@@ -157,6 +157,24 @@ static pons_status resolve_micro_batches(experiment *e, pons_error *err)
     return PONS_OK;
 }
 
+/* What is joined over replicas joins the micro-batches that run at the same time (R3). */
+static pons_status check_joined(experiment *e, pons_error *err)
+{
+    const struct { bool on; const char *section, *key; } joined[] = {
+        { e->sections.distribute.sync_batchnorm, "distribute", "sync_batchnorm" },
+        { e->sections.loss.sync, "loss", "sync" },
+    };
+
+    for (size_t i = 0; i < sizeof joined / sizeof *joined && e->accumulate > 1; i++)
+        if (joined[i].on)
+            return pons_fail(err, PONS_CONFIG, "%s: [%s] %s = yes joins the micro-batches that run "
+                             "at the same time, but each replica runs %d of a step one after "
+                             "another\nhint: accumulate = 1, with more devices or a larger batch",
+                             experiment_place(e, joined[i].section, joined[i].key),
+                             joined[i].section, joined[i].key, e->accumulate);
+    return PONS_OK;
+}
+
 pons_status experiment_resolve_steps(experiment *e, pons_error *err)
 {
     const train_options *t = &e->sections.train;
@@ -172,5 +190,5 @@ pons_status experiment_resolve_steps(experiment *e, pons_error *err)
         return pons_fail(err, PONS_CONFIG, "%s: deterministic = yes with %d replicas needs a power "
                          "of two of micro-batches for each, found %d",
                          experiment_place(e, "train", "accumulate"), e->replicas, e->accumulate);
-    return PONS_OK;
+    return check_joined(e, err);
 }

@@ -118,6 +118,8 @@ pons_status network_graph_training(const experiment *e, pons_graph **out, pons_n
     if (g == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for the graph");
     g->scope = SCOPE_MODEL;
+    g->join_norms = e->sections.distribute.sync_batchnorm && e->replicas > 1;
+    g->join_loss = e->sections.loss.sync && e->replicas > 1;
     build_model(e, g, e->patch, batch, &outputs, err);
     g->scope = SCOPE_LOSS;
     if (err->status == PONS_OK)
@@ -130,6 +132,23 @@ pons_status network_graph_training(const experiment *e, pons_graph **out, pons_n
     return err->status;
 }
 
+static bool joins_anything(const pons_graph *g, node_scope scope)
+{
+    for (int i = 0; i < g->node_count; i++)
+        if (g->node[i]->kind == NODE_ALL_REDUCE && g->node[i]->scope == scope)
+            return true;
+    return false;
+}
+
+static void warn_of_nothing_joined(const experiment *e, const pons_graph *g)
+{
+    if (g->join_norms && !joins_anything(g, SCOPE_MODEL))
+        log_warning(e->log, "[distribute] sync_batchnorm = yes changes nothing: the network has no "
+                    "batch norm");
+    if (g->join_loss && !joins_anything(g, SCOPE_LOSS))
+        log_warning(e->log, "[loss] sync = yes changes nothing: the loss is a mean over cases");
+}
+
 pons_status network_build_training(const experiment *e, const network_place *place, storage *s,
                                    program **out, pons_error *err)
 {
@@ -139,6 +158,8 @@ pons_status network_build_training(const experiment *e, const network_place *pla
 
     if (network_graph_training(e, &g, &loss, err) != PONS_OK)
         return err->status;
+    if (place->collective != NULL && place->collective->rank == 0)
+        warn_of_nothing_joined(e, g);
     settings.collective = place->collective;
     settings.bucket = (size_t)e->sections.distribute.bucket;
     if (program_new(s, place->device, g, loss, 0, NULL, &settings, out, err) != PONS_OK)
