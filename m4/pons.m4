@@ -54,3 +54,11 @@ PONS_OPTIONAL([$1], [$2], [$3], [$4], [
     AC_MSG_RESULT([$pons_have])
     CPPFLAGS=$pons_saved_CPPFLAGS; LIBS=$pons_saved_LIBS
 ])])
+
+# PONS_OPTIONAL_CXX_LIBRARY(NAME, VARIABLE, DEBIAN-PACKAGE, WHAT-FOR, HEADER, STATEMENT, LIBRARY)
+# The same of a library of C++. Without a compiler of C++ it is as if it was not there.
+AC_DEFUN([PONS_OPTIONAL_CXX_LIBRARY], [
+AC_LANG_PUSH([C++])
+PONS_OPTIONAL_LIBRARY([$1], [$2], [$3 g++], [$4], [$5], [$6], [$7])
+AC_LANG_POP([C++])
+])

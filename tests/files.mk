@@ -8,3 +8,4 @@ include tests/train.mk
 include tests/plugins.mk
 include tests/launch.mk
 include tests/dist.mk
+include tests/comms.mk

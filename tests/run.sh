@@ -12,7 +12,8 @@ flags=
 install_only=no
 minimum=$(cat tests/minimum)
 packages="gcc make autoconf automake libtool pkg-config zlib1g-dev libinih-dev libnifti-dev check
-    libdnnl-dev libdeflate-dev libpng-dev libjansson-dev strace valgrind"
+    libdnnl-dev libdeflate-dev libpng-dev libjansson-dev g++ libgloo-dev libopenmpi-dev
+    openmpi-bin strace valgrind"
 
 while [ $# -gt 0 ]; do
     case $1 in

@@ -1,0 +1,214 @@
+/*
+ * comm_trial.c - sums, broadcasts, gathers and barriers, whose results every process can foretell.
+ */
+#include "comm_trial.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fingerprint.h"
+#include "base/random.h"
+
+enum { SUMS = 6 };
+static const int64_t counts[SUMS] = { 1, 3, 64, 1000, 65537, 700001 };
+
+double comm_time(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+pons_comm_state comm_end(const comm_party *p, void *pending, double patience, pons_error *err)
+{
+    double end = comm_time() + patience;
+    pons_comm_state state;
+
+    do
+        state = p->operations->poll(p->comm, pending, 0.1, err);
+    while (state == PONS_COMM_RUNNING && comm_time() < end);
+    return state;
+}
+
+static pons_status wait_for(const comm_party *p, void *pending, const char *what, pons_error *err)
+{
+    switch (comm_end(p, pending, 60, err)) {
+    case PONS_COMM_DONE: return PONS_OK;
+    case PONS_COMM_FAILED: return err->status;
+    default: return pons_fail(err, PONS_FAILURE, "%s does not end", what);
+    }
+}
+
+/* A whole number below 1000, so that sums are exact in any order. */
+static double whole(int rank, int sum, int64_t i)
+{
+    uint32_t u[4];
+
+    random_voxels((uint64_t)(rank * SUMS + sum), (uint64_t)i, u);
+    return u[0] % 1000;
+}
+
+static double cell(const void *buffer, pons_type type, int64_t i)
+{
+    return type == PONS_F64 ? ((const double *)buffer)[i] : (double)((const float *)buffer)[i];
+}
+
+static void set_cell(void *buffer, pons_type type, int64_t i, double value)
+{
+    if (type == PONS_F64)
+        ((double *)buffer)[i] = value;
+    else
+        ((float *)buffer)[i] = (float)value;
+}
+
+/* All are started before the first is waited for. */
+static pons_status try_sums(const comm_party *p, pons_type type, pons_error *err)
+{
+    void *buffer[SUMS] = { NULL }, *pending;
+    void *under_way[SUMS];
+    int started = 0;
+
+    for (int k = 0; k < SUMS && err->status == PONS_OK; k++) {
+        buffer[k] = malloc(sizeof(double) * (size_t)counts[k]);
+        for (int64_t i = 0; i < counts[k]; i++)
+            set_cell(buffer[k], type, i, whole(p->rank, k, i));
+        if (p->operations->all_reduce(p->comm, buffer[k], counts[k], type, &pending, err) == PONS_OK)
+            under_way[started++] = pending;
+    }
+    for (int k = 0; k < started; k++)
+        wait_for(p, under_way[k], "a sum", err);
+    for (int k = 0; k < SUMS && err->status == PONS_OK; k++)
+        for (int64_t i = 0; i < counts[k]; i++) {
+            double expected = 0;
+            for (int r = 0; r < p->size; r++)
+                expected += whole(r, k, i);
+            if (cell(buffer[k], type, i) != expected)
+                pons_fail(err, PONS_FAILURE, "element %lld of sum %d is %g, expected %g",
+                          (long long)i, k, cell(buffer[k], type, i), expected);
+        }
+    for (int k = 0; k < SUMS; k++)
+        free(buffer[k]);
+    return err->status;
+}
+
+static pons_status sums_are_right(const comm_party *p, pons_error *err)
+{
+    try_sums(p, PONS_F32, err);
+    return err->status == PONS_OK ? try_sums(p, PONS_F64, err) : err->status;
+}
+
+/* Sums of numbers whose order matters; what came out is compared by its fingerprint. */
+static pons_status sums_have_equal_bits_everywhere(const comm_party *p, pons_error *err)
+{
+    int64_t count = counts[SUMS - 1];
+    float *buffer = malloc(sizeof *buffer * (size_t)count);
+    fingerprint mine, *all = malloc(sizeof *all * (size_t)p->size);
+    void *pending;
+
+    for (int64_t i = 0; i < count; i++)
+        buffer[i] = ldexpf((float)whole(p->rank, 0, i) - 499.3f, (int)whole(p->rank, 1, i) % 24);
+    if (p->operations->all_reduce(p->comm, buffer, count, PONS_F32, &pending, err) == PONS_OK)
+        wait_for(p, pending, "a sum", err);
+    mine = fingerprint_of(buffer, sizeof *buffer * (size_t)count);
+    if (err->status == PONS_OK
+        && p->operations->all_gather(p->comm, &mine, sizeof mine, all, &pending, err) == PONS_OK)
+        wait_for(p, pending, "a gather", err);
+    for (int r = 0; r < p->size && err->status == PONS_OK; r++)
+        if (memcmp(&all[r], &mine, sizeof mine) != 0)
+            pons_fail(err, PONS_FAILURE, "rank %d has another sum than rank %d", r, p->rank);
+    free(buffer);
+    free(all);
+    return err->status;
+}
+
+static pons_status broadcasts_come_from_every_root(const comm_party *p, pons_error *err)
+{
+    static const size_t sizes[] = { 1, 17, 4096, 1234567 };
+
+    for (int root = 0; root < p->size; root++)
+        for (int k = 0; k < 4 && err->status == PONS_OK; k++) {
+            unsigned char *data = malloc(sizes[k]);
+            void *pending;
+            for (size_t i = 0; i < sizes[k]; i++)
+                data[i] = p->rank == root ? (unsigned char)(i * 7 + (size_t)root) : 0;
+            if (p->operations->broadcast(p->comm, data, sizes[k], root, &pending, err) == PONS_OK)
+                wait_for(p, pending, "a broadcast", err);
+            for (size_t i = 0; i < sizes[k] && err->status == PONS_OK; i++)
+                if (data[i] != (unsigned char)(i * 7 + (size_t)root))
+                    pons_fail(err, PONS_FAILURE, "byte %zu of %zu from rank %d is wrong", i,
+                              sizes[k], root);
+            free(data);
+        }
+    return err->status;
+}
+
+static pons_status gathers_are_ordered_by_rank(const comm_party *p, pons_error *err)
+{
+    static const size_t sizes[] = { 1, 24, 4097, 300000 };
+
+    for (int k = 0; k < 4 && err->status == PONS_OK; k++) {
+        unsigned char *mine = malloc(sizes[k]), *all = malloc(sizes[k] * (size_t)p->size);
+        void *pending;
+        for (size_t i = 0; i < sizes[k]; i++)
+            mine[i] = (unsigned char)(i * 5 + (size_t)p->rank * 31);
+        if (p->operations->all_gather(p->comm, mine, sizes[k], all, &pending, err) == PONS_OK)
+            wait_for(p, pending, "a gather", err);
+        for (size_t i = 0; i < sizes[k] * (size_t)p->size && err->status == PONS_OK; i++)
+            if (all[i] != (unsigned char)(i % sizes[k] * 5 + i / sizes[k] * 31))
+                pons_fail(err, PONS_FAILURE, "byte %zu of rank %zu is wrong", i % sizes[k],
+                          i / sizes[k]);
+        free(mine);
+        free(all);
+    }
+    return err->status;
+}
+
+/* Every rank comes late once: none may leave before it has come. */
+static pons_status barriers_wait_for_the_last(const comm_party *p, pons_error *err)
+{
+    for (int late = 0; late < p->size && err->status == PONS_OK; late++) {
+        double begin, left = 0, *all = malloc(sizeof *all * (size_t)p->size);
+        void *pending;
+        if (p->rank == late)
+            usleep(60000);
+        begin = comm_time();
+        if (p->operations->barrier(p->comm, &pending, err) == PONS_OK)
+            wait_for(p, pending, "a barrier", err);
+        left = comm_time();
+        /* One machine: its clock is the same for all. */
+        if (err->status == PONS_OK
+            && p->operations->all_gather(p->comm, &begin, sizeof begin, all, &pending, err) == PONS_OK)
+            wait_for(p, pending, "a gather", err);
+        if (err->status == PONS_OK && left < all[late])
+            pons_fail(err, PONS_FAILURE, "rank %d left %g s before rank %d came", p->rank,
+                      all[late] - left, late);
+        free(all);
+    }
+    return err->status;
+}
+
+static pons_status nothing_is_summed_as_well(const comm_party *p, pons_error *err)
+{
+    void *pending;
+
+    if (p->operations->broadcast(p->comm, NULL, 0, 0, &pending, err) == PONS_OK)
+        wait_for(p, pending, "an empty broadcast", err);
+    if (err->status == PONS_OK
+        && p->operations->all_reduce(p->comm, NULL, 0, PONS_F32, &pending, err) == PONS_OK)
+        wait_for(p, pending, "an empty sum", err);
+    return err->status;
+}
+
+const comm_trial comm_trials[] = {
+    { "sums are right", sums_are_right },
+    { "sums have equal bits everywhere", sums_have_equal_bits_everywhere },
+    { "broadcasts come from every root", broadcasts_come_from_every_root },
+    { "gathers are ordered by rank", gathers_are_ordered_by_rank },
+    { "barriers wait for the last", barriers_wait_for_the_last },
+    { "nothing is summed as well", nothing_is_summed_as_well },
+    { NULL, NULL }
+};

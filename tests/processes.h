@@ -1,0 +1,163 @@
+/*
+ * processes.h - a test as several processes that share a table of values, as the processes of a run
+ * share their store.
+ */
+#ifndef TESTS_PROCESSES_H
+#define TESTS_PROCESSES_H
+
+#include <check.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <pons/comm.h>
+
+enum { PROCESSES = 8, TABLE_ROWS = 64, TABLE_VALUE = 8192 };
+
+typedef struct table_row {
+    char key[64];
+    size_t size;
+    char value[TABLE_VALUE];
+} table_row;
+
+/* In memory that all processes see. */
+typedef struct processes {
+    int count;
+    pthread_mutex_t lock;
+    int rows;
+    table_row row[TABLE_ROWS];
+    double patience;          /* seconds that a 'get' waits                                       */
+    pid_t pid[PROCESSES];
+    int code[PROCESSES];      /* as waitpid says; filled by processes_join                        */
+    pons_error err[PROCESSES];
+    double ended[PROCESSES];  /* when its work returned, monotonic                                */
+    double note[PROCESSES];   /* what the work wants to tell                                      */
+} processes;
+
+static inline double processes_time(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static inline processes *processes_new(int count)
+{
+    processes *p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_mutexattr_t shared;
+
+    ck_assert(p != MAP_FAILED);
+    p->count = count;
+    p->patience = 20;
+    pthread_mutexattr_init(&shared);
+    pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+    pthread_mutex_init(&p->lock, &shared);
+    pthread_mutexattr_destroy(&shared);
+    return p;
+}
+
+static inline void processes_free(processes *p)
+{
+    munmap(p, sizeof *p);
+}
+
+static inline table_row *table_find(processes *p, const char *key)
+{
+    for (int i = 0; i < p->rows; i++)
+        if (strcmp(p->row[i].key, key) == 0)
+            return &p->row[i];
+    return NULL;
+}
+
+static inline pons_status table_set(void *context, const char *key, const void *value, size_t size,
+                                    pons_error *err)
+{
+    processes *p = context;
+    table_row *row;
+    pons_status status = PONS_OK;
+
+    pthread_mutex_lock(&p->lock);
+    row = table_find(p, key);
+    if (row == NULL && p->rows < TABLE_ROWS)
+        row = &p->row[p->rows++];
+    if (row == NULL || size > TABLE_VALUE || strlen(key) >= sizeof row->key) {
+        status = pons_fail(err, PONS_FAILURE, "no room for '%s'", key);
+    } else {
+        strcpy(row->key, key);
+        memcpy(row->value, value, size);
+        row->size = size;
+    }
+    pthread_mutex_unlock(&p->lock);
+    return status;
+}
+
+static inline pons_status table_get(void *context, const char *key, void *value, size_t room,
+                                    size_t *size, pons_error *err)
+{
+    processes *p = context;
+    double end = processes_time() + p->patience;
+
+    do {
+        table_row *row;
+        pthread_mutex_lock(&p->lock);
+        row = table_find(p, key);
+        if (row != NULL) {
+            *size = row->size;
+            memcpy(value, row->value, row->size < room ? row->size : room);
+        }
+        pthread_mutex_unlock(&p->lock);
+        if (row != NULL)
+            return PONS_OK;
+        usleep(1000);
+    } while (processes_time() < end);
+    return pons_fail(err, PONS_COMMUNICATION, "nobody has set '%s'", key);
+}
+
+typedef pons_status processes_work(processes *p, int rank, void *context, pons_error *err);
+
+/* Start them all; 'work' runs in each and its error is kept. */
+static inline void processes_start(processes *p, processes_work *work, void *context)
+{
+    fflush(NULL);
+    for (int r = 0; r < p->count; r++) {
+        pid_t pid = fork();
+        ck_assert(pid >= 0);
+        if (pid > 0) {
+            p->pid[r] = pid;
+        } else {
+            work(p, r, context, &p->err[r]);
+            p->ended[r] = processes_time();
+            _exit(p->err[r].status == PONS_OK ? 0 : 1);
+        }
+    }
+}
+
+/* All must have ended within 'patience' seconds; what has not is killed and fails the test. */
+static inline void processes_join(processes *p, double patience)
+{
+    double end = processes_time() + patience;
+
+    for (int r = 0; r < p->count; r++) {
+        while (waitpid(p->pid[r], &p->code[r], WNOHANG) == 0 && processes_time() < end)
+            usleep(1000);
+        if (processes_time() >= end)
+            for (int k = 0; k < p->count; k++)
+                kill(p->pid[k], SIGKILL);
+        ck_assert_msg(processes_time() < end, "process %d has not ended after %g s", r, patience);
+    }
+}
+
+static inline void processes_check(const processes *p)
+{
+    for (int r = 0; r < p->count; r++)
+        ck_assert_msg(p->code[r] == 0, "process %d of %d: code %d, %s", r, p->count, p->code[r],
+                      p->err[r].text);
+}
+
+#endif
