@@ -3,3 +3,7 @@ check_PROGRAMS += tests/check_place
 tests_check_place_SOURCES = tests/check_place.c
 tests_check_place_LDADD = $(TEST_LDADD)
 TESTS += tests/check_place
+check_PROGRAMS += tests/check_store
+tests_check_store_SOURCES = tests/check_store.c
+tests_check_store_LDADD = $(TEST_LDADD)
+TESTS += tests/check_store

@@ -2,3 +2,6 @@
 libcore_la_SOURCES += core/dist/place.h core/dist/store.h core/dist/group.h
 libcore_la_SOURCES += core/dist/board.c core/dist/board.h
 libcore_la_SOURCES += core/dist/place.c core/dist/nodelist.c core/dist/nodelist.h
+libcore_la_SOURCES += core/dist/link.c core/dist/link.h core/dist/store.c \
+	core/dist/store_message.c core/dist/store_message.h core/dist/store_server.c \
+	core/dist/store_server.h core/dist/store_table.c core/dist/store_table.h

@@ -1,7 +1,7 @@
 /*
  * place.c - rank, size and meeting place out of the variables of launchers, which are rows of one
- * table. What the variables say is checked against each other here; whether anybody is at the meeting
- * place is the store's business.
+ * table. What the variables say is checked against each other here; whether anybody is at the
+ * meeting place is the store's business.
  */
 #include <config.h>
 
@@ -98,7 +98,7 @@ static bool lacks(const finder *f, const char *set, const char *lacking)
 
 /* ---- which launcher -------------------------------------------------------------------------- */
 
-/* The job's own processes (a batch script, an interactive shell) have steps from here on, or none. */
+/* The job's own processes (a batch script, a shell) have steps from here on, or none. */
 #define SLURM_SPECIAL_STEPS 0xfffffff0
 
 /* A task that srun started beside others. */

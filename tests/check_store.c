@@ -1,0 +1,981 @@
+/*
+ * check_store.c - the store with threads and processes as ranks: values, waits, and everything that
+ * may be wrong about who comes; strangers hurt nobody.
+ */
+#include <config.h>
+
+#include "dist/link.h"
+#include "dist/store.h"
+#include "dist/store_message.h"
+
+#include "suite.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PATIENCE 60.0 /* where nothing is to go wrong, on however slow a machine                  */
+#define SLACK 5.0     /* of a busy machine, where a wait is to end in time                        */
+
+/* ---- ranks ----------------------------------------------------------------------------------- */
+
+/* A port of the loopback address at which nobody listens. */
+static int free_port(void)
+{
+    struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof a;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&a, &size), 0);
+    close(fd);
+    return ntohs(a.sin_port);
+}
+
+static dist_place place_of(int rank, int size, int port)
+{
+    dist_place p = { .rank = rank, .size = size, .local_rank = rank, .local_size = size,
+                     .master = "127.0.0.1", .port = port, .listener = -1, .token = "job" };
+
+    return p;
+}
+
+/* A rank as a thread: it opens the store, does 'work' and closes it. */
+typedef struct rank {
+    dist_place place;
+    double timeout_s, delay_s, took_s;
+    void (*work)(struct rank *r);
+    store *store;
+    pid_t other;                /* process of another rank                                        */
+    pthread_t thread;
+    pons_error err;
+} rank;
+
+static void pause_for(double seconds)
+{
+    struct timespec t = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
+
+    nanosleep(&t, NULL);
+}
+
+static void *run_rank(void *context)
+{
+    rank *r = context;
+    double start;
+
+    pause_for(r->delay_s);
+    start = link_now();
+    store_open(&r->place, r->timeout_s, &r->store, &r->err);
+    r->took_s = link_now() - start;
+    if (r->err.status == PONS_OK && r->work != NULL)
+        r->work(r);
+    store_close(r->store);
+    return NULL;
+}
+
+static void run_ranks(rank *r, int count)
+{
+    for (int i = 0; i < count; i++)
+        ck_assert_int_eq(pthread_create(&r[i].thread, NULL, run_rank, &r[i]), 0);
+    for (int i = 0; i < count; i++)
+        pthread_join(r[i].thread, NULL);
+}
+
+static void make_ranks(rank *r, int count, int size, double timeout_s, void (*work)(rank *))
+{
+    int port = free_port();
+
+    for (int i = 0; i < count; i++)
+        r[i] = (rank){ .place = place_of(i, size, port), .timeout_s = timeout_s, .work = work };
+}
+
+#define OK(R, CALL) \
+    ck_assert_msg((CALL) == PONS_OK, "rank %d: %s", (R)->place.rank, (R)->err.text)
+#define SAYS(R, STATUS, TEXT) do { \
+    ck_assert_msg(strstr((R)->err.text, TEXT) != NULL, "rank %d: found '%s', expected '%s'", \
+                  (R)->place.rank, (R)->err.text, TEXT); \
+    ck_assert_int_eq((R)->err.status, STATUS); \
+} while (0)
+
+static void set_text(rank *r, const char *key, const char *text)
+{
+    OK(r, store_set(r->store, key, text, strlen(text), &r->err));
+}
+
+static void get_text(rank *r, const char *key, char out[64])
+{
+    size_t size = 0;
+
+    OK(r, store_get(r->store, key, PATIENCE, out, 63, &size, &r->err));
+    ck_assert_uint_le(size, 63);
+    out[size] = '\0';
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+/* Everybody reads what everybody has set, then what rank 0 has replaced. */
+static void exchange(rank *r)
+{
+    char key[32], text[64], expected[64];
+
+    snprintf(key, sizeof key, "of.%d", r->place.rank);
+    snprintf(text, sizeof text, "value %d", r->place.rank);
+    set_text(r, key, text);
+    for (int i = 0; i < r->place.size; i++) {
+        snprintf(key, sizeof key, "of.%d", i);
+        snprintf(expected, sizeof expected, "value %d", i);
+        get_text(r, key, text);
+        ck_assert_str_eq(text, expected);
+    }
+    if (r->place.rank == 0) {
+        set_text(r, "word", "first");
+        set_text(r, "word", "replaced");
+        set_text(r, "done", "");
+    }
+    get_text(r, "done", text);
+    ck_assert_str_eq(text, "");
+    get_text(r, "word", text);
+    ck_assert_str_eq(text, "replaced");
+    ck_assert_str_eq(store_address(r->store), r->place.master);
+}
+
+START_TEST(ranks_share_values)
+{
+    rank r[5];
+
+    make_ranks(r, 5, 5, PATIENCE, exchange);
+    run_ranks(r, 5);
+    for (int i = 0; i < 5; i++)
+        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+}
+END_TEST
+
+static bool has_ipv6(void)
+{
+    struct sockaddr_in6 a = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+    int fd = socket(AF_INET6, SOCK_STREAM, 0);
+    bool has = fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof a) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return has;
+}
+
+START_TEST(ranks_meet_over_ipv6)
+{
+    rank r[2];
+
+    if (!has_ipv6())
+        return;
+    make_ranks(r, 2, 2, PATIENCE, exchange);
+    strcpy(r[0].place.master, "::1");
+    strcpy(r[1].place.master, "::1");
+    run_ranks(r, 2);
+    for (int i = 0; i < 2; i++)
+        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+}
+END_TEST
+
+START_TEST(one_rank_serves_itself)
+{
+    rank r[1];
+
+    make_ranks(r, 1, 1, PATIENCE, exchange);
+    run_ranks(r, 1);
+    ck_assert_msg(r[0].err.status == PONS_OK, "%s", r[0].err.text);
+}
+END_TEST
+
+START_TEST(the_launchers_socket_is_served)
+{
+    int listener[LINK_LISTENERS];
+    rank r[2];
+
+    make_ranks(r, 2, 2, PATIENCE, exchange);
+    ck_assert_int_eq(link_listen("127.0.0.1", r[0].place.port, listener), 1);
+    r[0].place.listener = listener[0];
+    run_ranks(r, 2);
+    for (int i = 0; i < 2; i++)
+        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+}
+END_TEST
+
+START_TEST(a_descriptor_that_does_not_listen_is_refused)
+{
+    rank r[1];
+
+    make_ranks(r, 1, 2, PATIENCE, NULL);
+    r[0].place.listener = open("/dev/null", O_RDONLY);
+    run_ranks(r, 1);
+    SAYS(&r[0], PONS_CONFIG, "is no socket that listens");
+}
+END_TEST
+
+static void set_first(rank *r)
+{
+    char own[32], text[64], seen[64];
+
+    snprintf(own, sizeof own, "rank %d", r->place.rank);
+    OK(r, store_set_first(r->store, "cause", own, strlen(own), &r->err));
+    get_text(r, "cause", text);
+    snprintf(own, sizeof own, "seen.%d", r->place.rank);
+    set_text(r, own, text);
+    for (int i = 0; i < r->place.size; i++) {
+        snprintf(own, sizeof own, "seen.%d", i);
+        get_text(r, own, seen);
+        ck_assert_str_eq(seen, text);
+    }
+}
+
+START_TEST(the_first_value_stays)
+{
+    rank r[4];
+
+    make_ranks(r, 4, 4, PATIENCE, set_first);
+    run_ranks(r, 4);
+    for (int i = 0; i < 4; i++)
+        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+}
+END_TEST
+
+/* One thread of a rank waits for what another thread of it sets later. */
+static void *wait_for_late(void *context)
+{
+    rank *r = context;
+    pons_error err = PONS_ERROR_INIT;
+    char text[64];
+    size_t size = 0;
+
+    ck_assert_int_eq(store_get(r->store, "late", PATIENCE, text, sizeof text, &size, &err),
+                     PONS_OK);
+    ck_assert_uint_eq(size, 4);
+    ck_assert_int_eq(memcmp(text, "here", 4), 0);
+    return NULL;
+}
+
+static void wait_and_work(rank *r)
+{
+    pthread_t waiting[3];
+    char key[32], text[64];
+
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(pthread_create(&waiting[i], NULL, wait_for_late, r), 0);
+    for (int i = 0; i < 50; i++) {
+        snprintf(key, sizeof key, "%d.%d", r->place.rank, i);
+        set_text(r, key, key);
+        get_text(r, key, text);
+        ck_assert_str_eq(text, key);
+    }
+    set_text(r, "late", "here");
+    for (int i = 0; i < 3; i++)
+        pthread_join(waiting[i], NULL);
+}
+
+START_TEST(a_get_that_waits_holds_up_nobody)
+{
+    rank r[2];
+
+    make_ranks(r, 2, 2, PATIENCE, wait_and_work);
+    run_ranks(r, 2);
+    for (int i = 0; i < 2; i++)
+        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+}
+END_TEST
+
+static void ask_for_nothing(rank *r)
+{
+    double start = link_now();
+    char text[64];
+    size_t size;
+
+    ck_assert_int_eq(store_get(r->store, "nothing", 0, text, sizeof text, &size, &r->err),
+                     PONS_COMMUNICATION);
+    SAYS(r, PONS_COMMUNICATION, "nobody has set 'nothing' within 0 s");
+    r->err = (pons_error)PONS_ERROR_INIT;
+    store_get(r->store, "nothing", 0.3, text, sizeof text, &size, &r->err);
+    SAYS(r, PONS_COMMUNICATION, "nobody has set 'nothing' within 0.3 s");
+    ck_assert_double_ge(link_now() - start, 0.3);
+    r->err = (pons_error)PONS_ERROR_INIT;
+    ck_assert(!store_broken(r->store));
+}
+
+START_TEST(a_value_that_nobody_sets_is_named)
+{
+    rank r[2];
+
+    make_ranks(r, 2, 2, PATIENCE, ask_for_nothing);
+    run_ranks(r, 2);
+    for (int i = 0; i < 2; i++)
+        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+}
+END_TEST
+
+static void set_large(rank *r)
+{
+    enum { LARGE = PONS_COMM_VALUE_MAX };
+    const pons_comm_store *shared = store_shared(r->store);
+    uint8_t *value = malloc(LARGE + 1), *got = malloc(LARGE);
+    char key[300];
+    size_t size = 0;
+
+    for (int i = 0; i < LARGE; i++)
+        value[i] = (uint8_t)(i * 7 + r->place.rank);
+    snprintf(key, sizeof key, "large.%d", r->place.rank);
+    OK(r, shared->set(shared->context, key, value, LARGE, &r->err));
+    OK(r, shared->get(shared->context, key, got, LARGE, &size, &r->err));
+    ck_assert_uint_eq(size, LARGE);
+    ck_assert_int_eq(memcmp(value, got, LARGE), 0);
+    OK(r, store_get(r->store, key, 0, got, 3, &size, &r->err));
+    ck_assert_uint_eq(size, LARGE); /* what there is, though three bytes had room */
+    store_set(r->store, key, value, LARGE + 1, &r->err);
+    SAYS(r, PONS_FAILURE, "has 65537 bytes, the store takes at most 65536");
+    r->err = (pons_error)PONS_ERROR_INIT;
+    store_set(r->store, "two words", value, 1, &r->err);
+    SAYS(r, PONS_FAILURE, "no word: 'two words'");
+    memset(key, 'k', sizeof key - 1);
+    key[256] = '\0';
+    r->err = (pons_error)PONS_ERROR_INIT;
+    store_get(r->store, key, 0, got, 1, &size, &r->err);
+    SAYS(r, PONS_FAILURE, "no word: 'kkkk");
+    r->err = (pons_error)PONS_ERROR_INIT;
+    free(value);
+    free(got);
+}
+
+START_TEST(values_and_keys_have_bounds)
+{
+    rank r[2];
+
+    make_ranks(r, 2, 2, PATIENCE, set_large);
+    run_ranks(r, 2);
+    for (int i = 0; i < 2; i++)
+        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+}
+END_TEST
+
+/* ---- who is missing, and what differs -------------------------------------------------------- */
+
+START_TEST(missing_ranks_are_named_to_all_within_the_timeout)
+{
+    rank r[3];
+
+    make_ranks(r, 3, 8, 2, NULL);
+    r[1].place.rank = 4;
+    r[2].place.rank = 6;
+    run_ranks(r, 3);
+    for (int i = 0; i < 3; i++) {
+        SAYS(&r[i], PONS_COMMUNICATION,
+             "ranks 1, 2, 3, 5 and 7 of 8 have not come to the store at 127.0.0.1:");
+        ck_assert_double_lt(r[i].took_s, 2 + SLACK);
+    }
+}
+END_TEST
+
+START_TEST(the_shortest_patience_counts_so_that_the_names_reach_everybody)
+{
+    rank r[2];
+
+    make_ranks(r, 2, 3, PATIENCE, NULL);
+    r[1].timeout_s = 2;
+    run_ranks(r, 2);
+    for (int i = 0; i < 2; i++)
+        SAYS(&r[i], PONS_COMMUNICATION, "rank 2 of 3 has not come");
+}
+END_TEST
+
+START_TEST(a_rank_that_comes_late_is_waited_for)
+{
+    rank r[2];
+
+    make_ranks(r, 2, 2, PATIENCE, exchange);
+    r[_i].delay_s = 0.5;
+    run_ranks(r, 2);
+    for (int i = 0; i < 2; i++)
+        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+}
+END_TEST
+
+START_TEST(an_address_where_nobody_listens_is_named)
+{
+    rank r[2];
+
+    make_ranks(r, 2, 2, 1, NULL);
+    run_ranks(r + 1, 1);
+    SAYS(&r[1], PONS_COMMUNICATION, "rank 1 cannot reach the store of rank 0 at 127.0.0.1:");
+    SAYS(&r[1], PONS_COMMUNICATION, "within 1 s: Connection refused");
+    ck_assert_double_lt(r[1].took_s, 1 + SLACK);
+}
+END_TEST
+
+START_TEST(an_address_that_is_not_rank_0s_is_named)
+{
+    rank r[1];
+
+    make_ranks(r, 1, 2, 1, NULL);
+    strcpy(r[0].place.master, "host..name");
+    run_ranks(r, 1);
+    SAYS(&r[0], PONS_COMMUNICATION, "rank 0 cannot reach the store of rank 0 at host..name:");
+    SAYS(&r[0], PONS_COMMUNICATION, "hint: rank 0 serves the store itself");
+}
+END_TEST
+
+START_TEST(a_port_that_is_taken_is_named)
+{
+    int listener[LINK_LISTENERS];
+    rank r[1];
+
+    make_ranks(r, 1, 2, 1, NULL);
+    ck_assert_int_eq(link_listen("127.0.0.1", r[0].place.port, listener), 1);
+    run_ranks(r, 1);
+    SAYS(&r[0], PONS_COMMUNICATION, "rank 0 cannot open the store at port ");
+    SAYS(&r[0], PONS_COMMUNICATION, "Address already in use");
+    ck_assert_double_lt(r[0].took_s, 1 + SLACK);
+}
+END_TEST
+
+START_TEST(a_port_of_somebody_else_is_named)
+{
+    static const char banner[] = "SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3 and more of it\r\n";
+    int listener[LINK_LISTENERS];
+    pid_t child;
+    rank r[2];
+
+    make_ranks(r, 2, 2, 1, NULL);
+    ck_assert_int_eq(link_listen("127.0.0.1", r[0].place.port, listener), 1);
+    child = fork();
+    if (child == 0)
+        for (;;) {
+            int fd = link_accept(listener[0]);
+            if (fd >= 0 && write(fd, banner, sizeof banner - 1) > 0)
+                close(fd);
+            pause_for(0.01);
+        }
+    run_ranks(r + 1, 1);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    SAYS(&r[1], PONS_COMMUNICATION, "what answers there is no store of this version of pons");
+}
+END_TEST
+
+START_TEST(another_job_is_refused_and_both_learn_it)
+{
+    rank r[2];
+
+    make_ranks(r, 2, 2, 2, NULL);
+    strcpy(r[1].place.token, "other");
+    run_ranks(r, 2);
+    SAYS(&r[0], PONS_COMMUNICATION, "rank 1 of 2 has not come");
+    SAYS(&r[0], PONS_COMMUNICATION, "without the job's token");
+    SAYS(&r[0], PONS_COMMUNICATION, "refused, the last from 127.0.0.1");
+    SAYS(&r[1], PONS_COMMUNICATION, "belongs to another job: its token differs");
+}
+END_TEST
+
+START_TEST(sizes_that_differ_are_told_to_both_at_once)
+{
+    rank r[2];
+
+    make_ranks(r, 2, 3, PATIENCE, NULL);
+    r[1].place.size = 4;
+    run_ranks(r, 2);
+    for (int i = 0; i < 2; i++) {
+        SAYS(&r[i], PONS_CONFIG, " at 127.0.0.1 is rank 1 of 4, but process ");
+        SAYS(&r[i], PONS_CONFIG, " is one of 3");
+        ck_assert_double_lt(r[i].took_s, PATIENCE / 2);
+    }
+}
+END_TEST
+
+START_TEST(a_rank_that_is_there_twice_is_told_to_all_at_once)
+{
+    rank r[3];
+
+    make_ranks(r, 3, 4, PATIENCE, NULL);
+    r[2].place.rank = 1;
+    run_ranks(r, 3);
+    for (int i = 0; i < 3; i++) {
+        SAYS(&r[i], PONS_CONFIG, "rank 1 is there twice: process ");
+        ck_assert_double_lt(r[i].took_s, PATIENCE / 2);
+    }
+}
+END_TEST
+
+/* A second process of a rank that comes later is turned away; those who are complete go on. */
+static void meet_a_double(rank *r)
+{
+    rank other = { .place = r->place, .timeout_s = PATIENCE };
+
+    if (r->place.rank == 1) {
+        run_ranks(&other, 1);
+        SAYS(&other, PONS_CONFIG, "rank 1 is there twice");
+    }
+    exchange(r);
+}
+
+START_TEST(a_double_that_comes_late_is_turned_away)
+{
+    rank r[2];
+
+    make_ranks(r, 2, 2, PATIENCE, meet_a_double);
+    run_ranks(r, 2);
+    for (int i = 0; i < 2; i++)
+        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+}
+END_TEST
+
+/* ---- ends ------------------------------------------------------------------------------------ */
+
+/* Ranks as processes: rank 'own' of 'size' is this one. */
+static pid_t fork_rank(const rank *r, void (*work)(rank *))
+{
+    pid_t child = fork();
+
+    if (child == 0) {
+        rank copy = *r;
+        signal(SIGPIPE, SIG_DFL);
+        copy.work = work;
+        run_rank(&copy);
+        _exit(copy.err.status);
+    }
+    return child;
+}
+
+static void end_suddenly(rank *r)
+{
+    char text[64];
+
+    set_text(r, "alive", "yes");
+    get_text(r, "seen", text);
+    _exit(0);
+}
+
+static void watch_the_lost(rank *r)
+{
+    char text[64];
+    double start;
+
+    get_text(r, "alive", text);
+    set_text(r, "seen", "yes");
+    start = link_now();
+    get_text(r, STORE_LOST, text);
+    ck_assert_str_eq(text, "1");
+    ck_assert_double_lt(link_now() - start, PATIENCE / 2);
+    ck_assert(!store_broken(r->store));
+}
+
+START_TEST(a_rank_that_ends_suddenly_is_lost)
+{
+    pid_t child;
+    rank r[2];
+
+    make_ranks(r, 2, 2, PATIENCE, watch_the_lost);
+    child = fork_rank(&r[1], end_suddenly);
+    run_ranks(r, 1);
+    waitpid(child, NULL, 0);
+    ck_assert_msg(r[0].err.status == PONS_OK, "%s", r[0].err.text);
+}
+END_TEST
+
+static void leave_in_order(rank *r)
+{
+    if (r->place.rank == 1)
+        return;
+    char text[64];
+    size_t size;
+
+    store_get(r->store, STORE_LOST, 0.3, text, sizeof text, &size, &r->err);
+    SAYS(r, PONS_COMMUNICATION, "nobody has set 'store.lost'");
+    r->err = (pons_error)PONS_ERROR_INIT;
+}
+
+START_TEST(a_rank_that_closes_its_store_is_not_lost)
+{
+    rank r[2];
+
+    make_ranks(r, 2, 2, PATIENCE, leave_in_order);
+    run_ranks(r, 2);
+    for (int i = 0; i < 2; i++)
+        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+}
+END_TEST
+
+/* Rank 0 has ended: what waits and what is asked later fails at once, and no signal comes. */
+static void outlive_rank_0(rank *r)
+{
+    double start = link_now();
+    char text[64];
+    size_t size;
+
+    get_text(r, "alive", text);
+    set_text(r, "seen", "yes");
+    store_get(r->store, "never", PATIENCE, text, sizeof text, &size, &r->err);
+    SAYS(r, PONS_COMMUNICATION, "rank 1: the connection to the store at 127.0.0.1:");
+    SAYS(r, PONS_COMMUNICATION, "('never' was asked for)");
+    ck_assert(store_broken(r->store));
+    for (int i = 0; i < 3; i++) {
+        r->err = (pons_error)PONS_ERROR_INIT;
+        store_set(r->store, "k", "v", 1, &r->err);
+        SAYS(r, PONS_COMMUNICATION, "has ended ('k' was asked for)");
+    }
+    ck_assert_double_lt(link_now() - start, PATIENCE / 2);
+    r->err = (pons_error)PONS_ERROR_INIT;
+}
+
+START_TEST(the_end_of_rank_0_ends_every_wait)
+{
+    pid_t child;
+    rank r[2];
+
+    make_ranks(r, 2, 2, PATIENCE, outlive_rank_0);
+    child = fork_rank(&r[0], end_suddenly);
+    run_ranks(r + 1, 1);
+    waitpid(child, NULL, 0);
+    ck_assert_msg(r[1].err.status == PONS_OK, "%s", r[1].err.text);
+}
+END_TEST
+
+static void set_and_stop(rank *r)
+{
+    char text[64];
+
+    set_text(r, "alive", "yes");
+    get_text(r, "seen", text);
+    kill(getpid(), SIGSTOP);
+}
+
+/* A rank 0 that is stopped gives no answer, and no answer is waited for without an end. */
+static void ask_the_stopped(rank *r)
+{
+    double start;
+    char text[64];
+    size_t size;
+
+    get_text(r, "alive", text);
+    set_text(r, "seen", "yes");
+    waitpid(r->other, NULL, WUNTRACED);
+    start = link_now();
+    store_get(r->store, "never", 0.2, text, sizeof text, &size, &r->err);
+    ck_assert_double_ge(link_now() - start, r->timeout_s);
+    kill(r->other, SIGCONT);
+    SAYS(r, PONS_COMMUNICATION, "does not answer ('never' was asked for)");
+    r->err = (pons_error)PONS_ERROR_INIT;
+}
+
+START_TEST(a_rank_0_that_is_stopped_is_not_waited_for_for_ever)
+{
+    rank r[2];
+
+    make_ranks(r, 2, 2, 5, ask_the_stopped);
+    r[1].other = fork_rank(&r[0], set_and_stop);
+    run_ranks(r + 1, 1);
+    waitpid(r[1].other, NULL, 0);
+    ck_assert_msg(r[1].err.status == PONS_OK, "%s", r[1].err.text);
+}
+END_TEST
+
+/* How many descriptors are open, and whether one of them would live on in another program. */
+static int count_descriptors(bool *inherited)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    struct dirent *entry;
+    int count = 0;
+
+    *inherited = false;
+    while ((entry = readdir(folder)) != NULL) {
+        int fd = atoi(entry->d_name);
+        struct sockaddr_storage a;
+        socklen_t size = sizeof a;
+        count += entry->d_name[0] != '.';
+        if (entry->d_name[0] != '.' && getsockname(fd, (struct sockaddr *)&a, &size) == 0
+            && (a.ss_family == AF_INET || a.ss_family == AF_INET6)
+            && !(fcntl(fd, F_GETFD) & FD_CLOEXEC))
+            *inherited = true;
+    }
+    closedir(folder);
+    return count;
+}
+
+static void look_at_descriptors(rank *r)
+{
+    bool inherited;
+
+    ck_assert_int_gt(count_descriptors(&inherited), 3);
+    ck_assert(!inherited);
+    exchange(r);
+}
+
+START_TEST(no_descriptor_is_inherited_or_left_behind)
+{
+    bool inherited;
+    int before = count_descriptors(&inherited);
+    rank r[3];
+
+    make_ranks(r, 3, 3, PATIENCE, look_at_descriptors);
+    run_ranks(r, 3);
+    for (int i = 0; i < 3; i++)
+        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+    ck_assert_int_eq(count_descriptors(&inherited), before);
+}
+END_TEST
+
+/* ---- strangers ------------------------------------------------------------------------------- */
+
+static int connect_raw(int port)
+{
+    char why[128];
+
+    return link_connect("127.0.0.1", port, link_now() + PATIENCE, why, sizeof why);
+}
+
+static void send_noise(int fd, unsigned seed)
+{
+    uint8_t noise[700];
+
+    for (size_t i = 0; i < sizeof noise; i++)
+        noise[i] = (uint8_t)((seed = seed * 1103515245u + 12345u) >> 16);
+    link_send(fd, noise, sizeof noise, link_now() + 1);
+}
+
+static void send_text(int fd, unsigned seed)
+{
+    static const char text[] = "GET / HTTP/1.1\r\nHost: a\r\nAccept: */*\r\n\r\n";
+
+    (void)seed;
+    link_send(fd, text, sizeof text - 1, link_now() + 1);
+}
+
+static void send_little(int fd, unsigned seed)
+{
+    link_send(fd, "pons rank 1\n", seed % 12, link_now() + 1);
+}
+
+static void send_wrong_token(int fd, unsigned seed)
+{
+    const store_hello hello = { seed % 2, 2, seed, 1000 };
+    uint8_t greeting[STORE_GREETING], bytes[STORE_HELLO];
+
+    if (!link_receive(fd, greeting, sizeof greeting, link_now() + 1))
+        return;
+    store_hello_write(&hello, "guessed", greeting, bytes);
+    link_send(fd, bytes, sizeof bytes, link_now() + 1);
+}
+
+/* Many more than are let wait, until they are told to stop. */
+static void annoy(int port)
+{
+    static void (*const manners[])(int fd, unsigned seed) = {
+        send_noise, send_text, send_little, send_wrong_token
+    };
+    enum { KEPT = 200 };
+    int kept[KEPT];
+
+    for (unsigned i = 0; ; i++) {
+        int fd = connect_raw(port);
+        if (fd < 0) {
+            pause_for(0.01);
+            continue;
+        }
+        manners[i % 4](fd, i);
+        if (i >= KEPT)
+            close(kept[i % KEPT]);
+        kept[i % KEPT] = fd;
+    }
+}
+
+START_TEST(strangers_hurt_nobody)
+{
+    pid_t child;
+    rank r[4];
+
+    make_ranks(r, 4, 4, PATIENCE, wait_and_work);
+    child = fork();
+    if (child == 0)
+        annoy(r[0].place.port);
+    r[3].delay_s = 1;
+    run_ranks(r, 4);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    for (int i = 0; i < 4; i++)
+        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+}
+END_TEST
+
+/* A hello that another process has said does not open the door again. */
+static void listen_in(rank *r)
+{
+    const store_hello hello = { 1, 2, 1, 1000 };
+    uint8_t first[STORE_GREETING], second[STORE_GREETING], bytes[STORE_HELLO];
+    int a = connect_raw(r->place.port), b = connect_raw(r->place.port);
+    store_message m;
+
+    ck_assert(link_receive(a, first, sizeof first, link_now() + PATIENCE));
+    ck_assert(link_receive(b, second, sizeof second, link_now() + PATIENCE));
+    ck_assert_int_ne(memcmp(first, second, sizeof first), 0);
+    store_hello_write(&hello, r->place.token, first, bytes);
+    ck_assert(link_send(b, bytes, sizeof bytes, link_now() + PATIENCE));
+    ck_assert(link_receive(b, bytes, STORE_HEAD, link_now() + PATIENCE));
+    ck_assert_int_eq(store_message_read(bytes, STORE_HEAD, &m), STORE_HEAD);
+    ck_assert_int_eq(m.kind, STORE_STRANGER);
+    ck_assert(!link_receive(b, bytes, 1, link_now() + PATIENCE));
+    close(a);
+    close(b);
+    exchange(r);
+}
+
+START_TEST(a_hello_serves_once)
+{
+    rank r[2];
+
+    make_ranks(r, 2, 2, PATIENCE, listen_in);
+    run_ranks(r, 2);
+    for (int i = 0; i < 2; i++)
+        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+}
+END_TEST
+
+/* As rank 1 by hand: a message that claims more than there may be ends this connection only. */
+static void *claim_too_much(void *context)
+{
+    static const uint8_t claims[][STORE_HEAD] = {
+        { STORE_SET, 3, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0 },         /* 65537 bytes        */
+        { STORE_SET, 3, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255 },
+        { STORE_KINDS, 3, 0, 0, 1 }, { 0, 3, 0, 0, 1 }, { STORE_VALUE, 0, 0, 0, 1 },
+        { STORE_GET, 0, 0, 0, 1 }                                           /* no key             */
+    };
+    const rank *r = context;
+    int which = r->place.local_rank;
+    const store_hello hello = { 1, 2, 1, 60000 };
+    uint8_t bytes[STORE_MESSAGE_MAX];
+    int fd = -1;
+
+    while (fd < 0) {
+        fd = connect_raw(r->place.port);
+        pause_for(0.01);
+    }
+    ck_assert(link_receive(fd, bytes, STORE_GREETING, link_now() + PATIENCE));
+    uint8_t greeting[STORE_GREETING];
+    memcpy(greeting, bytes, sizeof greeting);
+    store_hello_write(&hello, r->place.token, greeting, bytes);
+    ck_assert(link_send(fd, bytes, STORE_HELLO, link_now() + PATIENCE));
+    ck_assert(link_receive(fd, bytes, STORE_HEAD + strlen("127.0.0.1"), link_now() + PATIENCE));
+    ck_assert_int_eq(bytes[0], STORE_WELCOME);
+    ck_assert(link_send(fd, claims[which], STORE_HEAD, link_now() + PATIENCE));
+    ck_assert(!link_receive(fd, bytes, 1, link_now() + PATIENCE));
+    close(fd);
+    return NULL;
+}
+
+START_TEST(a_message_beyond_the_bounds_ends_its_connection)
+{
+    pthread_t other;
+    rank r[2];
+
+    make_ranks(r, 2, 2, PATIENCE, watch_the_lost);
+    r[1].place.local_rank = _i;
+    ck_assert_int_eq(pthread_create(&other, NULL, claim_too_much, &r[1]), 0);
+    ck_assert_int_eq(store_open(&r[0].place, PATIENCE, &r[0].store, &r[0].err), PONS_OK);
+    set_text(&r[0], "alive", "yes");
+    watch_the_lost(&r[0]);
+    pthread_join(other, NULL);
+    store_close(r[0].store);
+}
+END_TEST
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+START_TEST(a_message_comes_back_as_it_was_written)
+{
+    const store_message m = { STORE_SET_FIRST, 0xdeadbeef, 0x01020304, "key", "value", 5 };
+    uint8_t bytes[STORE_MESSAGE_MAX];
+    store_message back;
+    size_t size = store_message_write(&m, bytes);
+
+    ck_assert_uint_eq(size, STORE_HEAD + 3 + 5);
+    for (size_t part = 0; part < size; part++)
+        ck_assert_int_eq(store_message_read(bytes, part, &back), 0);
+    ck_assert_int_eq(store_message_read(bytes, size, &back), (int)size);
+    ck_assert_int_eq(back.kind, m.kind);
+    ck_assert_uint_eq(back.number, m.number);
+    ck_assert_uint_eq(back.extra, m.extra);
+    ck_assert_str_eq(back.key, "key");
+    ck_assert_uint_eq(back.size, 5);
+    ck_assert_int_eq(memcmp(back.value, "value", 5), 0);
+}
+END_TEST
+
+START_TEST(every_bit_of_a_hello_counts)
+{
+    const store_hello hello = { 3, 8, 1234, 5000 };
+    uint8_t greeting[STORE_GREETING], bytes[STORE_HELLO];
+    store_hello back;
+
+    ck_assert(store_greeting_write(greeting));
+    ck_assert(store_greeting_valid(greeting));
+    store_hello_write(&hello, "token", greeting, bytes);
+    ck_assert(store_hello_read(bytes, "token", greeting, &back));
+    ck_assert_int_eq(memcmp(&hello, &back, sizeof hello), 0);
+    ck_assert(!store_hello_read(bytes, "toke", greeting, &back));
+    ck_assert(!store_hello_read(bytes, "tokens", greeting, &back));
+    for (int bit = 0; bit < 8 * STORE_HELLO; bit++) {
+        bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        ck_assert_msg(!store_hello_read(bytes, "token", greeting, &back), "bit %d", bit);
+        bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    greeting[STORE_GREETING - 1] ^= 1;
+    ck_assert(!store_hello_read(bytes, "token", greeting, &back));
+}
+END_TEST
+
+static void add_values(TCase *c)
+{
+    tcase_add_test(c, a_message_comes_back_as_it_was_written);
+    tcase_add_test(c, every_bit_of_a_hello_counts);
+    tcase_add_test(c, ranks_share_values);
+    tcase_add_test(c, ranks_meet_over_ipv6);
+    tcase_add_test(c, one_rank_serves_itself);
+    tcase_add_test(c, the_launchers_socket_is_served);
+    tcase_add_test(c, a_descriptor_that_does_not_listen_is_refused);
+    tcase_add_test(c, the_first_value_stays);
+    tcase_add_test(c, a_get_that_waits_holds_up_nobody);
+    tcase_add_test(c, a_value_that_nobody_sets_is_named);
+    tcase_add_test(c, values_and_keys_have_bounds);
+}
+
+static void add_faults(TCase *c)
+{
+    tcase_add_test(c, missing_ranks_are_named_to_all_within_the_timeout);
+    tcase_add_test(c, the_shortest_patience_counts_so_that_the_names_reach_everybody);
+    tcase_add_loop_test(c, a_rank_that_comes_late_is_waited_for, 0, 2);
+    tcase_add_test(c, an_address_where_nobody_listens_is_named);
+    tcase_add_test(c, an_address_that_is_not_rank_0s_is_named);
+    tcase_add_test(c, a_port_that_is_taken_is_named);
+    tcase_add_test(c, a_port_of_somebody_else_is_named);
+    tcase_add_test(c, another_job_is_refused_and_both_learn_it);
+    tcase_add_test(c, sizes_that_differ_are_told_to_both_at_once);
+    tcase_add_test(c, a_rank_that_is_there_twice_is_told_to_all_at_once);
+    tcase_add_test(c, a_double_that_comes_late_is_turned_away);
+    tcase_add_test(c, a_rank_that_ends_suddenly_is_lost);
+    tcase_add_test(c, a_rank_that_closes_its_store_is_not_lost);
+    tcase_add_test(c, the_end_of_rank_0_ends_every_wait);
+    tcase_add_test(c, a_rank_0_that_is_stopped_is_not_waited_for_for_ever);
+    tcase_add_test(c, no_descriptor_is_inherited_or_left_behind);
+    tcase_add_test(c, strangers_hurt_nobody);
+    tcase_add_test(c, a_hello_serves_once);
+    tcase_add_loop_test(c, a_message_beyond_the_bounds_ends_its_connection, 0, 6);
+}
+
+int main(void)
+{
+    TCase *c = suite_new("store");
+
+    add_values(c);
+    add_faults(c);
+    return suite_run();
+}
