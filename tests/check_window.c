@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "train/safetensors.h"
-#include "train/window.h"
+#include "train/stitch.h"
 
 #include "suite.h"
 #include "tolerance.h"
@@ -134,16 +134,34 @@ static pons_status toy_run(void *context, const float **logits, pons_error *err)
     return PONS_OK;
 }
 
+/* All batches in order, as one device has them. */
+static void toy_batches(toy *t, const int64_t size[3], const float *image, float *out)
+{
+    window_predictor p = { t->input, 1, 2, toy_run, t };
+    pons_error err = PONS_ERROR_INIT;
+    const float *logits;
+    stitch *s = NULL;
+
+    memset(out, 0, (size_t)(size[0] * size[1] * size[2]) * 2 * sizeof *out);
+    ck_assert_int_eq(stitch_open(&t->settings, size, image, 1, 2, out, &s, &err), PONS_OK);
+    float *sum = malloc((size_t)stitch_room(s) * sizeof *sum + 1);
+    for (int64_t batch = 0; batch < stitch_batches(s); batch++) {
+        ck_assert_int_eq(stitch_predict(s, batch, &p, sum, &logits, &err), PONS_OK);
+        stitch_blend(s, batch, logits);
+    }
+    stitch_finish(s);
+    stitch_close(s);
+    free(sum);
+}
+
 static void toy_stitch(toy *t, const int64_t size[3], const float *image, float *out)
 {
     const int *e = t->settings.extent;
     size_t voxels = (size_t)e[0] * e[1] * e[2] * t->settings.batch;
-    pons_error err = PONS_ERROR_INIT;
 
     t->input = malloc(voxels * sizeof(float));
     t->output = malloc(2 * voxels * sizeof(float));
-    window_predictor p = { t->input, 1, 2, toy_run, t };
-    ck_assert_int_eq(window_stitch(&t->settings, size, image, &p, out, &err), PONS_OK);
+    toy_batches(t, size, image, out);
     free(t->input);
     free(t->output);
 }
@@ -233,11 +251,9 @@ START_TEST(small_volume_is_padded_as_asked)
         float image[2] = { 1, 2 }, out[4];
         toy t = { .settings = { { 1, 1, 5 }, { 0 }, WINDOW_CONSTANT, 0.125, mode, 1, 0 } };
         float input[5], output[10];
-        pons_error err = PONS_ERROR_INIT;
         t.input = input;
         t.output = output;
-        window_predictor p = { input, 1, 2, toy_run, &t };
-        ck_assert_int_eq(window_stitch(&t.settings, size, image, &p, out, &err), PONS_OK);
+        toy_batches(&t, size, image, out);
         for (int k = 0; k < 5; k++)
             ck_assert_double_eq((double)input[k], expected[mode][k]);
     }

@@ -41,3 +41,7 @@ check_PROGRAMS += tests/check_modes
 tests_check_modes_SOURCES = tests/check_modes.c tests/run_pons.h
 tests_check_modes_LDADD = $(TEST_LDADD)
 TESTS += tests/check_modes
+check_PROGRAMS += tests/check_spread
+tests_check_spread_SOURCES = tests/check_spread.c tests/run_pons.h
+tests_check_spread_LDADD = $(TEST_LDADD)
+TESTS += tests/check_spread

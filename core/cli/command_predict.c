@@ -28,13 +28,6 @@ static const pons_option flags[] = {
     PONS_OPTIONS_END
 };
 
-/* The files of one case. */
-typedef struct input_case {
-    const char *name;
-    int file_count;
-    const char **file;
-} input_case;
-
 typedef struct job {
     const invocation *call;
     const predict_flags *flags;
@@ -42,8 +35,9 @@ typedef struct job {
     int member_count;
     predictor *member[MEMBERS_MAX];
     int case_count;
-    input_case *cases;
+    predict_input *cases;
     bool folder;             /* output is a folder                                                */
+    int failed, first_failed; /* cases that could not be read                                     */
 } job;
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -86,17 +80,17 @@ static size_t channel_stem(const char *stem)
 
 /* ---- cases ----------------------------------------------------------------------------------- */
 
-static input_case *new_case(job *j, const char *name, int files)
+/* A case without files, and room for them. */
+static const char **new_case(job *j, const char *name, int files)
 {
-    input_case *more = arena_alloc(j->memory, (size_t)(j->case_count + 1) * sizeof *more);
+    predict_input *more = arena_alloc(j->memory, (size_t)(j->case_count + 1) * sizeof *more);
 
     if (j->case_count > 0)
         memcpy(more, j->cases, (size_t)j->case_count * sizeof *more);
     j->cases = more;
-    input_case *c = &j->cases[j->case_count++];
-    c->name = name;
-    c->file = arena_alloc(j->memory, (size_t)files * sizeof *c->file);
-    return c;
+    const char **file = arena_alloc(j->memory, (size_t)files * sizeof *file);
+    j->cases[j->case_count++] = (predict_input){ name, files, file };
+    return file;
 }
 
 /* "a.nii.gz,b.nii.gz": the channels of one case. */
@@ -107,10 +101,12 @@ static void add_list(job *j, const char *list)
     for (const char *c = list; *c != '\0'; c++)
         files += *c == ',';
     char *copy = arena_string(j->memory, list);
-    input_case *c = new_case(j, "", files);
+    const char **file = new_case(j, "", files);
+    predict_input *c = &j->cases[j->case_count - 1];
+    c->file_count = 0;
     for (char *word = strtok(copy, ","); word != NULL; word = strtok(NULL, ","))
-        c->file[c->file_count++] = word;
-    c->name = stem_of(j->memory, c->file_count > 0 ? c->file[0] : list);
+        file[c->file_count++] = word;
+    c->name = stem_of(j->memory, c->file_count > 0 ? file[0] : list);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -151,9 +147,9 @@ static pons_status add_folder(job *j, const char *path, bool channels, pons_erro
             next++;
         }
         stem[size] = '\0';
-        input_case *c = new_case(j, stem, next - first);
+        const char **file = new_case(j, stem, next - first);
         while (first < next)
-            c->file[c->file_count++] = name[first++];
+            *file++ = name[first++];
     }
     free(name);
     return PONS_OK;
@@ -236,7 +232,8 @@ static pons_status write_more(const job *j, const char *path, const char *what, 
     return volume_write(arena_format(j->memory, "%.*s_%s.nii.gz", size, path, what), v, grid, err);
 }
 
-static pons_status write_result(const job *j, const char *path, predict_result *r, pons_error *err)
+static pons_status write_result(const job *j, const char *path, const predict_result *r,
+                                pons_error *err)
 {
     volume ids;
 
@@ -244,25 +241,48 @@ static pons_status write_result(const job *j, const char *path, predict_result *
     if (to_ids(predictor_experiment(j->member[0]), &r->classes, &ids, err) == PONS_OK)
         volume_write(path, &ids, &r->grid, err);
     pons_volume_clear(&ids);
-    if (err->status == PONS_OK && r->want_logits)
+    if (err->status == PONS_OK && j->flags->logits)
         write_more(j, path, "logits", &r->logits, &r->grid, err);
-    if (err->status == PONS_OK && r->want_probabilities)
+    if (err->status == PONS_OK && j->flags->probabilities)
         write_more(j, path, "probabilities", &r->probabilities, &r->grid, err);
     return err->status;
 }
 
-static pons_status predict_one(const job *j, const input_case *c, pons_error *err)
+/* One of many that cannot be read does not keep the others from being written. */
+static void note_failure(job *j, int number, const pons_error *problem)
 {
-    predict_result r = { .want_logits = j->flags->logits,
-                         .want_probabilities = j->flags->probabilities };
-    const char *path = j->flags->output;
+    if (j->failed++ == 0)
+        j->first_failed = number;
+    log_error(j->call->log, problem->text);
+}
+
+static pons_status take_result(void *context, int number, const predict_result *r,
+                               const pons_error *problem, pons_error *err)
+{
+    job *j = context;
+    const char *path = j->flags->output, *name = j->cases[number].name;
 
     if (j->folder)
-        path = arena_format(j->memory, "%s/%s.nii.gz", j->flags->output, c->name);
-    if (predict_case(j->member_count, j->member, c->file_count, c->file, c->name, &r, err)
-        == PONS_OK && write_result(j, path, &r, err) == PONS_OK)
-        log_line(j->call->log, "%s -> %s", c->name, path);
-    predict_result_clear(&r);
+        path = arena_format(j->memory, "%s/%s.nii.gz", j->flags->output, name);
+    if (r == NULL && j->case_count == 1)
+        return pons_fail(err, problem->status, "%s", problem->text);
+    if (r == NULL)
+        note_failure(j, number, problem);
+    else if (write_result(j, path, r, err) == PONS_OK)
+        log_line(j->call->log, "%s -> %s", name, path);
+    return err->status;
+}
+
+static pons_status predict_cases(job *j, pons_error *err)
+{
+    const predict_work work = {
+        .count = j->case_count, .input = j->cases, .logits = j->flags->logits,
+        .probabilities = j->flags->probabilities, .take = take_result, .context = j
+    };
+
+    if (predict_run(j->member_count, j->member, &work, err) == PONS_OK && j->failed > 0)
+        pons_fail(err, PONS_DATA, "%d of %d cases could not be predicted, the first is '%s'",
+                  j->failed, j->case_count, j->cases[j->first_failed].name);
     return err->status;
 }
 
@@ -282,7 +302,8 @@ static pons_status open_members(job *j, pons_error *err)
         if (j->member_count == MEMBERS_MAX)
             return pons_fail(err, PONS_USAGE, "more than %d networks in one ensemble", MEMBERS_MAX);
         source.run = word;
-        if (predictor_open(&source, call->log, &j->member[j->member_count], err) != PONS_OK)
+        if (predictor_open(&source, j->member_count > 0 ? j->member[0] : NULL, call->log,
+                           &j->member[j->member_count], err) != PONS_OK)
             return err->status;
         j->member_count++;
     }
@@ -298,8 +319,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     if (j.memory == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     if (open_members(&j, err) == PONS_OK && list_cases(&j, err) == PONS_OK)
-        for (int i = 0; i < j.case_count && err->status == PONS_OK; i++)
-            predict_one(&j, &j.cases[i], err);
+        predict_cases(&j, err);
     while (j.member_count-- > 0)
         predictor_close(j.member[j.member_count]);
     arena_free(j.memory);

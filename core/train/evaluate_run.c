@@ -21,39 +21,59 @@ static void take_classes(evaluation *e, const experiment *x)
     e->classes = x->classes + first;
 }
 
-static pons_status add_case(evaluation *e, predictor *p, const dataset *d, int rank,
-                            pons_error *err)
+/* The held-out cases of a data set, as they are predicted. */
+typedef struct scoring {
+    evaluation *evaluation;
+    const experiment *experiment;
+    const dataset *data;
+} scoring;
+
+static pons_status score(void *context, int number, const predict_result *r,
+                         const pons_error *problem, pons_error *err)
 {
-    const experiment *x = predictor_experiment(p);
-    const data_case *c = &d->cases[rank];
-    predict_result r = { .want_logits = false };
+    const scoring *s = context;
+    const experiment *x = s->experiment;
+    int rank = s->data->validation[number];
     metric_count count[256];
     pons_case truth;
 
+    if (r == NULL)
+        return pons_fail(err, problem->status, "%s", problem->text);
     memset(&truth, 0, sizeof truth);
-    if (case_read(d, rank, &truth, err) != PONS_OK)
+    if (case_read(s->data, rank, &truth, err) != PONS_OK)
         return err->status;
-    if (truth.label.voxels == NULL) {
-        case_clear(&truth);
-        return pons_fail(err, PONS_DATA, "validation case '%s' has no label", c->id);
-    }
-    if (predict_case(1, &p, c->image_count, c->image, c->id, &r, err) == PONS_OK) {
-        int64_t voxels = pons_volume_count(&truth.label);
-        if (x->regions)
-            metric_count_regions(r.classes.voxels, truth.label.voxels, voxels, x->class_count,
-                                 count);
-        else
-            metric_count_labels(r.classes.voxels, truth.label.voxels, voxels, x->class_count,
-                                count);
-        evaluation_add_counts(e, c->id, count + validation_first_class(x), err);
-    }
-    predict_result_clear(&r);
+    int64_t voxels = pons_volume_count(&truth.label);
+    if (x->regions)
+        metric_count_regions(r->classes.voxels, truth.label.voxels, voxels, x->class_count, count);
+    else
+        metric_count_labels(r->classes.voxels, truth.label.voxels, voxels, x->class_count, count);
     case_clear(&truth);
-    return err->status;
+    return evaluation_add_counts(s->evaluation, s->data->cases[rank].id,
+                                 count + validation_first_class(x), err);
+}
+
+static pons_status score_cases(scoring *s, predictor *p, pons_error *err)
+{
+    const dataset *d = s->data;
+    predict_input *input = arena_alloc(s->evaluation->memory,
+                                       (size_t)d->validation_count * sizeof *input + 1);
+    const predict_work work = { .count = d->validation_count, .input = input, .take = score,
+                                .context = s };
+
+    if (d->validation_count == 0)
+        return pons_fail(err, PONS_CONFIG, "the run has no validation cases");
+    for (int i = 0; i < d->validation_count; i++) {
+        const data_case *c = &d->cases[d->validation[i]];
+        if (c->label == NULL)
+            return pons_fail(err, PONS_DATA, "validation case '%s' has no label", c->id);
+        input[i] = (predict_input){ c->id, c->image_count, c->image };
+    }
+    return predict_run(1, &p, &work, err);
 }
 
 static pons_status add_cases(evaluation *e, predictor *p, config *c, pons_error *err)
 {
+    scoring all = { .evaluation = e, .experiment = predictor_experiment(p) };
     dataset_settings settings;
     dataset *d = NULL;
     sections s;
@@ -64,10 +84,8 @@ static pons_status add_cases(evaluation *e, predictor *p, config *c, pons_error 
     dataset_settings_fill(c, &s, &settings);
     if (dataset_open(&settings, &d, err) != PONS_OK)
         return config_blame(c, "data", "source", err);
-    if (d->validation_count == 0)
-        pons_fail(err, PONS_CONFIG, "the run has no validation cases");
-    for (int i = 0; i < d->validation_count && err->status == PONS_OK; i++)
-        add_case(e, p, d, d->validation[i], err);
+    all.data = d;
+    score_cases(&all, p, err);
     dataset_close(d);
     return err->status;
 }
@@ -80,7 +98,7 @@ pons_status evaluate_run(evaluation *e, const char *run, int set_count, const ch
     predictor *p = NULL;
     config *c = NULL;
 
-    if (predictor_open(&source, l, &p, err) != PONS_OK)
+    if (predictor_open(&source, NULL, l, &p, err) != PONS_OK)
         return err->status;
     take_classes(e, predictor_experiment(p));
     if (config_open(file, set_count, set, &c, err) == PONS_OK)

@@ -337,7 +337,7 @@ static pons_status fill(experiment *e, const experiment_known *known, pons_error
     e->task.size = sizeof e->task;
     e->task.flat_axis = -1;
     if (sections_fill(e->config, &e->sections, err) != PONS_OK
-        || experiment_find_devices(e, err) != PONS_OK || load_plugins(e, err) != PONS_OK)
+        || experiment_find_devices(e, known, err) != PONS_OK || load_plugins(e, err) != PONS_OK)
         return err->status;
     if (e->purpose == EXPERIMENT_TRAIN)
         open_training(e, err);

@@ -32,6 +32,7 @@ typedef struct experiment_known {
     precision precision;    /* AUTO: as the file says                                             */
     int channels;           /* predict: of the network; 0: number of [data] image patterns, or    */
     int image_channels;     /* where there are none, that of the images                           */
+    const char *devices;    /* predict: the list, whatever the file says; NULL: the file's        */
     bool debug;             /* freed memory is filled with NaN                                    */
 } experiment_known;
 

@@ -15,10 +15,12 @@ static bool is_reference(const experiment *e)
     return strcmp(e->listed.item[0].name, "reference") == 0;
 }
 
-pons_status experiment_find_devices(experiment *e, pons_error *err)
+pons_status experiment_find_devices(experiment *e, const experiment_known *known,
+                                    pons_error *err)
 {
     const distribute_options *d = &e->sections.distribute;
-    const char *text = d->devices, *where = experiment_place(e, "distribute", "devices");
+    const char *text = known->devices != NULL ? known->devices : d->devices;
+    const char *where = experiment_place(e, "distribute", "devices");
 
     if (text == NULL || text[0] == '\0' || strcmp(text, "auto") == 0)
         text = "cpu";
@@ -33,12 +35,13 @@ pons_status experiment_find_devices(experiment *e, pons_error *err)
                              "equal shares of the processor, expected 0 to %d", where, text,
                              e->listed.item[i].name, e->listed.item[i].index, e->listed.count,
                              e->listed.count - 1);
-    if (d->mode == MODE_SINGLE && e->listed.count > 1)
+    /* The mode in the file of a run is how it was trained; a prediction takes what is listed. */
+    if (e->purpose == EXPERIMENT_TRAIN && d->mode == MODE_SINGLE && e->listed.count > 1)
         return pons_fail(err, PONS_CONFIG, "%s: mode = single has one device, but devices = '%s' "
                          "lists %d\nhint: mode = dp, or auto",
                          experiment_place(e, "distribute", "mode"), text, e->listed.count);
-    e->replicas = e->purpose == EXPERIMENT_TRAIN ? e->listed.count : 1;
-    e->mode = d->mode != MODE_AUTO ? (distribute_mode)d->mode
+    e->replicas = e->listed.count;
+    e->mode = e->purpose == EXPERIMENT_TRAIN && d->mode != MODE_AUTO ? (distribute_mode)d->mode
               : e->replicas > 1 ? MODE_DP : MODE_SINGLE;
     return PONS_OK;
 }
@@ -60,13 +63,12 @@ static int count_here(const experiment *e)
     return e->mode == MODE_DDP ? 1 : e->replicas;
 }
 
-static pons_status open_one(experiment *e, const experiment_known *known, int i, pons_error *err)
+/* threads: 0: as many as the device has processors. */
+static pons_status open_one(experiment *e, int threads, int i, pons_error *err)
 {
-    int64_t asked = e->sections.distribute.threads;
     pons_device_settings settings = {
         .index = e->replicas > 1 ? e->listed.item[i].index : 0, .count = e->replicas,
-        .threads = known->threads > 0 ? known->threads : asked > 0 ? (int)asked : 0,
-        .deterministic = e->sections.experiment.deterministic
+        .threads = threads, .deterministic = e->sections.experiment.deterministic
     };
 
     if (!is_reference(e))
@@ -87,26 +89,36 @@ static void resolve_threads(experiment *e, const experiment_known *known)
 }
 
 /*
+ * What is asked for holds for training, and for bits that are to be equal. The number in the file
+ * of a run is that of the machine it was trained on: a prediction takes no more than there are.
+ */
+static bool at_most(const experiment *e, const experiment_known *known)
+{
+    return e->purpose == EXPERIMENT_PREDICT && known->threads == 0
+        && !e->sections.experiment.deterministic;
+}
+
+/*
  * Every replica computes with as many threads as the others (R4): the share of the smallest where
  * the processor does not divide evenly.
  */
 static pons_status open_all(experiment *e, const experiment_known *known, pons_error *err)
 {
-    experiment_known equal = *known;
-    int count = count_here(e), least = 0;
+    int64_t asked = known->threads > 0 ? known->threads : e->sections.distribute.threads;
+    int least = asked > 0 ? (int)asked : 0, first = at_most(e, known) ? 0 : least;
+    int count = count_here(e);
 
     for (int i = 0; i < count; i++, e->device_count++) {
-        if (open_one(e, known, i, err) != PONS_OK)
+        if (open_one(e, first, i, err) != PONS_OK)
             return err->status;
-        if (i == 0 || e->devices[i].facts.threads < least)
+        if (least == 0 || e->devices[i].facts.threads < least)
             least = e->devices[i].facts.threads;
     }
-    equal.threads = least;
     for (int i = 0; i < count; i++) {
         if (e->devices[i].facts.threads == least)
             continue;
         device_close(&e->devices[i]);
-        if (open_one(e, &equal, i, err) != PONS_OK)
+        if (open_one(e, least, i, err) != PONS_OK)
             return err->status;
     }
     return PONS_OK;

@@ -9,13 +9,18 @@ libcore_la_SOURCES += core/train/activation.c core/train/activation.h \
 	core/train/interrupt.h core/train/measure.c core/train/measure.h \
 	core/train/measure_kernels.c core/train/metric.c \
 	core/train/metric.h core/train/model_axes.c core/train/network.c core/train/network.h \
-	core/train/predict.c core/train/predict.h core/train/provenance.c \
+	core/train/predict.c core/train/predict.h core/train/predict_back.c \
+	core/train/predict_parts.h core/train/predict_run.c core/train/provenance.c \
 	core/train/provenance.h core/train/safetensors.c \
 	core/train/safetensors.h core/train/schedule.c core/train/schedule.h core/train/trainer.c \
 	core/train/trainer.h core/train/trainer_state.c core/train/trainer_state.h \
 	core/train/validation.c core/train/validation.h core/train/weights.c core/train/weights.h \
-	core/train/window.c core/train/window.h
+	core/train/spread.c core/train/spread.h core/train/stitch.h core/train/window.c \
+	core/train/window.h
 libcore_la_SOURCES += core/train/trainer_open.c core/train/trainer_parts.h core/train/trainer_plan.c \
 	core/train/trainer_save.c core/train/trainer_validate.c
 libcore_la_SOURCES += core/train/measure_data.c core/train/measure_data.h
 libcore_la_SOURCES += core/train/snapshot.c core/train/snapshot.h
+
+# Loops over voxels.
+libvoxels_la_SOURCES += core/train/stitch.c

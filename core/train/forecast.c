@@ -83,12 +83,24 @@ static pons_status add_cases(const experiment *e, int count, const int *ranks, d
     return PONS_OK;
 }
 
+/*
+ * Of cases as large as the largest: one whose windows are predicted, with the sum of their weights,
+ * one that is counted, and the image of the next (spread.h).
+ */
+static double validation_bytes(const experiment *e, double voxels)
+{
+    int cases = e->data->validation_count < 2 ? e->data->validation_count : 2;
+    int targets = e->regions ? e->class_count : 1;
+
+    return voxels * (4.0 + cases * (4.0 * (e->task.classes + e->task.channels) + targets) + 1);
+}
+
 pons_status forecast_make(const experiment *e, const storage *s, const program *training,
                           const program *evaluation, forecast *out, pons_error *err)
 {
     forecast f = { .libraries = resident() };
     program_facts facts, more;
-    double largest = 0, held = 0;
+    double largest = 0, held = 0, volumes = 0;
     double patch = (double)e->patch[0] * e->patch[1] * e->patch[2];
     double limit = (double)e->sections.data.cache_limit;
     loader_settings loader;
@@ -115,11 +127,12 @@ pons_status forecast_make(const experiment *e, const storage *s, const program *
         program_describe(evaluation, &more);
         f.arena = more.arena > facts.arena ? (double)more.arena : f.arena;
         f.scratch += (double)(more.packed + more.inputs);
-        f.loader += largest * (4.0 * (e->task.classes + 1 + e->task.channels) + 1 + targets);
+        volumes = validation_bytes(e, largest);
     }
     double *const of_replica[] = { &f.arena, &f.parameters, &f.scratch, &f.loader };
     for (size_t i = 0; i < sizeof of_replica / sizeof of_replica[0]; i++)
         *of_replica[i] *= e->device_count;
+    f.loader += volumes;
     f.scratch += snapshot_size(e, s);
     f.peak = f.arena + f.parameters + f.scratch + f.libraries + f.cache + f.loader;
     *out = f;

@@ -23,7 +23,7 @@ pons_status network_graph_training(const experiment *e, pons_graph **out, pons_n
 pons_status network_build_evaluation(const experiment *e, const device *d, storage *s,
                                      program **out, pons_error *err);
 
-/* The [window] section for window_stitch, and an evaluation program behind it. */
+/* The [window] section for stitch_open, and an evaluation program behind it. */
 void network_window_settings(const experiment *e, window_settings *out);
 pons_status network_predictor(const experiment *e, program *p, window_predictor *out,
                               pons_error *err);

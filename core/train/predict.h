@@ -1,5 +1,5 @@
 /*
- * predict.h - a trained network, or several, applied to a case's files: classes on the files' grid.
+ * predict.h - a trained network, or several, applied to the files of cases: classes on their grid.
  */
 #ifndef CORE_TRAIN_PREDICT_H
 #define CORE_TRAIN_PREDICT_H
@@ -20,25 +20,45 @@ typedef struct predict_source {
     int image_channels;       /* of the images to come; 0: not known                              */
 } predict_source;
 
-pons_status predictor_open(const predict_source *source, logger *l, predictor **out,
-                           pons_error *err);
+/* 'beside': the first network of an ensemble, whose devices this one shares and outlives not; NULL. */
+pons_status predictor_open(const predict_source *source, const predictor *beside, logger *l,
+                           predictor **out, pons_error *err);
 void predictor_close(predictor *p);
 const experiment *predictor_experiment(const predictor *p);
 
-/* What is wanted of a case; volumes that were not asked for stay empty. */
+/* What there is of a case; volumes that were not asked for are empty. */
 typedef struct predict_result {
-    bool want_logits, want_probabilities;
     volume_grid grid;         /* of the first file                                                */
     volume classes;           /* U8: class index, or 0 and 1 per region                           */
     volume logits, probabilities; /* F32, a channel per class                                     */
 } predict_result;
 
+/* The files of a case. */
+typedef struct predict_input {
+    const char *name;
+    int file_count;
+    const char *const *file;
+} predict_input;
+
+typedef struct predict_work {
+    int count;
+    const predict_input *input;
+    bool logits, probabilities; /* are wanted                                                     */
+    /*
+     * Called for every case, in their order, on one thread that is not the caller's; the volumes are
+     * cleared afterwards. result: NULL where the files are no case, 'problem' (PONS_DATA) says why.
+     * A failure ends it all.
+     */
+    pons_status (*take)(void *context, int number, const predict_result *result,
+                        const pons_error *problem, pons_error *err);
+    void *context;
+} predict_work;
+
 /*
  * 'count' predictors (an ensemble: their probabilities are averaged; they must preprocess alike)
- * on one case of 'file_count' files. The caller clears the volumes.
+ * on cases, spread over the devices. In memory are, of one case, what windows are blended into; of
+ * the next, its image; of the last, what is being written (spread.h).
  */
-pons_status predict_case(int count, predictor *const *p, int file_count, const char *const *file,
-                         const char *name, predict_result *result, pons_error *err);
-void predict_result_clear(predict_result *r);
+pons_status predict_run(int count, predictor *const *p, const predict_work *work, pons_error *err);
 
 #endif

@@ -64,20 +64,33 @@ static pons_status open_one(void *context, replica *one, pons_error *err)
     return storage_initialise(one->storage, (uint64_t)e->sections.experiment.seed, err);
 }
 
-pons_status replicas_open(const experiment *e, unsigned programs, replicas *r, pons_error *err)
+static pons_status open_in(crew *shared, const experiment *e, unsigned programs, replicas *r,
+                           pons_error *err)
 {
     opening o = { r, programs };
 
-    *r = (replicas){ .experiment = e, .count = e->device_count };
+    *r = (replicas){ .experiment = e, .count = e->device_count, .crew = shared,
+                     .borrowed = shared != NULL };
     r->item = calloc((size_t)r->count, sizeof *r->item);
     if (r->item == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for %d replicas", r->count);
     for (int i = 0; i < r->count; i++)
         r->item[i] = (replica){ .number = e->first + i, .index = i, .device = &e->devices[i] };
     if (local_comm_new(r->count, &r->comm, err) != PONS_OK
-        || crew_open(r->count, wake_others, r, &r->crew, err) != PONS_OK)
+        || (!r->borrowed && crew_open(r->count, wake_others, r, &r->crew, err) != PONS_OK))
         return err->status;
     return replicas_run(r, open_one, &o, err);
+}
+
+pons_status replicas_open(const experiment *e, unsigned programs, replicas *r, pons_error *err)
+{
+    return open_in(NULL, e, programs, r, err);
+}
+
+pons_status replicas_open_beside(const replicas *first, const experiment *e, unsigned programs,
+                                 replicas *r, pons_error *err)
+{
+    return open_in(first->crew, e, programs, r, err);
 }
 
 /* Of threads that are chosen each replica gets its share, one at least. */
@@ -112,7 +125,8 @@ pons_status replicas_open_loaders(replicas *r, cache *held, int count, int64_t s
 
 void replicas_close(replicas *r)
 {
-    crew_close(r->crew);
+    if (!r->borrowed)
+        crew_close(r->crew);
     for (int i = 0; i < r->count && r->item != NULL; i++) {
         replica *one = &r->item[i];
 

@@ -25,6 +25,7 @@ typedef struct replicas {
     int count;                      /* in this process                                            */
     replica *item;
     crew *crew;
+    bool borrowed;            /* the crew is that of other replicas                               */
     local_comm *comm;
 } replicas;
 
@@ -35,6 +36,9 @@ typedef pons_status replica_work(void *context, replica *r, pons_error *err);
 
 /* Threads, memory with initial values (R29), compiled programs. 'r' is zeroed by the caller. */
 pons_status replicas_open(const experiment *e, unsigned programs, replicas *r, pons_error *err);
+/* Another network on the same devices: the threads are those of 'first', which is closed later. */
+pons_status replicas_open_beside(const replicas *first, const experiment *e, unsigned programs,
+                                 replicas *r, pons_error *err);
 /* A loader for each: the first 'count' training cases, from 'step' on. */
 pons_status replicas_open_loaders(replicas *r, cache *held, int count, int64_t step,
                                   pons_error *err);

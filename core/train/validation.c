@@ -5,7 +5,9 @@
 
 #include "train/validation.h"
 
+#include "base/pages.h"
 #include "train/activation.h"
+#include "train/spread.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,84 +21,69 @@ int validation_first_class(const experiment *e)
 typedef struct counting {
     const validation *validation;
     const experiment *experiment;
+    int first, step;          /* this process has cases first, first + step, ...                  */
     metric_count *count;
 } counting;
 
-/* A replica's predictor, which gives up when it is asked to stop. */
-typedef struct stoppable {
-    const validation *validation;
-    const experiment *experiment;
-    window_predictor predictor;
-} stoppable;
-
-static pons_status run_or_stop(void *context, const float **logits, pons_error *err)
+static bool stop_asked(void *context)
 {
-    stoppable *s = context;
-    const validation *v = s->validation;
+    const validation *v = ((const counting *)context)->validation;
 
-    if (v->stop != NULL && v->stop(v->context))
-        return pons_fail(err, PONS_INTERRUPTED, "validation stopped");
-    return s->predictor.run(s->predictor.context, logits, err);
+    return v->stop != NULL && v->stop(v->context);
 }
 
-static pons_status count_voxels(stoppable *s, const pons_case *c, metric_count *count,
-                                pons_error *err)
+static pons_status prepare(void *context, int number, spread_volume *out, pons_error *err)
 {
-    const experiment *e = s->experiment;
-    int64_t voxels = pons_volume_count(&c->image);
-    float *logits = malloc((size_t)(voxels * e->task.classes) * sizeof *logits);
-    uint8_t *decided = malloc((size_t)(voxels * e->task.classes));
-    window_settings settings;
+    const counting *all = context;
+    const validation *v = all->validation;
+    pons_case *c = calloc(1, sizeof *c);
+    int64_t voxels;
 
-    if (logits == NULL || decided == NULL) {
-        pons_fail(err, PONS_DEVICE, "out of memory for the logits of case '%s'", c->name);
-        goto release;
-    }
-    network_window_settings(e, &settings);
-    window_predictor p = { s->predictor.input, s->predictor.channels, s->predictor.classes,
-                           run_or_stop, s };
-    if (window_stitch(&settings, c->image.extent, c->image.voxels, &p, logits, err) != PONS_OK)
-        goto release;
-    logits_decide(e, logits, voxels, decided);
+    if (c == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for a validation case");
+    out->held = c;
+    if (cache_read(v->cache, v->ranks[all->first + number * all->step], c, err) != PONS_OK)
+        return err->status;
+    if (c->label.voxels == NULL)
+        return pons_fail(err, PONS_DATA, "validation case '%s' has no label", c->name);
+    voxels = pons_volume_count(&c->image);
+    out->network = v->replicas;
+    memcpy(out->extent, c->image.extent, sizeof out->extent);
+    out->image = c->image.voxels;
+    out->logits = pages_alloc_zeroed((size_t)(voxels * all->experiment->task.classes)
+                                     * sizeof *out->logits);
+    if (out->logits == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for the logits of case '%s'", c->name);
+    return PONS_OK;
+}
+
+static pons_status count_voxels(void *context, int number, spread_volume *v, pons_error *err)
+{
+    const counting *all = context;
+    const experiment *e = all->experiment;
+    pons_case *c = v->held;
+    int64_t voxels = pons_volume_count(&c->image);
+    metric_count *count = all->count + (all->first + number * all->step) * e->class_count;
+    uint8_t *decided = malloc((size_t)(voxels * e->task.classes));
+
+    if (decided == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for the classes of case '%s'", c->name);
+    pons_volume_clear(&c->image);
+    logits_decide(e, v->logits, voxels, decided);
     if (e->regions)
         metric_count_regions(decided, c->label.voxels, voxels, e->class_count, count);
     else
         metric_count_labels(decided, c->label.voxels, voxels, e->class_count, count);
-release:
-    free(logits);
     free(decided);
-    return err->status;
-}
-
-static pons_status count_case(stoppable *s, int rank, metric_count *count, pons_error *err)
-{
-    pons_case c;
-
-    memset(&c, 0, sizeof c);
-    if (cache_read(s->validation->cache, rank, &c, err) != PONS_OK)
-        return err->status;
-    if (c.label.voxels == NULL)
-        pons_fail(err, PONS_DATA, "validation case '%s' has no label", c.name);
-    else
-        count_voxels(s, &c, count, err);
-    case_clear(&c);
-    return err->status;
-}
-
-/* Every replica takes each replicas-th case; the counts do not tell who made them. */
-static pons_status count_share(void *context, replica *r, pons_error *err)
-{
-    const counting *all = context;
-    const validation *v = all->validation;
-    stoppable s = { .validation = v, .experiment = all->experiment };
-
-    if (network_predictor(all->experiment, r->evaluation, &s.predictor, err) != PONS_OK)
-        return err->status;
-    for (int i = r->number; i < v->count; i += all->experiment->replicas)
-        if (count_case(&s, v->ranks[i], all->count + i * all->experiment->class_count, err)
-            != PONS_OK)
-            return err->status;
     return PONS_OK;
+}
+
+static void release(void *context, spread_volume *v)
+{
+    if (v->held != NULL)
+        case_clear(v->held);
+    free(v->held);
+    free(v->logits);
 }
 
 /* In order of cases, so that sums have the bits of one replica. */
@@ -113,14 +100,19 @@ static void summarise(const counting *all, validation_result *result)
 
 pons_status validation_run(const validation *v, validation_result *result, pons_error *err)
 {
-    counting all = { v, v->replicas->experiment, NULL };
+    const replicas *r = v->replicas;
+    counting all = { .validation = v, .experiment = r->experiment,
+                     .first = r->item[0].number / r->count,
+                     .step = r->experiment->replicas / r->count };
     pons_error problem = PONS_ERROR_INIT;
 
     result->stopped = false;
     all.count = calloc((size_t)(v->count * all.experiment->class_count) + 1, sizeof *all.count);
     if (all.count == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for a validation");
-    if (replicas_run(v->replicas, count_share, &all, &problem) == PONS_OK)
+    const spread_work work = { (v->count - all.first + all.step - 1) / all.step, prepare,
+                               count_voxels, release, stop_asked, &all };
+    if (spread_run(r, &work, &problem) == PONS_OK)
         summarise(&all, result);
     else if (problem.status == PONS_INTERRUPTED)
         result->stopped = true;

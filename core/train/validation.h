@@ -9,12 +9,12 @@
 #include "train/replicas.h"
 
 typedef struct validation {
-    replicas *replicas;       /* with evaluation programs; they share the cases out               */
+    replicas *replicas;       /* with evaluation programs; they share the windows out             */
     cache *cache;
     int count;
     const int *ranks;
-    bool (*stop)(void *context); /* asked between batches of windows, by every replica's thread;  */
-                              /* may be NULL                                                      */
+    bool (*stop)(void *context); /* asked before batches of windows, by any replica's thread; may */
+                              /* be NULL                                                          */
     void *context;
 } validation;
 

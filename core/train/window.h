@@ -1,5 +1,5 @@
 /*
- * window.h - sliding-window prediction: which windows, how they are weighted, how they are joined.
+ * window.h - sliding-window prediction: which windows, and how they are weighted (stitch.h joins them).
  *
  * Everything is as in MONAI's sliding_window_inference: the window moves by (1 - overlap) of its
  * extent, the last one is moved back to end at the edge, a volume smaller than the window is padded
@@ -47,9 +47,5 @@ typedef struct window_predictor {
     pons_status (*run)(void *context, const float **logits, pons_error *err);
     void *context;
 } window_predictor;
-
-/* Logits of a whole image [size[0]][size[1]][size[2]][channels]; out: [...][classes]. */
-pons_status window_stitch(const window_settings *s, const int64_t size[3], const float *image,
-                          const window_predictor *p, float *out, pons_error *err);
 
 #endif

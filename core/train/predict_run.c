@@ -1,0 +1,231 @@
+/*
+ * predict_run.c - cases one after the other: files, preprocessing, windows over the devices, sums of
+ * an ensemble, the way back.
+ *
+ * With m networks case n is the volumes n m .. n m + m - 1 of spread.h, one for each network.
+ */
+#include <config.h>
+
+#include "train/predict_parts.h"
+
+#include "data/loader.h"
+#include "train/activation.h"
+#include "train/spread.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct prediction {
+    int count;
+    predictor *const *p;
+    const predict_work *work;
+    /* Of the thread that prepares: the case's files, as far as there is nothing wrong with them. */
+    volume image;
+    volume_grid grid;
+    pons_error problem;
+    /* Of the thread that finishes: sums over the networks, on the preprocessed grid. */
+    volume logits, probabilities;
+    pons_error failure;
+} prediction;
+
+/* A case as one network wants it. */
+typedef struct member_case {
+    pons_case c;
+    volume logits;
+    volume_grid grid;
+    pons_error problem;       /* PONS_DATA: there are no logits                                   */
+    char *notes;              /* what preprocessing said, in lines                                */
+    size_t notes_size;
+} member_case;
+
+/* ---- prepare --------------------------------------------------------------------------------- */
+
+static void read_files(prediction *s, const predict_input *input)
+{
+    pons_volume_clear(&s->image);
+    s->problem = (pons_error)PONS_ERROR_INIT;
+    volume_read_channels(input->file_count, input->file, &s->image, &s->grid, &s->problem);
+}
+
+/* The last network changes the image itself, the others a copy. */
+static void preprocess(prediction *s, int member, member_case *m, pons_error *err)
+{
+    const experiment *e = s->p[member]->experiment;
+    FILE *stream = open_memstream(&m->notes, &m->notes_size);
+    logger said = { .terminal = stream, .level = LOG_NORMAL };
+
+    if (stream == NULL) {
+        pons_fail(err, PONS_DEVICE, "out of memory");
+        return;
+    }
+    if (member == s->count - 1) {
+        m->c.image = s->image;
+        memset(&s->image, 0, sizeof s->image);
+    } else {
+        volume_copy(&s->image, &m->c.image, err);
+    }
+    if (err->status == PONS_OK)
+        volume_chain_apply(e->preprocess, &m->c, &said, err);
+    fclose(stream);
+    if (err->status == PONS_OK && m->c.image.channels != e->task.channels)
+        pons_fail(err, PONS_DATA, "case '%s' has %d channels, the network expects %d", m->c.name,
+                  m->c.image.channels, e->task.channels);
+}
+
+static pons_status place_logits(const experiment *e, member_case *m, pons_error *err)
+{
+    if (pons_volume_init(&m->logits, PONS_F32, e->task.classes, m->c.image.extent, err) == PONS_OK)
+        volume_place(&m->logits, &m->c.image);
+    return err->status;
+}
+
+static pons_status prepare(void *context, int number, spread_volume *out, pons_error *err)
+{
+    prediction *s = context;
+    int member = number % s->count;
+    const predict_input *input = &s->work->input[number / s->count];
+    member_case *m = calloc(1, sizeof *m);
+
+    if (m == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    out->held = m;
+    m->c = (pons_case){ .size = sizeof m->c, .name = input->name };
+    if (member == 0)
+        read_files(s, input);
+    if (s->problem.status == PONS_OK)
+        preprocess(s, member, m, &s->problem);
+    m->problem = s->problem;
+    m->grid = s->grid;
+    if (m->problem.status == PONS_DATA)
+        return PONS_OK;
+    if (m->problem.status != PONS_OK)
+        return pons_fail(err, m->problem.status, "%s", m->problem.text);
+    if (place_logits(s->p[member]->experiment, m, err) != PONS_OK)
+        return err->status;
+    out->network = &s->p[member]->replicas;
+    memcpy(out->extent, m->c.image.extent, sizeof out->extent);
+    out->image = m->c.image.voxels;
+    out->logits = m->logits.voxels;
+    return PONS_OK;
+}
+
+static void release(void *context, spread_volume *v)
+{
+    member_case *m = v->held;
+
+    if (m == NULL)
+        return;
+    case_clear(&m->c);
+    pons_volume_clear(&m->logits);
+    free(m->notes);
+    free(m);
+}
+
+/* ---- finish ---------------------------------------------------------------------------------- */
+
+static bool same_place(const volume *a, const volume *b)
+{
+    return memcmp(a->extent, b->extent, sizeof a->extent) == 0
+        && memcmp(a->inside_start, b->inside_start, sizeof a->inside_start) == 0
+        && memcmp(a->affine, b->affine, sizeof a->affine) == 0 && a->channels == b->channels;
+}
+
+/* to += factor x from; an empty 'to' is zeros. */
+static pons_status add_scaled(volume *to, const volume *from, float factor, pons_error *err)
+{
+    int64_t count = pons_volume_count(from) * from->channels;
+    const float *y = from->voxels;
+    float *x;
+
+    if (to->voxels == NULL) {
+        if (pons_volume_init(to, PONS_F32, from->channels, from->extent, err) != PONS_OK)
+            return err->status;
+        volume_place(to, from);
+    }
+    x = to->voxels;
+    for (int64_t i = 0; i < count; i++)
+        x[i] += factor * y[i];
+    return PONS_OK;
+}
+
+static pons_status add_member(prediction *s, int member, member_case *m, pons_error *err)
+{
+    const experiment *e = s->p[member]->experiment;
+    float factor = 1 / (float)s->count;
+
+    if (member > 0 && !same_place(&s->probabilities, &m->logits))
+        return pons_fail(err, PONS_CONFIG, "the networks of an ensemble preprocess case '%s' to "
+                         "different grids or classes, expected one", m->c.name);
+    if (s->work->logits && add_scaled(&s->logits, &m->logits, factor, err) != PONS_OK)
+        return err->status;
+    logits_activate(e->activation, m->logits.voxels, pons_volume_count(&m->logits),
+                    m->logits.channels);
+    if (s->count > 1)
+        return add_scaled(&s->probabilities, &m->logits, factor, err);
+    s->probabilities = m->logits;
+    memset(&m->logits, 0, sizeof m->logits);
+    return PONS_OK;
+}
+
+static pons_status take_case(prediction *s, int number, const volume_grid *grid, pons_error *err)
+{
+    const predict_work *w = s->work;
+    predict_result r = { .grid = *grid };
+
+    if (s->failure.status != PONS_OK)
+        w->take(w->context, number, NULL, &s->failure, err);
+    else if (predict_bring_back(s->p[0]->experiment, &s->probabilities,
+                                w->logits ? &s->logits : NULL, w->probabilities, &r, err) == PONS_OK)
+        w->take(w->context, number, &r, NULL, err);
+    pons_volume_clear(&r.classes);
+    pons_volume_clear(&r.logits);
+    pons_volume_clear(&r.probabilities);
+    return err->status;
+}
+
+static void clear_sums(prediction *s)
+{
+    pons_volume_clear(&s->logits);
+    pons_volume_clear(&s->probabilities);
+    s->failure = (pons_error)PONS_ERROR_INIT;
+}
+
+static void say(logger *l, char *notes)
+{
+    for (char *line; notes != NULL && (line = strsep(&notes, "\n")) != NULL; )
+        if (*line != '\0')
+            log_line(l, "%s", line);
+}
+
+static pons_status finish(void *context, int number, spread_volume *v, pons_error *err)
+{
+    prediction *s = context;
+    int member = number % s->count;
+    member_case *m = v->held;
+
+    say(s->p[member]->log, m->notes);
+    pons_volume_clear(&m->c.image);
+    if (s->failure.status == PONS_OK)
+        s->failure = m->problem;
+    if (s->failure.status == PONS_OK && add_member(s, member, m, err) != PONS_OK)
+        return err->status;
+    if (member < s->count - 1)
+        return PONS_OK;
+    take_case(s, number / s->count, &m->grid, err);
+    clear_sums(s);
+    return err->status;
+}
+
+/* ---- run ------------------------------------------------------------------------------------- */
+
+pons_status predict_run(int count, predictor *const *p, const predict_work *work, pons_error *err)
+{
+    prediction s = { .count = count, .p = p, .work = work, .problem = PONS_ERROR_INIT,
+                     .failure = PONS_ERROR_INIT };
+    const spread_work cases = { count * work->count, prepare, finish, release, NULL, &s };
+
+    spread_run(&p[0]->replicas, &cases, err);
+    pons_volume_clear(&s.image);
+    clear_sums(&s);
+    return err->status;
+}

@@ -1,0 +1,296 @@
+/*
+ * spread.c - devices, one thread that prepares and one that finishes, around a line of volumes.
+ *
+ *     prepared  ......................|          made ready, at most one ahead
+ *     begun     ................|                of which batches are dealt out
+ *     finished  .........|                       used up
+ */
+#include <config.h>
+
+#include "train/spread.h"
+
+#include "train/stitch.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { NICENESS = 10, SHARE_OF_MEMORY = 4 };
+
+typedef struct item {
+    spread_volume volume;
+    stitch *stitch;
+    uint64_t size;            /* of its logits, bytes                                             */
+    int64_t batches, dealt, blended;
+} item;
+
+typedef struct spread {
+    const spread_work *work;
+    const replicas *replicas;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    item *item;
+    int prepared, begun, finished; /* volumes; the last of 'begun' may have batches left          */
+    uint64_t held, room;      /* logits of volumes that have begun; what they may take            */
+    bool failed;
+    pons_error error;         /* the first one                                                    */
+} spread;
+
+/* What a device keeps between batches. */
+typedef struct lane {
+    int number;
+    int64_t room;
+    float *sum;
+} lane;
+
+static void fail(spread *s, const pons_error *err)
+{
+    pthread_mutex_lock(&s->lock);
+    if (!s->failed)
+        s->error = *err;
+    s->failed = true;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- prepare --------------------------------------------------------------------------------- */
+
+static pons_status prepare_item(spread *s, int number, pons_error *err)
+{
+    item *i = &s->item[number];
+    spread_volume *v = &i->volume;
+    const experiment *e;
+    window_settings settings;
+
+    if (s->work->prepare(s->work->context, number, v, err) != PONS_OK || v->image == NULL)
+        return err->status;
+    e = v->network->experiment;
+    network_window_settings(e, &settings);
+    if (stitch_open(&settings, v->extent, v->image, e->task.channels, e->task.classes, v->logits,
+                    &i->stitch, err) != PONS_OK)
+        return err->status;
+    i->batches = stitch_batches(i->stitch);
+    i->size = (uint64_t)(v->extent[0] * v->extent[1] * v->extent[2]) * sizeof(float)
+              * (uint64_t)(e->task.classes + 1);
+    return PONS_OK;
+}
+
+static void *prepare_all(void *context)
+{
+    spread *s = context;
+    pons_error err = PONS_ERROR_INIT;
+
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
+    for (int n = 0; n < s->work->count; n++) {
+        pthread_mutex_lock(&s->lock);
+        while (n > s->begun && !s->failed)
+            pthread_cond_wait(&s->changed, &s->lock);
+        bool failed = s->failed;
+        pthread_mutex_unlock(&s->lock);
+        if (failed)
+            break;
+        if (prepare_item(s, n, &err) != PONS_OK) {
+            fail(s, &err);
+            break;
+        }
+        pthread_mutex_lock(&s->lock);
+        s->prepared = n + 1;
+        pthread_cond_broadcast(&s->changed);
+        pthread_mutex_unlock(&s->lock);
+    }
+    return NULL;
+}
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+/* Whether the volume after the last one begun may begin now. */
+static bool may_begin(const spread *s)
+{
+    return s->begun < s->prepared && s->begun - s->finished <= s->replicas->count
+        && (s->held == 0 || s->held + s->item[s->begun].size <= s->room);
+}
+
+/* The next batch; NULL when there is none any more. With the lock held. */
+static item *next_batch(spread *s, int64_t *batch)
+{
+    for (;;) {
+        item *i = s->begun > 0 ? &s->item[s->begun - 1] : NULL;
+
+        if (s->failed)
+            return NULL;
+        if (i != NULL && i->dealt < i->batches) {
+            *batch = i->dealt++;
+            return i;
+        }
+        if (s->begun == s->work->count)
+            return NULL;
+        if (may_begin(s)) {
+            s->held += s->item[s->begun++].size;
+            pthread_cond_broadcast(&s->changed);
+        } else {
+            pthread_cond_wait(&s->changed, &s->lock);
+        }
+    }
+}
+
+static pons_status predict(spread *s, lane *l, const item *i, int64_t batch, const float **logits,
+                           pons_error *err)
+{
+    const replicas *network = i->volume.network;
+    window_predictor p;
+    int64_t room = stitch_room(i->stitch);
+
+    if (s->work->stop != NULL && s->work->stop(s->work->context))
+        return pons_fail(err, PONS_INTERRUPTED, "the prediction was stopped");
+    if (room > l->room) {
+        free(l->sum);
+        l->room = 0;
+        l->sum = malloc((size_t)room * sizeof *l->sum);
+        if (l->sum == NULL)
+            return pons_fail(err, PONS_DEVICE, "out of memory for the logits of a batch of windows");
+        l->room = room;
+    }
+    if (network_predictor(network->experiment, network->item[l->number].evaluation, &p, err)
+        != PONS_OK)
+        return err->status;
+    return stitch_predict(i->stitch, batch, &p, l->sum, logits, err);
+}
+
+/* Blend when all batches before are blended; false: something has failed. With the lock held. */
+static bool blend_in_turn(spread *s, item *i, int64_t batch, const float *logits)
+{
+    while (i->blended < batch && !s->failed)
+        pthread_cond_wait(&s->changed, &s->lock);
+    if (s->failed)
+        return false;
+    pthread_mutex_unlock(&s->lock);
+    stitch_blend(i->stitch, batch, logits);
+    pthread_mutex_lock(&s->lock);
+    i->blended++;
+    pthread_cond_broadcast(&s->changed);
+    return true;
+}
+
+static pons_status predict_share(void *context, int number, pons_error *err)
+{
+    spread *s = context;
+    lane l = { .number = number };
+    const float *logits = NULL;
+    int64_t batch = 0;
+    item *i;
+
+    pthread_mutex_lock(&s->lock);
+    while ((i = next_batch(s, &batch)) != NULL) {
+        pthread_mutex_unlock(&s->lock);
+        if (predict(s, &l, i, batch, &logits, err) != PONS_OK)
+            fail(s, err);
+        pthread_mutex_lock(&s->lock);
+        if (err->status != PONS_OK || !blend_in_turn(s, i, batch, logits))
+            break;
+    }
+    pthread_mutex_unlock(&s->lock);
+    free(l.sum);
+    return PONS_OK; /* a failure is in 's', and nobody waits in a sum */
+}
+
+/* ---- finish ---------------------------------------------------------------------------------- */
+
+static void release(spread *s, item *i)
+{
+    stitch_close(i->stitch);
+    i->stitch = NULL;
+    s->work->release(s->work->context, &i->volume);
+    i->volume = (spread_volume){ .image = NULL };
+}
+
+static pons_status finish_item(spread *s, int number, pons_error *err)
+{
+    item *i = &s->item[number];
+
+    if (i->stitch != NULL) {
+        stitch_finish(i->stitch);
+        stitch_close(i->stitch);
+        i->stitch = NULL;
+    }
+    return s->work->finish(s->work->context, number, &i->volume, err);
+}
+
+static bool wait_for_logits(spread *s, int number)
+{
+    const item *i = &s->item[number];
+    bool failed;
+
+    pthread_mutex_lock(&s->lock);
+    while (!s->failed && (s->begun <= number || i->blended < i->batches))
+        pthread_cond_wait(&s->changed, &s->lock);
+    failed = s->failed;
+    pthread_mutex_unlock(&s->lock);
+    return !failed;
+}
+
+static void *finish_all(void *context)
+{
+    spread *s = context;
+    pons_error err = PONS_ERROR_INIT;
+
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
+    for (int n = 0; n < s->work->count && wait_for_logits(s, n); n++) {
+        if (finish_item(s, n, &err) != PONS_OK) {
+            fail(s, &err);
+            break;
+        }
+        release(s, &s->item[n]);
+        pthread_mutex_lock(&s->lock);
+        s->finished = n + 1;
+        s->held -= s->item[n].size;
+        pthread_cond_broadcast(&s->changed);
+        pthread_mutex_unlock(&s->lock);
+    }
+    return NULL;
+}
+
+/* ---- run ------------------------------------------------------------------------------------- */
+
+static void run(spread *s)
+{
+    static void *(*const helper[])(void *) = { prepare_all, finish_all };
+    pthread_t thread[2];
+    pons_error err = PONS_ERROR_INIT;
+    int started = 0;
+
+    while (started < 2 && pthread_create(&thread[started], NULL, helper[started], s) == 0)
+        started++;
+    if (started < 2) {
+        pons_fail(&err, PONS_DEVICE, "cannot start a thread to prepare volumes");
+        fail(s, &err);
+    } else if (crew_run(s->replicas->crew, predict_share, s, &err) != PONS_OK) {
+        fail(s, &err);
+    }
+    while (started > 0)
+        pthread_join(thread[--started], NULL);
+}
+
+pons_status spread_run(const replicas *r, const spread_work *work, pons_error *err)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    spread s = { .work = work, .replicas = r, .error = PONS_ERROR_INIT,
+                 .room = (uint64_t)pages * (uint64_t)page / SHARE_OF_MEMORY };
+
+    s.item = calloc((size_t)work->count + 1, sizeof *s.item);
+    if (s.item == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for %d volumes", work->count);
+    pthread_mutex_init(&s.lock, NULL);
+    pthread_cond_init(&s.changed, NULL);
+    run(&s);
+    for (int n = s.finished; n < work->count; n++)
+        release(&s, &s.item[n]);
+    pthread_cond_destroy(&s.changed);
+    pthread_mutex_destroy(&s.lock);
+    free(s.item);
+    if (s.failed)
+        return pons_fail(err, s.error.status, "%s", s.error.text);
+    return PONS_OK;
+}

@@ -1,0 +1,44 @@
+/*
+ * spread.h - volumes through the network of several devices of this process, window by window.
+ *
+ * Each device takes the next batch of windows of the oldest volume that has one left, and blends it
+ * when its turn comes. So one volume is predicted by all devices as well as many are, the bits are
+ * those of one device, and a device holds no volume: its program and, for mirroring, one batch of
+ * logits. Meanwhile the next volume is made ready and the last one is used up, each by a thread of
+ * lower priority.
+ */
+#ifndef CORE_TRAIN_SPREAD_H
+#define CORE_TRAIN_SPREAD_H
+
+#include "train/replicas.h"
+
+/* A volume, as 'prepare' makes it. */
+typedef struct spread_volume {
+    const replicas *network;  /* whose evaluation programs predict it; those of all volumes have  */
+                              /* one crew                                                         */
+    int64_t extent[3];
+    const float *image;       /* [extent][channels]; NULL: nothing is to be predicted             */
+    float *logits;            /* [extent][classes], zeros                                         */
+    void *held;               /* the caller's                                                     */
+} spread_volume;
+
+/* Each of these is called in order of volumes, and none of them by two threads at the same time. */
+typedef struct spread_work {
+    int count;
+    pons_status (*prepare)(void *context, int number, spread_volume *out, pons_error *err);
+    /* The logits are there. */
+    pons_status (*finish)(void *context, int number, spread_volume *v, pons_error *err);
+    /* After 'finish', or when none will come. */
+    void (*release)(void *context, spread_volume *v);
+    bool (*stop)(void *context);  /* asked before every batch, by any device; may be NULL         */
+    void *context;
+} spread_work;
+
+/*
+ * The first failure ends it: PONS_INTERRUPTED where 'stop' said so. Memory: the image of the next
+ * volume, and logits of one or more volumes, of more than one no more than a quarter of the
+ * machine's memory.
+ */
+pons_status spread_run(const replicas *r, const spread_work *work, pons_error *err);
+
+#endif

@@ -1,0 +1,187 @@
+/*
+ * check_spread.c - predictions and scores are the same bytes on one device and on several, of one
+ * case and of many; what a damaged case among them does.
+ */
+#include <config.h>
+
+#include "run_pons.h"
+#include "suite.h"
+
+#include <stdarg.h>
+
+static const char ini[] =
+    "[experiment]\nname = run\n"
+    "[data]\nsource = phantom\nvalidation = last:4\n"
+    "[preprocess]\nsteps = normalize crop_foreground\n"
+    "[patch]\nextent = 16 16 16\n"
+    "[model]\nplugin = unet\nchannels = 4 8 16\nstrides = 2 2\nnum_res_units = 2\nnorm = batch\n"
+    "[loss]\nplugin = dice_ce\n"
+    "[optimizer]\nplugin = adam\nlr = 1e-2\n"
+    "[train]\nsteps = 6\nprecision = fp32\n"
+    "[window]\noverlap = 0.5\nbatch = 3\n"
+    "[distribute]\nthreads = 1\n";
+
+static const char *const lists[] = { "cpu", "cpu:0,cpu:1", "cpu:0,1,2", "cpu:0,cpu:0" };
+
+/* Two runs of a few steps: any weights do. */
+static void make_runs(void)
+{
+    make_root();
+    write_text("e.ini", ini);
+    EXPECT(0, NULL, "data", "phantom", "-o", "phantom", "--cases", "5", "--extent", "37,24,41",
+           "--classes", "3");
+    EXPECT(0, NULL, "train", "e.ini", "-q");
+    EXPECT(0, NULL, "train", "e.ini", "-q", "--set", "experiment.name=other", "--set",
+           "experiment.seed=1", "--set", "window.batch=2");
+}
+
+/* A command in the folder; it must succeed. */
+static __attribute__((format(printf, 1, 2))) void shell(const char *format, ...)
+{
+    char text[512], command[1024];
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    snprintf(command, sizeof command, "cd %s && %s", root, text);
+    ck_assert_msg(system(command) == 0, "%s", text);
+}
+
+/* Predict into folder N with each list of devices; every file is that of the first list. */
+static void same_files(const char *run, const char *image, const char *const *set)
+{
+    for (int n = 0; n < 4; n++) {
+        const char *word[32] = { "predict", run, image, "--logits", "--probabilities" };
+        char devices[64], out[16], other[16];
+        int count = 5;
+
+        snprintf(devices, sizeof devices, "distribute.devices=%s", lists[n]);
+        snprintf(out, sizeof out, "out%d", n);
+        word[count++] = "-o";
+        word[count++] = out;
+        word[count++] = "--set";
+        word[count++] = devices;
+        for (int i = 0; set[i] != NULL; i++) {
+            word[count++] = "--set";
+            word[count++] = set[i];
+        }
+        shell("mkdir %s", out);
+        int code = finish(start(word));
+        ck_assert_msg(code == 0, "%s: %d: %s", lists[n], code, text_of("said"));
+        snprintf(other, sizeof other, "said%d", n);
+        shell("sed 's/out[0-9]/OUT/' said > %s && test -s %s && cmp said0 %s", other, other, other);
+        shell("diff -r out0 %s && test -n \"$(ls %s)\"", out, out);
+    }
+    shell("rm -r out[0-3]");
+}
+
+#define SAME_FILES(RUN, IMAGE, ...)                                                               \
+    same_files(RUN, IMAGE, (const char *const[]){ __VA_ARGS__ __VA_OPT__(,) NULL })
+
+START_TEST(windows_of_one_case_give_the_same_bytes_on_several_devices)
+{
+    make_runs();
+    SAME_FILES("runs/run", "phantom/imagesTr/phantom_000.nii.gz");
+    SAME_FILES("runs/run", "phantom/imagesTr/phantom_000.nii.gz", "window.mode=gaussian",
+               "window.mirror=0 1 2", "window.padding_mode=reflect");
+    SAME_FILES("runs/run", "phantom/imagesTr/phantom_000.nii.gz", "train.precision=bf16");
+    remove_root();
+}
+END_TEST
+
+START_TEST(several_cases_give_the_same_bytes_and_lines_on_several_devices)
+{
+    make_runs();
+    SAME_FILES("runs/run", "phantom/imagesTr");
+    SAME_FILES("runs/run", "phantom/imagesTr", "window.batch=64", "window.overlap=0");
+    SAME_FILES("runs/run,runs/other", "phantom/imagesTr", "window.mirror=1");
+    remove_root();
+}
+END_TEST
+
+START_TEST(scores_of_a_run_are_the_same_bytes_on_several_devices)
+{
+    make_runs();
+    for (int n = 0; n < 4; n++) {
+        char devices[64], name[16];
+        snprintf(devices, sizeof devices, "distribute.devices=%s", lists[n]);
+        EXPECT(0, NULL, "evaluate", "--run", "runs/run", "--json", "--set", devices);
+        snprintf(name, sizeof name, "json%d", n);
+        shell("mv out %s && cmp json0 %s", name, name);
+    }
+    ck_assert_ptr_nonnull(strstr(text_of("json3"), "phantom_004"));
+    remove_root();
+}
+END_TEST
+
+/* The others are written, the damaged one is named, alone or among networks. */
+START_TEST(a_damaged_case_does_not_keep_the_others_from_being_written)
+{
+    static const char *const runs[] = { "runs/run", "runs/run,runs/other" };
+
+    make_runs();
+    shell("truncate -s 9000 phantom/imagesTr/phantom_002.nii.gz");
+    for (int n = 0; n < 8; n++) {
+        char devices[64];
+        snprintf(devices, sizeof devices, "distribute.devices=%s", lists[n % 4]);
+        EXPECT(4, "1 of 5 cases could not be predicted, the first is 'phantom_002'", "predict",
+               runs[n / 4], "phantom/imagesTr", "-o", "some", "--set", devices);
+        ck_assert_ptr_nonnull(strstr(text_of("said"), "imagesTr/phantom_002.nii.gz'"));
+        shell("test \"$(echo some/*_00[0-9].nii.gz)\" = \"$(echo some/*_00[0134].nii.gz)\"");
+        shell("test $(ls some | wc -l) = 4 && rm -r some");
+        EXPECT(4, "imagesTr/phantom_002.nii.gz'", "evaluate", "--run", "runs/run", "--json", "--set",
+               devices);
+        ck_assert_str_eq(text_of("out"), "");
+    }
+    EXPECT(4, "imagesTr/phantom_002.nii.gz'", "predict", "runs/run",
+           "phantom/imagesTr/phantom_002.nii.gz", "-o", "one.nii.gz");
+    ck_assert_int_ne(access(in_root("one.nii.gz"), F_OK), 0);
+    remove_root();
+}
+END_TEST
+
+/* A folder stands where the second one is to be written. */
+START_TEST(a_result_that_cannot_be_written_ends_it_on_any_number_of_devices)
+{
+    make_runs();
+    shell("mkdir -p full/phantom_001.nii.gz");
+    for (int n = 0; n < 4; n++) {
+        char devices[64];
+        snprintf(devices, sizeof devices, "distribute.devices=%s", lists[n]);
+        EXPECT(1, "phantom_001.nii.gz'", "predict", "runs/run", "phantom/imagesTr", "-o", "full",
+               "--set", devices);
+        shell("test -f full/phantom_000.nii.gz && test ! -e full/phantom_002.nii.gz");
+    }
+    remove_root();
+}
+END_TEST
+
+/* Each has a list of its own in its file. */
+START_TEST(networks_of_an_ensemble_take_the_devices_of_the_first)
+{
+    make_runs();
+    EXPECT(0, NULL, "train", "e.ini", "-q", "--set", "experiment.name=two", "--set",
+           "distribute.devices=cpu:0,cpu:1");
+    EXPECT(0, NULL, "predict", "runs/run,runs/two", "phantom/imagesTr", "-o", "a");
+    EXPECT(0, NULL, "predict", "runs/two,runs/run", "phantom/imagesTr", "-o", "b");
+    shell("test $(ls a | wc -l) = 5 && test $(ls b | wc -l) = 5");
+    EXPECT(3, "there is no cpu:2 among 2", "predict", "runs/run", "phantom/imagesTr", "-o", "c",
+           "--set", "distribute.devices=cpu:0,cpu:2");
+    remove_root();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("spread");
+
+    tcase_set_timeout(c, 300);
+    tcase_add_test(c, windows_of_one_case_give_the_same_bytes_on_several_devices);
+    tcase_add_test(c, several_cases_give_the_same_bytes_and_lines_on_several_devices);
+    tcase_add_test(c, scores_of_a_run_are_the_same_bytes_on_several_devices);
+    tcase_add_test(c, a_damaged_case_does_not_keep_the_others_from_being_written);
+    tcase_add_test(c, a_result_that_cannot_be_written_ends_it_on_any_number_of_devices);
+    tcase_add_test(c, networks_of_an_ensemble_take_the_devices_of_the_first);
+    return suite_run();
+}
