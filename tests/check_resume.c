@@ -335,68 +335,6 @@ START_TEST(second_signal_ends_the_grace)
 }
 END_TEST
 
-/* Copy a checkpoint with the counter 'name' of trainer.safetensors one lower. */
-static void spoil_counter(const char *from, const char *to, const char *counter)
-{
-    pons_error err = PONS_ERROR_INIT;
-    char path[512], folder[256], *checkpoint = NULL;
-    safetensors *file[4] = { NULL };
-    checkpoint_file files[4];
-    static const char *const names[] = { "model.safetensors", "optimizer.safetensors",
-                                         "ema.safetensors", "trainer.safetensors" };
-    snprintf(folder, sizeof folder, "%s/runs/%s/checkpoints", root, from);
-    ck_assert_int_eq(checkpoint_newest(folder, NULL, &checkpoint, &err), PONS_OK);
-    snprintf(path, sizeof path, "cp -r %s/runs/%s %s/runs/%s", root, from, root, to);
-    ck_assert_int_eq(system(path), 0);
-    safetensor items[4][256];
-    for (int f = 0; f < 4; f++) {
-        snprintf(path, sizeof path, "%s/%s", checkpoint, names[f]);
-        ck_assert_int_eq(safetensors_open(path, &file[f], &err), PONS_OK);
-        int count = safetensors_count(file[f]);
-        ck_assert_int_lt(count, 256);
-        for (int i = 0; i < count; i++) {
-            items[f][i] = *safetensors_item(file[f], i);
-            if (f == 3 && strcmp(items[f][i].name, counter) == 0)
-                --*(int64_t *)items[f][i].data;
-        }
-        static const char *pairs[512][2];
-        files[f] = (checkpoint_file){ names[f], { .count = count, .item = items[f] } };
-        if (f == 3) {
-            /* Every option that the comparison asks for is kept. */
-            int n = 0;
-            while (n < 512 && safetensors_metadata_at(file[f], n, &pairs[n][0], &pairs[n][1]))
-                n++;
-            files[f].content.metadata_count = n;
-            files[f].content.metadata = (const char *const (*)[2])pairs;
-        }
-    }
-    snprintf(path, sizeof path, "rm -r %s/runs/%s/checkpoints/step-*", root, to);
-    ck_assert_int_eq(system(path), 0);
-    snprintf(folder, sizeof folder, "%s/runs/%s/checkpoints", root, to);
-    int64_t step = strtoll(strrchr(checkpoint, '-') + 1, NULL, 10);
-    const checkpoint_content content = { .file_count = 4, .file = files };
-    ck_assert_msg(checkpoint_write(folder, step, &content, &err) == PONS_OK, "%s", err.text);
-    for (int f = 0; f < 4; f++)
-        safetensors_close(file[f]);
-    free(checkpoint);
-}
-
-START_TEST(counter_that_is_not_restored_changes_the_result)
-{
-    char x[65], y[65];
-
-    make_experiment();
-    expect(TRAIN("--set", "experiment.name=a"), NULL);
-    expect(TRAIN("--set", "experiment.name=half", "--set", "train.steps=6", "--set",
-                 "schedule.plugin=constant"), NULL);
-    spoil_counter("half", "spoilt", "applied");
-    expect(TRAIN("--set", "experiment.name=half", "--set", "schedule.plugin=constant"), NULL);
-    expect(TRAIN("--set", "experiment.name=spoilt", "--set", "schedule.plugin=constant"), NULL);
-    ck_assert_str_ne(last_hash("half", x), last_hash("spoilt", y));
-    remove_root();
-}
-END_TEST
-
 START_TEST(finished_run_says_so_and_touches_nothing)
 {
     make_experiment();
@@ -654,7 +592,6 @@ int main(void)
     tcase_add_test(c, interrupted_run_exits_75_and_goes_on_to_the_same_bits);
     tcase_add_test(c, step_longer_than_the_grace_is_given_up);
     tcase_add_test(c, second_signal_ends_the_grace);
-    tcase_add_test(c, counter_that_is_not_restored_changes_the_result);
     tcase_add_test(c, finished_run_says_so_and_touches_nothing);
     tcase_add_test(c, resolved_file_repeats_the_run);
     tcase_add_test(c, resolved_file_of_a_folder_with_a_semicolon_repeats_the_run);

@@ -5,6 +5,7 @@ include tests/program.mk
 include tests/device.mk
 include tests/data.mk
 include tests/train.mk
+include tests/faults.mk
 include tests/plugins.mk
 include tests/launch.mk
 include tests/dist.mk

@@ -1,7 +1,8 @@
 /*
  * alarm.c - a sink that sends signals to its own process while a chosen record is being written:
- * CHECK_ALARM is 'KIND STEP once|twice|kill|marked'. Once asks for the end, twice ends the grace as
- * well, marked waits until the checkpoint of the step before is marked as last and best, and kills.
+ * CHECK_ALARM is 'KIND STEP once|stop|twice|kill|marked'. Once asks for the end, stop goes on when
+ * that has been heard, twice ends the grace as well, marked waits until the checkpoint of the step
+ * before is marked as last and best, and kills.
  */
 #include <pons/sink.h>
 
@@ -41,6 +42,19 @@ static void wait_for_marks(const char *folder, long step)
     }
 }
 
+/* Ask for the end; the thread that waits for signals has taken it then, and a moment more. */
+static void ask_and_wait(void)
+{
+    sigset_t pending;
+
+    kill(getpid(), SIGTERM);
+    do {
+        usleep(1000);
+        sigpending(&pending);
+    } while (sigismember(&pending, SIGTERM));
+    usleep(10000);
+}
+
 static pons_status alarm_write(void *sink, const pons_record *record, pons_error *err)
 {
     const char *wanted = getenv("CHECK_ALARM");
@@ -54,6 +68,10 @@ static pons_status alarm_write(void *sink, const pons_record *record, pons_error
         wait_for_marks(sink, step - 1);
     if (strcmp(action, "kill") == 0 || strcmp(action, "marked") == 0)
         kill(getpid(), SIGKILL);
+    if (strcmp(action, "stop") == 0) {
+        ask_and_wait();
+        return PONS_OK;
+    }
     kill(getpid(), SIGTERM);
     usleep(50000);
     if (strcmp(action, "twice") == 0)

@@ -1,0 +1,164 @@
+/*
+ * check_saving.c - checkpoints on a slow or failing disk: steps go on, one is written at a time, a
+ * failure is told, a signal gets its answer. The disk is disk_shim.c, preloaded.
+ */
+#include <config.h>
+
+#include "tiny_run.h"
+#include "suite.h"
+
+#include <signal.h>
+
+#define SAVE_EACH_TEN "--set", "train.steps=25", "--set", "train.validate_steps=0", "--set", \
+                      "train.validate_every=0", "--set", "train.accumulate=3", "--set", \
+                      "train.checkpoint_every=10"
+
+/* Three training cases and three a step: an epoch is a step. NULL: a disk like any other. */
+static void make_disk(const char *fault)
+{
+    char library[4096];
+
+    ck_assert_ptr_nonnull(realpath("tests/plugins/.libs/disk_shim.so", library));
+    if (fault == NULL) {
+        unsetenv("LD_PRELOAD");
+        return;
+    }
+    setenv("LD_PRELOAD", library, 1);
+    setenv("DISK_SHIM", fault, 1);
+}
+
+/* Names in the folder of checkpoints that end in '.part'. */
+static int parts(void)
+{
+    char command[256], text[32] = "";
+
+    snprintf(command, sizeof command, "ls %s/runs/run/checkpoints 2>/dev/null | grep -c part", root);
+    FILE *pipe = popen(command, "r");
+    if (fgets(text, sizeof text, pipe) == NULL)
+        text[0] = '\0';
+    pclose(pipe);
+    return atoi(text);
+}
+
+static pid_t start_slow(const char *fault)
+{
+    make_disk(fault);
+    pid_t child = START("train", "e.ini", SAVE_EACH_TEN);
+    make_disk(NULL);
+    return child;
+}
+
+static void wait_for_part(void)
+{
+    for (int i = 0; i < 60000 && parts() == 0; i++)
+        usleep(1000);
+    ck_assert_int_gt(parts(), 0);
+}
+
+/* A checkpoint takes a second; ten steps a few milliseconds. The second one waits for the first. */
+START_TEST(steps_go_on_while_a_slow_disk_takes_a_checkpoint)
+{
+    int most = 0, during = 0;
+
+    make_tiny_run();
+    EXPECT(0, NULL, "train", "e.ini", SAVE_EACH_TEN, "--set", "experiment.name=quick");
+    pid_t child = start_slow("/checkpoints fsync 0 0 0 150");
+    wait_for_part();
+    while (marked("run", "last") < 10) {
+        most = parts() > most ? parts() : most;
+        during = steps_recorded("run");
+        usleep(1000);
+    }
+    ck_assert_int_eq(finish(child), 0);
+    ck_assert_int_eq(during, 20);
+    ck_assert_int_eq(most, 1);
+    ck_assert(same_runs("quick", "run", TENSOR_FILES));
+    remove_root();
+}
+END_TEST
+
+START_TEST(failed_write_ends_the_run_with_path_and_cause)
+{
+    make_tiny_run();
+    pid_t child = start_slow("/checkpoints fsync 2 5 0 0");
+    ck_assert_int_eq(finish(child), 1);
+    char *said = text_of("said");
+    ck_assert_msg(strstr(said, "cannot write '") != NULL && strstr(said, "/checkpoints/") != NULL
+                  && strstr(said, "optimizer.safetensors': Input/output error") != NULL, "%s", said);
+    ck_assert_int_le(steps_recorded("run"), 20); /* the next checkpoint was never begun */
+    ck_assert_int_eq(newest_whole("run"), -1);
+    ck_assert_int_eq(parts(), 0);
+    EXPECT(0, NULL, "train", "e.ini", SAVE_EACH_TEN);
+    ck_assert_int_eq(newest_whole("run"), 25);
+    remove_root();
+}
+END_TEST
+
+/* 20 s for a checkpoint: whoever waits for it is noticed. */
+#define STUCK "/checkpoints fsync 0 0 0 3000"
+
+START_TEST(second_signal_does_not_wait_for_the_disk)
+{
+    make_tiny_run();
+    pid_t child = start_slow(STUCK);
+    wait_for_part();
+    kill(child, SIGTERM);
+    usleep(300000);
+    double begin = seconds_now();
+    kill(child, SIGUSR1);
+    ck_assert_int_eq(finish(child), 75);
+    double took = seconds_now() - begin;
+    ck_assert_msg(took < 2.5, "%g s", took);
+    ck_assert_ptr_nonnull(strstr(text_of("said"), "interrupted twice"));
+    EXPECT(0, NULL, "train", "e.ini", SAVE_EACH_TEN);
+    ck_assert_int_eq(newest_whole("run"), 25);
+    ck_assert_int_eq(parts(), 0);
+    remove_root();
+}
+END_TEST
+
+/* The grace is over long before the disk is done: the process ends when the checkpoint is complete. */
+START_TEST(first_signal_waits_until_the_checkpoint_is_complete)
+{
+    make_tiny_run();
+    make_disk("/checkpoints fsync 0 0 0 150");
+    pid_t child = START("train", "e.ini", SAVE_EACH_TEN, "--set", "train.grace_s=0.1");
+    make_disk(NULL);
+    wait_for_part();
+    kill(child, SIGTERM);
+    ck_assert_int_eq(finish(child), 75);
+    int64_t last = marked("run", "last");
+    ck_assert_int_ge(last, 10);
+    ck_assert_int_eq(newest_whole("run"), last);
+    ck_assert_int_eq(steps_recorded("run"), last);
+    ck_assert_int_eq(parts(), 0);
+    remove_root();
+}
+END_TEST
+
+/* The end of a run is behind its last checkpoint's marks, and the next start finds it finished. */
+START_TEST(finished_run_on_a_slow_disk_is_finished)
+{
+    make_tiny_run();
+    ck_assert_int_eq(finish(start_slow("/checkpoints rename 0 0 0 300")), 0);
+    ck_assert_int_eq(marked("run", "last"), 25);
+    EXPECT(0, "is finished", "train", "e.ini", SAVE_EACH_TEN);
+    remove_root();
+}
+END_TEST
+
+int main(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    printf("a sanitizer's library must come first: nothing can be preloaded\n");
+    return 77;
+#endif
+    TCase *c = suite_new("saving");
+
+    tcase_add_test(c, steps_go_on_while_a_slow_disk_takes_a_checkpoint);
+    tcase_add_test(c, failed_write_ends_the_run_with_path_and_cause);
+    tcase_add_test(c, second_signal_does_not_wait_for_the_disk);
+    tcase_add_test(c, first_signal_waits_until_the_checkpoint_is_complete);
+    tcase_add_test(c, finished_run_on_a_slow_disk_is_finished);
+    return suite_run();
+}

@@ -1,0 +1,255 @@
+/*
+ * check_stops.c - stopped after any step and continued, on as many replicas as the step's
+ * micro-batches allow, a run writes the numbers of the run that was never stopped. Every piece of a
+ * checkpoint is needed for that.
+ */
+#include <config.h>
+
+#include "tiny_run.h"
+#include "soak.h"
+#include "suite.h"
+
+/* One optimizer that counts its updates and one that does not. */
+typedef struct variant {
+    const char *name, *optimizer;
+} variant;
+
+static const variant variants[] = { { "adam", "optimizer.plugin=adam" },
+                                    { "sgd", "optimizer.plugin=sgd" } };
+
+/* The same four micro-batches, shared out. */
+static const char *const splits[][2] = {
+    { "distribute.devices=cpu", "train.accumulate=4" },
+    { "distribute.devices=cpu:0,cpu:0", "train.accumulate=2" },
+    { "distribute.devices=cpu:0,cpu:0,cpu:0,cpu:0", "train.accumulate=1" },
+};
+enum { SPLITS = 3, STEPS = 40 };
+
+/* The sink that stops a run is found beside the built plugins. */
+static void make_run(void)
+{
+    char command[1024], folders[8192];
+    const char *given = getenv("PONS_PLUGIN_PATH");
+
+    make_tiny_run();
+    snprintf(command, sizeof command, "mkdir -p %s/plugins/sink && cp tests/plugins/.libs/alarm.so "
+             "%s/plugins/sink", root, root);
+    ck_assert_int_eq(system(command), 0);
+    snprintf(folders, sizeof folders, "%s%s%s", in_root("plugins"), given != NULL ? ":" : "",
+             given != NULL ? given : "");
+    setenv("PONS_PLUGIN_PATH", folders, 1);
+}
+
+/* Train as 'name' on a split; with 'stop' > 0 until that step. The exit code. */
+static int train(const variant *v, const char *name, int split, int stop)
+{
+    char set[64], alarm[32];
+
+    snprintf(set, sizeof set, "experiment.name=%s", name);
+    snprintf(alarm, sizeof alarm, "step %d stop", stop);
+    setenv("CHECK_ALARM", alarm, 1);
+    int code = PONS("train", "e.ini", "--set", set, "--set", v->optimizer, "--set", splits[split][0],
+                    "--set", splits[split][1], "--set", "experiment.deterministic=yes", "--set",
+                    "log.sinks=alarm csv");
+    unsetenv("CHECK_ALARM");
+    return code;
+}
+
+static void remove_run(const char *name)
+{
+    char command[128];
+
+    snprintf(command, sizeof command, "rm -rf %s/runs/%s", root, name);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static void expect_same(const variant *v, const char *name, int step, int split)
+{
+    char command[512];
+
+    ck_assert_msg(same_runs("whole", name, TENSOR_FILES), "%s stopped after step %d, then "
+                  "on split %d: see the differences above", v->name, step, split);
+    snprintf(command, sizeof command, "cd %s/runs; for r in whole %s; do grep -v 'seconds\\|memory' "
+             "$r/metrics.csv >../$r.csv; done; cmp ../whole.csv ../%s.csv", root, name, name);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* Four of the forty steps, others for each optimizer, or all of them; the splits take turns. */
+START_TEST(run_that_stops_after_any_step_goes_on_to_the_same_bits)
+{
+    const variant *v = &variants[_i];
+
+    make_run();
+    ck_assert_int_eq(train(v, "whole", 0, 0), 0);
+    for (int step = soak_times(3 + 2 * _i, 1); step <= STEPS; step += soak_times(11, 1)) {
+        int first = step % SPLITS, then = (step / SPLITS + 1) % SPLITS;
+        int code = train(v, "run", first, step);
+        ck_assert_msg(code == 75, "code %d: %s", code, text_of("said"));
+        ck_assert_int_eq(marked("run", "last"), step);
+        ck_assert_int_eq(train(v, "run", then, 0), 0);
+        expect_same(v, "run", step, then);
+        remove_run("run");
+    }
+    remove_root();
+}
+END_TEST
+
+START_TEST(run_that_stops_after_every_step_goes_on_to_the_same_bits)
+{
+    const variant *v = &variants[0];
+    int steps = soak_times(12, STEPS);
+
+    make_run();
+    ck_assert_int_eq(train(v, "whole", 0, 0), 0);
+    for (int step = 1; step <= steps; step++)
+        ck_assert_int_eq(train(v, "run", step % SPLITS, step), 75);
+    ck_assert_int_eq(train(v, "run", 1, 0), 0);
+    expect_same(v, "run", steps, 1);
+    remove_root();
+}
+END_TEST
+
+/* ---- control: every piece of a checkpoint is needed ------------------------------------------ */
+
+static const char *const file_names[4] = { "model.safetensors", "optimizer.safetensors",
+                                           "ema.safetensors", "trainer.safetensors" };
+
+enum { MODEL = 1, OPTIMIZER = 2, AVERAGES = 4, TRAINER = 8 };
+
+/* A piece: the numbers of the tensors whose names end so, and what becomes of them. */
+typedef struct piece {
+    int files;               /* states are in two of them                                         */
+    const char *end;
+    double factor, offset;
+} piece;
+
+static void change(const piece *p, const safetensor *t)
+{
+    size_t size = strlen(t->name), end = strlen(p->end);
+
+    if (size < end || strcmp(t->name + size - end, p->end) != 0)
+        return;
+    for (int64_t i = 0; i < t->count; i++) {
+        if (t->type == SAFETENSORS_I64)
+            ((int64_t *)t->data)[i] += (int64_t)p->offset;
+        else if (t->type == SAFETENSORS_F64)
+            ((double *)t->data)[i] += p->offset;
+        else
+            ((float *)t->data)[i] = (float)(((float *)t->data)[i] * p->factor + p->offset);
+    }
+}
+
+/* Write a run's newest checkpoint again, with another content of one piece. */
+static void spoil(const char *run, const piece *p)
+{
+    static const char *pairs[512][2];
+    static safetensor items[4][256];
+    pons_error err = PONS_ERROR_INIT;
+    char path[1024], folder[256], *checkpoint = NULL;
+    safetensors *file[4];
+    checkpoint_file files[4];
+
+    snprintf(folder, sizeof folder, "%s/runs/%s/checkpoints", root, run);
+    ck_assert_int_eq(checkpoint_newest(folder, NULL, &checkpoint, &err), PONS_OK);
+    for (int f = 0; f < 4; f++) {
+        int pair = 0;
+        snprintf(path, sizeof path, "%s/%s", checkpoint, file_names[f]);
+        ck_assert_int_eq(safetensors_open(path, &file[f], &err), PONS_OK);
+        files[f] = (checkpoint_file){ file_names[f], { .count = safetensors_count(file[f]),
+                                                       .item = items[f] } };
+        for (int i = 0; i < files[f].content.count; i++) {
+            items[f][i] = *safetensors_item(file[f], i);
+            if (p->files >> f & 1)
+                change(p, &items[f][i]);
+        }
+        while (f == 3 && safetensors_metadata_at(file[f], pair, &pairs[pair][0], &pairs[pair][1]))
+            pair++;
+        files[f].content.metadata_count = pair;
+        files[f].content.metadata = (const char *const (*)[2])pairs;
+    }
+    const checkpoint_content content = { .file_count = 4, .file = files };
+    ck_assert_int_eq(checkpoint_write(folder, step_in(strrchr(checkpoint, '/')), &content, &err),
+                     PONS_OK);
+    for (int f = 0; f < 4; f++)
+        safetensors_close(file[f]);
+    free(checkpoint);
+}
+
+static const piece pieces[] = {
+    { MODEL, "conv.weight", 1.001, 0 },
+    { MODEL | AVERAGES, "running_mean", 0, 0 },
+    { MODEL | AVERAGES, "running_var", 0, 1 },
+    { OPTIMIZER, ".m", 0, 0 },
+    { OPTIMIZER, ".v", 1.001, 0 },
+    { AVERAGES, "conv.weight", 1.001, 0 },
+    { TRAINER, "step", 0, -1 },    /* the place in the stream of cases, and in the schedule       */
+    { TRAINER, "applied", 0, -1 }, /* updates so far                                              */
+    { TRAINER, "best", 0, 2 },     /* what the next validations have to beat: none does           */
+};
+
+/* The facts of the manifest are not written again, so the run is not held to them. */
+static int train_spoilt(const char *name, int stop)
+{
+    char set[64], alarm[32];
+
+    snprintf(set, sizeof set, "experiment.name=%s", name);
+    snprintf(alarm, sizeof alarm, "step %d stop", stop);
+    setenv("CHECK_ALARM", alarm, 1);
+    int code = PONS("train", "e.ini", "--set", set, "--set", "log.sinks=alarm");
+    unsetenv("CHECK_ALARM");
+    return code;
+}
+
+START_TEST(any_piece_of_a_checkpoint_that_is_not_brought_back_is_noticed)
+{
+    static const piece none = { TRAINER, "step", 1, 0 };
+    char command[256];
+
+    make_run();
+    ck_assert_int_eq(train_spoilt("whole", 0), 0);
+    ck_assert_int_eq(train_spoilt("half", 10), 75);
+    for (int i = -1; i < (int)(sizeof pieces / sizeof pieces[0]); i++) {
+        snprintf(command, sizeof command, "cp -r %s/runs/half %s/runs/run", root, root);
+        ck_assert_int_eq(system(command), 0);
+        spoil("run", i < 0 ? &none : &pieces[i]);
+        ck_assert_int_eq(train_spoilt("run", 0), 0);
+        bool same = same_runs("whole", "run", TENSOR_FILES);
+        ck_assert_msg(same == (i < 0), "%s", i < 0 ? "nothing was changed" : pieces[i].end);
+        remove_run("run");
+    }
+    remove_root();
+}
+END_TEST
+
+/* ---- the same again -------------------------------------------------------------------------- */
+
+START_TEST(runs_with_equal_kernel_threads_are_equal)
+{
+    static const char *const loaders[] = { "data.loader_threads=0", "data.loader_threads=1",
+                                           "data.loader_threads=4" };
+    const char *threads = _i == 0 ? "distribute.threads=1" : "distribute.threads=2";
+
+    make_run();
+    EXPECT(0, NULL, "train", "e.ini", "--set", threads, "--set", "experiment.name=whole");
+    for (int i = 0; i < soak_times(3, 20); i++) {
+        EXPECT(0, NULL, "train", "e.ini", "--set", threads, "--set", loaders[i % 3]);
+        ck_assert(same_runs("whole", "run", TENSOR_FILES));
+        remove_run("run");
+    }
+    EXPECT(0, NULL, "train", "e.ini", "--set", threads, "--set", "experiment.seed=1");
+    ck_assert(!same_runs("whole", "run", TENSOR_FILES));
+    remove_root();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("stops");
+
+    soak_timeout(c);
+    tcase_add_loop_test(c, run_that_stops_after_any_step_goes_on_to_the_same_bits, 0, 2);
+    tcase_add_test(c, run_that_stops_after_every_step_goes_on_to_the_same_bits);
+    tcase_add_test(c, any_piece_of_a_checkpoint_that_is_not_brought_back_is_noticed);
+    tcase_add_loop_test(c, runs_with_equal_kernel_threads_are_equal, 0, 2);
+    return suite_run();
+}

@@ -1,0 +1,234 @@
+/*
+ * disk_shim.c - the calls in front of the C library's. Streams are made of descriptors here, since
+ * the library's own do not call 'write' where it could be met.
+ */
+#include <config.h>
+
+#include "disk_shim.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DESCRIPTORS = 1024 };
+
+disk_fault disk_shim;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool watched[DESCRIPTORS], unsynced[DESCRIPTORS];
+static FILE *stream_of[DESCRIPTORS];
+
+/* The function that a name means without this file. */
+#define REAL(NAME) ((__typeof__(&NAME))dlsym(RTLD_NEXT, #NAME))
+
+__attribute__((constructor)) static void read_environment(void)
+{
+    const char *text = getenv("DISK_SHIM");
+
+    if (text == NULL)
+        return;
+    disk_fault f = { .path = "" };
+    if (sscanf(text, "%255s %15s %d %d %d %d", f.path, f.call, &f.number, &f.error, &f.shorten,
+               &f.delay_ms) == 6)
+        disk_shim = f;
+}
+
+static bool is_ours(const char *path)
+{
+    return disk_shim.path[0] != '\0' && strstr(path, disk_shim.path) != NULL;
+}
+
+static bool is_watched(int fd)
+{
+    return fd >= 0 && fd < DESCRIPTORS && watched[fd];
+}
+
+/* Count one call of a kind; whether it shall fail, with errno set. */
+static bool meets_fault(const char *call)
+{
+    bool fires = false;
+
+    if (strcmp(call, disk_shim.call) != 0)
+        return false;
+    pthread_mutex_lock(&lock);
+    disk_shim.count++;
+    fires = disk_shim.number == 0 || disk_shim.count == disk_shim.number;
+    disk_shim.fired += fires;
+    pthread_mutex_unlock(&lock);
+    if (fires && disk_shim.delay_ms > 0)
+        usleep(1000 * (unsigned)disk_shim.delay_ms);
+    if (fires && disk_shim.error != 0)
+        errno = disk_shim.error;
+    return fires && disk_shim.error != 0;
+}
+
+/* ---- descriptors ----------------------------------------------------------------------------- */
+
+static int open_watched(const char *path, int flags, mode_t mode)
+{
+    bool ours = is_ours(path);
+
+    if (ours && meets_fault((flags & O_ACCMODE) == O_RDONLY ? "read" : "open"))
+        return -1;
+    int fd = REAL(open)(path, flags, mode);
+    if (fd >= 0 && fd < DESCRIPTORS) {
+        watched[fd] = ours;
+        unsynced[fd] = false;
+    }
+    return fd;
+}
+
+int open(const char *path, int flags, ...)
+{
+    mode_t mode = 0;
+
+    if (flags & O_CREAT) {
+        va_list list;
+        va_start(list, flags);
+        mode = va_arg(list, mode_t);
+        va_end(list);
+    }
+    return open_watched(path, flags, mode);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+    return is_ours(path) && meets_fault("mkdir") ? -1 : REAL(mkdir)(path, mode);
+}
+
+int rename(const char *from, const char *to)
+{
+    return is_ours(from) && meets_fault("rename") ? -1 : REAL(rename)(from, to);
+}
+
+int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+{
+    if (is_ours(from) && meets_fault("rename"))
+        return -1;
+    return REAL(renameat2)(from_folder, from, to_folder, to, flags);
+}
+
+ssize_t write(int fd, const void *data, size_t size)
+{
+    if (is_watched(fd) && meets_fault("write"))
+        return -1;
+    if (is_watched(fd) && disk_shim.shorten && strcmp(disk_shim.call, "write") == 0
+        && size > 1 && (disk_shim.number == 0 || disk_shim.count == disk_shim.number))
+        size /= 2;
+    return REAL(write)(fd, data, size);
+}
+
+int fsync(int fd)
+{
+    if (is_watched(fd) && unsynced[fd])
+        disk_shim.after_failed_sync++;
+    if (is_watched(fd) && meets_fault("fsync")) {
+        unsynced[fd] = true;
+        return -1;
+    }
+    return REAL(fsync)(fd);
+}
+
+/* As the kernel has it: the descriptor is gone even when close reports what came to light. */
+int close(int fd)
+{
+    bool fails = is_watched(fd) && meets_fault("close");
+    int cause = errno;
+
+    if (fd >= 0 && fd < DESCRIPTORS)
+        watched[fd] = false;
+    int status = REAL(close)(fd);
+    if (fails)
+        errno = cause;
+    return fails ? -1 : status;
+}
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+static int fd_of(void *cookie)
+{
+    return (int)((char *)cookie - (char *)NULL) - 1;
+}
+
+/* Goes on after a write of fewer bytes, as the library does. */
+static ssize_t stream_write(void *cookie, const char *data, size_t size)
+{
+    size_t done = 0;
+
+    while (done < size) {
+        ssize_t part = write(fd_of(cookie), data + done, size - done);
+        if (part < 0)
+            break;
+        done += (size_t)part;
+    }
+    return (ssize_t)done;
+}
+
+static ssize_t stream_read(void *cookie, char *data, size_t size)
+{
+    return read(fd_of(cookie), data, size);
+}
+
+static int stream_seek(void *cookie, off64_t *offset, int whence)
+{
+    off64_t at = lseek(fd_of(cookie), *offset, whence);
+
+    *offset = at;
+    return at < 0 ? -1 : 0;
+}
+
+static int stream_close(void *cookie)
+{
+    stream_of[fd_of(cookie)] = NULL;
+    return close(fd_of(cookie));
+}
+
+static FILE *make_stream(int fd, const char *mode)
+{
+    static const cookie_io_functions_t functions = { stream_read, stream_write, stream_seek,
+                                                     stream_close };
+    char plain[4] = { mode[0], strchr(mode, '+') != NULL ? '+' : '\0', '\0' };
+    FILE *file = fopencookie((char *)NULL + fd + 1, plain, functions);
+
+    stream_of[fd] = file;
+    return file;
+}
+
+FILE *fdopen(int fd, const char *mode)
+{
+    return is_watched(fd) ? make_stream(fd, mode) : REAL(fdopen)(fd, mode);
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+    static const struct { char letter; int flags; } kinds[] = {
+        { 'r', O_RDONLY }, { 'w', O_WRONLY | O_CREAT | O_TRUNC }, { 'a', O_WRONLY | O_CREAT | O_APPEND }
+    };
+    int flags = 0;
+
+    if (!is_ours(path))
+        return REAL(fopen)(path, mode);
+    for (int i = 0; i < 3; i++)
+        if (mode[0] == kinds[i].letter)
+            flags = kinds[i].flags;
+    if (strchr(mode, '+') != NULL)
+        flags = (flags & ~O_ACCMODE) | O_RDWR;
+    int fd = open_watched(path, flags | O_CLOEXEC, 0666);
+    return fd < 0 ? NULL : fd < DESCRIPTORS ? make_stream(fd, mode) : REAL(fdopen)(fd, mode);
+}
+
+int fileno(FILE *file)
+{
+    for (int fd = 0; fd < DESCRIPTORS; fd++)
+        if (watched[fd] && stream_of[fd] == file)
+            return fd;
+    return REAL(fileno)(file);
+}

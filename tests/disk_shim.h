@@ -1,0 +1,28 @@
+/*
+ * disk_shim.h - a disk that fails or is slow: linked into a test, or preloaded into the program.
+ *
+ * Calls on paths that contain 'path' are counted: each kind by itself. The 'number'-th of kind 'call'
+ * (0: every one) fails with 'error', writes half of its bytes, or takes its time. Streams of such
+ * paths write through the same calls. Preloaded, the fault comes from the environment:
+ *
+ *   DISK_SHIM="PATH CALL NUMBER ERROR SHORTEN DELAY_MS"     "/checkpoints fsync 3 5 0 0"
+ *
+ * Calls: open (for writing), read (open for reading), mkdir, write, fsync, close, rename.
+ */
+#ifndef TESTS_DISK_SHIM_H
+#define TESTS_DISK_SHIM_H
+
+typedef struct disk_fault {
+    char path[256];       /* empty: every call passes                                             */
+    char call[16];
+    int number;
+    int error;            /* errno; 0: none                                                       */
+    int shorten;          /* a write of half the bytes                                            */
+    int delay_ms;
+    int count, fired;     /* counted so far; how many met the fault                               */
+    int after_failed_sync;/* calls of fsync on a descriptor whose fsync has failed                */
+} disk_fault;
+
+extern disk_fault disk_shim;
+
+#endif

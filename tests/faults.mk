@@ -1,0 +1,25 @@
+# Tests of what a run survives: slow and failing disks, kills, signals, stops, damaged numbers.
+#
+# 'make soak' runs the programs in SOAK_TESTS at the sizes of a release; each asks soak.h for its own.
+SOAK_TESTS =
+
+check_LTLIBRARIES += tests/plugins/disk_shim.la
+tests_plugins_disk_shim_la_SOURCES = tests/disk_shim.c tests/disk_shim.h
+tests_plugins_disk_shim_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
+check_PROGRAMS += tests/check_saving
+tests_check_saving_SOURCES = tests/check_saving.c tests/run_pons.h tests/tiny_run.h
+tests_check_saving_LDADD = $(TEST_LDADD)
+tests_check_saving_DEPENDENCIES = tests/libpons.la tests/plugins/disk_shim.la
+TESTS += tests/check_saving
+
+check_PROGRAMS += tests/check_stops
+tests_check_stops_SOURCES = tests/check_stops.c tests/run_pons.h tests/soak.h tests/tiny_run.h
+tests_check_stops_LDADD = $(TEST_LDADD)
+tests_check_stops_DEPENDENCIES = tests/libpons.la tests/plugins/alarm.la
+TESTS += tests/check_stops
+SOAK_TESTS += tests/check_stops
+
+soak:
+	SOAK=yes $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(SOAK_TESTS)'
+.PHONY: soak
