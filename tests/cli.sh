@@ -50,7 +50,7 @@ expect 2 stderr "unknown command 'plugin lst'; did you mean 'plugin list'?" plug
 # No name of a command is near to these, so none is offered.
 expect 2 stderr "unknown command 'plugin new'" plugin new loss mine
 expect 2 stderr "hint: pons plugin --help" plugin new loss mine
-for name in init launch import export report devices doctor; do
+for name in init import export report devices doctor; do
     expect 2 stderr "unknown command '$name'" "$name"
     expect 2 stderr "hint: pons --help" "$name" --help
 done

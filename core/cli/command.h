@@ -32,6 +32,8 @@ struct command;
 /* A command line that has been read. */
 typedef struct invocation {
     const struct command *command;
+    int word_count;              /* as typed, behind the command's name                           */
+    char **word;
     int argument_count;          /* what is not a flag                                            */
     const char **argument;
     int set_count;
@@ -68,6 +70,12 @@ pons_status arguments_read(const command *c, int count, char **word, invocation 
 
 /* The i-th flag that every command takes, or NULL behind the last one. */
 const char *arguments_common(int i, bool *valued);
+
+/*
+ * command_launch.c: this same command once more, by one rank per listed device, until all have
+ * ended: for mode = ddp where no launcher has started the ranks. Call it before there are threads.
+ */
+pons_status launch_same(const invocation *call, pons_error *err);
 
 /* usage.c */
 void usage_print_all(FILE *to);

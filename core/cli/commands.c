@@ -4,6 +4,7 @@
 #include "cli/command.h"
 
 extern const command command_train;
+extern const command command_launch;
 extern const command command_predict;
 extern const command command_evaluate;
 extern const command command_explain;
@@ -19,6 +20,7 @@ extern const command command_data_check;
 
 const command *const commands[] = {
     &command_train,
+    &command_launch,
     &command_predict,
     &command_evaluate,
     &command_explain,

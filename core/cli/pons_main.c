@@ -107,7 +107,7 @@ static pons_status run_read(const command *c, invocation *call, void *flags, int
 
 static pons_status run_command(const command *c, int count, char **word, logger *log, pons_error *err)
 {
-    invocation call = { .command = c, .log = log };
+    invocation call = { .command = c, .word_count = count, .word = word, .log = log };
     void *flags = calloc(1, c->flags_size + 1);
     pons_status status;
 

@@ -5,3 +5,5 @@ libcore_la_SOURCES += core/dist/place.c core/dist/nodelist.c core/dist/nodelist.
 libcore_la_SOURCES += core/dist/link.c core/dist/link.h core/dist/store.c \
 	core/dist/store_message.c core/dist/store_message.h core/dist/store_server.c \
 	core/dist/store_server.h core/dist/store_table.c core/dist/store_table.h
+libcore_la_SOURCES += core/dist/launch.c core/dist/launch.h core/dist/launch_cause.c \
+	core/dist/launch_output.c core/dist/launch_parts.h core/dist/launch_start.c

@@ -1,0 +1,350 @@
+/*
+ * launch.c - the launcher's watch: signals, ends and output of the ranks of one start, and starts
+ * after failures.
+ */
+#include <config.h>
+
+#include "dist/launch_parts.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- settings of the end --------------------------------------------------------------------- */
+
+/*
+ * After the first failure the others find out by themselves, and say what they saw; then they are
+ * told to end, then killed. All in all well below the five seconds that are promised.
+ */
+#define NOTICE_S 1.0
+#define TERMINATE_S 1.5
+/* After a second signal a rank may still save; then it is killed. */
+#define SECOND_SIGNAL_S 5.0
+
+typedef enum watch_phase {
+    WATCH_RUN = 0, WATCH_NOTICE, WATCH_TERMINATE, WATCH_KILL
+} watch_phase;
+
+typedef struct watch {
+    crowd *crowd;
+    int signals;               /* descriptor of signalfd                                          */
+    sigset_t before;
+    watch_phase phase;
+    double deadline;           /* of the phase; INFINITY: none                                    */
+    double patience;           /* until when the others may go on; INFINITY: nobody has ended     */
+    int stops;                 /* signals that were passed on                                     */
+    int stop;                  /* the first one                                                   */
+    int running;
+    bool late;                 /* somebody outlived the patience                                  */
+} watch;
+
+static double seconds_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- phases ---------------------------------------------------------------------------------- */
+
+static void signal_all(const watch *w, int number, bool groups)
+{
+    for (int i = 0; i < w->crowd->count; i++) {
+        const launched *r = &w->crowd->rank[i];
+        if (r->process > 0 && r->outcome == RANK_RUNS)
+            kill(groups ? -r->process : r->process, number);
+    }
+}
+
+static void enter_phase(watch *w, watch_phase phase)
+{
+    static const double lasts[] = { INFINITY, NOTICE_S, TERMINATE_S, INFINITY };
+
+    if (phase <= w->phase)
+        return;
+    w->phase = phase;
+    w->deadline = seconds_now() + lasts[phase];
+    if (phase == WATCH_TERMINATE)
+        signal_all(w, SIGTERM, true);
+    if (phase == WATCH_KILL)
+        signal_all(w, SIGKILL, true);
+}
+
+/* ---- ends ------------------------------------------------------------------------------------ */
+
+static rank_outcome judge(const watch *w, const launched *r, const board_entry *e)
+{
+    bool passed_on = r->signal != 0 && w->stops > 0
+                     && (r->signal == w->stop || w->phase == WATCH_KILL);
+
+    if (r->signal == 0 && r->code == 0 && e->ended && e->status == 0)
+        return RANK_DONE;
+    if (w->late || (w->stops == 0 && w->phase >= WATCH_TERMINATE))
+        return RANK_FOLLOWED;
+    if ((r->signal == 0 && r->code == PONS_INTERRUPTED) || passed_on)
+        return RANK_INTERRUPTED;
+    return w->phase >= WATCH_TERMINATE ? RANK_FOLLOWED : RANK_FAILED;
+}
+
+static void note_end(watch *w, launched *r, int status)
+{
+    board_entry e;
+
+    kill(-r->process, SIGKILL); /* what it started */
+    r->code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    r->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    board_read(w->crowd->board, (int)(r - w->crowd->rank), &e);
+    r->when = e.ended ? e.when : seconds_now();
+    r->outcome = judge(w, r, &e);
+    w->running--;
+    crowd_tell_end(w->crowd, r);
+    if (r->outcome == RANK_FAILED)
+        enter_phase(w, WATCH_NOTICE);
+    else if (isinf(w->patience))
+        w->patience = seconds_now() + w->crowd->settings->patience_s;
+}
+
+static void collect_ends(watch *w)
+{
+    for (int i = 0; i < w->crowd->count; i++) {
+        launched *r = &w->crowd->rank[i];
+        int status;
+        if (r->process > 0 && r->outcome == RANK_RUNS
+            && waitpid(r->process, &status, WNOHANG) == r->process)
+            note_end(w, r, status);
+    }
+}
+
+/* ---- signals --------------------------------------------------------------------------------- */
+
+static void pass_on(watch *w, int number)
+{
+    int sent = number == SIGHUP ? SIGTERM : number;
+
+    w->stops++;
+    if (w->stops == 1) {
+        w->stop = sent;
+        log_line(w->crowd->settings->log, "%s: the ranks save and end; a second signal ends at "
+                 "once", launch_signal_name(number));
+    }
+    if (w->stops > 2)
+        enter_phase(w, WATCH_KILL);
+    else
+        signal_all(w, sent, false);
+    if (w->stops == 2 && w->phase == WATCH_RUN)
+        w->deadline = seconds_now() + SECOND_SIGNAL_S;
+}
+
+static void take_signals(watch *w)
+{
+    struct signalfd_siginfo info;
+
+    while (read(w->signals, &info, sizeof info) == (ssize_t)sizeof info)
+        if (info.ssi_signo != SIGCHLD)
+            pass_on(w, (int)info.ssi_signo);
+    collect_ends(w);
+}
+
+static pons_status open_signals(watch *w, pons_error *err)
+{
+    static const int numbers[] = { SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGHUP };
+    struct sigaction hangup;
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sigaddset(&set, numbers[i]);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler == SIG_IGN)
+        sigdelset(&set, SIGHUP); /* nohup */
+    signal(SIGCHLD, SIG_DFL); /* where it is ignored there is nothing to wait for */
+    sigprocmask(SIG_BLOCK, &set, &w->before);
+    w->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (w->signals < 0) {
+        sigprocmask(SIG_SETMASK, &w->before, NULL);
+        return pons_fail(err, PONS_FAILURE, "cannot wait for signals: %s", strerror(errno));
+    }
+    return PONS_OK;
+}
+
+static void close_signals(watch *w)
+{
+    struct signalfd_siginfo info;
+
+    while (read(w->signals, &info, sizeof info) > 0)
+        continue; /* those of ranks that have been collected */
+    close(w->signals);
+    sigprocmask(SIG_SETMASK, &w->before, NULL);
+}
+
+/* ---- watch ----------------------------------------------------------------------------------- */
+
+static int list_files(const watch *w, struct pollfd *file, stream **of)
+{
+    int count = 0;
+
+    file[count++] = (struct pollfd){ .fd = w->signals, .events = POLLIN };
+    for (int i = 0; i < w->crowd->count; i++) {
+        for (int k = 0; k < 2; k++) {
+            stream *s = w->crowd->rank[i].output[k];
+            if (s == NULL || s->file < 0)
+                continue;
+            of[count] = s;
+            file[count++] = (struct pollfd){ .fd = s->file, .events = POLLIN };
+        }
+    }
+    return count;
+}
+
+static int wait_ms(const watch *w)
+{
+    double until = w->phase == WATCH_RUN ? fmin(w->deadline, w->patience) : w->deadline;
+    double left = until - seconds_now();
+
+    return isinf(left) ? -1 : left <= 0 ? 0 : left > 3600 ? 3600000 : (int)(left * 1000) + 1;
+}
+
+static void take_deadlines(watch *w)
+{
+    double now = seconds_now();
+
+    if (w->phase == WATCH_RUN && now >= w->patience) {
+        w->late = true;
+        enter_phase(w, WATCH_TERMINATE);
+    } else if (w->phase == WATCH_RUN && now >= w->deadline) {
+        enter_phase(w, WATCH_KILL); /* after a second signal */
+    } else if (now >= w->deadline) {
+        enter_phase(w, w->phase + 1);
+    }
+}
+
+/* What is in the pipes is read; what a process outside of the groups may still write is not. */
+static void drain(const watch *w)
+{
+    for (int i = 0; i < w->crowd->count; i++) {
+        for (int k = 0; k < 2; k++) {
+            stream *s = w->crowd->rank[i].output[k];
+            struct pollfd file = { .fd = s != NULL ? s->file : -1, .events = POLLIN };
+            for (int n = 0; n < 1000 && file.fd >= 0 && poll(&file, 1, 0) > 0; n++) {
+                stream_read(s);
+                file.fd = s->file;
+            }
+        }
+    }
+}
+
+/* Until nobody runs. */
+static void watch_ranks(watch *w, struct pollfd *file, stream **of)
+{
+    while (w->running > 0) {
+        int count = list_files(w, file, of);
+        if (poll(file, (nfds_t)count, wait_ms(w)) > 0)
+            for (int i = 1; i < count; i++)
+                if (file[i].revents != 0)
+                    stream_read(of[i]);
+        take_signals(w);
+        take_deadlines(w);
+    }
+    drain(w);
+}
+
+/* ---- result ---------------------------------------------------------------------------------- */
+
+static pons_status tell_interrupted(const watch *w, pons_error *err)
+{
+    for (int i = 0; i < w->crowd->count; i++) {
+        board_entry e;
+        board_read(w->crowd->board, i, &e);
+        if (e.ended && e.status == PONS_INTERRUPTED && e.text[0] != '\0')
+            return pons_fail(err, PONS_INTERRUPTED, "%s", e.text);
+    }
+    return pons_fail(err, PONS_INTERRUPTED, "interrupted; the same command goes on");
+}
+
+/* Somebody had come to its end long ago, and these still ran. */
+static pons_status tell_late(const watch *w, pons_error *err)
+{
+    const crowd *c = w->crowd;
+
+    for (int i = 0; i < c->count; i++)
+        if (c->rank[i].outcome == RANK_FOLLOWED)
+            return pons_fail(err, PONS_COMMUNICATION, "rank %d did not end within %g s after the "
+                             "first of the others had", c->rank[i].rank, c->settings->patience_s);
+    return PONS_OK;
+}
+
+static pons_status tell_result(const watch *w, bool *again, pons_error *err)
+{
+    const launched *cause = crowd_cause(w->crowd);
+
+    *again = false;
+    if (err->status != PONS_OK) /* not all could be started */
+        return err->status;
+    if (cause != NULL)
+        *again = crowd_tell(w->crowd, cause, err) && w->stops == 0;
+    else if (w->late)
+        *again = tell_late(w, err) != PONS_OK && w->stops == 0;
+    for (int i = 0; err->status == PONS_OK && i < w->crowd->count; i++)
+        if (w->crowd->rank[i].outcome == RANK_INTERRUPTED)
+            tell_interrupted(w, err);
+    return err->status;
+}
+
+/* ---- starts ---------------------------------------------------------------------------------- */
+
+static pons_status run_once(watch *w, const launch_settings *s, int restart, bool *again,
+                            pons_error *err)
+{
+    size_t files = 1 + 2 * (size_t)s->ranks;
+    struct pollfd *file = calloc(files, sizeof *file);
+    stream **of = calloc(files, sizeof *of);
+    crowd c = { .count = 0 };
+
+    *again = false;
+    w->crowd = &c;
+    w->phase = WATCH_RUN;
+    w->deadline = w->patience = INFINITY;
+    w->running = 0;
+    w->late = false;
+    if (file == NULL || of == NULL) {
+        pons_fail(err, PONS_DEVICE, "out of memory");
+    } else {
+        bool started = crowd_start(&c, s, restart, &w->before, err) == PONS_OK;
+        for (int i = 0; i < c.count; i++)
+            w->running += c.rank[i].process > 0;
+        if (!started)
+            enter_phase(w, WATCH_KILL);
+        watch_ranks(w, file, of);
+        tell_result(w, again, err);
+    }
+    crowd_clear(&c);
+    free(file);
+    free(of);
+    return err->status;
+}
+
+pons_status launch_run(const launch_settings *s, pons_error *err)
+{
+    watch w = { .stops = 0 };
+    bool again = true;
+
+    if (open_signals(&w, err) != PONS_OK)
+        return err->status;
+    for (int restart = 0; again; restart++) {
+        pons_error problem = PONS_ERROR_INIT;
+        run_once(&w, s, restart, &again, &problem);
+        again = again && restart < s->restarts;
+        if (again)
+            log_warning(s->log, "%s\nrestart %d of %d from the last checkpoint", problem.text,
+                        restart + 1, s->restarts);
+        else if (problem.status != PONS_OK)
+            pons_fail(err, problem.status, "%s", problem.text);
+    }
+    close_signals(&w);
+    return err->status;
+}

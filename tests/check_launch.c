@@ -1,0 +1,709 @@
+/*
+ * check_launch.c - the launcher: whatever happens to a rank or to the launcher, all end, nobody is
+ * left, and one line says why.
+ */
+#include "dist/launch.h"
+#include "dist/launch_parts.h"
+
+#include "run_pons.h"
+#include "suite.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static char rank_program[4096];
+
+static double seconds_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void pause_for(double seconds)
+{
+    struct timespec t = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
+
+    while (nanosleep(&t, &t) != 0 && errno == EINTR)
+        continue;
+}
+
+static void setup(void)
+{
+    make_root();
+    ck_assert_ptr_nonnull(realpath("tests/launched", rank_program));
+}
+
+/* ---- a launcher as a process ------------------------------------------------------------------ */
+
+typedef struct plan {
+    int ranks, restarts, nodes, node;
+    const char *master;
+    bool show_all, verbose;
+    double patience_s;
+    const char *program;
+    const char *word[8];       /* behind the folder                                               */
+} plan;
+
+static const char *const *words_of(void *context, int restart)
+{
+    return context;
+}
+
+static int launch_here(const plan *p)
+{
+    const char *word[10] = { root };
+    logger log = { stderr, NULL, p->verbose ? LOG_VERBOSE : LOG_NORMAL, false, false, 0 };
+    pons_error err = PONS_ERROR_INIT;
+    launch_settings s = {
+        .program = p->program != NULL ? p->program : rank_program, .words = words_of,
+        .context = word, .ranks = p->ranks, .nodes = p->nodes > 0 ? p->nodes : 1, .node = p->node,
+        .master = p->master, .port = 29500, .token = p->master != NULL ? "secret" : NULL,
+        .restarts = p->restarts, .patience_s = p->patience_s > 0 ? p->patience_s : 60,
+        .show_all = p->show_all, .log = &log
+    };
+
+    memcpy(word + 1, p->word, sizeof p->word);
+    pons_status status = launch_run(&s, &err);
+    if (status != PONS_OK)
+        log_error(&log, err.text);
+    fflush(NULL);
+    return (int)status;
+}
+
+/* Its output goes to root/out and root/said. */
+static pid_t begin(const plan *p)
+{
+    pid_t child = fork();
+
+    if (child == 0) {
+        int out = open(in_root("out"), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
+        int said = open(in_root("said"), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
+        dup2(out, 1);
+        dup2(said, 2);
+        for (int i = 3; i < 1024; i++) /* of whoever runs this test */
+            close(i);
+        _exit(launch_here(p));
+    }
+    return child;
+}
+
+static int number_in(int rank, const char *kind)
+{
+    char name[64];
+    int number = 0;
+
+    snprintf(name, sizeof name, "%d.%s", rank, kind);
+    FILE *file = fopen(in_root(name), "r");
+    if (file == NULL)
+        return 0;
+    ck_assert_int_eq(fscanf(file, "%d", &number), 1);
+    fclose(file);
+    return number;
+}
+
+static int wait_number(int rank, const char *kind)
+{
+    int number = 0;
+
+    for (int i = 0; i < 6000 && number == 0; i++) {
+        number = number_in(rank, kind);
+        if (number == 0)
+            pause_for(0.01);
+    }
+    ck_assert_msg(number > 0, "rank %d has no '%s'", rank, kind);
+    return number;
+}
+
+static bool is_gone(int process)
+{
+    char path[64], state = 'Z';
+
+    snprintf(path, sizeof path, "/proc/%d/stat", process);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return true;
+    if (fscanf(file, "%*d %*s %c", &state) != 1)
+        state = 'Z';
+    fclose(file);
+    return state == 'Z' || state == 'X';
+}
+
+/* What the launcher leaves is killed by the kernel, not by it: within moments, not at once. */
+static void expect_gone(int process, double within)
+{
+    double until = seconds_now() + within;
+
+    while (!is_gone(process) && seconds_now() < until)
+        pause_for(0.01);
+    ck_assert_msg(is_gone(process), "process %d is still there", process);
+}
+
+static void expect_all_gone(int ranks, const char *kind, double within)
+{
+    for (int i = 0; i < ranks; i++)
+        if (number_in(i, kind) > 0)
+            expect_gone(number_in(i, kind), within);
+}
+
+static void forget(int ranks)
+{
+    for (int i = 0; i < ranks; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%d.pid", i);
+        unlink(in_root(name));
+        snprintf(name, sizeof name, "%d.starts", i);
+        unlink(in_root(name));
+    }
+}
+
+static int lines_with(const char *text, const char *phrase)
+{
+    int count = 0;
+
+    for (const char *p = text; (p = strstr(p, phrase)) != NULL; p += strlen(phrase))
+        count++;
+    return count;
+}
+
+#define EXPECT_SAID(PHRASE) \
+    ck_assert_msg(strstr(text_of("said"), PHRASE) != NULL, "'%s' is not in: %s", PHRASE, \
+                  text_of("said"))
+
+/* Code, phrase in what was said, exactly one line of error, nobody left. */
+static void expect(const plan *p, int code, const char *phrase)
+{
+    int found = finish(begin(p));
+
+    ck_assert_msg(found == code, "code %d, expected %d: %s", found, code, text_of("said"));
+    if (phrase != NULL)
+        EXPECT_SAID(phrase);
+    ck_assert_msg(lines_with(text_of("said"), "error: ") == (code != 0), "%s", text_of("said"));
+    expect_all_gone(p->ranks, "pid", 0);
+}
+
+/* ---- ends ------------------------------------------------------------------------------------ */
+
+START_TEST(ranks_find_their_place_in_the_environment)
+{
+    plan p = { .ranks = 3, .show_all = true, .word = { "*:environment" } };
+
+    expect(&p, 0, NULL);
+    const char *out = text_of("out");
+    ck_assert_ptr_nonnull(strstr(out, "[0] RANK=0\n"));
+    ck_assert_ptr_nonnull(strstr(out, "[2] RANK=2\n"));
+    ck_assert_ptr_nonnull(strstr(out, "[2] LOCAL_RANK=2\n"));
+    ck_assert_int_eq(lines_with(out, "WORLD_SIZE=3\n"), 6); /* and LOCAL_WORLD_SIZE */
+    ck_assert_int_eq(lines_with(out, "MASTER_ADDR=127.0.0.1\n"), 3);
+    ck_assert_int_eq(lines_with(out, "listens=1\n"), 1);
+    ck_assert_int_eq(lines_with(out, "PONS_STORE_SOCKET=\n"), 2);
+    const char *token = strstr(out, "PONS_JOB_TOKEN=");
+    char line[64];
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(token, "\n"), token);
+    ck_assert_uint_eq(strlen(line), strlen("PONS_JOB_TOKEN=") + 32);
+    ck_assert_int_eq(lines_with(out, line), 3);
+}
+END_TEST
+
+START_TEST(ranks_of_the_second_node_count_on)
+{
+    plan p = { .ranks = 2, .nodes = 3, .node = 1, .master = "node-a", .show_all = true,
+               .word = { "*:environment" } };
+
+    expect(&p, 0, NULL);
+    const char *out = text_of("out");
+    ck_assert_ptr_nonnull(strstr(out, "[2] RANK=2\n"));
+    ck_assert_ptr_nonnull(strstr(out, "[3] RANK=3\n"));
+    ck_assert_ptr_nonnull(strstr(out, "[3] LOCAL_RANK=1\n"));
+    ck_assert_ptr_nonnull(strstr(out, "[3] WORLD_SIZE=6\n"));
+    ck_assert_ptr_nonnull(strstr(out, "[3] MASTER_ADDR=node-a\n[3] MASTER_PORT=29500\n"
+                                      "[3] PONS_JOB_TOKEN=secret\n[3] PONS_STORE_SOCKET=\n"));
+    ck_assert_ptr_null(strstr(out, "listens"));
+}
+END_TEST
+
+START_TEST(a_rank_inherits_no_file_but_what_it_needs)
+{
+    plan p = { .ranks = 2, .show_all = true, .word = { "*:files" } };
+
+    expect(&p, 0, NULL);
+    /* Rank 1: input, output, error, the page; rank 0 also the store's socket. */
+    ck_assert_int_eq(lines_with(text_of("out"), "[0] file "), 5);
+    ck_assert_int_eq(lines_with(text_of("out"), "[1] file "), 4);
+}
+END_TEST
+
+static const struct { const char *does; int code; const char *says; bool once; } ends[] = {
+    { "note:5,signal:9", 137, "rank 1 was killed by SIGKILL in step 5 (step), last collective 50: "
+      "all_reduce of 4096 bytes", false },
+    { "signal:11", 139, "rank 1 was ended by SIGSEGV (11)\n", false },
+    { "note:2,signal:6", 134, "rank 1 was ended by SIGABRT (6) in step 2", false },
+    { "note:3,leave:0", 1, "rank 1 left before the end with exit code 0 in step 3", false },
+    { "say:a word,leave:9", 9, "[1] a word\nerror: rank 1 left before the end with exit code 9\n",
+      false },
+    { "end:4=case 'a' is cut", 4, "error: rank 1: case 'a' is cut\n", false },
+    { "note:7,end:1=loss is nan", 1, "error: rank 1 in step 7 (step), last collective 70: "
+      "all_reduce of 4096 bytes: loss is nan\n", false },
+};
+
+START_TEST(the_first_cause_is_told_once)
+{
+    char word[128];
+    plan p = { .ranks = 3, .word = { word, "*:work" } };
+
+    snprintf(word, sizeof word, "1:wait:0.05,%s", ends[_i].does);
+    expect(&p, ends[_i].code, ends[_i].says);
+}
+END_TEST
+
+START_TEST(what_all_ranks_say_is_nobody_s)
+{
+    plan p = { .ranks = 4, .word = { "*:end:3=x.ini:3: unknown key 'a'" } };
+
+    expect(&p, 3, "error: x.ini:3: unknown key 'a'\n");
+    ck_assert_ptr_null(strstr(text_of("said"), "rank"));
+}
+END_TEST
+
+/* A machine with much else to do may hold up everything for seconds: once, not every time. */
+enum { TIMED_ROUNDS = 4 };
+
+START_TEST(ranks_that_notice_nothing_are_ended_within_five_seconds)
+{
+    plan p = { .ranks = 4, .word = { "0:deaf,child,wait:60", "1:wait:0.2,signal:11", "2:wait:60",
+                                     "3:signal:19" } };
+    double took = 1e9;
+
+    for (int round = 0; round < TIMED_ROUNDS && took > 5.2; round++) {
+        double before = seconds_now();
+        expect(&p, 139, "rank 1 was ended by SIGSEGV");
+        expect_all_gone(4, "child", 1);
+        took = seconds_now() - before;
+    }
+    ck_assert_msg(took <= 5.2, "%g s", took);
+}
+END_TEST
+
+START_TEST(what_a_rank_started_ends_with_it)
+{
+    plan p = { .ranks = 2, .word = { "*:child" } };
+
+    expect(&p, 0, NULL);
+    ck_assert_int_gt(number_in(1, "child"), 0);
+    expect_all_gone(2, "child", 1);
+}
+END_TEST
+
+/* Row 9 of the plan of reliability: twenty random moments, four ranks, four ways. */
+/* Seconds from the end of the rank to that of the launcher. */
+static double end_one(const plan *p, int victim, int number, double after, int code,
+                      const char *cause)
+{
+    char line[96];
+
+    forget(p->ranks);
+    pid_t launcher = begin(p);
+    for (int i = 0; i < p->ranks; i++)
+        wait_number(i, "pid");
+    pause_for(after);
+    double before = seconds_now();
+    kill(number_in(victim, "pid"), number);
+    int found = finish(launcher);
+    double took = seconds_now() - before;
+    snprintf(line, sizeof line, "error: rank %d %s", victim, cause);
+    ck_assert_msg(found == code, "code %d, expected %d: %s", found, code, text_of("said"));
+    EXPECT_SAID(line);
+    ck_assert_int_eq(lines_with(text_of("said"), "error: "), 1);
+    expect_all_gone(p->ranks, "pid", 0);
+    return took;
+}
+
+START_TEST(a_rank_may_be_ended_at_any_moment)
+{
+    static const struct { int number, code; const char *cause; } ways[] = {
+        { SIGKILL, 137, "was killed by SIGKILL" }, { SIGSEGV, 139, "was ended by SIGSEGV" },
+        { SIGABRT, 134, "was ended by SIGABRT" },
+        { SIGUSR2, 1, "left before the end with exit code 0" },
+    };
+    plan p = { .ranks = 4, .word = { "*:listen:12,work" } };
+    unsigned seed = (unsigned)seconds_now();
+    int late = 0;
+
+    for (int round = 0; round < 20; round++) {
+        int victim = (int)(rand_r(&seed) % 4), way = round % 4;
+        double after = 0.02 + (double)(rand_r(&seed) % 100) * 1e-3;
+        late += end_one(&p, victim, ways[way].number, after, ways[way].code, ways[way].cause) > 5;
+    }
+    ck_assert_int_le(late, TIMED_ROUNDS - 1);
+}
+END_TEST
+
+START_TEST(a_killed_launcher_leaves_nobody)
+{
+    plan p = { .ranks = 4, .word = { "*:deaf,work" } };
+    pid_t launcher = begin(&p);
+
+    for (int i = 0; i < 4; i++)
+        wait_number(i, "pid");
+    kill(launcher, SIGKILL);
+    ck_assert_int_eq(finish(launcher), 1000 + SIGKILL);
+    expect_all_gone(4, "pid", 5);
+}
+END_TEST
+
+START_TEST(a_rank_that_ends_well_leaves_time_to_the_others)
+{
+    plan p = { .ranks = 3, .word = { "0:wait:1.5", "*:" } };
+    plan late = { .ranks = 3, .patience_s = 0.3, .word = { "2:wait:30", "*:" } };
+
+    p.word[1] = "*:wait:0";
+    late.word[1] = "*:wait:0";
+    expect(&p, 0, NULL);
+    expect(&late, 7, "rank 2 did not end within 0.3 s after the first of the others had");
+}
+END_TEST
+
+START_TEST(a_program_that_cannot_run_is_named)
+{
+    plan p = { .ranks = 2, .program = "/nowhere/pons", .word = { "*:work" } };
+
+    expect(&p, 1, "cannot start '/nowhere/pons': No such file or directory");
+}
+END_TEST
+
+/* ---- signals --------------------------------------------------------------------------------- */
+
+static void wait_for_all(int ranks)
+{
+    for (int i = 0; i < ranks; i++)
+        wait_number(i, "starts");
+}
+
+START_TEST(signals_go_to_all_ranks)
+{
+    static const int numbers[] = { SIGTERM, SIGINT, SIGUSR1, SIGHUP };
+    plan p = { .ranks = 3, .word = { "*:listen:15,listen:2,listen:10,count,wait:60" } };
+
+    pid_t launcher = begin(&p);
+    wait_for_all(3);
+    kill(launcher, numbers[_i]);
+    ck_assert_int_eq(finish(launcher), PONS_INTERRUPTED);
+    EXPECT_SAID("interrupted");
+    expect_all_gone(3, "pid", 0);
+}
+END_TEST
+
+START_TEST(a_rank_that_was_ended_by_a_passed_signal_was_interrupted)
+{
+    plan p = { .ranks = 2, .word = { "*:count,wait:60" } };
+
+    pid_t launcher = begin(&p);
+    wait_for_all(2);
+    kill(launcher, SIGUSR1);
+    ck_assert_int_eq(finish(launcher), PONS_INTERRUPTED);
+    expect_all_gone(2, "pid", 0);
+}
+END_TEST
+
+/* Seconds from the second signal to the end; the third, where there is one, soon after it. */
+static double signal_deaf(int signals)
+{
+    plan p = { .ranks = 2, .word = { "*:deaf,count,wait:60" } };
+
+    forget(2);
+    pid_t launcher = begin(&p);
+    wait_for_all(2);
+    kill(launcher, SIGTERM);
+    pause_for(0.3);
+    ck_assert(!is_gone(number_in(0, "pid")));
+    double before = seconds_now();
+    for (int i = 1; i < signals; i++) {
+        kill(launcher, SIGTERM);
+        pause_for(0.3);
+    }
+    ck_assert_int_eq(finish(launcher), PONS_INTERRUPTED);
+    expect_all_gone(2, "pid", 0);
+    return seconds_now() - before;
+}
+
+START_TEST(a_second_signal_ends_what_does_not_end)
+{
+    double took = signal_deaf(2);
+
+    ck_assert_msg(took > 4, "%g s", took); /* time to save */
+}
+END_TEST
+
+START_TEST(a_third_signal_waits_for_nobody)
+{
+    double took = 1e9;
+
+    for (int round = 0; round < TIMED_ROUNDS && took > 3; round++)
+        took = signal_deaf(3);
+    ck_assert_msg(took <= 3, "%g s", took);
+}
+END_TEST
+
+START_TEST(a_signal_to_one_rank_that_it_obeys_is_no_failure)
+{
+    plan p = { .ranks = 2, .word = { "0:listen:10,count,wait:60", "1:count,wait:1,end:75=saved" } };
+
+    pid_t launcher = begin(&p);
+    wait_for_all(2);
+    kill(number_in(0, "pid"), SIGUSR1);
+    ck_assert_int_eq(finish(launcher), PONS_INTERRUPTED);
+    EXPECT_SAID("error: saved");
+}
+END_TEST
+
+START_TEST(a_stopped_rank_is_killed_too)
+{
+    plan p = { .ranks = 2, .word = { "0:count,signal:19", "1:wait:0.5,end:7=rank 0 does not answer" } };
+
+    expect(&p, 7, "error: rank 1: rank 0 does not answer");
+}
+END_TEST
+
+/* ---- restarts -------------------------------------------------------------------------------- */
+
+static const struct { const char *does; int restarts, code, starts; } again[] = {
+    { "count,until:3,signal:9", 3, 0, 3 },         /* killed twice                                */
+    { "count,until:2,end:7=gone", 1, 0, 2 },
+    { "count,until:2,end:5=out of memory", 1, 0, 2 },
+    { "count,until:2,leave:0", 1, 0, 2 },
+    { "count,signal:9", 2, 137, 3 },               /* no more are left                            */
+    { "count,until:2,signal:9", 0, 137, 1 },
+    { "count,until:2,end:2=no such flag", 3, 2, 1 },
+    { "count,until:2,end:3=wrong key", 3, 3, 1 },
+    { "count,until:2,end:4=wrong case", 3, 4, 1 },
+    { "count,until:2,end:6=wrong plugin", 3, 6, 1 },
+    { "count,until:2,end:1=loss is nan", 3, 1, 1 },
+    { "count,until:2,end:75=saved", 3, 75, 1 },
+};
+
+START_TEST(failures_that_may_pass_are_tried_again)
+{
+    char word[128];
+    plan p = { .ranks = 2, .restarts = again[_i].restarts, .word = { word, "*:wait:0.3" } };
+
+    snprintf(word, sizeof word, "1:%s", again[_i].does);
+    int found = finish(begin(&p));
+    ck_assert_msg(found == again[_i].code, "code %d: %s", found, text_of("said"));
+    ck_assert_int_eq(number_in(1, "starts"), again[_i].starts);
+    ck_assert_int_eq(lines_with(text_of("said"), "from the last checkpoint"),
+                     again[_i].starts - 1);
+}
+END_TEST
+
+START_TEST(nothing_starts_again_after_a_signal)
+{
+    plan p = { .ranks = 2, .restarts = 5, .word = { "*:count,deaf,wait:0.5,signal:9" } };
+
+    pid_t launcher = begin(&p);
+    wait_for_all(2);
+    kill(launcher, SIGTERM);
+    ck_assert_int_eq(finish(launcher), 137);
+    ck_assert_int_eq(number_in(0, "starts"), 1);
+}
+END_TEST
+
+static int open_files(int process)
+{
+    char path[64];
+    int count = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/fd", process);
+    DIR *files = opendir(path);
+    ck_assert_ptr_nonnull(files);
+    for (struct dirent *e; (e = readdir(files)) != NULL; )
+        count += e->d_name[0] != '.';
+    closedir(files);
+    return count;
+}
+
+START_TEST(restarts_keep_no_file_open)
+{
+    plan p = { .ranks = 3, .restarts = 6, .show_all = true,
+               .word = { "0:count,until:6,wait:0.1,leave:9", "*:wait:0.3,count" } };
+    pid_t launcher = begin(&p);
+
+    wait_number(0, "starts");
+    int first = open_files(launcher);
+    while (number_in(0, "starts") < 5)
+        pause_for(0.005);
+    pause_for(0.02);
+    int later = open_files(launcher);
+    ck_assert_int_eq(finish(launcher), 0);
+    ck_assert_msg(later <= first, "%d, then %d", first, later);
+}
+END_TEST
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+/* Every line is whole: its rank in front, one of the expected texts behind. */
+static int count_whole_lines(char *text)
+{
+    int count = 0;
+
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"), count++) {
+        int shown, number, rank, end = 0;
+        ck_assert_msg(sscanf(line, "[%d] line %d of rank %d "
+                             "................................................%n", &shown, &number,
+                             &rank, &end) == 3 && line[end] == '\0' && shown == rank, "'%s'", line);
+    }
+    return count;
+}
+
+START_TEST(lines_of_ranks_are_never_mixed)
+{
+    plan p = { .ranks = 4, .show_all = true, .word = { "*:lines:500" } };
+
+    expect(&p, 0, NULL);
+    ck_assert_int_eq(count_whole_lines(text_of("out")), 1000);
+    ck_assert_int_eq(count_whole_lines(text_of("said")), 1000);
+}
+END_TEST
+
+START_TEST(rank_0_alone_is_shown_as_it_writes)
+{
+    plan p = { .ranks = 3, .word = { "*:lines:20" } };
+
+    expect(&p, 0, NULL);
+    ck_assert_int_eq(lines_with(text_of("out"), "of rank 0"), 10);
+    ck_assert_int_eq(lines_with(text_of("said"), "of rank 0"), 10);
+    ck_assert_ptr_null(strstr(text_of("out"), "["));
+    ck_assert_ptr_null(strstr(text_of("out"), "rank 1"));
+    ck_assert_ptr_null(strstr(text_of("said"), "rank 1"));
+}
+END_TEST
+
+START_TEST(the_last_lines_of_a_crash_are_shown)
+{
+    plan p = { .ranks = 2, .word = { "0:work", "1:lines:200,say:corrupted list,signal:6" } };
+
+    expect(&p, 134, "[1] corrupted list\nerror: rank 1 was ended by SIGABRT");
+    ck_assert_int_eq(lines_with(text_of("said"), "[1] "), 10);
+    ck_assert_ptr_nonnull(strstr(text_of("said"), "[1] line 199 of rank 1"));
+}
+END_TEST
+
+START_TEST(a_line_without_end_is_shown_too)
+{
+    stream *s = calloc(1, sizeof *s);
+    int ends[2];
+    char *text = NULL;
+    size_t size;
+
+    ck_assert_int_eq(pipe(ends), 0);
+    s->file = ends[0];
+    s->rank = 12;
+    s->to = open_memstream(&text, &size);
+    for (int i = 0; i < 20000; i++)
+        ck_assert_int_eq(write(ends[1], "x", 1), 1);
+    close(ends[1]);
+    while (s->file >= 0)
+        stream_read(s);
+    fclose(s->to);
+    ck_assert_uint_eq(size, 20000 + 3 * strlen("[12] \n"));
+    ck_assert_int_eq(lines_with(text, "[12] "), 3);
+    free(text);
+    free(s);
+}
+END_TEST
+
+/* ---- command line ---------------------------------------------------------------------------- */
+
+static const struct { int code; const char *says, *word[8]; } usage[] = {
+    { 2, "'pons launch' takes", { "-n", "2" } },
+    { 2, "'pons launch' starts ranks of 'train', not of 'predict'", { "--", "predict", "a" } },
+    { 2, "-n = '0': expected an integer from 1 to 1024 or auto", { "-n", "0", "--", "train", "a.ini" } },
+    { 2, "--node-rank 2 of --nodes 2: expected 0 to 1",
+      { "--nodes=2", "--node-rank=2", "--master=a:1", "--", "train", "a.ini" } },
+    { 2, "--nodes 2 needs --master HOST:PORT", { "--nodes=2", "--", "train", "a.ini" } },
+    { 2, "--master 'a': expected HOST:PORT", { "--master=a", "--", "train", "a.ini" } },
+    { 2, "--master 'a:0': expected HOST:PORT", { "--master=a:0", "--", "train", "a.ini" } },
+    { 2, "--master ':1': expected HOST:PORT", { "--master=:1", "--", "train", "a.ini" } },
+    { 2, "--master '::1:1': expected HOST:PORT", { "--master=::1:1", "--", "train", "a.ini" } },
+    { 2, "--master '[::1]:x': expected HOST:PORT", { "--master=[::1]:x", "--", "train", "a.ini" } },
+    { 2, "unknown flag '--fresch' of 'pons train'; did you mean '--fresh'?",
+      { "--", "train", "a.ini", "--fresch" } },
+    { 2, "'pons train' takes FILE.ini", { "--", "train" } },
+    { 3, "b.ini", { "--", "train", "b.ini" } },
+    { 3, "[distribute] mode = 'some'", { "--set", "distribute.mode=some", "--", "train", "a.ini" } },
+};
+
+START_TEST(mistakes_are_told_before_anything_starts)
+{
+    write_text("a.ini", "[experiment]\nname = a\n");
+    int found = finish(start((const char *const[]){ "launch", usage[_i].word[0], usage[_i].word[1],
+                             usage[_i].word[2], usage[_i].word[3], usage[_i].word[4],
+                             usage[_i].word[5], usage[_i].word[6], NULL }));
+    ck_assert_msg(found == usage[_i].code, "code %d: %s", found, text_of("said"));
+    EXPECT_SAID(usage[_i].says);
+    ck_assert_int_eq(lines_with(text_of("said"), "error: "), 1);
+}
+END_TEST
+
+START_TEST(help_names_every_flag)
+{
+    EXPECT(0, NULL, "launch", "--help");
+    const char *out = text_of("out");
+    static const char *const phrases[] = { "--ranks", "-n is --ranks", "--nodes", "--node-rank",
+                                           "--master", "--restarts", "--show" };
+    for (size_t i = 0; i < sizeof phrases / sizeof *phrases; i++)
+        ck_assert_msg(strstr(out, phrases[i]) != NULL, "'%s' is not in: %s", phrases[i], out);
+    EXPECT(0, NULL, "launch", "--", "train", "--help");
+    ck_assert_ptr_nonnull(strstr(text_of("out"), "--fresh"));
+}
+END_TEST
+
+START_TEST(as_many_ranks_start_as_devices_are_listed)
+{
+    write_text("a.ini", "[experiment]\nname = a\n[distribute]\ndevices = cpu:0,cpu:1,cpu:2\n");
+    EXPECT(3, "3 ranks: [distribute] devices = cpu:0,cpu:1,cpu:2", "launch", "--", "train", "a.ini");
+    EXPECT(3, "1 rank: [distribute] devices = cpu", "launch", "--set", "distribute.devices=cpu",
+           "--", "train", "a.ini");
+    ck_assert_int_eq(lines_with(text_of("said"), "error: "), 1);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("launch");
+
+    tcase_add_checked_fixture(c, setup, remove_root);
+    tcase_add_test(c, ranks_find_their_place_in_the_environment);
+    tcase_add_test(c, ranks_of_the_second_node_count_on);
+    tcase_add_test(c, a_rank_inherits_no_file_but_what_it_needs);
+    tcase_add_loop_test(c, the_first_cause_is_told_once, 0, sizeof ends / sizeof *ends);
+    tcase_add_test(c, what_all_ranks_say_is_nobody_s);
+    tcase_add_test(c, ranks_that_notice_nothing_are_ended_within_five_seconds);
+    tcase_add_test(c, what_a_rank_started_ends_with_it);
+    tcase_add_test(c, a_rank_may_be_ended_at_any_moment);
+    tcase_add_test(c, a_killed_launcher_leaves_nobody);
+    tcase_add_test(c, a_rank_that_ends_well_leaves_time_to_the_others);
+    tcase_add_test(c, a_program_that_cannot_run_is_named);
+    tcase_add_loop_test(c, signals_go_to_all_ranks, 0, 4);
+    tcase_add_test(c, a_rank_that_was_ended_by_a_passed_signal_was_interrupted);
+    tcase_add_test(c, a_second_signal_ends_what_does_not_end);
+    tcase_add_test(c, a_third_signal_waits_for_nobody);
+    tcase_add_test(c, a_signal_to_one_rank_that_it_obeys_is_no_failure);
+    tcase_add_test(c, a_stopped_rank_is_killed_too);
+    tcase_add_loop_test(c, failures_that_may_pass_are_tried_again, 0,
+                        sizeof again / sizeof *again);
+    tcase_add_test(c, nothing_starts_again_after_a_signal);
+    tcase_add_test(c, restarts_keep_no_file_open);
+    tcase_add_test(c, lines_of_ranks_are_never_mixed);
+    tcase_add_test(c, rank_0_alone_is_shown_as_it_writes);
+    tcase_add_test(c, the_last_lines_of_a_crash_are_shown);
+    tcase_add_test(c, a_line_without_end_is_shown_too);
+    tcase_add_loop_test(c, mistakes_are_told_before_anything_starts, 0,
+                        sizeof usage / sizeof *usage);
+    tcase_add_test(c, help_names_every_flag);
+    tcase_add_test(c, as_many_ranks_start_as_devices_are_listed);
+    return suite_run();
+}
