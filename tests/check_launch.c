@@ -494,7 +494,7 @@ START_TEST(failures_that_may_pass_are_tried_again)
     int found = finish(begin(&p));
     ck_assert_msg(found == again[_i].code, "code %d: %s", found, text_of("said"));
     ck_assert_int_eq(number_in(1, "starts"), again[_i].starts);
-    ck_assert_int_eq(lines_with(text_of("said"), "from the last checkpoint"),
+    ck_assert_int_eq(lines_with(text_of("said"), "\nrestart "),
                      again[_i].starts - 1);
 }
 END_TEST

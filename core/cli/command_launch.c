@@ -262,7 +262,7 @@ static void choose_token(const launch_flags *f, launch_settings *s, char token[1
     if (secret != NULL && secret[0] != '\0' && strlen(secret) <= 128)
         snprintf(token, 129, "%s", secret);
     else
-        snprintf(token, 129, "%.96s/%dx%d", f->master, s->nodes, s->ranks);
+        snprintf(token, 129, "%.96s/%d", f->master, s->nodes);
     s->token = token;
 }
 
@@ -310,11 +310,12 @@ static pons_status start(const launch_flags *f, inner *in, logger *log, pons_err
         .show_all = f->show == SHOW_ALL, .log = log
     };
 
+    if (place_nodes(f, &s, host, token, err) != PONS_OK)
+        return err->status;
     if (read_file(in, err) != PONS_OK)
         return in->config != NULL ? config_blame(in->config, NULL, NULL, err) : err->status;
     s.patience_s = in->sections.distribute.timeout_s;
-    if (count_ranks(f, in, &s, log, err) != PONS_OK
-        || place_nodes(f, &s, host, token, err) != PONS_OK || find_program(program, err) != PONS_OK)
+    if (count_ranks(f, in, &s, log, err) != PONS_OK || find_program(program, err) != PONS_OK)
         return err->status;
     return launch_run(&s, err);
 }

@@ -340,7 +340,7 @@ pons_status launch_run(const launch_settings *s, pons_error *err)
         run_once(&w, s, restart, &again, &problem);
         again = again && restart < s->restarts;
         if (again)
-            log_warning(s->log, "%s\nrestart %d of %d from the last checkpoint", problem.text,
+            log_warning(s->log, "%s\nrestart %d of %d", problem.text,
                         restart + 1, s->restarts);
         else if (problem.status != PONS_OK)
             pons_fail(err, problem.status, "%s", problem.text);
