@@ -14,15 +14,25 @@ static const struct { const char *text, *hex; } published[] = {
       "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
 };
 
+/* Both ways: the one for every processor, and the one that this processor has. */
+static void begin(sha256 *h, int way)
+{
+    sha256_init(h);
+    if (way == 0)
+        h->blocks = hash_blocks_plain;
+}
+
 START_TEST(published_examples_are_met)
 {
     char hex[65];
     sha256 h;
 
-    sha256_init(&h);
-    sha256_add(&h, published[_i].text, strlen(published[_i].text));
-    sha256_finish(&h, hex);
-    ck_assert_str_eq(hex, published[_i].hex);
+    for (int way = 0; way < 2; way++) {
+        begin(&h, way);
+        sha256_add(&h, published[_i].text, strlen(published[_i].text));
+        sha256_finish(&h, hex);
+        ck_assert_str_eq(hex, published[_i].hex);
+    }
 }
 END_TEST
 
@@ -34,7 +44,7 @@ START_TEST(a_million_letters_in_uneven_parts_give_the_published_digest)
     sha256 h;
 
     memset(letters, 'a', sizeof letters);
-    sha256_init(&h);
+    begin(&h, _i);
     for (size_t part = 1; left > 0; part = part * 7 % 997 + 1) {
         size_t size = part < left ? part : left;
         sha256_add(&h, letters, size);
@@ -59,7 +69,7 @@ int main(void)
 {
     TCase *c = suite_new("hash");
     tcase_add_loop_test(c, published_examples_are_met, 0, 3);
-    tcase_add_test(c, a_million_letters_in_uneven_parts_give_the_published_digest);
+    tcase_add_loop_test(c, a_million_letters_in_uneven_parts_give_the_published_digest, 0, 2);
     tcase_add_test(c, a_missing_file_is_named);
     return suite_run();
 }

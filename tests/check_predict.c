@@ -326,6 +326,54 @@ START_TEST(largest_part_of_a_class_is_kept)
 }
 END_TEST
 
+/* Numbers spread from neighbour to neighbour until nothing changes: 1 + the first voxel of a part. */
+static void number_parts(const uint8_t *labels, const int e[3], int *part)
+{
+    bool changed = true;
+
+    for (int v = 0; v < e[0] * e[1] * e[2]; v++)
+        part[v] = labels[2 * v] == 1 ? v + 1 : 0;
+    while (changed) {
+        changed = false;
+        for (int v = 0; v < e[0] * e[1] * e[2]; v++)
+            for (int n = 0; n < 27 && part[v] != 0; n++) {
+                int i = v / e[2] / e[1] + n / 9 - 1, j = v / e[2] % e[1] + n / 3 % 3 - 1;
+                int k = v % e[2] + n % 3 - 1, to = (i * e[1] + j) * e[2] + k;
+                if (i < 0 || i >= e[0] || j < 0 || j >= e[1] || k < 0 || k >= e[2]
+                    || part[to] == 0 || part[to] >= part[v])
+                    continue;
+                part[v] = part[to];
+                changed = true;
+            }
+    }
+}
+
+START_TEST(largest_part_is_that_of_a_plain_search)
+{
+    enum { MOST = 7 * 8 * 9 };
+    const int e[3] = { 1 + _i % 7, 1 + _i % 8, 1 + _i * 7 % 9 };
+    const int64_t extent[3] = { e[0], e[1], e[2] };
+    int voxels = e[0] * e[1] * e[2], part[MOST], size[MOST + 1] = { 0 }, best = 0;
+    uint8_t labels[2 * MOST], before[2 * MOST];
+    pons_error err = PONS_ERROR_INIT;
+
+    srand((unsigned)_i);
+    for (int v = 0; v < 2 * voxels; v++)
+        labels[v] = rand() % (2 + _i % 5) == 0 ? 1 : 2;
+    memcpy(before, labels, sizeof before);
+    number_parts(before, e, part);
+    for (int v = 0; v < voxels; v++)
+        size[part[v]]++;
+    for (int n = 1; n <= voxels; n++)
+        best = size[n] > (best > 0 ? size[best] : 0) ? n : best;
+    ck_assert_int_eq(keep_largest_component(labels, 2, extent, 1, 9, &err), PONS_OK);
+    for (int v = 0; v < voxels; v++) {
+        ck_assert_int_eq(labels[2 * v], part[v] == 0 ? 2 : part[v] == best ? 1 : 9);
+        ck_assert_int_eq(labels[2 * v + 1], before[2 * v + 1]);
+    }
+}
+END_TEST
+
 /* ---- evaluate -------------------------------------------------------------------------------- */
 
 START_TEST(golden_pairs_are_scored_as_monai_does)
@@ -564,6 +612,7 @@ int main(void)
     tcase_add_test(c, tensors_under_a_second_name_are_no_others);
     tcase_add_test(c, weights_that_do_not_fit_are_refused_and_named);
     tcase_add_test(c, largest_part_of_a_class_is_kept);
+    tcase_add_loop_test(c, largest_part_is_that_of_a_plain_search, 0, 200);
     tcase_add_test(c, golden_pairs_are_scored_as_monai_does);
     tcase_add_test(c, channels_of_regions_are_scored_against_their_ids);
     tcase_add_test(c, folders_are_paired_by_stem_and_every_absence_is_counted);

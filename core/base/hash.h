@@ -6,10 +6,13 @@
 
 #include <pons/plugin.h>
 
+#include "base/hash_blocks.h"
+
 typedef struct sha256 {
     uint32_t state[8];
     uint64_t size;
     uint8_t block[64];
+    hash_blocks *blocks;
 } sha256;
 
 void sha256_init(sha256 *h);
