@@ -178,6 +178,98 @@ START_TEST(forward_is_the_network_on_a_batch_of_windows)
 }
 END_TEST
 
+/* ---- replicas -------------------------------------------------------------------------------- */
+
+#define TWO "--set", "distribute.devices=cpu:0,cpu:1", "--set", "distribute.bucket=4KiB"
+
+START_TEST(reduction_tells_what_was_summed_and_when)
+{
+    begin();
+    BENCH(TWO);
+    json_document d = parse("out");
+    const json_value *r = at(d.root, "reduction");
+    double bytes = 0;
+    int buckets = 0;
+
+    ck_assert_str_eq(word(d.root, "mode"), "dp");
+    ck_assert_double_eq(number(d.root, "replicas"), 2);
+    ck_assert_double_ge(number(r, "hidden"), 0);
+    ck_assert_double_le(number(r, "hidden"), 1);
+    ck_assert_double_gt(number(r, "seconds"), 0);
+    for (const json_value *s = at(r, "sums")->child; s != NULL; s = s->next) {
+        bytes += number(s, "bytes");
+        buckets++;
+        ck_assert_double_gt(number(s, "started"), 0);
+        ck_assert_double_ge(number(s, "done"), number(s, "started"));
+    }
+    ck_assert_double_eq(number(r, "bytes"), bytes);
+    ck_assert_double_eq(number(r, "buckets"), buckets);
+    ck_assert_int_gt(buckets, 2);
+    json_free(&d);
+    BENCH("--set", "distribute.devices=cpu");
+    d = parse("out");
+    ck_assert_int_eq((int)at(d.root, "reduction")->type, JSON_NULL);
+    json_free(&d);
+    EXPECT(0, NULL, "bench", "small.ini", "--no-data", "--reference", "--steps", "2", TWO, "--set",
+           "distribute.sync_batchnorm=yes");
+    ck_assert_ptr_nonnull(strstr(text_of("out"), "mode        dp, 2 replicas"));
+    ck_assert_ptr_nonnull(strstr(text_of("out"), "% hidden: "));
+    ck_assert_ptr_nonnull(strstr(text_of("out"), " sums of statistics and losses"));
+    remove_root();
+}
+END_TEST
+
+/* Of one device and of two: the sums are the same, so a slow network gives the same seconds. */
+START_TEST(model_predicts_from_the_sums_of_a_step)
+{
+    static const char *const devices[] = { "distribute.devices=cpu",
+                                           "distribute.devices=cpu:0,cpu:1" };
+    double seconds[2], bytes = 0;
+
+    begin();
+    for (int i = 0; i < 2; i++) {
+        BENCH("--model", "--latency", "0.5", "--bandwidth", "1e5", "--set", devices[i], "--set",
+              "distribute.bucket=4KiB");
+        json_document d = parse("out");
+        const json_value *m = at(d.root, "model");
+        const char *own = i == 0 ? "model/devices/3" : "model/devices/0";
+
+        ck_assert_double_eq(number(at(d.root, own), "devices"), i == 0 ? 512 : 2);
+        for (const json_value *p = at(m, "devices")->child; p != NULL; p = p->next) {
+            double ring = number(at(p, "ring"), "step_seconds");
+            double tree = number(at(p, "tree"), "step_seconds");
+            ck_assert_double_le(tree, ring);
+            expect_near(number(at(p, "ring"), "efficiency"), number(m, "compute_seconds") / ring);
+            expect_near(number(at(p, "tree"), "efficiency"), number(m, "compute_seconds") / tree);
+        }
+        seconds[i] = number(at(d.root, "model/devices/0/ring"), "step_seconds")
+                   - number(m, "compute_seconds");
+        if (i == 1)
+            bytes = number(at(d.root, "reduction"), "bytes");
+        json_free(&d);
+    }
+    /* the sums of two devices: 1 s of latency each and 1e-5 s a byte, but for what is hidden */
+    ck_assert_double_gt(bytes, 0);
+    ck_assert_double_gt(seconds[1], bytes * 1e-5);
+    ck_assert_double_eq_tol(seconds[0], seconds[1], 0.1 * seconds[1]);
+    remove_root();
+}
+END_TEST
+
+START_TEST(model_without_a_network_is_refused)
+{
+    begin();
+    EXPECT(2, "'--model' needs the network's --latency and --bandwidth", "bench", "small.ini",
+           "--model", "--latency", "1e-5");
+    EXPECT(2, "'--bandwidth' needs '--model'", "bench", "small.ini", "--bandwidth", "1e9");
+    EXPECT(2, "'--forward' has none", "bench", "small.ini", "--model", "--latency", "1e-5",
+           "--bandwidth", "1e9", "--forward");
+    EXPECT(3, "must be measured on several replicas", "bench", "small.ini", "--model", "--latency",
+           "1e-5", "--bandwidth", "1e9", "--set", "loss.sync=yes");
+    remove_root();
+}
+END_TEST
+
 /* ---- before and after ------------------------------------------------------------------------ */
 
 START_TEST(earlier_measurement_is_shown_with_the_ratio)
@@ -330,6 +422,9 @@ int main(void)
     tcase_add_test(c, rates_follow_from_time_bytes_and_operations);
     tcase_add_test(c, calls_are_counted_in_a_step);
     tcase_add_test(c, forward_is_the_network_on_a_batch_of_windows);
+    tcase_add_test(c, reduction_tells_what_was_summed_and_when);
+    tcase_add_test(c, model_predicts_from_the_sums_of_a_step);
+    tcase_add_test(c, model_without_a_network_is_refused);
     tcase_add_test(c, earlier_measurement_is_shown_with_the_ratio);
     tcase_add_test(c, what_is_no_measurement_is_refused);
     tcase_add_test(c, device_without_limits_has_none);

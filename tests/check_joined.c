@@ -12,6 +12,7 @@
 
 #include "device/crew.h"
 #include "device/local.h"
+#include "device/open.h"
 #include "graph/node.h"
 
 static pons_error error;

@@ -210,6 +210,9 @@ observe_words() {
     count) wc -l <stdout ;;
     measured) tr '{' '\n' <stdout | sed -n 's/.*"all":\[\(.*\)\].*/\1/p' | tr ',' '\n' | wc -l ;;
     kernels) grep -o '"kernels":\[\|"name":"[^"]*"' stdout; true ;;
+    predicted) # hundreds of seconds of a step on 512 devices
+        sed -n 's/.*"devices":512,"ring":{"step_seconds":\([0-9.e+]*\).*/\1/p' stdout |
+            awk '{ print int($1 / 100) }' ;;
     program | before) grep -o "\"$1\":[^,]*" stdout; true ;;
     exit | refused) cat code; [ "$(cat code)" = 0 ] || grep '^error' stderr ;;
     files) names ;;

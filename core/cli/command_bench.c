@@ -1,12 +1,13 @@
 /*
  * command_bench.c - pons bench: seconds per optimizer step of a file, without data and with it, or
- * per batch of windows; per kernel; beside an earlier measurement.
+ * per batch of windows; per kernel; beside an earlier measurement; on more devices than there are.
  */
 #include <config.h>
 
 #include "base/file.h"
 #include "cli/bench_data.h"
 #include "cli/bench_kernels.h"
+#include "cli/bench_model.h"
 #include "cli/command.h"
 
 #include <inttypes.h>
@@ -14,8 +15,9 @@
 #include <stdlib.h>
 
 typedef struct bench_flags {
-    bool json, reference, no_data, data, kernels, forward;
+    bool json, reference, no_data, data, kernels, forward, model;
     int64_t steps, warm_up;
+    double latency, bandwidth;
     const char *baseline;
 } bench_flags;
 
@@ -29,6 +31,11 @@ static const pons_option flags[] = {
     PONS_FLAG(bench_flags, no_data, no, "Leave out the measurement with data."),
     PONS_FLAG(bench_flags, data, no,
               "Measure reading, preprocessing and patches alone; --steps counts micro-batches."),
+    PONS_FLAG(bench_flags, model, no, "Also the efficiency that 8, 64 and 512 devices would have, "
+              "from the step's sums over replicas and --latency and --bandwidth."),
+    PONS_REAL(bench_flags, latency, 0, 0, 1e3, "Seconds of a message without content, for --model."),
+    PONS_REAL(bench_flags, bandwidth, 0, 0, 1e15,
+              "Bytes per second of a device's link in each direction, for --model."),
     PONS_FLAG(bench_flags, reference, no, "Measure also where a kernel is the plain reference."),
     PONS_OPTIONS_END
 };
@@ -46,9 +53,18 @@ static double smallest(const measured *m)
     return least;
 }
 
-static void print_json(const experiment *e, const bench_flags *f, const measured *m,
-                       const json_value *before)
+/* What --model knows of the network; NULL: it was not asked for. */
+static const scaling_network *network_of(const experiment *e, const bench_flags *f,
+                                         scaling_network *out)
 {
+    *out = (scaling_network){ f->latency, f->bandwidth, e->sections.experiment.deterministic };
+    return f->model ? out : NULL;
+}
+
+static pons_status print_json(const experiment *e, const bench_flags *f, const measured *m,
+                              const json_value *before, pons_error *err)
+{
+    scaling_network network;
     double median = measure_median(m->count, m->step);
     double then = bench_before(before, "step_seconds", "median");
 
@@ -80,19 +96,25 @@ static void print_json(const experiment *e, const bench_flags *f, const measured
     json_put_number(stdout, m->with_data);
     printf(",\"peak\":%" PRIu64 ",\"mode\":\"%s\",\"replicas\":%d", m->peak,
            experiment_mode(e), e->replicas);
+    if (bench_model_json(e, m, network_of(e, f, &network), err) != PONS_OK)
+        return err->status;
     if (f->kernels)
         bench_kernels_json(m, before);
     puts("}");
+    return PONS_OK;
 }
 
-static void print_table(const experiment *e, const bench_flags *f, const measured *m,
-                        const json_value *before)
+static pons_status print_table(const experiment *e, const bench_flags *f, const measured *m,
+                               const json_value *before, pons_error *err)
 {
+    scaling_network network;
     double median = measure_median(m->count, m->step);
     double then = bench_before(before, "step_seconds", "median");
 
     printf("processor   %s\nprecision   %s, %d threads\n", e->device.facts.name,
            precision_name(e->precision), e->device.facts.threads);
+    if (e->replicas > 1)
+        printf("mode        %s, %d replicas\n", experiment_mode(e), e->replicas);
     if (f->forward)
         printf("forward     %.4f s for %d windows of %d x %d x %d", median,
                (int)e->sections.window.batch, e->window[0], e->window[1], e->window[2]);
@@ -106,8 +128,11 @@ static void print_table(const experiment *e, const bench_flags *f, const measure
     if (isfinite(m->with_data))
         printf("with data   %.4f s\n", m->with_data);
     printf("peak        %.1f MB\n", 1e-6 * (double)m->peak);
+    if (bench_model_table(e, m, network_of(e, f, &network), err) != PONS_OK)
+        return err->status;
     if (f->kernels)
         bench_kernels_table(m, before);
+    return PONS_OK;
 }
 
 static pons_status read_baseline(const char *path, json_document *out, pons_error *err)
@@ -128,17 +153,44 @@ static pons_status read_baseline(const char *path, json_document *out, pons_erro
     return err->status;
 }
 
+static pons_status check_flags(const bench_flags *f, pons_error *err)
+{
+    if (f->model && (f->data || f->forward))
+        return pons_fail(err, PONS_USAGE, "'--model' is about training steps: '--%s' has none",
+                         f->data ? "data" : "forward");
+    if (f->model && (f->latency <= 0 || f->bandwidth <= 0))
+        return pons_fail(err, PONS_USAGE, "'--model' needs the network's --latency and "
+                         "--bandwidth\nhint: --latency 2e-5 --bandwidth 1.2e9 is 10 Gbit/s "
+                         "Ethernet");
+    if (!f->model && (f->latency > 0 || f->bandwidth > 0))
+        return pons_fail(err, PONS_USAGE, "'--%s' needs '--model'",
+                         f->latency > 0 ? "latency" : "bandwidth");
+    return PONS_OK;
+}
+
+/* One replica has no sums of statistics, so that a step with them cannot be told from it. */
+static pons_status check_model(const experiment *e, pons_error *err)
+{
+    if (e->replicas == 1 && (e->sections.distribute.sync_batchnorm || e->sections.loss.sync))
+        return pons_fail(err, PONS_CONFIG, "'--model' of a step that joins statistics or losses "
+                         "must be measured on several replicas, found one device\nhint: --set "
+                         "distribute.devices=cpu:0,cpu:1");
+    return PONS_OK;
+}
+
 static pons_status bench(const experiment *e, const bench_flags *f, const json_value *before,
                          pons_error *err)
 {
     const measure_settings settings = {
         .warm_up = (int)f->warm_up, .steps = (int)f->steps, .forward = f->forward,
-        .reference = f->reference, .data = !f->no_data, .kernels = f->kernels
+        .reference = f->reference, .data = !f->no_data, .kernels = f->kernels, .trace = f->model
     };
     measured m;
 
+    if (f->model && check_model(e, err) != PONS_OK)
+        return err->status;
     if (measure_steps(e, &settings, &m, err) == PONS_OK)
-        (f->json ? print_json : print_table)(e, f, &m, before);
+        (f->json ? print_json : print_table)(e, f, &m, before, err);
     measured_clear(&m);
     return err->status;
 }
@@ -151,7 +203,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     experiment *e = NULL;
     config *c = NULL;
 
-    if (read_baseline(f->baseline, &before, err) == PONS_OK
+    if (check_flags(f, err) == PONS_OK && read_baseline(f->baseline, &before, err) == PONS_OK
         && invocation_config(call, call->argument[0], &c, err) == PONS_OK) {
         if (f->data)
             bench_data(c, (int)f->warm_up, (int)f->steps, f->json, call->log, err);

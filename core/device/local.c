@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { TILE = 512 }; /* elements that are added up at a time; shares begin at a multiple of 64 */
 
@@ -17,6 +18,7 @@ typedef struct operation {
     int64_t count;
     pons_type type;
     int arrived, done, left;/* replicas that brought a buffer, added their share, waited for it   */
+    double ended;           /* when the last share had been added                                 */
     void *buffer[];         /* by replica                                                         */
 } operation;
 
@@ -24,6 +26,7 @@ typedef struct seat {
     local_comm *comm;
     int rank;
     int64_t started, worked;/* sums begun; sums of which the share has been added                 */
+    double ended;           /* of the sum that was last waited for                                */
     program_collective collective;
 } seat;
 
@@ -152,6 +155,14 @@ static pons_status arrive(seat *s, void *buffer, int64_t count, pons_type type, 
     return PONS_OK;
 }
 
+static double seconds_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 /* Add this replica's share of every sum that all have arrived at; without the lock meanwhile. */
 static void work(seat *s)
 {
@@ -166,13 +177,18 @@ static void work(seat *s)
         add_share(o, c->replicas, s->rank);
         pthread_mutex_lock(&c->lock);
         s->worked++;
-        if (++o->done == c->replicas)
+        if (++o->done == c->replicas) {
+            o->ended = seconds_now();
             pthread_cond_broadcast(&c->changed);
+        }
     }
 }
 
-static void leave(local_comm *c, operation *o)
+static void leave(seat *s, operation *o)
 {
+    local_comm *c = s->comm;
+
+    s->ended = o->ended;
     o->left++;
     while (operation_of(c, c->oldest)->left == c->replicas) {
         operation *last = operation_of(c, c->oldest++);
@@ -221,9 +237,14 @@ static pons_status finish(void *context, void *pending, pons_error *err)
     if (c->broken >= 0)
         status = fail_broken(s, err);
     else
-        leave(c, operation_of(c, number));
+        leave(s, operation_of(c, number));
     pthread_mutex_unlock(&c->lock);
     return status;
+}
+
+static double ended(void *context)
+{
+    return ((const seat *)context)->ended;
 }
 
 /* ---- the communicator ------------------------------------------------------------------------ */
@@ -232,7 +253,7 @@ static void sit_down(local_comm *c)
 {
     for (int r = 0; r < c->replicas; r++)
         c->seat[r] = (seat){ .comm = c, .rank = r,
-                             .collective = { c->replicas, r, c->seat + r, start, finish } };
+                             .collective = { c->replicas, r, c->seat + r, start, finish, ended } };
 }
 
 pons_status local_comm_new(int replicas, local_comm **out, pons_error *err)

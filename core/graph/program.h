@@ -46,6 +46,9 @@ typedef struct program_collective {
     pons_status (*start)(void *context, void *buffer, int64_t count, pons_type type,
                          void **pending, pons_error *err);
     pons_status (*wait)(void *context, void *pending, pons_error *err);
+    /* When the sum that 'wait' last returned for was done, in seconds of CLOCK_MONOTONIC; NULL: it  */
+    /* is not known, at the latest when 'wait' returned.                                             */
+    double (*ended)(void *context);
 } program_collective;
 
 typedef struct program_settings {

@@ -24,3 +24,4 @@ libcore_la_SOURCES += core/train/snapshot.c core/train/snapshot.h
 
 # Loops over voxels.
 libvoxels_la_SOURCES += core/train/stitch.c
+libcore_la_SOURCES += core/train/trace.c core/train/trace.h core/train/scaling.c core/train/scaling.h

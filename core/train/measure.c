@@ -121,6 +121,8 @@ static pons_status step(void *context, replica *r, pons_error *err)
     double begin = seconds_now(), micro, finish;
     step_result result;
 
+    if (r->trace != NULL)
+        trace_begin(r->trace, b->at);
     if (program_step_begin(r->training, b->number, err) != PONS_OK)
         return err->status;
     micro = seconds_now();
@@ -130,9 +132,13 @@ static pons_status step(void *context, replica *r, pons_error *err)
             return err->status;
     }
     finish = seconds_now();
+    if (r->trace != NULL)
+        trace_backward_done(r->trace);
     if (program_step_finish(r->training, b->experiment->sections.optimizer.lr, &result, err)
         != PONS_OK)
         return err->status;
+    if (r->trace != NULL)
+        trace_end(r->trace);
     if (r->index > 0)
         return PONS_OK;
     b->section[0][b->at] = micro - begin;
@@ -186,6 +192,8 @@ static pons_status build(bench *b, pons_error *err)
 {
     unsigned programs = b->settings->forward ? REPLICAS_EVALUATION : REPLICAS_TRAINING;
 
+    if (!b->settings->forward && (b->settings->trace || b->experiment->replicas > 1))
+        programs |= REPLICAS_TRACED;
     if (replicas_open(b->experiment, programs, &b->replicas, err) != PONS_OK)
         return err->status;
     b->program = program_of(b, b->replicas.item);
@@ -209,6 +217,53 @@ static pons_status measure_kernels(bench *b, measured *out, pons_error *err)
     return err->status;
 }
 
+/* The measured step whose length is nearest to the median. */
+static int median_step(const measured *m)
+{
+    double median = measure_median(m->count, m->step);
+    int nearest = 0;
+
+    for (int i = 1; i < m->count; i++)
+        if (fabs(m->step[i] - median) < fabs(m->step[nearest] - median))
+            nearest = i;
+    return nearest;
+}
+
+static pons_status keep_step(const bench *b, measured *out, pons_error *err)
+{
+    const replicas *r = &b->replicas;
+    int at = median_step(out);
+    const trace_step *longest = trace_at(r->item[0].trace, at);
+    trace_sum *sum;
+
+    for (int i = 1; i < r->count; i++)
+        if (trace_at(r->item[i].trace, at)->compute > longest->compute)
+            longest = trace_at(r->item[i].trace, at);
+    sum = malloc(((size_t)longest->count + 1) * sizeof *sum);
+    if (sum == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for the trace of a step");
+    if (longest->count > 0)
+        memcpy(sum, longest->sum, (size_t)longest->count * sizeof *sum);
+    out->sums.step = *longest;
+    out->sums.step.sum = sum;
+    return PONS_OK;
+}
+
+static pons_status measure_sums(const bench *b, measured *out, pons_error *err)
+{
+    const replicas *r = &b->replicas;
+    double seconds = 0, hidden = 0;
+
+    if (r->item[0].trace == NULL)
+        return PONS_OK;
+    for (int i = 0; i < r->count; i++)
+        for (int at = 0; at < out->count; at++)
+            trace_add_hidden(trace_at(r->item[i].trace, at), &seconds, &hidden);
+    if (b->experiment->replicas > 1)
+        out->sums.hidden = hidden / seconds;
+    return keep_step(b, out, err);
+}
+
 static pons_status measure(bench *b, measured *out, pons_error *err)
 {
     const measure_settings *s = b->settings;
@@ -225,6 +280,8 @@ static pons_status measure(bench *b, measured *out, pons_error *err)
         out->section[i] = measure_median(s->steps, b->section[i]);
     getrusage(RUSAGE_SELF, &usage);
     out->peak = (uint64_t)usage.ru_maxrss * 1024;
+    if (measure_sums(b, out, err) != PONS_OK)
+        return err->status;
     if (s->kernels && measure_kernels(b, out, err) != PONS_OK)
         return err->status;
     if (!s->data || s->forward)
@@ -240,7 +297,7 @@ pons_status measure_steps(const experiment *e, const measure_settings *settings,
 {
     bench b = { .experiment = e, .settings = settings };
 
-    *out = (measured){ .with_data = NAN };
+    *out = (measured){ .with_data = NAN, .sums = { .hidden = NAN } };
     measure(&b, out, err);
     replicas_close(&b.replicas);
     if (b.cache != NULL)

@@ -6,6 +6,7 @@
 #define CORE_TRAIN_MEASURE_H
 
 #include "train/network.h"
+#include "train/trace.h"
 
 #define MEASURE_STEPS_MAX 1000
 
@@ -15,6 +16,7 @@ typedef struct measure_settings {
     bool reference;        /* also where a kernel is the plain one, PONS_DEVICE otherwise         */
     bool data;             /* also with the cases of the file (not with 'forward')                */
     bool kernels;          /* also each kernel, and the limits of the device                      */
+    bool trace;            /* also the sums of a step that several replicas would have            */
 } measure_settings;
 
 typedef struct measured_kernel {
@@ -24,12 +26,21 @@ typedef struct measured_kernel {
     double seconds;        /* of these together, median over steps                                */
 } measured_kernel;
 
+/* The sums over replicas, of all steps and of this process's replicas. */
+typedef struct measured_sums {
+    double hidden;                     /* share of the buckets' time from start to done that lies */
+                                       /* before the end of the backward pass; NaN: no replicas   */
+    trace_step step;                   /* one of median length, of the replica that computed      */
+                                       /* longest; no sums: it was not traced                     */
+} measured_sums;
+
 typedef struct measured {
     int count;
     double step[MEASURE_STEPS_MAX];    /* seconds of each step, without data                      */
     double section[4];                 /* of these, medians: begin, micro, reduce, update         */
     double with_data;                  /* seconds of a step with the loader, median; NaN: none    */
     uint64_t peak;                     /* bytes of this process when the steps were done          */
+    measured_sums sums;
     int kernel_count;
     measured_kernel *kernel;           /* longest first                                           */
     pons_device_limits limits;         /* zeros: the device does not tell                         */

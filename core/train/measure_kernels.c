@@ -100,4 +100,6 @@ void measured_clear(measured *m)
     free(m->kernel);
     m->kernel = NULL;
     m->kernel_count = 0;
+    free(m->sums.step.sum);
+    m->sums.step = (trace_step){ .count = 0 };
 }

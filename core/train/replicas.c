@@ -55,6 +55,11 @@ static pons_status open_one(void *context, replica *one, pons_error *err)
     if ((r->count > 1 && device_attach(one->device, err) != PONS_OK)
         || storage_new(one->device, &one->storage, err) != PONS_OK)
         return err->status;
+    if (o->programs & REPLICAS_TRACED) {
+        if (trace_new(place.collective, REPLICAS_TRACE_STEPS, &one->trace, err) != PONS_OK)
+            return err->status;
+        place.collective = trace_collective(one->trace);
+    }
     if (o->programs & REPLICAS_TRAINING)
         network_build_training(e, &place, one->storage, &one->training, err);
     if (o->programs & REPLICAS_EVALUATION && err->status == PONS_OK)
@@ -134,6 +139,7 @@ void replicas_close(replicas *r)
             loader_close(one->loader);
         program_free(one->evaluation);
         program_free(one->training);
+        trace_free(one->trace);
         if (one->storage != NULL)
             storage_free(one->storage);
     }

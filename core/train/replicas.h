@@ -9,6 +9,7 @@
 #include "device/crew.h"
 #include "device/local.h"
 #include "train/network.h"
+#include "train/trace.h"
 
 /* Its micro-batches of a step are number x accumulate .. (number + 1) x accumulate - 1 (R1). */
 typedef struct replica {
@@ -17,6 +18,7 @@ typedef struct replica {
     const device *device;
     storage *storage;
     program *training, *evaluation; /* NULL unless asked for                                      */
+    trace *trace;                   /* of the sums of its training; NULL unless asked for         */
     loader *loader;                 /* NULL before replicas_open_loaders                          */
 } replica;
 
@@ -29,7 +31,9 @@ typedef struct replicas {
     local_comm *comm;
 } replicas;
 
-enum { REPLICAS_TRAINING = 1, REPLICAS_EVALUATION = 2 };
+/* TRACED: each has a trace, which has room for REPLICAS_TRACE_STEPS. */
+enum { REPLICAS_TRAINING = 1, REPLICAS_EVALUATION = 2, REPLICAS_TRACED = 4 };
+enum { REPLICAS_TRACE_STEPS = 1000 };
 
 /* What one of them does, on its own thread. */
 typedef pons_status replica_work(void *context, replica *r, pons_error *err);
