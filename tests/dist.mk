@@ -7,3 +7,8 @@ check_PROGRAMS += tests/check_store
 tests_check_store_SOURCES = tests/check_store.c
 tests_check_store_LDADD = $(TEST_LDADD)
 TESTS += tests/check_store
+check_PROGRAMS += tests/replay_store
+tests_replay_store_SOURCES = tests/fuzz_store.c tests/fuzz_file.h tests/fuzz_replay.c
+tests_replay_store_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"tests/corpus/store"'
+tests_replay_store_LDADD = $(TEST_LDADD)
+TESTS += tests/replay_store

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Search for bytes that break a reader: tests/fuzz.sh TARGET [SECONDS] [FOLDER], with clang's libFuzzer.
 #
-# TARGET is one of dataset, ini, json, nifti, note, safetensors. FOLDER (default fuzz-TARGET) keeps what
-# was found; what is worth keeping for make check belongs into tests/corpus/TARGET.
+# TARGET is one of dataset, ini, json, nifti, note, safetensors, store. FOLDER (default fuzz-TARGET)
+# keeps what was found; what is worth keeping for make check belongs into tests/corpus/TARGET.
 set -u
 [ $# -ge 1 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
 source=$(cd "$(dirname "$0")/.." && pwd)
@@ -11,16 +11,19 @@ seconds=${2:-60}
 folder=${3:-fuzz-$target}
 mkdir -p "$folder/found" || exit 1
 : >"$folder/config.h"
+# This one reads nothing from files, and shuffles vectors in gcc's way.
+gcc -g -O1 -std=gnu11 -I"$source/core" -c "$source/core/data/transpose.c" -o "$folder/transpose.o" || exit 1
 version=$(sed -n 's/^AC_INIT(\[pons\], \[\(.*\)\])/\1/p' "$source/configure.ac")
 # Every file of the readers, with the parts of the program that need no optional library.
 # shellcheck disable=SC2046,SC2086 # lists of words
 clang -g -O1 -std=gnu11 -D_GNU_SOURCE -w -fsanitize=fuzzer,address,undefined \
-    -fno-sanitize-recover=undefined -DVERSION="\"$version\"" -DPACKAGE_VERSION="\"$version\"" \
+    -fno-sanitize-recover=undefined -DPACKAGE_VERSION="\"$version\"" \
     -DPONS_PLUGINDIR='"/nowhere"' -I"$folder" -I"$source/core" \
     ${NIFTI_CPPFLAGS:--I/usr/include/nifti} "$source/tests/fuzz_$target.c" \
     $(find "$source"/core/base "$source"/core/config "$source"/core/data -name '*.c' \
-        ! -name gzip_libdeflate.c) \
+        ! -name gzip_libdeflate.c ! -name transpose.c) "$folder/transpose.o" \
     "$source"/core/plugin/*.c "$source/core/train/safetensors.c" \
+    "$source/core/dist/store_message.c" \
     -o "$folder/fuzz" -lnifti2 -lznz -lz -linih -lm -ldl -lpthread || exit 1
 exec nice "$folder/fuzz" -max_total_time="$seconds" -max_len=4096 -timeout=10 \
     -artifact_prefix="$folder/" "$folder/found" "$source/tests/corpus/$target"
