@@ -270,6 +270,35 @@ START_TEST(model_without_a_network_is_refused)
 }
 END_TEST
 
+/* Processes are left out where this build cannot join them. */
+START_TEST(modes_are_measured_one_after_another)
+{
+    int seen = 0, threads = 0;
+
+    begin();
+    EXPECT(0, NULL, "bench", "small.ini", "--json", "--modes", "--no-data", "--reference", "--steps",
+           "2", "--warm-up", "0", "--set", "train.batch=1", "--set", "train.accumulate=2");
+    json_document d = parse("out");
+    ck_assert_int_eq((int)d.root->type, JSON_LIST);
+    for (const json_value *m = d.root->child; m != NULL; m = m->next) {
+        double replicas = number(m, "replicas");
+        if (m == d.root->child)
+            threads = (int)number(m, "threads");
+        seen |= strcmp(word(m, "mode"), "single") == 0 ? 1 : 2;
+        ck_assert_double_gt(number(at(m, "step_seconds"), "median"), 0);
+        ck_assert_double_eq(number(m, "micro_batches"), 2 * replicas);
+        ck_assert_double_le(replicas * number(m, "threads"), threads);
+    }
+    ck_assert_int_eq(seen, threads > 1 ? 3 : 1);
+    json_free(&d);
+    EXPECT(0, NULL, "bench", "small.ini", "--modes", "--no-data", "--reference", "--steps", "1",
+           "--warm-up", "0");
+    ck_assert_ptr_nonnull(strstr(text_of("out"), "\nsingle "));
+    EXPECT(3, "unknown key 'batches'", "bench", "small.ini", "--modes", "--set", "train.batches=1");
+    remove_root();
+}
+END_TEST
+
 /* ---- before and after ------------------------------------------------------------------------ */
 
 START_TEST(earlier_measurement_is_shown_with_the_ratio)
@@ -425,6 +454,7 @@ int main(void)
     tcase_add_test(c, reduction_tells_what_was_summed_and_when);
     tcase_add_test(c, model_predicts_from_the_sums_of_a_step);
     tcase_add_test(c, model_without_a_network_is_refused);
+    tcase_add_test(c, modes_are_measured_one_after_another);
     tcase_add_test(c, earlier_measurement_is_shown_with_the_ratio);
     tcase_add_test(c, what_is_no_measurement_is_refused);
     tcase_add_test(c, device_without_limits_has_none);

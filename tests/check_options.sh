@@ -213,6 +213,7 @@ observe_words() {
     predicted) # hundreds of seconds of a step on 512 devices
         sed -n 's/.*"devices":512,"ring":{"step_seconds":\([0-9.e+]*\).*/\1/p' stdout |
             awk '{ print int($1 / 100) }' ;;
+    modes) grep -o '"mode":"[a-z]*"' stdout ;;
     program | before) grep -o "\"$1\":[^,]*" stdout; true ;;
     exit | refused) cat code; [ "$(cat code)" = 0 ] || grep '^error' stderr ;;
     files) names ;;

@@ -101,7 +101,7 @@ expect 3 stderr "[loss] honest = 'maybe': expected yes or no" \
     plugin check $stopped --set loss.honest=maybe
 expect 6 stderr "No such file" plugin check "$folder/none.so"
 
-expect 3 stderr "'--modes' of 'pons bench' is not in this build" bench none.ini --modes
+expect 2 stderr "'--modes' measures steps alone" bench none.ini --modes --data
 expect 2 stderr "'pons data preprocess' needs --output or --cache" data preprocess none.ini
 expect 3 stderr "'--tolerance' of 'pons evaluate' is not in this build" evaluate --tolerance=1
 expect 2 stderr "--set log.every=1: 'pons data crop' reads no INI file" \

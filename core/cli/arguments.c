@@ -150,7 +150,6 @@ static pons_status take_flag(words *w, const pons_option *o, const char *shown, 
 /* Flags that are promised and that this build lacks. */
 static const struct { const char *command, *flag; } not_built[] = {
     { "evaluate", "spacing" }, { "evaluate", "tolerance" },
-    { "bench", "modes" },
 };
 
 static bool is_promised(const command *c, const char *name)

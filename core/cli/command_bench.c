@@ -8,6 +8,7 @@
 #include "cli/bench_data.h"
 #include "cli/bench_kernels.h"
 #include "cli/bench_model.h"
+#include "cli/bench_modes.h"
 #include "cli/command.h"
 
 #include <inttypes.h>
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 
 typedef struct bench_flags {
-    bool json, reference, no_data, data, kernels, forward, model;
+    bool json, reference, no_data, data, kernels, forward, model, modes;
     int64_t steps, warm_up;
     double latency, bandwidth;
     const char *baseline;
@@ -31,6 +32,8 @@ static const pons_option flags[] = {
     PONS_FLAG(bench_flags, no_data, no, "Leave out the measurement with data."),
     PONS_FLAG(bench_flags, data, no,
               "Measure reading, preprocessing and patches alone; --steps counts micro-batches."),
+    PONS_FLAG(bench_flags, modes, no, "Each mode with 1, 2, 4 and so on devices, up to the machine's "
+              "processors; with --json an array."),
     PONS_FLAG(bench_flags, model, no, "Also the efficiency that 8, 64 and 512 devices would have, "
               "from the step's sums over replicas and --latency and --bandwidth."),
     PONS_REAL(bench_flags, latency, 0, 0, 1e3, "Seconds of a message without content, for --model."),
@@ -94,8 +97,8 @@ static pons_status print_json(const experiment *e, const bench_flags *f, const m
     }
     fputs("},\"with_data_seconds\":", stdout);
     json_put_number(stdout, m->with_data);
-    printf(",\"peak\":%" PRIu64 ",\"mode\":\"%s\",\"replicas\":%d", m->peak,
-           experiment_mode(e), e->replicas);
+    printf(",\"peak\":%" PRIu64 ",\"mode\":\"%s\",\"replicas\":%d,\"micro_batches\":%d", m->peak,
+           experiment_mode(e), e->replicas, e->micro_batches);
     if (bench_model_json(e, m, network_of(e, f, &network), err) != PONS_OK)
         return err->status;
     if (f->kernels)
@@ -155,6 +158,10 @@ static pons_status read_baseline(const char *path, json_document *out, pons_erro
 
 static pons_status check_flags(const bench_flags *f, pons_error *err)
 {
+    if (f->modes && (f->data || f->forward || f->kernels
+                     || (f->baseline != NULL && f->baseline[0] != '\0')))
+        return pons_fail(err, PONS_USAGE, "'--modes' measures steps alone: no --data, --forward, "
+                         "--kernels or --baseline with it");
     if (f->model && (f->data || f->forward))
         return pons_fail(err, PONS_USAGE, "'--model' is about training steps: '--%s' has none",
                          f->data ? "data" : "forward");
@@ -195,6 +202,40 @@ static pons_status bench(const experiment *e, const bench_flags *f, const json_v
     return err->status;
 }
 
+/* This command line without --modes, for the measurements that it is made of. */
+static pons_status bench_each_mode(const invocation *call, const bench_flags *f, config *c,
+                                   pons_error *err)
+{
+    char steps[32], warm_up[32], latency[48], bandwidth[48];
+    const char **word = calloc(2 * (size_t)call->set_count + 16, sizeof *word);
+    sections s;
+    int n = 0;
+
+    if (word == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    snprintf(steps, sizeof steps, "--steps=%d", (int)f->steps);
+    snprintf(warm_up, sizeof warm_up, "--warm-up=%d", (int)f->warm_up);
+    snprintf(latency, sizeof latency, "--latency=%.17g", f->latency);
+    snprintf(bandwidth, sizeof bandwidth, "--bandwidth=%.17g", f->bandwidth);
+    const struct { bool given; const char *word; } all[] = {
+        { true, "bench" }, { true, "--json" }, { true, steps }, { true, warm_up },
+        { f->no_data, "--no-data" }, { f->reference, "--reference" }, { f->model, "--model" },
+        { f->model, latency }, { f->model, bandwidth }
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].given)
+            word[n++] = all[i].word;
+    for (int i = 0; i < call->set_count; i++) {
+        word[n++] = "--set";
+        word[n++] = call->set[i];
+    }
+    word[n++] = call->argument[0];
+    if (sections_fill(c, &s, err) == PONS_OK)
+        bench_modes(word, &s, f->json, call->log, err);
+    free(word);
+    return err->status;
+}
+
 static pons_status run(const invocation *call, const void *given, pons_error *err)
 {
     const bench_flags *f = given;
@@ -205,7 +246,9 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
 
     if (check_flags(f, err) == PONS_OK && read_baseline(f->baseline, &before, err) == PONS_OK
         && invocation_config(call, call->argument[0], &c, err) == PONS_OK) {
-        if (f->data)
+        if (f->modes)
+            bench_each_mode(call, f, c, err);
+        else if (f->data)
             bench_data(c, (int)f->warm_up, (int)f->steps, f->json, call->log, err);
         else if (experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &e, err) == PONS_OK)
             bench(e, f, before.root, err);

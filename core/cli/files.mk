@@ -12,4 +12,5 @@ libcore_la_SOURCES += core/cli/bench_kernels.c core/cli/bench_kernels.h core/cli
 libcore_la_SOURCES += core/cli/command_data_check.c core/cli/options_list.c
 libcore_la_SOURCES += core/cli/bench_data.c core/cli/bench_data.h
 libcore_la_SOURCES += core/cli/command_launch.c
-libcore_la_SOURCES += core/cli/bench_model.c core/cli/bench_model.h
+libcore_la_SOURCES += core/cli/bench_model.c core/cli/bench_model.h core/cli/bench_modes.c \
+	core/cli/bench_modes.h
