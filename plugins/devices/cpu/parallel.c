@@ -18,7 +18,7 @@ void cpu_parallel(int threads, int64_t count, void (*body)(void *context, int64_
 #pragma omp parallel num_threads(threads)
     {
         int thread = omp_get_thread_num();
-#pragma omp for schedule(dynamic, 1)
+#pragma omp for schedule(dynamic, 1) nowait
         for (int64_t i = 0; i < count; i++)
             body(context, i, thread);
     }
