@@ -12,3 +12,7 @@ tests_replay_store_SOURCES = tests/fuzz_store.c tests/fuzz_file.h tests/fuzz_rep
 tests_replay_store_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"tests/corpus/store"'
 tests_replay_store_LDADD = $(TEST_LDADD)
 TESTS += tests/replay_store
+check_PROGRAMS += tests/check_visible
+tests_check_visible_SOURCES = tests/check_visible.c tests/run_pons.h
+tests_check_visible_LDADD = $(TEST_LDADD)
+TESTS += tests/check_visible

@@ -6,13 +6,33 @@
 #include "train/experiment_parts.h"
 
 #include "device/open.h"
+#include "device/visible.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* A device that this build could open: "reference" needs no plugin. */
 static bool is_reference(const experiment *e)
 {
     return strcmp(e->listed.item[0].name, "reference") == 0;
+}
+
+/* A list that makes no sense here is refused as such, before what the build lacks. */
+static pons_status refuse_absent(const experiment *e, const char *text, const char *where,
+                                 pons_error *err)
+{
+    visible_devices v;
+    char told[512] = "";
+
+    if (strcmp(e->listed.item[0].name, "cuda") == 0) {
+        if (visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, &v, err) != PONS_OK
+            || visible_devices_check(&v, &e->listed, where, err) != PONS_OK)
+            return err->status;
+        visible_devices_tell(&v, &e->listed, told, sizeof told);
+    }
+    return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': '%s' is not in this "
+                     "build%s%s%s", where, text, text, told[0] != '\0' ? " (" : "", told,
+                     told[0] != '\0' ? ")" : "");
 }
 
 pons_status experiment_find_devices(experiment *e, const experiment_known *known,
@@ -27,8 +47,7 @@ pons_status experiment_find_devices(experiment *e, const experiment_known *known
     if (device_list_parse(text, where, &e->listed, err) != PONS_OK)
         return err->status;
     if (strcmp(e->listed.item[0].name, "cpu") != 0 && !is_reference(e))
-        return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': '%s' is not in this "
-                         "build", where, text, text);
+        return refuse_absent(e, text, where, err);
     for (int i = 0; i < e->listed.count; i++)
         if (e->listed.item[i].index >= e->listed.count)
             return pons_fail(err, PONS_CONFIG, "%s: devices = '%s': there is no %s:%d among %d "
