@@ -1,0 +1,239 @@
+/*
+ * ranks.h - trainings on several ranks by 'pons launch', which a test disturbs and compares.
+ *
+ * One phantom and one file for all of them; a run's folder is root/runs/NAME.
+ */
+#ifndef TESTS_RANKS_H
+#define TESTS_RANKS_H
+
+#include "base/hash.h"
+#include "run_pons.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+
+static inline double seconds_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static inline void pause_for(double seconds)
+{
+    struct timespec t = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
+
+    while (nanosleep(&t, &t) != 0 && errno == EINTR)
+        continue;
+}
+
+/* Steps of milliseconds, so that there are many to be disturbed in. */
+static inline void make_phantom(void)
+{
+    EXPECT(0, NULL, "data", "phantom", "-o", "heads", "--cases", "4", "--extent", "18", "--classes",
+           "3");
+    write_text("ranks.ini",
+               "[experiment]\nname = ranks\ndeterministic = yes\n"
+               "[data]\nsource = heads\nvalidation = last:1\n"
+               "[preprocess]\nsteps = normalize\n"
+               "[patch]\nextent = 16\n"
+               "[augment]\nsteps = flip\n[augment.flip]\naxes = 1 2\nprobability = 0.5\n"
+               "[model]\nplugin = unet\nchannels = 4 8\nstrides = 2\nnorm = batch\ndropout = 0.1\n"
+               "[loss]\nplugin = dice_ce\n"
+               "[optimizer]\nplugin = adam\nlr = 1e-3\n"
+               "[train]\nsteps = 60\nprecision = fp32\nvalidate_every = 10\n"
+               "checkpoint_every = 4\n"
+               "[distribute]\nmode = ddp\nbackend = gloo\ndevices = cpu\nthreads = 1\n"
+               "timeout_s = 30\n");
+}
+
+/* One 'pons launch ... -- train ranks.ini' as NAME. */
+typedef struct launch_words {
+    const char *name;
+    int ranks;
+    const char *flag[8];       /* of launch                                                       */
+    const char *set[8];        /* of train                                                        */
+} launch_words;
+
+static inline pid_t start_launch(const launch_words *l)
+{
+    static char ranks[16], name[128];
+    const char *word[40] = { "launch", "-n", ranks };
+    int n = 3;
+
+    snprintf(ranks, sizeof ranks, "%d", l->ranks);
+    snprintf(name, sizeof name, "experiment.name=%s", l->name);
+    for (int i = 0; i < 8 && l->flag[i] != NULL; i++)
+        word[n++] = l->flag[i];
+    word[n++] = "--";
+    word[n++] = "train";
+    word[n++] = "ranks.ini";
+    word[n++] = "--set";
+    word[n++] = name;
+    for (int i = 0; i < 8 && l->set[i] != NULL; i++) {
+        word[n++] = "--set";
+        word[n++] = l->set[i];
+    }
+    return start(word);
+}
+
+/* ---- what runs ------------------------------------------------------------------------------- */
+
+/* Direct children of the launcher with the program's name; how many. */
+static inline int find_ranks(pid_t launcher, pid_t *rank, int room)
+{
+    DIR *processes = opendir("/proc");
+    int count = 0;
+
+    for (struct dirent *e; (e = readdir(processes)) != NULL; ) {
+        char path[300], name[64];
+        int parent;
+        if (atoi(e->d_name) <= 0)
+            continue;
+        snprintf(path, sizeof path, "/proc/%s/stat", e->d_name);
+        FILE *file = fopen(path, "r");
+        if (file == NULL)
+            continue;
+        if (fscanf(file, "%*d (%63[^)]) %*c %d", name, &parent) == 2 && parent == launcher
+            && strstr(name, "pons") != NULL && count < room)
+            rank[count++] = atoi(e->d_name);
+        fclose(file);
+    }
+    closedir(processes);
+    return count;
+}
+
+/* The process of a rank, by its environment; 0: none yet. */
+static inline pid_t find_rank(pid_t launcher, int number)
+{
+    pid_t rank[64];
+    int count = find_ranks(launcher, rank, 64);
+
+    for (int i = 0; i < count; i++) {
+        char path[64], *text = NULL, wanted[32];
+        size_t room = 0;
+        bool found = false;
+        snprintf(path, sizeof path, "/proc/%d/environ", rank[i]);
+        snprintf(wanted, sizeof wanted, "RANK=%d", number);
+        FILE *file = fopen(path, "r");
+        if (file == NULL)
+            continue;
+        while (!found && getdelim(&text, &room, '\0', file) > 0)
+            found = strcmp(text, wanted) == 0;
+        free(text);
+        fclose(file);
+        if (found)
+            return rank[i];
+    }
+    return 0;
+}
+
+static inline bool is_process_gone(pid_t process)
+{
+    char path[64], state = 'Z';
+
+    snprintf(path, sizeof path, "/proc/%d/stat", process);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return true;
+    if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+        state = 'Z';
+    fclose(file);
+    return state == 'Z' || state == 'X';
+}
+
+/* Nobody that the launcher had started is left. */
+static inline void expect_processes_gone(const pid_t *rank, int count, double within)
+{
+    double until = seconds_now() + within;
+
+    for (int i = 0; i < count; i++) {
+        while (!is_process_gone(rank[i]) && seconds_now() < until)
+            pause_for(0.01);
+        ck_assert_msg(is_process_gone(rank[i]), "rank %d is still there", i);
+    }
+}
+
+/* ---- what a run has done --------------------------------------------------------------------- */
+
+static inline const char *in_run(const char *run, const char *name)
+{
+    char path[256];
+
+    snprintf(path, sizeof path, "runs/%s/%s", run, name);
+    return in_root(path);
+}
+
+static inline int steps_of(const char *run)
+{
+    FILE *file = fopen(in_run(run, "metrics.jsonl"), "r");
+    char *line = NULL;
+    size_t room = 0;
+    int steps = 0;
+
+    while (file != NULL && getline(&line, &room, file) > 0)
+        steps += strncmp(line, "{\"kind\":\"step\"", 14) == 0;
+    free(line);
+    if (file != NULL)
+        fclose(file);
+    return steps;
+}
+
+/* Until the run has done that many steps; false: its launcher ended before. */
+static inline bool wait_steps(pid_t launcher, const char *run, int steps)
+{
+    while (steps_of(run) < steps) {
+        if (is_process_gone(launcher))
+            return false;
+        pause_for(0.005);
+    }
+    return true;
+}
+
+/* Name of the newest checkpoint, "" without one. */
+static inline void newest_checkpoint(const char *run, char out[64])
+{
+    FILE *file = fopen(in_run(run, "checkpoints/last"), "r");
+
+    out[0] = '\0';
+    if (file == NULL)
+        return;
+    if (fgets(out, 64, file) != NULL)
+        out[strcspn(out, "\n")] = '\0';
+    fclose(file);
+}
+
+/* Two runs ended with the same bits. */
+static inline void expect_same_state(const char *a, const char *b)
+{
+    static const char *const files[] = { "model", "optimizer", "trainer" };
+    const char *run[2] = { a, b };
+
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char digest[2][65];
+        for (int k = 0; k < 2; k++) {
+            pons_error err = PONS_ERROR_INIT;
+            char newest[64], name[160];
+            newest_checkpoint(run[k], newest);
+            snprintf(name, sizeof name, "checkpoints/%s/%s.safetensors", newest, files[i]);
+            ck_assert_msg(sha256_file(in_run(run[k], name), digest[k], &err) == PONS_OK, "%s",
+                          err.text);
+        }
+        ck_assert_msg(strcmp(digest[0], digest[1]) == 0, "%s of '%s' and '%s' differ", files[i], a,
+                      b);
+    }
+}
+
+static inline int count_in(const char *text, const char *phrase)
+{
+    int count = 0;
+
+    for (const char *p = text; (p = strstr(p, phrase)) != NULL; p += strlen(phrase))
+        count++;
+    return count;
+}
+
+#endif
