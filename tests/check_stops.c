@@ -221,6 +221,48 @@ START_TEST(any_piece_of_a_checkpoint_that_is_not_brought_back_is_noticed)
 }
 END_TEST
 
+/* ---- damaged checkpoints --------------------------------------------------------------------- */
+
+/* Shell commands in the folder of checkpoints: N is the newest one, O the one before. */
+static const char *const damages[] = {
+    "rm $N/model.safetensors", "rm $N/manifest.json", ": >$N/manifest.json",
+    ": >$N/optimizer.safetensors", "truncate -s 100 $N/ema.safetensors",
+    "truncate -s -1 $N/trainer.safetensors", "truncate -s -1 $N/manifest.json",
+    "printf x >>$N/model.safetensors", "printf x >>$N/manifest.json",
+    "cp $O/model.safetensors $N/", "cp $O/manifest.json $N/", "cp $N/model.safetensors $N/ema.safetensors",
+    "rm -r $N; mkdir $N", "rm -r $N; : >$N", "rm $N/model.safetensors; mkdir $N/model.safetensors",
+    "rm $N/manifest.json; ln -s nowhere $N/manifest.json", "rm -r $N; ln -s nowhere $N",
+    "dd if=/dev/zero of=$N/optimizer.safetensors bs=512 seek=2 count=1 conv=notrunc 2>/dev/null",
+    "sed -i 's/\"step\":[0-9]*/\"step\":7/' $N/manifest.json", "mv $N $N.part",
+    "printf 'step-99999999\\n' >last", ": >last", "rm last best",
+};
+
+START_TEST(damaged_checkpoint_is_passed_over_and_the_run_is_the_same)
+{
+    char command[1024];
+
+    make_run();
+    ck_assert_int_eq(train(&variants[0], "whole", 0, 0), 0);
+    ck_assert_int_eq(train(&variants[0], "half", 0, 20), 75);
+    ck_assert_int_eq(train(&variants[0], "half", 0, 24), 75);
+    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+        snprintf(command, sizeof command, "cp -r %s/runs/half %s/runs/run; cd "
+                 "%s/runs/run/checkpoints; N=step-00000024 O=step-00000020; %s", root, root, root,
+                 damages[i]);
+        ck_assert_msg(system(command) == 0, "%s", damages[i]);
+        ck_assert_msg(train(&variants[0], "run", 0, 0) == 0, "%s: %s", damages[i], text_of("said"));
+        bool passed_over = strstr(text_of("said"), "going on after step 20,") != NULL;
+        bool told = strstr(text_of("said"), "trying an older checkpoint") != NULL;
+        bool gone = strncmp(damages[i], "mv", 2) == 0, mark = strstr(damages[i], "last") != NULL;
+        ck_assert_msg(passed_over == !mark && told == (!mark && !gone), "%s: %s", damages[i],
+                      text_of("said"));
+        ck_assert_msg(same_runs("whole", "run", TENSOR_FILES), "%s", damages[i]);
+        remove_run("run");
+    }
+    remove_root();
+}
+END_TEST
+
 /* ---- the same again -------------------------------------------------------------------------- */
 
 START_TEST(runs_with_equal_kernel_threads_are_equal)
@@ -250,6 +292,7 @@ int main(void)
     tcase_add_loop_test(c, run_that_stops_after_any_step_goes_on_to_the_same_bits, 0, 2);
     tcase_add_test(c, run_that_stops_after_every_step_goes_on_to_the_same_bits);
     tcase_add_test(c, any_piece_of_a_checkpoint_that_is_not_brought_back_is_noticed);
+    tcase_add_test(c, damaged_checkpoint_is_passed_over_and_the_run_is_the_same);
     tcase_add_loop_test(c, runs_with_equal_kernel_threads_are_equal, 0, 2);
     return suite_run();
 }

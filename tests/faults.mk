@@ -20,6 +20,22 @@ tests_check_stops_DEPENDENCIES = tests/libpons.la tests/plugins/alarm.la
 TESTS += tests/check_stops
 SOAK_TESTS += tests/check_stops
 
+# Its shim stands in front of the C library: the symbols must be seen by the tests' libpons.
+check_PROGRAMS += tests/check_disk
+tests_check_disk_SOURCES = tests/check_disk.c tests/disk_shim.c tests/disk_shim.h tests/run_pons.h \
+	tests/soak.h tests/tiny_run.h
+tests_check_disk_LDADD = $(TEST_LDADD)
+tests_check_disk_LDFLAGS = -export-dynamic
+tests_check_disk_CPPFLAGS = $(AM_CPPFLAGS)
+TESTS += tests/check_disk
+SOAK_TESTS += tests/check_disk
+
+check_PROGRAMS += tests/check_kill
+tests_check_kill_SOURCES = tests/check_kill.c tests/run_pons.h tests/soak.h tests/tiny_run.h
+tests_check_kill_LDADD = $(TEST_LDADD)
+TESTS += tests/check_kill
+SOAK_TESTS += tests/check_kill
+
 soak:
 	SOAK=yes $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(SOAK_TESTS)'
 .PHONY: soak

@@ -272,29 +272,43 @@ static pons_status write_files(const char *part, int64_t step, const checkpoint_
 
 /*
  * Give the complete folder 'part' its name. A valid folder that has it is exchanged, so that at any
- * moment one of the two is there; a damaged one goes first. Whatever lies at 'part' behind it goes.
+ * moment one of the two is there; a damaged one goes first. Without PONS_OK 'part' has no name yet.
  */
-static pons_status put_in_place(const char *folder, const char *part, const char *path,
-                                pons_error *err)
+static pons_status give_name(const char *folder, const char *part, const char *path, bool exchange,
+                             pons_error *err)
 {
-    pons_error problem = PONS_ERROR_INIT;
-    const char *name = strrchr(path, '/') + 1, *part_name = strrchr(part, '/') + 1;
+    const char *name = strrchr(path, '/') + 1;
 
-    if (checkpoint_verify(path, &problem) == PONS_OK) {
+    if (exchange) {
         if (renameat2(AT_FDCWD, part, AT_FDCWD, path, RENAME_EXCHANGE) != 0 && errno != EINVAL
             && errno != ENOSYS && errno != ENOTSUP)
-            return pons_fail(err, PONS_FAILURE, "cannot exchange '%s' and '%s': %s", part, path,
-                             strerror(errno));
-        if (sync_folder(folder, err) != PONS_OK)
-            return err->status;
-        return remove_folder(folder, part_name, err);
+            pons_fail(err, PONS_FAILURE, "cannot exchange '%s' and '%s': %s", part, path,
+                      strerror(errno));
+        return err->status;
     }
     if (access(path, F_OK) == 0 && remove_folder(folder, name, err) != PONS_OK)
         return err->status;
     if (rename(part, path) != 0)
         return pons_fail(err, PONS_FAILURE, "cannot rename '%s' to '%s': %s", part, path,
                          strerror(errno));
-    return sync_folder(folder, err);
+    return PONS_OK;
+}
+
+/* Name it for good; whatever lies at 'part' behind it goes, and 'part' itself when it got no name. */
+static pons_status put_in_place(const char *folder, const char *part, const char *path,
+                                pons_error *err)
+{
+    pons_error problem = PONS_ERROR_INIT, ignored = PONS_ERROR_INIT;
+    const char *part_name = strrchr(part, '/') + 1;
+    bool exchange = checkpoint_verify(path, &problem) == PONS_OK;
+
+    if (give_name(folder, part, path, exchange, err) != PONS_OK) {
+        remove_folder(folder, part_name, &ignored);
+        return err->status;
+    }
+    if (sync_folder(folder, err) == PONS_OK && exchange)
+        remove_folder(folder, part_name, err);
+    return err->status;
 }
 
 pons_status checkpoint_write(const char *folder, int64_t step, const checkpoint_content *content,

@@ -1,0 +1,196 @@
+/*
+ * check_kill.c - processes that are killed, or asked to end, at any moment of a training that does
+ * little else than write checkpoints.
+ */
+#include <config.h>
+
+#include "tiny_run.h"
+#include "soak.h"
+#include "suite.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+
+/* A checkpoint behind every step: most of the time one is being written. */
+#define SAVE_EACH "--set", "train.checkpoint_every=1", "--set", "train.steps=160", "--set", \
+                  "data.validation=none", "--set", "train.accumulate=4", "--set", "log.sinks=csv"
+
+static unsigned random_state = 20261121;
+
+static unsigned random_below(unsigned limit)
+{
+    random_state = random_state * 1664525u + 1013904223u;
+    return (random_state >> 8) % limit;
+}
+
+static pid_t start_run(void)
+{
+    return START("train", "e.ini", SAVE_EACH);
+}
+
+static void make_whole(void)
+{
+    make_tiny_run();
+    printf("seed %u\n", random_state);
+    EXPECT(0, NULL, "train", "e.ini", SAVE_EACH, "--set", "experiment.name=whole");
+}
+
+/* The killed run has come to its end: it is the one that was never killed. The next one is new. */
+static void end_run(int *ended)
+{
+    char command[128];
+
+    ck_assert(same_runs("whole", "run", TENSOR_FILES));
+    snprintf(command, sizeof command, "rm -rf %s/runs/run", root);
+    ck_assert_int_eq(system(command), 0);
+    ++*ended;
+}
+
+/* ---- SIGKILL --------------------------------------------------------------------------------- */
+
+START_TEST(killed_at_any_moment_every_checkpoint_is_whole)
+{
+    int kills = 0, ended = 0, wanted = soak_times(100, 1000), parts = 0;
+    int64_t before = -1;
+
+    make_whole();
+    while (kills < wanted || ended < soak_times(2, 50)) {
+        char command[256];
+        pid_t child = start_run();
+        usleep(40000 + random_below(100000));
+        kill(child, SIGKILL);
+        int code = finish(child);
+        ck_assert_msg(code == 0 || code == 1000 + SIGKILL, "code %d: %s", code, text_of("said"));
+        kills += code != 0;
+        int64_t newest = newest_whole("run");
+        ck_assert_int_ge(newest, before);
+        snprintf(command, sizeof command, "ls %s/runs/run/checkpoints 2>/dev/null | grep -q part",
+                 root);
+        parts += system(command) == 0;
+        before = newest;
+        if (code == 0) {
+            end_run(&ended);
+            before = -1;
+        }
+    }
+    printf("%d kills, %d of them while a checkpoint was being written, %d runs to the end\n", kills,
+           parts, ended);
+    ck_assert_int_gt(parts, wanted / 20);
+    remove_root();
+}
+END_TEST
+
+/* The control: the files of a checkpoint over those of the one before. */
+static void write_in_place(const char *from)
+{
+    char command[512];
+
+    snprintf(command, sizeof command, "for f in %s/*; do cat $f >%s/runs/run/checkpoints/"
+             "step-00000001/${f##*/}; done", from, root);
+    for (;;)
+        if (system(command) != 0)
+            _exit(1);
+}
+
+START_TEST(control_that_writes_in_place_is_found_unreadable)
+{
+    char whole[256], command[512];
+    int bad = 0;
+
+    make_whole();
+    snprintf(whole, sizeof whole, "%s/runs/whole/checkpoints/step-%08d", root, 160);
+    snprintf(command, sizeof command, "mkdir -p %s/runs/run/checkpoints/step-00000001", root);
+    ck_assert_int_eq(system(command), 0);
+    for (int i = 0; i < 20; i++) {
+        pons_error err = PONS_ERROR_INIT;
+        pid_t child = fork();
+        if (child == 0) {
+            setpgid(0, 0);
+            write_in_place(whole);
+        }
+        usleep(20000 + random_below(10000));
+        setpgid(child, child);
+        kill(-child, SIGKILL);
+        finish(child);
+        bad += checkpoint_verify(in_root("runs/run/checkpoints/step-00000001"), &err) != PONS_OK;
+    }
+    printf("%d of 20 unreadable\n", bad);
+    ck_assert_int_gt(bad, 1);
+    remove_root();
+}
+END_TEST
+
+/* ---- SIGTERM and SIGUSR1 --------------------------------------------------------------------- */
+
+typedef struct answers {
+    int interrupted, ended, early, twice, late; /* late: longer than a second after the second   */
+    double slowest, slowest_twice;
+} answers;
+
+/* One process that is asked to end, every third one twice. */
+static void ask(int round, answers *a)
+{
+    static const int signals[] = { SIGTERM, SIGUSR1 };
+    pid_t child = start_run();
+    bool again = round % 3 == 2;
+
+    usleep(40000 + random_below(100000));
+    double begin = seconds_now();
+    kill(child, signals[round % 2]);
+    if (again) {
+        usleep(random_below(4000));
+        begin = seconds_now();
+        kill(child, signals[(round + 1) % 2]);
+    }
+    int code = finish(child);
+    double took = seconds_now() - begin, *slowest = again ? &a->slowest_twice : &a->slowest;
+    *slowest = took > *slowest ? took : *slowest;
+    a->twice += again;
+    a->late += again && took > 1;
+    if (code == 0) {
+        end_run(&a->ended);
+        return;
+    }
+    if (code == 1000 + SIGTERM || code == 1000 + SIGUSR1) {
+        a->early++; /* nothing listened yet */
+        return;
+    }
+    ck_assert_msg(code == 75, "code %d: %s", code, text_of("said"));
+    int64_t newest = newest_whole("run");
+    ck_assert_int_eq(newest, marked("run", "last"));
+    if (newest > 0 && strstr(text_of("said"), "interrupted twice") == NULL)
+        ck_assert_int_ge(newest, steps_recorded("run"));
+    a->interrupted++;
+}
+
+START_TEST(asked_to_end_at_any_moment_it_saves_and_exits_75)
+{
+    int wanted = soak_times(50, 500);
+    answers a = { 0 };
+
+    make_whole();
+    for (int round = 0; a.interrupted < wanted && round < 4 * wanted; round++)
+        ask(round, &a);
+    ck_assert_int_ge(a.interrupted, wanted);
+    while (a.ended < 1)
+        if (finish(start_run()) == 0)
+            end_run(&a.ended);
+    printf("%d answers, %d runs to the end; slowest %.2f s, after a second signal %.2f s\n",
+           a.interrupted, a.ended, a.slowest, a.slowest_twice);
+    ck_assert_double_le(a.slowest, 10);
+    ck_assert_int_gt(a.twice, 10);
+    ck_assert_int_le(a.late, a.twice / 10); /* the whole machine may pause now and then */
+    remove_root();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("kill");
+
+    soak_timeout(c);
+    tcase_add_test(c, killed_at_any_moment_every_checkpoint_is_whole);
+    tcase_add_test(c, control_that_writes_in_place_is_found_unreadable);
+    tcase_add_test(c, asked_to_end_at_any_moment_it_saves_and_exits_75);
+    return suite_run();
+}
