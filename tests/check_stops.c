@@ -243,15 +243,14 @@ START_TEST(damaged_checkpoint_is_passed_over_and_the_run_is_the_same)
 
     make_run();
     ck_assert_int_eq(train(&variants[0], "whole", 0, 0), 0);
-    ck_assert_int_eq(train(&variants[0], "half", 0, 20), 75);
     ck_assert_int_eq(train(&variants[0], "half", 0, 24), 75);
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
         snprintf(command, sizeof command, "cp -r %s/runs/half %s/runs/run; cd "
-                 "%s/runs/run/checkpoints; N=step-00000024 O=step-00000020; %s", root, root, root,
+                 "%s/runs/run/checkpoints; N=step-00000024 O=step-00000023; %s", root, root, root,
                  damages[i]);
         ck_assert_msg(system(command) == 0, "%s", damages[i]);
         ck_assert_msg(train(&variants[0], "run", 0, 0) == 0, "%s: %s", damages[i], text_of("said"));
-        bool passed_over = strstr(text_of("said"), "going on after step 20,") != NULL;
+        bool passed_over = strstr(text_of("said"), "going on after step 23,") != NULL;
         bool told = strstr(text_of("said"), "trying an older checkpoint") != NULL;
         bool gone = strncmp(damages[i], "mv", 2) == 0, mark = strstr(damages[i], "last") != NULL;
         ck_assert_msg(passed_over == !mark && told == (!mark && !gone), "%s: %s", damages[i],

@@ -66,27 +66,46 @@ static pons_status sync_folder(const char *path, pons_error *err)
     return err->status;
 }
 
-/* Delete a folder that holds files only; under a name ending in '.part' from its first moment. */
+static bool is_there(const char *path)
+{
+    struct stat facts;
+
+    return lstat(path, &facts) == 0;
+}
+
+/* Delete a folder with what lies directly in it, or whatever else has that name. */
+static bool remove_all(const char *path)
+{
+    struct stat facts;
+    struct dirent *entry;
+
+    if (lstat(path, &facts) == 0 && !S_ISDIR(facts.st_mode))
+        return unlink(path) == 0;
+    DIR *list = opendir(path);
+    while (list != NULL && (entry = readdir(list)) != NULL) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0
+            && unlinkat(dirfd(list), entry->d_name, 0) != 0)
+            unlinkat(dirfd(list), entry->d_name, AT_REMOVEDIR);
+    }
+    if (list != NULL)
+        closedir(list);
+    return rmdir(path) == 0;
+}
+
+/* Delete what has a checkpoint's name; under one that ends in '.part' from the first moment. */
 static pons_status remove_folder(const char *folder, const char *name, pons_error *err)
 {
     char *path = join(folder, name), *part = NULL;
-    struct dirent *entry;
-    DIR *list;
 
     if (path == NULL || asprintf(&part, "%s%s", path, is_part(name) ? "" : ".old.part") < 0) {
         free(path);
         return no_memory(err);
     }
+    if (!is_part(name))
+        remove_all(part); /* of a process that was killed */
     if (!is_part(name) && rename(path, part) != 0)
         pons_fail(err, PONS_FAILURE, "cannot rename '%s': %s", path, strerror(errno));
-    list = err->status == PONS_OK ? opendir(part) : NULL;
-    while (list != NULL && (entry = readdir(list)) != NULL) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            unlinkat(dirfd(list), entry->d_name, 0);
-    }
-    if (list != NULL)
-        closedir(list);
-    if (err->status == PONS_OK && rmdir(part) != 0)
+    else if (!remove_all(part))
         pons_fail(err, PONS_FAILURE, "cannot remove '%s': %s", part, strerror(errno));
     free(path);
     free(part);
@@ -286,7 +305,7 @@ static pons_status give_name(const char *folder, const char *part, const char *p
                       strerror(errno));
         return err->status;
     }
-    if (access(path, F_OK) == 0 && remove_folder(folder, name, err) != PONS_OK)
+    if (is_there(path) && remove_folder(folder, name, err) != PONS_OK)
         return err->status;
     if (rename(part, path) != 0)
         return pons_fail(err, PONS_FAILURE, "cannot rename '%s' to '%s': %s", part, path,
@@ -327,7 +346,7 @@ pons_status checkpoint_write(const char *folder, int64_t step, const checkpoint_
     part_name = strrchr(part, '/') + 1;
     if (folder_make(folder, err) != PONS_OK)
         goto release;
-    if (access(part, F_OK) == 0 && remove_folder(folder, part_name, err) != PONS_OK)
+    if (is_there(part) && remove_folder(folder, part_name, err) != PONS_OK)
         goto release;
     if (write_files(part, step, content, err) != PONS_OK)
         remove_folder(folder, part_name, &ignored);
