@@ -235,6 +235,52 @@ START_TEST(replicas_that_join_statistics_and_losses_are_one_with_a_larger_batch)
 }
 END_TEST
 
+START_TEST(the_size_of_buckets_changes_no_bit)
+{
+    static const char *const sizes[] = { "distribute.bucket=4KiB", "distribute.bucket=1",
+                                         "distribute.bucket=1GiB" };
+    static const char *const names[] = { "some", "most", "fewest" };
+
+    make_experiment();
+    for (int i = 0; i < 3; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "experiment.name=%s", names[i]);
+        EXPECT(0, NULL, "train", "e.ini", "--set", name, "--set", sizes[i], "--set",
+               "distribute.devices=cpu:0,cpu:1", "--set", "experiment.deterministic=yes");
+    }
+    same_run("some", "most");
+    same_run("some", "fewest");
+    EXPECT(3, "[distribute] bucket", "train", "e.ini", "--set", "distribute.bucket=0");
+    remove_root();
+}
+END_TEST
+
+/* By M = 4, or by its root; whether the micro-batches run side by side or one after another. */
+START_TEST(the_rate_grows_with_the_micro_batches_of_a_step)
+{
+    static const struct { const char *scaling, *devices; double rate; } cases[] = {
+        { "none", "cpu", 1e-2 }, { "linear", "cpu", 4e-2 }, { "sqrt", "cpu", 2e-2 },
+        { "linear", "cpu:0,cpu:1", 4e-2 }, { "sqrt", "cpu:0,cpu:1", 2e-2 }
+    };
+
+    make_experiment();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char name[64], named[96], scaling[64], devices[64];
+        double rate[8];
+        snprintf(name, sizeof name, "run%zu", i);
+        snprintf(scaling, sizeof scaling, "distribute.lr_scaling=%s", cases[i].scaling);
+        snprintf(devices, sizeof devices, "distribute.devices=%s", cases[i].devices);
+        snprintf(named, sizeof named, "experiment.name=%s", name);
+        EXPECT(0, NULL, "train", "e.ini", "--set", named, "--set", scaling, "--set", devices, "--set",
+               "train.micro_batches=4", "--set", "train.steps=1", "--set",
+               "train.validate_steps=0", "--set", "train.validate_every=0");
+        ck_assert_int_eq(read_metrics(name, "lr", rate, 8), 1);
+        ck_assert_double_eq_tol(rate[0], cases[i].rate, 1e-12);
+    }
+    remove_root();
+}
+END_TEST
+
 START_TEST(nothing_to_join_is_told)
 {
     make_experiment();
@@ -275,6 +321,8 @@ int main(void)
     tcase_add_test(c, lists_of_devices_that_make_no_sense_are_refused);
     tcase_add_test(c, a_fixed_number_of_micro_batches_gives_the_same_run_on_other_devices);
     tcase_add_test(c, replicas_that_join_statistics_and_losses_are_one_with_a_larger_batch);
+    tcase_add_test(c, the_size_of_buckets_changes_no_bit);
+    tcase_add_test(c, the_rate_grows_with_the_micro_batches_of_a_step);
     tcase_add_test(c, nothing_to_join_is_told);
     tcase_add_test(c, joining_needs_one_micro_batch_for_each_replica);
     return suite_run();
