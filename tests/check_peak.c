@@ -121,7 +121,11 @@ static const struct { const char *precision, *threads; } cases[] = {
     { "train.precision=fp32", "distribute.threads=2" },
     { "train.precision=bf16", "distribute.threads=1" },
     { "train.precision=bf16", "distribute.threads=2" },
+    { "train.precision=fp32", "distribute.devices=cpu:0,cpu:1" },
+    { "train.precision=bf16", "distribute.devices=cpu:0,cpu:1" },
 };
+
+enum { SINGLES = 4, ALL = 6 };
 
 START_TEST(training_peaks_where_explain_says)
 {
@@ -143,6 +147,23 @@ START_TEST(the_arena_is_at_most_three_fifths_of_all_tensors)
 {
     foretold(cases[_i].precision, cases[_i].threads);
     ck_assert_double_le(said("arena"), ARENA_SHARE * said("sum_of_tensors"));
+}
+END_TEST
+
+/* The second of two replicas brings what one has, and no more than one set of buckets beside it. */
+START_TEST(a_replica_among_two_takes_what_a_single_one_does)
+{
+    const char *precision = cases[SINGLES + _i].precision;
+
+    RUN("explain", "peak.ini", "--json");
+    double buckets = 4 * said("parameter_count");
+    double single = RUN("train", "peak.ini", "--fresh", "-q", "--set", precision, "--set",
+                        "distribute.threads=1");
+    double both = RUN("train", "peak.ini", "--fresh", "-q", "--set", precision, "--set",
+                      cases[SINGLES + _i].threads);
+    printf("%s: one replica %.1f MB, two %.1f MB\n", precision, 1e-6 * single, 1e-6 * both);
+    if (counts_are_ours)
+        ck_assert_double_le(both - single, REPLICA_RELATIVE * single + buckets);
 }
 END_TEST
 
@@ -187,8 +208,9 @@ int main(void)
     TCase *c = suite_new("peak");
 
     tcase_add_checked_fixture(c, make_root, remove_root);
-    tcase_add_loop_test(c, training_peaks_where_explain_says, 0, 4);
-    tcase_add_loop_test(c, the_arena_is_at_most_three_fifths_of_all_tensors, 0, 4);
+    tcase_add_loop_test(c, training_peaks_where_explain_says, 0, ALL);
+    tcase_add_loop_test(c, the_arena_is_at_most_three_fifths_of_all_tensors, 0, SINGLES);
+    tcase_add_loop_test(c, a_replica_among_two_takes_what_a_single_one_does, 0, ALL - SINGLES);
     tcase_add_test(c, without_reuse_the_peak_is_missed);
     return suite_run();
 }

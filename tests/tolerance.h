@@ -82,6 +82,9 @@
  */
 #define PEAK_RELATIVE 0.15
 
+/* What a replica of a process may take of what a single one does, beside one set of buckets. */
+#define REPLICA_RELATIVE 1.05
+
 /* Share of the sum of all tensors that one arena with reuse may take, spleen U-Net: what keeps only
  * convolution results of the forward pass needs about a third, a plan without reuse all of it. */
 #define ARENA_SHARE 0.6
