@@ -7,6 +7,8 @@
  */
 #include <data/volume.h>
 
+#include <base/parallel.h>
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,6 +169,10 @@ static void sample_linear(const volume *v, const place at[3], float *out)
     int64_t offset[8];
     float weight[8];
 
+    if (at[0].weight == 0 && at[1].weight == 0 && at[2].weight == 0) {
+        memcpy(out, corner, (size_t)v->channels * sizeof *out);
+        return;
+    }
     for (int a = 0; a < 3; a++)
         step[a] = at[a].weight > 0 ? step[a] : 0;
     for (int n = 0; n < 8; n++) {
@@ -348,33 +354,48 @@ static void sample_back(const volume *v, const place at[3], const float *fill, f
         sample_linear(v, at, to);
 }
 
-static void back_by_tables(const volume *v, const tables *t, const float *fill, volume *out)
+/* What the planes of a way back have in common. */
+typedef struct way_back {
+    const volume *v;
+    const tables *tables;     /* NULL: 'm' is applied to every voxel                              */
+    const double (*m)[4];
+    int64_t start;
+    const float *fill;
+    volume *out;
+} way_back;
+
+static void back_row_by_tables(const way_back *w, int64_t i, int64_t j, float *to)
 {
-    float *to = out->voxels;
-    int64_t n[3];
+    const tables *t = w->tables;
+    int64_t n[3] = { i, j, 0 };
     place at[3];
 
-    for (n[0] = 0; n[0] < out->extent[0]; n[0]++)
-        for (n[1] = 0; n[1] < out->extent[1]; n[1]++)
-            for (n[2] = 0; n[2] < out->extent[2]; n[2]++, to += v->channels) {
-                for (int a = 0; a < 3; a++)
-                    at[a] = t->at[a][n[t->axis[a]]];
-                sample_back(v, at, fill, to);
-            }
+    for (; n[2] < w->out->extent[2]; n[2]++, to += w->v->channels) {
+        for (int a = 0; a < 3; a++)
+            at[a] = t->at[a][n[t->axis[a]]];
+        sample_back(w->v, at, w->fill, to);
+    }
 }
 
-static void back_by_voxel(const volume *v, const double m[3][4], int64_t start, const float *fill,
-                          volume *out)
+static void back_row_by_voxel(const way_back *w, int64_t i, int64_t j, float *to)
 {
-    float *to = out->voxels;
     place at[3];
 
-    for (int64_t i = 0; i < out->extent[0]; i++)
-        for (int64_t j = 0; j < out->extent[1]; j++)
-            for (int64_t k = 0; k < out->extent[2]; k++, to += v->channels) {
-                places_of(m, start + i, j, k, v->inside_start, v->inside_extent, at);
-                sample_back(v, at, fill, to);
-            }
+    for (int64_t k = 0; k < w->out->extent[2]; k++, to += w->v->channels) {
+        places_of(w->m, w->start + i, j, k, w->v->inside_start, w->v->inside_extent, at);
+        sample_back(w->v, at, w->fill, to);
+    }
+}
+
+static void back_planes(void *context, int64_t first, int64_t end)
+{
+    const way_back *w = context;
+    const int64_t *extent = w->out->extent;
+    int64_t width = extent[2] * w->v->channels;
+
+    for (int64_t n = first * extent[1]; n < end * extent[1]; n++)
+        (w->tables != NULL ? back_row_by_tables : back_row_by_voxel)(
+            w, n / extent[1], n % extent[1], (float *)w->out->voxels + n * width);
 }
 
 pons_status volume_resample_back(const volume *v, const volume_grid *grid, int64_t start,
@@ -395,22 +416,29 @@ pons_status volume_resample_back(const volume *v, const volume_grid *grid, int64
     memcpy(fresh.affine, grid->affine, sizeof fresh.affine);
     for (int r = 0; r < 3; r++)
         fresh.affine[r][3] += grid->affine[r][0] * (double)start;
-    if (tables_make(v, (const double (*)[4])m, start, extent, &t)) {
-        back_by_tables(v, &t, fill, &fresh);
+    way_back w = { .v = v, .m = (const double (*)[4])m, .start = start, .fill = fill,
+                   .out = &fresh };
+    if (tables_make(v, w.m, start, extent, &t))
+        w.tables = &t;
+    parallel_run(count, 1, back_planes, &w);
+    if (w.tables != NULL)
         tables_clear(&t);
-    } else {
-        back_by_voxel(v, (const double (*)[4])m, start, fill, &fresh);
-    }
     *out = fresh;
     return PONS_OK;
 }
 
-static void decide_classes(const volume *slab, uint8_t *out)
-{
-    const float *p = slab->voxels;
-    int64_t count = pons_volume_count(slab);
+typedef struct decision {
+    const volume *slab;
+    uint8_t *out;
+} decision;
 
-    for (int64_t n = 0; n < count; n++, p += slab->channels) {
+static void decide_classes(void *context, int64_t first, int64_t end)
+{
+    const volume *slab = ((const decision *)context)->slab;
+    uint8_t *out = ((const decision *)context)->out;
+    const float *p = (const float *)slab->voxels + first * slab->channels;
+
+    for (int64_t n = first; n < end; n++, p += slab->channels) {
         int best = 0;
 
         for (int c = 1; c < slab->channels; c++)
@@ -420,12 +448,13 @@ static void decide_classes(const volume *slab, uint8_t *out)
     }
 }
 
-static void decide_regions(const volume *slab, uint8_t *out)
+static void decide_regions(void *context, int64_t first, int64_t end)
 {
+    const volume *slab = ((const decision *)context)->slab;
+    uint8_t *out = ((const decision *)context)->out;
     const float *p = slab->voxels;
-    int64_t count = pons_volume_count(slab) * slab->channels;
 
-    for (int64_t n = 0; n < count; n++)
+    for (int64_t n = first * slab->channels; n < end * slab->channels; n++)
         out[n] = p[n] > 0.5f;
 }
 
@@ -449,16 +478,14 @@ pons_status volume_decide_back(const volume *probabilities, const volume_grid *g
     memcpy(fresh.affine, grid->affine, sizeof fresh.affine);
     for (int64_t i = 0; i < grid->extent[0] && !status; i += slab_count) {
         int64_t left = grid->extent[0] - i;
-        uint8_t *to = (uint8_t *)fresh.voxels + i * plane;
+        decision d = { &slab, (uint8_t *)fresh.voxels + i * plane };
 
         status = volume_resample_back(probabilities, grid, i, left < slab_count ? left : slab_count,
                                       fill, &slab, err);
         if (status)
             break;
-        if (regions)
-            decide_regions(&slab, to);
-        else
-            decide_classes(&slab, to);
+        parallel_run(pons_volume_count(&slab), 1 << 16, regions ? decide_regions : decide_classes,
+                     &d);
         pons_volume_clear(&slab);
     }
     free(fill);

@@ -6,6 +6,7 @@
 
 #include "train/activation.h"
 
+#include "base/parallel.h"
 #include "data/class_list.h"
 
 #include <math.h>
@@ -33,15 +34,29 @@ static void identity(float *x, int classes)
 {
 }
 
+typedef struct logits {
+    void (*activate)(float *x, int classes);
+    float *x;
+    int classes;
+} logits;
+
+static void activate_piece(void *context, int64_t first, int64_t end)
+{
+    const logits *l = context;
+
+    for (int64_t i = first; i < end; i++)
+        l->activate(l->x + i * l->classes, l->classes);
+}
+
 void logits_activate(pons_activation activation, float *x, int64_t voxels, int classes)
 {
     static void (*const activate[])(float *x, int classes) = {
         [PONS_ACTIVATION_SOFTMAX] = softmax, [PONS_ACTIVATION_SIGMOID] = sigmoid,
         [PONS_ACTIVATION_NONE] = identity
     };
+    logits l = { activate[activation], x, classes };
 
-    for (int64_t i = 0; i < voxels; i++)
-        activate[activation](x + i * classes, classes);
+    parallel_run(voxels, 1 << 16, activate_piece, &l);
 }
 
 static uint8_t largest_class(const float *x, int classes)

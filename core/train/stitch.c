@@ -8,9 +8,12 @@
 #include "train/stitch.h"
 
 #include "base/pages.h"
+#include "base/parallel.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { PIECE = 1 << 16 }; /* voxels that a thread takes at a time */
 
 struct stitch {
     window_settings settings;
@@ -243,14 +246,19 @@ void stitch_blend(stitch *s, int64_t batch, const float *logits)
         blend_window(s, batch * s->settings.batch + b, logits + b * s->volume * s->classes);
 }
 
-void stitch_finish(stitch *s)
+static void divide(void *context, int64_t first, int64_t end)
 {
-    int64_t voxels = s->axis[0].size * s->axis[1].size * s->axis[2].size;
+    const stitch *s = context;
 
-    for (int64_t i = 0; i < voxels; i++) {
+    for (int64_t i = first; i < end; i++) {
         for (int c = 0; c < s->classes; c++)
             s->out[i * s->classes + c] /= s->weight[i];
     }
+}
+
+void stitch_finish(stitch *s)
+{
+    parallel_run(s->axis[0].size * s->axis[1].size * s->axis[2].size, PIECE, divide, s);
 }
 
 /* ---- open ------------------------------------------------------------------------------------ */
