@@ -1,8 +1,11 @@
 # Tests of the communicators and of the processes of a run.
-EXTRA_DIST += tests/comm_trial.h tests/comm_trial.c tests/processes.h tests/check_gloo.c
+EXTRA_DIST += tests/comm_trial.h tests/comm_trial.c tests/processes.h tests/check_gloo.c \
+	tests/check_group.c
 if HAVE_GLOO
-check_PROGRAMS += tests/check_gloo
+check_PROGRAMS += tests/check_gloo tests/check_group
 tests_check_gloo_SOURCES = tests/check_gloo.c tests/comm_trial.c tests/comm_trial.h tests/processes.h
 tests_check_gloo_LDADD = $(TEST_LDADD)
-TESTS += tests/check_gloo
+tests_check_group_SOURCES = tests/check_group.c tests/processes.h
+tests_check_group_LDADD = $(TEST_LDADD)
+TESTS += tests/check_gloo tests/check_group
 endif

@@ -5,13 +5,13 @@
 
 #include "device/local.h"
 
+#include "base/tree.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-enum { TILE = 512 }; /* elements that are added up at a time; shares begin at a multiple of 64 */
 
 /* One sum under way; it stays where it is. */
 typedef struct operation {
@@ -39,58 +39,14 @@ struct local_comm {
     seat *seat;
 };
 
-/* ---- the tree -------------------------------------------------------------------------------- */
-
-static int power_below(int n)
-{
-    int p = 1;
-
-    while (2 * p < n)
-        p *= 2;
-    return p;
-}
-
-static void tree_floats(void *const *buffer, int n, int64_t at, int count, float *out)
-{
-    float right[TILE];
-    int p;
-
-    if (n == 1) {
-        memcpy(out, (const float *)buffer[0] + at, (size_t)count * sizeof *out);
-        return;
-    }
-    p = power_below(n);
-    tree_floats(buffer, p, at, count, out);
-    tree_floats(buffer + p, n - p, at, count, right);
-    for (int i = 0; i < count; i++)
-        out[i] += right[i];
-}
-
-static void tree_doubles(void *const *buffer, int n, int64_t at, int count, double *out)
-{
-    double right[TILE];
-    int p;
-
-    if (n == 1) {
-        memcpy(out, (const double *)buffer[0] + at, (size_t)count * sizeof *out);
-        return;
-    }
-    p = power_below(n);
-    tree_doubles(buffer, p, at, count, out);
-    tree_doubles(buffer + p, n - p, at, count, right);
-    for (int i = 0; i < count; i++)
-        out[i] += right[i];
-}
+/* ---- a share of a sum; it begins at a multiple of 64 -------------------------------------------- */
 
 static void add_tile(const operation *o, int replicas, int64_t at, int count)
 {
-    double sum[TILE];
+    double sum[TREE_TILE];
     size_t size = o->type == PONS_F64 ? sizeof(double) : sizeof(float);
 
-    if (o->type == PONS_F64)
-        tree_doubles(o->buffer, replicas, at, count, sum);
-    else
-        tree_floats(o->buffer, replicas, at, count, (float *)sum);
+    tree_sum(o->buffer, replicas, o->type == PONS_F64, at, count, sum);
     for (int r = 0; r < replicas; r++)
         memcpy((char *)o->buffer[r] + (size_t)at * size, sum, (size_t)count * size);
 }
@@ -100,8 +56,8 @@ static void add_share(const operation *o, int replicas, int rank)
     int64_t cells = (o->count + 63) / 64, end = 64 * (cells * (rank + 1) / replicas);
 
     end = end < o->count ? end : o->count;
-    for (int64_t at = 64 * (cells * rank / replicas); at < end; at += TILE)
-        add_tile(o, replicas, at, end - at < TILE ? (int)(end - at) : TILE);
+    for (int64_t at = 64 * (cells * rank / replicas); at < end; at += TREE_TILE)
+        add_tile(o, replicas, at, end - at < TREE_TILE ? (int)(end - at) : TREE_TILE);
 }
 
 /* ---- sums under way; all with the lock held --------------------------------------------------- */

@@ -197,17 +197,22 @@ static pons_status tell_broken(store *s, const store_message *m, pons_error *err
     return PONS_COMMUNICATION;
 }
 
-/* The answer, or a failure; 'wait_s' is what rank 0 may wait before it gives one. */
-static pons_status ask(store *s, store_message *m, question *q, double wait_s, pons_error *err)
+/* How long a caller has patience with rank 0, on top of what that was asked to wait. */
+static double patience(const store *s)
 {
-    double answer_s = fmin(ANSWER_S, s->timeout_s), now = link_now();
+    return fmin(ANSWER_S, s->timeout_s);
+}
 
+/* The answer, or a failure at 'deadline'. */
+static pons_status ask(store *s, store_message *m, question *q, double deadline, pons_error *err)
+{
     if (add_question(s, q)) {
         m->number = q->number;
-        if (!send_message(s, m, now + answer_s))
+        /* Half a message would end the connection: no haste here. */
+        if (!send_message(s, m, link_now() + patience(s)))
             declare_broken(s, strerror(errno));
     }
-    wait_for_answer(s, q, now + wait_s + answer_s);
+    wait_for_answer(s, q, deadline);
     if (!q->answered)
         return tell_broken(s, m, err);
     if (q->kind == STORE_REFUSED)
@@ -228,7 +233,7 @@ static bool take_key(store_message *m, const char *key, pons_error *err)
 }
 
 static pons_status set_value(store *s, store_kind kind, const char *key, const void *value,
-                             size_t size, pons_error *err)
+                             size_t size, double answer_s, pons_error *err)
 {
     store_message m = { .kind = kind, .value = value, .size = size };
     char why[128];
@@ -239,22 +244,28 @@ static pons_status set_value(store *s, store_kind kind, const char *key, const v
     if (size > PONS_COMM_VALUE_MAX)
         return pons_fail(err, PONS_FAILURE, "the value of '%s' has %zu bytes, the store takes at "
                          "most %d", key, size, PONS_COMM_VALUE_MAX);
-    return ask(s, &m, &q, 0, err);
+    return ask(s, &m, &q, link_now() + answer_s, err);
 }
 
 pons_status store_set(store *s, const char *key, const void *value, size_t size, pons_error *err)
 {
-    return set_value(s, STORE_SET, key, value, size, err);
+    return set_value(s, STORE_SET, key, value, size, patience(s), err);
 }
 
 pons_status store_set_first(store *s, const char *key, const void *value, size_t size,
                             pons_error *err)
 {
-    return set_value(s, STORE_SET_FIRST, key, value, size, err);
+    return set_value(s, STORE_SET_FIRST, key, value, size, patience(s), err);
 }
 
-pons_status store_get(store *s, const char *key, double wait_s, void *value, size_t room,
-                      size_t *size, pons_error *err)
+pons_status store_try_set(store *s, const char *key, const void *value, size_t size,
+                          double answer_s, pons_error *err)
+{
+    return set_value(s, STORE_SET, key, value, size, answer_s, err);
+}
+
+pons_status store_try_get(store *s, const char *key, double wait_s, double answer_s, void *value,
+                          size_t room, size_t *size, pons_error *err)
 {
     store_message m = { .kind = STORE_GET };
     question q = { .value = value, .room = room };
@@ -262,13 +273,24 @@ pons_status store_get(store *s, const char *key, double wait_s, void *value, siz
     if (!take_key(&m, key, err))
         return err->status;
     m.extra = (uint32_t)ceil(fmin(fmax(wait_s, 0), 4e6) * 1e3);
-    if (ask(s, &m, &q, fmax(wait_s, 0), err) != PONS_OK)
+    if (ask(s, &m, &q, link_now() + fmax(wait_s, 0) + answer_s, err) != PONS_OK)
         return err->status;
     if (q.kind != STORE_VALUE)
         return pons_fail(err, PONS_COMMUNICATION, "rank %d: nobody has set '%s' within %g s",
                          s->place.rank, key, wait_s);
     *size = q.size;
     return PONS_OK;
+}
+
+pons_status store_get(store *s, const char *key, double wait_s, void *value, size_t room,
+                      size_t *size, pons_error *err)
+{
+    return store_try_get(s, key, wait_s, patience(s), value, room, size, err);
+}
+
+void store_give_up(store *s)
+{
+    declare_broken(s, "rank 0 was given up");
 }
 
 bool store_broken(const store *s)
@@ -512,13 +534,13 @@ pons_status store_open(const dist_place *place, double timeout_s, store **out, p
 }
 
 /* Rank 0 ends the connection when it has read that this process is leaving. */
-static void leave(store *s)
+static void leave(store *s, double wait_s)
 {
     const store_message m = { .kind = STORE_CLOSE };
-    double deadline = link_now() + CLOSE_S;
+    double deadline = link_now() + wait_s;
     const struct timespec until = clock_at(deadline);
 
-    if (!send_message(s, &m, deadline))
+    if (store_broken(s) || !send_message(s, &m, deadline))
         return;
     pthread_mutex_lock(&s->lock);
     while (!s->broken && pthread_cond_timedwait(&s->changed, &s->lock, &until) != ETIMEDOUT)
@@ -526,10 +548,15 @@ static void leave(store *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-void store_close(store *s)
+void store_close_within(store *s, double wait_s)
 {
     if (s == NULL)
         return;
-    leave(s);
-    store_free(s, CLOSE_S);
+    leave(s, wait_s);
+    store_free(s, wait_s);
+}
+
+void store_close(store *s)
+{
+    store_close_within(s, CLOSE_S);
 }

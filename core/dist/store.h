@@ -22,6 +22,8 @@ typedef struct store store;
 pons_status store_open(const dist_place *place, double timeout_s, store **out, pons_error *err);
 /* On rank 0 it stays open until the others have closed theirs, a few seconds at most. */
 void store_close(store *s);
+/* The same after a failure: no longer than wait_s. */
+void store_close_within(store *s, double wait_s);
 
 /* Any thread. Calls do not wait for each other: a 'get' that waits holds up nobody. */
 pons_status store_set(store *s, const char *key, const void *value, size_t size, pons_error *err);
@@ -31,6 +33,16 @@ pons_status store_get(store *s, const char *key, double wait_s, void *value, siz
 /* As store_set where nobody has set the key yet, else nothing: the first value stays. */
 pons_status store_set_first(store *s, const char *key, const void *value, size_t size,
                             pons_error *err);
+/*
+ * As store_set and store_get, for a watch: where rank 0 does not answer they fail after answer_s,
+ * while other calls are more patient.
+ */
+pons_status store_try_set(store *s, const char *key, const void *value, size_t size,
+                          double answer_s, pons_error *err);
+pons_status store_try_get(store *s, const char *key, double wait_s, double answer_s, void *value,
+                          size_t room, size_t *size, pons_error *err);
+/* Take rank 0 for dead: all calls fail from now on, closing does not wait for it. Any thread. */
+void store_give_up(store *s);
 /*
  * Set (first) by the store itself when the connection of a rank ends without store_close: the
  * rank's number as text. A get that waits for it ends at once.

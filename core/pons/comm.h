@@ -82,6 +82,11 @@ typedef struct pons_comm_operations {
     /* Collectives between both may leave together; both NULL where that gains nothing. */
     pons_status (*group_begin)(void *comm, pons_error *err);
     pons_status (*group_end)(void *comm, pons_error *err);
+    /*
+     * When the collective for which 'poll' has last said DONE had ended, in seconds of
+     * CLOCK_MONOTONIC; NULL: it is not known.
+     */
+    double (*ended)(void *comm);
 } pons_comm_operations;
 
 #define PONS_COMM(NAME, VERSION, SUMMARY, CONFIG_SIZE, OPTIONS, OPERATIONS)                       \

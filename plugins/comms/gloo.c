@@ -120,7 +120,7 @@ static pons_status gloo_open(const void *config, const pons_comm_place *place,
 static const pons_option options[] = { PONS_OPTIONS_END };
 static const pons_comm_operations operations = {
     gloo_check, gloo_open, queue_close, queue_all_reduce, queue_broadcast, queue_all_gather,
-    queue_barrier, queue_poll, queue_abort, NULL, NULL
+    queue_barrier, queue_poll, queue_abort, NULL, NULL, queue_ended
 };
 
 PONS_COMM(gloo, "1.0", "collectives of host memory over TCP, by the library gloo", 0, options,

@@ -16,6 +16,7 @@
 typedef struct item {
     queue_work work;
     pons_comm_state state;
+    double ended;             /* seconds of CLOCK_MONOTONIC                                       */
     struct item *next;
 } item;
 
@@ -31,6 +32,7 @@ typedef struct queue {
     item *first, **last;      /* started and not run yet, the one that runs in front              */
     item *spare;
     bool closing;
+    double ended;             /* of the item that was last found done                             */
     pons_error failure;       /* PONS_OK: none                                                    */
 } queue;
 
@@ -40,6 +42,14 @@ typedef struct announcement {
     uint32_t kind, type;
     int64_t root;
 } announcement;
+
+static double seconds_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 /* ---- on the queue's thread -------------------------------------------------------------------- */
 
@@ -109,6 +119,7 @@ static void end_first(queue *q, pons_comm_state state)
     if (q->first == NULL)
         q->last = &q->first;
     done->state = state;
+    done->ended = seconds_now();
     pthread_cond_broadcast(&q->changed);
 }
 
@@ -250,18 +261,10 @@ pons_status queue_barrier(void *comm, void **pending, pons_error *err)
 
 static struct timespec time_after(double seconds)
 {
-    struct timespec t;
-    double whole;
+    double end = seconds_now() + (seconds < 1e6 ? seconds : 1e6);
+    time_t whole = (time_t)end;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    whole = seconds < 1e6 ? seconds : 1e6;
-    t.tv_sec += (time_t)whole;
-    t.tv_nsec += (long)((whole - (double)(time_t)whole) * 1e9);
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_nsec -= 1000000000;
-        t.tv_sec++;
-    }
-    return t;
+    return (struct timespec){ .tv_sec = whole, .tv_nsec = (long)((end - (double)whole) * 1e9) };
 }
 
 pons_comm_state queue_poll(void *comm, void *pending, double wait_s, pons_error *err)
@@ -279,11 +282,18 @@ pons_comm_state queue_poll(void *comm, void *pending, double wait_s, pons_error 
     if (state == PONS_COMM_FAILED)
         pons_fail(err, q->failure.status, "%s", q->failure.text);
     if (state != PONS_COMM_RUNNING) {
+        q->ended = i->ended;
         i->next = q->spare;
         q->spare = i;
     }
     pthread_mutex_unlock(&q->lock);
     return state;
+}
+
+/* Of the thread that polls. */
+double queue_ended(void *comm)
+{
+    return ((const queue *)comm)->ended;
 }
 
 void queue_abort(void *comm)

@@ -49,5 +49,6 @@ pons_status queue_all_gather(void *comm, const void *mine, size_t size, void *al
 pons_status queue_barrier(void *comm, void **pending, pons_error *err);
 pons_comm_state queue_poll(void *comm, void *pending, double wait_s, pons_error *err);
 void queue_abort(void *comm);
+double queue_ended(void *comm);
 
 #endif

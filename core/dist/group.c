@@ -1,0 +1,372 @@
+/*
+ * group.c - store, watch and communicator of a process, and the collectives that go through them.
+ */
+#include <config.h>
+
+#include "dist/group_parts.h"
+
+#include "base/tree.h"
+#include "dist/store.h"
+#include "dist/watch.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#define CAUSE_S 1.5 /* from a collective's failure until the watch knows why, at most             */
+#define CLOSE_S 5.0 /* rank 0 keeps the store for others that leave, ...                         */
+#define FAILED_S 1.0 /* ... and that hear of a failure                                           */
+#define POLL_S 1.0  /* an abort ends every wait, so this only bounds a wait for it                */
+
+/* A collective under way. */
+typedef struct operation {
+    struct operation *next;   /* of those that are free                                           */
+    int64_t number;
+    const char *kind;
+    size_t size;
+    void *pending;            /* the plugin's                                                     */
+    void *buffer;             /* a sum by tree: what is summed, ...                               */
+    int64_t count;
+    pons_type type;
+    char *all;                /* ... and everybody's, NULL: no such sum                           */
+    size_t room;              /* of 'all'; kept for the next one                                  */
+    bool tree;
+} operation;
+
+struct group {
+    int rank, size;
+    bool deterministic;
+    const pons_comm_operations *operations;
+    void *comm;
+    store *store;
+    watch *watch;
+    int64_t started;
+    operation *spare;
+    double ended;             /* of the sum that was last waited for                              */
+    program_collective collective;
+};
+
+/* ---- one collective --------------------------------------------------------------------------- */
+
+static operation *take(group *g, const char *kind, size_t size, pons_error *err)
+{
+    operation *o = g->spare;
+
+    if (o != NULL)
+        g->spare = o->next;
+    else
+        o = calloc(1, sizeof *o);
+    if (o == NULL) {
+        pons_fail(err, PONS_DEVICE, "out of memory for a collective");
+        return NULL;
+    }
+    *o = (operation){ .number = g->started++, .kind = kind, .size = size, .all = o->all,
+                      .room = o->room };
+    watch_start(g->watch, o->number, kind, (int64_t)size);
+    return o;
+}
+
+static void give_back(group *g, operation *o)
+{
+    o->next = g->spare;
+    g->spare = o;
+}
+
+/*
+ * What the plugin says is seldom the cause: a process that fails breaks the connections of all. The
+ * watch knows the cause soon; where it does not, the plugin's line is it.
+ */
+static pons_status fail(group *g, const operation *o, const pons_error *why, pons_error *err)
+{
+    pons_error own = PONS_ERROR_INIT;
+
+    if (watch_cause(g->watch, CAUSE_S, err) != PONS_OK)
+        return err->status;
+    pons_fail(&own, why->status, "collective %lld (%s, %zu bytes): %s", (long long)o->number,
+              o->kind, o->size, why->text);
+    watch_publish(g->watch, &own);
+    return pons_fail(err, own.status, "%s", own.text);
+}
+
+/* Give 'o' back and end: its plugin's part has not begun. */
+static pons_status fail_to_start(group *g, operation *o, const pons_error *why, pons_error *err)
+{
+    pons_status status = fail(g, o, why, err);
+
+    give_back(g, o);
+    return status;
+}
+
+static pons_status end(group *g, operation *o, pons_error *err)
+{
+    pons_error why = PONS_ERROR_INIT;
+    pons_comm_state state;
+
+    watch_wait(g->watch, o->number, o->kind, (int64_t)o->size);
+    do
+        state = g->operations->poll(g->comm, o->pending, POLL_S, &why);
+    while (state == PONS_COMM_RUNNING);
+    if (state == PONS_COMM_FAILED)
+        fail(g, o, &why, err);
+    watch_done(g->watch);
+    return state == PONS_COMM_FAILED ? err->status : PONS_OK;
+}
+
+static pons_status run_to_end(group *g, operation *o, pons_status started, const pons_error *why,
+                              pons_error *err)
+{
+    pons_status status;
+
+    if (started != PONS_OK)
+        return fail_to_start(g, o, why, err);
+    status = end(g, o, err);
+    give_back(g, o);
+    return status;
+}
+
+pons_status group_broadcast(group *g, void *buffer, size_t size, int root, pons_error *err)
+{
+    operation *o = take(g, "broadcast", size, err);
+    pons_error why = PONS_ERROR_INIT;
+
+    if (o == NULL)
+        return err->status;
+    return run_to_end(g, o, g->operations->broadcast(g->comm, buffer, size, root, &o->pending, &why),
+                      &why, err);
+}
+
+pons_status group_all_gather(group *g, const void *mine, size_t size, void *all, pons_error *err)
+{
+    operation *o = take(g, "all_gather", size, err);
+    pons_error why = PONS_ERROR_INIT;
+
+    if (o == NULL)
+        return err->status;
+    return run_to_end(g, o, g->operations->all_gather(g->comm, mine, size, all, &o->pending, &why),
+                      &why, err);
+}
+
+pons_status group_barrier(group *g, pons_error *err)
+{
+    operation *o = take(g, "barrier", 0, err);
+    pons_error why = PONS_ERROR_INIT;
+
+    if (o == NULL)
+        return err->status;
+    return run_to_end(g, o, g->operations->barrier(g->comm, &o->pending, &why), &why, err);
+}
+
+/* ---- sums of the program ---------------------------------------------------------------------- */
+
+static bool make_room(group *g, operation *o)
+{
+    size_t room = o->size * (size_t)g->size;
+
+    if (o->room >= room)
+        return true;
+    free(o->all);
+    o->all = malloc(room);
+    o->room = o->all != NULL ? room : 0;
+    return o->all != NULL;
+}
+
+static pons_status begin_sum(group *g, operation *o, void *buffer, int64_t count, pons_type type,
+                             pons_error *err)
+{
+    if (!g->deterministic)
+        return g->operations->all_reduce(g->comm, buffer, count, type, &o->pending, err);
+    o->tree = true;
+    o->buffer = buffer;
+    o->count = count;
+    o->type = type;
+    if (!make_room(g, o))
+        return pons_fail(err, PONS_DEVICE, "out of memory for the sums of %d processes", g->size);
+    return g->operations->all_gather(g->comm, buffer, o->size, o->all, &o->pending, err);
+}
+
+static pons_status start_sum(void *context, void *buffer, int64_t count, pons_type type,
+                             void **pending, pons_error *err)
+{
+    group *g = context;
+    size_t size = (size_t)count * (type == PONS_F64 ? sizeof(double) : sizeof(float));
+    operation *o = take(g, g->deterministic ? "all_gather" : "all_reduce", size, err);
+    pons_error why = PONS_ERROR_INIT;
+
+    if (o == NULL)
+        return err->status;
+    if (begin_sum(g, o, buffer, count, type, &why) != PONS_OK)
+        return fail_to_start(g, o, &why, err);
+    *pending = o;
+    return PONS_OK;
+}
+
+static void add_up(const group *g, const operation *o, void **part)
+{
+    size_t cell = o->type == PONS_F64 ? sizeof(double) : sizeof(float);
+
+    for (int r = 0; r < g->size; r++)
+        part[r] = o->all + (size_t)r * o->size;
+    for (int64_t at = 0; at < o->count; at += TREE_TILE) {
+        int count = o->count - at < TREE_TILE ? (int)(o->count - at) : TREE_TILE;
+        tree_sum(part, g->size, o->type == PONS_F64, at, count, (char *)o->buffer + (size_t)at * cell);
+    }
+}
+
+static double seconds_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static pons_status end_sum(void *context, void *pending, pons_error *err)
+{
+    group *g = context;
+    operation *o = pending;
+    pons_status status = end(g, o, err);
+
+    if (status == PONS_OK && o->tree) {
+        void **part = malloc((size_t)g->size * sizeof *part);
+        if (part != NULL)
+            add_up(g, o, part);
+        else
+            status = pons_fail(err, PONS_DEVICE, "out of memory for the sums of %d processes",
+                               g->size);
+        free(part);
+    }
+    g->ended = o->tree || g->operations->ended == NULL ? seconds_now()
+                                                       : g->operations->ended(g->comm);
+    give_back(g, o);
+    return status;
+}
+
+static double ended(void *context)
+{
+    return ((const group *)context)->ended;
+}
+
+/* ---- open and close -------------------------------------------------------------------------- */
+
+static void group_free(group *g)
+{
+    for (operation *o = g->spare, *next; o != NULL; o = next) {
+        next = o->next;
+        free(o->all);
+        free(o);
+    }
+    free(g);
+}
+
+static pons_status open_comm(group *g, const group_settings *s, pons_error *err)
+{
+    const pons_comm_place place = {
+        .rank = g->rank, .size = g->size, .local_rank = s->place->local_rank,
+        .local_size = s->place->local_size, .address = store_address(g->store),
+        .timeout_s = s->timeout_s
+    };
+    pons_error why = PONS_ERROR_INIT;
+
+    if (g->operations->open(s->comm_config, &place, store_shared(g->store), &g->comm, &why)
+        == PONS_OK) {
+        watch_comm(g->watch, g->operations, g->comm);
+        return PONS_OK;
+    }
+    g->comm = NULL;
+    if (watch_cause(g->watch, CAUSE_S, err) == PONS_OK) {
+        watch_publish(g->watch, &why);
+        pons_fail(err, why.status, "%s", why.text);
+    }
+    return err->status;
+}
+
+static pons_status join(group *g, const group_settings *s, pons_error *err)
+{
+    const watch_settings w = { g->store, g->rank, g->size, s->timeout_s, s->failed, s->context };
+
+    if (watch_open(&w, &g->watch, err) != PONS_OK)
+        return err->status;
+    if (open_comm(g, s, err) == PONS_OK)
+        return PONS_OK;
+    watch_leave(g->watch);
+    watch_close(g->watch);
+    return err->status;
+}
+
+pons_status group_open(const group_settings *settings, group **out, pons_error *err)
+{
+    group *g = calloc(1, sizeof *g);
+
+    if (g == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for the processes of a run");
+    *g = (group){ .rank = settings->place->rank, .size = settings->place->size,
+                  .deterministic = settings->deterministic,
+                  .operations = settings->comm->operations };
+    g->collective = (program_collective){ g->size, g->rank, g, start_sum, end_sum, ended };
+    if (store_open(settings->place, settings->timeout_s, &g->store, err) != PONS_OK) {
+        group_free(g);
+        return err->status;
+    }
+    if (join(g, settings, err) != PONS_OK) {
+        store_close_within(g->store, FAILED_S);
+        group_free(g);
+        return err->status;
+    }
+    *out = g;
+    return PONS_OK;
+}
+
+/* Nobody ends a connection that another one still reads from. */
+static void part(group *g)
+{
+    pons_error failed = PONS_ERROR_INIT;
+
+    if (group_barrier(g, &failed) != PONS_OK)
+        return;
+    watch_leave(g->watch);
+    watch_end(g->watch);
+}
+
+void group_close(group *g, const pons_error *failure)
+{
+    pons_error cause = PONS_ERROR_INIT;
+
+    if (failure == NULL) {
+        part(g);
+    } else if (watch_cause(g->watch, 0, &cause) == PONS_OK) {
+        cause = *failure;
+        watch_publish(g->watch, &cause);
+    }
+    watch_leave(g->watch);
+    watch_comm(g->watch, NULL, NULL);
+    if (failure != NULL)
+        g->operations->abort(g->comm);
+    g->operations->close(g->comm);
+    watch_close(g->watch);
+    store_close_within(g->store, failure == NULL ? CLOSE_S : FAILED_S);
+    group_free(g);
+}
+
+int group_rank(const group *g)
+{
+    return g->rank;
+}
+
+int group_size(const group *g)
+{
+    return g->size;
+}
+
+const program_collective *group_collective(group *g)
+{
+    return &g->collective;
+}
+
+void group_fail_together(group *g, const pons_error *failure)
+{
+    watch_publish_common(g->watch, failure);
+}
+
+void group_note(group *g, int64_t step, const char *doing)
+{
+    watch_note(g->watch, step, doing);
+}

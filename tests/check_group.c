@@ -1,0 +1,523 @@
+/*
+ * check_group.c - processes joined by store, watch and gloo over loopback: what they agree on, sums,
+ * and what each of them says when one fails, dies, stops or hangs.
+ */
+#include <arpa/inet.h>
+#include <math.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/random.h"
+#include "dist/group.h"
+#include "processes.h"
+#include "suite.h"
+
+enum { SUMS = 12 };
+
+typedef struct scene {
+    const plugin *comm;
+    processes *p;
+    int listener, port;
+    bool deterministic;
+    double timeout_s;
+    int victim;               /* whom it happens to                                               */
+    bool (*happen)(const struct scene *s, group *g, int rank); /* true: the rank takes no more part */
+} scene;
+
+static scene scene_open(int count)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof at;
+    pons_error err = PONS_ERROR_INIT;
+    scene s = { .p = processes_new(count), .timeout_s = 20, .victim = count - 1 };
+
+    if (plugin_load(PONS_KIND_COMM, "gloo", sizeof(pons_comm_operations), NULL, &s.comm, &err)
+        != PONS_OK)
+        ck_abort_msg("%s", err.text);
+    s.listener = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(bind(s.listener, (struct sockaddr *)&at, sizeof at), 0);
+    ck_assert_int_eq(listen(s.listener, 16), 0);
+    ck_assert_int_eq(getsockname(s.listener, (struct sockaddr *)&at, &size), 0);
+    s.port = ntohs(at.sin_port);
+    return s;
+}
+
+static void scene_close(scene *s)
+{
+    close(s->listener);
+    processes_free(s->p);
+}
+
+static pons_status join(const scene *s, int rank, group **g, pons_error *err)
+{
+    dist_place place = { .rank = rank, .size = s->p->count, .local_rank = rank,
+                         .local_size = s->p->count, .master = "127.0.0.1", .port = s->port,
+                         .listener = rank == 0 ? s->listener : -1, .token = "a-token" };
+    group_settings settings = { .place = &place, .comm = s->comm, .timeout_s = s->timeout_s,
+                                .deterministic = s->deterministic };
+
+    if (rank > 0)
+        close(s->listener);
+    return group_open(&settings, g, err);
+}
+
+static void leave(group *g, const pons_error *err)
+{
+    group_close(g, err->status != PONS_OK ? err : NULL);
+}
+
+static void run_all(scene *s, processes_work *work, double patience)
+{
+    processes_start(s->p, work, s);
+    processes_join(s->p, patience);
+}
+
+static void check_text(const scene *s, int rank, const char *expected)
+{
+    ck_assert_msg(strstr(s->p->err[rank].text, expected) != NULL, "rank %d, code %d: '%s'", rank,
+                  s->p->code[rank], s->p->err[rank].text);
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+static int64_t count_of(int sum)
+{
+    return sum % 5 == 0 ? 1 : sum * sum * 701 + sum;
+}
+
+static float draw(int rank, int sum, int64_t i)
+{
+    uint32_t u[4];
+
+    random_voxels((uint64_t)(rank * SUMS + sum), (uint64_t)i, u);
+    return ldexpf(random_uniform(u[0]) - 0.5f, (int)(u[1] % 24));
+}
+
+/* R2, written as the rule says it. */
+static double tree(const double *a, int n, bool wide)
+{
+    double sum;
+    int p = 1;
+
+    if (n == 1)
+        return a[0];
+    while (2 * p < n)
+        p *= 2;
+    sum = tree(a, p, wide) + tree(a + p, n - p, wide);
+    return wide ? sum : (double)(float)sum;
+}
+
+static void check_sum(const scene *s, int sum, bool wide, const void *buffer, pons_error *err)
+{
+    for (int64_t i = 0; i < count_of(sum) && err->status == PONS_OK; i++) {
+        double part[PROCESSES], size = 0, expected, found;
+        for (int r = 0; r < s->p->count; r++) {
+            part[r] = draw(r, sum, i);
+            size += fabs(part[r]);
+        }
+        expected = tree(part, s->p->count, wide);
+        found = wide ? ((const double *)buffer)[i] : (double)((const float *)buffer)[i];
+        /* Any order of the additions rounds each of them to 2^-24 of at most the sum of sizes. */
+        if (s->deterministic ? found != expected : fabs(found - expected) > 8 * 0x1p-24 * size)
+            pons_fail(err, PONS_FAILURE, "element %lld of sum %d is %.9g, expected %.9g",
+                      (long long)i, sum, found, expected);
+    }
+}
+
+static pons_status sum_up(const scene *s, group *g, int rank, bool wide, pons_error *err)
+{
+    const program_collective *c = group_collective(g);
+    void *buffer[SUMS], *pending[SUMS];
+    int started = 0;
+
+    for (int k = 0; k < SUMS; k++) {
+        buffer[k] = malloc(sizeof(double) * (size_t)count_of(k));
+        for (int64_t i = 0; i < count_of(k); i++)
+            if (wide)
+                ((double *)buffer[k])[i] = draw(rank, k, i);
+            else
+                ((float *)buffer[k])[i] = draw(rank, k, i);
+    }
+    while (started < SUMS && c->start(c->context, buffer[started], count_of(started),
+                                      wide ? PONS_F64 : PONS_F32, &pending[started], err) == PONS_OK)
+        started++;
+    for (int k = 0; k < started; k++)
+        c->wait(c->context, pending[k], err);
+    for (int k = 0; k < SUMS; k++) {
+        check_sum(s, k, wide, buffer[k], err);
+        free(buffer[k]);
+    }
+    return err->status;
+}
+
+static pons_status sum_twice(processes *p, int rank, void *context, pons_error *err)
+{
+    const scene *s = context;
+    group *g;
+
+    if (join(s, rank, &g, err) != PONS_OK)
+        return err->status;
+    group_note(g, 1, "step");
+    for (int round = 0; round < 2 && err->status == PONS_OK; round++)
+        sum_up(s, g, rank, round == 1, err);
+    leave(g, err);
+    return err->status;
+}
+
+START_TEST(deterministic_sums_are_the_tree_bit_by_bit)
+{
+    for (int count = 1; count <= 5; count++) {
+        scene s = scene_open(count);
+        s.deterministic = true;
+        run_all(&s, sum_twice, 60);
+        processes_check(s.p);
+        scene_close(&s);
+    }
+}
+END_TEST
+
+START_TEST(fast_sums_are_right_in_any_order)
+{
+    for (int count = 2; count <= 4; count++) {
+        scene s = scene_open(count);
+        run_all(&s, sum_twice, 60);
+        processes_check(s.p);
+        scene_close(&s);
+    }
+}
+END_TEST
+
+/* ---- agreement ------------------------------------------------------------------------------- */
+
+static const group_fact same[] = { { "[train] lr", "0.01" }, { "plugin 'unet'", "1.0 abcdef" },
+                                   { "tensor 'a.weight'", "[3, 4]" } };
+static const group_fact other_value[] = { { "[train] lr", "0.01" }, { "plugin 'unet'", "1.1 012345" },
+                                          { "tensor 'a.weight'", "[3, 4]" } };
+static const group_fact other_name[] = { { "[train] lr", "0.01" }, { "plugin 'unet'", "1.0 abcdef" },
+                                         { "tensor 'b.weight'", "[3, 4]" } };
+static const struct {
+    const group_fact *fact;
+    int count;
+    const char *expected;
+} lists[] = {
+    { same, 3, NULL },
+    { other_value, 3, "the processes differ in plugin 'unet': rank 0 has '1.0 abcdef', rank 2 has "
+                      "'1.1 012345'" },
+    { other_name, 3, "the processes differ: rank 0 has tensor 'a.weight' = '[3, 4]' where rank 2 has "
+                     "tensor 'b.weight' = '[3, 4]'" },
+    { same, 2, "the processes differ: rank 0 has tensor 'a.weight' = '[3, 4]', rank 2 does not" },
+    { same, 0, "the processes differ: rank 0 has [train] lr = '0.01', rank 2 does not" },
+};
+
+static pons_status agree(processes *p, int rank, void *context, pons_error *err)
+{
+    const scene *s = context;
+    group *g;
+    int list = rank == 2 ? s->victim : 0;
+
+    if (join(s, rank, &g, err) != PONS_OK)
+        return err->status;
+    group_agree(g, lists[list].count, lists[list].fact, err);
+    leave(g, err);
+    return err->status;
+}
+
+START_TEST(what_differs_is_named_with_both_sides_by_all)
+{
+    for (int k = 0; k < (int)(sizeof lists / sizeof *lists); k++) {
+        scene s = scene_open(4);
+        s.victim = k;
+        run_all(&s, agree, 20);
+        for (int r = 0; r < 4; r++) {
+            ck_assert_int_eq(s.p->err[r].status, k == 0 ? PONS_OK : PONS_CONFIG);
+            ck_assert_str_eq(s.p->err[r].text, k == 0 ? "" : lists[k].expected);
+        }
+        scene_close(&s);
+    }
+}
+END_TEST
+
+static pons_status send_around(processes *p, int rank, void *context, pons_error *err)
+{
+    const scene *s = context;
+    int value = rank == 2 ? 4711 : 0, all[PROCESSES] = { 0 };
+    group *g;
+
+    if (join(s, rank, &g, err) != PONS_OK)
+        return err->status;
+    if (group_rank(g) != rank || group_size(g) != p->count)
+        pons_fail(err, PONS_FAILURE, "rank %d of %d", group_rank(g), group_size(g));
+    group_broadcast(g, &value, sizeof value, 2, err);
+    value += rank;
+    group_all_gather(g, &value, sizeof value, all, err);
+    for (int r = 0; r < p->count; r++)
+        if (all[r] != 4711 + r)
+            pons_fail(err, PONS_FAILURE, "rank %d sent %d", r, all[r]);
+    group_barrier(g, err);
+    leave(g, err);
+    return err->status;
+}
+
+START_TEST(values_reach_everybody)
+{
+    scene s = scene_open(3);
+
+    run_all(&s, send_around, 20);
+    processes_check(s.p);
+    scene_close(&s);
+}
+END_TEST
+
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+/* Steps of one small sum; in the fifth, when all have been heard of, something happens to the victim. */
+static pons_status train(processes *p, int rank, void *context, pons_error *err)
+{
+    const scene *s = context;
+    group *g;
+
+    if (join(s, rank, &g, err) != PONS_OK)
+        return err->status;
+    for (int step = 1; step <= 10 && err->status == PONS_OK; step++) {
+        const program_collective *c = group_collective(g);
+        float buffer[1000] = { 0 };
+        void *pending;
+        group_note(g, step, "step");
+        if (step <= 5)
+            usleep(250000);
+        if (step == 5 && rank == s->victim) {
+            p->note[0] = processes_time();
+            if (s->happen(s, g, rank))
+                return PONS_OK;
+        }
+        if (c->start(c->context, buffer, 1000, PONS_F32, &pending, err) == PONS_OK)
+            c->wait(c->context, pending, err);
+    }
+    p->note[rank + 1] = processes_time();
+    leave(g, err);
+    return err->status;
+}
+
+/* All but the victim have failed within 'limit' seconds, with 'expected' in their lines. */
+static void check_others(const scene *s, const char *expected, double limit)
+{
+    for (int r = 0; r < s->p->count; r++) {
+        if (r == s->victim)
+            continue;
+        check_text(s, r, expected);
+        ck_assert_int_eq(s->p->err[r].status, PONS_COMMUNICATION);
+        ck_assert_msg(s->p->ended[r] - s->p->note[0] < limit, "rank %d took %g s", r,
+                      s->p->ended[r] - s->p->note[0]);
+    }
+}
+
+static bool die(const scene *s, group *g, int rank)
+{
+    raise(SIGKILL);
+    return true;
+}
+
+START_TEST(the_death_of_a_rank_is_named_by_all_at_once)
+{
+    for (int victim = 0; victim < 3; victim++) {
+        scene s = scene_open(3);
+        char expected[64];
+        s.victim = victim;
+        s.happen = die;
+        run_all(&s, train, 30);
+        snprintf(expected, sizeof expected, "rank %d has gone: its connection has ended", victim);
+        check_others(&s, expected, 5);
+        for (int r = 0; r < 3; r++)
+            if (r != victim)
+                check_text(&s, r, "\n  rank 0: step ");
+        scene_close(&s);
+    }
+}
+END_TEST
+
+static bool fail_alone(const scene *s, group *g, int rank)
+{
+    pons_error own = { PONS_DATA, "cannot read 'case_7.nii.gz': it ends too early" };
+
+    group_close(g, &own);
+    return true;
+}
+
+START_TEST(the_first_cause_is_the_error_of_all)
+{
+    for (int victim = 0; victim < 3; victim += 2) {
+        scene s = scene_open(3);
+        char expected[128];
+        s.victim = victim;
+        s.happen = fail_alone;
+        run_all(&s, train, 30);
+        snprintf(expected, sizeof expected, "rank %d failed at step 5 (step): cannot read "
+                 "'case_7.nii.gz': it ends too early", victim);
+        for (int r = 0; r < 3; r++) {
+            if (r == victim)
+                continue;
+            ck_assert_str_eq(s.p->err[r].text, expected);
+            ck_assert_int_eq(s.p->err[r].status, PONS_DATA);
+        }
+        scene_close(&s);
+    }
+}
+END_TEST
+
+static bool sum_more(const scene *s, group *g, int rank)
+{
+    const program_collective *c = group_collective(g);
+    pons_error err = PONS_ERROR_INIT;
+    float buffer[2000] = { 0 };
+    void *pending;
+
+    if (c->start(c->context, buffer, 2000, PONS_F32, &pending, &err) == PONS_OK)
+        c->wait(c->context, pending, &err);
+    s->p->err[rank] = err;
+    group_close(g, &err);
+    return true;
+}
+
+START_TEST(different_sums_are_named_and_do_not_hang)
+{
+    for (int victim = 0; victim < 3; victim += 2) {
+        scene s = scene_open(3);
+        s.victim = victim;
+        s.happen = sum_more;
+        run_all(&s, train, 30);
+        for (int r = 0; r < 3; r++) {
+            check_text(&s, r, "8000 bytes");
+            check_text(&s, r, "4000 bytes");
+        }
+        scene_close(&s);
+    }
+}
+END_TEST
+
+static bool stop(const scene *s, group *g, int rank)
+{
+    raise(SIGSTOP);
+    return true;
+}
+
+/* A stopped process does not end by itself. */
+static void run_stopped(scene *s)
+{
+    double end = processes_time() + 30;
+
+    processes_start(s->p, train, s);
+    for (int r = 0; r < s->p->count; r++)
+        while (r != s->victim && s->p->ended[r] == 0 && processes_time() < end)
+            usleep(10000);
+    kill(s->p->pid[s->victim], SIGKILL);
+    processes_join(s->p, 10);
+}
+
+START_TEST(a_stopped_rank_is_found_within_the_timeout_and_two_seconds)
+{
+    for (int victim = 0; victim < 3; victim += 2) {
+        scene s = scene_open(3);
+        char expected[64];
+        s.timeout_s = 2;
+        s.victim = victim;
+        s.happen = stop;
+        run_stopped(&s);
+        snprintf(expected, sizeof expected, "rank %d has stopped: ", victim);
+        check_others(&s, expected, s.timeout_s + 2);
+        for (int r = 0; r < 3; r++)
+            if (r != victim)
+                ck_assert_msg(s.p->note[r + 1] - s.p->note[0] > s.timeout_s - 0.7, "an early alarm");
+        scene_close(&s);
+    }
+}
+END_TEST
+
+static bool loop(const scene *s, group *g, int rank)
+{
+    while (processes_time() > 0)
+        usleep(1000);
+    return true;
+}
+
+START_TEST(a_rank_in_an_endless_loop_is_found_and_ended)
+{
+    for (int victim = 0; victim < 3; victim += 2) {
+        scene s = scene_open(3);
+        char expected[64];
+        s.timeout_s = 2;
+        s.victim = victim;
+        s.happen = loop;
+        run_all(&s, train, 30); /* the victim's own watch ends it */
+        snprintf(expected, sizeof expected, "rank %d hangs: no progress for ", victim);
+        check_others(&s, expected, s.timeout_s + 2);
+        ck_assert_msg(WIFEXITED(s.p->code[victim])
+                      && WEXITSTATUS(s.p->code[victim]) == PONS_COMMUNICATION, "code %d",
+                      s.p->code[victim]);
+        scene_close(&s);
+    }
+}
+END_TEST
+
+static bool take_long(const scene *s, group *g, int rank)
+{
+    for (int piece = 0; piece < 8; piece++) {
+        usleep(400000);
+        group_note(g, 5, "validation");
+    }
+    return false;
+}
+
+START_TEST(a_rank_that_makes_progress_may_take_longer_than_the_timeout)
+{
+    scene s = scene_open(3);
+
+    s.timeout_s = 1.5;
+    s.happen = take_long;
+    run_all(&s, train, 30);
+    processes_check(s.p);
+    scene_close(&s);
+}
+END_TEST
+
+static pons_status prepare(processes *p, int rank, void *context, pons_error *err)
+{
+    const scene *s = context;
+    group *g;
+
+    if (join(s, rank, &g, err) != PONS_OK)
+        return err->status;
+    usleep(2500000);
+    group_barrier(g, err);
+    leave(g, err);
+    return err->status;
+}
+
+START_TEST(a_start_without_notes_may_take_longer_than_the_timeout)
+{
+    scene s = scene_open(2);
+
+    s.timeout_s = 1;
+    run_all(&s, prepare, 30);
+    processes_check(s.p);
+    scene_close(&s);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("group");
+
+    tcase_add_test(c, deterministic_sums_are_the_tree_bit_by_bit);
+    tcase_add_test(c, fast_sums_are_right_in_any_order);
+    tcase_add_test(c, what_differs_is_named_with_both_sides_by_all);
+    tcase_add_test(c, values_reach_everybody);
+    tcase_add_test(c, the_death_of_a_rank_is_named_by_all_at_once);
+    tcase_add_test(c, the_first_cause_is_the_error_of_all);
+    tcase_add_test(c, different_sums_are_named_and_do_not_hang);
+    tcase_add_test(c, a_stopped_rank_is_found_within_the_timeout_and_two_seconds);
+    tcase_add_test(c, a_rank_in_an_endless_loop_is_found_and_ended);
+    tcase_add_test(c, a_rank_that_makes_progress_may_take_longer_than_the_timeout);
+    tcase_add_test(c, a_start_without_notes_may_take_longer_than_the_timeout);
+    return suite_run();
+}
