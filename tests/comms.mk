@@ -1,6 +1,6 @@
 # Tests of the communicators and of the processes of a run.
 EXTRA_DIST += tests/comm_trial.h tests/comm_trial.c tests/processes.h tests/check_gloo.c \
-	tests/check_group.c
+	tests/check_group.c tests/comm_mpi.c tests/check_mpi.sh
 if HAVE_GLOO
 check_PROGRAMS += tests/check_gloo tests/check_group
 tests_check_gloo_SOURCES = tests/check_gloo.c tests/comm_trial.c tests/comm_trial.h tests/processes.h
@@ -8,4 +8,10 @@ tests_check_gloo_LDADD = $(TEST_LDADD)
 tests_check_group_SOURCES = tests/check_group.c tests/processes.h
 tests_check_group_LDADD = $(TEST_LDADD)
 TESTS += tests/check_gloo tests/check_group
+endif
+if HAVE_MPI
+check_PROGRAMS += tests/comm_mpi
+tests_comm_mpi_SOURCES = tests/comm_mpi.c tests/comm_trial.c tests/comm_trial.h
+tests_comm_mpi_LDADD = $(TEST_LDADD)
+TESTS += tests/check_mpi.sh
 endif

@@ -1,0 +1,138 @@
+/*
+ * comm_mpi.c - a process of a group that mpirun has started: the trials of comm_trial.h over the
+ * plugin 'mpi', then what it was asked for. Prints one line if something is wrong.
+ *
+ *   comm_mpi trials | mismatch | abort | size
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "comm_trial.h"
+#include "plugin/plugin_load.h"
+
+static int number_of(const char *name)
+{
+    const char *text = getenv(name);
+
+    return text != NULL ? atoi(text) : -1;
+}
+
+static pons_status try_all(const comm_party *p, pons_error *err)
+{
+    for (const comm_trial *t = comm_trials; t->run != NULL && err->status == PONS_OK; t++)
+        if (t->run(p, err) != PONS_OK)
+            fprintf(stderr, "rank %d: %s: %s\n", p->rank, t->name, err->text);
+    return err->status;
+}
+
+/* Rank 1 starts something else; expected is a failure on all. */
+static pons_status mismatch(const comm_party *p, pons_error *err)
+{
+    double buffer[64] = { 0 };
+    pons_error failure = PONS_ERROR_INIT;
+    void *pending;
+    pons_status status;
+
+    if (p->rank == 1)
+        status = p->operations->broadcast(p->comm, buffer, 100, 1, &pending, &failure);
+    else
+        status = p->operations->all_reduce(p->comm, buffer, 64, PONS_F64, &pending, &failure);
+    if (status == PONS_OK && p->rank == 1
+        && comm_end(p, pending, 10, &failure) != PONS_COMM_FAILED)
+        return pons_fail(err, PONS_FAILURE, "the mismatch was not found");
+    if (p->rank == 1 && strstr(failure.text, "rank 1 starts a broadcast of 100 bytes from rank 1, "
+                                             "rank 0 an all-reduce of 512 bytes (f64)") == NULL)
+        return pons_fail(err, PONS_FAILURE, "rank 1 says '%s'", failure.text);
+    p->operations->abort(p->comm);
+    return PONS_OK;
+}
+
+static void *stop_soon(void *context)
+{
+    const comm_party *p = context;
+
+    usleep(200000);
+    p->operations->abort(p->comm);
+    return NULL;
+}
+
+/* Rank 0 waits for what nobody else starts, until another thread aborts it. */
+static pons_status abort_alone(const comm_party *p, pons_error *err)
+{
+    pons_error failure = PONS_ERROR_INIT;
+    double begin = comm_time();
+    pthread_t thread;
+    void *pending;
+
+    if (p->rank > 0) {
+        usleep(1500000);
+        p->operations->abort(p->comm);
+        return PONS_OK;
+    }
+    pthread_create(&thread, NULL, stop_soon, (void *)p);
+    if (p->operations->barrier(p->comm, &pending, &failure) == PONS_OK
+        && comm_end(p, pending, 10, &failure) != PONS_COMM_FAILED)
+        pons_fail(err, PONS_FAILURE, "the barrier has not failed");
+    pthread_join(thread, NULL);
+    if (comm_time() - begin > 1.2)
+        pons_fail(err, PONS_FAILURE, "the abort took %g s", comm_time() - begin - 0.2);
+    return err->status;
+}
+
+static pons_status nothing(const comm_party *p, pons_error *err)
+{
+    return PONS_OK;
+}
+
+static const struct {
+    const char *name;
+    pons_status (*run)(const comm_party *p, pons_error *err);
+    int more;                 /* processes that are expected beside those that are there          */
+    const char *expected;     /* of opening; NULL: it succeeds                                    */
+} wishes[] = {
+    { "trials", try_all, 0, NULL },
+    { "mismatch", mismatch, 0, NULL },
+    { "abort", abort_alone, 0, NULL },
+    { "size", nothing, 1, "together, the run has" },
+};
+
+static int grant(const pons_comm_operations *o, int wish)
+{
+    pons_comm_place place = { .rank = number_of("OMPI_COMM_WORLD_RANK"),
+                              .size = number_of("OMPI_COMM_WORLD_SIZE") + wishes[wish].more,
+                              .timeout_s = 20 };
+    comm_party p = { .operations = o, .rank = place.rank, .size = place.size };
+    pons_error err = PONS_ERROR_INIT;
+
+    if (o->open(NULL, &place, NULL, &p.comm, &err) != PONS_OK) {
+        if (wishes[wish].expected != NULL && strstr(err.text, wishes[wish].expected) != NULL)
+            return EXIT_SUCCESS;
+    } else if (wishes[wish].expected != NULL) {
+        pons_fail(&err, PONS_FAILURE, "it was opened");
+    } else {
+        wishes[wish].run(&p, &err);
+        o->close(p.comm);
+    }
+    if (err.status != PONS_OK)
+        fprintf(stderr, "rank %d: %s\n", place.rank, err.text);
+    return err.status == PONS_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    pons_error err = PONS_ERROR_INIT;
+    const plugin *p;
+
+    if (plugin_load(PONS_KIND_COMM, "mpi", sizeof(pons_comm_operations), NULL, &p, &err) != PONS_OK) {
+        fprintf(stderr, "%s\n", err.text);
+        return EXIT_FAILURE;
+    }
+    for (size_t i = 0; argc == 2 && i < sizeof wishes / sizeof *wishes; i++)
+        if (strcmp(argv[1], wishes[i].name) == 0)
+            return grant(p->operations, (int)i);
+    fprintf(stderr, "comm_mpi: expected one of trials, mismatch, abort, size\n");
+    return EXIT_FAILURE;
+}
