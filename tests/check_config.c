@@ -311,12 +311,12 @@ END_TEST
 START_TEST(skipped_sections_are_known_but_not_checked)
 {
     pons_error err = PONS_ERROR_INIT;
-    config *c = open_text("[model]\nplugin = unet\nchannels = 1 2\n[nothing]\nkey = 1\n");
+    config *c = open_text("[model]\nplugin = unet\nchannels = 1 2\n[preprocess.nothing]\nkey = 1\n");
 
     filled_sections(c);
     config_skip(c, "model");
     ck_assert_int_eq(config_refuse_unknown(c, &err), PONS_CONFIG);
-    ck_assert_ptr_nonnull(strstr(err.text, "a.ini:4: unknown section 'nothing'"));
+    ck_assert_ptr_nonnull(strstr(err.text, "a.ini:4: unknown section 'preprocess.nothing'"));
     config_close(c);
 }
 END_TEST

@@ -133,6 +133,11 @@ refused "x.ini:19: [data] validation: 'validation' names 'zz'" -e 's/^validation
 refused "x.ini:20: [data] labels: 'labels' gives id 1 to" -e 's/^labels = .*/labels = b:0 c:1 d:1/'
 refused "x.ini:1: [experiment] has no 'name', which must be given" -e '/^name = /d'
 refused "x.ini: [experiment] has no 'name', which must be given" -e '/^name = /d' -e '/^\[experiment\]/d'
+refused "x.ini:7: unknown section 'modle'; did you mean 'model'?" -e 's/^\[model\]/[modle]/'
+refused "x.ini:8: unknown key 'plugn' in [model]; did you mean 'plugin'?" -e 's/^plugin = unet/plugn = unet/'
+refused "x.ini:9: unknown key 'chanels' in [model]; did you mean 'channels'?" -e 's/^channels/chanels/'
+refused "x.ini:17: unknown key 'stesp' in [train]; did you mean 'steps'?" -e 's/^steps = 1/stesp = 1/'
+refused "x.ini:2: unknown key 'nmae' in [experiment]; did you mean 'name'?" -e 's/^name = /nmae = /'
 refused "x.ini: [optimizer] has no 'plugin', which must be given" -e '/^plugin = adam/d' -e '/^lr = /d' \
     -e '/^\[optimizer\]/d'
 refused "x.ini:17: [train] has no 'epochs'" -e 's/^steps = 1$//' -e 's/^\[train\]/\n&/'

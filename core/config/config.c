@@ -200,6 +200,34 @@ static pons_status check_path(const pons_option *option, const char *value, cons
     return PONS_OK;
 }
 
+static pons_status refuse(pons_error *err, const char *where, const char *what, const char *name,
+                          const char *behind, const char *best)
+{
+    if (best != NULL)
+        return pons_fail(err, PONS_CONFIG, "%s: unknown %s '%s'%s; did you mean '%s'?", where, what,
+                         name, behind, best);
+    return pons_fail(err, PONS_CONFIG, "%s: unknown %s '%s'%s", where, what, name, behind);
+}
+
+static bool is_near(const char *wrong, const char *name)
+{
+    text_guess guess = text_guess_for(wrong);
+
+    text_guess_try(&guess, name);
+    return guess.best != NULL;
+}
+
+pons_status config_refuse_misspelt(config *c, const char *section, const char *key, pons_error *err)
+{
+    for (int i = 0; i < c->entry_count; i++) {
+        const config_entry *e = &c->entry[i];
+        if (!e->used && strcmp(e->section, section) == 0 && is_near(e->key, key))
+            return refuse(err, origin_of(c, e), "key", e->key,
+                          arena_format(c->arena, " in [%s]", section), key);
+    }
+    return PONS_OK;
+}
+
 static pons_status fill_one(config *c, const char *section, const pons_option *option, void *target,
                             pons_error *err)
 {
@@ -208,9 +236,12 @@ static pons_status fill_one(config *c, const char *section, const pons_option *o
     const char *value, *where;
     filled *f;
 
-    if (e == NULL && option->fallback == NULL)
+    if (e == NULL && option->fallback == NULL) {
+        if (config_refuse_misspelt(c, section, option->name, err) != PONS_OK)
+            return PONS_CONFIG;
         return pons_fail(err, PONS_CONFIG, "%s: [%s] has no '%s', which must be given: %s",
                          config_place(c, section, NULL), section, option->name, option->help);
+    }
     if (e != NULL)
         e->used = true;
     value = value_of(c, e, option);
@@ -258,15 +289,6 @@ static bool is_known(const config *c, const char *section)
     return false;
 }
 
-static pons_status refuse(pons_error *err, const char *where, const char *what, const char *name,
-                          const char *behind, const char *best)
-{
-    if (best != NULL)
-        return pons_fail(err, PONS_CONFIG, "%s: unknown %s '%s'%s; did you mean '%s'?", where, what,
-                         name, behind, best);
-    return pons_fail(err, PONS_CONFIG, "%s: unknown %s '%s'%s", where, what, name, behind);
-}
-
 static pons_status refuse_section(config *c, const char *section, const char *where, pons_error *err)
 {
     text_guess guess = text_guess_for(section);
@@ -288,19 +310,42 @@ static pons_status refuse_key(config *c, const config_entry *e, pons_error *err)
                   guess.best);
 }
 
-pons_status config_refuse_unknown(config *c, pons_error *err)
+static bool is_step(const char *section)
+{
+    return strchr(section, '.') != NULL;
+}
+
+static pons_status refuse_sections(config *c, bool steps, pons_error *err)
 {
     for (const section_line *s = c->section; s != NULL; s = s->next)
-        if (!is_known(c, s->name))
+        if (!is_known(c, s->name) && (steps || !is_step(s->name)))
             return refuse_section(c, s->name, arena_format(c->arena, "%s:%d", s->file, s->line), err);
     for (int i = 0; i < c->entry_count; i++) {
         const config_entry *e = &c->entry[i];
-        if (!is_known(c, e->section))
+        if (!is_known(c, e->section) && (steps || !is_step(e->section)))
             return refuse_section(c, e->section, origin_of(c, e), err);
-        if (!e->used)
-            return refuse_key(c, e, err);
     }
     return PONS_OK;
+}
+
+pons_status config_refuse_sections(config *c, pons_error *err)
+{
+    return refuse_sections(c, false, err);
+}
+
+pons_status config_refuse_keys(config *c, const char *section, pons_error *err)
+{
+    for (int i = 0; i < c->entry_count; i++)
+        if (!c->entry[i].used && (section == NULL || strcmp(c->entry[i].section, section) == 0))
+            return refuse_key(c, &c->entry[i], err);
+    return PONS_OK;
+}
+
+pons_status config_refuse_unknown(config *c, pons_error *err)
+{
+    if (refuse_sections(c, true, err) != PONS_OK)
+        return PONS_CONFIG;
+    return config_refuse_keys(c, NULL, err);
 }
 
 /* ---- resolved -------------------------------------------------------------------------------- */

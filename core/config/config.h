@@ -59,6 +59,14 @@ bool config_given(const config *c, const char *section, const char *key);
 void config_skip(config *c, const char *section);
 /* An unused section or key: PONS_CONFIG, with the nearest known name. Called when all has been read. */
 pons_status config_refuse_unknown(config *c, pons_error *err);
+/*
+ * The parts of it that can be said early, before a value is missed that stands under a misspelt name:
+ * sections without a dot, all of which must have been filled or skipped; unused keys of one section
+ * (NULL: of all); a key of [section] that nothing has asked for yet and that is nearly 'key'.
+ */
+pons_status config_refuse_sections(config *c, pons_error *err);
+pons_status config_refuse_keys(config *c, const char *section, pons_error *err);
+pons_status config_refuse_misspelt(config *c, const char *section, const char *key, pons_error *err);
 
 /*
  * Record what a value was resolved to ('auto' became something), with the reason; config_write prints

@@ -95,6 +95,9 @@ static pons_status check_line(reading *r, const char *line, size_t size)
                          line + blanks);
     if (line[0] == '[')
         return check_section(r, line, size);
+    if (line[0] != ';' && line[0] != '#' && strcspn(line, "=:") >= size)
+        return pons_fail(r->err, PONS_CONFIG, "%s:%d: no '=' in line, expected 'key = value'", r->file,
+                         r->line);
     return PONS_OK;
 }
 
@@ -187,6 +190,9 @@ static pons_status take_entry(reading *r, const char *section, const char *key, 
     if (!r->section_seen)
         return pons_fail(r->err, PONS_CONFIG, "%s:%d: key '%s' stands before any section", r->file,
                          r->line, key);
+    if (strcmp(key, "include") == 0)
+        return pons_fail(r->err, PONS_CONFIG, "%s:%d: unknown key 'include' in [%s]\nhint: it stands "
+                         "on top of a file, before any section", r->file, r->line, section);
     for (int i = r->first; i < c->entry_count; i++)
         if (strcmp(c->entry[i].section, section) == 0 && strcmp(c->entry[i].key, key) == 0)
             return pons_fail(r->err, PONS_CONFIG, "%s:%d: duplicate key '%s' in [%s], first on line %d",
@@ -220,8 +226,8 @@ static pons_status parse(reading *r, const char *text, size_t size)
     if (result < 0)
         return pons_fail(r->err, PONS_DEVICE, "out of memory reading '%s'", r->file);
     if (result > 0)
-        return pons_fail(r->err, PONS_CONFIG, "%s:%d: no '=' in line, expected 'key = value'", r->file,
-                         result);
+        return pons_fail(r->err, PONS_CONFIG, "%s:%d: line cannot be read, expected 'key = value'",
+                         r->file, result);
     return PONS_OK;
 }
 

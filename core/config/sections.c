@@ -309,13 +309,24 @@ static pons_status check_sections(config *c, const sections *s, pons_error *err)
     return PONS_OK;
 }
 
+/* A name that nobody knows is said before what is missed because of it. */
+static pons_status refuse_strangers(config *c, pons_error *err)
+{
+    if (config_refuse_sections(c, err) != PONS_OK)
+        return PONS_CONFIG;
+    for (const section_table *t = section_tables; t->name != NULL; t++)
+        if (t->plugin_kind == 0 && config_refuse_keys(c, t->name, err) != PONS_OK)
+            return PONS_CONFIG;
+    return PONS_OK;
+}
+
 pons_status sections_fill(config *c, sections *s, pons_error *err)
 {
     memset(s, 0, sizeof *s);
     for (const section_table *t = section_tables; t->name != NULL; t++)
         if (config_fill(c, t->name, t->options, (char *)s + t->offset, err) != PONS_OK)
             return PONS_CONFIG;
-    if (refuse_not_built(c, err) != PONS_OK)
+    if (refuse_strangers(c, err) != PONS_OK || refuse_not_built(c, err) != PONS_OK)
         return PONS_CONFIG;
     return check_sections(c, s, err);
 }

@@ -50,8 +50,11 @@ static pons_status load(experiment *e, pons_kind kind, const char *section, cons
 {
     const pons_plugin *d;
 
-    if (name == NULL || name[0] == '\0')
+    if (name == NULL || name[0] == '\0') {
+        if (config_refuse_misspelt(e->config, section, "plugin", err) != PONS_OK)
+            return err->status;
         return sections_require(section, "plugin", err);
+    }
     if (plugin_load(kind, name, operations_size, experiment_place(e, section, "plugin"), &out->plugin, err)
         != PONS_OK)
         return err->status;
