@@ -80,6 +80,11 @@ expect 0 stdout "in \"double quotes\"" help data
 expect 6 stderr "hint: it takes a file: pons plugin check $PONS_PLUGIN_PATH/model/unet.so" \
     plugin check unet
 expect 6 stderr "hint: it takes a file, as in pons plugin check ./unit.so" plugin check unit
+expect 6 stderr "there is no file 'unit.so'" plugin check unit.so
+grep -q hint "$folder/stderr" && fail "a hint to check unit.so.so"
+cp stage/loss/dice.so "$folder/mine.so"
+expect 6 stderr "holds loss 'dice', expected the file name 'dice.so'" plugin check "$folder/mine.so"
+expect 0 stdout "gradients agree with finite differences" plugin check stage/model/dynunet.so
 expect 0 stdout "pons plugin check - the conformance test" help plugin check
 expect 2 stderr "no help on 'trian'; did you mean 'train'?" help trian
 expect 0 stdout "schedule" plugin list

@@ -22,8 +22,22 @@ static pons_status refuse_name(const char *name, pons_error *err)
             pons_fail(err, PONS_PLUGIN, "there is no file '%s'\nhint: it takes a file: pons plugin "
                       "check %s", name, files[i].path);
     plugin_list_free(files, count);
+    if (strchr(name, '.') != NULL)
+        return pons_fail(err, PONS_PLUGIN, "there is no file '%s'", name);
     return pons_fail(err, PONS_PLUGIN, "there is no file '%s'\nhint: it takes a file, as in pons "
                      "plugin check ./%s.so", name, name);
+}
+
+/* A run finds a plugin by the name of its file. */
+static pons_status check_file_name(const plugin *p, pons_error *err)
+{
+    const char *slash = strrchr(p->path, '/'), *name = p->descriptor->name;
+    const char *file = slash != NULL ? slash + 1 : p->path;
+
+    if (strncmp(file, name, strlen(name)) == 0 && strcmp(file + strlen(name), ".so") == 0)
+        return PONS_OK;
+    return pons_fail(err, PONS_PLUGIN, "'%s' holds %s '%s', expected the file name '%s.so'", p->path,
+                     plugin_kind_name((pons_kind)p->descriptor->kind), name, name);
 }
 
 static pons_status run(const invocation *call, const void *flags, pons_error *err)
@@ -33,7 +47,7 @@ static pons_status run(const invocation *call, const void *flags, pons_error *er
 
     if (strchr(call->argument[0], '/') == NULL && access(call->argument[0], F_OK) != 0)
         return refuse_name(call->argument[0], err);
-    if (plugin_load_file(call->argument[0], 0, &p, err) != PONS_OK)
+    if (plugin_load_file(call->argument[0], 0, &p, err) != PONS_OK || check_file_name(p, err) != PONS_OK)
         return err->status;
     printf("%s %s: file, note, descriptor and options are in order\n",
            plugin_kind_name((pons_kind)p->descriptor->kind), p->descriptor->name);

@@ -11,25 +11,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Values for options without a default, by the names that models share, else by type. */
-static const struct { const char *name; pons_option_type type; const char *value; } small[] = {
-    { "channels", PONS_OPTION_INTEGERS, "4 8" },
-    { "strides", PONS_OPTION_TRIPLES, "2" },
-    { NULL, PONS_OPTION_REAL, "1" },
-    { NULL, PONS_OPTION_INTEGER, "1" },
-    { NULL, PONS_OPTION_SIZE, "4096" },
-    { NULL, PONS_OPTION_REALS, "1" },
-    { NULL, PONS_OPTION_INTEGERS, "1" },
-    { NULL, PONS_OPTION_AXES, "1" },
-    { NULL, PONS_OPTION_REAL_AXES, "1" },
-    { NULL, PONS_OPTION_TRIPLES, "1" },
-    { NULL, PONS_OPTION_TEXT, "text" },
+/*
+ * Values for options without a default, by the names that models share, else by type. A model with
+ * 'upsample_kernel_size' has a stride into its first level as well.
+ */
+static const struct {
+    const char *name; pons_option_type type; const char *value, *beside;
+} small[] = {
+    { "channels", PONS_OPTION_INTEGERS, "4 8", NULL },
+    { "strides", PONS_OPTION_TRIPLES, "1 2 2", "upsample_kernel_size" },
+    { "strides", PONS_OPTION_TRIPLES, "2", NULL },
+    { "kernel_size", PONS_OPTION_TRIPLES, "3 3 3", "upsample_kernel_size" },
+    { "upsample_kernel_size", PONS_OPTION_TRIPLES, "2 2", NULL },
+    { NULL, PONS_OPTION_REAL, "1", NULL },
+    { NULL, PONS_OPTION_INTEGER, "1", NULL },
+    { NULL, PONS_OPTION_SIZE, "4096", NULL },
+    { NULL, PONS_OPTION_REALS, "1", NULL },
+    { NULL, PONS_OPTION_INTEGERS, "1", NULL },
+    { NULL, PONS_OPTION_AXES, "1", NULL },
+    { NULL, PONS_OPTION_REAL_AXES, "1", NULL },
+    { NULL, PONS_OPTION_TRIPLES, "1", NULL },
+    { NULL, PONS_OPTION_TEXT, "text", NULL },
 };
 
-static const char *small_value(const pons_option *o)
+static bool has_option(const pons_option *options, const char *name)
+{
+    while (options->name != NULL && strcmp(options->name, name) != 0)
+        options++;
+    return options->name != NULL;
+}
+
+static const char *small_value(const pons_option *options, const pons_option *o)
 {
     for (size_t i = 0; i < sizeof small / sizeof *small; i++)
-        if (small[i].type == o->type && (small[i].name == NULL || strcmp(small[i].name, o->name) == 0))
+        if (small[i].type == o->type && (small[i].name == NULL || strcmp(small[i].name, o->name) == 0)
+            && (small[i].beside == NULL || has_option(options, small[i].beside)))
             return small[i].value;
     return "";
 }
@@ -51,7 +67,7 @@ static pons_status open_values(const plugin *p, const invocation *call, config *
     set = arena_alloc(memory, (size_t)(rows + call->set_count + 1) * sizeof *set);
     for (const pons_option *o = p->descriptor->options; o != NULL && o->name != NULL; o++)
         if (o->fallback == NULL)
-            set[count++] = arena_format(memory, "%s.%s=%s", kind, o->name, small_value(o));
+            set[count++] = arena_format(memory, "%s.%s=%s", kind, o->name, small_value(p->descriptor->options, o));
     for (int i = 0; i < call->set_count; i++)
         set[count++] = call->set[i];
     status = config_open(NULL, count, set, values, err);
