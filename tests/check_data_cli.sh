@@ -61,6 +61,38 @@ expect 0 stdout "layout globs"
 rm ph/labelsTr/phantom_002.nii.gz
 expect 4 stderr "'phantom_002' has no file"
 
+# ---- nothing that is read is replaced ------------------------------------------------------------
+
+# refuses PHRASE ARGUMENT...: code 2 with the phrase, and the files of 'kept' stay as they are.
+refuses() {
+    phrase=$1
+    shift
+    checks=$((checks + 1))
+    rm -rf before && cp -r kept before
+    "$pons" "$@" >stdout 2>stderr
+    found=$?
+    if [ "$found" -ne 2 ] || ! grep -qF -e "$phrase" stderr || ! diff -r kept before >/dev/null; then
+        failures=$((failures + 1))
+        echo "FAILED: pons $*: code $found, expected 2 and '$phrase':"
+        cat stderr
+    fi
+}
+
+cp -r sound kept
+refuses "is the image itself" data crop kept/imagesTr/phantom_000.nii.gz \
+    -o ./kept/imagesTr/../imagesTr/phantom_000.nii.gz --start 1
+ln -s ../kept/imagesTr/phantom_000.nii.gz sound/link.nii.gz
+refuses "is the image itself" data crop kept/imagesTr/phantom_000.nii.gz -o sound/link.nii.gz --start 1
+sed 's/"phantom"/"spleen"/' sound/dataset.json >kept/dataset.json
+refuses "holds another dataset" data phantom -o kept --cases 1 --extent 8
+rm -rf kept && mkdir -p kept/a && cp sound/imagesTr/phantom_000.nii.gz kept/a/image.nii.gz
+printf '[data]\nimage = kept/*/image.nii.gz\n[preprocess]\nsteps = normalize\n' >a.ini
+refuses "which is read, expected another folder" data preprocess a.ini -o kept
+checks=$((checks + 1))
+"$pons" data preprocess a.ini -o other 2>stderr || { failures=$((failures + 1)); cat stderr; }
+checks=$((checks + 1))
+"$pons" data phantom -o ph --cases 1 --extent 8 2>stderr || { failures=$((failures + 1)); cat stderr; }
+
 # pons bench --data needs no model, and counts what it was asked for.
 # said PHRASE: the last bench said so.
 said() {

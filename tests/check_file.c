@@ -168,6 +168,38 @@ START_TEST(folders_are_made_with_their_parents)
 }
 END_TEST
 
+START_TEST(folder_that_cannot_be_made_says_what_the_system_said)
+{
+    pons_error err = PONS_ERROR_INIT;
+    char path[600];
+    int size = snprintf(path, sizeof path, "%s/", folder);
+
+    memset(path + size, 'x', 300);
+    path[size + 300] = '\0';
+    ck_assert_int_eq(folder_make(path, &err), PONS_FAILURE);
+    ck_assert_ptr_nonnull(strstr(err.text, "File name too long"));
+}
+END_TEST
+
+START_TEST(a_file_is_itself_by_every_path)
+{
+    pons_error err = PONS_ERROR_INIT;
+    char file[4096], other[4096], link_to[4096];
+
+    snprintf(file, sizeof file, "%s", in_folder("a/file"));
+    snprintf(other, sizeof other, "%s", in_folder("a/../a/file"));
+    snprintf(link_to, sizeof link_to, "%s", in_folder("link"));
+    ck_assert_int_eq(folder_make(in_folder("a"), &err), PONS_OK);
+    ck_assert(!file_is(file, file));
+    fclose(fopen(file, "w"));
+    ck_assert_int_eq(symlink("a/file", link_to), 0);
+    ck_assert(file_is(file, other));
+    ck_assert(file_is(file, link_to));
+    ck_assert(!file_is(file, in_folder("a")));
+    ck_assert(!file_is(file, in_folder("none")));
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("file");
@@ -178,5 +210,7 @@ int main(void)
     tcase_add_test(c, a_full_disk_is_an_error_and_not_a_short_file);
     tcase_add_test(c, folders_pipes_large_and_missing_files_are_refused);
     tcase_add_test(c, folders_are_made_with_their_parents);
+    tcase_add_test(c, folder_that_cannot_be_made_says_what_the_system_said);
+    tcase_add_test(c, a_file_is_itself_by_every_path);
     return suite_run();
 }

@@ -308,6 +308,37 @@ START_TEST(weights_that_do_not_fit_are_refused_and_named)
 }
 END_TEST
 
+START_TEST(images_that_are_read_are_never_replaced)
+{
+    pons_error err = PONS_ERROR_INIT;
+    char *before = NULL, *after = NULL;
+    size_t size, now;
+
+    begin();
+    write_weights("w.safetensors", NULL);
+    EXPECT(0, NULL, "data", "crop", golden_path("windows_image.nii.gz"), "-o", "in/a.nii.gz");
+    EXPECT(0, NULL, "data", "crop", "in/a.nii.gz", "-o", "in/b_logits.nii.gz");
+    ck_assert_int_eq(file_read(in_root("in/a.nii.gz"), SIZE_MAX, &before, &size, PONS_DATA, &err),
+                     PONS_OK);
+    EXPECT(2, "would replace an image that is read", "predict", "w.safetensors", "in/a.nii.gz",
+           "--config", "w.ini", "-o", "in/../in/a.nii.gz");
+    EXPECT(2, "would replace an image that is read", "predict", "w.safetensors", "in", "--config",
+           "w.ini", "-o", "in");
+    EXPECT(2, "would replace an image that is read", "predict", "w.safetensors", "in/b_logits.nii.gz",
+           "--config", "w.ini", "-o", "in/b.nii.gz", "--logits");
+    ck_assert_int_eq(file_read(in_root("in/a.nii.gz"), SIZE_MAX, &after, &now, PONS_DATA, &err),
+                     PONS_OK);
+    ck_assert_uint_eq(now, size);
+    ck_assert_mem_eq(after, before, size);
+    ck_assert_int_ne(access(in_root("in/b.nii.gz"), F_OK), 0);
+    EXPECT(0, NULL, "predict", "w.safetensors", "in/a.nii.gz", "--config", "w.ini", "-o",
+           "in/c.nii.gz", "-q");
+    free(before);
+    free(after);
+    remove_root();
+}
+END_TEST
+
 START_TEST(largest_part_of_a_class_is_kept)
 {
     const int64_t extent[3] = { 1, 4, 6 };
@@ -456,8 +487,17 @@ START_TEST(channels_of_regions_are_scored_against_their_ids)
                "x:1,2 y:2,3", "--overlay", "o.png");
         ck_assert_int_eq(access(in_root("o.png"), R_OK), 0);
     }
-    EXPECT(4, "'p.nii' has 2 channels, expected 3", "evaluate", "--prediction", "p.nii", "--label",
-           "l.nii");
+    EXPECT(4, "'p.nii' has 2 channels, expected 1", "evaluate", "--prediction", "p.nii", "--label",
+           "l.nii", "--labels", "x:1,2");
+    /* Ids of the label are no regions, even where there are as many. */
+    EXPECT(2, "'p.nii' has 2 channels, expected --labels", "evaluate", "--prediction", "p.nii",
+           "--label", "l.nii");
+    EXPECT(3, "'--labels' holds '1', expected NAME:ID", "evaluate", "--prediction", "p.nii", "--label",
+           "l.nii", "--labels", "1");
+    EXPECT(2, "--image is drawn under --overlay", "evaluate", "--prediction", "p.nii", "--label",
+           "l.nii", "--labels", "x:1,2 y:2,3", "--image", "l.nii");
+    EXPECT(2, "--overlay 'o.jpg': expected a file .png", "evaluate", "--prediction", "p.nii", "--label",
+           "l.nii", "--labels", "x:1,2 y:2,3", "--overlay", "o.jpg");
     pons_volume_clear(&label);
     pons_volume_clear(&regions);
     remove_root();
@@ -559,6 +599,8 @@ START_TEST(explain_prints_schedule_and_graph)
     make_root();
     write_text("small.ini", small_ini);
     EXPECT(0, NULL, "data", "phantom", "-o", "phantom", "--cases", "2", "--extent", "48,48,48");
+    EXPECT(2, "--json, --dot and --schedule exclude each other", "explain", "small.ini", "--schedule",
+           "--json");
     EXPECT(0, NULL, "explain", "small.ini", "--schedule");
     /* warm-up 0, 1/2, then cosine over 3 steps: 1, 3/4, 1/4 */
     static const double expected[] = { 0, 0.0005, 0.001, 0.00075, 0.00025 };
@@ -611,6 +653,7 @@ int main(void)
     tcase_add_test(c, probabilities_follow_the_activation_of_the_loss);
     tcase_add_test(c, tensors_under_a_second_name_are_no_others);
     tcase_add_test(c, weights_that_do_not_fit_are_refused_and_named);
+    tcase_add_test(c, images_that_are_read_are_never_replaced);
     tcase_add_test(c, largest_part_of_a_class_is_kept);
     tcase_add_loop_test(c, largest_part_is_that_of_a_plain_search, 0, 200);
     tcase_add_test(c, golden_pairs_are_scored_as_monai_does);

@@ -74,19 +74,27 @@ pons_status file_read(const char *path, size_t limit, char **data, size_t *size,
     return status;
 }
 
+bool file_is(const char *path, const char *other)
+{
+    struct stat a, b;
+
+    return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 /* ---- folders --------------------------------------------------------------------------------- */
 
 static pons_status make_one(const char *path, pons_error *err)
 {
     struct stat facts;
+    int problem;
 
     if (mkdir(path, 0777) == 0)
         return PONS_OK;
+    problem = errno;
     if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode))
         return PONS_OK;
     return pons_fail(err, PONS_FAILURE, "cannot make folder '%s': %s", path,
-                     errno == ENOENT || errno == EACCES || errno == EROFS || errno == ENOSPC ||
-                     errno == ENOTDIR ? strerror(errno) : "a file of that name is in the way");
+                     problem == EEXIST ? "a file of that name is in the way" : strerror(problem));
 }
 
 pons_status folder_make(const char *path, pons_error *err)

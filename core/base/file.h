@@ -5,6 +5,7 @@
 #define CORE_BASE_FILE_H
 
 #include <pons/plugin.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 /* Read a regular file of at most 'limit' bytes; *data is malloc'ed, one NUL is appended. */
@@ -12,6 +13,8 @@ pons_status file_read(const char *path, size_t limit, char **data, size_t *size,
                       pons_error *err);
 /* Create 'path' and its parents; an existing folder is fine. */
 pons_status folder_make(const char *path, pons_error *err);
+/* Both are there and are one file, whatever the paths look like. */
+bool file_is(const char *path, const char *other);
 
 /* A file written under a temporary name in the same folder; commit: flush, sync, rename, sync the
  * folder. discard (or a failed commit) removes the temporary and leaves what was there.

@@ -55,16 +55,21 @@ static bool is_folder(const char *path)
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
+static bool ends_in(const char *name, const char *end)
+{
+    size_t size = strlen(name), tail = strlen(end);
+
+    return size > tail && strcmp(name + size - tail, end) == 0;
+}
+
 /* "c1" of "c1.nii.gz" and "c1.nii"; NULL for another file. */
 static const char *stem_of(arena *memory, const char *name)
 {
     static const char *const ends[] = { ".nii.gz", ".nii" };
 
-    for (int i = 0; i < 2; i++) {
-        size_t size = strlen(name), tail = strlen(ends[i]);
-        if (size > tail && strcmp(name + size - tail, ends[i]) == 0)
-            return arena_format(memory, "%.*s", (int)(size - tail), name);
-    }
+    for (int i = 0; i < 2; i++)
+        if (ends_in(name, ends[i]))
+            return arena_format(memory, "%.*s", (int)(strlen(name) - strlen(ends[i])), name);
     return NULL;
 }
 
@@ -200,6 +205,10 @@ static pons_status evaluate(const invocation *call, const evaluate_flags *f, eva
 {
     pair_list pairs = { .memory = e->memory };
 
+    if (given(f->image) && !given(f->overlay))
+        return pons_fail(err, PONS_USAGE, "--image is drawn under --overlay, which is not given");
+    if (given(f->overlay) && !ends_in(f->overlay, ".png"))
+        return pons_fail(err, PONS_USAGE, "--overlay '%s': expected a file .png", f->overlay);
     if (given(f->run)) {
         if (given(f->prediction) || given(f->label) || given(f->overlay))
             return pons_fail(err, PONS_USAGE, "--run takes neither --prediction, --label nor "

@@ -201,14 +201,17 @@ static pons_status explain(explained *x, const explain_flags *f, pons_error *err
 
 static pons_status run(const invocation *call, const void *given, pons_error *err)
 {
+    const explain_flags *f = given;
     explained x = { .experiment = NULL };
     experiment_known known = { 0 };
     config *c = NULL;
 
+    if (f->json + f->dot + f->schedule > 1)
+        return pons_fail(err, PONS_USAGE, "--json, --dot and --schedule exclude each other");
     if (invocation_config(call, call->argument[0], &c, err) != PONS_OK)
         return err->status;
     if (experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &x.experiment, err) == PONS_OK)
-        explain(&x, given, err);
+        explain(&x, f, err);
     program_free(x.evaluation);
     program_free(x.training);
     if (x.storage != NULL)

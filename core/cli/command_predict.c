@@ -223,13 +223,41 @@ static pons_status to_ids(const experiment *e, const volume *classes, volume *ou
     return PONS_OK;
 }
 
-static pons_status write_more(const job *j, const char *path, const char *what, const volume *v,
-                              const volume_grid *grid, pons_error *err)
+static const char *path_of(const job *j, int number)
+{
+    return j->folder ? arena_format(j->memory, "%s/%s.nii.gz", j->flags->output, j->cases[number].name)
+                     : j->flags->output;
+}
+
+static const char *path_of_more(const job *j, const char *path, const char *what)
 {
     int size = (int)strlen(path);
 
     size -= ends_in(path, ".nii.gz") ? 7 : ends_in(path, ".nii") ? 4 : 0;
-    return volume_write(arena_format(j->memory, "%.*s_%s.nii.gz", size, path, what), v, grid, err);
+    return arena_format(j->memory, "%.*s_%s.nii.gz", size, path, what);
+}
+
+static pons_status check_path(const job *j, const char *path, pons_error *err)
+{
+    for (int i = 0; i < j->case_count; i++)
+        for (int k = 0; k < j->cases[i].file_count; k++)
+            if (file_is(path, j->cases[i].file[k]))
+                return pons_fail(err, PONS_USAGE, "-o '%s': '%s' would replace an image that is read, "
+                                 "expected another file or folder", j->flags->output, path);
+    return PONS_OK;
+}
+
+/* An image that is read is never replaced by a result: asked before the first is computed. */
+static pons_status check_paths(const job *j, pons_error *err)
+{
+    for (int i = 0; i < j->case_count && err->status == PONS_OK; i++) {
+        const char *path = path_of(j, i);
+        if (check_path(j, path, err) == PONS_OK && j->flags->logits)
+            check_path(j, path_of_more(j, path, "logits"), err);
+        if (err->status == PONS_OK && j->flags->probabilities)
+            check_path(j, path_of_more(j, path, "probabilities"), err);
+    }
+    return err->status;
 }
 
 static pons_status write_result(const job *j, const char *path, const predict_result *r,
@@ -242,9 +270,9 @@ static pons_status write_result(const job *j, const char *path, const predict_re
         volume_write(path, &ids, &r->grid, err);
     pons_volume_clear(&ids);
     if (err->status == PONS_OK && j->flags->logits)
-        write_more(j, path, "logits", &r->logits, &r->grid, err);
+        volume_write(path_of_more(j, path, "logits"), &r->logits, &r->grid, err);
     if (err->status == PONS_OK && j->flags->probabilities)
-        write_more(j, path, "probabilities", &r->probabilities, &r->grid, err);
+        volume_write(path_of_more(j, path, "probabilities"), &r->probabilities, &r->grid, err);
     return err->status;
 }
 
@@ -260,10 +288,8 @@ static pons_status take_result(void *context, int number, const predict_result *
                                const pons_error *problem, pons_error *err)
 {
     job *j = context;
-    const char *path = j->flags->output, *name = j->cases[number].name;
+    const char *path = path_of(j, number), *name = j->cases[number].name;
 
-    if (j->folder)
-        path = arena_format(j->memory, "%s/%s.nii.gz", j->flags->output, name);
     if (r == NULL && j->case_count == 1)
         return pons_fail(err, problem->status, "%s", problem->text);
     if (r == NULL)
@@ -318,7 +344,8 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
 
     if (j.memory == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (open_members(&j, err) == PONS_OK && list_cases(&j, err) == PONS_OK)
+    if (open_members(&j, err) == PONS_OK && list_cases(&j, err) == PONS_OK
+        && check_paths(&j, err) == PONS_OK)
         predict_cases(&j, err);
     while (j.member_count-- > 0)
         predictor_close(j.member[j.member_count]);

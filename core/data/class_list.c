@@ -54,7 +54,7 @@ pons_status class_list_parse(arena *memory, const char *key, const pons_texts *i
         if (item_parse(memory, key, items->item[i], &list[i], err) != PONS_OK)
             return err->status;
     }
-    if (class_list_check(key, strcmp(key, "regions") == 0, list, items->count, PONS_CONFIG, err) !=
+    if (class_list_check(key, strcmp(key, "labels") != 0, list, items->count, PONS_CONFIG, err) !=
         PONS_OK)
         return err->status;
     *classes = list;

@@ -3,6 +3,7 @@
  */
 #include <data/crop.h>
 
+#include <base/file.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,8 +63,11 @@ pons_status crop_file(const char *image, const char *out, const crop_settings *s
     int64_t extent[3];
     volume_facts facts;
     volume v;
-    pons_status status = volume_read_image(image, &v, &facts, err);
+    pons_status status;
 
+    if (file_is(out, image))
+        return pons_fail(err, PONS_USAGE, "-o '%s' is the image itself, expected another file", out);
+    status = volume_read_image(image, &v, &facts, err);
     if (status)
         return status;
     for (int a = 0; a < 3; a++)

@@ -13,8 +13,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { CHANNELS_MOST = 16, CLASSES_MOST = 64 };
+enum { CHANNELS_MOST = 16, CLASSES_MOST = 64, MANIFEST_MOST = 1 << 26 };
 
 /* Positions from -1 to 1 along each axis of the volume. */
 typedef struct ellipsoid {
@@ -277,11 +278,33 @@ static pons_status check_settings(const phantom_settings *s, pons_error *err)
     return PONS_OK;
 }
 
+/* A dataset.json of somebody else, which a wrong folder would lose, is not replaced. */
+static pons_status check_folder(const char *folder, pons_error *err)
+{
+    char path[4096], *text;
+    size_t size;
+    bool ours;
+
+    snprintf(path, sizeof path, "%s/dataset.json", folder);
+    if (access(path, F_OK) != 0)
+        return PONS_OK;
+    if (file_read(path, MANIFEST_MOST, &text, &size, PONS_USAGE, err) != PONS_OK)
+        return PONS_USAGE;
+    ours = strstr(text, "\"name\": \"phantom\"") != NULL;
+    free(text);
+    if (!ours)
+        return pons_fail(err, PONS_USAGE, "-o '%s' holds another dataset ('%s'), expected a new folder",
+                         folder, path);
+    return PONS_OK;
+}
+
 pons_status phantom_write(const char *folder, const phantom_settings *settings, logger *l,
                           pons_error *err)
 {
     pons_status status = check_settings(settings, err);
 
+    if (!status)
+        status = check_folder(folder, err);
     if (!status)
         status = folder_make(folder, err);
     for (int64_t n = 0; n < settings->cases && !status; n++) {

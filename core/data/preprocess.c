@@ -3,6 +3,7 @@
  */
 #include <data/preprocess.h>
 
+#include <base/file.h>
 #include <config/sections.h>
 #include <data/label_map.h>
 #include <data/loader.h>
@@ -56,15 +57,21 @@ static pons_status read_unlisted(const dataset *d, const data_case *info, pons_c
     return status;
 }
 
-static pons_status write_part(const char *folder, const char *id, const char *name,
+static pons_status write_part(const char *folder, const data_case *info, const char *name,
                               const volume *v, pons_error *err)
 {
     char path[4096];
+    bool read = false;
 
     if (!v->voxels)
         return PONS_OK;
-    if (snprintf(path, sizeof path, "%s/%s/%s.nii.gz", folder, id, name) >= (int)sizeof path)
-        return pons_fail(err, PONS_FAILURE, "cannot write case '%s': the path is too long", id);
+    if (snprintf(path, sizeof path, "%s/%s/%s.nii.gz", folder, info->id, name) >= (int)sizeof path)
+        return pons_fail(err, PONS_FAILURE, "cannot write case '%s': the path is too long", info->id);
+    for (int i = 0; i < info->image_count; i++)
+        read = read || file_is(path, info->image[i]);
+    if (read || (info->label && file_is(path, info->label)))
+        return pons_fail(err, PONS_USAGE, "-o '%s' would replace '%s', which is read, expected another "
+                         "folder", folder, path);
     return volume_write(path, v, NULL, err);
 }
 
@@ -79,9 +86,9 @@ static pons_status write_case(const dataset *d, const volume_chain *chain, int r
     if (!status)
         status = volume_chain_apply(chain, &c, l, err);
     if (!status)
-        status = write_part(folder, info->id, "image", &c.image, err);
+        status = write_part(folder, info, "image", &c.image, err);
     if (!status)
-        status = write_part(folder, info->id, "label", &c.label, err);
+        status = write_part(folder, info, "label", &c.label, err);
     if (!status && l)
         log_line(l, "%s: %lld x %lld x %lld", info->id, (long long)c.image.extent[0],
                  (long long)c.image.extent[1], (long long)c.image.extent[2]);

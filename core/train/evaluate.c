@@ -35,8 +35,9 @@ pons_status evaluation_name_classes(evaluation *e, const pons_texts *items, pons
     data_class *kept;
     int count;
 
-    if (class_list_parse(e->memory, "regions", items, &all, &count, err) != PONS_OK)
+    if (class_list_parse(e->memory, "--labels", items, &all, &count, err) != PONS_OK)
         return err->status;
+    e->named = true;
     kept = arena_alloc(e->memory, (size_t)count * sizeof *kept);
     for (int i = 0; i < count; i++) {
         if (class_list_find(&all[i], 1, 0) < 0)
@@ -175,7 +176,11 @@ pons_status evaluation_read_regions(const evaluation *e, const char *prediction,
         || volume_grid_compare(&facts.grid, prediction, &facts_of_label.grid, label, err)
                != PONS_OK)
         goto release;
-    if (read.channels != e->class_count)
+    if (!e->named)
+        pons_fail(err, PONS_USAGE, "'%s' has %d channels, expected --labels to say which regions they "
+                  "are\nhint: in the order of the channels, as in --labels \"WT:1,2,3 ET:3\"",
+                  prediction, read.channels);
+    else if (read.channels != e->class_count)
         pons_fail(err, PONS_DATA, "'%s' has %d channels, expected %d, one for each class\nhint: "
                   "--labels names the regions in the order of the channels, as in WT:1,2,3 ET:3",
                   prediction, read.channels, e->class_count);

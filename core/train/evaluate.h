@@ -21,6 +21,7 @@ typedef struct evaluation {
     arena *memory;
     int class_count;
     const data_class *classes;
+    bool named;               /* by --labels, not found in the files                              */
     bool regions;             /* ids of different classes may be shared                           */
     int case_count, room;
     evaluated_case *cases;
