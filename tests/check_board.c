@@ -81,6 +81,9 @@ START_TEST(the_end_has_a_code_a_time_and_a_line)
     ck_assert_int_eq(e.status, 7);
     ck_assert(e.when > 0);
     ck_assert_uint_eq(strlen(e.text), sizeof e.text - 1);
+    board_end(s, 0, "later");
+    board_read(page, 1, &e);
+    ck_assert_int_eq(e.status, 7);
     board_leave(s);
     board_free(page);
 }

@@ -192,7 +192,7 @@ void board_end(board_seat *s, int status, const char *text)
 {
     struct timespec now;
 
-    if (s == NULL)
+    if (s == NULL || s->mine->ended)
         return;
     clock_gettime(CLOCK_MONOTONIC, &now);
     s->mine->status = status;

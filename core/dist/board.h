@@ -48,7 +48,9 @@ void board_note(board_seat *s, int64_t step, const char *doing);
 void board_collective(board_seat *s, int64_t sequence, const char *kind, int64_t size);
 /*
  * The last word: the launcher shows 'text', this process need not. pons_main says it at the end of
- * the command; whoever ends the process elsewhere (a watch, a second signal) says it before.
+ * the command; whoever ends the process elsewhere (a watch, a second signal) says it before, and so
+ * does who tells others of a failure, since the first to know it is the cause. Once is enough: what
+ * comes later is not heard.
  */
 void board_end(board_seat *s, int status, const char *text);
 

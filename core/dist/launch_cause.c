@@ -109,7 +109,8 @@ bool crowd_tell(const crowd *c, const launched *r, pons_error *err)
     else if (is_failure_told(&e, r) && all_say(c, e.text))
         pons_fail(err, (pons_status)r->code, "%s", e.text);
     else if (is_failure_told(&e, r))
-        pons_fail(err, (pons_status)r->code, "rank %d%s: %s", r->rank, position, e.text);
+        pons_fail(err, (pons_status)r->code, "rank %d%s: %s", r->rank,
+                  e.step >= 0 ? position : "", e.text);
     else
         pons_fail(err, r->code == 0 ? PONS_FAILURE : (pons_status)r->code, "rank %d left before "
                   "the end with exit code %d%s", r->rank, r->code, position);

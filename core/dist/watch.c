@@ -469,6 +469,8 @@ void watch_publish(watch *w, pons_error *err)
 {
     verdict v = { .status = (int32_t)err->status };
 
+    if (err->status != PONS_COMMUNICATION) /* that may be somebody else's failure */
+        board_end(w->seat, err->status, err->text);
     pthread_mutex_lock(&w->lock);
     if (w->mine.step >= 0)
         snprintf(v.text, sizeof v.text, "rank %d failed at step %lld (%s): %.1900s", w->settings.rank,
