@@ -191,6 +191,9 @@ START_TEST(the_program_echoes_and_honours_the_variable)
     setenv("CUDA_VISIBLE_DEVICES", "5,2", 1);
     EXPECT(3, "cuda:0 and cuda:1 are the devices 5 and 2 of CUDA_VISIBLE_DEVICES = 5,2", "train",
            "e.ini");
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    EXPECT(3, "e.ini:19: [distribute] devices = 'cuda:0,1': 'cuda' is not in this build\n", "train",
+           "e.ini");
     remove_root();
 }
 END_TEST

@@ -98,8 +98,6 @@ static const broken_ini ini_gallery[] = {
     { "[data]\ncache = disc\n", "cache = 'disc': expected one of none, memory, disk",
       "[data]\ncache = none\n" },
     { "[distribute]\nmode = ddp\n", "'ddp' is not in this build", "[distribute]\nmode = single\n" },
-    { "[distribute]\ndevices = cuda:0\n", "'cuda' is not in this build",
-      "[distribute]\ndevices = cpu\n" },
     { "[log]\nsinks = csv mlflow\n", "'mlflow' is not in this build", "[log]\nsinks = csv\n" },
     { "[schedule]\nplugin = one_cycle\n", "'one_cycle' is not in this build",
       "[schedule]\nplugin = poly\n" },

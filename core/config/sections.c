@@ -243,7 +243,7 @@ static const struct { const char *section, *key, *value; } not_built[] = {
     { "schedule", "plugin", "step" }, { "schedule", "plugin", "one_cycle" },
     { "distribute", "timeout_s", NULL }, { "distribute", "mode", "ddp" },
     { "distribute", "backend", "gloo" }, { "distribute", "backend", "nccl" },
-    { "distribute", "backend", "mpi" }, { "distribute", "devices", "cuda" },
+    { "distribute", "backend", "mpi" },
     { "device", "autotune", NULL }, { "device", "workspace_limit", NULL },
     { "device", "cache_dir", NULL },
     { "log", "sinks", "tensorboard" }, { "log", "sinks", "mlflow" }, { "log", "device_every", NULL },

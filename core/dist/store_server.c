@@ -184,24 +184,19 @@ static void settle(store_server *s, const char *key, double now)
     }
 }
 
-static bool set_value(store_server *s, const char *key, const void *value, size_t size)
-{
-    if (!store_table_set(&s->table, key, value, size))
-        return false;
-    settle(s, key, link_now());
-    return true;
-}
-
+/* Who sets has its answer before those who wait have theirs, and end the run for all it knows. */
 static void take_set(store_server *s, member *m, const store_message *message)
 {
     const store_message done = { .kind = STORE_DONE, .number = message->number };
+    bool keeps = message->kind == STORE_SET_FIRST && store_table_find(&s->table, message->key);
 
-    if (message->kind == STORE_SET_FIRST && store_table_find(&s->table, message->key) != NULL)
-        answer(m, &done);
-    else if (set_value(s, message->key, message->value, message->size))
-        answer(m, &done);
-    else
+    if (!keeps && !store_table_set(&s->table, message->key, message->value, message->size)) {
         answer_text(m, STORE_REFUSED, message->number, PONS_DEVICE, "the store is full");
+        return;
+    }
+    answer(m, &done);
+    if (!keeps)
+        settle(s, message->key, link_now());
 }
 
 static void take_get(store_server *s, member *m, const store_message *message)
@@ -459,8 +454,9 @@ static void lose(store_server *s, member *m)
         return;
     }
     snprintf(rank, sizeof rank, "%u", m->hello.rank);
-    if (!m->closing && store_table_find(&s->table, STORE_LOST) == NULL)
-        set_value(s, STORE_LOST, rank, strlen(rank));
+    if (!m->closing && store_table_find(&s->table, STORE_LOST) == NULL
+        && store_table_set(&s->table, STORE_LOST, rank, strlen(rank)))
+        settle(s, STORE_LOST, link_now());
 }
 
 static void member_free(member *m)

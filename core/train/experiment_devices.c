@@ -31,7 +31,7 @@ static pons_status refuse_absent(const experiment *e, const char *text, const ch
         visible_devices_tell(&v, &e->listed, told, sizeof told);
     }
     return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': '%s' is not in this "
-                     "build%s%s%s", where, text, text, told[0] != '\0' ? " (" : "", told,
+                     "build%s%s%s", where, text, e->listed.item[0].name, told[0] != '\0' ? " (" : "", told,
                      told[0] != '\0' ? ")" : "");
 }
 
