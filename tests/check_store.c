@@ -21,8 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PATIENCE 60.0 /* where nothing is to go wrong, on however slow a machine                  */
-#define SLACK 5.0     /* of a busy machine, where a wait is to end in time                        */
+#define PATIENCE 90.0 /* where nothing is to go wrong, on however slow a machine                  */
+#define SLACK 30.0    /* of a busy machine, where a wait is to end in time                        */
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 

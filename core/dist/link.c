@@ -153,6 +153,11 @@ static bool wait_for(int fd, short events, double deadline)
     }
 }
 
+bool link_wait(int fd, double deadline)
+{
+    return wait_for(fd, POLLIN, deadline);
+}
+
 /* ---- connecting ------------------------------------------------------------------------------ */
 
 /*

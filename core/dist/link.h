@@ -25,6 +25,8 @@ int link_accept(int listener);
 /* One attempt at every address of 'host', each up to 5 s; -1: 'why' has the last one's failure. */
 int link_connect(const char *host, int port, double deadline, char *why, size_t why_size);
 
+/* Whether something has come to be received; false with errno, ETIMEDOUT at the deadline. */
+bool link_wait(int fd, double deadline);
 /* All of it until the deadline; false with errno (ETIMEDOUT, ECONNRESET where the other closed). */
 bool link_send(int fd, const void *data, size_t size, double deadline);
 bool link_receive(int fd, void *data, size_t size, double deadline);

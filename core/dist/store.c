@@ -26,6 +26,7 @@
 #define RETRY_S 0.1     /* between attempts to connect                                            */
 #define WRONG_S 10.0    /* somebody else may answer at the port: an earlier run that is ending    */
 #define CLOSE_S 5.0     /* rank 0 waits for the others                                            */
+#define VERDICT_S 2.0   /* on a busy machine rank 0 may be late with who is missing               */
 
 /* A request that waits for its answer; it belongs to the thread that asks. */
 typedef struct question {
@@ -384,10 +385,13 @@ static outcome hear_answer(store *s, double deadline, char *why, size_t room, po
     store_message m;
     int size;
 
-    if (!receive_message(s, deadline, &m)) {
-        snprintf(why, room, errno == ETIMEDOUT ? "not all processes have come"
-                                               : "rank 0 has ended the connection");
-        return errno == ETIMEDOUT ? REFUSED : NOBODY;
+    if (!link_wait(s->fd, deadline) && !link_wait(s->fd, link_now() + VERDICT_S)) {
+        snprintf(why, room, "not all processes have come");
+        return REFUSED;
+    }
+    if (!receive_message(s, link_now() + ANSWER_S, &m)) {
+        snprintf(why, room, "rank 0 has ended the connection");
+        return NOBODY;
     }
     size = m.size < PONS_COMM_VALUE_MAX ? (int)m.size : PONS_COMM_VALUE_MAX;
     switch (m.kind) {

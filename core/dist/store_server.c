@@ -334,7 +334,7 @@ static void find_fault(const store_server *s, const member *m, char *out, size_t
 static void join(store_server *s, member *m)
 {
     char fault[512];
-    double margin = fmin(0.5, 0.05 * s->timeout_s);
+    double margin = fmin(0.5, 0.1 * s->timeout_s);
 
     m->state = MEMBER_JOINED;
     find_fault(s, m, fault, sizeof fault);
