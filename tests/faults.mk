@@ -36,6 +36,17 @@ tests_check_kill_LDADD = $(TEST_LDADD)
 TESTS += tests/check_kill
 SOAK_TESTS += tests/check_kill
 
+check_PROGRAMS += tests/check_nonfinite
+tests_check_nonfinite_SOURCES = tests/check_nonfinite.c tests/run_pons.h tests/tiny_run.h
+tests_check_nonfinite_LDADD = $(TEST_LDADD)
+tests_check_nonfinite_DEPENDENCIES = tests/libpons.la tests/plugins/poison.la tests/plugins/unsound.la
+TESTS += tests/check_nonfinite
+check_LTLIBRARIES += tests/plugins/poison.la tests/plugins/unsound.la
+tests_plugins_poison_la_SOURCES = tests/plugins/poison.c
+tests_plugins_poison_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+tests_plugins_unsound_la_SOURCES = tests/plugins/unsound.c
+tests_plugins_unsound_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
 soak:
 	SOAK=yes $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(SOAK_TESTS)'
 .PHONY: soak

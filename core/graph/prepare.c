@@ -270,7 +270,9 @@ static pons_status make_update(program *p, update_calls *calls, pons_error *err)
         .parameter = p->trained, .gradient = gradient, .gradients = p->fold,
         .gradient_count = (int64_t)(p->fold_gradients / p->storage->real_size),
         .state_count = p->merge_count, .state = p->merged, .contribution = contribution,
-        .rate = rate, .loss = p->fold + p->fold_loss };
+        .rate = rate, .sums = p->fold + p->fold_gradients,
+        .sum_count = (int64_t)((p->fold_loss - p->fold_gradients) / p->storage->real_size) + 1,
+        .loss = p->fold + p->fold_loss };
     for (int i = 0; i < STEP_NUMBER_COUNT; i++) {
         p->number[i] = u->number[i] = table_take(&p->pool, 1, err);
         if (p->number[i] == NULL)

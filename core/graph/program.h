@@ -140,7 +140,8 @@ void program_weights_changed(program *p);
 /* A training step: begin, then micro for each of 'accumulate' micro-batches, then finish. */
 typedef struct step_result {
     double loss, grad_norm;   /* mean over micro-batches; before clipping                         */
-    bool applied;             /* false: gradient not finite, nothing was changed                  */
+    bool applied;             /* false: gradient, loss or a contribution to a state is not        */
+                              /* finite, and nothing was changed                                  */
     double reduce_seconds, update_seconds;
 } step_result;
 

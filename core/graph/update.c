@@ -88,6 +88,23 @@ static formula_call *make_squares(const update_settings *u)
     return formula_finish(&f, "reduce.norm");
 }
 
+/*
+ * What the gradients need not show: a variance that overflows divides to zero, a loss may hold a
+ * term that has no gradient.
+ */
+static formula_call *make_unsound(const update_settings *u)
+{
+    formula_operand all = { u->sums, u->sum_count, PONS_ALONG_SPACE };
+    formula f;
+
+    formula_begin(&f, u->arena, u->storage->real, u->sum_count);
+    formula_reduce(&f, PONS_REDUCE_SUM,
+                   formula_map(&f, PONS_MAP_NOT,
+                               formula_map(&f, PONS_MAP_ISFINITE, formula_load(&f, all), 0, 0), 0,
+                               0), number(u, STEP_UNSOUND));
+    return formula_finish(&f, "reduce.sound");
+}
+
 /* The factor of clipping: min(1, clip / (norm + 1e-6)). */
 static int clip_factor(formula *f, const update_settings *u, int norm)
 {
@@ -107,7 +124,9 @@ static formula_call *make_numbers(const update_settings *u)
 
     formula_begin(&f, u->arena, u->storage->real, 1);
     norm = formula_map(&f, PONS_MAP_SQRT, formula_load(&f, number(u, STEP_SQUARES)), 0, 0);
-    ok = formula_map(&f, PONS_MAP_ISFINITE, norm, 0, 0);
+    ok = formula_map(&f, PONS_MAP_AND, formula_map(&f, PONS_MAP_ISFINITE, norm, 0, 0),
+                     formula_map(&f, PONS_MAP_NOT, formula_load(&f, number(u, STEP_UNSOUND)), 0, 0),
+                     0);
     mean = formula_constant(&f, 1.0 / u->micro_batches);
     factor = u->clip_norm > 0
            ? formula_map(&f, PONS_MAP_MUL, mean, clip_factor(&f, u, norm), 0) : mean;
@@ -128,10 +147,11 @@ pons_status update_make(const update_settings *u, update_calls *out, pons_error 
     update_class **classes = arena_alloc(u->arena, (size_t)(u->count + 1) * sizeof *classes);
     int class_count = 0;
 
-    *out = (update_calls){ .reduce_count = 2 };
-    out->reduce = arena_alloc(u->arena, 2 * sizeof *out->reduce);
+    *out = (update_calls){ .reduce_count = 3 };
+    out->reduce = arena_alloc(u->arena, 3 * sizeof *out->reduce);
     out->reduce[0] = make_squares(u);
-    out->reduce[1] = make_numbers(u);
+    out->reduce[1] = make_unsound(u);
+    out->reduce[2] = make_numbers(u);
     if (u->optimizer == NULL)
         return PONS_OK;
     if (update_classes_make(u, classes, &class_count, err) != PONS_OK)

@@ -12,7 +12,8 @@ typedef enum step_number {
     STEP_LR = 0,  /* the host writes it before a step                                             */
     STEP_SQUARES, /* sum of squares of the mean gradient                                          */
     STEP_NORM,
-    STEP_OK,      /* 1 if the norm is finite                                                      */
+    STEP_UNSOUND, /* how many contributions to states, or losses, are not finite                  */
+    STEP_OK,      /* 1 if the norm is finite and nothing is unsound                               */
     STEP_FACTOR,  /* 1/M times the factor of clipping                                             */
     STEP_COUNT,   /* updates applied, including this one                                          */
     STEP_LOSS,    /* mean over micro-batches                                                      */
@@ -51,7 +52,9 @@ typedef struct update_settings {
     storage_entry *const *state;
     void *const *contribution;     /* of the whole block that state[i] lies in                    */
     const double *rate;
-    void *loss;                    /* folded                                                      */
+    void *sums;                    /* folded: contributions of all state blocks, and the loss     */
+    int64_t sum_count;
+    void *loss;
 } update_settings;
 
 /* Calls in the order they run. */

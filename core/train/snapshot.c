@@ -93,11 +93,26 @@ pons_status snapshot_take(snapshot *out, const experiment *e, const storage *s,
     return err->status;
 }
 
+/* A weight that is not finite shows in the next step's gradient, a slot in the step after. */
+static pons_status check_finite(const snapshot *s, pons_error *err)
+{
+    for (int i = 0; i < s->list_count; i++) {
+        const char *name = weights_list_nonfinite(&s->list[i]);
+        if (name != NULL)
+            return pons_fail(err, PONS_FAILURE, "step %lld is not saved: tensor '%s' of %s is not "
+                             "finite\nhint: the checkpoint before it is complete",
+                             (long long)s->state.state.step, name, files[i].name);
+    }
+    return PONS_OK;
+}
+
 pons_status snapshot_write(const snapshot *s, const char *folder, pons_error *err)
 {
     checkpoint_file file[SNAPSHOT_LISTS_MAX + 1];
     const checkpoint_content all = { s->list_count + 1, s->maker.count, file, s->maker.fact };
 
+    if (check_finite(s, err) != PONS_OK)
+        return err->status;
     for (int i = 0; i < s->list_count; i++)
         file[i] = (checkpoint_file){ files[i].name, s->list[i].content };
     file[s->list_count] = (checkpoint_file){ "trainer.safetensors", s->state.content };

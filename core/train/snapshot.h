@@ -31,7 +31,10 @@ typedef struct snapshot {
 /* Copy 's' and 'state'. What an earlier one held is gone, so it must have been written. */
 pons_status snapshot_take(snapshot *out, const experiment *e, const storage *s,
                           const trainer_state *state, pons_error *err);
-/* Any thread; reads nothing but the snapshot and the names of the storage's tensors. */
+/*
+ * Numbers that are not finite are not written: PONS_FAILURE with the tensor's name, and the folder is
+ * as it was. Any thread; reads nothing but the snapshot and the names of the storage's tensors.
+ */
 pons_status snapshot_write(const snapshot *s, const char *folder, pons_error *err);
 void snapshot_clear(snapshot *s);
 /* Bytes of memory that snapshots of 's' take. */

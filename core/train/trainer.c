@@ -173,22 +173,32 @@ static const share *find_culprit(const step_begun *s)
     return s->share;
 }
 
+/* What is not finite in a step that was not applied. */
+static const char *find_unsound(const step_result *result)
+{
+    if (!isfinite(result->grad_norm))
+        return "the gradient";
+    return isfinite(result->loss) ? "what a step adds to a running mean or variance" : "the loss";
+}
+
 static pons_status check_finite(const step_begun *s, pons_error *err)
 {
     trainer *t = s->trainer;
+    const step_result *result = &s->share->result;
     const share *culprit;
     const char *tensor;
 
-    if (s->share->result.applied)
+    if (result->applied)
         return PONS_OK;
     if (replicas_run(&t->replicas, look_for_nonfinite, (void *)s, err) != PONS_OK)
         return err->status;
     culprit = find_culprit(s);
     tensor = culprit->nonfinite != NULL ? culprit->nonfinite : "the gradient's norm";
     if (t->experiment->sections.train.nonfinite == 0)
-        return pons_fail(err, PONS_FAILURE, "step %lld: the gradient is not finite; first tensor "
+        return pons_fail(err, PONS_FAILURE, "step %lld: %s is not finite; first tensor "
                          "'%s', cases %s\nhint: [train] nonfinite = skip goes on without such "
-                         "steps", (long long)t->state.step + 1, tensor, culprit->names.text);
+                         "steps", (long long)t->state.step + 1, find_unsound(result), tensor,
+                         culprit->names.text);
     log_warning(t->experiment->log, "step %lld is skipped: tensor '%s' is not finite, cases %s",
                 (long long)t->state.step + 1, tensor, culprit->names.text);
     return PONS_OK;

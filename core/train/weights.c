@@ -343,3 +343,21 @@ void weights_list_detach(weights_list *list, void *memory)
         to += size;
     }
 }
+
+static bool are_finite(const storage_tensor *t, bool wide)
+{
+    int64_t count = t->memory != NULL ? shape_count(t->shape) : 0, i = 0;
+
+    while (i < count && isfinite(wide ? ((const double *)t->memory)[i]
+                                      : (double)((const float *)t->memory)[i]))
+        i++;
+    return i == count;
+}
+
+const char *weights_list_nonfinite(const weights_list *list)
+{
+    for (int i = 0; i < list->content.count; i++)
+        if (!are_finite(&list->from[i], list->format.wide))
+            return list->from[i].name;
+    return NULL;
+}

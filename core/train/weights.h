@@ -55,5 +55,7 @@ void weights_list_clear(weights_list *list);
  */
 size_t weights_list_size(const weights_list *list);
 void weights_list_detach(weights_list *list, void *memory);
+/* The name of the first tensor with an element that is not finite; NULL: there is none. */
+const char *weights_list_nonfinite(const weights_list *list);
 
 #endif

@@ -1,0 +1,224 @@
+/*
+ * check_nonfinite.c - NaN and infinity in a voxel, a label, the loss, a gradient, a weight, a slot:
+ * found at once, by whoever sees it first, on all replicas together, with the case or the tensor
+ * named; and no checkpoint ever holds one.
+ */
+#include <config.h>
+
+#include "data/volume.h"
+
+#include "tiny_run.h"
+#include "suite.h"
+
+#include <math.h>
+#include <sys/stat.h>
+
+#define EACH_STEP "--set", "train.checkpoint_every=1", "--set", "train.validate_every=0", "--set", \
+                  "train.validate_steps=0", "--set", "train.ema_decay=0", "--set", "train.steps=20", \
+                  "--set", "train.keep=50", "--set", "train.accumulate=3"
+
+/* Plugins that go wrong lie beside the built ones. */
+static void make_run(void)
+{
+    char command[1024], folders[8192];
+    const char *given = getenv("PONS_PLUGIN_PATH");
+
+    make_tiny_run();
+    snprintf(command, sizeof command, "cd tests/plugins/.libs && mkdir -p %s/plugins/optimizer "
+             "%s/plugins/loss && cp poison.so %s/plugins/optimizer && cp unsound.so "
+             "%s/plugins/loss", root, root, root, root);
+    ck_assert_int_eq(system(command), 0);
+    snprintf(folders, sizeof folders, "%s%s%s", in_root("plugins"), given != NULL ? ":" : "",
+             given != NULL ? given : "");
+    setenv("PONS_PLUGIN_PATH", folders, 1);
+}
+
+/* All tensors of all checkpoints are finite; the newest one's step, -1: there is none. */
+static int64_t newest_finite(void)
+{
+    static const char *const names[] = { "model", "optimizer" };
+    int64_t newest = newest_whole("run");
+
+    for (int64_t step = 0; step <= newest; step++) {
+        for (int f = 0; f < 2; f++) {
+            pons_error err = PONS_ERROR_INIT;
+            safetensors *file = NULL;
+            char path[512];
+            snprintf(path, sizeof path, "%s/runs/run/checkpoints/step-%08d/%s.safetensors", root,
+                     (int)step, names[f]);
+            if (access(path, F_OK) != 0)
+                continue;
+            ck_assert_int_eq(safetensors_open(path, &file, &err), PONS_OK);
+            for (int i = 0; i < safetensors_count(file); i++) {
+                const safetensor *t = safetensors_item(file, i);
+                for (int64_t k = 0; t->type == SAFETENSORS_F32 && k < t->count; k++)
+                    ck_assert_msg(isfinite(((const float *)t->data)[k]), "%s of step %d", t->name,
+                                  (int)step);
+            }
+            safetensors_close(file);
+        }
+    }
+    return newest;
+}
+
+static void expect_said(const char *a, const char *b)
+{
+    const char *said = text_of("said");
+
+    ck_assert_msg(strstr(said, a) != NULL, "'%s' is not in: %s", a, said);
+    ck_assert_msg(strstr(said, b) != NULL, "'%s' is not in: %s", b, said);
+}
+
+/* ---- weights and slots ----------------------------------------------------------------------- */
+
+static const char *const values[] = { "optimizer.value=inf", "optimizer.value=nan" };
+static const char *const replicas[] = { "distribute.devices=cpu",
+                                        "distribute.devices=cpu:0,cpu:0,cpu:0" };
+
+static int train_poisoned(const char *what, int variant, const char *every)
+{
+    return PONS("train", "e.ini", EACH_STEP, "--set", "optimizer.plugin=poison", "--set", what,
+                "--set", values[variant % 2], "--set", replicas[variant / 2], "--set", every, "--set",
+                variant / 2 ? "train.accumulate=1" : "train.accumulate=3");
+}
+
+/* The update of step 5 spoils the weights: step 5 is not saved, or with rare checkpoints step 6 ends. */
+START_TEST(weight_that_is_not_finite_is_found_and_never_saved)
+{
+    make_run();
+    ck_assert_int_eq(train_poisoned("optimizer.what=weight", _i, "train.checkpoint_every=1"), 1);
+    ck_assert_int_eq(newest_finite(), 4);
+    ck_assert_int_le(steps_recorded("run"), 5);
+    remove_root();
+}
+END_TEST
+
+START_TEST(weight_that_is_not_finite_ends_the_next_step)
+{
+    make_run();
+    ck_assert_int_eq(train_poisoned("optimizer.what=weight", _i, "train.checkpoint_every=0"), 1);
+    expect_said("step 6: the gradient is not finite; first tensor 'model.", "cases ");
+    ck_assert_int_eq(newest_finite(), -1);
+    remove_root();
+}
+END_TEST
+
+START_TEST(slot_that_is_not_finite_is_found_and_never_saved)
+{
+    make_run();
+    ck_assert_int_eq(train_poisoned("optimizer.what=slot", _i, "train.checkpoint_every=1"), 1);
+    expect_said("step 5 is not saved: tensor '", "of optimizer.safetensors is not finite");
+    ck_assert_int_eq(newest_finite(), 4);
+    remove_root();
+}
+END_TEST
+
+START_TEST(skipping_does_not_save_what_is_not_finite_either)
+{
+    make_run();
+    ck_assert_int_eq(PONS("train", "e.ini", EACH_STEP, "--set", "optimizer.plugin=poison", "--set",
+                          "train.nonfinite=skip", "--set", "train.checkpoint_every=0"), 1);
+    expect_said("step 6 is skipped: tensor 'model.", "step 20 is not saved: tensor 'model.");
+    ck_assert_int_eq(newest_finite(), -1);
+    remove_root();
+}
+END_TEST
+
+/* The control: nothing is found where nothing is wrong. */
+START_TEST(poison_that_comes_too_late_is_not_found)
+{
+    make_run();
+    EXPECT(0, NULL, "train", "e.ini", EACH_STEP, "--set", "optimizer.plugin=poison", "--set",
+           "optimizer.at=21");
+    ck_assert_int_eq(newest_finite(), 20);
+    remove_root();
+}
+END_TEST
+
+/* ---- loss and gradient ----------------------------------------------------------------------- */
+
+START_TEST(loss_or_gradient_that_is_not_a_number_ends_the_step)
+{
+    static const struct { const char *set, *said; } kinds[] = {
+        { "loss.what=value", "step 1: the loss is not finite" },
+        { "loss.what=gradient", "step 1: the gradient is not finite" },
+        { "loss.what=both", "step 1: the gradient is not finite" },
+    };
+
+    make_run();
+    for (int i = 0; i < 3; i++) {
+        for (int r = 0; r < 2; r++) {
+            ck_assert_int_eq(PONS("train", "e.ini", EACH_STEP, "--set", "loss.plugin=unsound", "--set",
+                                  kinds[i].set, "--set", replicas[r], "--set",
+                                  r ? "train.accumulate=1" : "train.accumulate=3"), 1);
+            expect_said(kinds[i].said, "cases phantom_");
+            ck_assert_int_eq(steps_recorded("run"), 0);
+            ck_assert_int_eq(newest_finite(), -1);
+        }
+    }
+    remove_root();
+}
+END_TEST
+
+/* ---- voxels and labels ----------------------------------------------------------------------- */
+
+static void spoil_voxel(const char *file, float value)
+{
+    pons_error err = PONS_ERROR_INIT;
+    volume_facts facts;
+    volume v;
+
+    memset(&v, 0, sizeof v);
+    ck_assert_msg(volume_read_image(in_root(file), &v, &facts, &err) == PONS_OK, "%s", err.text);
+    ((float *)v.voxels)[6 * 11 * 10 + 5 * 10 + 5] = value;
+    ck_assert_msg(volume_write(in_root(file), &v, NULL, &err) == PONS_OK, "%s", err.text);
+    pons_volume_clear(&v);
+}
+
+START_TEST(voxel_or_label_that_is_not_finite_is_refused_with_its_file)
+{
+    static const struct { const char *file; float value; } files[] = {
+        { "data/imagesTr/phantom_001.nii.gz", NAN }, { "data/imagesTr/phantom_002.nii.gz", INFINITY },
+        { "data/labelsTr/phantom_001.nii.gz", NAN }, { "data/labelsTr/phantom_002.nii.gz", -INFINITY },
+    };
+
+    for (int i = 0; i < 4; i++) {
+        make_run();
+        spoil_voxel(files[i].file, files[i].value);
+        ck_assert_int_eq(PONS("train", "e.ini", EACH_STEP), 4);
+        expect_said(strrchr(files[i].file, '/'), i < 2 ? "1 voxels are not finite" : "are no label");
+        ck_assert_msg(!exists("runs/run/metrics.jsonl"), "a run that cannot begin left records");
+        remove_root();
+    }
+}
+END_TEST
+
+/* A finite voxel whose square is not: only the case that has it is named, on any replica. */
+START_TEST(case_that_overflows_is_found_in_its_step_and_named)
+{
+    make_run();
+    spoil_voxel("data/imagesTr/phantom_001.nii.gz", 3e38f);
+    ck_assert_int_eq(PONS("train", "e.ini", EACH_STEP, "--set", replicas[_i], "--set",
+                          "train.accumulate=1"), 1);
+    expect_said("running mean or variance is not finite; first tensor 'model.",
+                ", cases phantom_001\n");
+    ck_assert_int_lt(steps_recorded("run"), 3); /* an epoch has three cases */
+    ck_assert_int_eq(newest_finite(), -1);
+    remove_root();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("nonfinite");
+
+    tcase_add_loop_test(c, weight_that_is_not_finite_is_found_and_never_saved, 0, 4);
+    tcase_add_loop_test(c, weight_that_is_not_finite_ends_the_next_step, 0, 4);
+    tcase_add_loop_test(c, slot_that_is_not_finite_is_found_and_never_saved, 0, 4);
+    tcase_add_test(c, skipping_does_not_save_what_is_not_finite_either);
+    tcase_add_test(c, poison_that_comes_too_late_is_not_found);
+    tcase_add_test(c, loss_or_gradient_that_is_not_a_number_ends_the_step);
+    tcase_add_test(c, voxel_or_label_that_is_not_finite_is_refused_with_its_file);
+    tcase_add_loop_test(c, case_that_overflows_is_found_in_its_step_and_named, 0, 2);
+    return suite_run();
+}

@@ -1,0 +1,34 @@
+/*
+ * unsound.c - a loss whose value, or whose gradient alone, is not a number.
+ */
+#include <pons/loss.h>
+
+typedef struct unsound {
+    int what;
+} unsound;
+
+static const char *const whats[] = { "value", "gradient", "both", NULL };
+
+static const pons_option options[] = {
+    PONS_CHOICE(unsound, what, value, whats, "What is not a number."), PONS_OPTIONS_END
+};
+
+static pons_status build(pons_graph *g, const void *config, const pons_task *task,
+                         pons_node *logits, const pons_target *target, pons_node **value,
+                         pons_error *err)
+{
+    const unsound *c = config;
+    pons_node *sum = pons_sum_all(g, pons_square(g, logits));
+    pons_node *nan = pons_log(g, pons_offset(g, pons_neg(g, sum), -1));
+    pons_node *zero = pons_sub(g, sum, pons_stop_gradient(g, sum)); /* its slope is 1 */
+
+    (void)task, (void)target;
+    *value = sum;
+    if (c->what != 1) /* a value that no gradient passes */
+        *value = pons_add(g, *value, pons_stop_gradient(g, nan));
+    if (c->what != 0) /* the root of 0 is 0, its slope is infinite */
+        *value = pons_add(g, *value, pons_sqrt(g, zero));
+    return pons_graph_status(g, err);
+}
+
+PONS_LOSS(unsound, "1.0", "not a number", options, build);
