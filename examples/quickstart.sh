@@ -22,6 +22,13 @@ done
 source=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
+case $source$folder in
+*[[:space:]]*)
+    echo "quickstart.sh: libtool cannot build in '$folder' from '$source': a name holds a blank" >&2
+    echo "hint: --folder DIR names another folder; pons itself takes any name" >&2
+    exit 2
+    ;;
+esac
 templates=/usr/share/mricron/templates
 
 # ---- packages -------------------------------------------------------------------------------------

@@ -41,6 +41,10 @@ silent() {
     [ -s "$folder/stdout" ] && fail "pons $*: wrote to stdout: $(head -n 3 "$folder/stdout")"
 }
 
+checks=$((checks + 1))
+"${srcdir:-.}/examples/quickstart.sh" --folder "$folder/a b" >"$folder/stdout" 2>"$folder/stderr"
+[ $? -eq 2 ] && grep -q "a name holds a blank" "$folder/stderr" ||
+    fail "quickstart.sh tries to build in a folder with a blank: $(cat "$folder/stderr")"
 expect 0 stdout "Usage: pons COMMAND" --help
 expect 0 stdout "Usage: pons COMMAND" -h
 expect 0 stdout "pons 0." --version
