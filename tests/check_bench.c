@@ -259,8 +259,10 @@ END_TEST
 START_TEST(model_without_a_network_is_refused)
 {
     begin();
+    EXPECT(2, "'--model' needs '--bandwidth' beside '--latency'", "bench", "small.ini", "--model",
+           "--latency", "1e-5");
     EXPECT(2, "'--model' needs the network's --latency and --bandwidth", "bench", "small.ini",
-           "--model", "--latency", "1e-5");
+           "--model", "--no-data", "--reference", "--steps", "1", TWO);
     EXPECT(2, "'--bandwidth' needs '--model'", "bench", "small.ini", "--bandwidth", "1e9");
     EXPECT(2, "'--forward' has none", "bench", "small.ini", "--model", "--latency", "1e-5",
            "--bandwidth", "1e9", "--forward");

@@ -112,6 +112,28 @@ START_TEST(hidden_is_what_lies_before_the_end_of_the_backward_pass)
 }
 END_TEST
 
+START_TEST(a_network_is_found_by_what_its_sums_took)
+{
+    static const int64_t size[] = { 8, 4000000, 1000000, 13056 };
+    double seconds[4];
+
+    for (int collected = 0; collected < 2; collected++) {
+        scaling_network n = { 3e-5, 2e9, collected }, found = { 0, 0, collected };
+        for (int i = 0; i < 4; i++)
+            seconds[i] = scaling_sum_seconds(&n, SCALING_RING, 3, size[i]);
+        ck_assert(scaling_fit(4, size, seconds, 3, &found));
+        ck_assert_double_eq_tol(found.latency / n.latency, 1, 1e-9);
+        ck_assert_double_eq_tol(found.bandwidth / n.bandwidth, 1, 1e-9);
+        for (int i = 0; i < 4; i++)
+            seconds[i] = 1 - seconds[i];
+        ck_assert(!scaling_fit(4, size, seconds, 3, &found));
+        ck_assert(!scaling_fit(1, size, seconds, 3, &found));
+        ck_assert(!scaling_fit(0, size, seconds, 3, &found));
+        ck_assert_double_eq_tol(found.latency / n.latency, 1, 1e-9);
+    }
+}
+END_TEST
+
 /* ---- a network that is played ---------------------------------------------------------------- */
 
 /* A link to one other device that is always on time. */
@@ -256,6 +278,7 @@ int main(void)
     tcase_add_test(c, a_sum_inside_of_the_passes_delays_what_follows);
     tcase_add_test(c, sums_keep_the_order_of_their_starts);
     tcase_add_test(c, hidden_is_what_lies_before_the_end_of_the_backward_pass);
+    tcase_add_test(c, a_network_is_found_by_what_its_sums_took);
     tcase_add_test(c, a_traced_step_is_predicted_within_a_tenth);
     tcase_add_test(c, a_replica_alone_has_sums_that_take_no_time);
     return suite_run();

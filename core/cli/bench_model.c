@@ -95,6 +95,16 @@ static void put_reduction(const measured *m)
     json_put_number(stdout, t.seconds);
     printf(",\"buckets\":%d,\"bytes\":%" PRId64 ",\"backward_seconds\":", t.buckets, t.bucket_size);
     json_put_number(stdout, s->backward);
+    fputs(",\"network\":", stdout);
+    if (m->sums.network.bandwidth > 0) {
+        fputs("{\"latency\":", stdout);
+        json_put_number(stdout, m->sums.network.latency);
+        fputs(",\"bandwidth\":", stdout);
+        json_put_number(stdout, m->sums.network.bandwidth);
+        putchar('}');
+    } else {
+        fputs("null", stdout);
+    }
     put_sums(s);
     putchar('}');
 }
@@ -142,6 +152,9 @@ static void print_reduction(const measured *m)
     printf("reduction   %.0f %% hidden: %.1f MB in %d bucket%s, together %.1f ms from start to "
            "done\n", 100 * m->sums.hidden, 1e-6 * (double)t.bucket_size, t.buckets,
            t.buckets == 1 ? "" : "s", 1e3 * t.seconds);
+    if (m->sums.network.bandwidth > 0)
+        printf("network     sums took what messages of %.3g s and links of %.3g bytes/s take\n",
+               m->sums.network.latency, m->sums.network.bandwidth);
     if (t.inside > 0)
         printf("joined      %d sums of statistics and losses, %.1f kB\n", t.inside,
                1e-3 * (double)t.inside_size);

@@ -35,7 +35,8 @@ static const pons_option flags[] = {
     PONS_FLAG(bench_flags, modes, no, "Each mode with 1, 2, 4 and so on devices, up to the machine's "
               "processors; with --json an array."),
     PONS_FLAG(bench_flags, model, no, "Also the efficiency that 8, 64 and 512 devices would have, "
-              "from the step's sums over replicas and --latency and --bandwidth."),
+              "from the step's sums over replicas and --latency and --bandwidth, or as measured "
+              "between processes."),
     PONS_REAL(bench_flags, latency, 0, 0, 1e3, "Seconds of a message without content, for --model."),
     PONS_REAL(bench_flags, bandwidth, 0, 0, 1e15,
               "Bytes per second of a device's link in each direction, for --model."),
@@ -56,11 +57,13 @@ static double smallest(const measured *m)
     return least;
 }
 
-/* What --model knows of the network; NULL: it was not asked for. */
+/* What --model takes for the network: as given, else as measured; NULL: it was not asked for. */
 static const scaling_network *network_of(const experiment *e, const bench_flags *f,
-                                         scaling_network *out)
+                                         const measured *m, scaling_network *out)
 {
     *out = (scaling_network){ f->latency, f->bandwidth, e->sections.experiment.deterministic };
+    if (f->bandwidth <= 0)
+        *out = m->sums.network;
     return f->model ? out : NULL;
 }
 
@@ -99,7 +102,7 @@ static pons_status print_json(const experiment *e, const bench_flags *f, const m
     json_put_number(stdout, m->with_data);
     printf(",\"peak\":%" PRIu64 ",\"mode\":\"%s\",\"replicas\":%d,\"micro_batches\":%d", m->peak,
            experiment_mode(e), e->replicas, e->micro_batches);
-    if (bench_model_json(e, m, network_of(e, f, &network), err) != PONS_OK)
+    if (bench_model_json(e, m, network_of(e, f, m, &network), err) != PONS_OK)
         return err->status;
     if (f->kernels)
         bench_kernels_json(m, before);
@@ -131,7 +134,7 @@ static pons_status print_table(const experiment *e, const bench_flags *f, const 
     if (isfinite(m->with_data))
         printf("with data   %.4f s\n", m->with_data);
     printf("peak        %.1f MB\n", 1e-6 * (double)m->peak);
-    if (bench_model_table(e, m, network_of(e, f, &network), err) != PONS_OK)
+    if (bench_model_table(e, m, network_of(e, f, m, &network), err) != PONS_OK)
         return err->status;
     if (f->kernels)
         bench_kernels_table(m, before);
@@ -165,23 +168,31 @@ static pons_status check_flags(const bench_flags *f, pons_error *err)
     if (f->model && (f->data || f->forward))
         return pons_fail(err, PONS_USAGE, "'--model' is about training steps: '--%s' has none",
                          f->data ? "data" : "forward");
-    if (f->model && (f->latency <= 0 || f->bandwidth <= 0))
-        return pons_fail(err, PONS_USAGE, "'--model' needs the network's --latency and "
-                         "--bandwidth\nhint: --latency 2e-5 --bandwidth 1.2e9 is 10 Gbit/s "
-                         "Ethernet");
+    if (f->model && (f->latency > 0) != (f->bandwidth > 0))
+        return pons_fail(err, PONS_USAGE, "'--model' needs '--%s' beside '--%s'",
+                         f->latency > 0 ? "bandwidth" : "latency",
+                         f->latency > 0 ? "latency" : "bandwidth");
     if (!f->model && (f->latency > 0 || f->bandwidth > 0))
         return pons_fail(err, PONS_USAGE, "'--%s' needs '--model'",
                          f->latency > 0 ? "latency" : "bandwidth");
     return PONS_OK;
 }
 
+static pons_status refuse_network(const char *why, pons_error *err)
+{
+    return pons_fail(err, PONS_USAGE, "'--model' needs the network's --latency and --bandwidth: "
+                     "%s\nhint: --latency 2e-5 --bandwidth 1.2e9 is 10 Gbit/s Ethernet", why);
+}
+
 /* One replica has no sums of statistics, so that a step with them cannot be told from it. */
-static pons_status check_model(const experiment *e, pons_error *err)
+static pons_status check_model(const experiment *e, const bench_flags *f, pons_error *err)
 {
     if (e->replicas == 1 && (e->sections.distribute.sync_batchnorm || e->sections.loss.sync))
         return pons_fail(err, PONS_CONFIG, "'--model' of a step that joins statistics or losses "
                          "must be measured on several replicas, found one device\nhint: --set "
                          "distribute.devices=cpu:0,cpu:1");
+    if (f->bandwidth <= 0 && e->device_count == e->replicas)
+        return refuse_network("within one process there is none to be measured", err);
     return PONS_OK;
 }
 
@@ -194,9 +205,12 @@ static pons_status bench(const experiment *e, const bench_flags *f, const json_v
     };
     measured m;
 
-    if (f->model && check_model(e, err) != PONS_OK)
+    if (f->model && check_model(e, f, err) != PONS_OK)
         return err->status;
-    if (measure_steps(e, &settings, &m, err) == PONS_OK)
+    if (measure_steps(e, &settings, &m, err) == PONS_OK && f->model && f->bandwidth <= 0
+        && m.sums.network.bandwidth <= 0)
+        refuse_network("what was measured is none", err);
+    if (err->status == PONS_OK)
         (f->json ? print_json : print_table)(e, f, &m, before, err);
     measured_clear(&m);
     return err->status;

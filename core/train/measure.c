@@ -249,6 +249,48 @@ static pons_status keep_step(const bench *b, measured *out, pons_error *err)
     return PONS_OK;
 }
 
+/*
+ * The shortest time of each sum over all steps, from its start or the end of the one before: in a
+ * longer one this replica waited for another.
+ */
+static void shortest_sums(const bench *b, int steps, int count, int64_t *size, double *seconds)
+{
+    for (int i = 0; i < count; i++)
+        seconds[i] = INFINITY;
+    for (int at = 0; at < steps; at++) {
+        const trace_step *s = trace_at(b->replicas.item[0].trace, at);
+        for (int i = 0; i < count && i < s->count; i++) {
+            double begin = i > 0 ? fmax(s->sum[i].started, s->sum[i - 1].ended) : s->sum[i].started;
+            size[i] = s->sum[i].size;
+            seconds[i] = fmin(seconds[i], s->sum[i].ended - begin);
+        }
+    }
+}
+
+/* Between processes alone: within one there is no network. */
+static pons_status fit_network(const bench *b, measured *out, pons_error *err)
+{
+    const experiment *e = b->experiment;
+    int count = out->sums.step.count;
+    int64_t *size;
+    double *seconds;
+
+    if (e->device_count == e->replicas)
+        return PONS_OK;
+    size = calloc((size_t)count + 1, sizeof *size);
+    seconds = calloc((size_t)count + 1, sizeof *seconds);
+    if (size == NULL || seconds == NULL) {
+        pons_fail(err, PONS_DEVICE, "out of memory for %d sums", count);
+    } else {
+        out->sums.network.collected = e->sections.experiment.deterministic;
+        shortest_sums(b, out->count, count, size, seconds);
+        scaling_fit(count, size, seconds, e->replicas, &out->sums.network);
+    }
+    free(size);
+    free(seconds);
+    return err->status;
+}
+
 static pons_status measure_sums(const bench *b, measured *out, pons_error *err)
 {
     const replicas *r = &b->replicas;
@@ -261,7 +303,7 @@ static pons_status measure_sums(const bench *b, measured *out, pons_error *err)
             trace_add_hidden(trace_at(r->item[i].trace, at), &seconds, &hidden);
     if (b->experiment->replicas > 1)
         out->sums.hidden = hidden / seconds;
-    return keep_step(b, out, err);
+    return keep_step(b, out, err) == PONS_OK ? fit_network(b, out, err) : err->status;
 }
 
 static pons_status measure(bench *b, measured *out, pons_error *err)

@@ -6,7 +6,7 @@
 #define CORE_TRAIN_MEASURE_H
 
 #include "train/network.h"
-#include "train/trace.h"
+#include "train/scaling.h"
 
 #define MEASURE_STEPS_MAX 1000
 
@@ -30,6 +30,8 @@ typedef struct measured_kernel {
 typedef struct measured_sums {
     double hidden;                     /* share of the buckets' time from start to done that lies */
                                        /* before the end of the backward pass; NaN: no replicas   */
+    scaling_network network;           /* on which sums between processes would take as long as   */
+                                       /* here; zeros: there are none, or no network does         */
     trace_step step;                   /* one of median length, of the replica that computed      */
                                        /* longest; no sums: it was not traced                     */
 } measured_sums;

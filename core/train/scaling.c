@@ -22,6 +22,31 @@ double scaling_sum_seconds(const scaling_network *n, scaling_way way, int device
     return 2 * rounds(way, devices) * n->latency + 2 * (p - 1) / p * transfer;
 }
 
+bool scaling_fit(int count, const int64_t *size, const double *seconds, int devices,
+                 scaling_network *n)
+{
+    double x = 0, y = 0, xx = 0, xy = 0, latency, inverse;
+    const scaling_network message = { 1, INFINITY, n->collected }, byte = { 0, 1, n->collected };
+
+    for (int i = 0; i < count; i++) {
+        x += (double)size[i] / count;
+        y += seconds[i] / count;
+    }
+    for (int i = 0; i < count; i++) {
+        xx += ((double)size[i] - x) * ((double)size[i] - x);
+        xy += ((double)size[i] - x) * (seconds[i] - y);
+    }
+    if (!(xx > 0) || !(xy > 0))
+        return false;
+    inverse = xy / xx / scaling_sum_seconds(&byte, SCALING_RING, devices, 1);
+    latency = (y - x * xy / xx) / scaling_sum_seconds(&message, SCALING_RING, devices, 0);
+    if (!(latency > 0))
+        return false;
+    n->latency = latency;
+    n->bandwidth = 1 / inverse;
+    return true;
+}
+
 /* A start or a wait. */
 typedef struct moment {
     int sum;

@@ -37,6 +37,13 @@ typedef enum scaling_way { SCALING_RING = 0, SCALING_TREE, SCALING_WAY_COUNT } s
 
 double scaling_sum_seconds(const scaling_network *n, scaling_way way, int devices, int64_t size);
 
+/*
+ * The network on which sums of these sizes would take these seconds on 'devices' devices around a
+ * ring: least squares. False, and nothing is written, where no latency and bandwidth above 0 do.
+ */
+bool scaling_fit(int count, const int64_t *size, const double *seconds, int devices,
+                 scaling_network *n);
+
 /* Of a step; s->compute over it is the efficiency. */
 pons_status scaling_predict(const trace_step *s, const scaling_network *n, scaling_way way,
                             int devices, double *seconds, pons_error *err);
