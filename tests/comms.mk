@@ -1,6 +1,11 @@
 # Tests of the communicators and of the processes of a run.
 EXTRA_DIST += tests/comm_trial.h tests/comm_trial.c tests/processes.h tests/check_gloo.c \
-	tests/check_group.c tests/comm_mpi.c tests/check_mpi.sh
+	tests/check_group.c tests/comm_mpi.c tests/check_mpi.sh \
+	tests/thread.suppressions
+check_PROGRAMS += tests/check_beat
+tests_check_beat_SOURCES = tests/check_beat.c
+tests_check_beat_LDADD = $(TEST_LDADD)
+TESTS += tests/check_beat
 if HAVE_GLOO
 check_PROGRAMS += tests/check_gloo tests/check_group
 tests_check_gloo_SOURCES = tests/check_gloo.c tests/comm_trial.c tests/comm_trial.h tests/processes.h

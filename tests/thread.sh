@@ -53,6 +53,14 @@ for test in loader stream augment local store; do
     srcdir=$source try 0 "tests/check_$test"
 done
 
+if [ -f stage/comm/gloo.so ]; then
+    make tests/check_gloo tests/check_group >>make.log 2>&1 || stop make
+    TSAN_OPTIONS="$TSAN_OPTIONS suppressions=$source/tests/thread.suppressions"
+    for test in gloo group; do
+        TSAN_OPTIONS="$TSAN_OPTIONS atexit_sleep_ms=0" try 0 "tests/check_$test"
+    done
+fi
+
 folder=$(mktemp -d "${TMPDIR:-/tmp}/pons-thread-XXXXXX") || exit 1
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1

@@ -39,7 +39,7 @@ public:
 
     void set(const std::string &key, const std::vector<char> &data) override
     {
-        for (size_t at = 0, piece = 0; at == 0 || at < data.size(); at += store_.room, piece++)
+        for (size_t at = 0, piece = 0; at < data.size(); at += store_.room, piece++)
             put(key + "." + std::to_string(piece), data.data() + at,
                 std::min(store_.room, data.size() - at));
         put(key + ".size", std::to_string(data.size()));
