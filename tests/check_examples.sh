@@ -1,0 +1,337 @@
+#!/bin/sh
+# The examples for launchers, replayed: each is run with the launcher's command replaced by one that
+# sets what the launcher sets, and its processes meet in the store. Prints what Check prints.
+set -u
+build=$(pwd)
+source=$(cd "${srcdir:-.}" && pwd)
+folder=$(mktemp -d "${TMPDIR:-/tmp}/pons-examples-XXXXXX") || exit 1
+holder=
+# shellcheck disable=SC2086 # a list of processes
+trap 'rm -rf "$folder"; [ -z "$holder" ] || kill $holder 2>/dev/null' EXIT
+checks=0
+failures=0
+
+# check NAME COMMAND...: the command succeeds.
+check() {
+    name=$1
+    shift
+    checks=$((checks + 1))
+    "$@" >"$folder/said" 2>&1 && return 0
+    failures=$((failures + 1))
+    echo "FAILED: $name: $*"
+    cat "$folder/said"
+    return 1
+}
+
+# ends CODE COMMAND...: it ends with this code; its words stay in 'output'.
+ends() {
+    code=$1
+    shift
+    "$@" >"$folder/output" 2>&1
+    found=$?
+    cat "$folder/output"
+    [ "$found" -eq "$code" ]
+}
+
+says() {
+    grep -qxF -e "$1" "$folder/output" || { echo "no line '$1' in:"; cat "$folder/output"; return 1; }
+}
+
+# A port at which nobody listened just now, different in runs beside this one.
+port() {
+    echo $((20000 + ($$ * 7 + checks * 131) % 10000))
+}
+
+mkdir "$folder/bin"
+printf '#!/bin/sh\nexec "%s" "$@"\n' "$build/tests/join_place" >"$folder/bin/pons"
+chmod +x "$folder/bin/pons"
+PATH=$folder/bin:$PATH
+export PATH
+
+# ---- scripts --------------------------------------------------------------------------------------
+
+for script in "$source"/examples/*.sh; do
+    check "a shell reads it" sh -n "$script"
+    if command -v dash >/dev/null; then
+        check "dash reads it" dash -n "$script"
+    fi
+    check "it can be run" test -x "$script"
+done
+
+# ---- SLURM ----------------------------------------------------------------------------------------
+
+# sbatch and srun: the options of the file's #SBATCH lines, those of the command line behind them, and
+# each task with the variables that SLURM's manual lists.
+cat >"$folder/bin/sbatch" <<'END'
+#!/bin/sh
+options=
+while case ${1-} in --*) true ;; *) false ;; esac do
+    options="$options $1"
+    shift
+done
+script=$1
+shift
+for option in $(sed -n 's/^#SBATCH //p' "$script") $options; do
+    case $option in
+    --nodes=*) nodes=${option#*=} ;;
+    --ntasks-per-node=*) tasks=${option#*=} ;;
+    --cpus-per-task=*) SLURM_CPUS_PER_TASK=${option#*=} ;;
+    --signal=USR1@*) signal=yes ;;
+    --requeue) requeue=yes ;;
+    esac
+done
+[ "${signal-}" = yes ] && [ "${requeue-}" = yes ] || { echo "no signal, or no requeue"; exit 1; }
+SLURM_JOB_ID=$REPLAY_JOB SLURM_NNODES=$nodes SLURM_NTASKS=$((nodes * tasks))
+SLURM_TASKS_PER_NODE="$tasks(x$nodes)" SLURM_JOB_NODELIST=localhost,node2 SLURM_NODELIST=$SLURM_JOB_NODELIST
+[ "$nodes" -eq 1 ] && SLURM_JOB_NODELIST=localhost SLURM_NODELIST=localhost
+SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 ENVIRONMENT=BATCH
+export SLURM_JOB_ID SLURM_NNODES SLURM_NTASKS SLURM_TASKS_PER_NODE SLURM_JOB_NODELIST SLURM_NODELIST \
+    SLURM_PROCID SLURM_LOCALID SLURM_NODEID SLURM_CPUS_PER_TASK ENVIRONMENT
+exec "$script" "$@"
+END
+cat >"$folder/bin/srun" <<'END'
+#!/bin/sh
+while case $1 in --*) true ;; *) false ;; esac do shift; done
+export SLURM_STEP_ID=0 SLURM_STEPID=0 SLURM_STEP_NUM_TASKS=$SLURM_NTASKS \
+    SLURM_STEP_NODELIST=$SLURM_JOB_NODELIST SLURM_STEP_TASKS_PER_NODE="$SLURM_TASKS_PER_NODE"
+each=$((SLURM_NTASKS / SLURM_NNODES)) i=0 all=
+while [ "$i" -lt "$SLURM_NTASKS" ]; do
+    SLURM_PROCID=$i SLURM_LOCALID=$((i % each)) SLURM_NODEID=$((i / each)) "$@" &
+    all="$all $!"
+    i=$((i + 1))
+done
+worst=0
+for one in $all; do
+    wait "$one"
+    status=$?
+    [ "$status" -gt "$worst" ] && worst=$status
+done
+exit "$worst"
+END
+printf '#!/bin/sh\necho "scontrol $*"\n' >"$folder/bin/scontrol"
+chmod +x "$folder/bin/sbatch" "$folder/bin/srun" "$folder/bin/scontrol"
+
+slurm=$source/examples/slurm.sh
+REPLAY_JOB=$$
+export REPLAY_JOB
+check "two nodes train" ends 0 sbatch "$slurm" FILE.ini
+for rank in 0 1 2 3; do
+    check "tasks are numbered" grep -q "^rank $rank of 4, local rank $((rank % 2)) of 2, store localhost:[0-9]* (SLURM)\$" \
+        "$folder/output"
+    check "all have met" says "rank $rank sees rank 3 at 127.0.0.1"
+done
+check "one node trains" ends 0 sbatch --nodes=1 --ntasks-per-node=3 "$slurm" FILE.ini
+check "of one node are three" grep -q "^rank 2 of 3, local rank 2 of 3, " "$folder/output"
+check "nothing queues up" sh -c "! grep -q scontrol '$folder/output'"
+JOIN_STATUS=75
+export JOIN_STATUS
+check "an interrupted job ends with 75" ends 75 sbatch "$slurm" FILE.ini
+check "and queues up again" says "scontrol requeue $REPLAY_JOB"
+JOIN_STATUS=4
+check "a failed job ends with its code" ends 4 sbatch "$slurm" FILE.ini
+check "and stays where it is" sh -c "! grep -q scontrol '$folder/output'"
+unset JOIN_STATUS
+
+# ---- torchrun -------------------------------------------------------------------------------------
+
+# As torchrun --standalone: its agent keeps a store of its own at the port that it hands out.
+cat >"$folder/bin/torchrun" <<'END'
+#!/bin/sh
+for option; do
+    case $option in
+    --nproc-per-node=*) size=${option#*=} ;;
+    --nnodes=*) nodes=${option#*=} ;;
+    --rdzv-endpoint=*) endpoint=${option#*=} ;;
+    --rdzv-id=*) id=${option#*=} ;;
+    --standalone) endpoint=localhost:$REPLAY_PORT id=$REPLAY_PORT ;;
+    --rdzv-backend=c10d | --no-python) ;;
+    --*) echo "torchrun: unrecognized arguments: $option" >&2; exit 2 ;;
+    *) break ;;
+    esac
+    shift
+done
+nodes=${nodes:-1}
+export WORLD_SIZE=$((size * nodes)) LOCAL_WORLD_SIZE="$size" MASTER_ADDR="${endpoint%:*}" \
+    MASTER_PORT="${endpoint##*:}" TORCHELASTIC_RUN_ID="$id" TORCHELASTIC_USE_AGENT_STORE=True
+i=0 all=
+while [ "$i" -lt "$WORLD_SIZE" ]; do
+    RANK=$i LOCAL_RANK=$((i % size)) GROUP_RANK=$((i / size)) "$@" &
+    all="$all $!"
+    i=$((i + 1))
+done
+for one in $all; do
+    wait "$one" || exit 1
+done
+END
+chmod +x "$folder/bin/torchrun"
+REPLAY_PORT=$(port)
+export REPLAY_PORT
+check "torchrun trains" ends 0 "$source/examples/torchrun.sh" FILE.ini
+check "its ranks have met" says "rank 1 sees rank 0 at 127.0.0.1"
+check "its port is left to it" sh -c "grep -q '(torchrun)' '$folder/output' && ! grep -q ':$REPLAY_PORT ' '$folder/output'"
+check "torchrun on nodes" env NODES=2 MASTER=127.0.0.1:"$(port)" JOB=17 PROCESSES=2 "$source/examples/torchrun.sh" FILE.ini
+check "NODES without MASTER is refused" sh -c "! NODES=2 '$source/examples/torchrun.sh' FILE.ini"
+
+# ---- Kubernetes -----------------------------------------------------------------------------------
+
+# YAML of maps, lists and plain or quoted words as lines 'document.path.0.key=value'; what is none of
+# that, or is indented by anything but two blanks a level, ends with a message.
+flatten() {
+    awk '
+    function fail(why) { printf "%s:%d: %s\n", FILENAME, FNR, why; bad = 1; exit 1 }
+    function path(   i, p) {
+        p = document
+        for (i = 1; i <= depth; i++) p = p "." name[i]
+        return p
+    }
+    # What is at this column or behind it has ended; what is left is what the line belongs to.
+    function leave(column, most) {
+        while (depth > 0 && indent[depth] >= column) depth--
+        if (column > 0 ? depth == 0 || column - indent[depth] > most : depth > 0) fail("indented wrongly")
+        if (path() in value) fail("below a value")
+    }
+    function enter(column, key) { indent[++depth] = column; name[depth] = key }
+    function put(text) {
+        if (text !~ /^"[^"]*"$/ && text ~ /^[\[{&*!|>%@`"#-]|: | #|:$/) fail("no plain word")
+        gsub(/^"|"$/, "", text)
+        value[path()] = text
+        print path() "=" text
+    }
+    BEGIN { document = 0 }
+    /\t/ { fail("a tab") }
+    / +$/ { fail("a blank at the end") }
+    /^ *#/ || /^$/ { next }
+    /^---$/ { document++; depth = 0; next }
+    {
+        match($0, /^ */); column = RLENGTH; rest = substr($0, column + 1)
+        if (column % 2) fail("indented by an odd number")
+        while (rest ~ /^- /) {  # an item is as far in as the blank behind its dash
+            leave(column + 1, 3)
+            enter(column + 1, items[path()]++)
+            column += 2; rest = substr(rest, 3)
+        }
+        if (rest !~ /^[A-Za-z_.\/-]+:( |$)/) {
+            if (depth == 0 || indent[depth] != column - 1) fail("neither a key nor an item")
+            put(rest)
+            next
+        }
+        leave(column, 2)
+        key = rest; sub(/:.*/, "", key); rest = substr(rest, length(key) + 3)
+        enter(column, key)
+        if (seen[path()]++) fail("there twice: " path())
+        if (rest != "") put(rest)
+    }
+    END { exit bad }' "$1"
+}
+yaml=$source/examples/kubernetes.yaml
+flat=$folder/flat
+checks=$((checks + 1))
+flatten "$yaml" >"$flat" || { failures=$((failures + 1)); echo "FAILED: the YAML is read"; cat "$flat"; }
+
+# value PATH: what stands there.
+value() {
+    sed -n "s|^$1=||p" "$flat"
+}
+
+# variable NAME: of the first container.
+variable() {
+    at=$(sed -n "s|^\(1.spec.template.spec.containers.0.env.[0-9]*\).name=$1\$|\1|p" "$flat")
+    sed -n "s|^$at.value=||p" "$flat"
+}
+
+check "a Service and a Job" test "$(value 0.kind) $(value 1.kind)" = "Service Job"
+check "the Service is headless" test "$(value 0.spec.clusterIP)" = None
+check "names are known before pods are ready" test "$(value 0.spec.publishNotReadyAddresses)" = true
+check "the Service selects the Job's pods" test "$(value 0.spec.selector.job-name)" = "$(value 1.metadata.name)"
+check "pods have names below the Service's" test "$(value 1.spec.template.spec.subdomain)" = "$(value 0.metadata.name)"
+check "the Job numbers its pods" test "$(value 1.spec.completionMode)" = Indexed
+check "all pods run at once" test "$(value 1.spec.parallelism)" = "$(value 1.spec.completions)"
+check "WORLD_SIZE is the number of pods" test "$(variable WORLD_SIZE)" = "$(value 1.spec.completions)"
+check "MASTER_ADDR is pod 0" test "$(variable MASTER_ADDR)" = "$(value 1.metadata.name)-0.$(value 0.metadata.name)"
+check "MASTER_PORT is the Service's" test "$(variable MASTER_PORT)" = "$(value 0.spec.ports.0.port)"
+check "75 is no failure" test "$(value 1.spec.podFailurePolicy.rules.0.action) $(value 1.spec.podFailurePolicy.rules.0.onExitCodes.values.0)" = "Ignore 75"
+check "pods are not restarted in place" test "$(value 1.spec.template.spec.restartPolicy)" = Never
+check "pons trains" test "$(value 1.spec.template.spec.containers.0.command.0) $(value 1.spec.template.spec.containers.0.command.1)" = "pons train"
+
+# The pods as processes of this machine, whose name server does not know pod 0.
+pods() {
+    all=
+    for index in 0 1; do
+        env JOB_COMPLETION_INDEX=$index WORLD_SIZE="$(variable WORLD_SIZE)" MASTER_ADDR=localhost \
+            MASTER_PORT="$REPLAY_PORT" TORCHELASTIC_RUN_ID=0f57 pons train FILE.ini &
+        all="$all $!"
+    done
+    for pod in $all; do
+        wait "$pod" || return 1
+    done
+}
+REPLAY_PORT=$(port)
+check "the pods train" ends 0 pods
+check "pods are ranks" says "rank 1 of 2, local rank 0 of 1, store localhost:$REPLAY_PORT (Kubernetes)"
+check "pods have met" says "rank 0 sees rank 1 at 127.0.0.1"
+for broken in 's/^  name: pons$/ name: pons/' 's/^kind: Job/kind Job/' 's/parallelism: 2/completions: 2/' \
+    's/^  completions:/    completions:/' 's/Indexed$/a: b/' 's/clusterIP: None/clusterIP: None # none/'; do
+    sed "$broken" "$yaml" >"$folder/broken.yaml"
+    check "a broken file is noticed" sh -c "! cmp -s '$yaml' '$folder/broken.yaml'"
+    checks=$((checks + 1))
+    if flatten "$folder/broken.yaml" >/dev/null; then
+        failures=$((failures + 1))
+        echo "FAILED: '$broken' was not noticed"
+    fi
+done
+
+# ---- two nodes ------------------------------------------------------------------------------------
+
+# Two network namespaces, joined by a wire; they go with the processes that hold them.
+nodes() {
+    own=$(readlink /proc/self/ns/net)
+    unshare -n sleep 300 &
+    first_node=$! holder=$!
+    unshare -n sleep 300 &
+    second_node=$! holder="$holder $!"
+    for node in $first_node $second_node; do
+        tries=0
+        while [ "$(readlink "/proc/$node/ns/net")" = "$own" ]; do
+            tries=$((tries + 1))
+            [ "$tries" -lt 100 ] || return 1
+            sleep 0.1
+        done
+    done
+    nsenter -t "$first_node" -n ip link add wire type veth peer name wire netns "$second_node" &&
+        join "$first_node" 10.77.0.1 && join "$second_node" 10.77.0.2
+}
+
+# join NODE ADDRESS
+join() {
+    nsenter -t "$1" -n ip link set lo up && nsenter -t "$1" -n ip address add "$2/24" dev wire &&
+        nsenter -t "$1" -n ip link set wire up
+}
+
+# on NODE RANK LOCAL_RANK
+on() {
+    nsenter -t "$1" -n env RANK="$2" WORLD_SIZE=3 LOCAL_RANK="$3" MASTER_ADDR=10.77.0.1 MASTER_PORT=29500 \
+        pons train FILE.ini
+}
+
+meet() {
+    on "$first_node" 0 0 & first=$!
+    on "$first_node" 1 1 & second=$!
+    on "$second_node" 2 0 & third=$!
+    wait "$first" && wait "$second" && wait "$third"
+}
+
+if command -v ip >/dev/null && command -v nsenter >/dev/null && unshare -n true 2>/dev/null &&
+    nodes >"$folder/nodes" 2>&1; then
+    check "two nodes meet" ends 0 meet
+    # Rank 0's own node is where the other node has reached it, not where it sees itself.
+    for rank in 0 1 2; do
+        check "rank 0 is found" says "rank $rank sees rank 0 at 10.77.0.1"
+        check "rank 1 is found" says "rank $rank sees rank 1 at 10.77.0.1"
+        check "rank 2 is found" says "rank $rank sees rank 2 at 10.77.0.2"
+    done
+else
+    echo "skipped: two nodes, since this machine allows no network namespaces"
+fi
+
+echo "$((100 * (checks - failures) / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ "$failures" -eq 0 ]
