@@ -59,6 +59,12 @@ interrupted() {
     wait $!
 }
 
+# One of two ranks, which waits for the other.
+missing() {
+    RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 "$pons" train base.ini "$@"
+    [ $? != 0 ]
+}
+
 # The program that an observable needs, in a folder of its own: KIND SET...
 execute() {
     kind=$1
@@ -68,6 +74,7 @@ execute() {
     predict) predict "$@" ;;
     interrupted) interrupted "$@" ;;
     resumed) resumed "$@" ;;
+    missing) missing "$@" ;;
     explain) "$pons" explain base.ini --json "$@" ;;
     schedule) "$pons" explain base.ini --schedule "$@" ;;
     preprocess) "$pons" data preprocess base.ini -o cases "$@" ;;
@@ -77,7 +84,7 @@ execute() {
 
 kind_of() {
     case $1 in
-    explain | schedule | preprocess | check | interrupted | resumed) echo "$1" ;;
+    explain | schedule | preprocess | check | interrupted | resumed | missing) echo "$1" ;;
     labels | logits | probabilities) echo predict ;;
     *) echo train ;;
     esac
@@ -102,6 +109,7 @@ observe() {
     explain) steady <stdout ;;
     schedule | check) cat stdout ;;
     interrupted) sed -n 's/.*\(interrupted after\|was given up\).*/\1/p' lines ;;
+    missing) sed -n 's/^error: .*\(within [0-9.]* s\).*/\1/p' stderr ;;
     exit | refused | resumed) cat code; [ "$(cat code)" = 0 ] || grep '^error' stderr ;;
     *) echo "no observable '$1'" >&2; return 1 ;;
     esac
@@ -190,6 +198,9 @@ check_option() {
     show "$observable" "$work/sets.base" "$work/base" 1
     show "$observable" "$work/sets.base" "$work/again" 2
     show "$observable" "$work/sets.other" "$work/other" 1
+    if [ "$observable" = missing ] && grep -q 'nothing can join' "$folder/stderr"; then
+        return
+    fi
     judge "$place $key" "$observable"
 }
 

@@ -1,17 +1,24 @@
 /*
  * command_train.c - pons train: which run this is, whether it goes on, and its folder (R31).
+ *
+ * Of several processes rank 0 alone looks at the folder and writes it; the others hear from it what
+ * they need to know.
  */
 #include <config.h>
 
 #include "cli/command.h"
 #include "report/metrics.h"
 #include "report/run_folder.h"
+#include "train/processes.h"
 #include "train/provenance.h"
 #include "train/trainer.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { WORDS_MAX = 4096 }; /* of a command line */
 
 typedef struct train_flags {
     bool fresh;
@@ -35,6 +42,7 @@ typedef struct start {
     char *checkpoint;       /* to go on from, or NULL                                             */
     bool own;               /* it lies in this run's folder                                       */
     saved_state saved;
+    processes processes;
     experiment *experiment;
     metrics *metrics;
     FILE *held;             /* what is logged before there is a log.txt                           */
@@ -84,13 +92,83 @@ static pons_status find_checkpoint(start *s, pons_error *err)
     return find_other(s, err);
 }
 
+/* ---- several processes ----------------------------------------------------------------------- */
+
+static bool writes(const start *s)
+{
+    return s->processes.place.rank == 0;
+}
+
+/* The words of this command line, with those of a launcher behind the program's name; or NULL. */
+static char **launcher_words(const char *count)
+{
+    const char *launcher[] = { "launch", "-n", count, "--" };
+    size_t more = sizeof launcher / sizeof *launcher, room = 0, n = 0;
+    FILE *file = fopen("/proc/self/cmdline", "re");
+    char **word = calloc(WORDS_MAX + 1, sizeof *word), *text = NULL;
+
+    while (file != NULL && word != NULL && n < WORDS_MAX
+           && getdelim(&text, &room, '\0', file) > 0) {
+        word[n++] = strdup(text);
+        for (size_t i = 0; n == 1 && i < more; i++)
+            word[1 + i] = (char *)launcher[i];
+        n += n == 1 ? more : 0;
+    }
+    free(text);
+    if (file != NULL)
+        fclose(file);
+    return n > more && n < WORDS_MAX ? word : NULL;
+}
+
+/* 'mode = ddp' without a launcher: this process becomes one. It returns only when that fails. */
+static pons_status become_launcher(start *s, int count, pons_error *err)
+{
+    char number[16], **word;
+
+    snprintf(number, sizeof number, "%d", count);
+    word = launcher_words(number);
+    if (word == NULL)
+        return pons_fail(err, PONS_FAILURE, "cannot read this process's command line");
+    interrupt_close(s->interrupt); /* the signals are the launcher's */
+    s->interrupt = NULL;
+    execv("/proc/self/exe", word);
+    return pons_fail(err, PONS_FAILURE, "cannot start 'pons launch': %s", strerror(errno));
+}
+
+/* What all processes need to know of the checkpoint that rank 0 has found. */
+typedef struct choice {
+    int64_t threads, precision;
+} choice;
+
+static pons_status share_choice(start *s, experiment_known *known, pons_error *err)
+{
+    choice c = { s->saved.threads, s->saved.precision };
+
+    if (s->processes.group != NULL
+        && group_broadcast(s->processes.group, &c, sizeof c, 0, err) != PONS_OK)
+        return err->status;
+    known->threads = (int)c.threads;
+    known->precision = (precision)c.precision;
+    return PONS_OK;
+}
+
+/* Whether nothing is left to do. */
+static pons_status share_finished(start *s, const trainer_settings *settings, bool *finished,
+                                  pons_error *err)
+{
+    *finished = s->own && trainer_finished(s->experiment, settings);
+    if (s->processes.group == NULL)
+        return PONS_OK;
+    return group_broadcast(s->processes.group, finished, sizeof *finished, 0, err);
+}
+
 /* ---- observer -------------------------------------------------------------------------------- */
 
 static pons_status on_record(void *context, const pons_record *record, pons_error *err)
 {
     const start *s = context;
 
-    return metrics_write(s->metrics, record, err);
+    return s->metrics != NULL ? metrics_write(s->metrics, record, err) : PONS_OK;
 }
 
 static pons_status on_sync(void *context, pons_error *err)
@@ -102,14 +180,13 @@ static pons_status on_sync(void *context, pons_error *err)
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-static pons_status prepare(start *s, pons_error *err)
+static pons_status read_file(start *s, pons_error *err)
 {
-    experiment_known known = { .debug = s->call->debug };
+    const experiment_options *e = &s->sections.experiment;
 
     if (invocation_config(s->call, s->call->argument[0], &s->config, err) != PONS_OK
         || sections_fill(s->config, &s->sections, err) != PONS_OK)
         return err->status;
-    const experiment_options *e = &s->sections.experiment;
     if (e->name == NULL || e->name[0] == '\0')
         sections_require("experiment", "name", err);
     if (err->status != PONS_OK)
@@ -117,15 +194,24 @@ static pons_status prepare(start *s, pons_error *err)
     if (strchr(e->name, '/') != NULL || strcmp(e->name, "..") == 0 || strcmp(e->name, ".") == 0)
         return pons_fail(err, PONS_CONFIG, "%s: [experiment] name '%s' is a path, expected a name "
                          "of a folder", config_place(s->config, "experiment", "name"), e->name);
-    if (run_folder_name(e->output, e->name, &s->folder, err) != PONS_OK
-        || find_checkpoint(s, err) != PONS_OK)
+    return run_folder_name(e->output, e->name, &s->folder, err);
+}
+
+static pons_status prepare(start *s, pons_error *err)
+{
+    experiment_known known = { .processes = &s->processes, .debug = s->call->debug };
+    int wanted = 0;
+
+    if (read_file(s, err) != PONS_OK
+        || processes_wanted(s->config, &s->sections, &wanted, err) != PONS_OK)
         return err->status;
-    if (s->checkpoint != NULL) {
-        if (saved_state_read(s->checkpoint, &s->saved, err) != PONS_OK)
-            return err->status;
-        known.threads = s->saved.threads;
-        known.precision = s->saved.precision;
-    }
+    if (wanted > 0)
+        return become_launcher(s, wanted, err);
+    if (processes_open(s->config, &s->sections, s->call->log, &s->processes, err) != PONS_OK
+        || (writes(s) && find_checkpoint(s, err) != PONS_OK)
+        || (s->checkpoint != NULL && saved_state_read(s->checkpoint, &s->saved, err) != PONS_OK)
+        || share_choice(s, &known, err) != PONS_OK)
+        return err->status;
     if (experiment_open(s->config, EXPERIMENT_TRAIN, &known, s->call->log, &s->experiment, err)
         != PONS_OK)
         return err->status;
@@ -178,6 +264,8 @@ static pons_status on_begin(void *context, pons_error *err)
     if (s->checkpoint != NULL
         && provenance_compare(s->checkpoint, s->experiment, s->call->log, err) != PONS_OK)
         return err->status;
+    if (!writes(s))
+        return PONS_OK;
     interrupt_enter(s->interrupt);
     if (open_folder(s, err) == PONS_OK)
         log_held(s);
@@ -195,27 +283,48 @@ static pons_status say_interrupted(void *context)
     return PONS_INTERRUPTED;
 }
 
+/* Lines are held for a log.txt that there is not yet. */
+static pons_status hold_lines(start *s, pons_error *err)
+{
+    if (!writes(s))
+        return PONS_OK;
+    s->held = open_memstream(&s->held_text, &s->held_size);
+    if (s->held == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    s->call->log->file = s->held;
+    return PONS_OK;
+}
+
 static pons_status go(start *s, pons_error *err)
 {
     logger *l = s->call->log;
+    bool finished;
     trainer_settings settings = {
         .checkpoints = s->folder.checkpoints, .resume = s->checkpoint, .saved = &s->saved.state,
         .own = s->own, .interrupt = s->interrupt, .debug = s->call->debug
     };
 
-    if (s->own && trainer_finished(s->experiment, &settings)) {
+    if (share_finished(s, &settings, &finished, err) != PONS_OK)
+        return err->status;
+    if (finished) {
         log_line(l, "'%s' is finished (step %lld)\nhint: more [train] epochs go on, --fresh starts "
                  "anew", s->folder.path, (long long)s->saved.state.step);
         return PONS_OK;
     }
-    s->held = open_memstream(&s->held_text, &s->held_size);
-    if (s->held == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory");
-    l->file = s->held;
+    if (hold_lines(s, err) != PONS_OK)
+        return err->status;
     settings.observer = (trainer_observer){ s, on_begin, on_record, on_sync };
     if (trainer_run(s->experiment, &settings, err) == PONS_OK)
         log_line(l, "done: '%s'", s->folder.path);
     return config_blame(s->config, NULL, NULL, err);
+}
+
+/* All have agreed on an interruption: it is no failure. */
+static void leave_others(start *s, const pons_error *err)
+{
+    static const pons_error none = PONS_ERROR_INIT;
+
+    processes_close(&s->processes, err->status == PONS_INTERRUPTED ? &none : err);
 }
 
 static pons_status run(const invocation *call, const void *given, pons_error *err)
@@ -227,6 +336,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     interrupt_watch(s.interrupt, 0, say_interrupted, call->log);
     if (prepare(&s, err) == PONS_OK)
         go(&s, err);
+    leave_others(&s, err);
     if (err->status != PONS_OK && call->log->file != NULL)
         fprintf(call->log->file, "pons: %s\n", err->text);
     metrics_close(s.metrics);

@@ -122,6 +122,8 @@ typedef struct fill {
     int next, done, running;
     int found;                 /* in the disk cache                                               */
     bool full;
+    void (*progress)(void *context);
+    void *context;
     int failed;                /* place of the earliest failure; 'count': none                    */
     pons_error error;
 } fill;
@@ -305,6 +307,8 @@ static void fill_watch(fill *f)
         pthread_cond_wait(&f->changed, &f->lock);
         if (f->done != shown && f->log != NULL)
             log_progress(f->log, "reading cases: %d of %d", f->done, f->count);
+        if (f->done != shown && f->progress != NULL)
+            f->progress(f->context);
         shown = f->done;
     }
     pthread_mutex_unlock(&f->lock);
@@ -352,7 +356,7 @@ static pons_status cache_fill(cache *c, int count, const int *ranks, const cache
 {
     int threads = s->threads < 1 ? 1 : s->threads > 64 ? 64 : s->threads;
     fill f = { .cache = c, .log = l, .count = count, .rank = ranks, .limit = s->limit,
-               .full = s->mode == CACHE_NONE, .failed = count, .error = PONS_ERROR_INIT };
+               .progress = s->progress, .context = s->context, .full = s->mode == CACHE_NONE, .failed = count, .error = PONS_ERROR_INIT };
 
     if (count == 0)
         return PONS_OK;

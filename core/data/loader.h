@@ -27,6 +27,8 @@ typedef struct cache_settings {
     sampling_mode sampling;    /* what a loader will draw from the cases, so that it is found now */
     double background_above;   /* balanced: background counts above this value in some channel;   */
                                /* -INFINITY: all of it                                            */
+    void (*progress)(void *context); /* after each case that was read; one thread; may be NULL    */
+    void *context;
 } cache_settings;
 
 /*

@@ -44,6 +44,7 @@ static const char *parse_item(const char *text, const char *end, const device_it
             return "the first item has no name";
         *out = *before;
         out->index = number_of(text, end);
+        out->numbered = true;
         return NULL;
     }
     if (size == 0 || size >= sizeof out->name)
@@ -51,6 +52,7 @@ static const char *parse_item(const char *text, const char *end, const device_it
     memcpy(out->name, text, size);
     if (colon != NULL && (out->index = number_of(colon + 1, end)) < 0)
         return "no number follows a colon";
+    out->numbered = colon != NULL;
     if (before != NULL && strcmp(before->name, out->name) != 0)
         return "devices of two kinds";
     return NULL;

@@ -8,10 +8,11 @@
 
 enum { DEVICES_MAX = 64 };
 
-/* One device: the plugin's name and the number behind the colon, 0 where there is none. */
+/* One device: the plugin's name and the number behind the colon; 0, not numbered, without. */
 typedef struct device_item {
     char name[32];
     int index;
+    bool numbered;
 } device_item;
 
 typedef struct device_list {

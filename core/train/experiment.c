@@ -10,6 +10,8 @@
 #include "data/class_list.h"
 #include "data/loader.h"
 #include "device/open.h"
+#include "train/agreement.h"
+#include "train/processes.h"
 
 #include <pons/model.h>
 
@@ -159,6 +161,7 @@ static void resolve_classes(experiment *e)
 static pons_status resolve_precision(experiment *e, const experiment_known *known, pons_error *err)
 {
     precision asked = (precision)e->sections.train.precision;
+    int bf16 = e->device.facts.bf16;
 
     if (asked == PRECISION_FP16 || asked == PRECISION_TF32)
         return pons_fail(err, PONS_CONFIG, "%s: precision %s does not exist on a cpu\nhint: "
@@ -168,13 +171,15 @@ static pons_status resolve_precision(experiment *e, const experiment_known *know
         e->precision = asked;
         return PONS_OK;
     }
-    e->precision = e->device.facts.bf16 ? PRECISION_BF16 : PRECISION_FP32;
+    if (processes_least(e->group, bf16, &bf16, err) != PONS_OK)
+        return err->status;
+    e->precision = bf16 ? PRECISION_BF16 : PRECISION_FP32;
     if (known->precision != PRECISION_AUTO)
         e->precision = known->precision;
     config_resolve(e->config, "train", "precision", precision_name(e->precision),
                    known->precision != PRECISION_AUTO ? "the checkpoint's"
-                   : e->device.facts.bf16 ? "the processor has bf16 instructions"
-                                          : "the processor has no bf16 instructions");
+                   : bf16 ? "the processor has bf16 instructions"
+                          : "the processor has no bf16 instructions");
     return PONS_OK;
 }
 
@@ -275,7 +280,8 @@ static void remark_chain(experiment *e, const volume_chain *chain)
 static void remark_plugins(experiment *e)
 {
     const plugin *all[] = { e->model.plugin, e->loss.plugin, e->optimizer.plugin,
-                            e->schedule.plugin, NULL };
+                            e->schedule.plugin, NULL,
+                            e->processes != NULL ? e->processes->comm : NULL };
     pons_error ignored = PONS_ERROR_INIT;
 
     if (!e->device.reference)
@@ -314,6 +320,10 @@ static void resolve_autos(experiment *e)
         [PONS_ACTIVATION_NONE] = "none"
     };
     const sections *s = &e->sections;
+    static const char *const places[] = {
+        [MODE_SINGLE] = "one device", [MODE_DP] = "several devices",
+        [MODE_DDP] = "ranks in the environment"
+    };
     const struct { bool is_auto; const char *section, *key, *value, *reason; } autos[] = {
         { s->data.layout == 0, "data", "layout", e->data->layout, "as it was recognised" },
         { s->data.loader_threads == OPTION_AUTO, "data", "loader_threads",
@@ -322,11 +332,13 @@ static void resolve_autos(experiment *e)
         { s->loss.activation == ACTIVATION_AUTO, "loss", "activation", activations[e->activation],
           e->regions ? "regions overlap" : e->class_count > 1 ? "several classes" : "one class" },
         { s->distribute.mode == MODE_AUTO, "distribute", "mode", experiment_mode(e),
-          e->replicas > 1 ? "several devices" : "one device" },
+          places[e->mode] },
         { strcmp(s->distribute.devices, "auto") == 0, "distribute", "devices", "cpu",
           "this build has no other" },
-        { s->distribute.backend == 0, "distribute", "backend", "auto",
-          e->replicas > 1 ? "replicas of one process need none" : "one replica needs none" }
+        { s->distribute.backend == 0, "distribute", "backend",
+          e->group != NULL ? e->processes->comm->descriptor->name : "auto",
+          e->group != NULL ? "joins processes on processors"
+          : e->replicas > 1 ? "replicas of one process need none" : "one replica needs none" }
     };
 
     for (size_t i = 0; i < sizeof autos / sizeof *autos; i++)
@@ -359,7 +371,9 @@ static pons_status fill(experiment *e, const experiment_known *known, pons_error
         || experiment_open_devices(e, known, err) != PONS_OK)
         return err->status;
     remark_plugins(e);
-    return resolve_precision(e, known, err);
+    if (resolve_precision(e, known, err) != PONS_OK)
+        return err->status;
+    return agreement_on_experiment(e->group, e, err);
 }
 
 pons_status experiment_open(config *c, experiment_purpose purpose, const experiment_known *known,
@@ -373,6 +387,8 @@ pons_status experiment_open(config *c, experiment_purpose purpose, const experim
     e->log = l;
     e->purpose = purpose;
     e->debug = known->debug;
+    e->processes = known->processes;
+    e->group = known->processes != NULL ? known->processes->group : NULL;
     e->memory = arena_new();
     if (e->memory == NULL)
         pons_fail(err, PONS_DEVICE, "out of memory");

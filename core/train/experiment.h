@@ -33,8 +33,14 @@ typedef struct experiment_known {
     int channels;           /* predict: of the network; 0: number of [data] image patterns, or    */
     int image_channels;     /* where there are none, that of the images                           */
     const char *devices;    /* predict: the list, whatever the file says; NULL: the file's        */
+    const struct processes *processes; /* train: of the run; NULL: this one alone                 */
     bool debug;             /* freed memory is filled with NaN                                    */
 } experiment_known;
+
+/* Which of how many equal parts of the processors that this process may use. */
+typedef struct device_share {
+    int index, count;
+} device_share;
 
 typedef struct experiment {
     config *config;         /* borrowed                                                           */
@@ -55,7 +61,10 @@ typedef struct experiment {
     volume_chain *preprocess, *augment;
     device_list listed;     /* [distribute] devices                                               */
     distribute_mode mode;   /* resolved                                                           */
+    const struct processes *processes; /* NULL: none to be joined                                 */
+    struct group *group;    /* theirs, NULL: one process                                          */
     int device_count;       /* of this process: one for each of its replicas                      */
+    device_share *share;    /* of each                                                            */
     device *devices;        /* opened. A single one belongs to the thread that opened the         */
                             /* experiment; of several each to a thread of its own                 */
     device device;          /* the first one                                                      */

@@ -7,9 +7,12 @@
 
 #include "device/open.h"
 #include "device/visible.h"
+#include "train/processes.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A device that this build could open: "reference" needs no plugin. */
 static bool is_reference(const experiment *e)
@@ -35,12 +38,64 @@ static pons_status refuse_absent(const experiment *e, const char *text, const ch
                      told[0] != '\0' ? ")" : "");
 }
 
+/* Whether this is one of several processes, or the only one that a launcher has started. */
+static bool is_launched(const experiment *e)
+{
+    return e->processes != NULL && e->processes->place.origin[0] != '\0';
+}
+
+static pons_status refuse_index(experiment *e, const char *text, const device_item *item, int count,
+                                pons_error *err)
+{
+    return pons_fail(err, PONS_CONFIG, "%s: devices = '%s': there is no %s:%d among %d equal shares "
+                     "of the processor, expected 0 to %d",
+                     experiment_place(e, "distribute", "devices"), text, item->name, item->index,
+                     count, count - 1);
+}
+
+/* A process of several takes the entry of its local rank. */
+static pons_status find_entry(experiment *e, const char *text, pons_error *err)
+{
+    const dist_place *p = &e->processes->place;
+    device_list *list = &e->listed;
+
+    if (list->count > 1 && list->count != p->local_size)
+        return pons_fail(err, PONS_CONFIG, "%s: devices = '%s' lists %d, but this node has %d "
+                         "processes (%s), expected one for each",
+                         experiment_place(e, "distribute", "devices"), text, list->count,
+                         p->local_size, p->origin);
+    if (list->count > 1)
+        list->item[0] = list->item[p->local_rank];
+    if (list->item[0].index >= p->local_size)
+        return refuse_index(e, text, &list->item[0], p->local_size, err);
+    e->replicas = p->size;
+    e->first = p->rank;
+    return PONS_OK;
+}
+
+static pons_status count_replicas(experiment *e, const char *text, pons_error *err)
+{
+    const distribute_options *d = &e->sections.distribute;
+
+    for (int i = 0; i < e->listed.count; i++)
+        if (e->listed.item[i].index >= e->listed.count)
+            return refuse_index(e, text, &e->listed.item[i], e->listed.count, err);
+    /* The mode in the file of a run is how it was trained; a prediction takes what is listed. */
+    if (e->purpose == EXPERIMENT_TRAIN && d->mode == MODE_SINGLE && e->listed.count > 1)
+        return pons_fail(err, PONS_CONFIG, "%s: mode = single has one device, but devices = '%s' "
+                         "lists %d\nhint: mode = dp, or auto",
+                         experiment_place(e, "distribute", "mode"), text, e->listed.count);
+    e->replicas = e->listed.count;
+    return PONS_OK;
+}
+
 pons_status experiment_find_devices(experiment *e, const experiment_known *known,
                                     pons_error *err)
 {
     const distribute_options *d = &e->sections.distribute;
     const char *text = known->devices != NULL ? known->devices : d->devices;
     const char *where = experiment_place(e, "distribute", "devices");
+    bool apart = e->group != NULL || (d->mode == MODE_DDP && is_launched(e));
 
     if (text == NULL || text[0] == '\0' || strcmp(text, "auto") == 0)
         text = "cpu";
@@ -48,19 +103,10 @@ pons_status experiment_find_devices(experiment *e, const experiment_known *known
         return err->status;
     if (strcmp(e->listed.item[0].name, "cpu") != 0 && !is_reference(e))
         return refuse_absent(e, text, where, err);
-    for (int i = 0; i < e->listed.count; i++)
-        if (e->listed.item[i].index >= e->listed.count)
-            return pons_fail(err, PONS_CONFIG, "%s: devices = '%s': there is no %s:%d among %d "
-                             "equal shares of the processor, expected 0 to %d", where, text,
-                             e->listed.item[i].name, e->listed.item[i].index, e->listed.count,
-                             e->listed.count - 1);
-    /* The mode in the file of a run is how it was trained; a prediction takes what is listed. */
-    if (e->purpose == EXPERIMENT_TRAIN && d->mode == MODE_SINGLE && e->listed.count > 1)
-        return pons_fail(err, PONS_CONFIG, "%s: mode = single has one device, but devices = '%s' "
-                         "lists %d\nhint: mode = dp, or auto",
-                         experiment_place(e, "distribute", "mode"), text, e->listed.count);
-    e->replicas = e->listed.count;
-    e->mode = e->purpose == EXPERIMENT_TRAIN && d->mode != MODE_AUTO ? (distribute_mode)d->mode
+    if ((apart ? find_entry : count_replicas)(e, text, err) != PONS_OK)
+        return err->status;
+    e->mode = apart ? MODE_DDP
+              : e->purpose == EXPERIMENT_TRAIN && d->mode != MODE_AUTO ? (distribute_mode)d->mode
               : e->replicas > 1 ? MODE_DP : MODE_SINGLE;
     return PONS_OK;
 }
@@ -72,6 +118,69 @@ const char *experiment_mode(const experiment *e)
     };
 
     return names[e->mode];
+}
+
+/* ---- shares of the processor ----------------------------------------------------------------- */
+
+/* Where a process may run: processors mean the same to two processes of one kernel. */
+typedef struct allowed {
+    char kernel[64];
+    cpu_set_t set;
+} allowed;
+
+static void find_allowed(allowed *out)
+{
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+    memset(out, 0, sizeof *out);
+    if (file == NULL || fgets(out->kernel, sizeof out->kernel, file) == NULL)
+        gethostname(out->kernel, sizeof out->kernel - 1);
+    if (file != NULL)
+        fclose(file);
+    if (sched_getaffinity(0, sizeof out->set, &out->set) != 0)
+        CPU_ZERO(&out->set);
+}
+
+/*
+ * Processes that may run on the same processors share them, each in the order of its rank; those that
+ * their launcher has bound to processors of their own keep all of them.
+ */
+static pons_status find_share(const experiment *e, int *index, int *count, pons_error *err)
+{
+    allowed *all = calloc((size_t)e->replicas, sizeof *all), mine;
+
+    if (all == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for %d processes", e->replicas);
+    find_allowed(&mine);
+    *index = *count = 0;
+    if (group_all_gather(e->group, &mine, sizeof mine, all, err) == PONS_OK) {
+        for (int r = 0; r < e->replicas; r++) {
+            if (memcmp(&all[r], &mine, sizeof mine) != 0)
+                continue;
+            *index += r < e->first;
+            ++*count;
+        }
+    }
+    free(all);
+    return err->status;
+}
+
+/* Which of how many shares each replica of this process has. */
+static pons_status find_shares(experiment *e, pons_error *err)
+{
+    const device_item *item = e->listed.item;
+
+    e->share = arena_alloc(e->memory, DEVICES_MAX * sizeof *e->share);
+    for (int i = 0; i < e->listed.count; i++)
+        e->share[i] = (device_share){ e->replicas > 1 ? item[i].index : 0, e->replicas };
+    if (e->mode != MODE_DDP)
+        return PONS_OK;
+    e->share[0] = (device_share){ 0, e->listed.count };
+    if (e->group != NULL && find_share(e, &e->share[0].index, &e->share[0].count, err) != PONS_OK)
+        return err->status;
+    if (item->numbered && e->processes != NULL)
+        e->share[0] = (device_share){ item->index, e->processes->place.local_size };
+    return PONS_OK;
 }
 
 /* ---- open ------------------------------------------------------------------------------------ */
@@ -86,8 +195,8 @@ static int count_here(const experiment *e)
 static pons_status open_one(experiment *e, int threads, int i, pons_error *err)
 {
     pons_device_settings settings = {
-        .index = e->replicas > 1 ? e->listed.item[i].index : 0, .count = e->replicas,
-        .threads = threads, .deterministic = e->sections.experiment.deterministic
+        .index = e->share[i].index, .count = e->share[i].count, .threads = threads,
+        .deterministic = e->sections.experiment.deterministic
     };
 
     if (!is_reference(e))
@@ -133,6 +242,8 @@ static pons_status open_all(experiment *e, const experiment_known *known, pons_e
         if (least == 0 || e->devices[i].facts.threads < least)
             least = e->devices[i].facts.threads;
     }
+    if (processes_least(e->group, least, &least, err) != PONS_OK)
+        return err->status;
     for (int i = 0; i < count; i++) {
         if (e->devices[i].facts.threads == least)
             continue;
@@ -148,7 +259,7 @@ pons_status experiment_open_devices(experiment *e, const experiment_known *known
     int count = count_here(e);
 
     e->devices = arena_alloc(e->memory, (size_t)count * sizeof *e->devices);
-    if (open_all(e, known, err) != PONS_OK)
+    if (find_shares(e, err) != PONS_OK || open_all(e, known, err) != PONS_OK)
         return err->status;
     e->device = e->devices[0];
     if (is_reference(e))

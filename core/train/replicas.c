@@ -6,6 +6,7 @@
 #include "train/replicas.h"
 
 #include "device/open.h"
+#include "dist/group.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,8 +50,10 @@ static pons_status open_one(void *context, replica *one, pons_error *err)
     const opening *o = context;
     replicas *r = o->replicas;
     const experiment *e = r->experiment;
-    network_place place = { one->device, r->count > 1 ? local_comm_seat(r->comm, one->index)
-                                                      : NULL };
+    network_place place = {
+        one->device, e->group != NULL ? group_collective(e->group)
+                     : r->count > 1 ? local_comm_seat(r->comm, one->index) : NULL
+    };
 
     if ((r->count > 1 && device_attach(one->device, err) != PONS_OK)
         || storage_new(one->device, &one->storage, err) != PONS_OK)

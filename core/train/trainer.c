@@ -132,9 +132,11 @@ static pons_status compute_share(void *context, replica *r, pons_error *err)
         return err->status;
     for (int m = 0; m < t->experiment->accumulate; m++) {
         double begin = seconds_now();
+        trainer_note(t, "data");
         if (loader_next(r->loader, &batch, err) != PONS_OK)
             return err->status;
         mine->data_seconds += seconds_now() - begin;
+        trainer_note(t, "step");
         add_names(&mine->names, batch);
         if (feed(t, r->training, batch, err) != PONS_OK
             || program_micro(r->training, (uint64_t)batch->micro_batch, err) != PONS_OK)
@@ -164,13 +166,23 @@ static pons_status look_for_nonfinite(void *context, replica *r, pons_error *err
     return PONS_OK;
 }
 
-/* The share with the first tensor that is not finite; the first share where none has one. */
-static const share *find_culprit(const step_begun *s)
+/* Of the share with the first tensor that is not finite; of the first one where none has one. */
+static pons_status find_culprit(const step_begun *s, trainer_culprit *out, pons_error *err)
 {
-    for (int r = 0; r < s->trainer->replicas.count; r++)
+    const share *found = s->share;
+
+    for (int r = s->trainer->replicas.count - 1; r >= 0; r--)
         if (s->share[r].nonfinite != NULL)
-            return &s->share[r];
-    return s->share;
+            found = &s->share[r];
+    *out = (trainer_culprit){ "", "" };
+    if (found->nonfinite != NULL)
+        snprintf(out->tensor, sizeof out->tensor, "%s", found->nonfinite);
+    snprintf(out->cases, sizeof out->cases, "%s", found->names.text);
+    if (trainer_share_culprit(s->trainer, out, err) != PONS_OK)
+        return err->status;
+    if (out->tensor[0] == '\0')
+        snprintf(out->tensor, sizeof out->tensor, "the gradient's norm");
+    return PONS_OK;
 }
 
 /* What is not finite in a step that was not applied. */
@@ -185,22 +197,21 @@ static pons_status check_finite(const step_begun *s, pons_error *err)
 {
     trainer *t = s->trainer;
     const step_result *result = &s->share->result;
-    const share *culprit;
-    const char *tensor;
+    trainer_culprit culprit;
 
     if (result->applied)
         return PONS_OK;
-    if (replicas_run(&t->replicas, look_for_nonfinite, (void *)s, err) != PONS_OK)
+    if (replicas_run(&t->replicas, look_for_nonfinite, (void *)s, err) != PONS_OK
+        || find_culprit(s, &culprit, err) != PONS_OK)
         return err->status;
-    culprit = find_culprit(s);
-    tensor = culprit->nonfinite != NULL ? culprit->nonfinite : "the gradient's norm";
     if (t->experiment->sections.train.nonfinite == 0)
         return pons_fail(err, PONS_FAILURE, "step %lld: %s is not finite; first tensor "
                          "'%s', cases %s\nhint: [train] nonfinite = skip goes on without such "
-                         "steps", (long long)t->state.step + 1, find_unsound(result), tensor,
-                         culprit->names.text);
-    log_warning(t->experiment->log, "step %lld is skipped: tensor '%s' is not finite, cases %s",
-                (long long)t->state.step + 1, tensor, culprit->names.text);
+                         "steps", (long long)t->state.step + 1, find_unsound(result),
+                         culprit.tensor, culprit.cases);
+    if (trainer_writes(t))
+        log_warning(t->experiment->log, "step %lld is skipped: tensor '%s' is not finite, cases %s",
+                    (long long)t->state.step + 1, culprit.tensor, culprit.cases);
     return PONS_OK;
 }
 
@@ -228,13 +239,15 @@ static pons_status run_step(trainer *t, share *shares, pons_error *err)
     step_begun s = { .trainer = t, .begin = seconds_now(), .share = shares,
                      .lr = trainer_rate(t->experiment, t->state.step) };
 
-    if (replicas_run(&t->replicas, compute_share, &s, err) != PONS_OK)
+    if (trainer_vote_begin(t, err) != PONS_OK
+        || replicas_run(&t->replicas, compute_share, &s, err) != PONS_OK)
         return err->status;
     for (int r = 0; r < t->replicas.count; r++) {
         s.data_seconds = fmax(s.data_seconds, shares[r].data_seconds);
         s.epoch = shares[r].epoch > s.epoch ? shares[r].epoch : s.epoch;
     }
-    if (replicas_run(&t->replicas, wait_share, &s, err) != PONS_OK) /* a signal need not wait too */
+    if (replicas_run(&t->replicas, wait_share, &s, err) != PONS_OK /* a signal need not wait too */
+        || trainer_vote_end(t, err) != PONS_OK)
         return err->status;
     interrupt_enter(t->settings->interrupt);
     finish_step(&s, err);
@@ -261,7 +274,7 @@ static pons_status train(trainer *t, share *shares, pons_error *err)
     if (take_up(t, err) != PONS_OK)
         return err->status;
     while (t->state.step < t->total && t->state.finished == 0
-           && !interrupt_pending(t->settings->interrupt)) {
+           && !trainer_stops(t)) {
         if (run_step(t, shares, err) != PONS_OK || trainer_check_saved(t, err) != PONS_OK
             || trainer_validate(t, err) != PONS_OK)
             return err->status;

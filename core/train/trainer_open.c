@@ -8,6 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void note_reading(void *context)
+{
+    trainer_note(context, "data");
+}
+
 static pons_status open_cache(trainer *t, pons_error *err)
 {
     experiment *e = t->experiment;
@@ -16,6 +21,8 @@ static pons_status open_cache(trainer *t, pons_error *err)
     cache_settings settings;
 
     cache_settings_fill(&e->sections, &settings);
+    settings.progress = note_reading;
+    settings.context = t;
     memcpy(ranks, e->data->training, (size_t)t->training_count * sizeof *ranks);
     memcpy(ranks + t->training_count, e->data->validation,
            (size_t)t->validation_count * sizeof *ranks);
@@ -30,7 +37,7 @@ static pons_status build(trainer *t, pons_error *err)
         return err->status;
     t->storage = t->replicas.item[0].storage;
     experiment_note_ops(t->experiment, t->replicas.item[0].training);
-    if (trainer_load(t, err) != PONS_OK)
+    if (trainer_load(t, err) != PONS_OK || trainer_spread(t, err) != PONS_OK)
         return err->status;
     replicas_copy_first(&t->replicas);
     return PONS_OK;
@@ -38,14 +45,20 @@ static pons_status build(trainer *t, pons_error *err)
 
 static void tell_network(const trainer *t)
 {
+    static const char *const reasons[] = {
+        [MODE_SINGLE] = "one device", [MODE_DP] = "several devices",
+        [MODE_DDP] = "ranks in the environment"
+    };
     const experiment *e = t->experiment;
     const program *training = t->replicas.item[0].training;
     program_facts facts;
     char replicas[64] = "";
 
     program_describe(training, &facts);
-    if (t->replicas.count > 1)
-        snprintf(replicas, sizeof replicas, "%d replicas of ", t->replicas.count);
+    log_line(e->log, "mode %s: %s", experiment_mode(e),
+             e->sections.distribute.mode == MODE_AUTO ? reasons[e->mode] : "as the file says");
+    if (e->replicas > 1)
+        snprintf(replicas, sizeof replicas, "%d replicas of ", e->replicas);
     log_line(e->log, "%d cases to train on, %d to validate; %lld parameters, %s, %s%d threads (%s)",
              t->training_count, t->validation_count, (long long)facts.parameter_count,
              precision_name(e->precision), replicas, e->device.facts.threads,

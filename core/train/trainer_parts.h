@@ -41,7 +41,16 @@ struct trainer {
     int64_t best_class;      /* of [train] best, -1: mean                                         */
     metric_kind best_kind;
     metric_summary *summaries;
+    bool stop;               /* with several processes: all have agreed to stop now               */
+    float vote;
+    void *vote_pending;
 };
+
+/* What was not finite first, and the cases of the share it was in. */
+typedef struct trainer_culprit {
+    char tensor[128];        /* "": none                                                          */
+    char cases[512];
+} trainer_culprit;
 
 /* trainer_plan.c */
 /* Cases and steps; few of them with 'debug'. */
@@ -77,6 +86,21 @@ pons_status trainer_find_best(trainer *t, pons_error *err);
 pons_status trainer_validate(trainer *t, pons_error *err);
 /* [train] early_stop: the run is finished before its last step. */
 void trainer_note_early_stop(trainer *t);
+
+/* trainer_ranks.c: nothing happens where there is one process */
+/* Whether this process is the one that writes the run's folder. */
+bool trainer_writes(const trainer *t);
+/* What this process is at, for the watch. */
+void trainer_note(const trainer *t, const char *doing);
+/* The network is the same everywhere; rank 0's weights and state go to all. */
+pons_status trainer_spread(trainer *t, pons_error *err);
+/* Between both a step is computed; behind it trainer_stops is the same everywhere. */
+pons_status trainer_vote_begin(trainer *t, pons_error *err);
+pons_status trainer_vote_end(trainer *t, pons_error *err);
+/* A signal asks this training to end between two steps. */
+bool trainer_stops(const trainer *t);
+/* The one of the first process that has one; called by all. */
+pons_status trainer_share_culprit(trainer *t, trainer_culprit *mine, pons_error *err);
 
 /* trainer.c */
 pons_status trainer_record(trainer *t, const char *kind, int64_t epoch, int count,

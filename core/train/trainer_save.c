@@ -68,6 +68,9 @@ static void note_seconds(trainer *t)
 
 pons_status trainer_save(trainer *t, pons_error *err)
 {
+    if (!trainer_writes(t))
+        return PONS_OK;
+    trainer_note(t, "checkpoint");
     if (background_wait(t->writer, err) != PONS_OK) /* a signal need not wait for our waiting */
         return err->status;
     note_seconds(t);
@@ -83,10 +86,12 @@ pons_status trainer_check_saved(trainer *t, pons_error *err)
 
 pons_status trainer_save_last(trainer *t, pons_error *err)
 {
+    trainer_note(t, "checkpoint");
     if (background_wait(t->writer, err) != PONS_OK)
         return err->status;
     interrupt_enter(t->settings->interrupt);
-    begin_save(t, err);
+    if (trainer_writes(t))
+        begin_save(t, err);
     interrupt_end(t->settings->interrupt);
     interrupt_leave(t->settings->interrupt);
     return err->status == PONS_OK ? background_wait(t->writer, err) : err->status;
@@ -97,6 +102,8 @@ pons_status trainer_save_and_end(void *context)
     trainer *t = context;
     pons_error problem = PONS_ERROR_INIT;
 
+    if (!trainer_writes(t))
+        return PONS_INTERRUPTED;
     if (begin_save(t, &problem) == PONS_OK)
         background_wait(t->writer, &problem);
     if (problem.status != PONS_OK) {

@@ -16,6 +16,7 @@ static bool stop_asked(void *context)
 {
     const trainer *t = context;
 
+    trainer_note(t, "validation"); /* windows are progress */
     return interrupt_pending(t->settings->interrupt);
 }
 
@@ -83,7 +84,8 @@ static void read_averages(trainer *t, bool ema)
 
 static pons_status validate(trainer *t, pons_error *err)
 {
-    bool ema = t->experiment->sections.train.ema_decay > 0;
+    const experiment *e = t->experiment;
+    bool ema = e->sections.train.ema_decay > 0;
     validation v = { &t->replicas, t->cache, t->validation_count, t->experiment->data->validation,
                      stop_asked, t };
     validation_result result = { .classes = t->summaries };
@@ -91,6 +93,7 @@ static pons_status validate(trainer *t, pons_error *err)
     read_averages(t, ema);
     validation_run(&v, &result, err);
     read_averages(t, false);
+    t->stop = t->stop || (result.stopped && e->group != NULL);
     if (err->status != PONS_OK || result.stopped)
         return err->status;
     interrupt_enter(t->settings->interrupt);

@@ -6,6 +6,7 @@
 #include "train/validation.h"
 
 #include "base/pages.h"
+#include "dist/group.h"
 #include "train/activation.h"
 #include "train/spread.h"
 
@@ -86,6 +87,62 @@ static void release(void *context, spread_volume *v)
     free(v->logits);
 }
 
+/* ---- several processes ----------------------------------------------------------------------- */
+
+/* What a process tells of its share: whether it was stopped, then its counts, case by case. */
+typedef struct share_counts {
+    int64_t stopped;
+    metric_count count[];
+} share_counts;
+
+static void put_share(const counting *all, int first, int replicas, share_counts *to)
+{
+    int classes = all->experiment->class_count;
+
+    for (int i = first, n = 0; i < all->validation->count; i += replicas, n++)
+        memcpy(to->count + n * classes, all->count + i * classes,
+               (size_t)classes * sizeof *to->count);
+}
+
+static void take_share(const share_counts *from, int first, int replicas, counting *all)
+{
+    int classes = all->experiment->class_count;
+
+    for (int i = first, n = 0; i < all->validation->count; i += replicas, n++)
+        memcpy(all->count + i * classes, from->count + n * classes,
+               (size_t)classes * sizeof *from->count);
+}
+
+/* Afterwards every process has the counts of all cases; it was stopped where one of them was. */
+static pons_status exchange(counting *all, bool *stopped, pons_error *err)
+{
+    const experiment *e = all->experiment;
+    int replicas = e->replicas, cases = (all->validation->count + replicas - 1) / replicas;
+    size_t size = sizeof(share_counts)
+                  + (size_t)(cases * e->class_count) * sizeof(metric_count);
+    share_counts *mine = calloc(1, size);
+    char *theirs = malloc(size * (size_t)replicas);
+
+    if (mine == NULL || theirs == NULL) {
+        pons_fail(err, PONS_DEVICE, "out of memory for a validation");
+        goto release;
+    }
+    mine->stopped = *stopped;
+    put_share(all, e->first, replicas, mine);
+    if (group_all_gather(e->group, mine, size, theirs, err) != PONS_OK)
+        goto release;
+    for (int r = 0; r < replicas; r++) {
+        const share_counts *s = (const share_counts *)(theirs + size * (size_t)r);
+
+        *stopped = *stopped || s->stopped != 0;
+        take_share(s, r, replicas, all);
+    }
+release:
+    free(mine);
+    free(theirs);
+    return err->status;
+}
+
 /* In order of cases, so that sums have the bits of one replica. */
 static void summarise(const counting *all, validation_result *result)
 {
@@ -112,12 +169,14 @@ pons_status validation_run(const validation *v, validation_result *result, pons_
         return pons_fail(err, PONS_DEVICE, "out of memory for a validation");
     const spread_work work = { (v->count - all.first + all.step - 1) / all.step, prepare,
                                count_voxels, release, stop_asked, &all };
-    if (spread_run(r, &work, &problem) == PONS_OK)
-        summarise(&all, result);
-    else if (problem.status == PONS_INTERRUPTED)
-        result->stopped = true;
-    else
+    spread_run(r, &work, &problem);
+    result->stopped = problem.status == PONS_INTERRUPTED;
+    if (problem.status != PONS_OK && !result->stopped)
         pons_fail(err, problem.status, "%s", problem.text);
+    else if (all.experiment->group != NULL)
+        exchange(&all, &result->stopped, err);
+    if (err->status == PONS_OK && !result->stopped)
+        summarise(&all, result);
     free(all.count);
     return err->status;
 }

@@ -1,0 +1,163 @@
+/*
+ * processes.c - from the environment's ranks and [distribute] to a group of processes.
+ */
+#include <config.h>
+
+#include "train/processes.h"
+
+#include "device/list.h"
+
+#include <pons/comm.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *look(void *context, const char *name)
+{
+    return getenv(name);
+}
+
+/* Values of [distribute] backend; 'auto' takes the first that can be used. */
+static const char *const backends[] = { NULL, "gloo", "nccl", "mpi" };
+static const int preferred[] = { 1, 3 }; /* the buffers of a cpu are host memory */
+
+/* ---- the library of the collectives ----------------------------------------------------------- */
+
+static pons_status load_comm(const char *name, const char *where, processes *p, pons_error *err)
+{
+    const pons_comm_operations *operations;
+
+    if (plugin_load(PONS_KIND_COMM, name, sizeof *operations, where, &p->comm, err) != PONS_OK)
+        return err->status;
+    operations = p->comm->operations;
+    p->comm_config = calloc(1, p->comm->descriptor->config_size + 1);
+    if (p->comm_config == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for communicator '%s'", name);
+    return operations->check != NULL ? operations->check(p->comm_config, err) : PONS_OK;
+}
+
+static void drop_comm(processes *p)
+{
+    free(p->comm_config);
+    p->comm_config = NULL;
+    p->comm = NULL;
+}
+
+static pons_status choose_comm(config *c, const sections *s, processes *p, pons_error *err)
+{
+    const char *where = config_place(c, "distribute", "backend");
+    char why[2][sizeof err->text];
+
+    if (s->distribute.backend != 0)
+        return load_comm(backends[s->distribute.backend], where, p, err);
+    for (size_t i = 0; i < sizeof preferred / sizeof *preferred; i++) {
+        pons_error problem = PONS_ERROR_INIT;
+
+        if (load_comm(backends[preferred[i]], NULL, p, &problem) == PONS_OK)
+            return PONS_OK;
+        snprintf(why[i], sizeof why[i], "%.*s", (int)strcspn(problem.text, "\n"), problem.text);
+        drop_comm(p);
+    }
+    return pons_fail(err, PONS_CONFIG, "%s: nothing can join %d processes: %.300s; %.300s\n"
+                     "hint: pons doctor", where, p->place.size, why[0], why[1]);
+}
+
+/* ---- open ------------------------------------------------------------------------------------ */
+
+static pons_status check_mode(config *c, const sections *s, const dist_place *place,
+                              pons_error *err)
+{
+    static const char *const names[] = { [MODE_SINGLE] = "single", [MODE_DP] = "dp" };
+    int mode = s->distribute.mode;
+
+    if (mode == MODE_AUTO || mode == MODE_DDP)
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "%s: mode = %s is one process, but %s has started %d\n"
+                     "hint: mode = ddp, or auto", config_place(c, "distribute", "mode"),
+                     names[mode], place->origin, place->size);
+}
+
+static void tell(const processes *p, logger *l)
+{
+    char place[512];
+
+    dist_place_tell(&p->place, place, sizeof place);
+    if (p->place.rank > 0 && l->level == LOG_NORMAL)
+        l->level = LOG_QUIET;
+    log_line(l, "%s, joined by %s", place, p->comm->descriptor->name);
+}
+
+static pons_status join(config *c, const sections *s, logger *l, processes *p, pons_error *err)
+{
+    group_settings settings = {
+        .place = &p->place, .deterministic = s->experiment.deterministic,
+        .timeout_s = s->distribute.timeout_s
+    };
+
+    if (check_mode(c, s, &p->place, err) != PONS_OK || choose_comm(c, s, p, err) != PONS_OK)
+        return err->status;
+    settings.comm = p->comm;
+    settings.comm_config = p->comm_config;
+    if (group_open(&settings, &p->group, err) != PONS_OK)
+        return err->status;
+    tell(p, l);
+    return PONS_OK;
+}
+
+pons_status processes_open(config *c, const sections *s, logger *l, processes *out,
+                           pons_error *err)
+{
+    processes p = { .group = NULL };
+
+    if (dist_place_find(look, NULL, &p.place, err) == PONS_OK && p.place.size > 1)
+        join(c, s, l, &p, err);
+    if (err->status != PONS_OK)
+        drop_comm(&p);
+    else
+        *out = p;
+    return err->status;
+}
+
+void processes_close(processes *p, const pons_error *failure)
+{
+    if (p->group != NULL)
+        group_close(p->group, failure->status != PONS_OK ? failure : NULL);
+    p->group = NULL;
+    drop_comm(p);
+}
+
+pons_status processes_wanted(config *c, const sections *s, int *out, pons_error *err)
+{
+    const char *text = s->distribute.devices;
+    dist_place place;
+    device_list list;
+
+    *out = 0;
+    if (s->distribute.mode != MODE_DDP || dist_place_find(look, NULL, &place, err) != PONS_OK
+        || place.origin[0] != '\0')
+        return err->status;
+    if (text == NULL || text[0] == '\0' || strcmp(text, "auto") == 0)
+        text = "cpu";
+    if (device_list_parse(text, config_place(c, "distribute", "devices"), &list, err) == PONS_OK)
+        *out = list.count;
+    return err->status;
+}
+
+/* ---- agreement ------------------------------------------------------------------------------- */
+
+pons_status processes_least(group *g, int mine, int *least, pons_error *err)
+{
+    int *all;
+
+    *least = mine;
+    if (g == NULL)
+        return PONS_OK;
+    all = malloc((size_t)group_size(g) * sizeof *all);
+    if (all == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for %d processes", group_size(g));
+    if (group_all_gather(g, &mine, sizeof mine, all, err) == PONS_OK)
+        for (int r = 0; r < group_size(g); r++)
+            *least = all[r] < *least ? all[r] : *least;
+    free(all);
+    return err->status;
+}

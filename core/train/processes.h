@@ -1,0 +1,37 @@
+/*
+ * processes.h - the processes of a run: whether there are several (ddp), and what joins them.
+ */
+#ifndef CORE_TRAIN_PROCESSES_H
+#define CORE_TRAIN_PROCESSES_H
+
+#include "base/log.h"
+#include "config/sections.h"
+#include "dist/group.h"
+
+typedef struct processes {
+    dist_place place;
+    const plugin *comm;      /* NULL: this process is alone                                       */
+    void *comm_config;
+    group *group;            /* NULL: this process is alone                                       */
+} processes;
+
+/*
+ * Find this process's place, and join the others where there are any: returns when all are there.
+ * PONS_CONFIG where [distribute] mode means one process and a launcher has started several. From
+ * then on 'l' shows warnings and errors alone where this is not rank 0 (-v: everything).
+ */
+pons_status processes_open(config *c, const sections *s, logger *l, processes *out,
+                           pons_error *err);
+/* 'failure': why this process leaves; where its status is not PONS_OK the others end with it. */
+void processes_close(processes *p, const pons_error *failure);
+
+/*
+ * Whether [distribute] mode is ddp and no launcher has started this process; then how many 'pons
+ * launch' is to start: one for each of [distribute] devices.
+ */
+pons_status processes_wanted(config *c, const sections *s, int *out, pons_error *err);
+
+/* The least of a number over all processes of 'g'; itself where 'g' is NULL. */
+pons_status processes_least(group *g, int mine, int *least, pons_error *err);
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * trainer_ranks.c - what the processes of a training tell each other besides sums: the state that
+ * rank 0 begins with, whether one of them is to stop, what was not finite.
+ */
+#include <config.h>
+
+#include "train/trainer_parts.h"
+
+#include "train/agreement.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool trainer_writes(const trainer *t)
+{
+    return t->experiment->first == 0;
+}
+
+void trainer_note(const trainer *t, const char *doing)
+{
+    if (t->experiment->group != NULL)
+        group_note(t->experiment->group, t->state.step, doing);
+}
+
+/* ---- the beginning --------------------------------------------------------------------------- */
+
+/* Weights, states, slots, averages and how far the run is, as rank 0 has them. */
+pons_status trainer_spread(trainer *t, pons_error *err)
+{
+    group *g = t->experiment->group;
+
+    if (g == NULL)
+        return PONS_OK;
+    if (agreement_on_network(g, t->experiment, t->storage, err) != PONS_OK
+        || group_broadcast(g, &t->state, sizeof t->state, 0, err) != PONS_OK)
+        return err->status;
+    for (int i = 0; i < storage_piece_count(t->storage); i++) {
+        storage_piece p = storage_piece_at(t->storage, i);
+
+        if (p.size > 0 && group_broadcast(g, p.memory, p.size, 0, err) != PONS_OK)
+            return err->status;
+    }
+    storage_changed(t->storage);
+    return agreement_on_weights(g, t->storage, err);
+}
+
+/* ---- whether to stop ------------------------------------------------------------------------- */
+
+/*
+ * A signal may reach one process alone, and when another looks it may have been before or behind it:
+ * so they add up their wishes, in the shadow of the step, and all stop behind the same one.
+ */
+pons_status trainer_vote_begin(trainer *t, pons_error *err)
+{
+    const program_collective *c;
+
+    if (t->experiment->group == NULL)
+        return PONS_OK;
+    c = group_collective(t->experiment->group);
+    t->vote = interrupt_pending(t->settings->interrupt) ? 1 : 0;
+    return c->start(c->context, &t->vote, 1, PONS_F32, &t->vote_pending, err);
+}
+
+pons_status trainer_vote_end(trainer *t, pons_error *err)
+{
+    const program_collective *c;
+
+    if (t->experiment->group == NULL)
+        return PONS_OK;
+    c = group_collective(t->experiment->group);
+    if (c->wait(c->context, t->vote_pending, err) == PONS_OK && t->vote > 0)
+        t->stop = true;
+    return err->status;
+}
+
+bool trainer_stops(const trainer *t)
+{
+    return t->stop || (t->experiment->group == NULL && interrupt_pending(t->settings->interrupt));
+}
+
+/* ---- what was not finite --------------------------------------------------------------------- */
+
+pons_status trainer_share_culprit(trainer *t, trainer_culprit *mine, pons_error *err)
+{
+    group *g = t->experiment->group;
+    trainer_culprit *all;
+
+    if (g == NULL)
+        return PONS_OK;
+    all = calloc((size_t)group_size(g), sizeof *all);
+    if (all == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for %d processes", group_size(g));
+    if (group_all_gather(g, mine, sizeof *mine, all, err) == PONS_OK) {
+        int r = 0;
+
+        while (r < group_size(g) && all[r].tensor[0] == '\0')
+            r++;
+        *mine = all[r < group_size(g) ? r : 0];
+    }
+    free(all);
+    return err->status;
+}

@@ -1,0 +1,475 @@
+/*
+ * check_ddp.c - the contract of the modes (R3) over processes: the same micro-batches on one replica
+ * and shared out among processes give the same weights and metrics; and what the processes of a run
+ * decide together.
+ */
+#include <config.h>
+
+#include "run_modes.h"
+#include "suite.h"
+
+#include <arpa/inet.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <time.h>
+
+enum { RANKS_MAX = 4, WORDS_MAX = 40 };
+
+/* ---- ranks ----------------------------------------------------------------------------------- */
+
+/* A port that was free a moment ago. */
+static int free_port(void)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof at;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &size), 0);
+    close(fd);
+    return ntohs(at.sin_port);
+}
+
+/* The processes of a run, and what is different in one of them. */
+typedef struct ranks {
+    int count;
+    const char *own_word[RANKS_MAX]; /* one more --set for this rank, or NULL                     */
+    const char *own_path[RANKS_MAX]; /* put before its PONS_PLUGIN_PATH, or NULL                  */
+    pid_t pid[RANKS_MAX];
+    int code[RANKS_MAX];
+} ranks;
+
+static void set_number(const char *name, int number)
+{
+    char text[16];
+
+    snprintf(text, sizeof text, "%d", number);
+    setenv(name, text, 1);
+}
+
+static void put_before(const char *folder)
+{
+    const char *given = getenv("PONS_PLUGIN_PATH");
+    char folders[8192];
+
+    snprintf(folders, sizeof folders, "%s%s%s", folder, given != NULL ? ":" : "",
+             given != NULL ? given : "");
+    setenv("PONS_PLUGIN_PATH", folders, 1);
+}
+
+/* Its output goes to root/said.RANK. */
+static void be_rank(const ranks *r, int rank, int port, const char *const *word)
+{
+    const char *argument[WORDS_MAX + 4] = { pons_program };
+    char name[32];
+    int count = 1, out;
+
+    while (*word != NULL && count < WORDS_MAX)
+        argument[count++] = *word++;
+    if (r->own_word[rank] != NULL) {
+        argument[count++] = "--set";
+        argument[count++] = r->own_word[rank];
+    }
+    if (r->own_path[rank] != NULL)
+        put_before(r->own_path[rank]);
+    set_number("RANK", rank);
+    set_number("LOCAL_RANK", rank);
+    set_number("WORLD_SIZE", r->count);
+    set_number("LOCAL_WORLD_SIZE", r->count);
+    setenv("MASTER_ADDR", "127.0.0.1", 1);
+    set_number("MASTER_PORT", port);
+    snprintf(name, sizeof name, "said.%d", rank);
+    out = open(in_root(name), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    dup2(out, 1);
+    dup2(out, 2);
+    if (chdir(root) == 0)
+        execv(pons_program, (char *const *)argument);
+    _exit(99);
+}
+
+static void ranks_start(ranks *r, const char *const *word)
+{
+    int port = free_port();
+
+    for (int k = 0; k < r->count; k++) {
+        r->pid[k] = fork();
+        if (r->pid[k] == 0)
+            be_rank(r, k, port, word);
+    }
+}
+
+static void ranks_finish(ranks *r)
+{
+    for (int k = 0; k < r->count; k++)
+        r->code[k] = finish(r->pid[k]);
+}
+
+static const char *said_by(int rank)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "said.%d", rank);
+    return text_of(name);
+}
+
+static void all_ended(ranks *r, int code, const char *phrase)
+{
+    ranks_finish(r);
+    for (int k = 0; k < r->count; k++)
+        ck_assert_msg(r->code[k] == code && (phrase == NULL || strstr(said_by(k), phrase) != NULL),
+                      "rank %d: code %d, expected %d and '%s': %s", k, r->code[k], code,
+                      phrase != NULL ? phrase : "", said_by(k));
+}
+
+#define RANKS_START(R, ...) ranks_start((R), (const char *const[]){ __VA_ARGS__, NULL })
+/* All ranks end with CODE, and each of them says PHRASE (unless NULL). */
+#define RANKS(R, CODE, PHRASE, ...) do {                                                          \
+        RANKS_START((R), __VA_ARGS__);                                                            \
+        all_ended((R), (CODE), (PHRASE));                                                         \
+    } while (0)
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+/* Twenty steps of M micro-batches; 0 ranks: this process alone. */
+typedef struct split {
+    const char *name;
+    int ranks, accumulate;
+    const char *devices, *deterministic, *backend;
+} split;
+
+static void train(const split *s)
+{
+    char name[64], accumulate[64], devices[64], exact[64], backend[64];
+    ranks r = { .count = s->ranks };
+
+    snprintf(name, sizeof name, "experiment.name=%s", s->name);
+    snprintf(accumulate, sizeof accumulate, "train.accumulate=%d", s->accumulate);
+    snprintf(devices, sizeof devices, "distribute.devices=%s", s->devices);
+    snprintf(exact, sizeof exact, "experiment.deterministic=%s", s->deterministic);
+    snprintf(backend, sizeof backend, "distribute.backend=%s",
+             s->backend != NULL ? s->backend : "auto");
+    if (s->ranks > 0)
+        RANKS(&r, 0, NULL, "train", "e.ini", "--set", name, "--set", accumulate, "--set", devices,
+              "--set", exact, "--set", backend);
+    else
+        EXPECT(0, NULL, "train", "e.ini", "--set", name, "--set", accumulate, "--set", devices,
+               "--set", exact);
+}
+
+START_TEST(four_micro_batches_give_the_same_bits_in_every_mode)
+{
+    static const split splits[] = {
+        { "single", 0, 4, "cpu", "yes", NULL }, { "dp", 0, 2, "cpu:0,cpu:1", "yes", NULL },
+        { "two", 2, 2, "cpu", "yes", "gloo" }, { "four", 4, 1, "auto", "yes", NULL },
+        { "listed", 2, 2, "cpu:1,cpu:0", "yes", "auto" }
+    };
+
+    make_experiment();
+    for (int i = 0; i < 5; i++)
+        train(&splits[i]);
+    for (int i = 1; i < 5; i++)
+        same_run("single", splits[i].name);
+    remove_root();
+}
+END_TEST
+
+START_TEST(three_micro_batches_give_the_same_bits_on_one_and_three_ranks)
+{
+    static const split splits[] = {
+        { "single", 0, 3, "cpu", "yes", NULL }, { "three", 3, 1, "cpu", "yes", NULL }
+    };
+
+    make_experiment();
+    for (int i = 0; i < 2; i++)
+        train(&splits[i]);
+    same_run("single", "three");
+    remove_root();
+}
+END_TEST
+
+START_TEST(the_fast_mode_keeps_the_losses)
+{
+    static const split splits[] = {
+        { "single", 0, 4, "cpu", "no", NULL }, { "two", 2, 2, "cpu", "no", NULL },
+        { "four", 4, 1, "cpu", "no", NULL }
+    };
+
+    make_experiment();
+    for (int i = 0; i < 3; i++)
+        train(&splits[i]);
+    same_metric("single", "two", "loss", 1e-5);
+    same_metric("single", "four", "loss", 1e-5);
+    remove_root();
+}
+END_TEST
+
+START_TEST(a_run_goes_on_with_another_number_of_ranks)
+{
+    static const split single = { "single", 0, 4, "cpu", "yes", NULL };
+    static const split two = { "moved", 2, 2, "cpu", "yes", NULL };
+    ranks four = { .count = 4 };
+
+    make_experiment();
+    train(&single);
+    RANKS(&four, 0, NULL, "train", "e.ini", "--set", "experiment.name=moved", "--set",
+          "experiment.deterministic=yes", "--set", "train.steps=10");
+    train(&two);
+    same_run("single", "moved");
+    train(&two); /* finished: rank 0 says so to all */
+    ck_assert_ptr_nonnull(strstr(said_by(0), "is finished (step 20)"));
+    remove_root();
+}
+END_TEST
+
+/* ---- controls: what breaks the contract is seen by these tests -------------------------------- */
+
+static void make_rank_key(const char *wrong)
+{
+    static const char steps[] = "gaussian_noise\n[";
+    const char *at = strstr(modes_ini, steps);
+    char command[512], text[8192];
+
+    make_experiment();
+    ck_assert_ptr_nonnull(at);
+    snprintf(command, sizeof command, "mkdir -p %s/plugins/transform && cp "
+             "tests/plugins/.libs/rank_key.so %s/plugins/transform", root, root);
+    ck_assert_int_eq(system(command), 0);
+    put_before(in_root("plugins"));
+    snprintf(text, sizeof text, "%.*sgaussian_noise rank_key\n[augment.rank_key]\nwrong = %s\n%s",
+             (int)(at - modes_ini), modes_ini, wrong, at + strlen(steps) - 1);
+    write_text("e.ini", text);
+}
+
+static void train_rank_key(void)
+{
+    static const split single = { "single", 0, 2, "cpu", "yes", NULL };
+    static const split two = { "two", 2, 1, "cpu", "yes", NULL };
+
+    unsetenv("RANK");
+    train(&single);
+    train(&two);
+}
+
+START_TEST(a_random_key_with_the_rank_in_it_is_noticed)
+{
+    make_rank_key("no");
+    train_rank_key();
+    same_run("single", "two");
+    remove_root();
+    make_rank_key("yes");
+    train_rank_key();
+    ck_assert(!same_file("single", "two", "model.safetensors"));
+    remove_root();
+}
+END_TEST
+
+/* Loss of the first step with M micro-batches: the mean over them, each with the first weights. */
+static double first_loss(int micro_batches)
+{
+    split s = { .ranks = 0, .accumulate = micro_batches, .devices = "cpu", .deterministic = "no" };
+    char name[16];
+    double loss[64];
+
+    snprintf(name, sizeof name, "m%d", micro_batches);
+    s.name = name;
+    train(&s);
+    ck_assert_int_gt(read_metrics(name, "loss", loss, 64), 0);
+    return loss[0];
+}
+
+START_TEST(uneven_shares_are_refused_and_their_plain_average_would_be_noticed)
+{
+    ranks two = { .count = 2 };
+    double one, both, three, last;
+
+    make_experiment();
+    RANKS(&two, 3, "micro_batches 3 cannot be shared out among 2 replicas", "train", "e.ini",
+          "--set", "train.micro_batches=3");
+    one = first_loss(1);
+    both = first_loss(2);
+    three = first_loss(3);
+    last = 3 * three - 2 * both;
+    ck_assert_double_ne(one, both);
+    ck_assert_double_gt(fabs((both + last) / 2 - three), 1e-4 * fabs(three)); /* tenfold the bound */
+    remove_root();
+}
+END_TEST
+
+/* ---- what processes must have in common ------------------------------------------------------- */
+
+START_TEST(ranks_that_differ_are_refused_and_both_sides_named)
+{
+    ranks option = { .count = 2, .own_word = { NULL, "model.dropout=0.3" } };
+    ranks number = { .count = 2, .own_word = { NULL, "distribute.threads=2" } };
+    ranks exact = { .count = 3, .own_word = { NULL, NULL, "experiment.deterministic=yes" } };
+    ranks own = { .count = 2, .own_word = { NULL, "data.cache=none" } };
+    const struct { ranks *r; const char *phrase; } differing[] = {
+        { &option, "[model] dropout: rank 0 has '0.2', rank 1 has '0.3'" },
+        { &number, "[distribute] threads: rank 0 has '1', rank 1 has '2'" },
+        { &exact, "[experiment] deterministic: rank 0 has 'no', rank 2 has 'yes'" }
+    };
+
+    make_experiment();
+    for (int i = 0; i < 3; i++)
+        RANKS(differing[i].r, 3, differing[i].phrase, "train", "e.ini");
+    RANKS(&own, 0, NULL, "train", "e.ini", "--set", "train.steps=1");
+    remove_root();
+}
+END_TEST
+
+START_TEST(a_plugin_with_other_bytes_is_refused)
+{
+    const char *given = getenv("PONS_PLUGIN_PATH");
+    char command[8192];
+    ranks r = { .count = 2 };
+
+    make_experiment();
+    ck_assert_ptr_nonnull(given);
+    snprintf(command, sizeof command, "mkdir -p %s/other/loss && cp %.*s/loss/dice_ce.so "
+             "%s/other/loss && echo >> %s/other/loss/dice_ce.so", root, (int)strcspn(given, ":"),
+             given, root, root);
+    ck_assert_int_eq(system(command), 0);
+    r.own_path[1] = in_root("other");
+    RANKS(&r, 3, "plugin loss: rank 0 has 'dice_ce ", "train", "e.ini");
+    remove_root();
+}
+END_TEST
+
+START_TEST(modes_of_one_process_and_wrong_lists_are_refused_among_ranks)
+{
+    ranks two = { .count = 2 };
+
+    make_experiment();
+    RANKS(&two, 3, "mode = dp is one process, but", "train", "e.ini", "--set",
+          "distribute.mode=dp");
+    RANKS(&two, 3, "mode = single is one process, but", "train", "e.ini", "--set",
+          "distribute.mode=single");
+    RANKS(&two, 3, "lists 3, but this node has 2 processes", "train", "e.ini", "--set",
+          "distribute.devices=cpu:0,1,2");
+    remove_root();
+}
+END_TEST
+
+/* ---- what processes decide together ----------------------------------------------------------- */
+
+START_TEST(a_step_that_is_not_finite_ends_all_ranks_with_the_same_cases)
+{
+    ranks two = { .count = 2 };
+    char line[256];
+
+    make_experiment();
+    RANKS(&two, 1, "the gradient is not finite; first tensor '", "train", "e.ini", "--set",
+          "optimizer.lr=1e30");
+    snprintf(line, sizeof line, "%.200s", strstr(said_by(0), "error: step"));
+    line[strcspn(line, "\n")] = '\0';
+    ck_assert_msg(strstr(said_by(1), line) != NULL, "not '%s': %s", line, said_by(1));
+    two = (ranks){ .count = 2 };
+    RANKS(&two, 0, NULL, "train", "e.ini", "--set", "optimizer.lr=1e30", "--set",
+          "train.nonfinite=skip", "--fresh");
+    ck_assert_ptr_nonnull(strstr(said_by(0), "is skipped"));
+    remove_root();
+}
+END_TEST
+
+static bool has_steps(const char *run, int count)
+{
+    char path[256], line[4096];
+    int found = 0;
+
+    snprintf(path, sizeof path, "%s/runs/%s/metrics.jsonl", root, run);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return false;
+    while (fgets(line, sizeof line, file) != NULL)
+        found++;
+    fclose(file);
+    return found >= count;
+}
+
+START_TEST(a_signal_to_one_rank_stops_all_behind_the_same_step)
+{
+    static const split single = { "single", 0, 2, "cpu", "yes", NULL };
+    static const split again = { "stopped", 2, 1, "cpu", "yes", NULL };
+    const struct timespec pause = { 0, 2000000 };
+
+    make_experiment();
+    train(&single);
+    for (int rank = 0; rank < 2; rank++) {
+        ranks two = { .count = 2 };
+        char command[256];
+
+        RANKS_START(&two, "train", "e.ini", "--set", "experiment.name=stopped", "--set",
+                    "experiment.deterministic=yes");
+        while (!has_steps("stopped", 3))
+            nanosleep(&pause, NULL);
+        kill(two.pid[rank], rank == 0 ? SIGTERM : SIGUSR1);
+        ranks_finish(&two);
+        for (int k = 0; k < 2; k++)
+            ck_assert_msg(two.code[k] == 75 || two.code[k] == two.code[0], "rank %d: %d: %s", k,
+                          two.code[k], said_by(k));
+        ck_assert(two.code[0] == 75 || two.code[0] == 0); /* it may have been the last step */
+        train(&again);
+        same_run("single", "stopped");
+        snprintf(command, sizeof command, "rm -rf %s/runs/stopped", root);
+        ck_assert_int_eq(system(command), 0);
+    }
+    remove_root();
+}
+END_TEST
+
+START_TEST(a_case_that_one_rank_cannot_read_ends_all_with_that_cause)
+{
+    ranks two = { .count = 2, .own_word = { NULL, "data.source=damaged" } };
+    char command[512];
+
+    make_experiment();
+    snprintf(command, sizeof command, "cd %s && cp -r phantom damaged && for f in "
+             "damaged/imagesTr/*; do head -c 2000 \"$f\" > part; mv part \"$f\"; break; done", root);
+    ck_assert_int_eq(system(command), 0);
+    RANKS_START(&two, "train", "e.ini");
+    ranks_finish(&two);
+    ck_assert_msg(two.code[0] == 4 && two.code[1] == 4, "%d and %d: %s", two.code[0], two.code[1],
+                  said_by(0));
+    ck_assert_ptr_nonnull(strstr(said_by(0), "rank 1 failed"));
+    ck_assert_ptr_nonnull(strstr(said_by(0), "phantom_000"));
+    ck_assert_int_ne(access(in_root("runs/run/metrics.jsonl"), F_OK), 0);
+    remove_root();
+}
+END_TEST
+
+START_TEST(rank_0_alone_writes_and_tells)
+{
+    ranks two = { .count = 2 };
+
+    make_experiment();
+    RANKS(&two, 0, NULL, "train", "e.ini", "--set", "train.steps=2");
+    ck_assert_ptr_nonnull(strstr(said_by(0), "mode ddp: ranks in the environment"));
+    ck_assert_ptr_nonnull(strstr(said_by(0), "joined by gloo"));
+    ck_assert_str_eq(said_by(1), "");
+    ck_assert_ptr_nonnull(strstr(text_of("runs/run/resolved.ini"), "backend = gloo"));
+    remove_root();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("ddp");
+
+    if (access("stage/comm/gloo.so", F_OK) != 0 && getenv("PONS_PLUGIN_PATH") == NULL)
+        return 77;
+    tcase_set_timeout(c, 300);
+    tcase_add_test(c, four_micro_batches_give_the_same_bits_in_every_mode);
+    tcase_add_test(c, three_micro_batches_give_the_same_bits_on_one_and_three_ranks);
+    tcase_add_test(c, the_fast_mode_keeps_the_losses);
+    tcase_add_test(c, a_run_goes_on_with_another_number_of_ranks);
+    tcase_add_test(c, a_random_key_with_the_rank_in_it_is_noticed);
+    tcase_add_test(c, uneven_shares_are_refused_and_their_plain_average_would_be_noticed);
+    tcase_add_test(c, ranks_that_differ_are_refused_and_both_sides_named);
+    tcase_add_test(c, a_plugin_with_other_bytes_is_refused);
+    tcase_add_test(c, modes_of_one_process_and_wrong_lists_are_refused_among_ranks);
+    tcase_add_test(c, a_step_that_is_not_finite_ends_all_ranks_with_the_same_cases);
+    tcase_add_test(c, a_signal_to_one_rank_stops_all_behind_the_same_step);
+    tcase_add_test(c, a_case_that_one_rank_cannot_read_ends_all_with_that_cause);
+    tcase_add_test(c, rank_0_alone_writes_and_tells);
+    return suite_run();
+}
