@@ -30,7 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Connections beside those of the processes; what one may have waiting; how it may be late. */
+/* Connections beside those of the processes, and what one may have waiting. */
 enum { STRANGERS_MAX = 64, REQUESTS_MAX = 256, OUT_MAX = 4 * STORE_MESSAGE_MAX };
 #define HELLO_S 10.0    /* for a hello                                                            */
 #define LISTEN_S 10.0   /* for the port to be given back by an earlier run                        */
@@ -518,7 +518,7 @@ static bool make_room(store_server *s)
     return true;
 }
 
-/* Too many: the one that has said nothing for longest makes room. */
+/* More than may still be ranks, and some: the one that has said nothing for longest makes room. */
 static void limit_strangers(store_server *s)
 {
     member *oldest = NULL;
@@ -532,7 +532,7 @@ static void limit_strangers(store_server *s)
         if (oldest == NULL || m->deadline < oldest->deadline)
             oldest = m;
     }
-    if (strangers > STRANGERS_MAX)
+    if (strangers > STRANGERS_MAX + s->place.size - s->joined)
         oldest->state = MEMBER_ENDED;
 }
 
@@ -697,8 +697,10 @@ static pons_status listen_at_port(store_server *s, double timeout_s, pons_error 
         if (s->listeners > 0)
             return PONS_OK;
         if (errno != EADDRINUSE || link_now() >= until)
-            return pons_fail(err, PONS_COMMUNICATION, "rank 0 cannot open the store at port %d: %s",
-                             s->place.port, strerror(errno));
+            return pons_fail(err, PONS_COMMUNICATION, "rank 0 cannot open the store at port %d: %s"
+                             "%s", s->place.port, strerror(errno), errno != EADDRINUSE ? ""
+                             : "\nhint: MASTER_PORT in the environment of all processes chooses "
+                               "another");
         nanosleep(&pause, NULL);
     }
 }
