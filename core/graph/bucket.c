@@ -4,7 +4,8 @@
  *
  * Gradients are written from the last layer to the first, so the fold set is cut from its end. The
  * first piece of gradients is a quarter of the others: the sum begins early, and what it costs
- * besides its bytes is paid while there is still much to compute.
+ * besides its bytes is paid while there is still much to compute. The last ones grow smaller, as
+ * nothing is computed any more while the very last is summed.
  */
 #include <stdlib.h>
 
@@ -60,6 +61,14 @@ static void add_bucket(program *p, size_t begin, size_t end, int ready)
     p->bucket[p->bucket_count++] = (program_bucket){ begin, end - begin, ready, NULL };
 }
 
+/* Of the next piece, with 'rest' bytes to come: half of them when they are few. */
+static size_t piece_limit(const program *p, size_t rest)
+{
+    size_t most = p->settings.bucket, least = most / 32, limit = rest / 2;
+
+    return limit < least ? least : limit > most ? most : limit;
+}
+
 static void cut_gradients(program *p)
 {
     landed *list = arena_alloc(p->arena, (size_t)(p->gradient_count + 1) * sizeof *list);
@@ -81,7 +90,7 @@ static void cut_gradients(program *p)
         add_bucket(p, begin, end, ready);
         end = begin;
         ready = 0;
-        limit = p->settings.bucket;
+        limit = piece_limit(p, end);
     }
 }
 
