@@ -1,13 +1,16 @@
 /*
- * check_spread.c - predictions and scores are the same bytes on one device and on several, of one
- * case and of many; what a damaged case among them does.
+ * check_spread.c - predictions and scores are the same bytes on one device, on several and in several
+ * processes, of one case and of many; what a damaged case among them does.
  */
 #include <config.h>
 
 #include "run_pons.h"
 #include "suite.h"
 
+#include <arpa/inet.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <sys/socket.h>
 
 static const char ini[] =
     "[experiment]\nname = run\n"
@@ -38,7 +41,7 @@ static void make_runs(void)
 /* A command in the folder; it must succeed. */
 static __attribute__((format(printf, 1, 2))) void shell(const char *format, ...)
 {
-    char text[512], command[1024];
+    char text[6000], command[6400];
     va_list list;
 
     va_start(list, format);
@@ -172,6 +175,104 @@ START_TEST(networks_of_an_ensemble_take_the_devices_of_the_first)
 }
 END_TEST
 
+/* ---- processes ------------------------------------------------------------------------------- */
+
+/* A port that was free a moment ago. */
+static int free_port(void)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof at;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &size), 0);
+    close(fd);
+    return ntohs(at.sin_port);
+}
+
+/*
+ * pons WORDS on 'count' ranks; all must end with 'code'. What a rank writes is in out.RANK and
+ * said.RANK.
+ */
+static void on_ranks(int count, int code, const char *words)
+{
+    shell("rm -f out.* said.*; export WORLD_SIZE=%d LOCAL_WORLD_SIZE=%d MASTER_ADDR=127.0.0.1 "
+          "MASTER_PORT=%d; for r in $(seq 0 %d); do (RANK=$r LOCAL_RANK=$r timeout 120 %s %s "
+          ">out.$r 2>said.$r; echo $? >code.$r) & done; wait", count, count, free_port(), count - 1,
+          pons_program, words);
+    for (int r = 0; r < count; r++)
+        shell("cat said.%d; test $(cat code.%d) = %d", r, r, code);
+}
+
+static bool has_gloo(void)
+{
+    if (access("stage/comm/gloo.so", F_OK) == 0)
+        return true;
+    printf("processes are not looked at: this build has no gloo\n");
+    return false;
+}
+
+START_TEST(processes_write_the_bytes_of_one)
+{
+    static const char *const images[] = { "phantom/imagesTr -o", /* more cases than processes */
+                                          "phantom/imagesTr/phantom_003.nii.gz -o" };
+    static const char *const runs[] = { "runs/run", "runs/run,runs/other" };
+
+    if (!has_gloo())
+        return;
+    make_runs();
+    for (int n = 0; n < 4; n++) {
+        char words[256];
+        snprintf(words, sizeof words, "predict %s %s one/ --logits --set 'window.mirror=0 2'",
+                 runs[n % 2], images[n / 2]);
+        shell("mkdir one && %s %s 2>said", pons_program, words);
+        for (int count = 2; count < 4; count++) {
+            snprintf(words, sizeof words, "predict %s %s many/ --logits --set 'window.mirror=0 2'",
+                     runs[n % 2], images[n / 2]);
+            shell("mkdir many");
+            on_ranks(count, 0, words);
+            shell("diff -r one many && grep -e '->' said.0 | sed s/many/one/ | cmp - said");
+            shell("test ! -s said.1 && rm -r many");
+        }
+        shell("rm -r one");
+    }
+    remove_root();
+}
+END_TEST
+
+START_TEST(processes_score_as_one_does)
+{
+    if (!has_gloo())
+        return;
+    make_runs();
+    EXPECT(0, NULL, "evaluate", "--run", "runs/run", "--json");
+    for (int count = 2; count < 6; count += 3) {
+        on_ranks(count, 0, "evaluate --run runs/run --json");
+        shell("cmp out out.0 && test ! -s out.1");
+    }
+    remove_root();
+}
+END_TEST
+
+START_TEST(processes_agree_on_what_is_damaged)
+{
+    if (!has_gloo())
+        return;
+    make_runs();
+    shell("truncate -s 9000 phantom/imagesTr/phantom_002.nii.gz");
+    on_ranks(2, 4, "predict runs/run phantom/imagesTr -o some");
+    shell("grep '1 of 5 cases could not be predicted, the first is .phantom_002' said.0 said.1");
+    shell("test \"$(echo some/*_00[0-9].nii.gz)\" = \"$(echo some/*_00[0134].nii.gz)\"");
+    on_ranks(2, 4, "predict runs/run phantom/imagesTr/phantom_002.nii.gz -o one.nii.gz");
+    on_ranks(3, 4, "evaluate --run runs/run --json");
+    shell("grep imagesTr/phantom_002.nii.gz said.0 && test ! -s out.0");
+    shell("mkdir -p full/phantom_001.nii.gz");
+    on_ranks(2, 1, "predict runs/run phantom/imagesTr -o full");
+    shell("grep \"'full/phantom_001.nii.gz'\" said.0 && grep \"'full/phantom_001.nii.gz'\" said.1");
+    remove_root();
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("spread");
@@ -183,5 +284,8 @@ int main(void)
     tcase_add_test(c, a_damaged_case_does_not_keep_the_others_from_being_written);
     tcase_add_test(c, a_result_that_cannot_be_written_ends_it_on_any_number_of_devices);
     tcase_add_test(c, networks_of_an_ensemble_take_the_devices_of_the_first);
+    tcase_add_test(c, processes_write_the_bytes_of_one);
+    tcase_add_test(c, processes_score_as_one_does);
+    tcase_add_test(c, processes_agree_on_what_is_damaged);
     return suite_run();
 }

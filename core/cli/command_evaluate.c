@@ -236,7 +236,7 @@ static pons_status run(const invocation *call, const void *flags_given, pons_err
 
     if (evaluation_open(&e, err) != PONS_OK)
         return err->status;
-    if (evaluate(call, f, &e, err) == PONS_OK) {
+    if (evaluate(call, f, &e, err) == PONS_OK && !e.told) {
         if (f->json)
             evaluation_print_json(&e, stdout);
         else

@@ -277,33 +277,51 @@ static pons_status write_result(const job *j, const char *path, const predict_re
 }
 
 /* One of many that cannot be read does not keep the others from being written. */
-static void note_failure(job *j, int number, const pons_error *problem)
+static pons_status note_failure(job *j, int number, const char *problem, pons_error *err)
 {
+    if (j->case_count == 1)
+        return pons_fail(err, PONS_DATA, "%s", problem);
     if (j->failed++ == 0)
         j->first_failed = number;
-    log_error(j->call->log, problem->text);
+    if (predictor_rank(j->member[0]) == 0)
+        log_error(j->call->log, problem);
+    return PONS_OK;
 }
 
+/* What the others hear of a case: why there is no result, or "". */
+typedef struct outcome {
+    char problem[sizeof ((pons_error *)NULL)->text];
+} outcome;
+
 static pons_status take_result(void *context, int number, const predict_result *r,
-                               const pons_error *problem, pons_error *err)
+                               const pons_error *problem, void *record, pons_error *err)
+{
+    const job *j = context;
+    outcome *o = record;
+
+    if (r != NULL)
+        return write_result(j, path_of(j, number), r, err);
+    memcpy(o->problem, problem->text, sizeof o->problem);
+    return PONS_OK;
+}
+
+static pons_status tell_result(void *context, int number, const void *record, pons_error *err)
 {
     job *j = context;
-    const char *path = path_of(j, number), *name = j->cases[number].name;
+    const outcome *o = record;
 
-    if (r == NULL && j->case_count == 1)
-        return pons_fail(err, problem->status, "%s", problem->text);
-    if (r == NULL)
-        note_failure(j, number, problem);
-    else if (write_result(j, path, r, err) == PONS_OK)
-        log_line(j->call->log, "%s -> %s", name, path);
-    return err->status;
+    if (o->problem[0] != '\0')
+        return note_failure(j, number, o->problem, err);
+    log_line(j->call->log, "%s -> %s", j->cases[number].name, path_of(j, number));
+    return PONS_OK;
 }
 
 static pons_status predict_cases(job *j, pons_error *err)
 {
     const predict_work work = {
         .count = j->case_count, .input = j->cases, .logits = j->flags->logits,
-        .probabilities = j->flags->probabilities, .take = take_result, .context = j
+        .probabilities = j->flags->probabilities, .record_size = sizeof(outcome),
+        .take = take_result, .tell = tell_result, .context = j
     };
 
     if (predict_run(j->member_count, j->member, &work, err) == PONS_OK && j->failed > 0)
@@ -348,7 +366,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
         && check_paths(&j, err) == PONS_OK)
         predict_cases(&j, err);
     while (j.member_count-- > 0)
-        predictor_close(j.member[j.member_count]);
+        predictor_close(j.member[j.member_count], err);
     arena_free(j.memory);
     return err->status;
 }

@@ -141,10 +141,15 @@ pons_status agreement_on_experiment(group *g, const experiment *e, pons_error *e
     add(&f, "the version of pons", PACKAGE_VERSION, err);
     add_options(&f, e, err);
     add(&f, "precision", precision_name(e->precision), err);
-    add_provenance(&f, e, err);
+    if (e->purpose == EXPERIMENT_TRAIN)
+        add_provenance(&f, e, err);
+    else
+        add(&f, "plugin of the model", e->model.plugin->sha256, err);
     add(&f, "the plugin that joins processes", e->processes->comm->sha256, err);
-    add_cases(&f, e, "the list of training cases", d->training_count, d->training, err);
-    add_cases(&f, e, "the list of validation cases", d->validation_count, d->validation, err);
+    if (d != NULL) {
+        add_cases(&f, e, "the list of training cases", d->training_count, d->training, err);
+        add_cases(&f, e, "the list of validation cases", d->validation_count, d->validation, err);
+    }
     return close_list(&f, g, err);
 }
 

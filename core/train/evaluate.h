@@ -23,6 +23,7 @@ typedef struct evaluation {
     const data_class *classes;
     bool named;               /* by --labels, not found in the files                              */
     bool regions;             /* ids of different classes may be shared                           */
+    bool told;                /* another process prints it                                        */
     int case_count, room;
     evaluated_case *cases;
 } evaluation;

@@ -5,6 +5,7 @@
 
 #include "train/evaluate_run.h"
 
+#include "data/class_list.h"
 #include "data/loader.h"
 #include "train/predict.h"
 #include "train/validation.h"
@@ -28,28 +29,48 @@ typedef struct scoring {
     const dataset *data;
 } scoring;
 
-static pons_status score(void *context, int number, const predict_result *r,
-                         const pons_error *problem, pons_error *err)
+/* What is found in a case: counts, or why there are none. */
+typedef struct score {
+    char problem[sizeof ((pons_error *)NULL)->text];
+    metric_count count[CLASS_COUNT_MAX];
+} score;
+
+static pons_status score_case(void *context, int number, const predict_result *r,
+                              const pons_error *problem, void *record, pons_error *err)
 {
     const scoring *s = context;
     const experiment *x = s->experiment;
     int rank = s->data->validation[number];
-    metric_count count[256];
+    score *found = record;
     pons_case truth;
 
-    if (r == NULL)
-        return pons_fail(err, problem->status, "%s", problem->text);
+    if (r == NULL) {
+        memcpy(found->problem, problem->text, sizeof found->problem);
+        return PONS_OK;
+    }
     memset(&truth, 0, sizeof truth);
     if (case_read(s->data, rank, &truth, err) != PONS_OK)
         return err->status;
     int64_t voxels = pons_volume_count(&truth.label);
     if (x->regions)
-        metric_count_regions(r->classes.voxels, truth.label.voxels, voxels, x->class_count, count);
+        metric_count_regions(r->classes.voxels, truth.label.voxels, voxels, x->class_count,
+                             found->count);
     else
-        metric_count_labels(r->classes.voxels, truth.label.voxels, voxels, x->class_count, count);
+        metric_count_labels(r->classes.voxels, truth.label.voxels, voxels, x->class_count,
+                            found->count);
     case_clear(&truth);
-    return evaluation_add_counts(s->evaluation, s->data->cases[rank].id,
-                                 count + validation_first_class(x), err);
+    return PONS_OK;
+}
+
+static pons_status add_score(void *context, int number, const void *record, pons_error *err)
+{
+    const scoring *s = context;
+    const score *found = record;
+
+    if (found->problem[0] != '\0')
+        return pons_fail(err, PONS_DATA, "%s", found->problem);
+    return evaluation_add_counts(s->evaluation, s->data->cases[s->data->validation[number]].id,
+                                 found->count + validation_first_class(s->experiment), err);
 }
 
 static pons_status score_cases(scoring *s, predictor *p, pons_error *err)
@@ -57,8 +78,9 @@ static pons_status score_cases(scoring *s, predictor *p, pons_error *err)
     const dataset *d = s->data;
     predict_input *input = arena_alloc(s->evaluation->memory,
                                        (size_t)d->validation_count * sizeof *input + 1);
-    const predict_work work = { .count = d->validation_count, .input = input, .take = score,
-                                .context = s };
+    const predict_work work = { .count = d->validation_count, .input = input,
+                                .record_size = sizeof(score), .take = score_case,
+                                .tell = add_score, .context = s };
 
     if (d->validation_count == 0)
         return pons_fail(err, PONS_CONFIG, "the run has no validation cases");
@@ -110,6 +132,7 @@ pons_status evaluate_run(evaluation *e, const char *run, int set_count, const ch
     e->classes = classes;
     if (c != NULL)
         config_close(c);
-    predictor_close(p);
+    e->told = predictor_rank(p) > 0;
+    predictor_close(p, err);
     return err->status;
 }

@@ -5,6 +5,7 @@
 
 #include "train/predict_parts.h"
 
+#include "train/agreement.h"
 #include "train/checkpoint.h"
 #include "train/trainer_state.h"
 #include "train/weights.h"
@@ -117,6 +118,20 @@ static pons_status read_known(const found_weights *f, int image_channels, const 
     return PONS_OK;
 }
 
+/* The mode in the file of a run is how it was trained; a prediction takes who is there. */
+static pons_status find_others(predictor *p, const predictor *beside, experiment_known *known,
+                               pons_error *err)
+{
+    sections s;
+
+    memset(&s, 0, sizeof s);
+    known->processes = beside != NULL ? &beside->processes : &p->processes;
+    if (beside != NULL || sections_fill(p->config, &s, err) != PONS_OK)
+        return err->status;
+    s.distribute.mode = MODE_AUTO;
+    return processes_open(p->config, &s, p->log, &p->processes, err);
+}
+
 static pons_status open_network(predictor *p, const found_weights *f, const predict_source *s,
                                 const predictor *beside, pons_error *err)
 {
@@ -125,6 +140,7 @@ static pons_status open_network(predictor *p, const found_weights *f, const pred
 
     if (read_known(f, s->image_channels, beside, &known, err) != PONS_OK
         || config_open(f->config, s->set_count, s->set, &p->config, err) != PONS_OK
+        || find_others(p, beside, &known, err) != PONS_OK
         || experiment_open(p->config, EXPERIMENT_PREDICT, &known, p->log, &p->experiment, err)
            != PONS_OK)
         return err->status;
@@ -136,6 +152,8 @@ static pons_status open_network(predictor *p, const found_weights *f, const pred
                               .wide = p->experiment->device.wide };
     if (status != PONS_OK || weights_read_file(p->replicas.item[0].storage, WEIGHTS_MODEL,
                                                f->weights, &format, err) != PONS_OK)
+        return err->status;
+    if (agreement_on_weights(p->experiment->group, p->replicas.item[0].storage, err) != PONS_OK)
         return err->status;
     replicas_copy_first(&p->replicas);
     for (int i = 0; i < p->replicas.count; i++)
@@ -156,22 +174,28 @@ pons_status predictor_open(const predict_source *source, const predictor *beside
         open_network(p, &found, source, beside, err);
     found_weights_clear(&found);
     if (err->status != PONS_OK) {
-        predictor_close(p);
+        predictor_close(p, err);
         return err->status;
     }
     *out = p;
     return PONS_OK;
 }
 
-void predictor_close(predictor *p)
+void predictor_close(predictor *p, const pons_error *failure)
 {
     if (p == NULL)
         return;
     replicas_close(&p->replicas);
     experiment_close(p->experiment);
+    processes_close(&p->processes, failure);
     if (p->config != NULL)
         config_close(p->config);
     free(p);
+}
+
+int predictor_rank(const predictor *p)
+{
+    return p->processes.group != NULL ? group_rank(p->processes.group) : 0;
 }
 
 const experiment *predictor_experiment(const predictor *p)

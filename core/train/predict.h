@@ -23,8 +23,11 @@ typedef struct predict_source {
 /* 'beside': the first network of an ensemble, whose devices this one shares and outlives not; NULL. */
 pons_status predictor_open(const predict_source *source, const predictor *beside, logger *l,
                            predictor **out, pons_error *err);
-void predictor_close(predictor *p);
+/* 'failure': why it is closed; other processes of this prediction end with it. */
+void predictor_close(predictor *p, const pons_error *failure);
 const experiment *predictor_experiment(const predictor *p);
+/* This process among those that predict together, 0 where it is alone. */
+int predictor_rank(const predictor *p);
 
 /* What there is of a case; volumes that were not asked for are empty. */
 typedef struct predict_result {
@@ -44,19 +47,23 @@ typedef struct predict_work {
     int count;
     const predict_input *input;
     bool logits, probabilities; /* are wanted                                                     */
+    size_t record_size;       /* of what 'take' leaves for 'tell'                                 */
     /*
-     * Called for every case, in their order, on one thread that is not the caller's; the volumes are
-     * cleared afterwards. result: NULL where the files are no case, 'problem' (PONS_DATA) says why.
-     * A failure ends it all.
+     * Called once for every case, in one of the processes, in order of its cases and on one thread
+     * that may not be the caller's; the volumes are cleared afterwards. result: NULL where the files
+     * are no case, 'problem' (PONS_DATA) says why. record: zeros. A failure ends it all.
      */
     pons_status (*take)(void *context, int number, const predict_result *result,
-                        const pons_error *problem, pons_error *err);
+                        const pons_error *problem, void *record, pons_error *err);
+    /* Called for every case after that, in all processes, in order of cases. */
+    pons_status (*tell)(void *context, int number, const void *record, pons_error *err);
     void *context;
 } predict_work;
 
 /*
  * 'count' predictors (an ensemble: their probabilities are averaged; they must preprocess alike)
- * on cases, spread over the devices. In memory are, of one case, what windows are blended into; of
+ * on cases, spread over the devices of this process, or over processes that were started together:
+ * they share the cases out, or the windows of each where there are fewer cases. In memory are, of one case, what windows are blended into; of
  * the next, its image; of the last, what is being written (spread.h).
  */
 pons_status predict_run(int count, predictor *const *p, const predict_work *work, pons_error *err);

@@ -5,10 +5,12 @@
 #define CORE_TRAIN_PREDICT_PARTS_H
 
 #include "train/predict.h"
+#include "train/processes.h"
 #include "train/replicas.h"
 
 struct predictor {
     config *config;
+    processes processes;      /* of the first network of an ensemble                              */
     experiment *experiment;
     replicas replicas;
     logger *log;

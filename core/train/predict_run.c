@@ -19,6 +19,9 @@ typedef struct prediction {
     int count;
     predictor *const *p;
     const predict_work *work;
+    group *group;             /* NULL: this process is alone                                      */
+    bool windows;             /* processes share windows out, not cases                           */
+    char *records;            /* of a round of cases, or of all where windows are shared          */
     /* Of the thread that prepares: the case's files, as far as there is nothing wrong with them. */
     volume image;
     volume_grid grid;
@@ -37,6 +40,14 @@ typedef struct member_case {
     char *notes;              /* what preprocessing said, in lines                                */
     size_t notes_size;
 } member_case;
+
+/* Which case volume 'number' of this process belongs to. */
+static int case_of(const prediction *s, int number)
+{
+    int n = number / s->count;
+
+    return s->group != NULL && !s->windows ? n * group_size(s->group) + group_rank(s->group) : n;
+}
 
 /* ---- prepare --------------------------------------------------------------------------------- */
 
@@ -83,7 +94,7 @@ static pons_status prepare(void *context, int number, spread_volume *out, pons_e
 {
     prediction *s = context;
     int member = number % s->count;
-    const predict_input *input = &s->work->input[number / s->count];
+    const predict_input *input = &s->work->input[case_of(s, number)];
     member_case *m = calloc(1, sizeof *m);
 
     if (m == NULL)
@@ -167,19 +178,57 @@ static pons_status add_member(prediction *s, int member, member_case *m, pons_er
     return PONS_OK;
 }
 
-static pons_status take_case(prediction *s, int number, const volume_grid *grid, pons_error *err)
+static char *record_at(const prediction *s, int number)
+{
+    return s->records + (size_t)number * s->work->record_size;
+}
+
+/* The cases of a round, this process's among them; those of others come from them. */
+static pons_status tell_round(prediction *s, int round, const char *mine, pons_error *err)
+{
+    const predict_work *w = s->work;
+    int size = group_size(s->group);
+
+    if (group_all_gather(s->group, mine, w->record_size, s->records, err) != PONS_OK)
+        return err->status;
+    for (int r = 0; r < size && round * size + r < w->count && err->status == PONS_OK; r++)
+        w->tell(w->context, round * size + r, record_at(s, r), err);
+    return err->status;
+}
+
+static pons_status take_record(prediction *s, int number, const volume_grid *grid, char *record,
+                               pons_error *err)
 {
     const predict_work *w = s->work;
     predict_result r = { .grid = *grid };
 
     if (s->failure.status != PONS_OK)
-        w->take(w->context, number, NULL, &s->failure, err);
+        w->take(w->context, number, NULL, &s->failure, record, err);
     else if (predict_bring_back(s->p[0]->experiment, &s->probabilities,
                                 w->logits ? &s->logits : NULL, w->probabilities, &r, err) == PONS_OK)
-        w->take(w->context, number, &r, NULL, err);
+        w->take(w->context, number, &r, NULL, record, err);
     pons_volume_clear(&r.classes);
     pons_volume_clear(&r.logits);
     pons_volume_clear(&r.probabilities);
+    return err->status;
+}
+
+static pons_status take_case(prediction *s, int number, const volume_grid *grid, pons_error *err)
+{
+    const predict_work *w = s->work;
+    char *record = calloc(1, w->record_size + 1);
+
+    if (record == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (take_record(s, number, grid, record, err) == PONS_OK) {
+        if (s->windows)
+            memcpy(record_at(s, number), record, w->record_size);
+        else if (s->group != NULL)
+            tell_round(s, number / group_size(s->group), record, err);
+        else
+            w->tell(w->context, number, record, err);
+    }
+    free(record);
     return err->status;
 }
 
@@ -211,21 +260,74 @@ static pons_status finish(void *context, int number, spread_volume *v, pons_erro
         return err->status;
     if (member < s->count - 1)
         return PONS_OK;
-    take_case(s, number / s->count, &m->grid, err);
+    take_case(s, case_of(s, number), &m->grid, err);
     clear_sums(s);
     return err->status;
 }
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
+/* Asked before every batch: a sign of progress for the watch. */
+static bool note_progress(void *context)
+{
+    const prediction *s = context;
+
+    if (s->group != NULL)
+        group_note(s->group, 0, "prediction");
+    return false;
+}
+
+/* What is left to be told when all cases of this process are done. */
+static pons_status tell_rest(prediction *s, pons_error *err)
+{
+    const predict_work *w = s->work;
+    int size = s->group != NULL ? group_size(s->group) : 1;
+
+    if (s->windows) {
+        group_broadcast(s->group, s->records, (size_t)w->count * w->record_size, 0, err);
+        for (int n = 0; n < w->count && err->status == PONS_OK; n++)
+            w->tell(w->context, n, record_at(s, n), err);
+    } else if (s->group != NULL && w->count % size != 0
+               && group_rank(s->group) >= w->count % size) {
+        char *nothing = calloc(1, w->record_size + 1);
+        if (nothing == NULL)
+            return pons_fail(err, PONS_DEVICE, "out of memory");
+        tell_round(s, w->count / size, nothing, err);
+        free(nothing);
+    }
+    return err->status;
+}
+
+static pons_status agree(group *g, int count, pons_error *err)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%d", count);
+    return group_agree(g, 1, &(group_fact){ "the number of cases", text }, err);
+}
+
 pons_status predict_run(int count, predictor *const *p, const predict_work *work, pons_error *err)
 {
-    prediction s = { .count = count, .p = p, .work = work, .problem = PONS_ERROR_INIT,
+    group *g = p[0]->processes.group;
+    int size = g != NULL ? group_size(g) : 1, share = work->count;
+    prediction s = { .count = count, .p = p, .work = work, .group = g,
+                     .windows = g != NULL && work->count < size, .problem = PONS_ERROR_INIT,
                      .failure = PONS_ERROR_INIT };
-    const spread_work cases = { count * work->count, prepare, finish, release, NULL, &s };
 
-    spread_run(&p[0]->replicas, &cases, err);
+    if (g != NULL && !s.windows)
+        share = (work->count - group_rank(g) + size - 1) / size;
+    s.records = calloc((size_t)(work->count > size ? work->count : size) + 1, work->record_size + 1);
+    if (s.records == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    const spread_work cases = {
+        .count = count * share, .shared = s.windows ? g : NULL, .prepare = prepare,
+        .finish = finish, .release = release, .stop = note_progress, .context = &s
+    };
+    if ((g == NULL || agree(g, work->count, err) == PONS_OK)
+        && spread_run(&p[0]->replicas, &cases, err) == PONS_OK)
+        tell_rest(&s, err);
     pons_volume_clear(&s.image);
     clear_sums(&s);
+    free(s.records);
     return err->status;
 }

@@ -44,6 +44,7 @@ typedef struct lane {
     int number;
     int64_t room;
     float *sum;
+    float *all;               /* with other processes: a batch of each                            */
 } lane;
 
 static void fail(spread *s, const pons_error *err)
@@ -196,6 +197,68 @@ static pons_status predict_share(void *context, int number, pons_error *err)
     return PONS_OK; /* a failure is in 's', and nobody waits in a sum */
 }
 
+/* ---- one device of each of several processes -------------------------------------------------- */
+
+static item *next_volume(spread *s)
+{
+    item *i = NULL;
+
+    pthread_mutex_lock(&s->lock);
+    while (!s->failed && s->begun < s->work->count && !may_begin(s))
+        pthread_cond_wait(&s->changed, &s->lock);
+    if (!s->failed && s->begun < s->work->count) {
+        i = &s->item[s->begun++];
+        s->held += i->size;
+        pthread_cond_broadcast(&s->changed);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return i;
+}
+
+/* Batches first .. first + size - 1, one for each process; where one has none it repeats the last. */
+static pons_status predict_round(spread *s, lane *l, item *i, int64_t first, pons_error *err)
+{
+    group *g = s->work->shared;
+    int64_t mine = first + group_rank(g), end = first + group_size(g), size = stitch_size(i->stitch);
+    const float *logits;
+
+    if (predict(s, l, i, mine < i->batches ? mine : i->batches - 1, &logits, err) != PONS_OK
+        || group_all_gather(g, logits, (size_t)size * sizeof *logits, l->all, err) != PONS_OK)
+        return err->status;
+    end = end < i->batches ? end : i->batches;
+    for (int64_t batch = first; batch < end && group_rank(g) == 0; batch++)
+        stitch_blend(i->stitch, batch, l->all + (batch - first) * size);
+    pthread_mutex_lock(&s->lock);
+    i->blended = end;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+    return PONS_OK;
+}
+
+static pons_status predict_with_others(void *context, int number, pons_error *err)
+{
+    spread *s = context;
+    lane l = { .number = number };
+    int size = group_size(s->work->shared);
+    item *i;
+
+    while (err->status == PONS_OK && (i = next_volume(s)) != NULL) {
+        if (i->batches == 0)
+            continue;
+        free(l.all);
+        l.all = malloc((size_t)(size * stitch_size(i->stitch)) * sizeof *l.all);
+        if (l.all == NULL)
+            pons_fail(err, PONS_DEVICE, "out of memory for the logits of %d processes", size);
+        for (int64_t first = 0; first < i->batches && err->status == PONS_OK; first += size)
+            predict_round(s, &l, i, first, err);
+    }
+    if (err->status != PONS_OK)
+        fail(s, err);
+    free(l.all);
+    free(l.sum);
+    return PONS_OK;
+}
+
 /* ---- finish ---------------------------------------------------------------------------------- */
 
 static void release(spread *s, item *i)
@@ -210,6 +273,8 @@ static pons_status finish_item(spread *s, int number, pons_error *err)
 {
     item *i = &s->item[number];
 
+    if (s->work->shared != NULL && group_rank(s->work->shared) > 0)
+        return PONS_OK;
     if (i->stitch != NULL) {
         stitch_finish(i->stitch);
         stitch_close(i->stitch);
@@ -266,7 +331,9 @@ static void run(spread *s)
     if (started < 2) {
         pons_fail(&err, PONS_DEVICE, "cannot start a thread to prepare volumes");
         fail(s, &err);
-    } else if (crew_run(s->replicas->crew, predict_share, s, &err) != PONS_OK) {
+    } else if (crew_run(s->replicas->crew, s->work->shared != NULL ? predict_with_others
+                                                                : predict_share, s, &err)
+               != PONS_OK) {
         fail(s, &err);
     }
     while (started > 0)

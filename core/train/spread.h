@@ -10,6 +10,7 @@
 #ifndef CORE_TRAIN_SPREAD_H
 #define CORE_TRAIN_SPREAD_H
 
+#include "dist/group.h"
 #include "train/replicas.h"
 
 /* A volume, as 'prepare' makes it. */
@@ -25,6 +26,8 @@ typedef struct spread_volume {
 /* Each of these is called in order of volumes, and none of them by two threads at the same time. */
 typedef struct spread_work {
     int count;
+    group *shared;            /* processes that share the windows of each volume out; NULL: this  */
+                              /* one alone. All prepare all volumes, rank 0 alone finishes them   */
     pons_status (*prepare)(void *context, int number, spread_volume *out, pons_error *err);
     /* The logits are there. */
     pons_status (*finish)(void *context, int number, spread_volume *v, pons_error *err);
@@ -35,6 +38,7 @@ typedef struct spread_work {
 } spread_work;
 
 /*
+ * With 'shared' each process has one device, and nobody else uses the group meanwhile.
  * The first failure ends it: PONS_INTERRUPTED where 'stop' said so. Memory: the image of the next
  * volume, and logits of one or more volumes, of more than one no more than a quarter of the
  * machine's memory.

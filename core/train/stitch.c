@@ -157,9 +157,14 @@ int64_t stitch_batches(const stitch *s)
     return (s->windows + s->settings.batch - 1) / s->settings.batch;
 }
 
+int64_t stitch_size(const stitch *s)
+{
+    return s->settings.batch * s->volume * s->classes;
+}
+
 int64_t stitch_room(const stitch *s)
 {
-    return (s->settings.mirror & 7) != 0 ? s->settings.batch * s->volume * s->classes : 0;
+    return (s->settings.mirror & 7) != 0 ? stitch_size(s) : 0;
 }
 
 static int windows_in(const stitch *s, int64_t batch)
@@ -179,7 +184,7 @@ pons_status stitch_predict(const stitch *s, int64_t batch, const window_predicto
     double share = 1.0 / (double)(1 << __builtin_popcount(w->mirror & 7));
 
     if (stitch_room(s) > 0)
-        memset(sum, 0, (size_t)(count * size) * sizeof *sum);
+        memset(sum, 0, (size_t)stitch_room(s) * sizeof *sum);
     for (unsigned flip = 0; flip < 8; flip++) {
         if ((flip & ~w->mirror) != 0)
             continue;

@@ -19,6 +19,8 @@ pons_status stitch_open(const window_settings *settings, const int64_t size[3], 
                         int channels, int classes, float *out, stitch **opened, pons_error *err);
 void stitch_close(stitch *s);
 int64_t stitch_batches(const stitch *s);
+/* Numbers of a batch's logits. */
+int64_t stitch_size(const stitch *s);
 /* Numbers that stitch_predict wants in 'sum'; 0: none. */
 int64_t stitch_room(const stitch *s);
 /*

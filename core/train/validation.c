@@ -167,8 +167,10 @@ pons_status validation_run(const validation *v, validation_result *result, pons_
     all.count = calloc((size_t)(v->count * all.experiment->class_count) + 1, sizeof *all.count);
     if (all.count == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for a validation");
-    const spread_work work = { (v->count - all.first + all.step - 1) / all.step, prepare,
-                               count_voxels, release, stop_asked, &all };
+    const spread_work work = {
+        .count = (v->count - all.first + all.step - 1) / all.step, .prepare = prepare,
+        .finish = count_voxels, .release = release, .stop = stop_asked, .context = &all
+    };
     spread_run(r, &work, &problem);
     result->stopped = problem.status == PONS_INTERRUPTED;
     if (problem.status != PONS_OK && !result->stopped)
