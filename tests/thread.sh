@@ -119,6 +119,12 @@ for share in "cpu:0,cpu:1 3" "cpu:0,1,2 2"; do
 done
 try 0 "$pons" predict runs/fp32-4 ph/imagesTr/phantom_000.nii.gz -o out.nii.gz
 try 0 "$pons" evaluate --prediction out.nii.gz --label ph/labelsTr/phantom_000.nii.gz
+# Devices that share windows out, beside threads that read ahead and write.
+for devices in cpu cpu:0,cpu:1 cpu:0,1,2; do
+    try 0 "$pons" predict runs/fp32-4,runs/bf16-4 ph/imagesTr -o outs --logits \
+        --set distribute.devices=$devices --set window.mirror=1 --set window.batch=2
+    try 0 "$pons" evaluate --run runs/fp32-4 --json --set distribute.devices=$devices
+done
 # timeout ends the run with a signal, which the thread of signals takes.
 try 75 timeout --preserve-status -s TERM 3 "$pons" train a.ini --set experiment.name=long \
     --set train.steps=100000 --set data.loader_threads=4
