@@ -1,6 +1,7 @@
 #!/bin/sh
 # The examples for launchers, replayed: each is run with the launcher's command replaced by one that
-# sets what the launcher sets, and its processes meet in the store. Prints what Check prints.
+# sets what the launcher sets. First its processes only meet in the store; then, where the build has
+# gloo, they train, and the weights are those of one process. Prints what Check prints.
 set -u
 build=$(pwd)
 source=$(cd "${srcdir:-.}" && pwd)
@@ -43,10 +44,13 @@ port() {
 }
 
 mkdir "$folder/bin"
-printf '#!/bin/sh\nexec "%s" "$@"\n' "$build/tests/join_place" >"$folder/bin/pons"
+# shellcheck disable=SC2016 # for that script
+printf '#!/bin/sh\nexec "$REPLAY_PONS" "$@"\n' >"$folder/bin/pons"
 chmod +x "$folder/bin/pons"
 PATH=$folder/bin:$PATH
-export PATH
+REPLAY_PONS=$build/tests/join_place
+PONS_PLUGIN_PATH=${PONS_PLUGIN_PATH:-$build/stage}
+export PATH REPLAY_PONS PONS_PLUGIN_PATH
 
 # ---- scripts --------------------------------------------------------------------------------------
 
@@ -100,6 +104,16 @@ while [ "$i" -lt "$SLURM_NTASKS" ]; do
     all="$all $!"
     i=$((i + 1))
 done
+# The time is nearly over when the run has come so far.
+if [ -n "${REPLAY_UNTIL-}" ]; then
+    tries=0
+    until [ -s "$REPLAY_UNTIL" ] || [ "$tries" -eq 600 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+    # shellcheck disable=SC2086 # a list of processes
+    kill -USR1 $all
+fi
 worst=0
 for one in $all; do
     wait "$one"
@@ -114,13 +128,13 @@ chmod +x "$folder/bin/sbatch" "$folder/bin/srun" "$folder/bin/scontrol"
 slurm=$source/examples/slurm.sh
 REPLAY_JOB=$$
 export REPLAY_JOB
-check "two nodes train" ends 0 sbatch "$slurm" FILE.ini
+check "two nodes run" ends 0 sbatch "$slurm" FILE.ini
 for rank in 0 1 2 3; do
     check "tasks are numbered" grep -q "^rank $rank of 4, local rank $((rank % 2)) of 2, store localhost:[0-9]* (SLURM)\$" \
         "$folder/output"
     check "all have met" says "rank $rank sees rank 3 at 127.0.0.1"
 done
-check "one node trains" ends 0 sbatch --nodes=1 --ntasks-per-node=3 "$slurm" FILE.ini
+check "one node runs" ends 0 sbatch --nodes=1 --ntasks-per-node=3 "$slurm" FILE.ini
 check "of one node are three" grep -q "^rank 2 of 3, local rank 2 of 3, " "$folder/output"
 check "nothing queues up" sh -c "! grep -q scontrol '$folder/output'"
 JOIN_STATUS=75
@@ -166,7 +180,7 @@ END
 chmod +x "$folder/bin/torchrun"
 REPLAY_PORT=$(port)
 export REPLAY_PORT
-check "torchrun trains" ends 0 "$source/examples/torchrun.sh" FILE.ini
+check "torchrun runs" ends 0 "$source/examples/torchrun.sh" FILE.ini
 check "its ranks have met" says "rank 1 sees rank 0 at 127.0.0.1"
 check "its port is left to it" sh -c "grep -q '(torchrun)' '$folder/output' && ! grep -q ':$REPLAY_PORT ' '$folder/output'"
 check "torchrun on nodes" env NODES=2 MASTER=127.0.0.1:"$(port)" JOB=17 PROCESSES=2 "$source/examples/torchrun.sh" FILE.ini
@@ -258,7 +272,7 @@ pods() {
     all=
     for index in 0 1; do
         env JOB_COMPLETION_INDEX=$index WORLD_SIZE="$(variable WORLD_SIZE)" MASTER_ADDR=localhost \
-            MASTER_PORT="$REPLAY_PORT" TORCHELASTIC_RUN_ID=0f57 pons train FILE.ini &
+            MASTER_PORT="$REPLAY_PORT" TORCHELASTIC_RUN_ID=0f57 pons train "$@" &
         all="$all $!"
     done
     for pod in $all; do
@@ -266,7 +280,7 @@ pods() {
     done
 }
 REPLAY_PORT=$(port)
-check "the pods train" ends 0 pods
+check "the pods meet" ends 0 pods FILE.ini
 check "pods are ranks" says "rank 1 of 2, local rank 0 of 1, store localhost:$REPLAY_PORT (Kubernetes)"
 check "pods have met" says "rank 0 sees rank 1 at 127.0.0.1"
 for broken in 's/^  name: pons$/ name: pons/' 's/^kind: Job/kind Job/' 's/parallelism: 2/completions: 2/' \
@@ -307,30 +321,101 @@ join() {
         nsenter -t "$1" -n ip link set wire up
 }
 
-# on NODE RANK LOCAL_RANK
-on() {
-    nsenter -t "$1" -n env RANK="$2" WORLD_SIZE=3 LOCAL_RANK="$3" MASTER_ADDR=10.77.0.1 MASTER_PORT=29500 \
-        pons train FILE.ini
-}
-
+# meet PORT ARGUMENT...: two ranks on each node.
 meet() {
-    on "$first_node" 0 0 & first=$!
-    on "$first_node" 1 1 & second=$!
-    on "$second_node" 2 0 & third=$!
-    wait "$first" && wait "$second" && wait "$third"
+    port=$1
+    all=
+    shift
+    for rank in 0 1 2 3; do
+        node=$first_node
+        [ "$rank" -lt 2 ] || node=$second_node
+        nsenter -t "$node" -n env RANK="$rank" WORLD_SIZE=4 LOCAL_RANK=$((rank % 2)) LOCAL_WORLD_SIZE=2 \
+            MASTER_ADDR=10.77.0.1 MASTER_PORT="$port" pons train "$@" &
+        all="$all $!"
+    done
+    for rank in $all; do
+        wait "$rank" || return 1
+    done
 }
 
+have_nodes=no
 if command -v ip >/dev/null && command -v nsenter >/dev/null && unshare -n true 2>/dev/null &&
     nodes >"$folder/nodes" 2>&1; then
-    check "two nodes meet" ends 0 meet
+    have_nodes=yes
+    check "two nodes meet" ends 0 meet 29500 FILE.ini
     # Rank 0's own node is where the other node has reached it, not where it sees itself.
-    for rank in 0 1 2; do
+    for rank in 0 1 2 3; do
         check "rank 0 is found" says "rank $rank sees rank 0 at 10.77.0.1"
         check "rank 1 is found" says "rank $rank sees rank 1 at 10.77.0.1"
         check "rank 2 is found" says "rank $rank sees rank 2 at 10.77.0.2"
     done
 else
     echo "skipped: two nodes, since this machine allows no network namespaces"
+fi
+
+# ---- training -------------------------------------------------------------------------------------
+
+# same NAME: its weights are those of the single process.
+same() {
+    cmp "runs/$1/checkpoints/step-00000004/model.safetensors" runs/one/checkpoints/step-00000004/model.safetensors
+}
+
+train() {
+    "$REPLAY_PONS" data phantom -o ph --cases 4 --extent 20,18,16 >/dev/null 2>&1
+    cat >e.ini <<'END'
+[experiment]
+name = one
+deterministic = yes
+[data]
+source = ph
+validation = last:1
+[patch]
+extent = 16
+[model]
+plugin = unet
+channels = 4 8
+strides = 2
+[loss]
+plugin = dice_ce
+[optimizer]
+plugin = adam
+lr = 0.01
+[train]
+steps = 4
+micro_batches = 4
+precision = fp32
+[distribute]
+threads = 1
+timeout_s = 100
+END
+    check "one process trains" ends 0 "$REPLAY_PONS" train e.ini
+    check "two nodes of SLURM train" ends 0 sbatch "$slurm" e.ini --set experiment.name=slurm
+    check "SLURM's weights" same slurm
+    REPLAY_PORT=$(port)
+    check "torchrun trains" ends 0 "$source/examples/torchrun.sh" e.ini --set experiment.name=torchrun
+    check "torchrun's weights" same torchrun
+    REPLAY_PORT=$(port)
+    check "pods train" ends 0 pods e.ini --set experiment.name=pods
+    check "the pods' weights" same pods
+    if [ "$have_nodes" = yes ]; then
+        check "two nodes train" ends 0 meet 29501 e.ini --set experiment.name=nodes
+        check "the nodes' weights" same nodes
+    fi
+    REPLAY_UNTIL=runs/stopped/metrics.jsonl
+    export REPLAY_UNTIL
+    check "USR1 ends a job with 75" ends 75 sbatch --nodes=1 "$slurm" e.ini --set experiment.name=stopped \
+        --set train.steps=1000000
+    check "which queues up again" says "scontrol requeue $REPLAY_JOB"
+    REPLAY_UNTIL=
+}
+
+if [ -e "${PONS_PLUGIN_PATH%%:*}/comm/gloo.so" ]; then
+    mkdir "$folder/train"
+    cd "$folder/train" || exit 1
+    REPLAY_PONS=$build/pons
+    train
+else
+    echo "skipped: training, since this build has no gloo"
 fi
 
 echo "$((100 * (checks - failures) / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
