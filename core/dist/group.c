@@ -366,6 +366,17 @@ void group_fail_together(group *g, const pons_error *failure)
     watch_publish_common(g->watch, failure);
 }
 
+void group_leave(group *g, const pons_error *cause)
+{
+    watch_leave(g->watch);
+    watch_publish_common(g->watch, cause);
+}
+
+void group_before_end(group *g, void (*last)(void *context, pons_status status), void *context)
+{
+    watch_before_end(g->watch, last, context);
+}
+
 void group_note(group *g, int64_t step, const char *doing)
 {
     watch_note(g->watch, step, doing);

@@ -60,4 +60,15 @@ pons_status group_barrier(group *g, pons_error *err);
  */
 void group_note(group *g, int64_t step, const char *doing);
 
+/*
+ * This process ends soon, by itself, and 'cause' is what the others learn; the watch does not end it.
+ * Any thread.
+ */
+void group_leave(group *g, const pons_error *cause);
+/*
+ * From the watch's thread, before it ends a process that goes on although the run has ended with
+ * 'status': it may end it itself. NULL: nothing; returns when 'last' is not running.
+ */
+void group_before_end(group *g, void (*last)(void *context, pons_status status), void *context);
+
 #endif

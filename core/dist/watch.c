@@ -44,6 +44,9 @@ struct watch {
     verdict end;
     const pons_comm_operations *operations;
     void *comm;
+    void (*last)(void *context, pons_status status);
+    void *last_context;
+    bool in_last;             /* it is running                                                    */
     /* Of the thread alone. */
     beat_row *row;            /* by rank; on others than rank 0 what it has written               */
     double answered;          /* when the store last answered                                     */
@@ -285,6 +288,15 @@ static void watch_first(watch *w)
     }
 }
 
+static void call_last(watch *w)
+{
+    w->last(w->last_context, (pons_status)w->end.status);
+    pthread_mutex_lock(&w->lock);
+    w->in_last = false;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+}
+
 /* The process has heard of the failure when it leaves or closes; otherwise it is ended here. */
 static void end_process(watch *w)
 {
@@ -296,7 +308,10 @@ static void end_process(watch *w)
            && pthread_cond_timedwait(&w->changed, &w->lock, &until) != ETIMEDOUT)
         continue;
     heard = w->leaving || w->closing;
+    w->in_last = !heard && w->last != NULL;
     pthread_mutex_unlock(&w->lock);
+    if (w->in_last)
+        call_last(w);
     if (heard)
         return;
     board_end(w->seat, w->end.status, w->end.text);
@@ -397,6 +412,16 @@ void watch_comm(watch *w, const pons_comm_operations *operations, void *comm)
     w->comm = comm;
     if (comm != NULL && w->over && w->end.status != PONS_OK)
         operations->abort(comm);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void watch_before_end(watch *w, void (*last)(void *context, pons_status status), void *context)
+{
+    pthread_mutex_lock(&w->lock);
+    while (w->in_last)
+        pthread_cond_wait(&w->changed, &w->lock);
+    w->last = last;
+    w->last_context = context;
     pthread_mutex_unlock(&w->lock);
 }
 

@@ -41,6 +41,8 @@ void watch_publish(watch *w, pons_error *err);
 void watch_publish_common(watch *w, const pons_error *err);
 /* This process has begun to end; the watch leaves it its own time for that. */
 void watch_leave(watch *w);
+/* As group_before_end. */
+void watch_before_end(watch *w, void (*last)(void *context, pons_status status), void *context);
 /* All have left: waits for that, no longer than the timeout or a failure. */
 void watch_end(watch *w);
 

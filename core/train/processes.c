@@ -21,7 +21,7 @@ static const char *look(void *context, const char *name)
 static const char *const backends[] = { NULL, "gloo", "nccl", "mpi" };
 static const int preferred[] = { 1, 3 }; /* the buffers of a cpu are host memory */
 
-/* ---- the library of the collectives ----------------------------------------------------------- */
+/* ---- the library of the collectives ---------------------------------------------------------- */
 
 static pons_status load_comm(const char *name, const char *where, processes *p, pons_error *err)
 {

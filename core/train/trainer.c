@@ -9,6 +9,8 @@
 
 #include "train/trainer_parts.h"
 
+#include "dist/group.h"
+
 #include <math.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -290,6 +292,27 @@ static pons_status train(trainer *t, share *shares, pons_error *err)
                      "to go on", (long long)t->state.step, (long long)t->total);
 }
 
+/* Training ends by itself: from now on neither a signal nor the watch saves anything. */
+static void end_watching(trainer *t)
+{
+    interrupt *i = t->settings->interrupt;
+
+    if (t->experiment->group != NULL)
+        group_before_end(t->experiment->group, NULL, NULL);
+    if (i != NULL)
+        interrupt_watch(i, t->experiment->sections.train.grace_s, NULL, NULL);
+}
+
+/* Another process has given the step up: what is here is the state before it. */
+static void save_given_up(trainer *t, const pons_error *cause)
+{
+    pons_error problem = PONS_ERROR_INIT;
+
+    group_leave(t->experiment->group, cause);
+    if (trainer_save_last(t, &problem) != PONS_OK)
+        log_warning(t->experiment->log, "%s", problem.text);
+}
+
 pons_status trainer_run(experiment *e, const trainer_settings *settings, pons_error *err)
 {
     trainer t = { .experiment = e, .settings = settings, .kept = { .step = -1 } };
@@ -298,9 +321,12 @@ pons_status trainer_run(experiment *e, const trainer_settings *settings, pons_er
     if (trainer_open(&t, err) == PONS_OK) {
         if (settings->interrupt != NULL)
             interrupt_watch(settings->interrupt, grace_s, trainer_save_and_end, &t);
+        if (e->group != NULL)
+            group_before_end(e->group, trainer_end_with_others, &t);
         train(&t, arena_alloc(e->memory, (size_t)e->device_count * sizeof(share)), err);
-        if (settings->interrupt != NULL)
-            interrupt_watch(settings->interrupt, grace_s, NULL, NULL);
+        if (err->status == PONS_INTERRUPTED && e->group != NULL && !t.stop)
+            save_given_up(&t, err);
+        end_watching(&t);
     }
     trainer_close(&t);
     return err->status;

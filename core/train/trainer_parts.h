@@ -74,6 +74,8 @@ pons_status trainer_check_saved(trainer *t, pons_error *err);
 pons_status trainer_save_last(trainer *t, pons_error *err);
 /* From the interrupt's thread: the grace is over, the running step is given up. The exit code. */
 pons_status trainer_save_and_end(void *trainer);
+/* The same from the watch's thread, when another process has given a step up for a signal. */
+void trainer_end_with_others(void *trainer, pons_status status);
 /* Waits for the writer. */
 void trainer_close_saving(trainer *t);
 /* The checkpoint to go on from, or pretrained weights, or nothing. */
@@ -97,6 +99,8 @@ pons_status trainer_spread(trainer *t, pons_error *err);
 /* Between both a step is computed; behind it trainer_stops is the same everywhere. */
 pons_status trainer_vote_begin(trainer *t, pons_error *err);
 pons_status trainer_vote_end(trainer *t, pons_error *err);
+/* This process gives the running step up for a signal; the others learn it. Any thread. */
+void trainer_leave_ranks(const trainer *t);
 /* A signal asks this training to end between two steps. */
 bool trainer_stops(const trainer *t);
 /* The one of the first process that has one; called by all. */

@@ -47,8 +47,8 @@ pons_status trainer_spread(trainer *t, pons_error *err)
 /* ---- whether to stop ------------------------------------------------------------------------- */
 
 /*
- * A signal may reach one process alone, and when another looks it may have been before or behind it:
- * so they add up their wishes, in the shadow of the step, and all stop behind the same one.
+ * A signal may reach one process alone, and others would look before or after it came: so they add
+ * up their wishes, in the shadow of the step, and all stop behind the same one.
  */
 pons_status trainer_vote_begin(trainer *t, pons_error *err)
 {
@@ -71,6 +71,18 @@ pons_status trainer_vote_end(trainer *t, pons_error *err)
     if (c->wait(c->context, t->vote_pending, err) == PONS_OK && t->vote > 0)
         t->stop = true;
     return err->status;
+}
+
+void trainer_leave_ranks(const trainer *t)
+{
+    group *g = t->experiment->group;
+    pons_error cause = PONS_ERROR_INIT;
+
+    if (g == NULL)
+        return;
+    pons_fail(&cause, PONS_INTERRUPTED, "interrupted at rank %d; step %lld was given up",
+              group_rank(g), (long long)t->state.step + 1);
+    group_leave(g, &cause);
 }
 
 bool trainer_stops(const trainer *t)

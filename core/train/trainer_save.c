@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- save ------------------------------------------------------------------------------------ */
 
@@ -97,9 +98,8 @@ pons_status trainer_save_last(trainer *t, pons_error *err)
     return err->status == PONS_OK ? background_wait(t->writer, err) : err->status;
 }
 
-pons_status trainer_save_and_end(void *context)
+static pons_status save_and_end(trainer *t)
 {
-    trainer *t = context;
     pons_error problem = PONS_ERROR_INIT;
 
     if (!trainer_writes(t))
@@ -113,6 +113,22 @@ pons_status trainer_save_and_end(void *context)
     log_line(t->experiment->log, "interrupted; step %lld was given up, step %lld is saved",
              (long long)t->state.step + 1, (long long)t->state.step);
     return PONS_INTERRUPTED;
+}
+
+pons_status trainer_save_and_end(void *context)
+{
+    trainer_leave_ranks(context);
+    return save_and_end(context);
+}
+
+void trainer_end_with_others(void *context, pons_status status)
+{
+    trainer *t = context;
+
+    if (status != PONS_INTERRUPTED)
+        return;
+    interrupt_enter(t->settings->interrupt);
+    _exit(save_and_end(t));
 }
 
 void trainer_close_saving(trainer *t)
