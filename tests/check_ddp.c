@@ -187,6 +187,25 @@ START_TEST(three_micro_batches_give_the_same_bits_on_one_and_three_ranks)
 }
 END_TEST
 
+START_TEST(open_mpi_gives_the_same_bits)
+{
+    static const split single = { "single", 0, 4, "cpu", "yes", NULL };
+    char command[8192];
+
+    if (access("stage/comm/mpi.so", F_OK) != 0 || system("command -v mpirun >/dev/null") != 0)
+        return; /* a build without MPI */
+    make_experiment();
+    train(&single);
+    snprintf(command, sizeof command, "cd %s && OMPI_ALLOW_RUN_AS_ROOT=1 "
+             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 2 %s train e.ini "
+             "--set experiment.name=mpi --set train.accumulate=2 --set distribute.backend=mpi "
+             "--set experiment.deterministic=yes >said.0 2>&1", root, pons_program);
+    ck_assert_msg(system(command) == 0, "%s", said_by(0));
+    same_run("single", "mpi");
+    remove_root();
+}
+END_TEST
+
 START_TEST(the_fast_mode_keeps_the_losses)
 {
     static const split splits[] = {
@@ -483,6 +502,7 @@ int main(void)
     tcase_set_timeout(c, 300);
     tcase_add_test(c, four_micro_batches_give_the_same_bits_in_every_mode);
     tcase_add_test(c, three_micro_batches_give_the_same_bits_on_one_and_three_ranks);
+    tcase_add_test(c, open_mpi_gives_the_same_bits);
     tcase_add_test(c, the_fast_mode_keeps_the_losses);
     tcase_add_test(c, a_run_goes_on_with_another_number_of_ranks);
     tcase_add_test(c, a_random_key_with_the_rank_in_it_is_noticed);
