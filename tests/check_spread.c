@@ -1,6 +1,6 @@
 /*
- * check_spread.c - predictions and scores are the same bytes on one device, on several and in several
- * processes, of one case and of many; what a damaged case among them does.
+ * check_spread.c - predictions and scores are the same bytes on one device, on several and in
+ * several processes, of one case and of many; what a damaged case among them does.
  */
 #include <config.h>
 
@@ -133,8 +133,8 @@ START_TEST(a_damaged_case_does_not_keep_the_others_from_being_written)
         ck_assert_ptr_nonnull(strstr(text_of("said"), "imagesTr/phantom_002.nii.gz'"));
         shell("test \"$(echo some/*_00[0-9].nii.gz)\" = \"$(echo some/*_00[0134].nii.gz)\"");
         shell("test $(ls some | wc -l) = 4 && rm -r some");
-        EXPECT(4, "imagesTr/phantom_002.nii.gz'", "evaluate", "--run", "runs/run", "--json", "--set",
-               devices);
+        EXPECT(4, "imagesTr/phantom_002.nii.gz'", "evaluate", "--run", "runs/run", "--json",
+               "--set", devices);
         ck_assert_str_eq(text_of("out"), "");
     }
     EXPECT(4, "imagesTr/phantom_002.nii.gz'", "predict", "runs/run",

@@ -225,7 +225,8 @@ static pons_status to_ids(const experiment *e, const volume *classes, volume *ou
 
 static const char *path_of(const job *j, int number)
 {
-    return j->folder ? arena_format(j->memory, "%s/%s.nii.gz", j->flags->output, j->cases[number].name)
+    return j->folder ? arena_format(j->memory, "%s/%s.nii.gz", j->flags->output,
+                                    j->cases[number].name)
                      : j->flags->output;
 }
 

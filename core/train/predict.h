@@ -20,7 +20,7 @@ typedef struct predict_source {
     int image_channels;       /* of the images to come; 0: not known                              */
 } predict_source;
 
-/* 'beside': the first network of an ensemble, whose devices this one shares and outlives not; NULL. */
+/* beside: the first network of an ensemble, closed last, whose devices this one shares; or NULL. */
 pons_status predictor_open(const predict_source *source, const predictor *beside, logger *l,
                            predictor **out, pons_error *err);
 /* 'failure': why it is closed; other processes of this prediction end with it. */
@@ -50,8 +50,8 @@ typedef struct predict_work {
     size_t record_size;       /* of what 'take' leaves for 'tell'                                 */
     /*
      * Called once for every case, in one of the processes, in order of its cases and on one thread
-     * that may not be the caller's; the volumes are cleared afterwards. result: NULL where the files
-     * are no case, 'problem' (PONS_DATA) says why. record: zeros. A failure ends it all.
+     * that may not be the caller's; the volumes are cleared afterwards. result: NULL where the
+     * files are no case, 'problem' (PONS_DATA) says why. record: zeros. A failure ends it all.
      */
     pons_status (*take)(void *context, int number, const predict_result *result,
                         const pons_error *problem, void *record, pons_error *err);
@@ -63,8 +63,9 @@ typedef struct predict_work {
 /*
  * 'count' predictors (an ensemble: their probabilities are averaged; they must preprocess alike)
  * on cases, spread over the devices of this process, or over processes that were started together:
- * they share the cases out, or the windows of each where there are fewer cases. In memory are, of one case, what windows are blended into; of
- * the next, its image; of the last, what is being written (spread.h).
+ * they share the cases out, or the windows of each where there are fewer cases. In memory are, of
+ * one case, what windows are blended into; of the next, its image; of the last, what is being
+ * written (spread.h).
  */
 pons_status predict_run(int count, predictor *const *p, const predict_work *work, pons_error *err);
 

@@ -1,6 +1,6 @@
 /*
- * predict_run.c - cases one after the other: files, preprocessing, windows over the devices, sums of
- * an ensemble, the way back.
+ * predict_run.c - cases one after the other: files, preprocessing, windows over the devices, sums
+ * of an ensemble, the way back.
  *
  * With m networks case n is the volumes n m .. n m + m - 1 of spread.h, one for each network.
  */
@@ -205,7 +205,8 @@ static pons_status take_record(prediction *s, int number, const volume_grid *gri
     if (s->failure.status != PONS_OK)
         w->take(w->context, number, NULL, &s->failure, record, err);
     else if (predict_bring_back(s->p[0]->experiment, &s->probabilities,
-                                w->logits ? &s->logits : NULL, w->probabilities, &r, err) == PONS_OK)
+                                w->logits ? &s->logits : NULL, w->probabilities, &r, err)
+             == PONS_OK)
         w->take(w->context, number, &r, NULL, record, err);
     pons_volume_clear(&r.classes);
     pons_volume_clear(&r.logits);
@@ -316,7 +317,8 @@ pons_status predict_run(int count, predictor *const *p, const predict_work *work
 
     if (g != NULL && !s.windows)
         share = (work->count - group_rank(g) + size - 1) / size;
-    s.records = calloc((size_t)(work->count > size ? work->count : size) + 1, work->record_size + 1);
+    s.records = calloc((size_t)(work->count > size ? work->count : size) + 1,
+                       work->record_size + 1);
     if (s.records == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     const spread_work cases = {

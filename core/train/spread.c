@@ -151,7 +151,7 @@ static pons_status predict(spread *s, lane *l, const item *i, int64_t batch, con
         l->room = 0;
         l->sum = malloc((size_t)room * sizeof *l->sum);
         if (l->sum == NULL)
-            return pons_fail(err, PONS_DEVICE, "out of memory for the logits of a batch of windows");
+            return pons_fail(err, PONS_DEVICE, "out of memory for the logits of windows");
         l->room = room;
     }
     if (network_predictor(network->experiment, network->item[l->number].evaluation, &p, err)
@@ -197,7 +197,7 @@ static pons_status predict_share(void *context, int number, pons_error *err)
     return PONS_OK; /* a failure is in 's', and nobody waits in a sum */
 }
 
-/* ---- one device of each of several processes -------------------------------------------------- */
+/* ---- one device of each of several processes ------------------------------------------------- */
 
 static item *next_volume(spread *s)
 {
@@ -215,11 +215,12 @@ static item *next_volume(spread *s)
     return i;
 }
 
-/* Batches first .. first + size - 1, one for each process; where one has none it repeats the last. */
+/* Batches first .. first + size - 1, one for each process; who has none repeats the last. */
 static pons_status predict_round(spread *s, lane *l, item *i, int64_t first, pons_error *err)
 {
     group *g = s->work->shared;
-    int64_t mine = first + group_rank(g), end = first + group_size(g), size = stitch_size(i->stitch);
+    int64_t mine = first + group_rank(g), end = first + group_size(g);
+    int64_t size = stitch_size(i->stitch);
     const float *logits;
 
     if (predict(s, l, i, mine < i->batches ? mine : i->batches - 1, &logits, err) != PONS_OK
