@@ -19,3 +19,26 @@ check_PROGRAMS += tests/check_proxy
 tests_check_proxy_SOURCES = tests/check_proxy.c tests/proxy.c tests/proxy.h
 tests_check_proxy_LDADD = $(TEST_LDADD)
 TESTS += tests/check_proxy
+
+# Whole trainings on several ranks.
+EXTRA_DIST += tests/ranks.h tests/check_ranks.c tests/check_network.c tests/check_endurance.c
+if HAVE_GLOO
+check_PROGRAMS += tests/check_ranks
+tests_check_ranks_SOURCES = tests/check_ranks.c tests/ranks.h tests/run_pons.h \
+	tests/soak.h tests/suite.h
+tests_check_ranks_LDADD = $(TEST_LDADD)
+TESTS += tests/check_ranks
+
+check_PROGRAMS += tests/check_network
+tests_check_network_SOURCES = tests/check_network.c tests/proxy.c tests/proxy.h tests/ranks.h
+tests_check_network_LDADD = $(TEST_LDADD)
+TESTS += tests/check_network
+
+# Random faults for as long as asked.
+check_PROGRAMS += tests/check_endurance
+tests_check_endurance_SOURCES = tests/check_endurance.c tests/proxy.c tests/proxy.h tests/ranks.h \
+	tests/soak.h
+tests_check_endurance_LDADD = $(TEST_LDADD) -lm
+TESTS += tests/check_endurance
+SOAK_TESTS += tests/check_ranks tests/check_endurance
+endif

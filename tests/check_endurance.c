@@ -1,0 +1,288 @@
+/*
+ * check_endurance.c - trainings of two ranks with a random fault every few seconds; each must end
+ * with the bits of one process that nobody disturbed. Seconds with every change, an hour with SOAK.
+ *
+ * SOAK_SECONDS, SOAK_FAULT (mean time between faults in seconds) and SOAK_SEED choose others.
+ */
+#include "proxy.h"
+#include "ranks.h"
+#include "soak.h"
+#include "suite.h"
+
+#include <math.h>
+
+static proxy *network;
+static pid_t launcher;
+static unsigned first_seed, seed;
+
+/* A run lives through these many steps; set so that it sees several faults. */
+static char steps_word[32];
+
+static double number_given(const char *name, double fallback)
+{
+    const char *text = getenv(name);
+
+    return text != NULL && text[0] != '\0' ? atof(text) : fallback;
+}
+
+static double random_share(void)
+{
+    return (double)(rand_r(&seed) % 10000) / 10000;
+}
+
+/* ---- faults: each returns when it is over ------------------------------------------------------ */
+
+static pid_t some_rank(void)
+{
+    return find_rank(launcher, (int)(random_share() * 2));
+}
+
+static void signal_rank(int number)
+{
+    pid_t rank = some_rank();
+
+    if (rank > 0)
+        kill(rank, number);
+}
+
+static void kill_rank(void)
+{
+    static const int numbers[] = { SIGKILL, SIGSEGV, SIGABRT, SIGBUS };
+
+    signal_rank(numbers[(int)(random_share() * 4)]);
+}
+
+static void hang_rank(void)
+{
+    signal_rank(SIGSTOP);
+}
+
+static void pause_rank(void)
+{
+    pid_t rank = some_rank();
+
+    if (rank <= 0)
+        return;
+    kill(rank, SIGSTOP);
+    pause_for(0.5);
+    kill(rank, SIGCONT);
+}
+
+static void interrupt_rank(void)
+{
+    signal_rank(random_share() < 0.5 ? SIGUSR1 : SIGTERM);
+}
+
+static void interrupt_all(void)
+{
+    kill(launcher, SIGTERM);
+}
+
+static void interrupt_twice(void)
+{
+    kill(launcher, SIGTERM);
+    pause_for(0.01 * random_share());
+    kill(launcher, SIGUSR1);
+}
+
+static void kill_launcher(void)
+{
+    kill(launcher, SIGKILL);
+}
+
+static void slow_network(void)
+{
+    proxy_delay(network, 0.01);
+    pause_for(1);
+    proxy_delay(network, 0);
+}
+
+static void cut_network(void)
+{
+    proxy_cut(network, true);
+    pause_for(1);
+    proxy_cut(network, false);
+}
+
+static void reset_network(void)
+{
+    proxy_reset(network);
+}
+
+static struct { const char *name; void (*act)(void); int count; } faults[] = {
+    { "rank killed", kill_rank, 0 },
+    { "rank hung", hang_rank, 0 },
+    { "rank paused", pause_rank, 0 },
+    { "rank interrupted", interrupt_rank, 0 },
+    { "all interrupted", interrupt_all, 0 },
+    { "interrupted twice", interrupt_twice, 0 },
+    { "launcher killed", kill_launcher, 0 },
+    { "network slow", slow_network, 0 },
+    { "network cut", cut_network, 0 },
+    { "network reset", reset_network, 0 },
+};
+enum { FAULTS = sizeof faults / sizeof *faults };
+
+/* ---- one run ----------------------------------------------------------------------------------- */
+
+static int open_files(pid_t process)
+{
+    char path[64];
+    int count = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/fd", process);
+    DIR *files = opendir(path);
+    for (struct dirent *e; files != NULL && (e = readdir(files)) != NULL; )
+        count += e->d_name[0] != '.';
+    if (files != NULL)
+        closedir(files);
+    return count;
+}
+
+static long resident_kib(pid_t process)
+{
+    char path[64];
+    long pages = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/statm", process);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return 0;
+    if (fscanf(file, "%*d %ld", &pages) != 1)
+        pages = 0;
+    fclose(file);
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* Of launchers, at the end of their lives beside their beginning. */
+static int most_files, first_files;
+static long most_kib, first_kib;
+
+static void look_at_launcher(void)
+{
+    int files = open_files(launcher);
+    long kib = resident_kib(launcher);
+
+    first_files = first_files == 0 ? files : first_files;
+    first_kib = first_kib == 0 ? kib : first_kib;
+    most_files = files > most_files ? files : most_files;
+    most_kib = kib > most_kib ? kib : most_kib;
+}
+
+/* Whether the launcher has ended, which it may do as often as it likes, but only so. */
+static bool has_ended(const launch_words *l, bool *done)
+{
+    int status, code;
+
+    if (waitpid(launcher, &status, WNOHANG) != launcher)
+        return false;
+    code = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+    *done = code == 0;
+    ck_assert_msg(code == 0 || code == PONS_INTERRUPTED || code == 1000 + SIGKILL,
+                  "seed %u, run '%s', code %d: %s", first_seed, l->name, code, text_of("said"));
+    return true;
+}
+
+/* Until the launcher has ended or it is time for a fault. */
+static bool wait_fault(const launch_words *l, double until, bool *done)
+{
+    while (seconds_now() < until) {
+        if (has_ended(l, done))
+            return true;
+        pause_for(0.02);
+    }
+    look_at_launcher();
+    return has_ended(l, done);
+}
+
+static int disturb_run(const launch_words *l, double mean_s)
+{
+    bool done = false;
+    int count = 0;
+
+    while (!done) {
+        pid_t rank[8];
+        int ranks = 0;
+        launcher = start_launch(l);
+        while (!wait_fault(l, seconds_now() - mean_s * log(1 - random_share()), &done)) {
+            int which = (int)(random_share() * FAULTS);
+            ranks = find_ranks(launcher, rank, 8);
+            faults[which].act();
+            faults[which].count++;
+            count++;
+        }
+        expect_processes_gone(rank, ranks, 5);
+    }
+    return count;
+}
+
+/* ---- all --------------------------------------------------------------------------------------- */
+
+static void use_network(void)
+{
+    char module[4096], port[16];
+
+    network = proxy_open();
+    ck_assert_ptr_nonnull(network);
+    ck_assert_ptr_nonnull(realpath("tests/plugins/.libs/redirect.so", module));
+    snprintf(port, sizeof port, "%d", proxy_port(network));
+    setenv("PROXY_PORT", port, 1);
+    setenv("LD_PRELOAD", module, 1);
+}
+
+static void report(int runs, int count, double plain_s, double took_s)
+{
+    printf("seed %u: %d runs, %d faults in %.0f s; %.2f s a run, undisturbed %.2f s\n", first_seed,
+           runs, count, took_s, took_s / runs, plain_s);
+    for (int i = 0; i < FAULTS; i++)
+        printf("%6d %s\n", faults[i].count, faults[i].name);
+    printf("launcher: %d files, at most %d; %ld KiB, at most %ld\n", first_files, most_files,
+           first_kib, most_kib);
+    fflush(stdout);
+}
+
+START_TEST(disturbed_runs_end_with_the_bits_of_undisturbed_ones)
+{
+    double seconds = number_given("SOAK_SECONDS", soak_times(8, 3600));
+    double mean_s = number_given("SOAK_FAULT", soak_times(1, 10));
+    launch_words plain = { "plain-two", 2, { NULL }, { steps_word } };
+    int runs = 0, count = 0;
+
+    seed = (unsigned)number_given("SOAK_SEED", fmod(seconds_now() * 1e3, 1e5));
+    first_seed = seed;
+    make_root();
+    make_phantom();
+    snprintf(steps_word, sizeof steps_word, "train.steps=%d", (int)(400 * mean_s));
+    EXPECT(0, NULL, "train", "ranks.ini", "--set", "experiment.name=plain", "--set",
+           "distribute.mode=single", "--set", steps_word);
+    use_network();
+    double begin = seconds_now();
+    ck_assert_int_eq(finish(start_launch(&plain)), 0);
+    double plain_s = seconds_now() - begin;
+    expect_same_state("plain", "plain-two");
+    begin = seconds_now();
+    while (seconds_now() - begin < seconds) {
+        char name[32];
+        snprintf(name, sizeof name, "run-%d", runs);
+        launch_words l = { name, 2, { "--restarts=1000000" },
+                           { steps_word, "distribute.timeout_s=4" } };
+        count += disturb_run(&l, mean_s);
+        expect_same_state("plain", name);
+        runs++;
+    }
+    report(runs, count, plain_s, seconds_now() - begin);
+    ck_assert_int_le(most_files, first_files + 2); /* pipes that are just being made */
+    ck_assert_int_le(most_kib, first_kib + 1024);
+    proxy_close(network);
+    remove_root();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("endurance");
+
+    tcase_set_timeout(c, 0); /* every wait has an end of its own */
+    tcase_add_test(c, disturbed_runs_end_with_the_bits_of_undisturbed_ones);
+    return suite_run();
+}

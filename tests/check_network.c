@@ -1,0 +1,155 @@
+/*
+ * check_network.c - trainings of two ranks over a network that is slow, cut, healed or reset: they
+ * end with the bits of one process, or soon, with one line.
+ */
+#include "proxy.h"
+#include "ranks.h"
+#include "suite.h"
+
+static proxy *network;
+
+enum { TIMED_ROUNDS = 3 };
+
+/* All connections of ranks that are started from here on go through the proxy. */
+static void setup(void)
+{
+    char module[4096], port[16];
+
+    network = proxy_open();
+    ck_assert_ptr_nonnull(network);
+    ck_assert_ptr_nonnull(realpath("tests/plugins/.libs/redirect.so", module));
+    snprintf(port, sizeof port, "%d", proxy_port(network));
+    setenv("PROXY_PORT", port, 1);
+    setenv("LD_PRELOAD", module, 1);
+}
+
+static void teardown(void)
+{
+    proxy_close(network);
+}
+
+static void setup_once(void)
+{
+    make_root();
+    make_phantom();
+    make_plain_run();
+}
+
+static void expect_end(pid_t launcher, int code)
+{
+    int found = finish(launcher);
+
+    ck_assert_msg(found == code, "code %d, expected %d: %s", found, code, text_of("said"));
+}
+
+START_TEST(a_network_as_it_should_be_is_not_seen)
+{
+    launch_words l = { "as-is", 2, { NULL }, { NULL } };
+
+    expect_end(start_launch(&l), 0);
+    expect_same_state("plain", "as-is");
+    /* The store's and those of the collectives came this way. */
+    ck_assert_int_ge(proxy_connections(network), 3);
+    ck_assert_int_gt(proxy_bytes(network), 1000000);
+}
+END_TEST
+
+START_TEST(a_slow_network_changes_no_bit)
+{
+    launch_words l = { "slow", 2, { NULL }, { "train.steps=12" } };
+
+    EXPECT(0, NULL, "train", "ranks.ini", "--set", "experiment.name=short", "--set",
+           "distribute.mode=single", "--set", "train.steps=12");
+    proxy_delay(network, 0.02);
+    double before = seconds_now();
+    expect_end(start_launch(&l), 0);
+    expect_same_state("short", "slow");
+    ck_assert_double_gt(seconds_now() - before, 12 * 0.02); /* it was slow */
+}
+END_TEST
+
+START_TEST(a_cut_that_heals_changes_no_bit)
+{
+    launch_words l = { "healed", 2, { NULL }, { NULL } };
+    pid_t launcher = start_launch(&l);
+
+    ck_assert(wait_steps(launcher, "healed", 10));
+    proxy_cut(network, true);
+    pause_for(0.3);
+    int steps = steps_of("healed");
+    pause_for(1);
+    ck_assert_int_eq(steps_of("healed"), steps); /* nothing went on */
+    proxy_cut(network, false);
+    expect_end(launcher, 0);
+    expect_same_state("plain", "healed");
+}
+END_TEST
+
+/* Seconds until all have ended. */
+static double disturb(const launch_words *l, bool cut)
+{
+    pid_t launcher, rank[8];
+
+    proxy_cut(network, false);
+    launcher = start_launch(l);
+    ck_assert(wait_steps(launcher, l->name, steps_of(l->name) + 5));
+    int count = find_ranks(launcher, rank, 8);
+    double before = seconds_now();
+    if (cut)
+        proxy_cut(network, true);
+    else
+        proxy_reset(network);
+    expect_end(launcher, PONS_COMMUNICATION);
+    ck_assert_msg(count_in(text_of("said"), "error: ") == 1, "%s", text_of("said"));
+    ck_assert_msg(strstr(text_of("said"), "rank ") != NULL, "%s", text_of("said"));
+    expect_processes_gone(rank, count, 0);
+    proxy_cut(network, false);
+    return seconds_now() - before;
+}
+
+static const struct { const char *name; bool cut; double within; } ends[] = {
+    { "cut", true, 2 + 2 + 5 },   /* timeout_s, until it is found, until all have ended           */
+    { "reset", false, 5 },
+};
+
+START_TEST(a_network_that_is_gone_ends_the_run_in_time)
+{
+    launch_words l = { ends[_i].name, 2, { NULL }, { "distribute.timeout_s=2" } };
+    double took = 1e9;
+
+    for (int round = 0; round < TIMED_ROUNDS && took > ends[_i].within; round++)
+        took = disturb(&l, ends[_i].cut);
+    ck_assert_msg(took <= ends[_i].within, "%g s", took);
+    l.set[0] = NULL;
+    expect_end(start_launch(&l), 0);
+    expect_same_state("plain", l.name);
+}
+END_TEST
+
+START_TEST(after_a_reset_all_start_again)
+{
+    launch_words l = { "again", 2, { "--restarts=1" }, { NULL } };
+    pid_t launcher = start_launch(&l);
+
+    ck_assert(wait_steps(launcher, "again", 20));
+    proxy_reset(network);
+    expect_end(launcher, 0);
+    ck_assert_ptr_nonnull(strstr(text_of("said"), "restart 1 of 1"));
+    expect_same_state("plain", "again");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("network");
+
+    tcase_set_timeout(c, 300);
+    tcase_add_unchecked_fixture(c, setup_once, remove_root);
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_test(c, a_network_as_it_should_be_is_not_seen);
+    tcase_add_test(c, a_slow_network_changes_no_bit);
+    tcase_add_test(c, a_cut_that_heals_changes_no_bit);
+    tcase_add_loop_test(c, a_network_that_is_gone_ends_the_run_in_time, 0, 2);
+    tcase_add_test(c, after_a_reset_all_start_again);
+    return suite_run();
+}

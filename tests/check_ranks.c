@@ -1,0 +1,275 @@
+/*
+ * check_ranks.c - trainings under 'pons launch': what is killed, stopped or interrupted and started
+ * again ends with the bits of one process that nobody disturbed.
+ */
+#include "ranks.h"
+#include "soak.h"
+#include "suite.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+enum { TIMED_ROUNDS = 3 };
+
+static void setup(void)
+{
+    make_root();
+    make_phantom();
+    make_plain_run();
+}
+
+#define EXPECT_SAID(PHRASE) \
+    ck_assert_msg(strstr(text_of("said"), PHRASE) != NULL, "'%s' is not in: %s", PHRASE, \
+                  text_of("said"))
+
+static void expect_end(pid_t launcher, int code)
+{
+    int found = finish(launcher);
+
+    ck_assert_msg(found == code, "code %d, expected %d: %s", found, code, text_of("said"));
+}
+
+/* Exactly one line says why. */
+static void expect_error(pid_t launcher, int code)
+{
+    expect_end(launcher, code);
+    ck_assert_msg(count_in(text_of("said"), "error: ") == 1, "%s", text_of("said"));
+}
+
+/* The same command again ends the run, with the bits that it would have had. */
+static void expect_goes_on(const launch_words *l)
+{
+    expect_end(start_launch(l), 0);
+    ck_assert_int_eq(steps_of(l->name), 120);
+    expect_same_state("plain", l->name);
+}
+
+/* Iterations of a test have runs of their own. */
+static const char *numbered(const char *name, int i)
+{
+    static char text[32];
+
+    snprintf(text, sizeof text, "%s-%d", name, i);
+    return text;
+}
+
+static int random_step(void)
+{
+    return 2 + (int)((int64_t)(seconds_now() * 1e6) % 80);
+}
+
+/* ---- undisturbed ----------------------------------------------------------------------------- */
+
+START_TEST(ranks_end_with_the_bits_of_one_process)
+{
+    launch_words l = { "two", 2, { NULL }, { NULL } };
+
+    expect_goes_on(&l);
+    ck_assert_int_eq(count_in(text_of("said"), "done: "), 1); /* rank 0 alone is shown */
+    expect_end(start_launch(&l), 0);
+    EXPECT_SAID("is finished");
+}
+END_TEST
+
+START_TEST(a_file_with_mode_ddp_starts_its_own_ranks)
+{
+    EXPECT(0, NULL, "train", "ranks.ini", "--set", "experiment.name=own", "--set",
+           "distribute.devices=cpu:0,cpu:1");
+    EXPECT_SAID("2 ranks: [distribute] devices = cpu:0,cpu:1");
+    expect_same_state("plain", "own");
+}
+END_TEST
+
+static int free_port(void)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof at;
+    int file = socket(AF_INET, SOCK_STREAM, 0);
+
+    ck_assert_int_eq(bind(file, (struct sockaddr *)&at, sizeof at), 0);
+    ck_assert_int_eq(getsockname(file, (struct sockaddr *)&at, &size), 0);
+    close(file);
+    return ntohs(at.sin_port);
+}
+
+START_TEST(launchers_of_two_nodes_make_one_run)
+{
+    char master[64];
+    launch_words first = { "nodes", 1, { "--nodes=2", "--node-rank=0", master }, { NULL } };
+    launch_words second = { "nodes", 1, { "--nodes=2", "--node-rank=1", master }, { NULL } };
+
+    snprintf(master, sizeof master, "--master=127.0.0.1:%d", free_port());
+    pid_t one = start_launch(&first), two = start_launch(&second);
+    expect_end(two, 0);
+    expect_end(one, 0);
+    expect_same_state("plain", "nodes");
+}
+END_TEST
+
+/* ---- killed ---------------------------------------------------------------------------------- */
+
+static const struct { int rank, number; } kills[] = {
+    { 0, SIGKILL }, { 1, SIGKILL }, { 1, SIGSEGV }, { 0, SIGABRT },
+};
+
+START_TEST(a_killed_rank_is_started_again)
+{
+    launch_words l = { numbered("killed", _i), 2, { "--restarts=1" }, { NULL } };
+    pid_t launcher = start_launch(&l);
+
+    ck_assert(wait_steps(launcher, l.name, random_step()));
+    kill(find_rank(launcher, kills[_i].rank), kills[_i].number);
+    expect_end(launcher, 0);
+    EXPECT_SAID("restart 1 of 1");
+    expect_same_state("plain", l.name);
+}
+END_TEST
+
+/* Seconds from the death of a rank to the end of all. */
+static double kill_one(const launch_words *l, int number)
+{
+    pid_t launcher = start_launch(l), rank[8];
+    char said[64];
+    int victim = random_step() % l->ranks;
+
+    ck_assert(wait_steps(launcher, l->name, steps_of(l->name) + 3));
+    int count = find_ranks(launcher, rank, 8);
+    ck_assert_int_eq(count, l->ranks);
+    pid_t process = find_rank(launcher, victim);
+    double before = seconds_now();
+    kill(process, number);
+    expect_error(launcher, 128 + number);
+    double took = seconds_now() - before;
+    snprintf(said, sizeof said, "error: rank %d was ", victim);
+    EXPECT_SAID(said);
+    EXPECT_SAID(" in step ");
+    EXPECT_SAID("last collective");
+    expect_processes_gone(rank, count, 0);
+    return took;
+}
+
+START_TEST(a_rank_killed_at_any_moment_ends_all_and_costs_nothing)
+{
+    static const int numbers[] = { SIGKILL, SIGSEGV, SIGABRT };
+    launch_words l = { "four", 4, { NULL }, { NULL } };
+    int late = 0, rounds = soak_times(3, 200);
+
+    /* A run that has ended begins anew under another name. */
+    for (int i = 0; i < rounds; i++) {
+        if (steps_of(l.name) > 90) {
+            expect_goes_on(&l);
+            l.name = numbered("four", i);
+        }
+        late += kill_one(&l, numbers[i % 3]) > 5;
+    }
+    ck_assert_int_le(late, rounds / 2);
+    expect_goes_on(&l);
+}
+END_TEST
+
+START_TEST(a_killed_launcher_leaves_nobody_and_a_run_that_goes_on)
+{
+    launch_words l = { "orphans", 2, { NULL }, { NULL } };
+    pid_t launcher = start_launch(&l), rank[8];
+
+    ck_assert(wait_steps(launcher, "orphans", 12));
+    int count = find_ranks(launcher, rank, 8);
+    ck_assert_int_eq(count, 2);
+    kill(launcher, SIGKILL);
+    expect_end(launcher, 1000 + SIGKILL);
+    expect_processes_gone(rank, count, 5);
+    expect_goes_on(&l);
+}
+END_TEST
+
+/* ---- interrupted ----------------------------------------------------------------------------- */
+
+static const struct { bool one; int number; } stops[] = {
+    { false, SIGTERM }, { false, SIGINT }, { false, SIGUSR1 },
+    { true, SIGTERM }, { true, SIGUSR1 },
+};
+
+START_TEST(signals_stop_all_ranks_at_one_step)
+{
+    launch_words l = { numbered("stopped", _i), 2, { NULL }, { NULL } };
+    pid_t launcher = start_launch(&l), rank[8];
+
+    ck_assert(wait_steps(launcher, l.name, random_step()));
+    int count = find_ranks(launcher, rank, 8);
+    kill(stops[_i].one ? find_rank(launcher, _i % 2) : launcher, stops[_i].number);
+    double before = seconds_now();
+    expect_end(launcher, PONS_INTERRUPTED);
+    ck_assert_double_lt(seconds_now() - before, 60); /* it is the grace that may pass, not a hang */
+    expect_processes_gone(rank, count, 0);
+    ck_assert_int_lt(steps_of(l.name), 120);
+    expect_goes_on(&l);
+}
+END_TEST
+
+START_TEST(a_second_signal_ends_at_once)
+{
+    launch_words l = { "twice", 2, { NULL }, { NULL } };
+    pid_t launcher = start_launch(&l), rank[8];
+
+    ck_assert(wait_steps(launcher, "twice", 8));
+    int count = find_ranks(launcher, rank, 8);
+    kill(launcher, SIGTERM);
+    kill(launcher, SIGUSR1);
+    expect_end(launcher, PONS_INTERRUPTED);
+    expect_processes_gone(rank, count, 0);
+    expect_goes_on(&l);
+}
+END_TEST
+
+/* ---- hanging --------------------------------------------------------------------------------- */
+
+/* Seconds from the stop of a rank to the end of all. */
+static double stop_one(const launch_words *l, int victim)
+{
+    pid_t launcher = start_launch(l), rank[8];
+    char said[32];
+
+    ck_assert(wait_steps(launcher, l->name, steps_of(l->name) + 3));
+    int count = find_ranks(launcher, rank, 8);
+    pid_t process = find_rank(launcher, victim);
+    double before = seconds_now();
+    kill(process, SIGSTOP);
+    expect_error(launcher, PONS_COMMUNICATION);
+    double took = seconds_now() - before;
+    snprintf(said, sizeof said, "rank %d", victim);
+    EXPECT_SAID(said);
+    expect_processes_gone(rank, count, 0);
+    return took;
+}
+
+START_TEST(a_stopped_rank_is_found_in_time)
+{
+    launch_words l = { numbered("hung", _i), 2, { NULL }, { "distribute.timeout_s=3" } };
+    double took = 1e9;
+
+    /* timeout_s + 2 s until it is found, 5 s until all have ended. */
+    for (int round = 0; round < TIMED_ROUNDS && took > 3 + 2 + 5; round++)
+        took = stop_one(&l, _i);
+    ck_assert_msg(took <= 10, "%g s", took);
+    l.set[0] = NULL;
+    expect_goes_on(&l);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("ranks");
+
+    tcase_set_timeout(c, soak_times(300, 7200));
+    tcase_add_unchecked_fixture(c, setup, remove_root);
+    tcase_add_test(c, ranks_end_with_the_bits_of_one_process);
+    tcase_add_test(c, a_file_with_mode_ddp_starts_its_own_ranks);
+    tcase_add_test(c, launchers_of_two_nodes_make_one_run);
+    tcase_add_loop_test(c, a_killed_rank_is_started_again, 0, sizeof kills / sizeof *kills);
+    tcase_add_test(c, a_rank_killed_at_any_moment_ends_all_and_costs_nothing);
+    tcase_add_test(c, a_killed_launcher_leaves_nobody_and_a_run_that_goes_on);
+    tcase_add_loop_test(c, signals_stop_all_ranks_at_one_step, 0, sizeof stops / sizeof *stops);
+    tcase_add_test(c, a_second_signal_ends_at_once);
+    tcase_add_loop_test(c, a_stopped_rank_is_found_in_time, 0, 2);
+    return suite_run();
+}
