@@ -13,12 +13,10 @@
 #include "train/provenance.h"
 #include "train/trainer.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { WORDS_MAX = 4096 }; /* of a command line */
 
 typedef struct train_flags {
     bool fresh;
@@ -49,6 +47,7 @@ typedef struct start {
     char *held_text;
     size_t held_size;
     interrupt *interrupt;
+    bool launched;          /* the ranks have done it all                                         */
 } start;
 
 /* ---- where to go on from --------------------------------------------------------------------- */
@@ -99,40 +98,13 @@ static bool writes(const start *s)
     return s->processes.place.rank == 0;
 }
 
-/* The words of this command line, with those of a launcher behind the program's name; or NULL. */
-static char **launcher_words(const char *count)
+/* 'mode = ddp' without a launcher: this process becomes one. */
+static pons_status become_launcher(start *s, pons_error *err)
 {
-    const char *launcher[] = { "launch", "-n", count, "--" };
-    size_t more = sizeof launcher / sizeof *launcher, room = 0, n = 0;
-    FILE *file = fopen("/proc/self/cmdline", "re");
-    char **word = calloc(WORDS_MAX + 1, sizeof *word), *text = NULL;
-
-    while (file != NULL && word != NULL && n < WORDS_MAX
-           && getdelim(&text, &room, '\0', file) > 0) {
-        word[n++] = strdup(text);
-        for (size_t i = 0; n == 1 && i < more; i++)
-            word[1 + i] = (char *)launcher[i];
-        n += n == 1 ? more : 0;
-    }
-    free(text);
-    if (file != NULL)
-        fclose(file);
-    return n > more && n < WORDS_MAX ? word : NULL;
-}
-
-/* 'mode = ddp' without a launcher: this process becomes one. It returns only when that fails. */
-static pons_status become_launcher(start *s, int count, pons_error *err)
-{
-    char number[16], **word;
-
-    snprintf(number, sizeof number, "%d", count);
-    word = launcher_words(number);
-    if (word == NULL)
-        return pons_fail(err, PONS_FAILURE, "cannot read this process's command line");
     interrupt_close(s->interrupt); /* the signals are the launcher's */
     s->interrupt = NULL;
-    execv("/proc/self/exe", word);
-    return pons_fail(err, PONS_FAILURE, "cannot start 'pons launch': %s", strerror(errno));
+    s->launched = true;
+    return launch_same(s->call, err);
 }
 
 /* What all processes need to know of the checkpoint that rank 0 has found. */
@@ -206,7 +178,7 @@ static pons_status prepare(start *s, pons_error *err)
         || processes_wanted(s->config, &s->sections, &wanted, err) != PONS_OK)
         return err->status;
     if (wanted > 0)
-        return become_launcher(s, wanted, err);
+        return become_launcher(s, err);
     if (processes_open(s->config, &s->sections, s->call->log, &s->processes, err) != PONS_OK
         || (writes(s) && find_checkpoint(s, err) != PONS_OK)
         || (s->checkpoint != NULL && saved_state_read(s->checkpoint, &s->saved, err) != PONS_OK)
@@ -334,7 +306,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     if (interrupt_open(&s.interrupt, err) != PONS_OK)
         return err->status;
     interrupt_watch(s.interrupt, 0, say_interrupted, call->log);
-    if (prepare(&s, err) == PONS_OK)
+    if (prepare(&s, err) == PONS_OK && !s.launched)
         go(&s, err);
     leave_others(&s, err);
     if (err->status != PONS_OK && call->log->file != NULL)
