@@ -10,6 +10,7 @@
 #include "cli/bench_model.h"
 #include "cli/bench_modes.h"
 #include "cli/command.h"
+#include "train/processes.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -210,7 +211,7 @@ static pons_status bench(const experiment *e, const bench_flags *f, const json_v
     if (measure_steps(e, &settings, &m, err) == PONS_OK && f->model && f->bandwidth <= 0
         && m.sums.network.bandwidth <= 0)
         refuse_network("what was measured is none", err);
-    if (err->status == PONS_OK)
+    if (err->status == PONS_OK && e->first == 0)
         (f->json ? print_json : print_table)(e, f, &m, before, err);
     measured_clear(&m);
     return err->status;
@@ -250,12 +251,31 @@ static pons_status bench_each_mode(const invocation *call, const bench_flags *f,
     return err->status;
 }
 
+/* The steps of all processes of a run; rank 0 tells. */
+static pons_status bench_processes(const invocation *call, const bench_flags *f, config *c,
+                                   const json_value *before, pons_error *err)
+{
+    sections *s = calloc(1, sizeof *s);
+    processes p = { .group = NULL };
+    experiment_known known = { .processes = &p };
+    experiment *e = NULL;
+
+    if (s == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (sections_fill(c, s, err) == PONS_OK
+        && processes_open(c, s, call->log, &p, err) == PONS_OK
+        && experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &e, err) == PONS_OK)
+        bench(e, f, before, err);
+    processes_close(&p, err);
+    experiment_close(e);
+    free(s);
+    return err->status;
+}
+
 static pons_status run(const invocation *call, const void *given, pons_error *err)
 {
     const bench_flags *f = given;
-    experiment_known known = { 0 };
     json_document before = { 0 };
-    experiment *e = NULL;
     config *c = NULL;
 
     if (check_flags(f, err) == PONS_OK && read_baseline(f->baseline, &before, err) == PONS_OK
@@ -264,10 +284,9 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
             bench_each_mode(call, f, c, err);
         else if (f->data)
             bench_data(c, (int)f->warm_up, (int)f->steps, f->json, call->log, err);
-        else if (experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &e, err) == PONS_OK)
-            bench(e, f, before.root, err);
+        else
+            bench_processes(call, f, c, before.root, err);
     }
-    experiment_close(e);
     config_close(c);
     json_free(&before);
     return err->status;
