@@ -24,7 +24,8 @@ typedef struct trainer_observer {
 
 typedef struct trainer_settings {
     const char *checkpoints;    /* the folder                                                     */
-    const char *resume;         /* a checkpoint to go on from, verified; or NULL                  */
+    const char *resume;         /* a checkpoint to go on from, verified; NULL: none, or this is   */
+                                /* not rank 0, from which all others get what it holds            */
     const trainer_state *saved; /* of that checkpoint                                             */
     bool own;                   /* it lies in 'checkpoints'                                       */
     trainer_observer observer;
