@@ -4,8 +4,10 @@
 #include <config.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "train/checkpoint.h"
 
+#include "soak.h"
 #include "suite.h"
 
 #include <signal.h>
@@ -161,6 +163,130 @@ START_TEST(every_damaged_byte_is_found)
 }
 END_TEST
 
+/* ---- damage at random ------------------------------------------------------------------------ */
+
+static unsigned random_state = 4711;
+
+static size_t random_below(size_t limit)
+{
+    random_state = random_state * 1664525u + 1013904223u;
+    return (random_state >> 4) % limit;
+}
+
+static void put_bytes(const char *path, const char *bytes, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+}
+
+/* Flip a bit, cut the end off, or exchange two pieces; the size that is left. */
+static size_t damage(char *bytes, size_t size)
+{
+    size_t length = 1 + random_below(16), a, b;
+
+    switch (random_below(3)) {
+    case 0:
+        bytes[random_below(size)] ^= (char)(1 << random_below(8));
+        return size;
+    case 1:
+        return random_below(size);
+    default:
+        a = random_below(size - 2 * length);
+        b = a + length + random_below(size - a - 2 * length + 1);
+        for (size_t i = 0; i < length; i++) {
+            char byte = bytes[a + i];
+            bytes[a + i] = bytes[b + i];
+            bytes[b + i] = byte;
+        }
+        return size;
+    }
+}
+
+/* Put the damaged file's size and hash into the manifest's text, and its own hash behind it. */
+static void make_honest(char *manifest, const char *name, const char *path, size_t size)
+{
+    pons_error err = PONS_ERROR_INIT;
+    char hex[65], rest[2048], *entry = strstr(manifest, name), *seal;
+    sha256 hash;
+
+    ck_assert_int_eq(sha256_file(path, hex, &err), PONS_OK);
+    entry = strstr(entry, "{\"size\":");
+    strcpy(rest, strchr(entry, '}'));
+    sprintf(entry, "{\"size\":%zu,\"sha256\":\"%s\"%s", size, hex, rest);
+    seal = strrchr(manifest, ',');
+    sha256_init(&hash);
+    sha256_add(&hash, manifest, (size_t)(seal - manifest));
+    sha256_finish(&hash, hex);
+    sprintf(seal, ",\"sha256\":\"%s\"}\n", hex);
+}
+
+/* What verifies although it is damaged opens as a whole file, or is refused: it never ends a process. */
+static void open_damaged(const char *path)
+{
+    pons_error err = PONS_ERROR_INIT;
+    safetensors *file = NULL;
+
+    if (safetensors_open(path, &file, &err) == PONS_OK) {
+        for (int i = 0; i < safetensors_count(file); i++) {
+            const safetensor *t = safetensors_item(file, i);
+            double *values = malloc((size_t)(t->count + 1) * sizeof *values);
+            safetensor_doubles(t, values);
+            free(values);
+        }
+        safetensors_close(file);
+        return;
+    }
+    ck_assert_int_eq(err.status, PONS_DATA);
+    ck_assert_ptr_nonnull(strstr(err.text, "model.safetensors"));
+}
+
+START_TEST(random_damage_is_found_and_honest_damage_is_harmless)
+{
+    static const char *const names[] = { "model.safetensors", "manifest.json" };
+    pons_error err = PONS_ERROR_INIT;
+    char folder[128], path[2][256], *good[2] = { NULL };
+    size_t size[2];
+    int honest = 0;
+
+    make_root();
+    ck_assert_int_eq(write_step(7, 40, &err), PONS_OK);
+    snprintf(folder, sizeof folder, "%s/step-00000007", root);
+    for (int f = 0; f < 2; f++) {
+        snprintf(path[f], sizeof path[f], "%s/%s", folder, names[f]);
+        ck_assert_int_eq(file_read(path[f], 1 << 20, &good[f], &size[f], PONS_DATA, &err), PONS_OK);
+    }
+    for (int round = 0; round < soak_times(2000, 100000); round++) {
+        pons_error problem = PONS_ERROR_INIT;
+        int f = round % 10 == 0 ? 0 : (int)random_below(2);
+        char bytes[4096], manifest[4096];
+        memcpy(bytes, good[f], size[f]);
+        memcpy(manifest, good[1], size[1] + 1);
+        size_t left = damage(bytes, size[f]);
+        bool same = left == size[f] && memcmp(bytes, good[f], left) == 0;
+        put_bytes(path[f], bytes, left);
+        if (round % 10 == 0) {
+            make_honest(manifest, names[0], path[0], left);
+            put_bytes(path[1], manifest, strlen(manifest));
+            ck_assert_msg(checkpoint_verify(folder, &problem) == PONS_OK, "%s", problem.text);
+            open_damaged(path[0]);
+            honest++;
+        } else {
+            ck_assert_msg((checkpoint_verify(folder, &problem) == PONS_OK) == same,
+                          "round %d of %s: %s", round, names[f], problem.text);
+        }
+        for (int k = 0; k < 2; k++)
+            put_bytes(path[k], good[k], size[k]);
+    }
+    ck_assert_int_gt(honest, 100);
+    free(good[0]);
+    free(good[1]);
+    remove_root();
+}
+END_TEST
+
 START_TEST(damaged_checkpoint_falls_back_to_the_older_one_and_says_so)
 {
     pons_error err = PONS_ERROR_INIT;
@@ -234,8 +360,10 @@ int main(void)
 {
     TCase *c = suite_new("checkpoint");
 
+    soak_timeout(c);
     tcase_add_test(c, killed_writers_leave_a_valid_checkpoint);
     tcase_add_test(c, every_damaged_byte_is_found);
+    tcase_add_test(c, random_damage_is_found_and_honest_damage_is_harmless);
     tcase_add_test(c, damaged_checkpoint_falls_back_to_the_older_one_and_says_so);
     tcase_add_test(c, pruning_keeps_the_newest_and_the_marked);
     tcase_add_test(c, no_folder_is_no_checkpoint);

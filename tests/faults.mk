@@ -1,7 +1,7 @@
 # Tests of what a run survives: slow and failing disks, kills, signals, stops, damaged numbers.
 #
 # 'make soak' runs the programs in SOAK_TESTS at the sizes of a release; each asks soak.h for its own.
-SOAK_TESTS =
+SOAK_TESTS = tests/check_checkpoint
 
 check_LTLIBRARIES += tests/plugins/disk_shim.la
 tests_plugins_disk_shim_la_SOURCES = tests/disk_shim.c tests/disk_shim.h
