@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NICENESS = 5 };
+enum { NICENESS = 10 };
 
 struct background {
     pthread_t thread;

@@ -8,6 +8,7 @@
 #include "base/pages.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const struct {
     const char *name;
@@ -59,18 +60,45 @@ static pons_status make_lists(snapshot *s, const experiment *e, const storage *f
     return PONS_OK;
 }
 
-static pons_status copy_lists(snapshot *s, pons_error *err)
+static size_t lists_size(const snapshot *s)
 {
     size_t size = 0;
-    char *at;
 
     for (int i = 0; i < s->list_count; i++)
         size += weights_list_size(&s->list[i]);
-    if (size > s->size) {
-        free(s->memory);
-        s->memory = pages_alloc(size);
-        s->size = s->memory != NULL ? size : 0;
-    }
+    return size;
+}
+
+static void hold_memory(snapshot *s, size_t size)
+{
+    if (size <= s->size)
+        return;
+    free(s->memory);
+    s->memory = pages_alloc(size);
+    s->size = s->memory != NULL ? size : 0;
+}
+
+void snapshot_reserve(snapshot *out, const experiment *e, const storage *s)
+{
+    pons_error ignored = PONS_ERROR_INIT;
+
+    if (make_lists(out, e, s, &ignored) == PONS_OK)
+        hold_memory(out, lists_size(out));
+    release_lists(out);
+}
+
+void snapshot_touch(snapshot *s)
+{
+    if (s->memory != NULL)
+        memset(s->memory, 0, s->size);
+}
+
+static pons_status copy_lists(snapshot *s, pons_error *err)
+{
+    size_t size = lists_size(s);
+    char *at;
+
+    hold_memory(s, size);
     if (s->memory == NULL && size > 0)
         return pons_fail(err, PONS_DEVICE, "out of memory for a checkpoint's copy of %zu bytes",
                          size);

@@ -28,6 +28,10 @@ typedef struct snapshot {
     size_t size;
 } snapshot;
 
+/* Memory for copies of 's'; none is no failure yet. */
+void snapshot_reserve(snapshot *out, const experiment *e, const storage *s);
+/* Its pages: to touch them for the first time takes longer than to copy. Any thread. */
+void snapshot_touch(snapshot *s);
 /* Copy 's' and 'state'. What an earlier one held is gone, so it must have been written. */
 pons_status snapshot_take(snapshot *out, const experiment *e, const storage *s,
                           const trainer_state *state, pons_error *err);

@@ -80,9 +80,8 @@ pons_status trainer_open(trainer *t, pons_error *err)
     t->summaries = calloc((size_t)t->experiment->class_count, sizeof *t->summaries);
     if (t->summaries == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (background_open(&t->writer, err) != PONS_OK || trainer_find_best(t, err) != PONS_OK
-        || open_cache(t, err) != PONS_OK
-        || build(t, err) != PONS_OK
+    if (trainer_find_best(t, err) != PONS_OK || open_cache(t, err) != PONS_OK
+        || build(t, err) != PONS_OK || trainer_open_saving(t, err) != PONS_OK
         || replicas_open_loaders(&t->replicas, t->cache, t->training_count, t->state.step, err)
            != PONS_OK
         || t->settings->observer.begin(t->settings->observer.context, err) != PONS_OK)

@@ -66,6 +66,8 @@ pons_status trainer_open(trainer *t, pons_error *err);
 void trainer_close(trainer *t);
 
 /* trainer_save.c */
+/* The thread that writes; once the network is built. */
+pons_status trainer_open_saving(trainer *t, pons_error *err);
 /* Begin to write the state as checkpoint, unless the folder holds it; marks; old ones go. */
 pons_status trainer_save(trainer *t, pons_error *err);
 /* What went wrong with a checkpoint since the last question. */

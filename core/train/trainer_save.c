@@ -41,6 +41,21 @@ static pons_status write_order(void *context, pons_error *err)
     return checkpoint_prune(to->checkpoints, o->keep, err);
 }
 
+static pons_status touch_memory(void *context, pons_error *err)
+{
+    (void)err;
+    snapshot_touch(context);
+    return PONS_OK;
+}
+
+pons_status trainer_open_saving(trainer *t, pons_error *err)
+{
+    if (background_open(&t->writer, err) != PONS_OK || !trainer_writes(t))
+        return err->status;
+    snapshot_reserve(&t->order.snapshot, t->experiment, t->storage);
+    return background_start(t->writer, touch_memory, &t->order.snapshot, err);
+}
+
 /* After interrupt_enter. Waits only for a write that is under way. */
 static pons_status begin_save(trainer *t, pons_error *err)
 {

@@ -232,19 +232,38 @@ pons_status weights_read_file(storage *s, unsigned groups, const char *path,
 
 /* ---- write ----------------------------------------------------------------------------------- */
 
+static float number_at(const void *memory, bool wide, int64_t i)
+{
+    return wide ? (float)((const double *)memory)[i] : ((const float *)memory)[i];
+}
+
+/* A kernel [O, S, I] as [O, I, S]. */
+static void turn_kernel(const storage_tensor *t, bool wide, float *to)
+{
+    const int64_t *e = t->shape.extent;
+    int64_t inner = e[4], space = e[1] * e[2] * e[3];
+
+    for (int64_t o = 0; o < e[0]; o++)
+        for (int64_t c = 0; c < inner; c++)
+            for (int64_t s = 0; s < space; s++)
+                *to++ = number_at(t->memory, wide, (o * space + s) * inner + c);
+}
+
 static const void *item_data(void *context, int index)
 {
     const weights_list *list = context;
     const storage_tensor *t = &list->from[index];
+    bool wide = list->format.wide;
     int64_t count = shape_count(t->shape);
 
     if (t->memory == NULL)
         return &list->applied;
-    if (!list->format.wide && !is_kernel(t))
+    if (!wide && !is_kernel(t))
         return t->memory;
-    for (int64_t i = 0; i < count; i++)
-        list->buffer[place_in_file(t, i)] = list->format.wide
-            ? (float)((const double *)t->memory)[i] : ((const float *)t->memory)[i];
+    if (is_kernel(t))
+        turn_kernel(t, wide, list->buffer);
+    for (int64_t i = 0; !is_kernel(t) && i < count; i++)
+        list->buffer[i] = number_at(t->memory, wide, i);
     return list->buffer;
 }
 
