@@ -103,6 +103,20 @@ expect 0 stdout "gradients agree with finite differences" plugin check stage/mod
     --set "model.num_res_units=1" --set "model.dropout=0.2"
 expect 0 stdout "gradient agrees with finite differences" plugin check stage/loss/dice_ce.so
 expect 0 stdout "steps can be repeated and descend" plugin check stage/optimizer/novograd.so
+alone=tests/plugins/.libs/alone.so
+expect 0 stdout "collectives of one process change nothing" plugin check $alone
+expect 6 stderr "all_reduce of one process: element 4999 is 9998.5, expected 4999.25" \
+    plugin check $alone --set comm.fault=sum
+expect 6 stderr "all_gather of one process: element 2500 is nan, expected 4500.25" \
+    plugin check $alone --set comm.fault=gather
+expect 6 stderr "all_reduce has not ended after 5 s" plugin check $alone --set comm.fault=never
+expect 6 stderr "all_reduce failed and 'poll' has not said why" \
+    plugin check $alone --set comm.fault=silent
+expect 6 stderr "a sum that was started after 'abort' has not failed" \
+    plugin check $alone --set comm.fault=abort
+for comm in stage/comm/*.so; do
+    [ -f "$comm" ] && expect 0 stdout "an abort ends them" plugin check "$comm"
+done
 stopped=tests/plugins/.libs/stopped.so
 expect 6 stderr "gradient of 'logits' at element 0 is" plugin check $stopped
 expect 0 stdout "gradient agrees with finite differences" plugin check $stopped --set loss.honest=yes

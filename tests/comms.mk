@@ -2,6 +2,10 @@
 EXTRA_DIST += tests/comm_trial.h tests/comm_trial.c tests/processes.h tests/check_gloo.c \
 	tests/check_group.c tests/comm_mpi.c tests/check_mpi.sh \
 	tests/thread.suppressions
+check_LTLIBRARIES += tests/plugins/alone.la
+tests_plugins_alone_la_SOURCES = tests/plugins/alone.c
+tests_plugins_alone_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
 check_PROGRAMS += tests/check_beat
 tests_check_beat_SOURCES = tests/check_beat.c
 tests_check_beat_LDADD = $(TEST_LDADD)

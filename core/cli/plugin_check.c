@@ -140,5 +140,7 @@ const plugin_check plugin_checks[] = {
     { PONS_KIND_OP, "float and double agree in one piece and in parts, nothing else is written, the "
                     "gradient agrees with finite differences", plugin_check_op },
     { PONS_KIND_SCHEDULE, "factor is finite, not negative and a pure function", check_schedule },
+    { PONS_KIND_COMM, "collectives of one process change nothing, an abort ends them",
+      plugin_check_comm },
     { 0, NULL, NULL }
 };

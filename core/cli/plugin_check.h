@@ -31,6 +31,8 @@ pons_status plugin_check_differences(pons_graph *g, pons_node *loss, pons_error 
 
 /* plugin_check_op.c */
 pons_status plugin_check_op(const plugin *p, const invocation *call, pons_error *err);
+/* plugin_check_comm.c */
+pons_status plugin_check_comm(const plugin *p, const invocation *call, pons_error *err);
 /* plugin_check_graph.c */
 pons_status plugin_check_model(const plugin *p, const invocation *call, pons_error *err);
 pons_status plugin_check_loss(const plugin *p, const invocation *call, pons_error *err);

@@ -1,0 +1,104 @@
+/*
+ * alone - a communicator for one process that keeps the rules, or breaks the one that 'fault' names.
+ * The conformance test must find it.
+ */
+#include <pons/comm.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FAULT_NONE = 0, FAULT_SUM, FAULT_GATHER, FAULT_NEVER, FAULT_ABORT, FAULT_SILENT };
+static const char *const faults[] = { "none", "sum", "gather", "never", "abort", "silent", NULL };
+
+typedef struct alone {
+    int fault;
+} alone;
+
+static const pons_option options[] = {
+    PONS_CHOICE(alone, fault, none, faults, "The rule that is broken."),
+    PONS_OPTIONS_END
+};
+
+typedef struct state {
+    int fault;
+    bool aborted;
+} state;
+
+static pons_status alone_check(const void *config, pons_error *err)
+{
+    return PONS_OK;
+}
+
+static pons_status alone_open(const void *config, const pons_comm_place *place,
+                              const pons_comm_store *store, void **comm, pons_error *err)
+{
+    state *s = calloc(1, sizeof *s);
+
+    if (s == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    s->fault = ((const alone *)config)->fault;
+    *comm = s;
+    return PONS_OK;
+}
+
+static pons_status start(state *s, void **pending)
+{
+    *pending = s;
+    return PONS_OK;
+}
+
+static pons_status alone_all_reduce(void *comm, void *buffer, int64_t count, pons_type type,
+                                    void **pending, pons_error *err)
+{
+    state *s = comm;
+
+    if (s->fault == FAULT_SUM)
+        ((double *)buffer)[count - 1] *= 2;
+    return start(s, pending);
+}
+
+static pons_status alone_broadcast(void *comm, void *buffer, size_t size, int root, void **pending,
+                                   pons_error *err)
+{
+    return start(comm, pending);
+}
+
+static pons_status alone_all_gather(void *comm, const void *mine, size_t size, void *all,
+                                    void **pending, pons_error *err)
+{
+    state *s = comm;
+
+    memcpy(all, mine, s->fault == FAULT_GATHER ? size / 2 : size);
+    return start(s, pending);
+}
+
+static pons_status alone_barrier(void *comm, void **pending, pons_error *err)
+{
+    return start(comm, pending);
+}
+
+static pons_comm_state alone_poll(void *comm, void *pending, double wait_s, pons_error *err)
+{
+    const state *s = comm;
+
+    if (s->fault == FAULT_NEVER)
+        return PONS_COMM_RUNNING;
+    if (s->fault == FAULT_SILENT)
+        return PONS_COMM_FAILED;
+    if (!s->aborted || s->fault == FAULT_ABORT)
+        return PONS_COMM_DONE;
+    pons_fail(err, PONS_COMMUNICATION, "aborted");
+    return PONS_COMM_FAILED;
+}
+
+static void alone_abort(void *comm)
+{
+    ((state *)comm)->aborted = true;
+}
+
+static const pons_comm_operations operations = {
+    alone_check, alone_open, free, alone_all_reduce, alone_broadcast, alone_all_gather,
+    alone_barrier, alone_poll, alone_abort, NULL, NULL, NULL
+};
+
+PONS_COMM(alone, "1.0", "a communicator of one process", sizeof(alone), options, operations)
