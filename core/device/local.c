@@ -39,7 +39,7 @@ struct local_comm {
     seat *seat;
 };
 
-/* ---- a share of a sum; it begins at a multiple of 64 -------------------------------------------- */
+/* ---- a share of a sum; it begins at a multiple of 64 ----------------------------------------- */
 
 static void add_tile(const operation *o, int replicas, int64_t at, int count)
 {
@@ -60,7 +60,7 @@ static void add_share(const operation *o, int replicas, int rank)
         add_tile(o, replicas, at, end - at < TREE_TILE ? (int)(end - at) : TREE_TILE);
 }
 
-/* ---- sums under way; all with the lock held --------------------------------------------------- */
+/* ---- sums under way; all with the lock held -------------------------------------------------- */
 
 static operation *operation_of(const local_comm *c, int64_t number)
 {

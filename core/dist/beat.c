@@ -71,7 +71,7 @@ void beats_tell(const beat_row *row, int count, char *out, size_t room)
     }
 }
 
-/* ---- conclusions ------------------------------------------------------------------------------ */
+/* ---- conclusions ----------------------------------------------------------------------------- */
 
 static bool find_silent(const beat_row *row, int count, double now, double timeout_s, char *line,
                         size_t room)

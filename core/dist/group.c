@@ -45,7 +45,7 @@ struct group {
     program_collective collective;
 };
 
-/* ---- one collective --------------------------------------------------------------------------- */
+/* ---- one collective -------------------------------------------------------------------------- */
 
 static operation *take(group *g, const char *kind, size_t size, pons_error *err)
 {
@@ -155,7 +155,7 @@ pons_status group_barrier(group *g, pons_error *err)
     return run_to_end(g, o, g->operations->barrier(g->comm, &o->pending, &why), &why, err);
 }
 
-/* ---- sums of the program ---------------------------------------------------------------------- */
+/* ---- sums of the program --------------------------------------------------------------------- */
 
 static bool make_room(group *g, operation *o)
 {

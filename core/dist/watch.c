@@ -106,7 +106,7 @@ static void publish(watch *w, const verdict *v)
         finish(w, v);
 }
 
-/* ---- what this process says of itself ----------------------------------------------------------- */
+/* ---- what this process says of itself -------------------------------------------------------- */
 
 static bool send_beat(watch *w)
 {
@@ -125,7 +125,7 @@ static bool send_beat(watch *w)
     return store_try_set(w->settings.store, key, &b, sizeof b, ANSWER_S, &lost) == PONS_OK;
 }
 
-/* ---- rank 0's part ---------------------------------------------------------------------------- */
+/* ---- rank 0's part --------------------------------------------------------------------------- */
 
 static void collect_beats(watch *w)
 {
@@ -209,7 +209,7 @@ static bool judge(watch *w, double *before)
     return true;
 }
 
-/* ---- the other ranks' part -------------------------------------------------------------------- */
+/* ---- the other ranks' part ------------------------------------------------------------------- */
 
 static void read_table(watch *w)
 {
@@ -425,7 +425,7 @@ void watch_before_end(watch *w, void (*last)(void *context, pons_status status),
     pthread_mutex_unlock(&w->lock);
 }
 
-/* ---- where this process is -------------------------------------------------------------------- */
+/* ---- where this process is ------------------------------------------------------------------- */
 
 static void put_word(char out[16], const char *text)
 {

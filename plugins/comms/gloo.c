@@ -15,7 +15,7 @@ static pons_status fail(const char *text, pons_error *err)
     return text == NULL ? PONS_OK : pons_fail(err, PONS_COMMUNICATION, "%s", text);
 }
 
-/* ---- the store, as gloo_link sees it ----------------------------------------------------------- */
+/* ---- the store, as gloo_link sees it --------------------------------------------------------- */
 
 static bool tell(const pons_error *failure, char *text)
 {
@@ -41,7 +41,7 @@ static bool store_get(void *context, const char *key, void *value, size_t room, 
     return s->get(s->context, key, value, room, size, &err) == PONS_OK || tell(&err, text);
 }
 
-/* ---- the transport of the queue ---------------------------------------------------------------- */
+/* ---- the transport of the queue -------------------------------------------------------------- */
 
 static const char *run_one(gloo_link *link, const queue_work *w, char *text)
 {
@@ -79,7 +79,7 @@ static void link_close(void *link)
 
 static const queue_transport transport = { run, link_stop, link_close };
 
-/* ---- the plugin -------------------------------------------------------------------------------- */
+/* ---- the plugin ------------------------------------------------------------------------------ */
 
 static pons_status gloo_check(const void *config, pons_error *err)
 {

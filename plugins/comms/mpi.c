@@ -68,7 +68,7 @@ static pons_status finish(link_to_all *l, int code, MPI_Request *request, size_t
     return fail(code, what, err);
 }
 
-/* ---- the transport of the queue ---------------------------------------------------------------- */
+/* ---- the transport of the queue -------------------------------------------------------------- */
 
 static pons_status sum(link_to_all *l, const queue_work *w, pons_error *err)
 {
@@ -156,7 +156,7 @@ static void link_close(void *link)
 
 static const queue_transport transport = { run, link_stop, link_close };
 
-/* ---- the plugin -------------------------------------------------------------------------------- */
+/* ---- the plugin ------------------------------------------------------------------------------ */
 
 static pons_status mpi_check(const void *config, pons_error *err)
 {

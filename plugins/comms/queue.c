@@ -51,7 +51,7 @@ static double seconds_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- on the queue's thread -------------------------------------------------------------------- */
+/* ---- on the queue's thread ------------------------------------------------------------------- */
 
 static void describe(const announcement *a, char *out, size_t room)
 {
@@ -149,7 +149,7 @@ static void *run_all(void *context)
     return NULL;
 }
 
-/* ---- what the core calls ---------------------------------------------------------------------- */
+/* ---- what the core calls --------------------------------------------------------------------- */
 
 static void queue_free(queue *q)
 {
