@@ -130,8 +130,8 @@ REPLAY_JOB=$$
 export REPLAY_JOB
 check "two nodes run" ends 0 sbatch "$slurm" FILE.ini
 for rank in 0 1 2 3; do
-    check "tasks are numbered" grep -q "^rank $rank of 4, local rank $((rank % 2)) of 2, store localhost:[0-9]* (SLURM)\$" \
-        "$folder/output"
+    check "tasks are numbered" grep -q \
+        "^rank $rank of 4, local rank $((rank % 2)) of 2, store localhost:[0-9]* (SLURM)\$" "$folder/output"
     check "all have met" says "rank $rank sees rank 3 at 127.0.0.1"
 done
 check "one node runs" ends 0 sbatch --nodes=1 --ntasks-per-node=3 "$slurm" FILE.ini
@@ -182,8 +182,10 @@ REPLAY_PORT=$(port)
 export REPLAY_PORT
 check "torchrun runs" ends 0 "$source/examples/torchrun.sh" FILE.ini
 check "its ranks have met" says "rank 1 sees rank 0 at 127.0.0.1"
-check "its port is left to it" sh -c "grep -q '(torchrun)' '$folder/output' && ! grep -q ':$REPLAY_PORT ' '$folder/output'"
-check "torchrun on nodes" env NODES=2 MASTER=127.0.0.1:"$(port)" JOB=17 PROCESSES=2 "$source/examples/torchrun.sh" FILE.ini
+check "it is torchrun" grep -q ' (torchrun)$' "$folder/output"
+check "its port is left to it" sh -c "! grep -q ':$REPLAY_PORT ' '$folder/output'"
+check "torchrun on nodes" env NODES=2 MASTER=127.0.0.1:"$(port)" JOB=17 PROCESSES=2 \
+    "$source/examples/torchrun.sh" FILE.ini
 check "NODES without MASTER is refused" sh -c "! NODES=2 '$source/examples/torchrun.sh' FILE.ini"
 
 # ---- Kubernetes -----------------------------------------------------------------------------------
@@ -253,19 +255,23 @@ variable() {
     sed -n "s|^$at.value=||p" "$flat"
 }
 
+job=1.spec pod=1.spec.template.spec
 check "a Service and a Job" test "$(value 0.kind) $(value 1.kind)" = "Service Job"
 check "the Service is headless" test "$(value 0.spec.clusterIP)" = None
 check "names are known before pods are ready" test "$(value 0.spec.publishNotReadyAddresses)" = true
-check "the Service selects the Job's pods" test "$(value 0.spec.selector.job-name)" = "$(value 1.metadata.name)"
-check "pods have names below the Service's" test "$(value 1.spec.template.spec.subdomain)" = "$(value 0.metadata.name)"
-check "the Job numbers its pods" test "$(value 1.spec.completionMode)" = Indexed
-check "all pods run at once" test "$(value 1.spec.parallelism)" = "$(value 1.spec.completions)"
-check "WORLD_SIZE is the number of pods" test "$(variable WORLD_SIZE)" = "$(value 1.spec.completions)"
-check "MASTER_ADDR is pod 0" test "$(variable MASTER_ADDR)" = "$(value 1.metadata.name)-0.$(value 0.metadata.name)"
+job_name=$(value 1.metadata.name) service=$(value 0.metadata.name)
+check "the Service selects the Job's pods" test "$(value 0.spec.selector.job-name)" = "$job_name"
+check "pods have names below the Service's" test "$(value $pod.subdomain)" = "$service"
+check "the Job numbers its pods" test "$(value $job.completionMode)" = Indexed
+check "all pods run at once" test "$(value $job.parallelism)" = "$(value $job.completions)"
+check "WORLD_SIZE is the number of pods" test "$(variable WORLD_SIZE)" = "$(value $job.completions)"
+check "MASTER_ADDR is pod 0" test "$(variable MASTER_ADDR)" = "$job_name-0.$service"
 check "MASTER_PORT is the Service's" test "$(variable MASTER_PORT)" = "$(value 0.spec.ports.0.port)"
-check "75 is no failure" test "$(value 1.spec.podFailurePolicy.rules.0.action) $(value 1.spec.podFailurePolicy.rules.0.onExitCodes.values.0)" = "Ignore 75"
-check "pods are not restarted in place" test "$(value 1.spec.template.spec.restartPolicy)" = Never
-check "pons trains" test "$(value 1.spec.template.spec.containers.0.command.0) $(value 1.spec.template.spec.containers.0.command.1)" = "pons train"
+rule=$job.podFailurePolicy.rules.0
+check "75 is no failure" test "$(value $rule.action) $(value $rule.onExitCodes.values.0)" = "Ignore 75"
+check "pods are not restarted in place" test "$(value $pod.restartPolicy)" = Never
+command=$pod.containers.0.command
+check "pons trains" test "$(value "$command.0") $(value "$command.1")" = "pons train"
 
 # The pods as processes of this machine, whose name server does not know pod 0.
 pods() {
@@ -357,7 +363,8 @@ fi
 
 # same NAME: its weights are those of the single process.
 same() {
-    cmp "runs/$1/checkpoints/step-00000004/model.safetensors" runs/one/checkpoints/step-00000004/model.safetensors
+    file=checkpoints/step-00000004/model.safetensors
+    cmp "runs/$1/$file" "runs/one/$file"
 }
 
 train() {
@@ -403,8 +410,8 @@ END
     fi
     REPLAY_UNTIL=runs/stopped/metrics.jsonl
     export REPLAY_UNTIL
-    check "USR1 ends a job with 75" ends 75 sbatch --nodes=1 "$slurm" e.ini --set experiment.name=stopped \
-        --set train.steps=1000000
+    check "USR1 ends a job with 75" ends 75 sbatch --nodes=1 "$slurm" e.ini \
+        --set experiment.name=stopped --set train.steps=1000000
     check "which queues up again" says "scontrol requeue $REPLAY_JOB"
     REPLAY_UNTIL=
 }

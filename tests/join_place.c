@@ -2,7 +2,7 @@
  * join_place.c - in place of pons in replays of launchers' environments: find this process's place,
  * meet the others in the store, read what each has put there, and say where everybody is.
  *
- *   join_place [ANYTHING...]     exit codes as those of pons; JOIN_STATUS: the one after all is well
+ *   join_place [ANYTHING...]     exit codes are those of pons, or JOIN_STATUS where all is well
  */
 #include <config.h>
 
