@@ -619,7 +619,7 @@ END_TEST
 
 static const struct { int code; const char *says, *word[8]; } usage[] = {
     { 2, "'pons launch' takes", { "-n", "2" } },
-    { 2, "'pons launch' starts ranks of 'train', not of 'predict'", { "--", "predict", "a" } },
+    { 2, "'pons launch' starts ranks of 'train' or 'bench', not of 'predict'", { "--", "predict", "a" } },
     { 2, "-n = '0': expected an integer from 1 to 1024 or auto", { "-n", "0", "--", "train", "a.ini" } },
     { 2, "--node-rank 2 of --nodes 2: expected 0 to 1",
       { "--nodes=2", "--node-rank=2", "--master=a:1", "--", "train", "a.ini" } },

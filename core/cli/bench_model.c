@@ -153,7 +153,7 @@ static void print_reduction(const measured *m)
            "done\n", 100 * m->sums.hidden, 1e-6 * (double)t.bucket_size, t.buckets,
            t.buckets == 1 ? "" : "s", 1e3 * t.seconds);
     if (m->sums.network.bandwidth > 0)
-        printf("network     sums took what messages of %.3g s and links of %.3g bytes/s take\n",
+        printf("network     messages of %.3g s, links of %.3g bytes/s: sums of 8 bytes and 4 MiB\n",
                m->sums.network.latency, m->sums.network.bandwidth);
     if (t.inside > 0)
         printf("joined      %d sums of statistics and losses, %.1f kB\n", t.inside,

@@ -251,24 +251,25 @@ static pons_status bench_each_mode(const invocation *call, const bench_flags *f,
     return err->status;
 }
 
-/* The steps of all processes of a run; rank 0 tells. */
-static pons_status bench_processes(const invocation *call, const bench_flags *f, config *c,
-                                   const json_value *before, pons_error *err)
+/* As one of the processes of the file's mode, or as the one that starts them. */
+static pons_status bench_steps(const invocation *call, const bench_flags *f, config *c,
+                               const json_value *before, pons_error *err)
 {
-    sections *s = calloc(1, sizeof *s);
-    processes p = { .group = NULL };
-    experiment_known known = { .processes = &p };
+    processes joined = { .group = NULL };
+    experiment_known known = { .processes = &joined };
     experiment *e = NULL;
+    sections s;
+    int wanted = 0;
 
-    if (s == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (sections_fill(c, s, err) == PONS_OK
-        && processes_open(c, s, call->log, &p, err) == PONS_OK
+    if (sections_fill(c, &s, err) != PONS_OK || processes_wanted(c, &s, &wanted, err) != PONS_OK)
+        return err->status;
+    if (wanted > 0)
+        return launch_same(call, err);
+    if (processes_open(c, &s, call->log, &joined, err) == PONS_OK
         && experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &e, err) == PONS_OK)
         bench(e, f, before, err);
-    processes_close(&p, err);
+    processes_close(&joined, err);
     experiment_close(e);
-    free(s);
     return err->status;
 }
 
@@ -285,7 +286,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
         else if (f->data)
             bench_data(c, (int)f->warm_up, (int)f->steps, f->json, call->log, err);
         else
-            bench_processes(call, f, c, before.root, err);
+            bench_steps(call, f, c, before.root, err);
     }
     config_close(c);
     json_free(&before);

@@ -68,7 +68,7 @@ typedef struct inner {
 
 static const command *find_inner(const char *name)
 {
-    static const char *const names[] = { "train" };
+    static const char *const names[] = { "train", "bench" };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (const command *const *c = commands; *c != NULL && strcmp(name, names[i]) == 0; c++)
@@ -325,7 +325,8 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     inner in = { .command = find_inner(call->argument[0]), .folder = { NULL, NULL, -1, NULL } };
 
     if (in.command == NULL)
-        return pons_fail(err, PONS_USAGE, "'pons launch' starts ranks of 'train', not of '%s'",
+        return pons_fail(err, PONS_USAGE, "'pons launch' starts ranks of 'train' or 'bench', not of "
+                         "'%s'",
                          call->argument[0]);
     if (gather_words(&in, call, err) == PONS_OK && read_words(&in, call->log, err) == PONS_OK) {
         if (in.call.help)

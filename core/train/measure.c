@@ -32,7 +32,7 @@ static program *program_of(const bench *b, const replica *r)
     return b->settings->forward ? r->evaluation : r->training;
 }
 
-static double seconds_now(void)
+double measure_clock(void)
 {
     struct timespec t;
 
@@ -118,20 +118,20 @@ static pons_status step(void *context, replica *r, pons_error *err)
 {
     bench *b = context;
     int first = r->number * b->experiment->accumulate;
-    double begin = seconds_now(), micro, finish;
+    double begin = measure_clock(), micro, finish;
     step_result result;
 
     if (r->trace != NULL)
         trace_begin(r->trace, b->at);
     if (program_step_begin(r->training, b->number, err) != PONS_OK)
         return err->status;
-    micro = seconds_now();
+    micro = measure_clock();
     for (int m = 0; m < b->experiment->accumulate; m++) {
         if ((r->loader != NULL && feed(r, err) != PONS_OK)
             || program_micro(r->training, (uint64_t)(first + m), err) != PONS_OK)
             return err->status;
     }
-    finish = seconds_now();
+    finish = measure_clock();
     if (r->trace != NULL)
         trace_backward_done(r->trace);
     if (program_step_finish(r->training, b->experiment->sections.optimizer.lr, &result, err)
@@ -152,18 +152,18 @@ static pons_status step(void *context, replica *r, pons_error *err)
 static pons_status forward(void *context, replica *r, pons_error *err)
 {
     bench *b = context;
-    double begin = seconds_now();
+    double begin = measure_clock();
     pons_status status = program_evaluate(r->evaluation, err);
 
     if (r->index == 0)
-        b->section[1][b->at] = seconds_now() - begin;
+        b->section[1][b->at] = measure_clock() - begin;
     return status;
 }
 
 static pons_status run_steps(bench *b, int warm_up, double *seconds, pons_error *err)
 {
     for (int i = 0; i < warm_up + b->settings->steps; i++) {
-        double begin = seconds_now();
+        double begin = measure_clock();
 
         b->number = (uint64_t)i;
         b->at = i < warm_up ? 0 : i - warm_up;
@@ -171,7 +171,7 @@ static pons_status run_steps(bench *b, int warm_up, double *seconds, pons_error 
             kernel_watch_step(b->watch, b->at);
         if (replicas_run(&b->replicas, b->settings->forward ? forward : step, b, err) != PONS_OK)
             return err->status;
-        seconds[b->at] = seconds_now() - begin;
+        seconds[b->at] = measure_clock() - begin;
     }
     return PONS_OK;
 }
@@ -217,95 +217,6 @@ static pons_status measure_kernels(bench *b, measured *out, pons_error *err)
     return err->status;
 }
 
-/* The measured step whose length is nearest to the median. */
-static int median_step(const measured *m)
-{
-    double median = measure_median(m->count, m->step);
-    int nearest = 0;
-
-    for (int i = 1; i < m->count; i++)
-        if (fabs(m->step[i] - median) < fabs(m->step[nearest] - median))
-            nearest = i;
-    return nearest;
-}
-
-static pons_status keep_step(const bench *b, measured *out, pons_error *err)
-{
-    const replicas *r = &b->replicas;
-    int at = median_step(out);
-    const trace_step *longest = trace_at(r->item[0].trace, at);
-    trace_sum *sum;
-
-    for (int i = 1; i < r->count; i++)
-        if (trace_at(r->item[i].trace, at)->compute > longest->compute)
-            longest = trace_at(r->item[i].trace, at);
-    sum = malloc(((size_t)longest->count + 1) * sizeof *sum);
-    if (sum == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory for the trace of a step");
-    if (longest->count > 0)
-        memcpy(sum, longest->sum, (size_t)longest->count * sizeof *sum);
-    out->sums.step = *longest;
-    out->sums.step.sum = sum;
-    return PONS_OK;
-}
-
-/*
- * The shortest time of each sum over all steps, from its start or the end of the one before: in a
- * longer one this replica waited for another.
- */
-static void shortest_sums(const bench *b, int steps, int count, int64_t *size, double *seconds)
-{
-    for (int i = 0; i < count; i++)
-        seconds[i] = INFINITY;
-    for (int at = 0; at < steps; at++) {
-        const trace_step *s = trace_at(b->replicas.item[0].trace, at);
-        for (int i = 0; i < count && i < s->count; i++) {
-            double begin = i > 0 ? fmax(s->sum[i].started, s->sum[i - 1].ended) : s->sum[i].started;
-            size[i] = s->sum[i].size;
-            seconds[i] = fmin(seconds[i], s->sum[i].ended - begin);
-        }
-    }
-}
-
-/* Between processes alone: within one there is no network. */
-static pons_status fit_network(const bench *b, measured *out, pons_error *err)
-{
-    const experiment *e = b->experiment;
-    int count = out->sums.step.count;
-    int64_t *size;
-    double *seconds;
-
-    if (e->device_count == e->replicas)
-        return PONS_OK;
-    size = calloc((size_t)count + 1, sizeof *size);
-    seconds = calloc((size_t)count + 1, sizeof *seconds);
-    if (size == NULL || seconds == NULL) {
-        pons_fail(err, PONS_DEVICE, "out of memory for %d sums", count);
-    } else {
-        out->sums.network.collected = e->sections.experiment.deterministic;
-        shortest_sums(b, out->count, count, size, seconds);
-        scaling_fit(count, size, seconds, e->replicas, &out->sums.network);
-    }
-    free(size);
-    free(seconds);
-    return err->status;
-}
-
-static pons_status measure_sums(const bench *b, measured *out, pons_error *err)
-{
-    const replicas *r = &b->replicas;
-    double seconds = 0, hidden = 0;
-
-    if (r->item[0].trace == NULL)
-        return PONS_OK;
-    for (int i = 0; i < r->count; i++)
-        for (int at = 0; at < out->count; at++)
-            trace_add_hidden(trace_at(r->item[i].trace, at), &seconds, &hidden);
-    if (b->experiment->replicas > 1)
-        out->sums.hidden = hidden / seconds;
-    return keep_step(b, out, err) == PONS_OK ? fit_network(b, out, err) : err->status;
-}
-
 static pons_status measure(bench *b, measured *out, pons_error *err)
 {
     const measure_settings *s = b->settings;
@@ -322,7 +233,7 @@ static pons_status measure(bench *b, measured *out, pons_error *err)
         out->section[i] = measure_median(s->steps, b->section[i]);
     getrusage(RUSAGE_SELF, &usage);
     out->peak = (uint64_t)usage.ru_maxrss * 1024;
-    if (measure_sums(b, out, err) != PONS_OK)
+    if (measure_sums(b->experiment, &b->replicas, out, err) != PONS_OK)
         return err->status;
     if (s->kernels && measure_kernels(b, out, err) != PONS_OK)
         return err->status;

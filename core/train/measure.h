@@ -30,8 +30,8 @@ typedef struct measured_kernel {
 typedef struct measured_sums {
     double hidden;                     /* share of the buckets' time from start to done that lies */
                                        /* before the end of the backward pass; NaN: no replicas   */
-    scaling_network network;           /* on which sums between processes would take as long as   */
-                                       /* here; zeros: there are none, or no network does         */
+    scaling_network network;           /* between the processes, by sums of 8 bytes and of 4 MiB; */
+                                       /* zeros: there are none, or no network takes such times   */
     trace_step step;                   /* one of median length, of the replica that computed      */
                                        /* longest; no sums: it was not traced                     */
 } measured_sums;
@@ -49,10 +49,16 @@ typedef struct measured {
 } measured;
 
 double measure_median(int count, const double *value);
+double measure_clock(void); /* seconds, of CLOCK_MONOTONIC                                         */
 /* measured_clear after success and failure. */
 pons_status measure_steps(const experiment *e, const measure_settings *settings, measured *out,
                           pons_error *err);
 void measured_clear(measured *m);
+
+/* measure_sums.c: fill out->sums after the steps of traced replicas; all processes together. */
+struct replicas;
+pons_status measure_sums(const experiment *e, const struct replicas *r, measured *out,
+                         pons_error *err);
 
 /* measure_kernels.c: seconds of each kernel of 'p' while it is watched. */
 typedef struct kernel_watch kernel_watch;
