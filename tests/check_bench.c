@@ -11,6 +11,7 @@
 #include "suite.h"
 
 #include <math.h>
+#include <unistd.h>
 
 static const char small_ini[] =
     "[experiment]\nname = small\n"
@@ -272,6 +273,44 @@ START_TEST(model_without_a_network_is_refused)
 }
 END_TEST
 
+static bool joins_processes(void)
+{
+    return access("stage/comm/gloo.so", F_OK) == 0;
+}
+
+/* Rank 0 alone prints, whether the processes were started by bench or by launch. */
+START_TEST(processes_of_a_run_are_measured_together)
+{
+    if (!joins_processes())
+        return;
+    begin();
+    for (int i = 0; i < 2; i++) {
+        if (i == 0)
+            BENCH(TWO, "--set", "distribute.mode=ddp", "--model", "--latency", "0.01",
+                  "--bandwidth", "1e6");
+        else
+            EXPECT(0, NULL, "launch", "-n", "2", "--", "bench", "small.ini", "--json",
+                   "--no-data", "--reference", "--steps", "3", "--model", "--latency", "0.01",
+                   "--bandwidth", "1e6", "--set", "distribute.bucket=4KiB");
+        json_document d = parse("out");
+        const json_value *r = at(d.root, "reduction"), *m = at(d.root, "model");
+
+        ck_assert_str_eq(word(d.root, "mode"), "ddp");
+        ck_assert_double_eq(number(d.root, "replicas"), 2);
+        ck_assert_double_ge(number(r, "hidden"), 0);
+        ck_assert_double_le(number(r, "hidden"), 1);
+        ck_assert_double_gt(number(m, "compute_seconds"), 0);
+        ck_assert_double_ge(number(m, "step_seconds"), number(m, "compute_seconds"));
+        ck_assert_double_eq(number(at(m, "devices/0"), "devices"), 2);
+        /* sums of bytes / 1e6 s at least, of which at most the computing hides any */
+        ck_assert_double_ge(number(at(m, "devices/0/ring"), "step_seconds"),
+                            number(r, "bytes") / 1e6);
+        json_free(&d);
+    }
+    remove_root();
+}
+END_TEST
+
 /* Processes are left out where this build cannot join them. */
 START_TEST(modes_are_measured_one_after_another)
 {
@@ -286,12 +325,13 @@ START_TEST(modes_are_measured_one_after_another)
         double replicas = number(m, "replicas");
         if (m == d.root->child)
             threads = (int)number(m, "threads");
-        seen |= strcmp(word(m, "mode"), "single") == 0 ? 1 : 2;
+        seen |= strcmp(word(m, "mode"), "single") == 0 ? 1 : strcmp(word(m, "mode"), "dp") == 0
+                                                           ? 2 : 4;
         ck_assert_double_gt(number(at(m, "step_seconds"), "median"), 0);
         ck_assert_double_eq(number(m, "micro_batches"), 2 * replicas);
         ck_assert_double_le(replicas * number(m, "threads"), threads);
     }
-    ck_assert_int_eq(seen, threads > 1 ? 3 : 1);
+    ck_assert_int_eq(seen, threads == 1 ? 1 : joins_processes() ? 7 : 3);
     json_free(&d);
     EXPECT(0, NULL, "bench", "small.ini", "--modes", "--no-data", "--reference", "--steps", "1",
            "--warm-up", "0");
@@ -456,6 +496,7 @@ int main(void)
     tcase_add_test(c, reduction_tells_what_was_summed_and_when);
     tcase_add_test(c, model_predicts_from_the_sums_of_a_step);
     tcase_add_test(c, model_without_a_network_is_refused);
+    tcase_add_test(c, processes_of_a_run_are_measured_together);
     tcase_add_test(c, modes_are_measured_one_after_another);
     tcase_add_test(c, earlier_measurement_is_shown_with_the_ratio);
     tcase_add_test(c, what_is_no_measurement_is_refused);
