@@ -60,6 +60,39 @@ static int random_step(void)
 
 /* ---- undisturbed ----------------------------------------------------------------------------- */
 
+/* Epoch by step, as the metrics say. */
+static void read_epochs(const char *run, int epoch[121])
+{
+    FILE *file = fopen(in_run(run, "metrics.jsonl"), "r");
+    char *line = NULL;
+    size_t room = 0;
+    int step, found;
+
+    ck_assert_ptr_nonnull(file);
+    memset(epoch, 0, 121 * sizeof *epoch);
+    while (getline(&line, &room, file) > 0)
+        if (sscanf(line, "{\"kind\":\"step\",\"step\":%d,\"epoch\":%d", &step, &found) == 2
+            && step >= 0 && step <= 120)
+            epoch[step] = found;
+    free(line);
+    fclose(file);
+}
+
+START_TEST(ranks_count_epochs_as_one_process)
+{
+    launch_words l = { "epochs", 2, { NULL }, { NULL } };
+    int plain[121], ranks[121];
+
+    expect_end(start_launch(&l), 0);
+    read_epochs("plain", plain);
+    read_epochs("epochs", ranks);
+    for (int step = 1; step <= 120; step++) {
+        ck_assert_int_eq(plain[step], (4 * step - 1) / 3 + 1); /* 4 of 3 cases a step */
+        ck_assert_int_eq(ranks[step], plain[step]);
+    }
+}
+END_TEST
+
 START_TEST(ranks_end_with_the_bits_of_one_process)
 {
     launch_words l = { "two", 2, { NULL }, { NULL } };
@@ -262,6 +295,7 @@ int main(void)
 
     tcase_set_timeout(c, soak_times(300, 7200));
     tcase_add_unchecked_fixture(c, setup, remove_root);
+    tcase_add_test(c, ranks_count_epochs_as_one_process);
     tcase_add_test(c, ranks_end_with_the_bits_of_one_process);
     tcase_add_test(c, a_file_with_mode_ddp_starts_its_own_ranks);
     tcase_add_test(c, launchers_of_two_nodes_make_one_run);

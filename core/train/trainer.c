@@ -59,7 +59,6 @@ typedef struct case_names {
 typedef struct share {
     case_names names;
     double data_seconds;
-    int64_t epoch;
     step_result result;
     const char *nonfinite;   /* its first tensor that is not finite, or NULL                      */
 } share;
@@ -129,7 +128,7 @@ static pons_status compute_share(void *context, replica *r, pons_error *err)
     share *mine = &s->share[r->index];
     const loader_batch *batch = NULL;
 
-    *mine = (share){ .epoch = 0 };
+    *mine = (share){ .data_seconds = 0 };
     if (program_step_begin(r->training, (uint64_t)t->state.step, err) != PONS_OK)
         return err->status;
     for (int m = 0; m < t->experiment->accumulate; m++) {
@@ -144,7 +143,6 @@ static pons_status compute_share(void *context, replica *r, pons_error *err)
             || program_micro(r->training, (uint64_t)batch->micro_batch, err) != PONS_OK)
             return err->status;
     }
-    mine->epoch = batch->epoch + 1;
     return PONS_OK;
 }
 
@@ -217,6 +215,15 @@ static pons_status check_finite(const step_begun *s, pons_error *err)
     return PONS_OK;
 }
 
+/* Of the last case of the last step, whichever process had it (R6). */
+static int64_t last_epoch(const trainer *t)
+{
+    const experiment *e = t->experiment;
+    int64_t cases = t->state.step * e->sections.train.batch * e->micro_batches;
+
+    return (cases - 1) / t->training_count + 1;
+}
+
 /* The step is done when its record is written: a checkpoint has both or neither. */
 static pons_status finish_step(step_begun *s, pons_error *err)
 {
@@ -227,6 +234,7 @@ static pons_status finish_step(step_begun *s, pons_error *err)
         || check_finite(s, err) != PONS_OK)
         return err->status;
     t->state.step++;
+    s->epoch = last_epoch(t);
     const pons_metric metric[] = {
         { "loss", result->loss }, { "lr", s->lr }, { "grad_norm", result->grad_norm },
         { "seconds", seconds_now() - s->begin }, { "data_seconds", s->data_seconds },
@@ -244,10 +252,8 @@ static pons_status run_step(trainer *t, share *shares, pons_error *err)
     if (trainer_vote_begin(t, err) != PONS_OK
         || replicas_run(&t->replicas, compute_share, &s, err) != PONS_OK)
         return err->status;
-    for (int r = 0; r < t->replicas.count; r++) {
+    for (int r = 0; r < t->replicas.count; r++)
         s.data_seconds = fmax(s.data_seconds, shares[r].data_seconds);
-        s.epoch = shares[r].epoch > s.epoch ? shares[r].epoch : s.epoch;
-    }
     if (replicas_run(&t->replicas, wait_share, &s, err) != PONS_OK /* a signal need not wait too */
         || trainer_vote_end(t, err) != PONS_OK)
         return err->status;
