@@ -53,7 +53,7 @@ resumed() {
 # A TERM in the middle of a step that takes seconds.
 interrupted() {
     "$pons" train base.ini "$@" 2>lines &
-    until grep -q 'cases to train on' lines; do sleep 0.02; done
+    until grep -q ' to train on' lines; do sleep 0.02; done
     sleep 0.2
     kill -TERM $!
     wait $!

@@ -118,8 +118,9 @@ static pons_status print_table(const experiment *e, const bench_flags *f, const 
     double median = measure_median(m->count, m->step);
     double then = bench_before(before, "step_seconds", "median");
 
-    printf("processor   %s\nprecision   %s, %d threads\n", e->device.facts.name,
-           precision_name(e->precision), e->device.facts.threads);
+    printf("processor   %s\nprecision   %s, %d thread%s\n", e->device.facts.name,
+           precision_name(e->precision), e->device.facts.threads,
+           e->device.facts.threads == 1 ? "" : "s");
     if (e->replicas > 1)
         printf("mode        %s, %d replicas\n", experiment_mode(e), e->replicas);
     if (f->forward)

@@ -82,12 +82,12 @@ static void tell_step(trainer *t, const step_begun *s, double loss, double secon
     t->logged_loss += loss;
     t->logged_steps++;
     eta = (double)left * t->step_seconds;
-    log_progress(l, "step %lld of %lld, epoch %lld, loss %.4f, %.3f s a step, %d:%02d left",
+    log_progress(l, "step %lld of %lld, epoch %lld, loss %.4g, %.3f s a step, %d:%02d left",
                  (long long)t->state.step, (long long)total, (long long)s->epoch, loss,
                  t->step_seconds, (int)eta / 60, (int)eta % 60);
     if (t->state.step % every != 0 && t->state.step != total)
         return;
-    log_line(l, "step %lld/%lld  epoch %lld  loss %.6f  rate %.3g  %.3f s (%.3f s waiting for "
+    log_line(l, "step %lld/%lld  epoch %lld  loss %.7g  rate %.3g  %.3f s (%.3f s waiting for "
              "data)", (long long)t->state.step, (long long)total, (long long)s->epoch,
              t->logged_loss / (double)t->logged_steps, s->lr, seconds, s->data_seconds);
     t->logged_loss = 0;
