@@ -9,7 +9,7 @@
 #include "gallery_json.h"
 #include "suite.h"
 
-/* ---- volumes ---------------------------------------------------------------------------------- */
+/* ---- volumes --------------------------------------------------------------------------------- */
 
 static double slope_of(int64_t i, int64_t j, int64_t k)
 {
@@ -95,7 +95,7 @@ static void refused(const dataset_settings *s, pons_status status, const char *p
     ck_assert_ptr_null(d);
 }
 
-/* ---- patterns --------------------------------------------------------------------------------- */
+/* ---- patterns -------------------------------------------------------------------------------- */
 
 START_TEST(a_case_is_what_the_star_matched)
 {
@@ -210,7 +210,7 @@ START_TEST(source_and_image_exclude_each_other)
 }
 END_TEST
 
-/* ---- labels ----------------------------------------------------------------------------------- */
+/* ---- labels ---------------------------------------------------------------------------------- */
 
 static const struct { const char *labels, *regions, *phrase; } broken_labels[] = {
     { "background", "", "expected NAME:ID or NAME:ID,ID" },
@@ -307,7 +307,7 @@ START_TEST(regions_overlap_and_have_a_channel_each)
 }
 END_TEST
 
-/* ---- dataset.json ----------------------------------------------------------------------------- */
+/* ---- dataset.json ---------------------------------------------------------------------------- */
 
 static dataset_settings source_of(const char *path)
 {
@@ -391,7 +391,7 @@ START_TEST(a_broken_dataset_json_is_refused_and_named)
 }
 END_TEST
 
-/* ---- the check of every case ------------------------------------------------------------------ */
+/* ---- the check of every case ----------------------------------------------------------------- */
 
 /* Run the check; it must list 'phrase' for case 'id', as an error or a warning. */
 static void found_by_check(const char *id, const char *phrase, bool warning)

@@ -240,7 +240,7 @@ START_TEST(a_run_goes_on_with_another_number_of_ranks)
 }
 END_TEST
 
-/* ---- controls: what breaks the contract is seen by these tests -------------------------------- */
+/* ---- controls: what breaks the contract is seen by these tests ------------------------------- */
 
 static void make_rank_key(const char *wrong)
 {
@@ -314,7 +314,7 @@ START_TEST(uneven_shares_are_refused_and_their_plain_average_would_be_noticed)
 }
 END_TEST
 
-/* ---- what processes must have in common ------------------------------------------------------- */
+/* ---- what processes must have in common ------------------------------------------------------ */
 
 START_TEST(ranks_that_differ_are_refused_and_both_sides_named)
 {
@@ -369,7 +369,7 @@ START_TEST(modes_of_one_process_and_wrong_lists_are_refused_among_ranks)
 }
 END_TEST
 
-/* ---- what processes decide together ----------------------------------------------------------- */
+/* ---- what processes decide together ---------------------------------------------------------- */
 
 START_TEST(a_step_that_is_not_finite_ends_all_ranks_with_the_same_cases)
 {

@@ -30,7 +30,7 @@ static double random_share(void)
     return (double)(rand_r(&seed) % 10000) / 10000;
 }
 
-/* ---- faults: each returns when it is over ------------------------------------------------------ */
+/* ---- faults: each returns when it is over ---------------------------------------------------- */
 
 static pid_t some_rank(void)
 {
@@ -123,7 +123,7 @@ static struct { const char *name; void (*act)(void); int count; } faults[] = {
 };
 enum { FAULTS = sizeof faults / sizeof *faults };
 
-/* ---- one run ----------------------------------------------------------------------------------- */
+/* ---- one run --------------------------------------------------------------------------------- */
 
 static int open_files(pid_t process)
 {
@@ -219,7 +219,7 @@ static int disturb_run(const launch_words *l, double mean_s)
     return count;
 }
 
-/* ---- all --------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static void use_network(void)
 {

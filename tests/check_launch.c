@@ -38,7 +38,7 @@ static void setup(void)
     ck_assert_ptr_nonnull(realpath("tests/launched", rank_program));
 }
 
-/* ---- a launcher as a process ------------------------------------------------------------------ */
+/* ---- a launcher as a process ----------------------------------------------------------------- */
 
 typedef struct plan {
     int ranks, restarts, nodes, node;

@@ -33,7 +33,7 @@ static double organ(int64_t i, int64_t j, int64_t k)
     return in_organ(i, j, k);
 }
 
-/* ---- a dataset with two channels -------------------------------------------------------------- */
+/* ---- a dataset with two channels ------------------------------------------------------------- */
 
 typedef struct bench {
     config *ini;
@@ -150,7 +150,7 @@ static const char all_steps[] =
     "[augment.shift_intensity]\noffsets = 0.2\nprobability = 0.5\nchannel_wise = yes\n"
     "[augment.gaussian_noise]\nstd = 0.3\nprobability = 0.5\nchannels = 1\n";
 
-/* ---- stream ----------------------------------------------------------------------------------- */
+/* ---- stream ---------------------------------------------------------------------------------- */
 
 START_TEST(each_case_occurs_once_an_epoch_for_any_batch)
 {
@@ -292,7 +292,7 @@ START_TEST(a_replica_gets_its_own_micro_batches)
 }
 END_TEST
 
-/* ---- sampling --------------------------------------------------------------------------------- */
+/* ---- sampling -------------------------------------------------------------------------------- */
 
 /* Foreground share 3/4 of 4000 draws: deviation 0.0068, the bounds are five of them. */
 START_TEST(balanced_sampling_draws_both_sets_as_asked)
@@ -447,7 +447,7 @@ START_TEST(a_flat_axis_becomes_the_first)
 }
 END_TEST
 
-/* ---- failures --------------------------------------------------------------------------------- */
+/* ---- failures -------------------------------------------------------------------------------- */
 
 START_TEST(a_failure_in_a_thread_names_the_case)
 {
@@ -509,7 +509,7 @@ START_TEST(a_case_without_a_label_cannot_be_trained_on)
 }
 END_TEST
 
-/* ---- packed cases ----------------------------------------------------------------------------- */
+/* ---- packed cases ---------------------------------------------------------------------------- */
 
 /* A case of n voxels whose values are value(i). */
 static void make_case(pons_case *c, int64_t n, int values)

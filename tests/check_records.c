@@ -117,7 +117,7 @@ START_TEST(records_after_the_checkpoint_are_cut)
 }
 END_TEST
 
-/* ---- any end and the next start: the files of a run that was never stopped -------------------- */
+/* ---- any end and the next start: the files of a run that was never stopped ------------------- */
 
 /* One case to train on: each step ends an epoch, with a validation and a checkpoint. */
 static const char *rate = "optimizer.lr=0.01";

@@ -128,7 +128,7 @@ static void write_gzip(void)
     put_gzip(n++, "expected 1f 8b", m.bytes, m.size);
 }
 
-/* ---- configuration and datasets ---------------------------------------------------------------- */
+/* ---- configuration and datasets -------------------------------------------------------------- */
 
 /* The broken file is included on top of a complete one, so that its twin can be explained. */
 static void write_ini(void)
@@ -194,7 +194,7 @@ static void write_json(void)
     }
 }
 
-/* ---- weights and plugins ----------------------------------------------------------------------- */
+/* ---- weights and plugins --------------------------------------------------------------------- */
 
 static void put_tensors(const char *name, const char *header, size_t data)
 {

@@ -77,7 +77,7 @@ static _Noreturn void end(int status, const char *text)
     exit(status);
 }
 
-/* ---- actions: each gets what stands behind its colon ------------------------------------------ */
+/* ---- actions: each gets what stands behind its colon ----------------------------------------- */
 
 /* Steps until another rank is gone, as ranks with collectives find out, or until it is killed. */
 static void work(const char *value)

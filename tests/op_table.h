@@ -90,7 +90,7 @@ typedef struct op_comparison {
     const device *expected, *found;
     pons_type storage;
     double tolerance;
-    int requests[PONS_KERNEL_KIND_COUNT], declined[PONS_KERNEL_KIND_COUNT]; /* by kind             */
+    int requests[PONS_KERNEL_KIND_COUNT], declined[PONS_KERNEL_KIND_COUNT]; /* by kind            */
 } op_comparison;
 
 pons_status op_table_compare(op_comparison *o, int rounds, pons_error *err);

@@ -19,7 +19,7 @@ typedef struct logger {
 } logger;
 
 void log_line(logger *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void log_detail(logger *l, const char *format, ...) __attribute__((format(printf, 2, 3)));  /* -v    */
+void log_detail(logger *l, const char *format, ...) __attribute__((format(printf, 2, 3)));  /* -v */
 void log_warning(logger *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The failure that ends a command; 'text' may hold a second line, 'hint: ...'. */
 void log_error(logger *l, const char *text);

@@ -22,7 +22,7 @@
 
 #define BEAT_S 0.5
 #define GLANCE_S 0.1    /* rank 0's looks at the verdict and at lost connections                  */
-#define PAUSE_S 1.0     /* a round of rank 0 takes no longer, or the machine was paused            */
+#define PAUSE_S 1.0     /* a round of rank 0 takes no longer, or the machine was paused           */
 #define ANSWER_S 0.7    /* until a question to rank 0 is asked again                              */
 #define GRACE_S 1.0     /* from a failure until a process that goes on is ended                   */
 

@@ -158,7 +158,7 @@ struct pons_graph {
     struct { uint64_t hash; const char *name; } *stream;
     graph_op *op, **op_end;
     pons_node *failed;
-    bool differentiated;      /* graph_gradient has run: it runs once                              */
+    bool differentiated;      /* graph_gradient has run: it runs once                             */
 };
 
 typedef struct node_kind_facts {

@@ -47,7 +47,7 @@ typedef struct program_collective {
                          void **pending, pons_error *err);
     pons_status (*wait)(void *context, void *pending, pons_error *err);
     /* When the sum that 'wait' last returned for was done, in seconds of CLOCK_MONOTONIC; NULL: it  */
-    /* is not known, at the latest when 'wait' returned.                                             */
+    /* is not known, at the latest when 'wait' returned.                                          */
     double (*ended)(void *context);
 } program_collective;
 

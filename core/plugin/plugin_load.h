@@ -11,7 +11,7 @@ typedef struct plugin_file {
     char name[PONS_NAME_SIZE];
     uint16_t abi_major, abi_minor;
     char *path;
-    char *problem; /* plugin_list only: why the file cannot be used, or NULL                        */
+    char *problem; /* plugin_list only: why the file cannot be used, or NULL                      */
 } plugin_file;
 
 typedef struct plugin {

@@ -11,7 +11,7 @@
 typedef struct verified {
     plugin_file file;
     char sha256[65];
-    struct stat facts; /* of the file when it was read                                             */
+    struct stat facts; /* of the file when it was read                                            */
 } verified;
 
 bool plugin_name_valid(const char *name);

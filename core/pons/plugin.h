@@ -99,7 +99,7 @@ typedef struct pons_option {
     size_t offset;              /* of the member in the plugin's configuration struct             */
     const char *fallback;
     double minimum, maximum;    /* range of every number in the value, both ends allowed          */
-    const char *const *choices; /* NULL-terminated, for CHOICE; for INTEGER and SIZE words that    */
+    const char *const *choices; /* NULL-terminated, for CHOICE; for INTEGER and SIZE words that   */
                                 /* may stand for the number and are stored as -1, -2, ...         */
     const char *help;           /* one sentence                                                   */
 } pons_option;

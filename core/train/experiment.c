@@ -156,7 +156,7 @@ static void resolve_classes(experiment *e)
                    arena_format(e->memory, "as %s says", d->origin));
 }
 
-/* ---- precision --------------------------------------------------------------------------------- */
+/* ---- precision ------------------------------------------------------------------------------- */
 
 static pons_status resolve_precision(experiment *e, const experiment_known *known, pons_error *err)
 {

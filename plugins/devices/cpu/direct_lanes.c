@@ -100,7 +100,7 @@ static void forward(float *y, int width, const float *x, int64_t step, int taps,
     }
 }
 
-/* ---- weight gradient: the sums of several inputs and one or two vectors of outputs ------------ */
+/* ---- weight gradient: the sums of several inputs and one or two vectors of outputs ----------- */
 
 VECTOR void weight_block(float *sum, int count, int vectors, const direct_rows *r, const float *x,
                          const float *y)

@@ -203,7 +203,7 @@ typedef struct map_plan {
     map_reduce *reduce;
     int node_count, node_room;
     map_node *node;
-    int *node_of, *copies; /* [value][rows] its nodes; [value] how many, or 1                      */
+    int *node_of, *copies; /* [value][rows] its nodes; [value] how many, or 1                     */
     int pass_count;
     map_pass *pass;
     int64_t tile_count;   /* ragged: all tiles in order                                           */
@@ -212,7 +212,7 @@ typedef struct map_plan {
     size_t worker_size, worker_at, scratch_size;
 } map_plan;
 
-void *map_allocate(map_plan *plan, size_t count, size_t size); /* zeroed; NULL: out of memory      */
+void *map_allocate(map_plan *plan, size_t count, size_t size); /* zeroed; NULL: out of memory     */
 
 static inline size_t map_round_up(size_t x) { return (x + 63) & ~(size_t)63; }
 

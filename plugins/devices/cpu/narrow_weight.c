@@ -46,7 +46,7 @@ void narrow_weight_pack(const narrow *n, const void *weight, float *packed)
                                                      j % n->x.channels));
 }
 
-/* ---- partial sums of all tasks to the tensor -------------------------------------------------- */
+/* ---- partial sums of all tasks to the tensor ------------------------------------------------- */
 
 /* Pairs of neighbours, then pairs of pairs: the order is fixed by the number of tasks. */
 void narrow_weight_add(const narrow *n, float *sums)
