@@ -1,6 +1,6 @@
 /*
- * dice - one minus the soft Dice coefficient of each class (Milletari et al. 2016, arXiv:1606.04797;
- * MONAI's DiceLoss). The formula stands in overlap.h.
+ * dice - one minus the soft Dice coefficient of each class (Milletari et al. 2016,
+ * arXiv:1606.04797; MONAI's DiceLoss). The formula stands in overlap.h.
  */
 #include "overlap.h"
 

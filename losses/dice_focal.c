@@ -1,12 +1,14 @@
 /*
- * dice_focal - soft Dice plus focal loss (Lin et al. 2017, arXiv:1708.02002; MONAI's DiceFocalLoss).
+ * dice_focal - soft Dice plus focal loss (Lin et al. 2017, arXiv:1708.02002;
+ * MONAI's DiceFocalLoss).
  *
  *   lambda_dice Dice + lambda_focal Focal
  *
- * The focal term treats every channel as a question of its own (sigmoid), also when the Dice term uses
- * softmax: with s = sigmoid of the logit x towards the target t,
- *   (1 - s)^gamma (-log s), times alpha where t is 1 and 1 - alpha where it is 0 (if alpha is given),
- * times the class weight; mean over cases, classes and voxels, or their sum over cases and classes.
+ * The focal term treats every channel as a question of its own (sigmoid), also when the Dice term
+ * uses softmax: with s = sigmoid of the logit x towards the target t,
+ *   (1 - s)^gamma (-log s),
+ * times alpha where t is 1 and 1 - alpha where it is 0 (if alpha is given), times the class weight;
+ * mean over cases, classes and voxels, or their sum over cases and classes.
  */
 #include "overlap.h"
 
@@ -46,7 +48,8 @@ static pons_node *focal(pons_graph *g, const dice_focal *c, const pons_task *tas
     const overlap *o = &c->overlap;
     pons_shape s = pons_shape_of(x);
     pons_node *value = voxelwise(g, c, x, t);
-    pons_node *count = pons_real(g, (double)s.extent[1] * (double)s.extent[2] * (double)s.extent[3]);
+    pons_node *count = pons_real(g, (double)s.extent[1] * (double)s.extent[2] *
+                                    (double)s.extent[3]);
 
     if (valid != NULL) {
         value = overlap_masked(g, value, valid);

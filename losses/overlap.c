@@ -1,5 +1,5 @@
 /*
- * overlap.c - the Dice term (Milletari et al. 2016, arXiv:1606.04797, in the form of MONAI's DiceLoss).
+ * overlap.c - the Dice term (Milletari et al. 2016, arXiv:1606.04797, as in MONAI's DiceLoss).
  *
  * Channel 0 is dropped from the sums, never from the volumes: the value is the same and everything
  * that runs over voxels stays one pass.

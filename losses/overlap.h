@@ -35,7 +35,7 @@ int overlap_classes(const overlap *o, const pons_task *task);
 pons_status overlap_check(const overlap *o, const pons_task *task, int expected, pons_error *err);
 /* The target's mask as f32 [N, D, H, W, 1]; NULL: every voxel counts. */
 pons_node *overlap_valid(pons_graph *g, const pons_target *target);
-/* x where the mask counts the voxel, else 0, whatever x is there; all of x where there is no mask. */
+/* x where the mask counts the voxel, else 0, whatever x is there; all of x without a mask. */
 pons_node *overlap_masked(pons_graph *g, pons_node *x, pons_node *valid);
 /*
  * With tp = sum p g, P = sum p (or p^2), G = sum g over the voxels of a case (batch: of all cases):
@@ -45,7 +45,7 @@ pons_node *overlap_masked(pons_graph *g, pons_node *x, pons_node *valid);
 pons_node *overlap_term(pons_graph *g, const overlap *o, const pons_task *task,
                         pons_node *probabilities, pons_node *target, pons_node *valid,
                         int first_weight);
-/* The sum of x [N, .., .., .., C] over the batch and everything in it, of all replicas if joined. */
+/* The sum of x [N, .., .., .., C] over the batch and all in it, of all replicas if joined. */
 pons_node *overlap_total(pons_graph *g, pons_node *x);
 /* weight[first ..] as [count]; NULL where no weights are given. */
 pons_node *overlap_weights(pons_graph *g, const overlap *o, int first, int count);

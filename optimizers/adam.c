@@ -5,7 +5,7 @@
  *   g = g + weight_decay p                     decoupled: p = p - lr weight_decay p instead
  *   m = beta1 m + (1 - beta1) g
  *   v = beta2 v + (1 - beta2) g^2
- *   p = p - lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps)      amsgrad: the largest v so far
+ *   p = p - lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps)    amsgrad: the largest v so far
  */
 #include <pons/optimizer.h>
 
@@ -67,7 +67,8 @@ static pons_status update(pons_graph *g, const void *config, const pons_paramete
     pons_assign(g, p->slot[SLOT_M], m);
     pons_assign(g, p->slot[SLOT_V], v);
     pons_assign(g, p->value,
-                pons_sub(g, value, pons_mul(g, rate, pons_div(g, m, pons_offset(g, root, c->eps)))));
+                pons_sub(g, value,
+                         pons_mul(g, rate, pons_div(g, m, pons_offset(g, root, c->eps)))));
     return pons_graph_status(g, err);
 }
 

@@ -1,6 +1,6 @@
 /*
- * bench_kernels.c - kernels that are not maps, beside the library where it is built and beside a copy
- * of the same bytes. Prints; run by hand:
+ * bench_kernels.c - kernels that are not maps, beside the library where it is built and beside a
+ * copy of the same bytes. Prints; run by hand:
  *
  *     make tests/bench_kernels && tests/bench_kernels [threads ["convolution" or part of a name]]
  */
@@ -159,8 +159,10 @@ static const pons_pad_attributes pad_edge = { PONS_PAD_EDGE, { 0, 8, 8, 8, 0 }, 
                                               { 1, 1, 1, 1, 1 } };
 static const pons_axis_attributes along_channels = { 4 }, along_d = { 1 };
 static const pons_extreme_attributes largest_of_image = { 14u, false };
-static const pons_pool pool_largest = { PONS_POOL_MAX, { 2, 2, 2 }, { 2, 2, 2 }, { 0 }, { 0 }, false };
-static const pons_pool pool_mean = { PONS_POOL_MEAN, { 2, 2, 2 }, { 2, 2, 2 }, { 0 }, { 0 }, false };
+static const pons_pool pool_largest = { PONS_POOL_MAX, { 2, 2, 2 }, { 2, 2, 2 }, { 0 }, { 0 },
+                                        false };
+static const pons_pool pool_mean = { PONS_POOL_MEAN, { 2, 2, 2 }, { 2, 2, 2 }, { 0 }, { 0 },
+                                     false };
 static const pons_pool pool_overlap = { PONS_POOL_MAX, { 3, 3, 3 }, { 2, 2, 2 }, { 1, 1, 1 },
                                         { 1, 1, 1 }, false };
 static const pons_resize_attributes linear = { PONS_RESIZE_LINEAR };
@@ -190,7 +192,8 @@ static const struct {
       &crop_channels },
     { "pad with zeros", PONS_KERNEL_PAD, 1, { IMAGE(80, 32) }, IMAGE(96, 32), &pad_zero },
     { "pad with the edge", PONS_KERNEL_PAD, 1, { IMAGE(80, 32) }, IMAGE(96, 32), &pad_edge },
-    { "gradient of that", PONS_KERNEL_PAD_GRADIENT, 1, { IMAGE(96, 32) }, IMAGE(80, 32), &pad_edge },
+    { "gradient of that", PONS_KERNEL_PAD_GRADIENT, 1, { IMAGE(96, 32) }, IMAGE(80, 32),
+      &pad_edge },
     { "concatenate 16 + 16 channels", PONS_KERNEL_CONCATENATE, 2, { IMAGE(96, 16), IMAGE(96, 16) },
       IMAGE(96, 32), &along_channels },
     { "arg_max over 32 channels", PONS_KERNEL_ARG_MAX, 1, { IMAGE(96, 32) }, IMAGE(96, 1),
@@ -210,7 +213,8 @@ static const struct {
       IMAGE(96, 32), &pool_mean },
     { "resize 48^3 to 96^3, linear", PONS_KERNEL_RESIZE, 1, { IMAGE(48, 32) }, IMAGE(96, 32),
       &linear },
-    { "gradient of that", PONS_KERNEL_RESIZE_GRADIENT, 1, { IMAGE(96, 32) }, IMAGE(48, 32), &linear },
+    { "gradient of that", PONS_KERNEL_RESIZE_GRADIENT, 1, { IMAGE(96, 32) }, IMAGE(48, 32),
+      &linear },
     { "resize 48^3 to 96^3, nearest", PONS_KERNEL_RESIZE, 1, { IMAGE(48, 32) }, IMAGE(96, 32),
       &nearest },
     { "gradient of that", PONS_KERNEL_RESIZE_GRADIENT, 1, { IMAGE(96, 32) }, IMAGE(48, 32),

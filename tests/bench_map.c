@@ -183,7 +183,8 @@ int main(int argc, char **argv)
             x = load(&b, 0, type, 7);
             b.reduction[b.map.reduction_count++] = (pons_reduction){ .kind = PONS_REDUCE_MOMENTS,
                 .value = x, .to = { operand(&b, 1, PONS_F32, 5), operand(&b, 2, PONS_F32, 5) } };
-            snprintf(name, sizeof name, "moments, %s, %d channels", low ? "bf16" : "f32", channels[i]);
+            snprintf(name, sizeof name, "moments, %s, %d channels", low ? "bf16" : "f32",
+                     channels[i]);
             run(&b, input, output, threads, bytes, copy);
 
             x = load(&c, 0, type, 7);

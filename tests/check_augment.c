@@ -21,7 +21,7 @@ typedef struct run {
     uint8_t label[VOXELS];
 } run;
 
-/* A cube whose first channel holds the voxel's number, the second its half; the label its parity. */
+/* A cube: the first channel holds the voxel's number, the second its half, the label its parity. */
 static void make_cube(packed_case *p)
 {
     const int64_t extent[3] = { SIDE, SIDE, SIDE };
@@ -311,14 +311,14 @@ START_TEST(channel_wise_draws_a_number_for_each_channel)
 }
 END_TEST
 
-/* 686 values of deviation 0.5 around 2: the mean's deviation is 0.019, that of the variance 0.0135. */
+/* 686 values of deviation 0.5 around 2: the mean's deviation is 0.019, the variance's 0.0135. */
 START_TEST(noise_has_its_mean_and_deviation)
 {
     double sum = 0, square = 0;
     run r;
 
-    run_open(&r, "[augment]\nsteps = gaussian_noise\n[augment.gaussian_noise]\nmean = 2\nstd = 0.5\n"
-                 "sample_std = no\nprobability = 1\n");
+    run_open(&r, "[augment]\nsteps = gaussian_noise\n[augment.gaussian_noise]\nmean = 2\n"
+                 "std = 0.5\nsample_std = no\nprobability = 1\n");
     run_sample(&r, 1, NULL);
     for (int v = 0; v < 2 * VOXELS; v++) {
         double d = r.image[v] - (v % 2 ? v / 2 / 2.0 : v / 2);

@@ -52,8 +52,8 @@ START_TEST(a_rank_that_is_not_heard_of_has_stopped)
     all_wait(row);
     hear(&row[0], true, 5.5);
     hear(&row[2], true, 5.5);
-    ck_assert_str_eq(judge(row, 6), "rank 1 has stopped: nothing was heard from it for 6.0 s (step 7, "
-                     "step, waits in collective 40 (all_reduce, 4096 bytes))");
+    ck_assert_str_eq(judge(row, 6), "rank 1 has stopped: nothing was heard from it for 6.0 s "
+                     "(step 7, step, waits in collective 40 (all_reduce, 4096 bytes))");
 }
 END_TEST
 
@@ -122,8 +122,8 @@ START_TEST(a_collective_that_all_wait_for_must_end)
     row[0].last.number = 41;
     for (int k = 0; k < RANKS; k++)
         hear(&row[k], false, 5.5);
-    ck_assert_str_eq(judge(row, 6), "collective 40 (all_reduce, 4096 bytes) has not ended for 6.0 s, "
-                     "though all ranks have started it");
+    ck_assert_str_eq(judge(row, 6), "collective 40 (all_reduce, 4096 bytes) has not ended for "
+                     "6.0 s, though all ranks have started it");
 }
 END_TEST
 
@@ -160,7 +160,8 @@ START_TEST(a_table_has_as_many_ranks_as_there_is_room_for)
     row[1].last.serial = 0;
     row[2].last.number = -1;
     beats_tell(row, RANKS, all, sizeof all);
-    ck_assert_str_eq(all, "\n  rank 0: step 7, step, waits in collective 40 (all_reduce, 4096 bytes)"
+    ck_assert_str_eq(all,
+                     "\n  rank 0: step 7, step, waits in collective 40 (all_reduce, 4096 bytes)"
                      "\n  rank 1: nothing known\n  rank 2: step 7, step");
     beats_tell(row, RANKS, some, sizeof some);
     ck_assert_msg(strstr(some, "\n... and 2 more") != NULL, "%s", some);

@@ -317,8 +317,9 @@ START_TEST(modes_are_measured_one_after_another)
     int seen = 0, threads = 0;
 
     begin();
-    EXPECT(0, NULL, "bench", "small.ini", "--json", "--modes", "--no-data", "--reference", "--steps",
-           "2", "--warm-up", "0", "--set", "train.batch=1", "--set", "train.accumulate=2");
+    EXPECT(0, NULL, "bench", "small.ini", "--json", "--modes", "--no-data", "--reference",
+           "--steps", "2", "--warm-up", "0", "--set", "train.batch=1", "--set",
+           "train.accumulate=2");
     json_document d = parse("out");
     ck_assert_int_eq((int)d.root->type, JSON_LIST);
     for (const json_value *m = d.root->child; m != NULL; m = m->next) {

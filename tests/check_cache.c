@@ -1,6 +1,6 @@
 /*
- * check_cache.c - the disk cache: what makes a case another one, damage, a full disk, processes that
- * want the same case, room, and that a mapped case is the one that was preprocessed.
+ * check_cache.c - the disk cache: what makes a case another one, damage, a full disk, processes
+ * that want the same case, room, and that a mapped case is the one that was preprocessed.
  */
 #include "dataset_maker.h"
 #include "suite.h"
@@ -198,8 +198,8 @@ START_TEST(content_and_options_decide_and_not_names_or_times)
     write_cases("copy");
     ck_assert_int_eq(found_in("d", plain), 0);
     ck_assert_int_eq(found_in("copy", plain), CASES);
-    snprintf(same, sizeof same, "%s", "[preprocess]\nsteps = scale_range\n[preprocess.scale_range]\n"
-             "from = 0.0 4e3\nclip = no\n");
+    snprintf(same, sizeof same, "%s", "[preprocess]\nsteps = scale_range\n"
+             "[preprocess.scale_range]\nfrom = 0.0 4e3\nclip = no\n");
     ck_assert_int_eq(found_in("d", same), CASES);
     ck_assert_int_eq(found_in("d", "[preprocess]\nsteps = scale_range\n"
                               "[preprocess.scale_range]\nfrom = 0 4001\n"), 0);

@@ -223,7 +223,10 @@ static void make_honest(char *manifest, const char *name, const char *path, size
     sprintf(seal, ",\"sha256\":\"%s\"}\n", hex);
 }
 
-/* What verifies although it is damaged opens as a whole file, or is refused: it never ends a process. */
+/*
+ * What verifies although it is damaged opens as a whole file, or is refused:
+ * it never ends a process.
+ */
 static void open_damaged(const char *path)
 {
     pons_error err = PONS_ERROR_INIT;

@@ -131,7 +131,8 @@ END_TEST
 
 START_TEST(items_with_blanks_stand_in_quotes_and_are_written_so)
 {
-    static const char *const item[] = { "plain", "with blank", "a\"b", "\"q\" \"", "tab\tin", "x;y" };
+    static const char *const item[] = { "plain", "with blank", "a\"b", "\"q\" \"", "tab\tin",
+                                        "x;y" };
     enum { COUNT = sizeof item / sizeof *item };
     config *c = open_text("[x]\ntexts = \"left kidney:1,3\" b\"c \"d\"\"\te\"\n"
                           "path = sub folder/file one\npaths = \"i j*.nii\" k\n");
@@ -202,7 +203,8 @@ END_TEST
 
 START_TEST(set_wins_over_the_file_and_the_last_set_wins)
 {
-    static const char *const set[] = { "train.batch=2", "train.batch = 4", "augment.flip.axes=0 1" };
+    static const char *const set[] = { "train.batch=2", "train.batch = 4",
+                                       "augment.flip.axes=0 1" };
     pons_error err = PONS_ERROR_INIT;
     config *c = NULL;
     sections s;
@@ -242,8 +244,8 @@ START_TEST(written_configuration_reads_back_equal)
 {
     pons_error err = PONS_ERROR_INIT;
     config *again = NULL;
-    config *c = open_text("\xef\xbb\xbf[experiment]\r\nname = spleen\r\n[data]\nimage = i/*.nii.gz j/*\n"
-                          "[train]\nepochs = 3\n");
+    config *c = open_text("\xef\xbb\xbf[experiment]\r\nname = spleen\r\n[data]\n"
+                          "image = i/*.nii.gz j/*\n[train]\nepochs = 3\n");
     sections s = filled_sections(c), t;
 
     config_resolve(c, "train", "precision", "bf16", "the processor has AMX-BF16");
@@ -275,7 +277,8 @@ START_TEST(long_values_are_whole_with_and_without_a_comment)
 
     for (int i = 0; i < 225; i++)
         strcat(value, i % 2 ? "a b;" : "c=d ");
-    snprintf(text, sizeof text, "[experiment] ; %0300d\nname = %.896se ; comment ; more\n", 7, value);
+    snprintf(text, sizeof text, "[experiment] ; %0300d\nname = %.896se ; comment ; more\n", 7,
+             value);
     c = open_text(text);
     value[896] = 'e';
     value[897] = '\0';
@@ -311,7 +314,8 @@ END_TEST
 START_TEST(skipped_sections_are_known_but_not_checked)
 {
     pons_error err = PONS_ERROR_INIT;
-    config *c = open_text("[model]\nplugin = unet\nchannels = 1 2\n[preprocess.nothing]\nkey = 1\n");
+    config *c = open_text("[model]\nplugin = unet\nchannels = 1 2\n"
+                          "[preprocess.nothing]\nkey = 1\n");
 
     filled_sections(c);
     config_skip(c, "model");
@@ -325,7 +329,8 @@ START_TEST(tables_of_the_core_keep_their_own_rules)
 {
     for (const section_table *t = section_tables; t->name != NULL; t++) {
         pons_error err = PONS_ERROR_INIT;
-        ck_assert_msg(option_table_check(t->options, t->size, t->name, &err) == PONS_OK, "%s", err.text);
+        ck_assert_msg(option_table_check(t->options, t->size, t->name, &err) == PONS_OK, "%s",
+                      err.text);
     }
 }
 END_TEST
@@ -338,22 +343,28 @@ START_TEST(tables_that_break_a_rule_are_refused)
 {
     static const char *const none[] = { NULL };
     static const struct { pons_option row[3]; const char *phrase; } bad[] = {
-        { { PONS_REAL(one_number, x, 2, 0, 1, "A number too large."), PONS_OPTIONS_END }, "default" },
-        { { PONS_REAL(one_number, x, 0, 0, 1, "no sentence"), PONS_OPTIONS_END }, "sentence of help" },
-        { { PONS_REAL(one_number, x, 0, 2, 1, "A reversed range."), PONS_OPTIONS_END }, "empty range" },
+        { { PONS_REAL(one_number, x, 2, 0, 1, "A number too large."), PONS_OPTIONS_END },
+          "default" },
+        { { PONS_REAL(one_number, x, 0, 0, 1, "no sentence"), PONS_OPTIONS_END },
+          "sentence of help" },
+        { { PONS_REAL(one_number, x, 0, 2, 1, "A reversed range."), PONS_OPTIONS_END },
+          "empty range" },
         { { PONS_TEXTS(one_number, x, "", "A list too large."), PONS_OPTIONS_END }, "outside of" },
         { { { "X", PONS_OPTION_REAL, 0, "0", 0, 1, NULL, "A capital letter." }, PONS_OPTIONS_END },
           "the character 'X'" },
-        { { { "x", 99, 0, "0", 0, 1, NULL, "A strange type." }, PONS_OPTIONS_END }, "unknown type 99" },
-        { { { "x", PONS_OPTION_CHOICE, 0, "a", 0, 0, none, "No choice at all." }, PONS_OPTIONS_END },
-          "no choices" },
+        { { { "x", 99, 0, "0", 0, 1, NULL, "A strange type." }, PONS_OPTIONS_END },
+          "unknown type 99" },
+        { { { "x", PONS_OPTION_CHOICE, 0, "a", 0, 0, none, "No choice at all." },
+            PONS_OPTIONS_END }, "no choices" },
         { { PONS_REAL(one_number, x, 0, 0, 1, "A number, once."),
-            PONS_REAL(one_number, x, 0, 0, 1, "A number, twice."), PONS_OPTIONS_END }, "occurs twice" },
+            PONS_REAL(one_number, x, 0, 0, 1, "A number, twice."), PONS_OPTIONS_END },
+          "occurs twice" },
     };
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         pons_error err = PONS_ERROR_INIT;
-        ck_assert_int_eq(option_table_check(bad[i].row, sizeof(one_number), "table", &err), PONS_PLUGIN);
+        ck_assert_int_eq(option_table_check(bad[i].row, sizeof(one_number), "table", &err),
+                         PONS_PLUGIN);
         ck_assert_msg(strstr(err.text, bad[i].phrase) != NULL, "%s", err.text);
     }
 }

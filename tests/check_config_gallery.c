@@ -39,7 +39,8 @@ static void describe_folder(char *text, size_t size)
     char command[256];
     FILE *pipe;
 
-    snprintf(command, sizeof command, "cd '%s' && stat -c '%%n %%s %%Y %%Z %%i' . * | sort", folder);
+    snprintf(command, sizeof command, "cd '%s' && stat -c '%%n %%s %%Y %%Z %%i' . * | sort",
+             folder);
     pipe = popen(command, "r");
     memset(text, 0, size);
     ck_assert_uint_gt(fread(text, 1, size - 1, pipe), 0);
@@ -63,7 +64,8 @@ static void remove_folder(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-static pons_status read_all(const char *name, int set_count, const char *const *set, pons_error *err)
+static pons_status read_all(const char *name, int set_count, const char *const *set,
+                            pons_error *err)
 {
     config *c = NULL;
     pons_status status = config_open(name != NULL ? path_of(name) : NULL, set_count, set, &c, err);

@@ -1,6 +1,6 @@
 /*
- * check_dataset.c - patterns, dataset.json, labels and the check of every case: what is found, and a
- * gallery of broken ones, each with its code, its phrase and a valid twin.
+ * check_dataset.c - patterns, dataset.json, labels and the check of every case: what is found, and
+ * a gallery of broken ones, each with its code, its phrase and a valid twin.
  */
 #include <data/dataset.h>
 #include <data/loader.h>
@@ -366,8 +366,9 @@ END_TEST
 START_TEST(a_list_of_files_is_one_image_and_loses_the_channel_suffix)
 {
     maker_text("dataset.json",
-               "{ \"modality\": {\"0\": \"FLAIR\", \"1\": \"T1\"}, \"labels\": {\"0\": \"b\", \"10\": "
-               "\"x\", \"2\": \"y\"}, \"training\": [{\"image\": [\"a_0000.nii\", \"a_0001.nii\"], "
+               "{ \"modality\": {\"0\": \"FLAIR\", \"1\": \"T1\"}, "
+               "\"labels\": {\"0\": \"b\", \"10\": \"x\", \"2\": \"y\"}, "
+               "\"training\": [{\"image\": [\"a_0000.nii\", \"a_0001.nii\"], "
                "\"label\": \"l/a.nii\"}] }");
     dataset_settings s = source_of(maker_folder);
     dataset *d = opened(&s);

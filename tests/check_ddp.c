@@ -1,7 +1,7 @@
 /*
- * check_ddp.c - the contract of the modes (R3) over processes: the same micro-batches on one replica
- * and shared out among processes give the same weights and metrics; and what the processes of a run
- * decide together.
+ * check_ddp.c - the contract of the modes (R3) over processes: the same micro-batches on one
+ * replica and shared out among processes give the same weights and metrics; and what the processes
+ * of a run decide together.
  */
 #include <config.h>
 
@@ -309,7 +309,8 @@ START_TEST(uneven_shares_are_refused_and_their_plain_average_would_be_noticed)
     three = first_loss(3);
     last = 3 * three - 2 * both;
     ck_assert_double_ne(one, both);
-    ck_assert_double_gt(fabs((both + last) / 2 - three), 1e-4 * fabs(three)); /* tenfold the bound */
+    /* Tenfold the bound. */
+    ck_assert_double_gt(fabs((both + last) / 2 - three), 1e-4 * fabs(three));
     remove_root();
 }
 END_TEST
@@ -466,7 +467,8 @@ START_TEST(a_case_that_one_rank_cannot_read_ends_all_with_that_cause)
 
     make_experiment();
     snprintf(command, sizeof command, "cd %s && cp -r phantom damaged && for f in "
-             "damaged/imagesTr/*; do head -c 2000 \"$f\" > part; mv part \"$f\"; break; done", root);
+             "damaged/imagesTr/*; do head -c 2000 \"$f\" > part; mv part \"$f\"; break; done",
+             root);
     ck_assert_int_eq(system(command), 0);
     RANKS_START(&two, "train", "e.ini");
     ranks_finish(&two);

@@ -18,7 +18,8 @@ static const pons_comm_operations *load(void)
     pons_error err = PONS_ERROR_INIT;
     const plugin *p;
 
-    if (plugin_load(PONS_KIND_COMM, "gloo", sizeof(pons_comm_operations), NULL, &p, &err) != PONS_OK)
+    if (plugin_load(PONS_KIND_COMM, "gloo", sizeof(pons_comm_operations), NULL, &p, &err)
+        != PONS_OK)
         ck_abort_msg("%s", err.text);
     return p->operations;
 }
@@ -28,7 +29,8 @@ static pons_status join(processes *p, int rank, const pons_comm_operations *o, c
 {
     pons_comm_store store = { p, table_set, table_get };
     pons_comm_place place = { .rank = rank, .size = p->count, .local_rank = rank,
-                              .local_size = p->count, .address = address, .timeout_s = p->patience };
+                              .local_size = p->count, .address = address,
+                              .timeout_s = p->patience };
 
     *out = (comm_party){ .operations = o, .rank = rank, .size = p->count };
     return o->open(NULL, &place, &store, &out->comm, err);
@@ -73,8 +75,8 @@ START_TEST(every_trial_is_passed_by_one_to_five_processes)
             processes_start(p, take_part, &w);
             processes_join(p, 60);
             for (int r = 0; r < count; r++)
-                ck_assert_msg(p->code[r] == 0, "%s: process %d of %d: code %d, %s", w.trial->name, r,
-                              count, p->code[r], p->err[r].text);
+                ck_assert_msg(p->code[r] == 0, "%s: process %d of %d: code %d, %s", w.trial->name,
+                              r, count, p->code[r], p->err[r].text);
             processes_free(p);
         }
 }
@@ -159,7 +161,8 @@ static pons_status sum_without_the_last(processes *p, int rank, void *context, p
             p->note[rank] = processes_time();
             raise(SIGKILL);
         }
-        if (party.operations->all_reduce(party.comm, buffer, COUNT, PONS_F32, &pending, err) == PONS_OK
+        if (party.operations->all_reduce(party.comm, buffer, COUNT, PONS_F32, &pending,
+                                         err) == PONS_OK
             && comm_end(&party, pending, 10, err) == PONS_COMM_RUNNING)
             pons_fail(err, PONS_FAILURE, "the sum hangs");
     }
@@ -218,8 +221,8 @@ START_TEST(different_collectives_are_named_by_both_names)
     for (int r = 0; r < 3; r++)
         ck_assert_msg(p->err[r].status == PONS_COMMUNICATION, "rank %d: code %d, '%s'", r,
                       p->code[r], p->err[r].text);
-    ck_assert_str_eq(p->err[1].text, "collective 1: rank 1 starts a broadcast of 100 bytes from rank "
-                     "1, rank 0 an all-reduce of 512 bytes (f64)");
+    ck_assert_str_eq(p->err[1].text, "collective 1: rank 1 starts a broadcast of 100 bytes from "
+                     "rank 1, rank 0 an all-reduce of 512 bytes (f64)");
     processes_free(p);
 }
 END_TEST
@@ -245,7 +248,8 @@ START_TEST(a_process_that_never_comes_is_waited_for_as_long_as_said)
     p->patience = 0.5;
     processes_start(p, come_alone, &w);
     processes_join(p, 20);
-    ck_assert_msg(p->err[0].status == PONS_COMMUNICATION, "code %d, '%s'", p->code[0], p->err[0].text);
+    ck_assert_msg(p->err[0].status == PONS_COMMUNICATION, "code %d, '%s'", p->code[0],
+                  p->err[0].text);
     ck_assert_msg(strstr(p->err[0].text, "cannot connect the processes: nobody has set 'gloo.")
                   != NULL, "%s", p->err[0].text);
     ck_assert_msg(p->note[0] >= 0.5 && p->note[0] < 3, "%g s", p->note[0]);
@@ -268,7 +272,8 @@ START_TEST(an_address_of_another_machine_is_refused)
 
     processes_start(p, come_elsewhere, &w);
     processes_join(p, 20);
-    ck_assert_msg(p->err[0].status == PONS_COMMUNICATION, "code %d, '%s'", p->code[0], p->err[0].text);
+    ck_assert_msg(p->err[0].status == PONS_COMMUNICATION, "code %d, '%s'", p->code[0],
+                  p->err[0].text);
     ck_assert_msg(strstr(p->err[0].text, "cannot connect the processes") != NULL, "%s",
                   p->err[0].text);
     processes_free(p);

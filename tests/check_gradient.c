@@ -93,8 +93,8 @@ START_TEST(float_kernels_agree_with_double_kernels)
 END_TEST
 
 /*
- * Every case is run in double against float, and, unless its gradient is not its derivative, against
- * differences.
+ * Every case is run in double against float, and, unless its gradient is not its derivative,
+ * against differences.
  */
 START_TEST(every_kind_has_a_double_a_gradient_and_a_timing_case)
 {

@@ -1,6 +1,6 @@
 /*
- * check_group.c - processes joined by store, watch and gloo over loopback: what they agree on, sums,
- * and what each of them says when one fails, dies, stops or hangs.
+ * check_group.c - processes joined by store, watch and gloo over loopback: what they agree on,
+ * sums, and what each of them says when one fails, dies, stops or hangs.
  */
 #include <arpa/inet.h>
 #include <math.h>
@@ -22,7 +22,7 @@ typedef struct scene {
     bool deterministic;
     double timeout_s;
     int victim;               /* whom it happens to                                               */
-    bool (*happen)(const struct scene *s, group *g, int rank); /* true: the rank takes no more part */
+    bool (*happen)(const struct scene *s, group *g, int rank); /* true: it takes no more part     */
 } scene;
 
 static scene scene_open(int count)
@@ -140,7 +140,8 @@ static pons_status sum_up(const scene *s, group *g, int rank, bool wide, pons_er
                 ((float *)buffer[k])[i] = draw(rank, k, i);
     }
     while (started < SUMS && c->start(c->context, buffer[started], count_of(started),
-                                      wide ? PONS_F64 : PONS_F32, &pending[started], err) == PONS_OK)
+                                      wide ? PONS_F64 : PONS_F32, &pending[started],
+                                      err) == PONS_OK)
         started++;
     for (int k = 0; k < started; k++)
         c->wait(c->context, pending[k], err);
@@ -192,9 +193,11 @@ END_TEST
 
 static const group_fact same[] = { { "[train] lr", "0.01" }, { "plugin 'unet'", "1.0 abcdef" },
                                    { "tensor 'a.weight'", "[3, 4]" } };
-static const group_fact other_value[] = { { "[train] lr", "0.01" }, { "plugin 'unet'", "1.1 012345" },
+static const group_fact other_value[] = { { "[train] lr", "0.01" },
+                                          { "plugin 'unet'", "1.1 012345" },
                                           { "tensor 'a.weight'", "[3, 4]" } };
-static const group_fact other_name[] = { { "[train] lr", "0.01" }, { "plugin 'unet'", "1.0 abcdef" },
+static const group_fact other_name[] = { { "[train] lr", "0.01" },
+                                         { "plugin 'unet'", "1.0 abcdef" },
                                          { "tensor 'b.weight'", "[3, 4]" } };
 static const struct {
     const group_fact *fact;
@@ -204,8 +207,8 @@ static const struct {
     { same, 3, NULL },
     { other_value, 3, "the processes differ in plugin 'unet': rank 0 has '1.0 abcdef', rank 2 has "
                       "'1.1 012345'" },
-    { other_name, 3, "the processes differ: rank 0 has tensor 'a.weight' = '[3, 4]' where rank 2 has "
-                     "tensor 'b.weight' = '[3, 4]'" },
+    { other_name, 3, "the processes differ: rank 0 has tensor 'a.weight' = '[3, 4]' where rank 2 "
+                     "has tensor 'b.weight' = '[3, 4]'" },
     { same, 2, "the processes differ: rank 0 has tensor 'a.weight' = '[3, 4]', rank 2 does not" },
     { same, 0, "the processes differ: rank 0 has [train] lr = '0.01', rank 2 does not" },
 };
@@ -271,7 +274,7 @@ END_TEST
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
-/* Steps of one small sum; in the fifth, when all have been heard of, something happens to the victim. */
+/* Steps of one small sum; in the fifth, with all heard of, something happens to the victim. */
 static pons_status train(processes *p, int rank, void *context, pons_error *err)
 {
     const scene *s = context;
@@ -427,7 +430,8 @@ START_TEST(a_stopped_rank_is_found_within_the_timeout_and_two_seconds)
         check_others(&s, expected, s.timeout_s + 2);
         for (int r = 0; r < 3; r++)
             if (r != victim)
-                ck_assert_msg(s.p->note[r + 1] - s.p->note[0] > s.timeout_s - 0.7, "an early alarm");
+                ck_assert_msg(s.p->note[r + 1] - s.p->note[0] > s.timeout_s - 0.7,
+                              "an early alarm");
         scene_close(&s);
     }
 }

@@ -1,6 +1,6 @@
 /*
- * check_joined.c - what [distribute] sync_batchnorm and [loss] sync join: the batch norm that models
- * build and every loss plugin, on two replicas joined as those of a process are, against one
+ * check_joined.c - what [distribute] sync_batchnorm and [loss] sync join: the batch norm that
+ * models build and every loss plugin, on two replicas joined as those of a process are, against one
  * replica with all the cases (R10). Values, gradients and running statistics.
  */
 #include "golden_program.h"

@@ -1,6 +1,6 @@
 /*
  * check_kernels.c - moves, pools, resizes, paddings, gathers and extremes of the cpu device against
- * the reference kernels, over shapes with sizes 1 and odd, in every type that the graph hands to them.
+ * the reference kernels, over shapes with sizes 1 and odd, in every type that the graph hands them.
  */
 #include "suite.h"
 
@@ -41,7 +41,7 @@ static pons_shape image_shape(void)
                               size() } };
 }
 
-/* A move of a shape in every type; the result holds the inputs' bits. f32 may become bf16 as well. */
+/* A move of a shape in every type; the result has the inputs' bits. f32 may become bf16 as well. */
 static void moves(pons_kernel_kind kind, pons_shape in, pons_shape out, const void *attributes)
 {
     trial t = { .kind = kind, .input_count = 1, .attributes = attributes, .exact = true };
@@ -82,7 +82,8 @@ END_TEST
 
 START_TEST(large_transposes_agree)
 {
-    static const pons_transpose_attributes first = { { 0, 4, 1, 2, 3 } }, last = { { 0, 2, 3, 4, 1 } };
+    static const pons_transpose_attributes first = { { 0, 4, 1, 2, 3 } };
+    static const pons_transpose_attributes last = { { 0, 2, 3, 4, 1 } };
     static const pons_transpose_attributes back = { { 4, 3, 2, 1, 0 } };
 
     trial_seed(2);

@@ -462,7 +462,8 @@ END_TEST
 
 START_TEST(a_stopped_rank_is_killed_too)
 {
-    plan p = { .ranks = 2, .word = { "0:count,signal:19", "1:wait:0.5,end:7=rank 0 does not answer" } };
+    plan p = { .ranks = 2,
+               .word = { "0:count,signal:19", "1:wait:0.5,end:7=rank 0 does not answer" } };
 
     expect(&p, 7, "error: rank 1: rank 0 does not answer");
 }
@@ -619,8 +620,10 @@ END_TEST
 
 static const struct { int code; const char *says, *word[8]; } usage[] = {
     { 2, "'pons launch' takes", { "-n", "2" } },
-    { 2, "'pons launch' starts ranks of 'train' or 'bench', not of 'predict'", { "--", "predict", "a" } },
-    { 2, "-n = '0': expected an integer from 1 to 1024 or auto", { "-n", "0", "--", "train", "a.ini" } },
+    { 2, "'pons launch' starts ranks of 'train' or 'bench', not of 'predict'",
+      { "--", "predict", "a" } },
+    { 2, "-n = '0': expected an integer from 1 to 1024 or auto",
+      { "-n", "0", "--", "train", "a.ini" } },
     { 2, "--node-rank 2 of --nodes 2: expected 0 to 1",
       { "--nodes=2", "--node-rank=2", "--master=a:1", "--", "train", "a.ini" } },
     { 2, "--nodes 2 needs --master HOST:PORT", { "--nodes=2", "--", "train", "a.ini" } },
@@ -633,7 +636,8 @@ static const struct { int code; const char *says, *word[8]; } usage[] = {
       { "--", "train", "a.ini", "--fresch" } },
     { 2, "'pons train' takes FILE.ini", { "--", "train" } },
     { 3, "b.ini", { "--", "train", "b.ini" } },
-    { 3, "[distribute] mode = 'some'", { "--set", "distribute.mode=some", "--", "train", "a.ini" } },
+    { 3, "[distribute] mode = 'some'",
+      { "--set", "distribute.mode=some", "--", "train", "a.ini" } },
 };
 
 START_TEST(mistakes_are_told_before_anything_starts)
@@ -664,7 +668,8 @@ END_TEST
 START_TEST(as_many_ranks_start_as_devices_are_listed)
 {
     write_text("a.ini", "[experiment]\nname = a\n[distribute]\ndevices = cpu:0,cpu:1,cpu:2\n");
-    EXPECT(3, "3 ranks: [distribute] devices = cpu:0,cpu:1,cpu:2", "launch", "--", "train", "a.ini");
+    EXPECT(3, "3 ranks: [distribute] devices = cpu:0,cpu:1,cpu:2", "launch",
+           "--", "train", "a.ini");
     EXPECT(3, "1 rank: [distribute] devices = cpu", "launch", "--set", "distribute.devices=cpu",
            "--", "train", "a.ini");
     ck_assert_int_eq(lines_with(text_of("said"), "error: "), 1);

@@ -163,7 +163,8 @@ static double bound_of(int operation, double a, double b, double c)
     case PONS_MAP_SELECT: return b > c ? b : c;
     case PONS_MAP_EXP: case PONS_MAP_EXPM1: return a <= 3 ? exp(a) : 0;
     case PONS_MAP_FLOOR: return a + 1;
-    case PONS_MAP_NEG: case PONS_MAP_ABS: case PONS_MAP_ROUND: case PONS_MAP_STOP_GRADIENT: return a;
+    case PONS_MAP_NEG: case PONS_MAP_ABS: case PONS_MAP_ROUND:
+    case PONS_MAP_STOP_GRADIENT: return a;
     case PONS_MAP_SIN: case PONS_MAP_COS: case PONS_MAP_TANH: case PONS_MAP_ERF:
     case PONS_MAP_SIGN: case PONS_MAP_ISFINITE: case PONS_MAP_NOT: case PONS_MAP_AND:
     case PONS_MAP_OR: case PONS_MAP_EQUAL: case PONS_MAP_NOT_EQUAL: case PONS_MAP_LESS:
@@ -271,7 +272,8 @@ static void add_reduction(sample *s)
 
     if (s->value[v].narrow)
         kept &= ~last;
-    if (r.kind == PONS_REDUCE_MOMENTS && (kept & last) && s->map.extent[s->map.axis_count - 1] % 2 == 0
+    if (r.kind == PONS_REDUCE_MOMENTS && (kept & last)
+        && s->map.extent[s->map.axis_count - 1] % 2 == 0
         && s->map.extent[s->map.axis_count - 1] > 1 && s->map.segment_count == 0)
         r.groups = below(2) * 2;
     for (int k = 0; k < (r.kind == PONS_REDUCE_MOMENTS ? 2 : 1); k++) {

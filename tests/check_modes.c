@@ -181,8 +181,8 @@ START_TEST(the_rate_grows_with_the_micro_batches_of_a_step)
         snprintf(scaling, sizeof scaling, "distribute.lr_scaling=%s", cases[i].scaling);
         snprintf(devices, sizeof devices, "distribute.devices=%s", cases[i].devices);
         snprintf(named, sizeof named, "experiment.name=%s", name);
-        EXPECT(0, NULL, "train", "e.ini", "--set", named, "--set", scaling, "--set", devices, "--set",
-               "train.micro_batches=4", "--set", "train.steps=1", "--set",
+        EXPECT(0, NULL, "train", "e.ini", "--set", named, "--set", scaling, "--set", devices,
+               "--set", "train.micro_batches=4", "--set", "train.steps=1", "--set",
                "train.validate_steps=0", "--set", "train.validate_every=0");
         ck_assert_int_eq(read_metrics(name, "lr", rate, 8), 1);
         ck_assert_double_eq_tol(rate[0], cases[i].rate, 1e-12);
@@ -194,11 +194,11 @@ END_TEST
 START_TEST(nothing_to_join_is_told)
 {
     make_experiment();
-    EXPECT(0, "sync_batchnorm = yes changes nothing: the network has no batch norm", "train", "e.ini",
-           "--set", "model.norm=instance", "--set", "distribute.sync_batchnorm=yes", "--set",
-           "distribute.devices=cpu:0,cpu:1", "--set", "train.steps=1");
-    EXPECT(0, "sync = yes changes nothing: the loss is a mean over cases", "train", "e.ini", "--set",
-           "experiment.name=second", "--set", "loss.sync=yes", "--set",
+    EXPECT(0, "sync_batchnorm = yes changes nothing: the network has no batch norm", "train",
+           "e.ini", "--set", "model.norm=instance", "--set", "distribute.sync_batchnorm=yes",
+           "--set", "distribute.devices=cpu:0,cpu:1", "--set", "train.steps=1");
+    EXPECT(0, "sync = yes changes nothing: the loss is a mean over cases", "train", "e.ini",
+           "--set", "experiment.name=second", "--set", "loss.sync=yes", "--set",
            "distribute.devices=cpu:0,cpu:1", "--set", "train.steps=1");
     remove_root();
 }
@@ -210,8 +210,8 @@ START_TEST(joining_needs_one_micro_batch_for_each_replica)
 
     make_experiment();
     for (int i = 0; i < 2; i++) {
-        EXPECT(3, "= yes joins the micro-batches that run at the same time, but each replica runs 2",
-               "train", "e.ini", "--set", keys[i], "--set", "train.accumulate=2");
+        EXPECT(3, "= yes joins the micro-batches that run at the same time, but each replica "
+               "runs 2", "train", "e.ini", "--set", keys[i], "--set", "train.accumulate=2");
         EXPECT(3, "runs 3 of a step one after another", "train", "e.ini", "--set", keys[i], "--set",
                "train.micro_batches=6", "--set", "distribute.devices=cpu:0,cpu:1");
     }

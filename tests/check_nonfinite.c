@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 
 #define EACH_STEP "--set", "train.checkpoint_every=1", "--set", "train.validate_every=0", "--set", \
-                  "train.validate_steps=0", "--set", "train.ema_decay=0", "--set", "train.steps=20", \
-                  "--set", "train.keep=50", "--set", "train.accumulate=3"
+                  "train.validate_steps=0", "--set", "train.ema_decay=0", "--set",                 \
+                  "train.steps=20", "--set", "train.keep=50", "--set", "train.accumulate=3"
 
 /* Plugins that go wrong lie beside the built ones. */
 static void make_run(void)
@@ -78,11 +78,11 @@ static const char *const replicas[] = { "distribute.devices=cpu",
 static int train_poisoned(const char *what, int variant, const char *every)
 {
     return PONS("train", "e.ini", EACH_STEP, "--set", "optimizer.plugin=poison", "--set", what,
-                "--set", values[variant % 2], "--set", replicas[variant / 2], "--set", every, "--set",
-                variant / 2 ? "train.accumulate=1" : "train.accumulate=3");
+                "--set", values[variant % 2], "--set", replicas[variant / 2], "--set", every,
+                "--set", variant / 2 ? "train.accumulate=1" : "train.accumulate=3");
 }
 
-/* The update of step 5 spoils the weights: step 5 is not saved, or with rare checkpoints step 6 ends. */
+/* Step 5's update spoils the weights: step 5 is not saved, or with rare checkpoints step 6 ends. */
 START_TEST(weight_that_is_not_finite_is_found_and_never_saved)
 {
     make_run();
@@ -148,8 +148,8 @@ START_TEST(loss_or_gradient_that_is_not_a_number_ends_the_step)
     make_run();
     for (int i = 0; i < 3; i++) {
         for (int r = 0; r < 2; r++) {
-            ck_assert_int_eq(PONS("train", "e.ini", EACH_STEP, "--set", "loss.plugin=unsound", "--set",
-                                  kinds[i].set, "--set", replicas[r], "--set",
+            ck_assert_int_eq(PONS("train", "e.ini", EACH_STEP, "--set", "loss.plugin=unsound",
+                                  "--set", kinds[i].set, "--set", replicas[r], "--set",
                                   r ? "train.accumulate=1" : "train.accumulate=3"), 1);
             expect_said(kinds[i].said, "cases phantom_");
             ck_assert_int_eq(steps_recorded("run"), 0);
@@ -178,15 +178,18 @@ static void spoil_voxel(const char *file, float value)
 START_TEST(voxel_or_label_that_is_not_finite_is_refused_with_its_file)
 {
     static const struct { const char *file; float value; } files[] = {
-        { "data/imagesTr/phantom_001.nii.gz", NAN }, { "data/imagesTr/phantom_002.nii.gz", INFINITY },
-        { "data/labelsTr/phantom_001.nii.gz", NAN }, { "data/labelsTr/phantom_002.nii.gz", -INFINITY },
+        { "data/imagesTr/phantom_001.nii.gz", NAN },
+        { "data/imagesTr/phantom_002.nii.gz", INFINITY },
+        { "data/labelsTr/phantom_001.nii.gz", NAN },
+        { "data/labelsTr/phantom_002.nii.gz", -INFINITY },
     };
 
     for (int i = 0; i < 4; i++) {
         make_run();
         spoil_voxel(files[i].file, files[i].value);
         ck_assert_int_eq(PONS("train", "e.ini", EACH_STEP), 4);
-        expect_said(strrchr(files[i].file, '/'), i < 2 ? "1 voxels are not finite" : "are no label");
+        expect_said(strrchr(files[i].file, '/'),
+                    i < 2 ? "1 voxels are not finite" : "are no label");
         ck_assert_msg(!exists("runs/run/metrics.jsonl"), "a run that cannot begin left records");
         remove_root();
     }

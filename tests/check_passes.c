@@ -1,7 +1,7 @@
 /*
- * check_passes - what a training step moves through memory, counted while it runs: a device that lets
- * another one make its kernels and adds up the bytes of their operands at every call. Three layers of
- * convolution, norm and prelu must take R14's four passes each, and explain must foretell the bytes.
+ * check_passes - what a training step moves through memory, counted while it runs: a device that
+ * lets another make its kernels and adds up the bytes of their operands at every call. Three layers
+ * of convolution, norm and prelu must take R14's four passes each, and explain foretell the bytes.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A sanitizer's shadow memory and redzones are not the program's: there only the sum is looked at. */
+/* A sanitizer's shadow memory and redzones are not the program's: there only the sum is checked. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static const bool counts_are_ours = false;
 #else

@@ -89,8 +89,8 @@ START_TEST(valid_plugin_runs_and_its_operations_are_copied)
     const plugin *p = NULL, *again = NULL;
 
     write_image("schedule/effect.so", image_size);
-    ck_assert_msg(plugin_load(PONS_KIND_SCHEDULE, "effect", sizeof *wide, NULL, &p, &err) == PONS_OK,
-                  "%s", err.text);
+    ck_assert_msg(plugin_load(PONS_KIND_SCHEDULE, "effect", sizeof *wide, NULL, &p, &err) ==
+                  PONS_OK, "%s", err.text);
     ck_assert_int_eq(access(trace, F_OK), 0);
     operations = p->operations;
     wide = p->operations;
@@ -100,7 +100,8 @@ START_TEST(valid_plugin_runs_and_its_operations_are_copied)
     ck_assert_str_eq(p->descriptor->name, "effect");
     ck_assert_str_eq(p->path, path_of("schedule/effect.so"));
     ck_assert_uint_eq(strlen(p->sha256), 64);
-    ck_assert_int_eq(plugin_load(PONS_KIND_SCHEDULE, "effect", sizeof *wide, NULL, &again, &err), PONS_OK);
+    ck_assert_int_eq(plugin_load(PONS_KIND_SCHEDULE, "effect", sizeof *wide, NULL, &again, &err),
+                     PONS_OK);
     ck_assert_ptr_eq(p, again);
 }
 END_TEST
@@ -119,7 +120,8 @@ START_TEST(a_file_cut_at_any_multiple_of_64_bytes_is_refused)
         ck_assert_ptr_nonnull(strstr(err.text, "'cut.so'"));
         free(copy);
     }
-    ck_assert_msg(elf_note_read("cut.so", image, image_size, &note, &whole) == PONS_OK, "%s", whole.text);
+    ck_assert_msg(elf_note_read("cut.so", image, image_size, &note, &whole) == PONS_OK,
+                  "%s", whole.text);
     write_image("schedule/effect.so", image_size / 2);
     refused(PONS_KIND_SCHEDULE, "effect", "truncated", false);
 }
@@ -155,11 +157,13 @@ START_TEST(descriptor_that_contradicts_the_note_is_refused)
 {
     change_name();
     write_image("schedule/affect.so", image_size);
-    refused(PONS_KIND_SCHEDULE, "affect", "name in its descriptor is 'effect', expected 'affect'", true);
+    refused(PONS_KIND_SCHEDULE, "affect",
+            "name in its descriptor is 'effect', expected 'affect'", true);
     memcpy(note_of_image()->name, "effect", 6);
     change_kind();
     write_image("loss/effect.so", image_size);
-    refused(PONS_KIND_LOSS, "effect", "kind in its descriptor is 'schedule', expected 'loss'", true);
+    refused(PONS_KIND_LOSS, "effect",
+            "kind in its descriptor is 'schedule', expected 'loss'", true);
 }
 END_TEST
 
@@ -167,7 +171,8 @@ START_TEST(missing_entry_is_named)
 {
     char *name = image;
 
-    while ((name = memmem(name, image_size - (size_t)(name - image), "pons_plugin_entry", 17)) != NULL)
+    while ((name = memmem(name, image_size - (size_t)(name - image),
+                          "pons_plugin_entry", 17)) != NULL)
         *name++ = 'P';
     write_image("schedule/effect.so", image_size);
     refused(PONS_KIND_SCHEDULE, "effect", "it does not export 'pons_plugin_entry'", true);
@@ -241,8 +246,10 @@ END_TEST
 
 START_TEST(names_are_never_paths_and_never_looked_up_by_the_linker)
 {
-    static const char *const names[] = { "../schedule/effect", "effect.so", "/tmp/effect", "", "Effect",
-                                         "a123456789b123456789c123456789d123456789e12345678" };
+    static const char *const names[] = {
+        "../schedule/effect", "effect.so", "/tmp/effect", "", "Effect",
+        "a123456789b123456789c123456789d123456789e12345678"
+    };
 
     write_image("effect.so", image_size);
     setenv("LD_LIBRARY_PATH", folder, 1);

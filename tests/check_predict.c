@@ -324,8 +324,8 @@ START_TEST(images_that_are_read_are_never_replaced)
            "--config", "w.ini", "-o", "in/../in/a.nii.gz");
     EXPECT(2, "would replace an image that is read", "predict", "w.safetensors", "in", "--config",
            "w.ini", "-o", "in");
-    EXPECT(2, "would replace an image that is read", "predict", "w.safetensors", "in/b_logits.nii.gz",
-           "--config", "w.ini", "-o", "in/b.nii.gz", "--logits");
+    EXPECT(2, "would replace an image that is read", "predict", "w.safetensors",
+           "in/b_logits.nii.gz", "--config", "w.ini", "-o", "in/b.nii.gz", "--logits");
     ck_assert_int_eq(file_read(in_root("in/a.nii.gz"), SIZE_MAX, &after, &now, PONS_DATA, &err),
                      PONS_OK);
     ck_assert_uint_eq(now, size);
@@ -357,7 +357,7 @@ START_TEST(largest_part_of_a_class_is_kept)
 }
 END_TEST
 
-/* Numbers spread from neighbour to neighbour until nothing changes: 1 + the first voxel of a part. */
+/* Numbers spread from neighbour to neighbour until none changes: 1 + the first voxel of a part. */
 static void number_parts(const uint8_t *labels, const int e[3], int *part)
 {
     bool changed = true;
@@ -492,12 +492,12 @@ START_TEST(channels_of_regions_are_scored_against_their_ids)
     /* Ids of the label are no regions, even where there are as many. */
     EXPECT(2, "'p.nii' has 2 channels, expected --labels", "evaluate", "--prediction", "p.nii",
            "--label", "l.nii");
-    EXPECT(3, "'--labels' holds '1', expected NAME:ID", "evaluate", "--prediction", "p.nii", "--label",
-           "l.nii", "--labels", "1");
+    EXPECT(3, "'--labels' holds '1', expected NAME:ID", "evaluate", "--prediction", "p.nii",
+           "--label", "l.nii", "--labels", "1");
     EXPECT(2, "--image is drawn under --overlay", "evaluate", "--prediction", "p.nii", "--label",
            "l.nii", "--labels", "x:1,2 y:2,3", "--image", "l.nii");
-    EXPECT(2, "--overlay 'o.jpg': expected a file .png", "evaluate", "--prediction", "p.nii", "--label",
-           "l.nii", "--labels", "x:1,2 y:2,3", "--overlay", "o.jpg");
+    EXPECT(2, "--overlay 'o.jpg': expected a file .png", "evaluate", "--prediction", "p.nii",
+           "--label", "l.nii", "--labels", "x:1,2 y:2,3", "--overlay", "o.jpg");
     pons_volume_clear(&label);
     pons_volume_clear(&regions);
     remove_root();
@@ -599,8 +599,8 @@ START_TEST(explain_prints_schedule_and_graph)
     make_root();
     write_text("small.ini", small_ini);
     EXPECT(0, NULL, "data", "phantom", "-o", "phantom", "--cases", "2", "--extent", "48,48,48");
-    EXPECT(2, "--json, --dot and --schedule exclude each other", "explain", "small.ini", "--schedule",
-           "--json");
+    EXPECT(2, "--json, --dot and --schedule exclude each other", "explain", "small.ini",
+           "--schedule", "--json");
     EXPECT(0, NULL, "explain", "small.ini", "--schedule");
     /* warm-up 0, 1/2, then cosine over 3 steps: 1, 3/4, 1/4 */
     static const double expected[] = { 0, 0.0005, 0.001, 0.00075, 0.00025 };

@@ -216,7 +216,8 @@ START_TEST(cases_are_written_on_the_transformed_grid)
 
     ck_assert(!phantom_write(in_folder("data"), &small, NULL, &err));
     ck_assert_msg(!preprocess("[experiment]\nname = x\n[data]\nsource = data\n[model]\n"
-                              "plugin = unet\nchannels = 4 8\n[preprocess]\nsteps = spacing normalize pad\n"
+                              "plugin = unet\nchannels = 4 8\n"
+                              "[preprocess]\nsteps = spacing normalize pad\n"
                               "[preprocess.spacing]\nmm = 2 1 1\n[preprocess.pad]\n"
                               "extent = 16 0 30\n"
                               "[augment]\nsteps = flip\n[augment.flip]\naxes = 0\n", &err),

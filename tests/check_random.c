@@ -1,5 +1,5 @@
 /*
- * check_random.c - Philox against the known answers of Random123 (kat_vectors), and R5's properties.
+ * check_random.c - Philox against Random123's known answers (kat_vectors), and R5's properties.
  */
 #include "suite.h"
 

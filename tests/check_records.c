@@ -148,9 +148,10 @@ static void expect_whole(const char *what, int step)
     char command[1024];
 
     snprintf(command, sizeof command,
-             "set -e; cd %s/runs; diff -r whole/checkpoints run/checkpoints; for r in whole run; do "
-             "sed 's/\"\\(data_\\)*seconds\":[^,}]*//g; s/\"memory\":[^,}]*//' $r/metrics.jsonl "
-             ">$r.json; grep -v 'seconds\\|memory' $r/metrics.csv >$r.csv; done; "
+             "set -e; cd %s/runs; diff -r whole/checkpoints run/checkpoints; "
+             "for r in whole run; do sed 's/\"\\(data_\\)*seconds\":[^,}]*//g; "
+             "s/\"memory\":[^,}]*//' $r/metrics.jsonl >$r.json; "
+             "grep -v 'seconds\\|memory' $r/metrics.csv >$r.csv; done; "
              "diff whole.json run.json; diff whole.csv run.csv; rm -r run", root);
     ck_assert_msg(system(command) == 0, "%s %d: see the differences above", what, step);
 }
@@ -191,8 +192,8 @@ START_TEST(validation_that_was_killed_is_made_up_for)
 END_TEST
 
 /*
- * What a process leaves that is killed behind the checkpoint's rename and before its marks: those of
- * the checkpoint before. The rate of 0.01 makes each of the first steps the best so far.
+ * What a process leaves that is killed behind the checkpoint's rename and before its marks: those
+ * of the checkpoint before. The rate of 0.01 makes each of the first steps the best so far.
  */
 START_TEST(checkpoint_that_was_not_marked_is_marked)
 {

@@ -404,7 +404,7 @@ START_TEST(resolved_file_of_a_folder_with_a_semicolon_repeats_the_run)
 }
 END_TEST
 
-/* Another file of the optimizer, found before the built one: the same code with a byte behind it. */
+/* Another file of the optimizer, found before the built one: the same code with a byte after it. */
 static void change_optimizer(void)
 {
     char command[1024], folders[8192];

@@ -32,7 +32,8 @@ static int parts(void)
 {
     char command[256], text[32] = "";
 
-    snprintf(command, sizeof command, "ls %s/runs/run/checkpoints 2>/dev/null | grep -c part", root);
+    snprintf(command, sizeof command, "ls %s/runs/run/checkpoints 2>/dev/null | grep -c part",
+             root);
     FILE *pipe = popen(command, "r");
     if (fgets(text, sizeof text, pipe) == NULL)
         text[0] = '\0';
@@ -84,7 +85,8 @@ START_TEST(failed_write_ends_the_run_with_path_and_cause)
     ck_assert_int_eq(finish(child), 1);
     char *said = text_of("said");
     ck_assert_msg(strstr(said, "cannot write '") != NULL && strstr(said, "/checkpoints/") != NULL
-                  && strstr(said, "optimizer.safetensors': Input/output error") != NULL, "%s", said);
+                  && strstr(said, "optimizer.safetensors': Input/output error") != NULL,
+                  "%s", said);
     ck_assert_int_le(steps_recorded("run"), 20); /* the next checkpoint was never begun */
     ck_assert_int_eq(newest_whole("run"), -1);
     ck_assert_int_eq(parts(), 0);
@@ -117,7 +119,10 @@ START_TEST(second_signal_does_not_wait_for_the_disk)
 }
 END_TEST
 
-/* The grace is over long before the disk is done: the process ends when the checkpoint is complete. */
+/*
+ * The grace is over long before the disk is done: the process ends
+ * when the checkpoint is complete.
+ */
 START_TEST(first_signal_waits_until_the_checkpoint_is_complete)
 {
     make_tiny_run();

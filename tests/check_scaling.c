@@ -1,6 +1,7 @@
 /*
- * check_scaling.c - the trace of a step's sums over replicas, and the step that is predicted from it
- * for other numbers of devices: by hand on small schedules, and against a network that is played.
+ * check_scaling.c - the trace of a step's sums over replicas, and the step that is
+ * predicted from it for other numbers of devices: by hand on small schedules, and against a
+ * network that is played.
  */
 #include <math.h>
 #include <time.h>
@@ -46,8 +47,8 @@ START_TEST(sums_cost_what_their_formulas_say)
 END_TEST
 
 /*
- * By hand, ring: with 2 devices the sums take 1.2 and 2.2 s: 1 .. 2.2, 2.2 .. 4.4, so the step waits
- * 1.4 s. With 8 they take 3.15 and 4.9: 1 .. 4.15 .. 9.05, 6.05 s. Tree with 8: 2.35 and 4.1.
+ * By hand, ring: with 2 devices the sums take 1.2 and 2.2 s: 1 .. 2.2, 2.2 .. 4.4, so the step
+ * waits 1.4 s. With 8 they take 3.15 and 4.9: 1 .. 4.15 .. 9.05, 6.05 s. Tree with 8: 2.35 and 4.1.
  */
 START_TEST(buckets_run_one_after_another_behind_the_backward_pass)
 {

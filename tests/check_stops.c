@@ -48,9 +48,9 @@ static int train(const variant *v, const char *name, int split, int stop)
     snprintf(set, sizeof set, "experiment.name=%s", name);
     snprintf(alarm, sizeof alarm, "step %d stop", stop);
     setenv("CHECK_ALARM", alarm, 1);
-    int code = PONS("train", "e.ini", "--set", set, "--set", v->optimizer, "--set", splits[split][0],
-                    "--set", splits[split][1], "--set", "experiment.deterministic=yes", "--set",
-                    "log.sinks=alarm csv");
+    int code = PONS("train", "e.ini", "--set", set, "--set", v->optimizer, "--set",
+                    splits[split][0], "--set", splits[split][1], "--set",
+                    "experiment.deterministic=yes", "--set", "log.sinks=alarm csv");
     unsetenv("CHECK_ALARM");
     return code;
 }
@@ -69,8 +69,9 @@ static void expect_same(const variant *v, const char *name, int step, int split)
 
     ck_assert_msg(same_runs("whole", name, TENSOR_FILES), "%s stopped after step %d, then "
                   "on split %d: see the differences above", v->name, step, split);
-    snprintf(command, sizeof command, "cd %s/runs; for r in whole %s; do grep -v 'seconds\\|memory' "
-             "$r/metrics.csv >../$r.csv; done; cmp ../whole.csv ../%s.csv", root, name, name);
+    snprintf(command, sizeof command, "cd %s/runs; for r in whole %s; do "
+             "grep -v 'seconds\\|memory' $r/metrics.csv >../$r.csv; done; "
+             "cmp ../whole.csv ../%s.csv", root, name, name);
     ck_assert_int_eq(system(command), 0);
 }
 
@@ -229,7 +230,8 @@ static const char *const damages[] = {
     ": >$N/optimizer.safetensors", "truncate -s 100 $N/ema.safetensors",
     "truncate -s -1 $N/trainer.safetensors", "truncate -s -1 $N/manifest.json",
     "printf x >>$N/model.safetensors", "printf x >>$N/manifest.json",
-    "cp $O/model.safetensors $N/", "cp $O/manifest.json $N/", "cp $N/model.safetensors $N/ema.safetensors",
+    "cp $O/model.safetensors $N/", "cp $O/manifest.json $N/",
+    "cp $N/model.safetensors $N/ema.safetensors",
     "rm -r $N; mkdir $N", "rm -r $N; : >$N", "rm $N/model.safetensors; mkdir $N/model.safetensors",
     "rm $N/manifest.json; ln -s nowhere $N/manifest.json", "rm -r $N; ln -s nowhere $N",
     "dd if=/dev/zero of=$N/optimizer.safetensors bs=512 seek=2 count=1 conv=notrunc 2>/dev/null",

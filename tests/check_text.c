@@ -10,8 +10,8 @@
 
 START_TEST(whole_numbers_are_read_and_everything_else_is_refused)
 {
-    static const char *const bad[] = { "", " 1", "1 ", "1,5", "0x10", "inf", "nan", "1e999", "1.5.2",
-                                       "--1", "1e", "abc" };
+    static const char *const bad[] = { "", " 1", "1 ", "1,5", "0x10", "inf", "nan", "1e999",
+                                       "1.5.2", "--1", "1e", "abc" };
     double d = 42;
 
     ck_assert(text_real("1e-4", &d) && d == 1e-4);

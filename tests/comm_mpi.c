@@ -126,7 +126,8 @@ int main(int argc, char **argv)
     pons_error err = PONS_ERROR_INIT;
     const plugin *p;
 
-    if (plugin_load(PONS_KIND_COMM, "mpi", sizeof(pons_comm_operations), NULL, &p, &err) != PONS_OK) {
+    if (plugin_load(PONS_KIND_COMM, "mpi", sizeof(pons_comm_operations), NULL, &p, &err)
+        != PONS_OK) {
         fprintf(stderr, "%s\n", err.text);
         return EXIT_FAILURE;
     }

@@ -76,7 +76,8 @@ static pons_status try_sums(const comm_party *p, pons_type type, pons_error *err
         buffer[k] = malloc(sizeof(double) * (size_t)counts[k]);
         for (int64_t i = 0; i < counts[k]; i++)
             set_cell(buffer[k], type, i, whole(p->rank, k, i));
-        if (p->operations->all_reduce(p->comm, buffer[k], counts[k], type, &pending, err) == PONS_OK)
+        if (p->operations->all_reduce(p->comm, buffer[k], counts[k], type, &pending,
+                                      err) == PONS_OK)
             under_way[started++] = pending;
     }
     for (int k = 0; k < started; k++)
@@ -181,7 +182,8 @@ static pons_status barriers_wait_for_the_last(const comm_party *p, pons_error *e
         left = comm_time();
         /* One machine: its clock is the same for all. */
         if (err->status == PONS_OK
-            && p->operations->all_gather(p->comm, &begin, sizeof begin, all, &pending, err) == PONS_OK)
+            && p->operations->all_gather(p->comm, &begin, sizeof begin, all, &pending,
+                                         err) == PONS_OK)
             wait_for(p, pending, "a gather", err);
         if (err->status == PONS_OK && left < all[late])
             pons_fail(err, PONS_FAILURE, "rank %d left %g s before rank %d came", p->rank,

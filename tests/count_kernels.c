@@ -1,9 +1,9 @@
 /*
- * count_kernels.c - a kernel of each family, once, inside of the function 'counted': a profiler that counts
- * instructions there tells what a kernel costs whatever else the machine does.
+ * count_kernels.c - a kernel of each family, once, inside of the function 'counted': a profiler
+ * that counts instructions there tells what a kernel costs whatever else the machine does.
  *
- *     count_kernels          prints "NAME ELEMENTS" for each, in the order in which they are counted,
- *                            after what they depend on
+ *     count_kernels          prints "NAME ELEMENTS" for each, in the order in which they are
+ *                            counted, after what they depend on
  *
  * One thread; tests/check_counts.sh runs it.
  */
@@ -242,8 +242,8 @@ static void count_moments(void *device, const char *name, int64_t channels)
     sketch s = { .map = { .axis_count = 2, .extent = { (1 << 17) / channels, channels } } };
     int x = load(&s, PONS_F32, 3);
 
-    s.reduction[s.map.reduction_count++] = (pons_reduction){ .kind = PONS_REDUCE_MOMENTS, .value = x,
-        .to = { operand(&s, 0, PONS_F32, 2), operand(&s, 1, PONS_F32, 2) } };
+    s.reduction[s.map.reduction_count++] = (pons_reduction){ .kind = PONS_REDUCE_MOMENTS,
+        .value = x, .to = { operand(&s, 0, PONS_F32, 2), operand(&s, 1, PONS_F32, 2) } };
     s.output[s.outputs++] = tensor_of(&s, PONS_F32, 2);
     s.output[s.outputs++] = tensor_of(&s, PONS_F32, 2);
     count_map(device, name, &s);
@@ -383,7 +383,8 @@ static void write_volume(const char *name, bool label)
 
     for (int a = 0; a < 3; a++)
         grid.affine[a][a] = grid.sform[a][a] = 1;
-    size_t size = nifti_header_make(&grid, 1, nifti_kind_find(label ? NIFTI_KIND_UINT8 : 4), header);
+    size_t size = nifti_header_make(&grid, 1, nifti_kind_find(label ? NIFTI_KIND_UINT8 : 4),
+                                    header);
     fwrite(header, 1, size, file);
     for (int k = 0; k < CASE_SIDE * CASE_SIDE; k++) {
         for (int i = 0; i < CASE_SIDE; i++) {

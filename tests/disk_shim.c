@@ -210,7 +210,9 @@ FILE *fdopen(int fd, const char *mode)
 FILE *fopen(const char *path, const char *mode)
 {
     static const struct { char letter; int flags; } kinds[] = {
-        { 'r', O_RDONLY }, { 'w', O_WRONLY | O_CREAT | O_TRUNC }, { 'a', O_WRONLY | O_CREAT | O_APPEND }
+        { 'r', O_RDONLY },
+        { 'w', O_WRONLY | O_CREAT | O_TRUNC },
+        { 'a', O_WRONLY | O_CREAT | O_APPEND }
     };
     int flags = 0;
 

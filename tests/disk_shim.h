@@ -1,9 +1,9 @@
 /*
  * disk_shim.h - a disk that fails or is slow: linked into a test, or preloaded into the program.
  *
- * Calls on paths that contain 'path' are counted: each kind by itself. The 'number'-th of kind 'call'
- * (0: every one) fails with 'error', writes half of its bytes, or takes its time. Streams of such
- * paths write through the same calls. Preloaded, the fault comes from the environment:
+ * Calls on paths that contain 'path' are counted: each kind by itself. The 'number'-th of kind
+ * 'call' (0: every one) fails with 'error', writes half of its bytes, or takes its time. Streams of
+ * such paths write through the same calls. Preloaded, the fault comes from the environment:
  *
  *   DISK_SHIM="PATH CALL NUMBER ERROR SHORTEN DELAY_MS"     "/checkpoints fsync 3 5 0 0"
  *

@@ -1,6 +1,6 @@
 /*
- * fuzz_dataset.c - any bytes at all as a dataset.json: refused with a line, or a manifest that is sorted
- * and whose classes and cases are what the rest of the program builds on.
+ * fuzz_dataset.c - any bytes at all as a dataset.json: refused with a line, or a manifest that is
+ * sorted and whose classes and cases are what the rest of the program builds on.
  */
 #include "fuzz_file.h"
 

@@ -1,5 +1,6 @@
 /*
- * fuzz_file.h - pieces of the fuzz targets: a broken promise ends the program, and the bytes as a file.
+ * fuzz_file.h - pieces of the fuzz targets: a broken promise ends the program, and
+ * the bytes as a file.
  */
 #ifndef TESTS_FUZZ_FILE_H
 #define TESTS_FUZZ_FILE_H

@@ -1,6 +1,6 @@
 /*
- * fuzz_ini.c - any bytes at all as an INI file: refused with a line that names it, or every section of
- * the core filled, written out and read again without a complaint.
+ * fuzz_ini.c - any bytes at all as an INI file: refused with a line that names it, or every section
+ * of the core filled, written out and read again without a complaint.
  */
 #include "fuzz_file.h"
 

@@ -1,8 +1,8 @@
 /*
- * gallery_files.c - the galleries of broken files, written out for check_gallery.sh: a folder per case
- * with the file, its valid twin, and what the program is to be asked and to answer:
+ * gallery_files.c - the galleries of broken files, written out for check_gallery.sh: a folder per
+ * case with the file, its valid twin, and what the program is to be asked and to answer:
  *
- *     FOLDER/KIND-NNN/run     a line for a shell that stands in the folder; $keep is the user's folder
+ *     FOLDER/KIND-NNN/run     a line for a shell in that folder; $keep is the user's folder
  *     FOLDER/KIND-NNN/code    the exit code
  *     FOLDER/KIND-NNN/phrase  what the standard error holds
  *     FOLDER/KIND-NNN/twin    the same question about the twin, which ends with 0
@@ -64,7 +64,8 @@ static void ask_volume(const char *extension, bool label)
     } else {
         say("run", "pons data crop bad%s -o $keep/out.nii.gz --start 0,0,0 --extent 2,2,2\n",
             extension);
-        say("twin", "pons data crop good%s -o out.nii.gz --start 0,0,0 --extent 2,2,2\n", extension);
+        say("twin", "pons data crop good%s -o out.nii.gz --start 0,0,0 --extent 2,2,2\n",
+            extension);
     }
 }
 
@@ -134,7 +135,8 @@ static void write_gzip(void)
 static void write_ini(void)
 {
     static const char complete[] = "[patch]\nextent = 16\n[model]\nplugin = unet\nchannels = 2 4\n"
-                                   "strides = 2\n[loss]\nplugin = dice\n[optimizer]\nplugin = adam\n";
+                                   "strides = 2\n[loss]\nplugin = dice\n[optimizer]\n"
+                                   "plugin = adam\n";
 
     for (int n = 0; n < INI_GALLERY_COUNT; n++) {
         const broken_ini *b = &ini_gallery[n];

@@ -1,14 +1,16 @@
 /*
- * gallery_json.h - every way we know to get a dataset.json wrong, and what is said of it; GOOD is the
- * valid twin of all.
+ * gallery_json.h - every way we know to get a dataset.json wrong, and what is said of it; GOOD is
+ * the valid twin of all.
  */
 #ifndef TESTS_GALLERY_JSON_H
 #define TESTS_GALLERY_JSON_H
 
 #include <pons/pons.h>
 
-#define HEAD "{ \"modality\": {\"0\": \"CT\"}, \"labels\": {\"0\": \"background\", \"1\": \"spleen\"}, "
-#define ITEM(NAME) "{\"image\": \"./imagesTr/" NAME ".nii.gz\", \"label\": \"./labelsTr/" NAME ".nii.gz\"}"
+#define HEAD "{ \"modality\": {\"0\": \"CT\"}, " \
+             "\"labels\": {\"0\": \"background\", \"1\": \"spleen\"}, "
+#define ITEM(NAME) "{\"image\": \"./imagesTr/" NAME ".nii.gz\", " \
+                   "\"label\": \"./labelsTr/" NAME ".nii.gz\"}"
 #define GOOD HEAD "\"numTraining\": \"41\", \"test\": [\"./imagesTs/x.nii.gz\"], \"training\": [" \
              ITEM("s_10") ", " ITEM("s_2") ", " ITEM("._s_2") "] }"
 
@@ -21,7 +23,8 @@ static const struct { pons_status status; const char *text, *phrase; } json_gall
     { PONS_DATA, HEAD "\"test\": [] }", "'training' is missing, expected a list of cases" },
     { PONS_DATA, HEAD "\"training\": {} }", "'training' is an object, expected a list" },
     { PONS_DATA, HEAD "\"training\": [] }", "'training' has no case" },
-    { PONS_DATA, HEAD "\"training\": [\"a.nii\"] }", "'training[0]' is a text, expected an object" },
+    { PONS_DATA, HEAD "\"training\": [\"a.nii\"] }",
+      "'training[0]' is a text, expected an object" },
     { PONS_DATA, HEAD "\"training\": [" ITEM("a") ", {\"label\": \"a\"}] }",
       "'training[1].image' is missing, expected a path" },
     { PONS_DATA, HEAD "\"training\": [{\"image\": \"a.nii\"}] }",

@@ -1,6 +1,6 @@
 /*
- * gallery_nifti.h - one thing changed in a valid NIfTI file, and what a reader says of it. The tests
- * of the reader and those of the program go through the same list.
+ * gallery_nifti.h - one thing changed in a valid NIfTI file, and what a reader says of it. The
+ * tests of the reader and those of the program go through the same list.
  */
 #ifndef TESTS_GALLERY_NIFTI_H
 #define TESTS_GALLERY_NIFTI_H

@@ -1,6 +1,6 @@
 /*
- * gallery_plugin.h - what can be wrong with the file of a plugin: each entry changes the bytes of a valid
- * schedule plugin 'effect', which are in 'image', and says what the loader says of them.
+ * gallery_plugin.h - what can be wrong with the file of a plugin: each entry changes the bytes of a
+ * valid schedule plugin 'effect', which are in 'image', and says what the loader says of them.
  */
 #ifndef TESTS_GALLERY_PLUGIN_H
 #define TESTS_GALLERY_PLUGIN_H

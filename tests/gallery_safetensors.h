@@ -1,6 +1,6 @@
 /*
- * gallery_safetensors.h - every rule of the format of tensors, each with a broken header, the phrase it
- * is refused with, and its valid twin.
+ * gallery_safetensors.h - every rule of the format of tensors, each with a broken header, the
+ * phrase it is refused with, and its valid twin.
  */
 #ifndef TESTS_GALLERY_SAFETENSORS_H
 #define TESTS_GALLERY_SAFETENSORS_H
@@ -58,9 +58,11 @@ static const broken_safetensors safetensors_gallery[] = {
     { "{\"a\":" ENTRY("F32", "1e0", 0, 4) "}", 4, "holds '1e0', expected whole numbers", A4, 4 },
     { "{\"a\":" ENTRY("F32", "\"1\"", 0, 4) "}", 4, "holds '1', expected whole numbers", A4, 4 },
     { "{\"a\":" ENTRY("F32", "01", 0, 4) "}", 4, "expected ',' or ']'", A4, 4 },
-    { "{\"a\":" ENTRY("F32", "4294967296,4294967296", 0, 4) "}", 4, "too large for 63 bits", A4, 4 },
+    { "{\"a\":" ENTRY("F32", "4294967296,4294967296", 0, 4) "}", 4, "too large for 63 bits",
+      A4, 4 },
     { "{\"a\":" ENTRY("F32", "4611686018427387904", 0, 4) "}", 4, "too large for 63 bits", A4, 4 },
-    { "{\"a\":" ENTRY("F32", "18446744073709551616", 0, 4) "}", 4, "expected whole numbers", A4, 4 },
+    { "{\"a\":" ENTRY("F32", "18446744073709551616", 0, 4) "}", 4, "expected whole numbers",
+      A4, 4 },
     { "{\"a\":" ENTRY("F32", "1,1,1,1,1,1,1,1,1", 0, 4) "}", 4, "9 axes, expected at most 8",
       "{\"a\":" ENTRY("F32", "1,1,1,1,1,1,1,1", 0, 4) "}", 4 },
     { "{\"a\":" ENTRY("F32", "2", 0, 4) "}", 4, "4 bytes of data, expected 8 for F32 [2]",

@@ -29,7 +29,7 @@ typedef pons_status (*trial_prepare)(cpu_device *device, const pons_request *req
 int64_t trial_draw(int64_t n);
 void trial_seed(uint64_t seed);
 
-/* Rows of kernels, one and two threads: supported, as the reference, bits without regard to threads. */
+/* Rows of kernels, one and two threads: supported, as the reference, the same bits for both. */
 void trial_agrees(const trial *t, trial_prepare prepare);
 
 #endif

@@ -112,10 +112,12 @@ static inline bool same_runs(const char *a, const char *b, const char *files)
 
     snprintf(command, sizeof command,
              "set -e; cd %s/runs; for r in %s %s; do sed 's/\"\\(data_\\)*seconds\":[^,}]*//g; "
-             "s/\"memory\":[^,}]*//' $r/metrics.jsonl >../$r.json; done; cmp ../%s.json ../%s.json; "
-             "cmp %s/checkpoints/last %s/checkpoints/last; s=$(cat %s/checkpoints/last); "
+             "s/\"memory\":[^,}]*//' $r/metrics.jsonl >../$r.json; done; "
+             "cmp ../%s.json ../%s.json; cmp %s/checkpoints/last %s/checkpoints/last; "
+             "s=$(cat %s/checkpoints/last); "
              "[ ! -e %s/checkpoints/best ] || cmp %s/checkpoints/best %s/checkpoints/best; "
-             "for f in %s; do cmp %s/checkpoints/$s/$f.safetensors %s/checkpoints/$s/$f.safetensors; "
+             "for f in %s; do "
+             "cmp %s/checkpoints/$s/$f.safetensors %s/checkpoints/$s/$f.safetensors; "
              "done", root, a, b, a, b, a, b, a, a, a, b, files, a, b);
     return system(command) == 0;
 }

@@ -5,8 +5,8 @@
 #define TESTS_TOLERANCE_H
 
 /*
- * Gradient in double against central differences with step 1e-5: rounding of a sum of order 10 divided
- * by the step is 1e-10, the third derivative's share h^2 f'''/6 stays below 1e-8.
+ * Gradient in double against central differences with step 1e-5: rounding of a sum of order 10
+ * divided by the step is 1e-10, the third derivative's share h^2 f'''/6 stays below 1e-8.
  */
 #define DIFFERENCE_ABSOLUTE 1e-5
 #define DIFFERENCE_RELATIVE 1e-3
@@ -19,23 +19,23 @@
 #define FLOAT_OF_LARGEST 2e-5
 
 /*
- * The same graph with every tensor kept in bf16, on two devices: both round the same numbers to 2^-9
- * relative and differ by one such step where a result lies between two, in chains that enlarge an
- * error up to tenfold.
+ * The same graph with every tensor kept in bf16, on two devices: both round the same numbers to
+ * 2^-9 relative and differ by one such step where a result lies between two, in chains that enlarge
+ * an error up to tenfold.
  */
 #define BF16_OF_LARGEST 3e-2
 /* One number rounded to bf16 once: half a unit of 8 bits, and the float sum before it. */
 #define BF16_ROUNDING (0x1p-8 + 2e-5)
 
 /*
- * Double kernels against PyTorch in double: both round to 2^-53 in sums of at most some hundred terms
- * of order 10; the printed values have 15 digits.
+ * Double kernels against PyTorch in double: both round to 2^-53 in sums of at most some hundred
+ * terms of order 10; the printed values have 15 digits.
  */
 #define DOUBLE_ABSOLUTE 1e-12
 
 /*
- * Preprocessed images against MONAI's, of the range of intensities: both interpolate in at least float
- * (three linear steps, 2^-24 each), percentiles and means are rounded once more.
+ * Preprocessed images against MONAI's, of the range of intensities: both interpolate in at least
+ * float (three linear steps, 2^-24 each), percentiles and means are rounded once more.
  */
 #define IMAGE_OF_RANGE 1e-4
 /* Affines pass through the float32 of a file: 2^-24 of a few hundred millimetres. */
@@ -44,8 +44,9 @@
 #define LABEL_SHARE 1e-3
 
 /*
- * Losses and networks in double against golden arrays, which are doubles rounded to float: half a unit
- * of 2^-24 of each element, and logits that were rounded once more on their way into a gradient.
+ * Losses and networks in double against golden arrays, which are doubles rounded to float:
+ * half a unit of 2^-24 of each element, and logits that were rounded once more on their
+ * way into a gradient.
  */
 #define GOLDEN_DOUBLE 1e-6
 

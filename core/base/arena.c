@@ -61,7 +61,8 @@ void arena_free(arena *a)
 
 void *arena_alloc(arena *a, size_t size)
 {
-    size_t whole = size > SIZE_MAX - ALIGNMENT ? size : (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    size_t whole = size > SIZE_MAX - ALIGNMENT
+                   ? size : (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     block *b = a->newest;
     char *piece;
 

@@ -78,7 +78,8 @@ bool file_is(const char *path, const char *other)
 {
     struct stat a, b;
 
-    return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev
+           && a.st_ino == b.st_ino;
 }
 
 /* ---- folders --------------------------------------------------------------------------------- */
@@ -132,7 +133,7 @@ static pons_status sync_folder_of(const char *path, pons_error *err)
     else
         slash[slash == folder] = '\0';
     fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    /* Some network file systems cannot sync a folder (EINVAL); the rename has happened all the same. */
+    /* Some network file systems cannot sync a folder (EINVAL); the rename has happened anyway. */
     if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL))
         problem = errno;
     if (fd >= 0)

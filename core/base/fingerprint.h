@@ -1,6 +1,6 @@
 /*
- * fingerprint.h - 128 bits that tell two blocks of bytes apart, at the speed of memory. Good against
- * accidents, not against enemies: what must withstand those is hashed by hash.h.
+ * fingerprint.h - 128 bits that tell two blocks of bytes apart, at the speed of memory. Good
+ * against accidents, not against enemies: what must withstand those is hashed by hash.h.
  */
 #ifndef CORE_BASE_FINGERPRINT_H
 #define CORE_BASE_FINGERPRINT_H

@@ -8,7 +8,10 @@
 
 enum { LINE_SIZE = 4096 };
 
-/* Whatever comes from files or names must not move the cursor of a terminal or of who reads a log. */
+/*
+ * Whatever comes from files or names must not move the cursor of a terminal
+ * or of who reads a log.
+ */
 static void strip_control(char *text)
 {
     for (; *text != '\0'; text++)
@@ -23,7 +26,8 @@ static void end_live_line(logger *l)
     l->live_size = 0;
 }
 
-static void write_line(logger *l, bool shown, const char *before, const char *after, const char *text)
+static void write_line(logger *l, bool shown, const char *before, const char *after,
+                       const char *text)
 {
     if (l->terminal != NULL && shown) {
         end_live_line(l);

@@ -43,14 +43,14 @@ static void draw_at(uint64_t key, uint64_t quad, uint64_t place, uint64_t time, 
     philox(counter, words, out);
 }
 
-void random_graph(uint64_t seed, uint64_t stream, uint64_t step, uint64_t micro_batch, uint64_t quad,
-                  uint32_t out[4])
+void random_graph(uint64_t seed, uint64_t stream, uint64_t step, uint64_t micro_batch,
+                  uint64_t quad, uint32_t out[4])
 {
     draw_at(seed ^ stream, quad, micro_batch, step, out);
 }
 
-void random_data(uint64_t seed, uint64_t stream, uint64_t epoch, uint64_t case_rank, uint64_t sample,
-                 uint64_t draw, uint32_t out[4])
+void random_data(uint64_t seed, uint64_t stream, uint64_t epoch, uint64_t case_rank,
+                 uint64_t sample, uint64_t draw, uint32_t out[4])
 {
     draw_at(seed ^ stream, sample * 4096 + draw, case_rank, epoch, out);
 }

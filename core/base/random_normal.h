@@ -1,6 +1,6 @@
 /*
- * random_normal.h - the arithmetic of a pair of normal numbers, without a branch, so that a loop over
- * many of them becomes vectors. For random.c and for voxel_normals.c, which give the same bits.
+ * random_normal.h - the arithmetic of a pair of normal numbers, without a branch, so that a loop
+ * over many of them becomes vectors. For random.c and voxel_normals.c, which give the same bits.
  */
 #ifndef CORE_BASE_RANDOM_NORMAL_H
 #define CORE_BASE_RANDOM_NORMAL_H

@@ -96,7 +96,8 @@ int text_distance(const char *a, const char *b)
         int *now = row[i % 3], *last = row[(i + 2) % 3], *before = row[(i + 1) % 3];
         now[0] = i;
         for (int j = 1; j <= m; j++) {
-            now[j] = smallest(smallest(last[j], now[j - 1]) + 1, last[j - 1] + (a[i - 1] != b[j - 1]));
+            now[j] = smallest(smallest(last[j], now[j - 1]) + 1,
+                              last[j - 1] + (a[i - 1] != b[j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
                 now[j] = smallest(now[j], before[j - 2] + 1);
         }

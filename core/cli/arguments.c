@@ -114,7 +114,8 @@ static const pons_option *find_flag(const command *c, const char *name)
 /* 'o' -> "output", by the command's "o=output n=ranks". */
 static bool name_of_letter(const command *c, char letter, char name[FLAG_SIZE])
 {
-    for (const char *p = c->letters; p != NULL && *p != '\0'; p += strcspn(p, " "), p += *p == ' ') {
+    for (const char *p = c->letters; p != NULL && *p != '\0';
+         p += strcspn(p, " "), p += *p == ' ') {
         if (p[0] == letter && p[1] == '=') {
             snprintf(name, FLAG_SIZE, "%.*s", (int)strcspn(p + 2, " "), p + 2);
             return true;
@@ -173,13 +174,13 @@ static pons_status refuse_flag(const words *w, const char *shown, const char *na
     for (int i = 0; i < COMMON_COUNT; i++)
         text_guess_try(&guess, common[i].name);
     if (guess.best == NULL)
-        return pons_fail(w->err, PONS_USAGE, "unknown flag '%s' of 'pons %s'\nhint: pons %s --help", shown,
-                         w->command->name, w->command->name);
+        return pons_fail(w->err, PONS_USAGE, "unknown flag '%s' of 'pons %s'\nhint: pons %s --help",
+                         shown, w->command->name, w->command->name);
     snprintf(best, sizeof best, "%s", guess.best);
     for (char *p = best; *p != '\0'; p++)
         *p = *p == '_' ? '-' : *p;
-    return pons_fail(w->err, PONS_USAGE, "unknown flag '%s' of 'pons %s'; did you mean '--%s'?", shown,
-                     w->command->name, best);
+    return pons_fail(w->err, PONS_USAGE, "unknown flag '%s' of 'pons %s'; did you mean '--%s'?",
+                     shown, w->command->name, best);
 }
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -221,7 +222,8 @@ static pons_status take_long(words *w, char *word)
     const char *equal = strchr(word, '=');
     char shown[FLAG_SIZE];
 
-    snprintf(shown, sizeof shown, "%.*s", equal != NULL ? (int)(equal - word) : (int)strlen(word), word);
+    snprintf(shown, sizeof shown, "%.*s",
+             equal != NULL ? (int)(equal - word) : (int)strlen(word), word);
     return take_named(w, shown, shown + 2, equal != NULL ? equal + 1 : NULL);
 }
 
@@ -261,7 +263,8 @@ static const char *const without_file[] = {
 
 static pons_status check_set(const words *w)
 {
-    for (size_t i = 0; w->call->set_count > 0 && i < sizeof without_file / sizeof *without_file; i++)
+    for (size_t i = 0; w->call->set_count > 0 && i < sizeof without_file / sizeof *without_file;
+         i++)
         if (strcmp(without_file[i], w->command->name) == 0)
             return pons_fail(w->err, PONS_USAGE, "--set %s: 'pons %s' reads no INI file",
                              w->call->set[0], w->command->name);
@@ -286,16 +289,17 @@ static pons_status complete(words *w)
         if (w->given[o - c->flags])
             continue;
         if (o->fallback == NULL)
-            return pons_fail(w->err, PONS_USAGE, "'pons %s' needs --%s\nhint: pons %s --help", c->name,
-                             o->name, c->name);
+            return pons_fail(w->err, PONS_USAGE, "'pons %s' needs --%s\nhint: pons %s --help",
+                             c->name, o->name, c->name);
         if (option_parse(w->call->values, o, o->fallback, o->name, w->flags, w->err) != PONS_OK)
             return w->err->status;
     }
     if (w->call->argument_count < c->argument_min ||
         (c->argument_max >= 0 && w->call->argument_count > c->argument_max))
-        return pons_fail(w->err, PONS_USAGE, "'pons %s' takes %s, found %d argument%s\nhint: pons %s "
-                         "--help", c->name, *c->usage != '\0' ? c->usage : "no argument",
-                         w->call->argument_count, w->call->argument_count == 1 ? "" : "s", c->name);
+        return pons_fail(w->err, PONS_USAGE, "'pons %s' takes %s, found %d argument%s\n"
+                         "hint: pons %s --help", c->name,
+                         *c->usage != '\0' ? c->usage : "no argument", w->call->argument_count,
+                         w->call->argument_count == 1 ? "" : "s", c->name);
     return PONS_OK;
 }
 

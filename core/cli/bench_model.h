@@ -8,7 +8,7 @@
 #include "train/measure.h"
 #include "train/scaling.h"
 
-/* The members "reduction" and, where 'n' is not NULL, "model" of an object that is being printed. */
+/* The members "reduction" and, where 'n' is not NULL, "model" of an object being printed. */
 pons_status bench_model_json(const experiment *e, const measured *m, const scaling_network *n,
                              pons_error *err);
 pons_status bench_model_table(const experiment *e, const measured *m, const scaling_network *n,

@@ -33,12 +33,13 @@ static const pons_option flags[] = {
     PONS_FLAG(bench_flags, no_data, no, "Leave out the measurement with data."),
     PONS_FLAG(bench_flags, data, no,
               "Measure reading, preprocessing and patches alone; --steps counts micro-batches."),
-    PONS_FLAG(bench_flags, modes, no, "Each mode with 1, 2, 4 and so on devices, up to the machine's "
-              "processors; with --json an array."),
+    PONS_FLAG(bench_flags, modes, no, "Each mode with 1, 2, 4 and so on devices, up to the "
+              "machine's processors; with --json an array."),
     PONS_FLAG(bench_flags, model, no, "Also the efficiency that 8, 64 and 512 devices would have, "
               "from the step's sums over replicas and --latency and --bandwidth, or as measured "
               "between processes."),
-    PONS_REAL(bench_flags, latency, 0, 0, 1e3, "Seconds of a message without content, for --model."),
+    PONS_REAL(bench_flags, latency, 0, 0, 1e3,
+              "Seconds of a message without content, for --model."),
     PONS_REAL(bench_flags, bandwidth, 0, 0, 1e15,
               "Bytes per second of a device's link in each direction, for --model."),
     PONS_FLAG(bench_flags, reference, no, "Measure also where a kernel is the plain reference."),

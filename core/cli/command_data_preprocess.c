@@ -1,6 +1,6 @@
 /*
- * command_data_preprocess.c - pons data preprocess: every case after the deterministic transforms, as
- * files to look at or in the disk cache.
+ * command_data_preprocess.c - pons data preprocess: every case after the deterministic transforms,
+ * as files to look at or in the disk cache.
  */
 #include "cli/command.h"
 #include "data/preprocess.h"
@@ -38,6 +38,6 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
 }
 
 const command command_data_preprocess = {
-    "data preprocess", "write each case after the deterministic transforms", "FILE.ini -o DIR | --cache",
-    flags, sizeof(preprocess_flags), "o=output", 1, 1, run
+    "data preprocess", "write each case after the deterministic transforms",
+    "FILE.ini -o DIR | --cache", flags, sizeof(preprocess_flags), "o=output", 1, 1, run
 };

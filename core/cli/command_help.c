@@ -63,7 +63,8 @@ static pons_status print_section(const section_table *t, pons_error *err)
     printf("[%s] - %s\n\n", t->name, t->summary);
     usage_print_options(stdout, t->options, "");
     if (steps) {
-        printf("\nThe section of each step, [%s.NAME], besides the transform's own keys:\n\n", t->name);
+        printf("\nThe section of each step, [%s.NAME], besides the transform's own keys:\n\n",
+               t->name);
         usage_print_options(stdout, step_option_table, "");
     }
     if (t->plugin_kind == 0)
@@ -101,7 +102,8 @@ static const command *find_command(const char *first, const char *second)
 {
     char name[128];
 
-    snprintf(name, sizeof name, "%s%s%s", first, second != NULL ? " " : "", second != NULL ? second : "");
+    snprintf(name, sizeof name, "%s%s%s", first, second != NULL ? " " : "",
+             second != NULL ? second : "");
     for (const command *const *c = commands; *c != NULL; c++)
         if (strcmp((*c)->name, name) == 0)
             return *c;

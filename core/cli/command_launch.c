@@ -325,9 +325,8 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     inner in = { .command = find_inner(call->argument[0]), .folder = { NULL, NULL, -1, NULL } };
 
     if (in.command == NULL)
-        return pons_fail(err, PONS_USAGE, "'pons launch' starts ranks of 'train' or 'bench', not of "
-                         "'%s'",
-                         call->argument[0]);
+        return pons_fail(err, PONS_USAGE, "'pons launch' starts ranks of 'train' or 'bench', not "
+                         "of '%s'", call->argument[0]);
     if (gather_words(&in, call, err) == PONS_OK && read_words(&in, call->log, err) == PONS_OK) {
         if (in.call.help)
             usage_print(stdout, in.command);

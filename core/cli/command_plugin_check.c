@@ -36,8 +36,8 @@ static pons_status check_file_name(const plugin *p, pons_error *err)
 
     if (strncmp(file, name, strlen(name)) == 0 && strcmp(file + strlen(name), ".so") == 0)
         return PONS_OK;
-    return pons_fail(err, PONS_PLUGIN, "'%s' holds %s '%s', expected the file name '%s.so'", p->path,
-                     plugin_kind_name((pons_kind)p->descriptor->kind), name, name);
+    return pons_fail(err, PONS_PLUGIN, "'%s' holds %s '%s', expected the file name '%s.so'",
+                     p->path, plugin_kind_name((pons_kind)p->descriptor->kind), name, name);
 }
 
 static pons_status run(const invocation *call, const void *flags, pons_error *err)
@@ -47,7 +47,8 @@ static pons_status run(const invocation *call, const void *flags, pons_error *er
 
     if (strchr(call->argument[0], '/') == NULL && access(call->argument[0], F_OK) != 0)
         return refuse_name(call->argument[0], err);
-    if (plugin_load_file(call->argument[0], 0, &p, err) != PONS_OK || check_file_name(p, err) != PONS_OK)
+    if (plugin_load_file(call->argument[0], 0, &p, err) != PONS_OK ||
+        check_file_name(p, err) != PONS_OK)
         return err->status;
     printf("%s %s: file, note, descriptor and options are in order\n",
            plugin_kind_name((pons_kind)p->descriptor->kind), p->descriptor->name);

@@ -243,8 +243,8 @@ static pons_status check_path(const job *j, const char *path, pons_error *err)
     for (int i = 0; i < j->case_count; i++)
         for (int k = 0; k < j->cases[i].file_count; k++)
             if (file_is(path, j->cases[i].file[k]))
-                return pons_fail(err, PONS_USAGE, "-o '%s': '%s' would replace an image that is read, "
-                                 "expected another file or folder", j->flags->output, path);
+                return pons_fail(err, PONS_USAGE, "-o '%s': '%s' would replace an image that is "
+                                 "read, expected another file or folder", j->flags->output, path);
     return PONS_OK;
 }
 

@@ -1,9 +1,9 @@
 /*
  * environment.c - OpenMP and oneDNN read the environment when a device plugin brings them in. The
- * file and the replicas decide about threads (R20), the processor about kernels (R4), so whatever is
- * set outside is cleared before: ONEDNN_MAX_CPU_ISA alone would change every bit of a run, and no
- * file of it would say so. And the C library is told to give large blocks back, the system to let a
- * file that may not grow be an error with a name instead of the end.
+ * file and the replicas decide about threads (R20), the processor about kernels (R4), so whatever
+ * is set outside is cleared before: ONEDNN_MAX_CPU_ISA alone would change every bit of a run, and
+ * no file of it would say so. And the C library is told to give large blocks back, the system to
+ * let a file that may not grow be an error with a name instead of the end.
  */
 #include "cli/command.h"
 
@@ -41,9 +41,9 @@ static bool clear_one(void)
 }
 
 /*
- * Volumes and tensors always get pages of their own. By default glibc raises the limit for that with
- * every large block that is freed, and then keeps the holes that volumes of different extents leave
- * between cached cases: an eighth of the process for twelve cases of 112^3.
+ * Volumes and tensors always get pages of their own. By default glibc raises the limit for that
+ * with every large block that is freed, and then keeps the holes that volumes of different extents
+ * leave between cached cases: an eighth of the process for twelve cases of 112^3.
  */
 #ifdef M_MMAP_THRESHOLD
 static void give_large_blocks_back(void)

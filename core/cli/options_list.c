@@ -4,9 +4,9 @@
  *
  *     PLACE<tab>PLUGIN<tab>NAME<tab>TYPE<tab>DEFAULT
  *
- * PLACE is a section of the INI file ('preprocess.NAME' for the keys of every step) or 'pons COMMAND'
- * for its flags, 'pons' for those of all commands. PLUGIN is '-' for what the core reads. DEFAULT is '-' for what must be given and
- * empty for what is not given.
+ * PLACE is a section of the INI file ('preprocess.NAME' for the keys of every step) or
+ * 'pons COMMAND' for its flags, 'pons' for those of all commands. PLUGIN is '-' for what the core
+ * reads. DEFAULT is '-' for what must be given and empty for what is not given.
  */
 #include "cli/command.h"
 #include "config/sections.h"
@@ -69,7 +69,8 @@ static pons_status list_plugins(pons_error *err)
         if (files[i].problem != NULL)
             continue;
         if (plugin_load(files[i].kind, files[i].name,
-                        transform ? sizeof(pons_transform_operations) : 0, NULL, &p, err) == PONS_OK)
+                        transform ? sizeof(pons_transform_operations) : 0,
+                        NULL, &p, err) == PONS_OK)
             list_table(section_of(p), files[i].name, p->descriptor->options);
     }
     plugin_list_free(files, count);

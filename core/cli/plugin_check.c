@@ -44,7 +44,8 @@ static bool has_option(const pons_option *options, const char *name)
 static const char *small_value(const pons_option *options, const pons_option *o)
 {
     for (size_t i = 0; i < sizeof small / sizeof *small; i++)
-        if (small[i].type == o->type && (small[i].name == NULL || strcmp(small[i].name, o->name) == 0)
+        if (small[i].type == o->type
+            && (small[i].name == NULL || strcmp(small[i].name, o->name) == 0)
             && (small[i].beside == NULL || has_option(options, small[i].beside)))
             return small[i].value;
     return "";
@@ -67,7 +68,8 @@ static pons_status open_values(const plugin *p, const invocation *call, config *
     set = arena_alloc(memory, (size_t)(rows + call->set_count + 1) * sizeof *set);
     for (const pons_option *o = p->descriptor->options; o != NULL && o->name != NULL; o++)
         if (o->fallback == NULL)
-            set[count++] = arena_format(memory, "%s.%s=%s", kind, o->name, small_value(p->descriptor->options, o));
+            set[count++] = arena_format(memory, "%s.%s=%s", kind, o->name,
+                                        small_value(p->descriptor->options, o));
     for (int i = 0; i < call->set_count; i++)
         set[count++] = call->set[i];
     status = config_open(NULL, count, set, values, err);
@@ -105,11 +107,11 @@ static pons_status check_factor(const plugin *p, const void *config, pons_error 
     for (int t = 0; t <= 100; t++) {
         double first = o->factor(config, t, 100), second = o->factor(config, t, 100);
         if (!isfinite(first) || first < 0)
-            return pons_fail(err, PONS_PLUGIN, "factor(%d, 100) is %g, expected a finite number, at least "
-                             "0", t, first);
+            return pons_fail(err, PONS_PLUGIN, "factor(%d, 100) is %g, expected a finite number, "
+                             "at least 0", t, first);
         if (first != second)
-            return pons_fail(err, PONS_PLUGIN, "factor(%d, 100) is %.17g and then %.17g, expected a pure "
-                             "function", t, first, second);
+            return pons_fail(err, PONS_PLUGIN, "factor(%d, 100) is %.17g and then %.17g, expected "
+                             "a pure function", t, first, second);
     }
     return PONS_OK;
 }
@@ -133,12 +135,12 @@ static pons_status check_schedule(const plugin *p, const invocation *call, pons_
 }
 
 const plugin_check plugin_checks[] = {
-    { PONS_KIND_MODEL, "gradients agree with finite differences in double, an evaluate build finds all "
-                       "parameters", plugin_check_model },
+    { PONS_KIND_MODEL, "gradients agree with finite differences in double, an evaluate build finds "
+                       "all parameters", plugin_check_model },
     { PONS_KIND_LOSS, "gradient agrees with finite differences in double", plugin_check_loss },
     { PONS_KIND_OPTIMIZER, "steps can be repeated and descend", plugin_check_optimizer },
-    { PONS_KIND_OP, "float and double agree in one piece and in parts, nothing else is written, the "
-                    "gradient agrees with finite differences", plugin_check_op },
+    { PONS_KIND_OP, "float and double agree in one piece and in parts, nothing else is written, "
+                    "the gradient agrees with finite differences", plugin_check_op },
     { PONS_KIND_SCHEDULE, "factor is finite, not negative and a pure function", check_schedule },
     { PONS_KIND_COMM, "collectives of one process change nothing, an abort ends them",
       plugin_check_comm },

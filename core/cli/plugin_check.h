@@ -24,8 +24,8 @@ pons_status plugin_check_options(const plugin *p, const invocation *call, void *
                                  config **values, pons_error *err);
 
 /*
- * The gradient of 'loss' by every parameter of 'g' against finite differences, in double; inputs get
- * small random numbers. Takes over 'g'.
+ * The gradient of 'loss' by every parameter of 'g' against finite differences, in double; inputs
+ * get small random numbers. Takes over 'g'.
  */
 pons_status plugin_check_differences(pons_graph *g, pons_node *loss, pons_error *err);
 

@@ -38,8 +38,8 @@ static pons_status table_set(void *context, const char *key, const void *value, 
     void *copy;
 
     if (i == VALUES || strlen(key) >= sizeof t->row[i].key || size > PONS_COMM_VALUE_MAX)
-        return pons_fail(err, PONS_PLUGIN, "value '%.60s' with %zu bytes: expected at most %d values "
-                         "of at most %d bytes", key, size, VALUES, PONS_COMM_VALUE_MAX);
+        return pons_fail(err, PONS_PLUGIN, "value '%.60s' with %zu bytes: expected at most %d "
+                         "values of at most %d bytes", key, size, VALUES, PONS_COMM_VALUE_MAX);
     copy = malloc(size + 1);
     if (copy == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
@@ -101,12 +101,14 @@ static double cell(int buffer, int i)
     return buffer * 1000 + i + 0.25;
 }
 
-static pons_status check_numbers(const double *number, int buffer, const char *what, pons_error *err)
+static pons_status check_numbers(const double *number, int buffer, const char *what,
+                                 pons_error *err)
 {
     for (int i = 0; i < COUNT; i++)
         if (number[i] != cell(buffer, i))
-            return pons_fail(err, PONS_PLUGIN, "%s of one process: element %d is %.9g, expected %.9g",
-                             what, i, number[i], cell(buffer, i));
+            return pons_fail(err, PONS_PLUGIN,
+                             "%s of one process: element %d is %.9g, expected %.9g", what, i,
+                             number[i], cell(buffer, i));
     return PONS_OK;
 }
 
@@ -116,8 +118,8 @@ static pons_status start_all(trial *t, void **pending, int *started, pons_error 
 
     if (o->all_reduce(t->comm, t->number[0], COUNT, PONS_F64, &pending[0], err) == PONS_OK)
         *started = 1;
-    if (*started == 1 && o->broadcast(t->comm, t->number[1], sizeof t->number[1], 0, &pending[1], err)
-        == PONS_OK)
+    if (*started == 1 && o->broadcast(t->comm, t->number[1], sizeof t->number[1], 0, &pending[1],
+                                      err) == PONS_OK)
         *started = 2;
     if (*started == 2 && o->all_gather(t->comm, t->mine, sizeof t->mine, t->number[2], &pending[2],
                                        err) == PONS_OK)
@@ -162,8 +164,8 @@ static pons_status check_abort(trial *t, pons_error *err)
     case PONS_COMM_DONE:
         return pons_fail(err, PONS_PLUGIN, "a sum that was started after 'abort' has not failed");
     default:
-        return pons_fail(err, PONS_PLUGIN, "a sum that was started after 'abort' has not ended after "
-                         "1 s");
+        return pons_fail(err, PONS_PLUGIN, "a sum that was started after 'abort' has not ended "
+                         "after 1 s");
     }
 }
 
@@ -195,7 +197,8 @@ static pons_status check_process(const pons_comm_operations *o, const void *conf
     if (t == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     t->operations = o;
-    if (o->check(config, err) == PONS_OK && o->open(config, &place, &store, &t->comm, err) == PONS_OK) {
+    if (o->check(config, err) == PONS_OK
+        && o->open(config, &place, &store, &t->comm, err) == PONS_OK) {
         if (check_results(t, err) == PONS_OK)
             check_abort(t, err);
         o->close(t->comm);

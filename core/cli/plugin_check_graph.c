@@ -1,7 +1,7 @@
 /*
- * plugin_check_graph.c - what a model, a loss and an optimizer must be able to do, on small graphs in
- * double on the reference device: gradients against finite differences, the same parameters in both
- * builds, steps that can be repeated and that descend.
+ * plugin_check_graph.c - what a model, a loss and an optimizer must be able to do, on small graphs
+ * in double on the reference device: gradients against finite differences, the same parameters in
+ * both builds, steps that can be repeated and that descend.
  */
 #include "base/random.h"
 #include "cli/plugin_check.h"
@@ -29,7 +29,8 @@ static void trial_close(trial *t)
 
 /* ---- the update of finite differences: p - lr g ---------------------------------------------- */
 
-static pons_status descend(pons_graph *g, const void *config, const pons_parameter *p, pons_error *err)
+static pons_status descend(pons_graph *g, const void *config, const pons_parameter *p,
+                           pons_error *err)
 {
     pons_assign(g, p->value, pons_sub(g, p->value, pons_mul(g, p->lr, p->gradient)));
     return pons_graph_status(g, err);
@@ -62,12 +63,16 @@ static pons_status trial_open(trial *t, pons_graph *g, pons_node *loss,
     return status;
 }
 
-/* One step on the same micro-batch of the same number: the loss before it, and the update at 'lr'. */
+/*
+ * One step on the same micro-batch of the same number: the loss before it,
+ * and the update at 'lr'.
+ */
 static pons_status trial_step(trial *t, double lr, double *loss, pons_error *err)
 {
     step_result result;
 
-    if (program_step_begin(t->program, 0, err) != PONS_OK || program_micro(t->program, 0, err) != PONS_OK
+    if (program_step_begin(t->program, 0, err) != PONS_OK
+        || program_micro(t->program, 0, err) != PONS_OK
         || program_step_finish(t->program, lr, &result, err) != PONS_OK)
         return err->status;
     if (!isfinite(result.loss))
@@ -157,8 +162,8 @@ static pons_status check_element(trial *t, const storage_tensor *p, int64_t inde
         if (fabs(slope - gradient) <= 1e-5 + 1e-3 * fabs(slope))
             return PONS_OK;
     }
-    return pons_fail(err, PONS_PLUGIN, "gradient of '%s' at element %lld is %.9g, by finite differences "
-                     "%.9g", p->name, (long long)index, gradient, slope);
+    return pons_fail(err, PONS_PLUGIN, "gradient of '%s' at element %lld is %.9g, by finite "
+                     "differences %.9g", p->name, (long long)index, gradient, slope);
 }
 
 /* p before - p after one step with lr 1. */
@@ -238,8 +243,8 @@ pons_status plugin_check_differences(pons_graph *g, pons_node *loss, pons_error 
 /* ---- model ----------------------------------------------------------------------------------- */
 
 /* The smallest extent that leaves every level of the network more than one voxel. */
-static pons_status model_extent(const pons_model_operations *o, const void *config, int64_t extent[3],
-                                pons_error *err)
+static pons_status model_extent(const pons_model_operations *o, const void *config,
+                                int64_t extent[3], pons_error *err)
 {
     int divisor[3] = { 1, 1, 1 };
 
@@ -247,8 +252,8 @@ static pons_status model_extent(const pons_model_operations *o, const void *conf
         return err->status;
     for (int i = 0; i < 3; i++) {
         if (divisor[i] < 1)
-            return pons_fail(err, PONS_PLUGIN, "divisor along axis %d is %d, expected at least 1", i,
-                             divisor[i]);
+            return pons_fail(err, PONS_PLUGIN, "divisor along axis %d is %d, expected at least 1",
+                             i, divisor[i]);
         extent[i] = divisor[i] * 2 < 4 ? 4 : divisor[i] * 2;
     }
     return PONS_OK;
@@ -258,7 +263,8 @@ static pons_status build_model(const plugin *p, const void *config, const int64_
                                pons_graph *g, pons_outputs *out, pons_error *err)
 {
     const pons_model_operations *o = p->operations;
-    pons_shape shape = pons_shape_make(5, (int64_t[]){ BATCH, extent[0], extent[1], extent[2], CHANNELS });
+    pons_shape shape = pons_shape_make(5, (int64_t[]){ BATCH, extent[0], extent[1], extent[2],
+                                                       CHANNELS });
     pons_named_node image = { "image", node_input(g, "image", PONS_F32, shape) };
     pons_inputs inputs = { 1, &image };
     pons_shape found;
@@ -299,10 +305,11 @@ static pons_node *mixed_sum(pons_graph *g, const pons_outputs *outputs)
 }
 
 /* A second build must find all of its parameters and states. */
-static pons_status check_evaluate(trial *t, const plugin *p, const void *config, const int64_t extent[3],
-                                  pons_error *err)
+static pons_status check_evaluate(trial *t, const plugin *p, const void *config,
+                                  const int64_t extent[3], pons_error *err)
 {
-    program_settings settings = { .precision = PRECISION_FP32, .micro_batches = 1, .accumulate = 1 };
+    program_settings settings = { .precision = PRECISION_FP32, .micro_batches = 1,
+                                  .accumulate = 1 };
     pons_graph *g = graph_new(false, -1);
     program *evaluate = NULL;
     pons_outputs outputs;
@@ -313,7 +320,8 @@ static pons_status check_evaluate(trial *t, const plugin *p, const void *config,
         graph_free(g);
         return err->status;
     }
-    if (program_new(t->storage, &t->device, g, NULL, 1, outputs.item, &settings, &evaluate, err) == PONS_OK) {
+    if (program_new(t->storage, &t->device, g, NULL, 1, outputs.item, &settings, &evaluate, err)
+        == PONS_OK) {
         fill_input(evaluate, "image");
         program_evaluate(evaluate, err);
     }
@@ -359,11 +367,13 @@ static pons_status check_loss_with(const plugin *p, const void *config, pons_err
     if (g == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     g->scope = SCOPE_MODEL;
-    logits = pons_parameter_leaf(g, "logits", PONS_ROLE_WEIGHT, shape, (pons_init){ PONS_INIT_NORMAL, 1 });
+    logits = pons_parameter_leaf(g, "logits", PONS_ROLE_WEIGHT, shape,
+                                 (pons_init){ PONS_INIT_NORMAL, 1 });
     target.node = node_input(g, "target", PONS_U8, labels);
     g->scope = SCOPE_LOSS;
     if (o->build(g, config, small_task(), logits, &target, &value, err) == PONS_OK
-        && pons_graph_status(g, err) == PONS_OK && (value == NULL || shape_count(value->shape) != 1))
+        && pons_graph_status(g, err) == PONS_OK
+        && (value == NULL || shape_count(value->shape) != 1))
         pons_fail(err, PONS_PLUGIN, "the loss is not one number");
     g->scope = SCOPE_CORE;
     if (err->status != PONS_OK) {
@@ -384,7 +394,8 @@ static pons_status check_loss_with(const plugin *p, const void *config, pons_err
 static pons_status open_bowl(const plugin *p, const void *config, trial *t, pons_error *err)
 {
     pons_graph *g = graph_new(true, -1);
-    pons_shape shapes[2] = { pons_shape_make(2, (int64_t[]){ 3, 5 }), pons_shape_make(1, (int64_t[]){ 7 }) };
+    pons_shape shapes[2] = { pons_shape_make(2, (int64_t[]){ 3, 5 }),
+                             pons_shape_make(1, (int64_t[]){ 7 }) };
     static const char *const names[] = { "weight", "bias" };
     pons_node *loss;
 
@@ -397,7 +408,8 @@ static pons_status open_bowl(const plugin *p, const void *config, trial *t, pons
                                            shapes[i], (pons_init){ PONS_INIT_NORMAL, 1 });
         pons_node *aim = pons_iota(g, shapes[i].rank, shapes[i].rank - 1,
                                    shapes[i].extent[shapes[i].rank - 1]);
-        loss = pons_add(g, loss, pons_scale(g, pons_sum_all(g, pons_square(g, pons_sub(g, x, aim))), 0.5));
+        pons_node *square = pons_square(g, pons_sub(g, x, aim));
+        loss = pons_add(g, loss, pons_scale(g, pons_sum_all(g, square), 0.5));
     }
     return trial_open(t, g, loss, p->operations, config, err);
 }
@@ -425,18 +437,19 @@ static pons_status check_optimizer_with(const plugin *p, const void *config, pon
         || descend_bowl(p, config, &first, &again, err) != PONS_OK)
         return err->status;
     if (last != again)
-        return pons_fail(err, PONS_PLUGIN, "100 steps end at loss %.17g and, repeated, at %.17g", last,
-                         again);
+        return pons_fail(err, PONS_PLUGIN, "100 steps end at loss %.17g and, repeated, at %.17g",
+                         last, again);
     if (last >= first)
-        return pons_fail(err, PONS_PLUGIN, "100 steps with learning rate 0.01 on a quadratic bowl lead "
-                         "from loss %g to %g, expected a smaller one", first, last);
+        return pons_fail(err, PONS_PLUGIN, "100 steps with learning rate 0.01 on a quadratic bowl "
+                         "lead from loss %g to %g, expected a smaller one", first, last);
     return PONS_OK;
 }
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
 static pons_status check_with(const plugin *p, const invocation *call,
-                              pons_status (*check)(const plugin *p, const void *config, pons_error *err),
+                              pons_status (*check)(const plugin *p, const void *config,
+                                                   pons_error *err),
                               pons_error *err)
 {
     config *values;

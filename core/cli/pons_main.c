@@ -18,7 +18,8 @@ const char *pons_version(void)
     return PACKAGE_VERSION;
 }
 
-pons_status invocation_config(const invocation *call, const char *file, config **out, pons_error *err)
+pons_status invocation_config(const invocation *call, const char *file, config **out,
+                              pons_error *err)
 {
     return config_open(file, call->set_count, call->set, out, err);
 }
@@ -105,7 +106,8 @@ static pons_status run_read(const command *c, invocation *call, void *flags, int
     return c->run(call, flags, err);
 }
 
-static pons_status run_command(const command *c, int count, char **word, logger *log, pons_error *err)
+static pons_status run_command(const command *c, int count, char **word, logger *log,
+                               pons_error *err)
 {
     invocation call = { .command = c, .word_count = count, .word = word, .log = log };
     void *flags = calloc(1, c->flags_size + 1);
@@ -143,7 +145,8 @@ static pons_status dispatch(int count, char **word, logger *log, pons_error *err
         printf("pons %s\n", pons_version());
         return PONS_OK;
     }
-    if (count == 2 && is_group(word[0]) && (strcmp(word[1], "--help") == 0 || strcmp(word[1], "-h") == 0)) {
+    if (count == 2 && is_group(word[0])
+        && (strcmp(word[1], "--help") == 0 || strcmp(word[1], "-h") == 0)) {
         usage_print_group(stdout, word[0]);
         return PONS_OK;
     }

@@ -1,6 +1,6 @@
 /*
- * blame.c - the file and line of what a message is about. Plugins and readers of data see values and
- * no file; their message names the key in quotes, and who asked them puts the place before it.
+ * blame.c - the file and line of what a message is about. Plugins and readers of data see values
+ * and no file; their message names the key in quotes, and who asked them puts the place before it.
  */
 #include "config/entries.h"
 

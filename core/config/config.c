@@ -186,7 +186,7 @@ static const char *value_of(config *c, const config_entry *e, const pons_option 
     return absolute != NULL ? absolute : value;
 }
 
-/* A folder above may have any name; what no line of a file can hold would not survive config_write. */
+/* A folder above may have any name; what a line cannot hold would not survive config_write. */
 static pons_status check_path(const pons_option *option, const char *value, const char *where,
                               pons_error *err)
 {
@@ -289,7 +289,8 @@ static bool is_known(const config *c, const char *section)
     return false;
 }
 
-static pons_status refuse_section(config *c, const char *section, const char *where, pons_error *err)
+static pons_status refuse_section(config *c, const char *section, const char *where,
+                                  pons_error *err)
 {
     text_guess guess = text_guess_for(section);
 
@@ -306,8 +307,8 @@ static pons_status refuse_key(config *c, const config_entry *e, pons_error *err)
         for (const pons_option *o = k->options; strcmp(k->name, e->section) == 0 && o != NULL &&
                                                 o->name != NULL; o++)
             text_guess_try(&guess, o->name);
-    return refuse(err, origin_of(c, e), "key", e->key, arena_format(c->arena, " in [%s]", e->section),
-                  guess.best);
+    return refuse(err, origin_of(c, e), "key", e->key,
+                  arena_format(c->arena, " in [%s]", e->section), guess.best);
 }
 
 static bool is_step(const char *section)
@@ -319,7 +320,8 @@ static pons_status refuse_sections(config *c, bool steps, pons_error *err)
 {
     for (const section_line *s = c->section; s != NULL; s = s->next)
         if (!is_known(c, s->name) && (steps || !is_step(s->name)))
-            return refuse_section(c, s->name, arena_format(c->arena, "%s:%d", s->file, s->line), err);
+            return refuse_section(c, s->name, arena_format(c->arena, "%s:%d", s->file, s->line),
+                                  err);
     for (int i = 0; i < c->entry_count; i++) {
         const config_entry *e = &c->entry[i];
         if (!is_known(c, e->section) && (steps || !is_step(e->section)))

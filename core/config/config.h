@@ -1,8 +1,8 @@
 /*
  * config.h - an INI file with its includes and --set values: sections of keys with their origin.
  *
- * The order of use: config_open, config_fill once per section and table (a section may belong to two
- * tables, the core's and a plugin's), config_skip for sections that a command does not need,
+ * The order of use: config_open, config_fill once per section and table (a section may belong to
+ * two tables, the core's and a plugin's), config_skip for sections that a command does not need,
  * config_refuse_unknown, config_resolve for what 'auto' became, config_write.
  */
 #ifndef CORE_CONFIG_CONFIG_H
@@ -36,11 +36,11 @@ const char *config_where(config *c, const char *section, const char *key);
 /* Where to mend it: "spleen.ini:12", where the section begins, the file, or "--set". */
 const char *config_place(config *c, const char *section, const char *key);
 /*
- * For who asked a plugin or a reader of data, which know no file: put "spleen.ini:12: [section] key: "
- * before the message of a PONS_CONFIG in 'err'. The key is the one of [section] that the message has
- * in quotes ('strides' or 'model.strides'), else 'key' (NULL: none). A message that begins with
- * "[section] key" gets its place only, and 'section' may be NULL to mean those alone; one that
- * begins with a place is left as it is. Returns the status of 'err'.
+ * For who asked a plugin or a reader of data, which know no file: put
+ * "spleen.ini:12: [section] key: " before the message of a PONS_CONFIG in 'err'. The key is the one
+ * of [section] that the message has in quotes ('strides' or 'model.strides'), else 'key' (NULL:
+ * none). A message that begins with "[section] key" gets its place only, and 'section' may be NULL
+ * to mean those alone; one that begins with a place is left as it is. Returns the status of 'err'.
  */
 pons_status config_blame(config *c, const char *section, const char *key, pons_error *err);
 /* The section is named in a file or by --set, even if it holds nothing. */
@@ -48,8 +48,8 @@ bool config_has_section(const config *c, const char *section);
 
 /*
  * Fill 'target' (zeroed, of the size the table belongs to) from [section] by 'options'. Unset keys
- * get their defaults. The first problem ends with PONS_CONFIG and a line that names file, line, key,
- * found and expected. Lists and texts belong to the configuration.
+ * get their defaults. The first problem ends with PONS_CONFIG and a line that names file, line,
+ * key, found and expected. Lists and texts belong to the configuration.
  */
 pons_status config_fill(config *c, const char *section, const pons_option *options, void *target,
                         pons_error *err);
@@ -57,20 +57,22 @@ pons_status config_fill(config *c, const char *section, const pons_option *optio
 bool config_given(const config *c, const char *section, const char *key);
 /* The section is known but not needed now: its keys are neither checked nor written. */
 void config_skip(config *c, const char *section);
-/* An unused section or key: PONS_CONFIG, with the nearest known name. Called when all has been read. */
+/* An unused section or key: PONS_CONFIG, with the nearest known name. Called when all is read. */
 pons_status config_refuse_unknown(config *c, pons_error *err);
 /*
- * The parts of it that can be said early, before a value is missed that stands under a misspelt name:
- * sections without a dot, all of which must have been filled or skipped; unused keys of one section
- * (NULL: of all); a key of [section] that nothing has asked for yet and that is nearly 'key'.
+ * The parts of it that can be said early, before a value is missed that stands under a
+ * misspelt name: sections without a dot, all of which must have been filled or skipped; unused
+ * keys of one section (NULL: of all); a key of [section] that nothing has asked for yet and
+ * that is nearly 'key'.
  */
 pons_status config_refuse_sections(config *c, pons_error *err);
 pons_status config_refuse_keys(config *c, const char *section, pons_error *err);
-pons_status config_refuse_misspelt(config *c, const char *section, const char *key, pons_error *err);
+pons_status config_refuse_misspelt(config *c, const char *section, const char *key,
+                                   pons_error *err);
 
 /*
- * Record what a value was resolved to ('auto' became something), with the reason; config_write prints
- * every section and key that was filled, defaults included, with its origin as a comment.
+ * Record what a value was resolved to ('auto' became something), with the reason; config_write
+ * prints every section and key that was filled, defaults included, with its origin as a comment.
  */
 void config_resolve(config *c, const char *section, const char *key, const char *value,
                     const char *reason);
@@ -85,8 +87,8 @@ void config_item(const config *c, int index, const char **section, const char **
 /* ---- option.c -------------------------------------------------------------------------------- */
 
 /*
- * Parse one value by one row into target + option->offset, for command-line flags and tests; 'where'
- * starts the message. 'c' keeps lists and texts and must live as long as they.
+ * Parse one value by one row into target + option->offset, for command-line flags and tests;
+ * 'where' starts the message. 'c' keeps lists and texts and must live as long as they.
  */
 pons_status option_parse(config *c, const pons_option *option, const char *value, const char *where,
                          void *target, pons_error *err);

@@ -90,7 +90,8 @@ const char *option_expected(const pons_option *option, char *text, size_t size)
         if (used < size)
             used += (size_t)snprintf(text + used, size - used, "%s%s",
                                      option->type == PONS_OPTION_CHOICE && word == option->choices ?
-                                     " " : option->type == PONS_OPTION_CHOICE ? ", " : " or ", *word);
+                                     " " : option->type == PONS_OPTION_CHOICE ? ", " : " or ",
+                                     *word);
     return text;
 }
 
@@ -104,11 +105,11 @@ static pons_status refuse(const parsing *p, const char *found)
     for (const char *const *word = p->option->choices; word != NULL && *word != NULL; word++)
         text_guess_try(&guess, *word);
     if (p->option->type == PONS_OPTION_CHOICE && guess.best != NULL)
-        return pons_fail(p->err, PONS_CONFIG, "%s = '%s': expected %s; did you mean '%s'?", p->where,
-                         p->value, expected, guess.best);
+        return pons_fail(p->err, PONS_CONFIG, "%s = '%s': expected %s; did you mean '%s'?",
+                         p->where, p->value, expected, guess.best);
     if (found != NULL && strcmp(found, p->value) != 0)
-        return pons_fail(p->err, PONS_CONFIG, "%s = '%s': found '%s', expected %s", p->where, p->value,
-                         found, expected);
+        return pons_fail(p->err, PONS_CONFIG, "%s = '%s': found '%s', expected %s", p->where,
+                         p->value, found, expected);
     return pons_fail(p->err, PONS_CONFIG, "%s = '%s': expected %s", p->where, p->value, expected);
 }
 
@@ -422,19 +423,20 @@ static pons_status check_row(const pons_option *o, size_t config_size, const cha
                          (int)o->type);
     for (const char *p = o->name; *p != '\0'; p++)
         if (!islower((unsigned char)*p) && !isdigit((unsigned char)*p) && *p != '_')
-            return pons_fail(err, PONS_PLUGIN, "%s: option '%s' has the character '%c', expected small "
-                             "letters, digits and '_'", name, o->name, *p);
+            return pons_fail(err, PONS_PLUGIN, "%s: option '%s' has the character '%c', expected "
+                             "small letters, digits and '_'", name, o->name, *p);
     if (o->offset > config_size || config_size - o->offset < types[o->type].size)
-        return pons_fail(err, PONS_PLUGIN, "%s: option '%s' lies at %zu with %zu bytes, outside of the "
-                         "configuration of %zu", name, o->name, o->offset, types[o->type].size,
-                         config_size);
+        return pons_fail(err, PONS_PLUGIN, "%s: option '%s' lies at %zu with %zu bytes, outside of "
+                         "the configuration of %zu", name, o->name, o->offset,
+                         types[o->type].size, config_size);
     if (o->type == PONS_OPTION_CHOICE && (o->choices == NULL || o->choices[0] == NULL))
         return pons_fail(err, PONS_PLUGIN, "%s: option '%s' has no choices", name, o->name);
     if (o->minimum > o->maximum)
-        return pons_fail(err, PONS_PLUGIN, "%s: option '%s' has the empty range %g to %g", name, o->name,
-                         o->minimum, o->maximum);
+        return pons_fail(err, PONS_PLUGIN, "%s: option '%s' has the empty range %g to %g", name,
+                         o->name, o->minimum, o->maximum);
     if (o->help == NULL || strlen(o->help) < 8 || o->help[strlen(o->help) - 1] != '.')
-        return pons_fail(err, PONS_PLUGIN, "%s: option '%s' has no sentence of help", name, o->name);
+        return pons_fail(err, PONS_PLUGIN, "%s: option '%s' has no sentence of help", name,
+                         o->name);
     if (o->fallback != NULL && (*o->fallback != '\0' || o->type == PONS_OPTION_CHOICE)) {
         pons_error problem = PONS_ERROR_INIT;
         if (option_parse(c, o, o->fallback, o->name, target, &problem) != PONS_OK)

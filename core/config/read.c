@@ -53,8 +53,8 @@ static pons_status check_section(reading *r, const char *line, size_t size)
     if (end == line + 1)
         return pons_fail(r->err, PONS_CONFIG, "%s:%d: section has no name", r->file, r->line);
     if (end - line - 1 > SECTION_LIMIT)
-        return pons_fail(r->err, PONS_CONFIG, "%s:%d: section name has %d characters, at most %d are "
-                         "expected", r->file, r->line, (int)(end - line - 1), SECTION_LIMIT);
+        return pons_fail(r->err, PONS_CONFIG, "%s:%d: section name has %d characters, at most %d "
+                         "are expected", r->file, r->line, (int)(end - line - 1), SECTION_LIMIT);
     rest = end + 1;
     while (rest < line + size && (is_blank(*rest) || *rest == '\r'))
         rest++;
@@ -76,10 +76,11 @@ static pons_status check_line(reading *r, const char *line, size_t size)
     size_t blanks = 0;
 
     if (size > LINE_LIMIT)
-        return pons_fail(r->err, PONS_CONFIG, "%s:%d: line has %zu characters, at most %d are expected",
-                         r->file, r->line, size, LINE_LIMIT);
+        return pons_fail(r->err, PONS_CONFIG, "%s:%d: line has %zu characters, at most %d are "
+                         "expected", r->file, r->line, size, LINE_LIMIT);
     for (size_t i = 0; i < size; i++)
-        if (((unsigned char)line[i] < 0x20 && line[i] != '\t' && !(line[i] == '\r' && i + 1 == size)) ||
+        if (((unsigned char)line[i] < 0x20 && line[i] != '\t' &&
+             !(line[i] == '\r' && i + 1 == size)) ||
             line[i] == 0x7f)
             return pons_fail(r->err, PONS_CONFIG, "%s:%d: control character 0x%02x at column %zu",
                              r->file, r->line, (unsigned char)line[i], i + 1);
@@ -96,12 +97,12 @@ static pons_status check_line(reading *r, const char *line, size_t size)
     if (line[0] == '[')
         return check_section(r, line, size);
     if (line[0] != ';' && line[0] != '#' && strcspn(line, "=:") >= size)
-        return pons_fail(r->err, PONS_CONFIG, "%s:%d: no '=' in line, expected 'key = value'", r->file,
-                         r->line);
+        return pons_fail(r->err, PONS_CONFIG, "%s:%d: no '=' in line, expected 'key = value'",
+                         r->file, r->line);
     return PONS_OK;
 }
 
-/* The value at 'begin' as inih would return it, but for quotes: up to ' ;', without outer blanks. */
+/* The value at 'begin' as inih would give it, but for quotes: up to ' ;', without outer blanks. */
 static const char *value_at(config *c, const char *begin, const char *end)
 {
     end = list_comment(begin, end);
@@ -113,9 +114,9 @@ static const char *value_at(config *c, const char *begin, const char *end)
 }
 
 /*
- * inih's buffer has the size it was built with, often 200 bytes, and it knows no quotes. Of a longer
- * line, or one with quotes, it gets the part that it shall judge; the value is kept here. Returns
- * the size of that part.
+ * inih's buffer has the size it was built with, often 200 bytes, and it knows no quotes. Of a
+ * longer line, or one with quotes, it gets the part that it shall judge; the value is kept here.
+ * Returns the size of that part.
  */
 static size_t shorten(reading *r, const char *line, size_t size, size_t room)
 {
@@ -155,8 +156,8 @@ static char *next_line(char *to, int room, void *stream)
     r->value = NULL;
     size = shorten(r, line, size, (size_t)room - 2);
     if (size > (size_t)room - 2) {
-        pons_fail(r->err, PONS_CONFIG, "%s:%d: key has %zu characters, at most %d are expected", r->file,
-                  r->line, size - 1, room - 3);
+        pons_fail(r->err, PONS_CONFIG, "%s:%d: key has %zu characters, at most %d are expected",
+                  r->file, r->line, size - 1, room - 3);
         return NULL;
     }
     memcpy(to, line, size);
@@ -191,14 +192,15 @@ static pons_status take_entry(reading *r, const char *section, const char *key, 
         return pons_fail(r->err, PONS_CONFIG, "%s:%d: key '%s' stands before any section", r->file,
                          r->line, key);
     if (strcmp(key, "include") == 0)
-        return pons_fail(r->err, PONS_CONFIG, "%s:%d: unknown key 'include' in [%s]\nhint: it stands "
-                         "on top of a file, before any section", r->file, r->line, section);
+        return pons_fail(r->err, PONS_CONFIG, "%s:%d: unknown key 'include' in [%s]\nhint: it "
+                         "stands on top of a file, before any section", r->file, r->line, section);
     for (int i = r->first; i < c->entry_count; i++)
         if (strcmp(c->entry[i].section, section) == 0 && strcmp(c->entry[i].key, key) == 0)
-            return pons_fail(r->err, PONS_CONFIG, "%s:%d: duplicate key '%s' in [%s], first on line %d",
-                             r->file, r->line, key, section, c->entry[i].line);
+            return pons_fail(r->err, PONS_CONFIG, "%s:%d: duplicate key '%s' in [%s], first on "
+                             "line %d", r->file, r->line, key, section, c->entry[i].line);
     entry_add(c, (config_entry){ arena_string(c->arena, section), arena_string(c->arena, key),
-                                 arena_string(c->arena, value), r->file, r->folder, r->line, false });
+                                 arena_string(c->arena, value), r->file, r->folder, r->line,
+                                 false });
     return PONS_OK;
 }
 
@@ -231,7 +233,7 @@ static pons_status parse(reading *r, const char *text, size_t size)
     return PONS_OK;
 }
 
-/* Drop from entries [begin, end) those that the entries before 'begin' (from 'first') already have. */
+/* Drop from entries [begin, end) those that entries before 'begin' (from 'first') already have. */
 static void drop_overridden(config *c, int first, int begin)
 {
     int kept = begin;
@@ -300,7 +302,8 @@ static pons_status read_one(config *c, const char *file, const char *folder, con
         if (o->device == self.device && o->inode == self.inode)
             status = pons_fail(err, PONS_CONFIG, "%sinclude of '%s' is a cycle", where, file);
     if (status == PONS_OK && self.depth > DEPTH_LIMIT)
-        status = pons_fail(err, PONS_CONFIG, "%sinclude is deeper than %d files", where, DEPTH_LIMIT);
+        status = pons_fail(err, PONS_CONFIG, "%sinclude is deeper than %d files", where,
+                           DEPTH_LIMIT);
     r.file = arena_string(c->arena, file);
     r.folder = folder != NULL ? folder : folder_of(c, file);
     if (status == PONS_OK)
@@ -335,15 +338,15 @@ static const char *trimmed(config *c, const char *begin, const char *end)
 static pons_status check_set_value(const char *set, const char *value, pons_error *err)
 {
     if (strlen(set) > LINE_LIMIT)
-        return pons_fail(err, PONS_USAGE, "--set '%.40s...' has %zu characters, at most %d are expected",
-                         set, strlen(set), LINE_LIMIT);
+        return pons_fail(err, PONS_USAGE, "--set '%.40s...' has %zu characters, at most %d are "
+                         "expected", set, strlen(set), LINE_LIMIT);
     for (const char *p = set; *p != '\0'; p++)
         if ((unsigned char)*p < 0x20 || *p == 0x7f)
             return pons_fail(err, PONS_USAGE, "--set holds the control character 0x%02x",
                              (unsigned char)*p);
     if (value[0] == ';' || *list_comment(value, value + strlen(value)) != '\0')
-        return pons_fail(err, PONS_USAGE, "--set '%s' holds a comment (' ;')\nhint: a path that has "
-                         "it stands in double quotes", set);
+        return pons_fail(err, PONS_USAGE, "--set '%s' holds a comment (' ;')\nhint: a path that "
+                         "has it stands in double quotes", set);
     return PONS_OK;
 }
 

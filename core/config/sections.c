@@ -14,9 +14,10 @@
 #define ANY_SIZE 0x1p50
 
 static const char *const auto_words[] = { "auto", NULL };
-const char *const data_layouts[] = { "auto", "globs", "decathlon", "nnunet", "datalist", "brats", "bids",
-                                     "csv", NULL };
-static const char *const cache_words[] = { "none", "memory", "disk", "lmdb", "smart", "device", NULL };
+const char *const data_layouts[] = { "auto", "globs", "decathlon", "nnunet", "datalist", "brats",
+                                     "bids", "csv", NULL };
+static const char *const cache_words[] = { "none", "memory", "disk", "lmdb", "smart", "device",
+                                           NULL };
 static const char *const sampling_words[] = { "uniform", "balanced", "classes", "whole", NULL };
 static const char *const pad_words[] = { "zero", "edge", NULL };
 static const char *const activation_words[] = { "auto", "softmax", "sigmoid", "none", NULL };
@@ -50,19 +51,23 @@ static const pons_option data_table[] = {
               "Cases held out: none, a share, random:0.2, last:N, fold:K/N, names:a,b or file:F."),
     PONS_TEXTS(data_options, labels, "",
                "Classes and their ids in the label files, as in background:0 kidney:1,3."),
-    PONS_TEXTS(data_options, regions, "", "Overlapping targets and their ids, as in WT:1,2,3 ET:3."),
-    PONS_CHOICE(data_options, cache, memory, cache_words, "Where preprocessed cases are kept; disk: files "
-                "that are mapped, used by all runs and processes with the same cases and steps."),
+    PONS_TEXTS(data_options, regions, "",
+               "Overlapping targets and their ids, as in WT:1,2,3 ET:3."),
+    PONS_CHOICE(data_options, cache, memory, cache_words,
+                "Where preprocessed cases are kept; disk: files that are mapped, used by all runs "
+                "and processes with the same cases and steps."),
     PONS_SIZE(data_options, cache_limit, "", 0, ANY_SIZE,
               "Largest size of the cache; cases beyond it are read each time, and files of a disk "
               "cache that were used longest ago are removed."),
     PONS_PATH(data_options, cache_dir, "",
-              "Folder of the disk cache; not given: '.cache' in the folder of [experiment] output."),
+              "Folder of the disk cache; not given: "
+              "'.cache' in the folder of [experiment] output."),
     PONS_REAL(data_options, smart_share, 0.5, 0, 1, "Share of the cases that a smart cache holds."),
     PONS_REAL(data_options, smart_replace, 0.1, 0, 1,
               "Share of a smart cache that is replaced each epoch."),
     PONS_INTEGER_OR(data_options, loader_threads, "auto", 0, 1024, auto_words,
-                    "Threads that read cases and prepare patches; 0 prepares them in the training thread."),
+                    "Threads that read cases and prepare patches; "
+                    "0 prepares them in the training thread."),
     PONS_OPTIONS_END
 };
 
@@ -74,7 +79,8 @@ static const pons_option steps_table[] = {
 const pons_option step_option_table[] = {
     PONS_TEXT(step_options, plugin, "",
               "The transform, where the section's own name is not one (it may then occur twice)."),
-    PONS_INTEGERS(step_options, channels, "", 0, 1023, "Channels it is restricted to; all if empty."),
+    PONS_INTEGERS(step_options, channels, "", 0, 1023,
+                  "Channels it is restricted to; all if empty."),
     PONS_OPTIONS_END
 };
 
@@ -100,7 +106,8 @@ static const pons_option model_table[] = {
 static const pons_option loss_table[] = {
     PONS_TEXT(loss_options, plugin, "", "The loss."),
     PONS_CHOICE(loss_options, activation, auto, activation_words,
-                "Turns logits into probabilities; auto is softmax for several classes, else sigmoid."),
+                "Turns logits into probabilities; "
+                "auto is softmax for several classes, else sigmoid."),
     PONS_REALS(loss_options, heads, "", 0, 1e9,
                "Weight of each output of the network; 1 0.5 0.25 and so on if empty."),
     PONS_FLAG(loss_options, sync, no,
@@ -134,17 +141,20 @@ static const pons_option train_table[] = {
                  "Micro-batches of a step over all replicas; 0 is replicas times accumulate."),
     PONS_CHOICE(train_options, precision, auto, precision_words,
                 "Storage of activations and arithmetic of products."),
-    PONS_REAL(train_options, clip_norm, 0, 0, ANY_REAL, "Largest norm of the gradient; 0 is no limit."),
+    PONS_REAL(train_options, clip_norm, 0, 0, ANY_REAL,
+              "Largest norm of the gradient; 0 is no limit."),
     PONS_FLAG(train_options, recompute, no,
               "Compute activations again in the backward pass, which needs less memory."),
-    PONS_REAL(train_options, ema_decay, 0, 0, 1, "Decay of the weights' moving average; 0 keeps none."),
+    PONS_REAL(train_options, ema_decay, 0, 0, 1,
+              "Decay of the weights' moving average; 0 keeps none."),
     PONS_CHOICE(train_options, nonfinite, stop, nonfinite_words,
                 "What to do when a gradient is not finite."),
     PONS_INTEGER(train_options, validate_every, 1, 0, ANY_INTEGER,
                  "Epochs between validations; 0 is never."),
     PONS_INTEGER(train_options, validate_steps, 0, 0, ANY_INTEGER,
                  "Steps between validations, instead of epochs; 0 is not used."),
-    PONS_TEXT(train_options, best, "dice.mean", "The number by which the best checkpoint is chosen."),
+    PONS_TEXT(train_options, best, "dice.mean",
+              "The number by which the best checkpoint is chosen."),
     PONS_INTEGER(train_options, checkpoint_every, 1, 0, ANY_INTEGER,
                  "Epochs between checkpoints; 0 is only at the end."),
     PONS_INTEGER(train_options, keep, 2, 1, ANY_INTEGER, "Checkpoints kept besides the best one."),
@@ -174,15 +184,19 @@ static const pons_option distribute_table[] = {
 };
 
 static const pons_option window_table[] = {
-    PONS_AXES(window_options, extent, "", 1, 65536, "Voxels of a window along i j k; the patch's if empty."),
-    PONS_REAL(window_options, overlap, 0.25, 0, 0.99, "Share by which neighbouring windows overlap."),
-    PONS_CHOICE(window_options, mode, constant, window_words, "How overlapping windows are blended."),
+    PONS_AXES(window_options, extent, "", 1, 65536,
+              "Voxels of a window along i j k; the patch's if empty."),
+    PONS_REAL(window_options, overlap, 0.25, 0, 0.99,
+              "Share by which neighbouring windows overlap."),
+    PONS_CHOICE(window_options, mode, constant, window_words,
+                "How overlapping windows are blended."),
     PONS_REAL(window_options, sigma_scale, 0.125, ABOVE_0, 100,
               "Standard deviation of the gaussian blend, as a share of the window."),
     PONS_CHOICE(window_options, padding_mode, constant, padding_words,
                 "What surrounds an image that is smaller than the window."),
     PONS_INTEGER(window_options, batch, 4, 1, 65536, "Windows computed at a time."),
-    PONS_INTEGERS(window_options, mirror, "", 0, 2, "Axes along which predictions are also mirrored."),
+    PONS_INTEGERS(window_options, mirror, "", 0, 2,
+                  "Axes along which predictions are also mirrored."),
     PONS_OPTIONS_END
 };
 
@@ -196,7 +210,8 @@ static const pons_option predict_table[] = {
 
 static const pons_option device_table[] = {
     PONS_FLAG(device_options, autotune, no, "Choose kernels by timing them."),
-    PONS_SIZE(device_options, workspace_limit, "", 0, ANY_SIZE, "Largest scratch memory of a kernel."),
+    PONS_SIZE(device_options, workspace_limit, "", 0, ANY_SIZE,
+              "Largest scratch memory of a kernel."),
     PONS_PATH(device_options, cache_dir, "", "Folder of compiled kernels and plans."),
     PONS_OPTIONS_END
 };
@@ -244,7 +259,8 @@ static const struct { const char *section, *key, *value; } not_built[] = {
     { "distribute", "backend", "nccl" },
     { "device", "autotune", NULL }, { "device", "workspace_limit", NULL },
     { "device", "cache_dir", NULL },
-    { "log", "sinks", "tensorboard" }, { "log", "sinks", "mlflow" }, { "log", "device_every", NULL },
+    { "log", "sinks", "tensorboard" }, { "log", "sinks", "mlflow" },
+    { "log", "device_every", NULL },
 };
 
 /* Whether 'word' is one of the words of 'list': blanks and commas divide, and so does the colon
@@ -263,7 +279,8 @@ static bool holds_word(const char *list, const char *word)
 static const char *default_of(const char *section, const char *key)
 {
     for (const section_table *t = section_tables; t->name != NULL; t++)
-        for (const pons_option *o = t->options; strcmp(t->name, section) == 0 && o->name != NULL; o++)
+        for (const pons_option *o = t->options; strcmp(t->name, section) == 0 && o->name != NULL;
+             o++)
             if (strcmp(o->name, key) == 0)
                 return o->fallback;
     return "";
@@ -299,10 +316,13 @@ static pons_status check_sections(config *c, const sections *s, pons_error *err)
                          "without '/' and not beginning with '.'",
                          config_where(c, "experiment", "name"), name);
     if (s->patch.background_above.count > 1)
-        return pons_fail(err, PONS_CONFIG, "%s: [patch] background_above: found %d numbers, expected one",
-                         config_where(c, "patch", "background_above"), s->patch.background_above.count);
+        return pons_fail(err, PONS_CONFIG,
+                         "%s: [patch] background_above: found %d numbers, expected one",
+                         config_where(c, "patch", "background_above"),
+                         s->patch.background_above.count);
     if (s->train.epochs > 0 && s->train.steps > 0)
-        return pons_fail(err, PONS_CONFIG, "%s: [train] epochs and steps are both given, expected one",
+        return pons_fail(err, PONS_CONFIG,
+                         "%s: [train] epochs and steps are both given, expected one",
                          config_where(c, "train", "steps"));
     return PONS_OK;
 }
@@ -382,9 +402,10 @@ const char *sections_need(const pons_option *row)
 pons_status sections_require(const char *section, const char *key, pons_error *err)
 {
     for (const section_table *t = section_tables; t->name != NULL; t++)
-        for (const pons_option *o = t->options; strcmp(t->name, section) == 0 && o->name != NULL; o++)
+        for (const pons_option *o = t->options; strcmp(t->name, section) == 0 && o->name != NULL;
+             o++)
             if (strcmp(o->name, key) == 0)
-                return pons_fail(err, PONS_CONFIG, "[%s] has no '%s', which must be given: %s", section,
-                                 key, o->help);
+                return pons_fail(err, PONS_CONFIG, "[%s] has no '%s', which must be given: %s",
+                                 section, key, o->help);
     return pons_fail(err, PONS_CONFIG, "[%s] has no '%s', which must be given", section, key);
 }

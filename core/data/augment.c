@@ -2,8 +2,8 @@
  * augment.c - run a chain of random transforms on one sample.
  *
  * All steps are planned first, in order, because those that move voxels decide which box of the
- * case is read; then those that change values run on the patch, in order. A step's numbers depend on
- * its name and the sample alone, so that taking one step out leaves the others' as they were.
+ * case is read; then those that change values run on the patch, in order. A step's numbers depend
+ * on its name and the sample alone, so that taking one step out leaves the others' as they were.
  */
 #include <data/augment.h>
 

@@ -356,7 +356,8 @@ static pons_status cache_fill(cache *c, int count, const int *ranks, const cache
 {
     int threads = s->threads < 1 ? 1 : s->threads > 64 ? 64 : s->threads;
     fill f = { .cache = c, .log = l, .count = count, .rank = ranks, .limit = s->limit,
-               .progress = s->progress, .context = s->context, .full = s->mode == CACHE_NONE, .failed = count, .error = PONS_ERROR_INIT };
+               .progress = s->progress, .context = s->context, .full = s->mode == CACHE_NONE,
+               .failed = count, .error = PONS_ERROR_INIT };
 
     if (count == 0)
         return PONS_OK;

@@ -2,9 +2,9 @@
  * cache_disk.h - a folder of preprocessed cases, shared by runs and by processes.
  *
  * A case is one file, named by its key (cache_key.h). It is complete or absent; whoever is about to
- * make one holds the lock of its key, others wait and map what he has made. A file that is damaged is
- * reported, removed and made again; a file that cannot be written is reported, and the case is read
- * whenever it is needed.
+ * make one holds the lock of its key, others wait and map what he has made. A file that is damaged
+ * is reported, removed and made again; a file that cannot be written is reported, and the case is
+ * read whenever it is needed.
  */
 #ifndef CORE_DATA_CACHE_DISK_H
 #define CORE_DATA_CACHE_DISK_H

@@ -1,6 +1,6 @@
 /*
- * case_file - header, then the parts of a packed case, each at a multiple of 64 bytes, the voxels at
- * a multiple of a page. Numbers are this machine's: a file of another byte order or version is
+ * case_file - header, then the parts of a packed case, each at a multiple of 64 bytes, the voxels
+ * at a multiple of a page. Numbers are this machine's: a file of another byte order or version is
  * refused, and built again.
  */
 #include <data/case_file.h>

@@ -10,8 +10,8 @@
 #define CLASS_COUNT_MAX 256 /* class numbers are u8 */
 
 /*
- * Parse items like "kidney:1,3". 'key' is "labels" (an id belongs to one class) or another name (ids
- * may be shared) and starts messages.
+ * Parse items like "kidney:1,3". 'key' is "labels" (an id belongs to one class) or another name
+ * (ids may be shared) and starts messages.
  */
 pons_status class_list_parse(arena *memory, const char *key, const pons_texts *items,
                              const data_class **classes, int *count, pons_error *err);

@@ -66,7 +66,8 @@ pons_status crop_file(const char *image, const char *out, const crop_settings *s
     pons_status status;
 
     if (file_is(out, image))
-        return pons_fail(err, PONS_USAGE, "-o '%s' is the image itself, expected another file", out);
+        return pons_fail(err, PONS_USAGE, "-o '%s' is the image itself, expected another file",
+                         out);
     status = volume_read_image(image, &v, &facts, err);
     if (status)
         return status;

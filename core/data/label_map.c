@@ -102,8 +102,10 @@ static void map_bytes(const byte_map *b, uint8_t *x, int64_t count)
         x[v] = b->value[x[v]];
 }
 
-/* Most labels are one id over long stretches: a run of voxels that equals the one before it needs no
- * look at the table. */
+/*
+ * Most labels are one id over long stretches: a run of voxels that equals the one before it needs
+ * no look at the table.
+ */
 enum { RUN = 8 };
 
 static bool all_bytes_listed(const byte_map *b, const uint8_t *x, int64_t count)

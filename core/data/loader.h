@@ -33,10 +33,10 @@ typedef struct cache_settings {
 
 /*
  * 'ranks' are the cases that may be asked for. All of them are read now, in 'threads' threads, so
- * that a bad one is found before training; with CACHE_MEMORY they are kept, with CACHE_DISK they are
- * mapped from files, which are made where there are none of this content and these steps. 'chain'
- * ([preprocess]) and 'l' (warnings, in order of rank) may be NULL. Dataset and chain are borrowed
- * until cache_close.
+ * that a bad one is found before training; with CACHE_MEMORY they are kept, with CACHE_DISK they
+ * are mapped from files, which are made where there are none of this content and these steps.
+ * 'chain' ([preprocess]) and 'l' (warnings, in order of rank) may be NULL. Dataset and chain are
+ * borrowed until cache_close.
  */
 pons_status cache_open(const dataset *d, const volume_chain *chain, int rank_count,
                        const int *ranks, const cache_settings *settings, logger *l, cache **out,

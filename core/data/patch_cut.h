@@ -24,8 +24,8 @@ pons_status patch_find(const packed_case *p, patch_place *place, const int64_t e
 void patch_box(const pons_sample *sample, int64_t extent[3]);
 
 /*
- * Read planes first .. first + count - 1 along the first axis of the patch through the sample's map,
- * box at 'start', to their places in the whole patch's image and label (may be NULL). A signed
+ * Read planes first .. first + count - 1 along the first axis of the patch through the sample's
+ * map, box at 'start', to their places in the whole patch's image and label (may be NULL). A signed
  * permutation moves voxels exactly; any other map is linear for the image, nearest for the label.
  * Outside of the case: zero or the nearest voxel; labels 0.
  */

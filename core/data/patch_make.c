@@ -27,8 +27,9 @@ void patch_bench_clear(patch_bench *b)
 }
 
 /*
- * Cut the patch a few planes at a time, and change these while they are in cache as far as the steps
- * look at one voxel only; what comes behind the first step that does not sees the whole patch.
+ * Cut the patch a few planes at a time, and change these while they are in cache as far
+ * as the steps look at one voxel only; what comes behind the first step that does not
+ * sees the whole patch.
  */
 static pons_status cut_and_change(const patch_maker *m, const patch_bench *b,
                                   const packed_case *packed, const pons_sample *sample,

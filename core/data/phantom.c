@@ -293,8 +293,8 @@ static pons_status check_folder(const char *folder, pons_error *err)
     ours = strstr(text, "\"name\": \"phantom\"") != NULL;
     free(text);
     if (!ours)
-        return pons_fail(err, PONS_USAGE, "-o '%s' holds another dataset ('%s'), expected a new folder",
-                         folder, path);
+        return pons_fail(err, PONS_USAGE, "-o '%s' holds another dataset ('%s'), expected a new "
+                         "folder", folder, path);
     return PONS_OK;
 }
 

@@ -66,12 +66,13 @@ static pons_status write_part(const char *folder, const data_case *info, const c
     if (!v->voxels)
         return PONS_OK;
     if (snprintf(path, sizeof path, "%s/%s/%s.nii.gz", folder, info->id, name) >= (int)sizeof path)
-        return pons_fail(err, PONS_FAILURE, "cannot write case '%s': the path is too long", info->id);
+        return pons_fail(err, PONS_FAILURE, "cannot write case '%s': the path is too long",
+                         info->id);
     for (int i = 0; i < info->image_count; i++)
         read = read || file_is(path, info->image[i]);
     if (read || (info->label && file_is(path, info->label)))
-        return pons_fail(err, PONS_USAGE, "-o '%s' would replace '%s', which is read, expected another "
-                         "folder", folder, path);
+        return pons_fail(err, PONS_USAGE, "-o '%s' would replace '%s', which is read, expected "
+                         "another folder", folder, path);
     return volume_write(path, v, NULL, err);
 }
 

@@ -13,7 +13,7 @@
  * skips all other sections.
  */
 pons_status preprocess_write(config *c, const char *folder, logger *l, pons_error *err);
-/* All cases into the disk cache, for runs with the same [data], [preprocess] and [patch] sampling. */
+/* All cases into the disk cache, for runs of the same [data], [preprocess] and [patch] sampling. */
 pons_status preprocess_cache(config *c, logger *l, pons_error *err);
 
 #endif

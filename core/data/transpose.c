@@ -1,7 +1,7 @@
 /*
  * transpose.c - squares of 4 words or 16 bytes on a side are turned in registers: rows r and
- * r + SIDE / 2 are interleaved into rows 2r and 2r + 1, as often as halving leads to 1. What is left
- * at the edges goes element by element.
+ * r + SIDE / 2 are interleaved into rows 2r and 2r + 1, as often as halving leads to 1. What is
+ * left at the edges goes element by element.
  */
 #include <data/transpose.h>
 

@@ -46,7 +46,8 @@ static pons_status check_half(const volume_step *step, const char *section, bool
                      section, random ? "preprocess" : "augment");
 }
 
-static pons_status check_options(config *c, const volume_step *step, const char *section, pons_error *err)
+static pons_status check_options(config *c, const volume_step *step, const char *section,
+                                 pons_error *err)
 {
     pons_error inner = PONS_ERROR_INIT;
 
@@ -115,8 +116,8 @@ static pons_status check_repeats(config *c, const char *section, const pons_text
         for (int other = 0; other < n; other++)
             if (!strcmp(steps->item[n], steps->item[other]))
                 return pons_fail(err, PONS_CONFIG, "%s: '%s' occurs twice, expected a name of its "
-                                 "own for each step\nhint: '%s_2' with [%s.%s_2] plugin = %s", where,
-                                 steps->item[n], steps->item[n], section, steps->item[n],
+                                 "own for each step\nhint: '%s_2' with [%s.%s_2] plugin = %s",
+                                 where, steps->item[n], steps->item[n], section, steps->item[n],
                                  steps->item[n]);
     return PONS_OK;
 }

@@ -1,11 +1,11 @@
 /*
- * local.h - the communicator inside a process: sums over replicas that live on threads of their own.
+ * local.h - the communicator inside a process: sums over replicas that live on their own threads.
  *
- * Every replica starts the same sums in the same order. A sum is cut by index into as many shares as
- * there are replicas; each adds up its share of all buffers by R2's tree and writes it back to all of
- * them, in whatever call of its own comes first after everyone's buffer is there. So there is no
- * master, the work is spread, it runs while the backward pass does, and the bits depend on nothing
- * but the buffers.
+ * Every replica starts the same sums in the same order. A sum is cut by index into as many shares
+ * as there are replicas; each adds up its share of all buffers by R2's tree and writes it back to
+ * all of them, in whatever call of its own comes first after everyone's buffer is there. So there
+ * is no master, the work is spread, it runs while the backward pass does, and the bits depend on
+ * nothing but the buffers.
  */
 #ifndef CORE_DEVICE_LOCAL_H
 #define CORE_DEVICE_LOCAL_H

@@ -1,6 +1,6 @@
 /*
- * beat.h - what a process says of itself a few times a second, and what rank 0 concludes from all of
- * them. No clock is read and nothing is sent here.
+ * beat.h - what a process says of itself a few times a second, and what rank 0 concludes from all
+ * of them. No clock is read and nothing is sent here.
  */
 #ifndef CORE_DIST_BEAT_H
 #define CORE_DIST_BEAT_H
@@ -30,8 +30,8 @@ void beat_take(beat_row *row, const beat *b, double now);
 /*
  * Whether something is wrong with the run, and one line about it:
  * - a rank from which nothing has been heard for timeout_s;
- * - a rank without progress for timeout_s that does not wait for others; at "start" only when others
- *   have waited as long;
+ * - a rank without progress for timeout_s that does not wait for others; at "start" only when
+ *   others have waited as long;
  * - a collective that all wait for and that does not end for timeout_s;
  * - ranks that have started different collectives under one number.
  * A rank that waits for others which make progress waits as long as it takes.

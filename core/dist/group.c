@@ -130,7 +130,8 @@ pons_status group_broadcast(group *g, void *buffer, size_t size, int root, pons_
 
     if (o == NULL)
         return err->status;
-    return run_to_end(g, o, g->operations->broadcast(g->comm, buffer, size, root, &o->pending, &why),
+    return run_to_end(g, o,
+                      g->operations->broadcast(g->comm, buffer, size, root, &o->pending, &why),
                       &why, err);
 }
 
@@ -207,7 +208,8 @@ static void add_up(const group *g, const operation *o, void **part)
         part[r] = o->all + (size_t)r * o->size;
     for (int64_t at = 0; at < o->count; at += TREE_TILE) {
         int count = o->count - at < TREE_TILE ? (int)(o->count - at) : TREE_TILE;
-        tree_sum(part, g->size, o->type == PONS_F64, at, count, (char *)o->buffer + (size_t)at * cell);
+        tree_sum(part, g->size, o->type == PONS_F64, at, count,
+                 (char *)o->buffer + (size_t)at * cell);
     }
 }
 

@@ -54,15 +54,15 @@ pons_status group_barrier(group *g, pons_error *err);
  * What this process is at, for the lines of the watch: the attempted step and a word ("data",
  * "step", "validation", "checkpoint"; "start" until the first note). Any thread; costs nothing.
  *
- * A note and a collective are signs of progress. A process without any for timeout_s, which does not
- * wait for others in a collective, hangs; at "start" only when others wait for it. So note what takes
- * long piece by piece: each case of a validation.
+ * A note and a collective are signs of progress. A process without any for timeout_s, which does
+ * not wait for others in a collective, hangs; at "start" only when others wait for it. So note what
+ * takes long piece by piece: each case of a validation.
  */
 void group_note(group *g, int64_t step, const char *doing);
 
 /*
- * This process ends soon, by itself, and 'cause' is what the others learn; the watch does not end it.
- * Any thread.
+ * This process ends soon, by itself, and 'cause' is what the others learn; the watch does not end
+ * it. Any thread.
  */
 void group_leave(group *g, const pons_error *cause);
 /*

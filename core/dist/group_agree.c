@@ -1,6 +1,6 @@
 /*
- * group_agree.c - the facts that all processes must share: a fingerprint of all of them is compared,
- * and only where it differs everything is exchanged, to name what differs.
+ * group_agree.c - the facts that all processes must share: a fingerprint of all of them is
+ * compared, and only where it differs everything is exchanged, to name what differs.
  */
 #include <config.h>
 
@@ -56,8 +56,9 @@ static pons_status tell_missing(const reader *first, const reader *other, int ra
 {
     const reader *has = other->name == NULL ? first : other;
 
-    return pons_fail(err, PONS_CONFIG, "the processes differ: rank %d has %s = '%.255s', rank %d does "
-                     "not", has == first ? 0 : rank, has->name, has->value, has == first ? rank : 0);
+    return pons_fail(err, PONS_CONFIG, "the processes differ: rank %d has %s = '%.255s', rank %d "
+                     "does not", has == first ? 0 : rank, has->name, has->value,
+                     has == first ? rank : 0);
 }
 
 static pons_status compare(reader first, reader other, int rank, pons_error *err)
@@ -68,9 +69,9 @@ static pons_status compare(reader first, reader other, int rank, pons_error *err
         if (first.name == NULL || other.name == NULL)
             return tell_missing(&first, &other, rank, err);
         if (strcmp(first.name, other.name) != 0)
-            return pons_fail(err, PONS_CONFIG, "the processes differ: rank 0 has %s = '%.255s' where "
-                             "rank %d has %s = '%.255s'", first.name, first.value, rank, other.name,
-                             other.value);
+            return pons_fail(err, PONS_CONFIG, "the processes differ: rank 0 has %s = '%.255s' "
+                             "where rank %d has %s = '%.255s'", first.name, first.value, rank,
+                             other.name, other.value);
         if (strcmp(first.value, other.value) != 0)
             return pons_fail(err, PONS_CONFIG, "the processes differ in %s: rank 0 has '%.255s', "
                              "rank %d has '%.255s'", first.name, first.value, rank, other.value);

@@ -29,7 +29,7 @@ typedef struct launch_settings {
     const char *token;         /* the job's; NULL: a new one for every start                      */
     int restarts;              /* after failures that another start may survive                   */
     double patience_s;         /* for the others, after one rank came to its end                  */
-    bool show_all;             /* lines of all ranks behind "[rank] "; else those of rank 0 alone, */
+    bool show_all;             /* lines of all ranks behind "[rank] "; else those of rank 0 only, */
     logger *log;               /* which then writes where this process does                       */
 } launch_settings;
 

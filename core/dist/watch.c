@@ -218,7 +218,8 @@ static void read_table(watch *w)
     beat *all = malloc(room);
 
     if (all != NULL
-        && store_try_get(w->settings.store, "beats", 0, ANSWER_S, all, room, &size, &late) == PONS_OK)
+        && store_try_get(w->settings.store, "beats", 0, ANSWER_S, all, room, &size, &late)
+               == PONS_OK)
         for (size_t k = 0; k < size / sizeof *all && k < (size_t)w->settings.size; k++)
             if ((int)k != w->settings.rank)
                 beat_take(&w->row[k], &all[k], 0);
@@ -498,8 +499,8 @@ void watch_publish(watch *w, pons_error *err)
         board_end(w->seat, err->status, err->text);
     pthread_mutex_lock(&w->lock);
     if (w->mine.step >= 0)
-        snprintf(v.text, sizeof v.text, "rank %d failed at step %lld (%s): %.1900s", w->settings.rank,
-                 (long long)w->mine.step, w->mine.doing, err->text);
+        snprintf(v.text, sizeof v.text, "rank %d failed at step %lld (%s): %.1900s",
+                 w->settings.rank, (long long)w->mine.step, w->mine.doing, err->text);
     else
         snprintf(v.text, sizeof v.text, "rank %d failed (%s): %.1900s", w->settings.rank,
                  w->mine.doing, err->text);

@@ -1,7 +1,8 @@
 /*
  * lower.c - expressions to map programs: one value per node, operands by strides, axes collapsed.
  *
- * What is read from memory and what is computed again is the caller's choice (fuse_lower.c, update.c).
+ * What is read from memory and what is computed again is the caller's choice
+ * (fuse_lower.c, update.c).
  */
 #include "graph/lower.h"
 

@@ -1,9 +1,9 @@
 /*
- * node.h - the graph as the core sees it: an array of nodes that builders, gradient and passes share.
+ * node.h - the graph the core sees: an array of nodes that builders, gradient and passes share.
  *
- * Every node is one tensor. A computation with two results (moments) is two nodes: the first computes
- * both, the second (SECOND) names the other result. The table of kinds (kinds.c) says for each kind
- * its class, its gradient rule and its reference kernel.
+ * Every node is one tensor. A computation with two results (moments) is two nodes: the first
+ * computes both, the second (SECOND) names the other result. The table of kinds (kinds.c) says for
+ * each kind its class, its gradient rule and its reference kernel.
  */
 #ifndef CORE_GRAPH_NODE_H
 #define CORE_GRAPH_NODE_H
@@ -66,7 +66,9 @@ typedef enum node_class {
 } node_class;
 
 /* Which part of the step a node belongs to (R8), and who asked for it. */
-typedef enum node_section { SECTION_BEGIN = 0, SECTION_MICRO, SECTION_REDUCE, SECTION_UPDATE } node_section;
+typedef enum node_section {
+    SECTION_BEGIN = 0, SECTION_MICRO, SECTION_REDUCE, SECTION_UPDATE
+} node_section;
 typedef enum node_scope { SCOPE_MODEL = 0, SCOPE_LOSS, SCOPE_OPTIMIZER, SCOPE_CORE } node_scope;
 
 typedef union node_attribute {

@@ -55,8 +55,8 @@ static const char *detailed_name(const fusion *f, const pons_node *x, const char
 }
 
 /*
- * The layer whose nodes the unit computes: the nearest name below its sinks, as far away as the sums
- * of a normalisation are from the convolution that they follow. What the loss adds is the loss's.
+ * The layer whose nodes the unit computes: the nearest name below its sinks, as far away as the
+ * sums of a normalisation are from the convolution they follow. What the loss adds is the loss's.
  */
 static const char *unit_name(const fusion *f, const fuse_unit *u)
 {

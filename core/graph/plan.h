@@ -42,8 +42,8 @@ pons_status pass_precision(pons_graph *g, int root_count, pons_node *const *root
 pons_status pass_recompute(pons_graph *g, int root_count, pons_node *const *root, bool blocks,
                            pons_error *err);                          /* recompute.c              */
 /*
- * communicate.c. With one replica a sum over replicas is its argument; with several it becomes a start
- * as early as it can be and a wait just before its first reader. Returns the number of sums.
+ * communicate.c. With one replica a sum over replicas is its argument; with several it becomes a
+ * start as early as it can be and a wait just before its first reader. Returns the number of sums.
  */
 void pass_communicate_alone(pons_graph *g);
 int pass_communicate(pons_graph *g, int replicas);

@@ -68,8 +68,8 @@ static pons_status make_plan(program *p, pons_error *err)
 }
 
 static pons_status (*const steps[])(program *, pons_error *) = {
-    check_graph, declare_names, differentiate, change_types, recompute, communicate, make_plan, program_place,
-    program_prepare, program_lay_out,
+    check_graph, declare_names, differentiate, change_types, recompute, communicate, make_plan,
+    program_place, program_prepare, program_lay_out,
 };
 
 static program *program_make(storage *s, const device *d, pons_graph *g, pons_node *loss,

@@ -37,8 +37,8 @@ typedef enum precision {
  * What joins the replicas of a step, for the sums inside their graphs (R10). Each replica gives its
  * own; the programs are the same, so that all start the same sums in the same order. 'start' adds
  * up 'buffer' (f32, or f64 on a wide device) over the replicas in place: it may return before that
- * is done, and 'wait', on the same thread, returns when it is, or with what went wrong. Between both
- * nobody touches the buffer; several sums may be under way.
+ * is done, and 'wait', on the same thread, returns when it is, or with what went wrong. Between
+ * both nobody touches the buffer; several sums may be under way.
  */
 typedef struct program_collective {
     int count, rank;          /* replicas, and which of them this one is                          */
@@ -46,8 +46,8 @@ typedef struct program_collective {
     pons_status (*start)(void *context, void *buffer, int64_t count, pons_type type,
                          void **pending, pons_error *err);
     pons_status (*wait)(void *context, void *pending, pons_error *err);
-    /* When the sum that 'wait' last returned for was done, in seconds of CLOCK_MONOTONIC; NULL: it  */
-    /* is not known, at the latest when 'wait' returned.                                          */
+    /* When the sum that 'wait' last returned for was done, in seconds of CLOCK_MONOTONIC; NULL:  */
+    /* it is not known, at the latest when 'wait' returned.                                       */
     double (*ended)(void *context);
 } program_collective;
 
@@ -96,8 +96,8 @@ void storage_set_applied(storage *s, int64_t applied);
 /* Let programs read the averages instead of the weights, or the weights again (validation). */
 void storage_use_ema(storage *s, bool ema);
 /*
- * The memory of everything that it holds, in pieces; some are empty. Replicas that were built by the
- * same programs have the same pieces.
+ * The memory of everything that it holds, in pieces; some are empty. Replicas that were built by
+ * the same programs have the same pieces.
  */
 typedef struct storage_piece {
     void *memory;

@@ -60,8 +60,8 @@ static bool collect_volumes(recompute *r, pons_node *x)
         pons_node *input = x->input[i], *owner = plan_owner(input);
 
         if (!r->again[input->number]) {
-            if (!is_small(owner) && !is_weight(owner) && owner->kind != NODE_CONSTANT && owner->kind != NODE_IOTA &&
-                !add_volume(r, x, owner))
+            if (!is_small(owner) && !is_weight(owner) && owner->kind != NODE_CONSTANT &&
+                owner->kind != NODE_IOTA && !add_volume(r, x, owner))
                 return false;
             continue;
         }

@@ -105,7 +105,10 @@ static pons_status fold_set(program *p, int i, pons_error *err)
     return status;
 }
 
-/* The last micro-batch has written bucket b into set 'top': the stack is added up, and it leaves. */
+/*
+ * The last micro-batch has written bucket b into set 'top': the stack is added up,
+ * and it leaves.
+ */
 static pons_status finish_bucket(program *p, int b, int top, pons_error *err)
 {
     pons_status status = PONS_OK;
@@ -129,8 +132,8 @@ static pons_status run_last_micro(program *p, int top, pons_error *err)
 }
 
 /*
- * After m micro-batches the stack holds a sum for each bit of m; equal ones are added, and after the
- * last micro-batch all of them, from the top: R2's tree.
+ * After m micro-batches the stack holds a sum for each bit of m; equal ones are added, and after
+ * the last micro-batch all of them, from the top: R2's tree.
  */
 pons_status program_micro(program *p, uint64_t micro_batch, pons_error *err)
 {

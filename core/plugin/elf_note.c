@@ -44,8 +44,8 @@ static bool inside(uint64_t begin, uint64_t size, uint64_t whole)
 static pons_status refuse(const elf_file *f, const char *field, unsigned long long found,
                           unsigned long long expected)
 {
-    return pons_fail(f->err, PONS_PLUGIN, "cannot load '%s': %s is %llu, expected %llu", f->path, field,
-                     found, expected);
+    return pons_fail(f->err, PONS_PLUGIN, "cannot load '%s': %s is %llu, expected %llu", f->path,
+                     field, found, expected);
 }
 
 static pons_status check_header(elf_file *f)
@@ -53,8 +53,9 @@ static pons_status check_header(elf_file *f)
     const elf_header *h = &f->header;
 
     if (f->size < sizeof f->header)
-        return pons_fail(f->err, PONS_PLUGIN, "cannot load '%s': it has %llu bytes, an ELF header has "
-                         "%zu", f->path, (unsigned long long)f->size, sizeof f->header);
+        return pons_fail(f->err, PONS_PLUGIN, "cannot load '%s': it has %llu bytes, "
+                         "an ELF header has %zu", f->path, (unsigned long long)f->size,
+                         sizeof f->header);
     memcpy(&f->header, f->data, sizeof f->header);
     if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0)
         return pons_fail(f->err, PONS_PLUGIN, "cannot load '%s': it is not an ELF file", f->path);
@@ -79,12 +80,12 @@ static pons_status check_tables(const elf_file *f)
     const elf_header *h = &f->header;
 
     if (h->e_phnum == 0 || !inside(h->e_phoff, (uint64_t)h->e_phnum * h->e_phentsize, f->size))
-        return pons_fail(f->err, PONS_PLUGIN, "cannot load '%s': its %u program headers at %llu lie "
-                         "outside of its %llu bytes", f->path, h->e_phnum,
+        return pons_fail(f->err, PONS_PLUGIN, "cannot load '%s': its %u program headers at %llu "
+                         "lie outside of its %llu bytes", f->path, h->e_phnum,
                          (unsigned long long)h->e_phoff, (unsigned long long)f->size);
     if (h->e_shoff != 0 && !inside(h->e_shoff, (uint64_t)h->e_shnum * h->e_shentsize, f->size))
-        return pons_fail(f->err, PONS_PLUGIN, "cannot load '%s': its %u section headers at %llu lie "
-                         "outside of its %llu bytes (a truncated file?)", f->path, h->e_shnum,
+        return pons_fail(f->err, PONS_PLUGIN, "cannot load '%s': its %u section headers at %llu "
+                         "lie outside of its %llu bytes (a truncated file?)", f->path, h->e_shnum,
                          (unsigned long long)h->e_shoff, (unsigned long long)f->size);
     return PONS_OK;
 }
@@ -104,18 +105,19 @@ static pons_status check_segments(const elf_file *f)
     for (int i = 0; i < f->header.e_phnum; i++) {
         elf_segment s = segment_at(f, i);
         if (!inside(s.p_offset, s.p_filesz, f->size))
-            return pons_fail(f->err, PONS_PLUGIN, "cannot load '%s': segment %d (%llu bytes at %llu) lies "
-                             "outside of its %llu bytes (a truncated file?)", f->path, i,
+            return pons_fail(f->err, PONS_PLUGIN, "cannot load '%s': segment %d (%llu bytes at "
+                             "%llu) lies outside of its %llu bytes (a truncated file?)", f->path, i,
                              (unsigned long long)s.p_filesz, (unsigned long long)s.p_offset,
                              (unsigned long long)f->size);
         if (s.p_type == PT_LOAD && s.p_filesz > s.p_memsz)
-            return pons_fail(f->err, PONS_PLUGIN, "cannot load '%s': segment %d has %llu bytes in the "
-                             "file and %llu in memory", f->path, i, (unsigned long long)s.p_filesz,
-                             (unsigned long long)s.p_memsz);
+            return pons_fail(f->err, PONS_PLUGIN, "cannot load '%s': segment %d has %llu bytes in "
+                             "the file and %llu in memory", f->path, i,
+                             (unsigned long long)s.p_filesz, (unsigned long long)s.p_memsz);
         loaded += s.p_type == PT_LOAD;
     }
     if (loaded == 0)
-        return pons_fail(f->err, PONS_PLUGIN, "cannot load '%s': nothing in it is to be loaded", f->path);
+        return pons_fail(f->err, PONS_PLUGIN, "cannot load '%s': nothing in it is to be loaded",
+                         f->path);
     return PONS_OK;
 }
 
@@ -164,13 +166,14 @@ static pons_status find_note(const elf_file *f, pons_note *note)
             count += notes_in(f, s, note);
     }
     if (count != 1)
-        return pons_fail(f->err, PONS_PLUGIN, "cannot load '%s': it holds %d pons notes, expected 1: %s",
-                         f->path, count, count == 0 ? "not a pons plugin" : "several plugins in one");
+        return pons_fail(f->err, PONS_PLUGIN,
+                         "cannot load '%s': it holds %d pons notes, expected 1: %s", f->path, count,
+                         count == 0 ? "not a pons plugin" : "several plugins in one");
     if (note->content_size != expected)
         return refuse(f, "size of the pons note", note->content_size, expected);
     if (memchr(note->name, '\0', sizeof note->name) == NULL)
-        return pons_fail(f->err, PONS_PLUGIN, "cannot load '%s': the name in its pons note has no end",
-                         f->path);
+        return pons_fail(f->err, PONS_PLUGIN,
+                         "cannot load '%s': the name in its pons note has no end", f->path);
     return PONS_OK;
 }
 

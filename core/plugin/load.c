@@ -1,7 +1,7 @@
 /*
- * load.c - a verified file becomes a plugin: dlopen, the descriptor against the note, the core's own
- * copies of what the plugin brought. The list of loaded plugins is the one thing that all experiments
- * of a process share, as they share the dynamic loader.
+ * load.c - a verified file becomes a plugin: dlopen, the descriptor against the note, the core's
+ * own copies of what the plugin brought. The list of loaded plugins is the one thing that all
+ * experiments of a process share, as they share the dynamic loader.
  */
 #include "config/config.h"
 #include "plugin/verify.h"
@@ -29,22 +29,22 @@ enum { OPERATIONS_ROOM = 1024 };
 static pons_status refuse(const verified *v, pons_error *err, const char *field, const char *found,
                           const char *expected)
 {
-    return pons_fail(err, PONS_PLUGIN, "cannot load '%s': %s in its descriptor is '%s', expected '%s'",
-                     v->file.path, field, found, expected);
+    return pons_fail(err, PONS_PLUGIN, "cannot load '%s': %s in its descriptor is '%s', expected "
+                     "'%s'", v->file.path, field, found, expected);
 }
 
 static pons_status check_sizes(const verified *v, const pons_plugin *d, pons_error *err)
 {
     if (d->size < sizeof *d)
-        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': its descriptor has %u bytes, expected at "
-                         "least %zu", v->file.path, d->size, sizeof *d);
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': its descriptor has %u bytes, "
+                         "expected at least %zu", v->file.path, d->size, sizeof *d);
     if (d->abi_major != v->file.abi_major || d->abi_minor != v->file.abi_minor)
-        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': ABI in its descriptor is %u.%u, its note "
-                         "says %u.%u", v->file.path, d->abi_major, d->abi_minor, v->file.abi_major,
-                         v->file.abi_minor);
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': ABI in its descriptor is %u.%u, its "
+                         "note says %u.%u", v->file.path, d->abi_major, d->abi_minor,
+                         v->file.abi_major, v->file.abi_minor);
     if (d->options != NULL && d->option_size != sizeof(pons_option))
-        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': an option of it has %u bytes, expected %zu",
-                         v->file.path, d->option_size, sizeof(pons_option));
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': an option of it has %u bytes, "
+                         "expected %zu", v->file.path, d->option_size, sizeof(pons_option));
     if (d->operations == NULL || d->operations_size == 0)
         return pons_fail(err, PONS_PLUGIN, "cannot load '%s': its descriptor has no operations",
                          v->file.path);
@@ -60,8 +60,8 @@ static pons_status check_texts(const verified *v, const pons_plugin *d, pons_err
     if (d->name == NULL || strcmp(d->name, v->file.name) != 0)
         return refuse(v, err, "name", d->name != NULL ? d->name : "", v->file.name);
     if (d->version == NULL || d->summary == NULL || d->licence == NULL)
-        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': its descriptor lacks version, summary or "
-                         "licence", v->file.path);
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': its descriptor lacks version, "
+                         "summary or licence", v->file.path);
     return PONS_OK;
 }
 
@@ -138,7 +138,8 @@ static const loaded *find_loaded(pons_kind kind, const char *name)
 }
 
 /* Takes over 'v'. */
-static pons_status add_loaded(verified *v, size_t operations_size, const plugin **out, pons_error *err)
+static pons_status add_loaded(verified *v, size_t operations_size, const plugin **out,
+                              pons_error *err)
 {
     loaded *l = calloc(1, sizeof *l);
     pons_status status;
@@ -242,8 +243,9 @@ pons_status plugin_load_file(const char *path, size_t operations_size, const plu
         *out = &known->plugin;
         plugin_file_clear(&v.file);
     } else {
-        status = pons_fail(err, PONS_PLUGIN, "cannot load '%s': another %s '%s' is loaded from '%s'",
-                           v.file.path, plugin_kind_name(v.file.kind), v.file.name, known->plugin.path);
+        status = pons_fail(err, PONS_PLUGIN, "cannot load '%s': another %s '%s' is loaded from "
+                           "'%s'", v.file.path, plugin_kind_name(v.file.kind), v.file.name,
+                           known->plugin.path);
         plugin_file_clear(&v.file);
     }
     pthread_mutex_unlock(&lock);

@@ -30,7 +30,7 @@ bool plugin_kind_named(const char *name, pons_kind *kind);
  */
 pons_status plugin_folders(char ***folders, pons_error *err);
 void plugin_folders_free(char **folders);
-/* Notes only, nothing is loaded. *files is malloc'ed, sorted by kind and name; first folder wins. */
+/* Notes only, no loading. *files is malloc'ed, sorted by kind and name; first folder wins. */
 pons_status plugin_list(plugin_file **files, int *count, pons_error *err);
 void plugin_list_free(plugin_file *files, int count);
 /*
@@ -41,9 +41,9 @@ pons_status plugin_verify(const char *path, plugin_file *out, pons_error *err);
 void plugin_file_clear(plugin_file *file);
 
 /*
- * Load plugin 'name' of 'kind', or return the one loaded before. 'where' (file:line of the INI value,
- * or NULL) starts the message when there is none of that name; it ends with the nearest known name
- * (PONS_CONFIG, or PONS_PLUGIN without 'where'). The operations struct is copied into
+ * Load plugin 'name' of 'kind', or return the one loaded before. 'where' (file:line of the INI
+ * value, or NULL) starts the message when there is none of that name; it ends with the nearest
+ * known name (PONS_CONFIG, or PONS_PLUGIN without 'where'). The operations struct is copied into
  * 'operations_size' bytes. Any thread.
  */
 pons_status plugin_load(pons_kind kind, const char *name, size_t operations_size, const char *where,

@@ -17,8 +17,8 @@ static pons_status add_folder(char **folders, int *count, const char *begin, siz
                               pons_error *err)
 {
     if (size == 0 || *begin != '/')
-        return pons_fail(err, PONS_PLUGIN, "PONS_PLUGIN_PATH: entry %d is '%.*s', expected an absolute "
-                         "folder", *count + 1, (int)size, begin);
+        return pons_fail(err, PONS_PLUGIN, "PONS_PLUGIN_PATH: entry %d is '%.*s', expected an "
+                         "absolute folder", *count + 1, (int)size, begin);
     if (*count == FOLDERS_MAX)
         return pons_fail(err, PONS_PLUGIN, "PONS_PLUGIN_PATH: more than %d folders", FOLDERS_MAX);
     folders[*count] = strndup(begin, size);
@@ -180,7 +180,8 @@ void plugin_list_free(plugin_file *files, int count)
 
 /* ---- not found ------------------------------------------------------------------------------- */
 
-static void guess_in(const char *folder, pons_kind kind, text_guess *guess, char best[PONS_NAME_SIZE])
+static void guess_in(const char *folder, pons_kind kind, text_guess *guess,
+                     char best[PONS_NAME_SIZE])
 {
     char path[4096], name[PONS_NAME_SIZE];
     struct dirent *entry;
@@ -217,6 +218,7 @@ pons_status plugin_not_found(pons_kind kind, const char *name, const char *where
     }
     return pons_fail(err, where != NULL ? PONS_CONFIG : PONS_PLUGIN,
                      "%s%sno %s plugin is called '%s'%s%s%s\nhint: searched %s",
-                     where != NULL ? where : "", where != NULL ? ": " : "", plugin_kind_name(kind), name,
-                     *best != '\0' ? "; did you mean '" : "", best, *best != '\0' ? "'?" : "", searched);
+                     where != NULL ? where : "", where != NULL ? ": " : "", plugin_kind_name(kind),
+                     name, *best != '\0' ? "; did you mean '" : "", best, *best != '\0' ? "'?" : "",
+                     searched);
 }

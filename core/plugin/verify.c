@@ -67,8 +67,8 @@ static pons_status check_folder(const char *path, const char *folder, pons_error
 
     free(real);
     if (!within)
-        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': it is outside of the plugin folder '%s'",
-                         path, folder);
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': it is outside of the plugin "
+                         "folder '%s'", path, folder);
     return PONS_OK;
 }
 
@@ -88,14 +88,14 @@ static pons_status check_owner(const char *path, const struct stat *facts, pons_
         return pons_fail(err, PONS_PLUGIN, "cannot examine the folder of '%s': %s", path,
                          strerror(errno));
     if ((facts->st_mode & S_IWOTH) != 0)
-        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': its mode %04o lets everybody write it",
-                         path, (unsigned)facts->st_mode & 07777);
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': its mode %04o lets everybody "
+                         "write it", path, (unsigned)facts->st_mode & 07777);
     if ((around.st_mode & S_IWOTH) != 0 && (around.st_mode & S_ISVTX) == 0)
-        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': the mode %04o of its folder lets everybody "
-                         "replace it", path, (unsigned)around.st_mode & 07777);
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': the mode %04o of its folder lets "
+                         "everybody replace it", path, (unsigned)around.st_mode & 07777);
     if (facts->st_uid != 0 && facts->st_uid != geteuid() && facts->st_uid != around.st_uid)
-        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': it belongs to user %u, expected root, user "
-                         "%u or the owner of its folder", path, (unsigned)facts->st_uid,
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': it belongs to user %u, expected "
+                         "root, user %u or the owner of its folder", path, (unsigned)facts->st_uid,
                          (unsigned)geteuid());
     return PONS_OK;
 }
@@ -104,15 +104,15 @@ static pons_status check_place(const char *path, const char *folder, struct stat
                                pons_error *err)
 {
     if (getuid() != geteuid() || getgid() != getegid())
-        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': pons runs with the rights of another user",
-                         path);
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': pons runs with the rights of "
+                         "another user", path);
     if (folder != NULL && check_folder(path, folder, err) != PONS_OK)
         return PONS_PLUGIN;
     if (stat(path, facts) != 0)
         return pons_fail(err, PONS_PLUGIN, "cannot examine '%s': %s", path, strerror(errno));
     if (!S_ISREG(facts->st_mode))
-        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': it is %s, expected a regular file", path,
-                         S_ISDIR(facts->st_mode) ? "a folder" : "a special file");
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': it is %s, expected a regular file",
+                         path, S_ISDIR(facts->st_mode) ? "a folder" : "a special file");
     return check_owner(path, facts, err);
 }
 
@@ -124,14 +124,14 @@ static pons_status check_note(const char *path, const pons_note *note, pons_erro
         return pons_fail(err, PONS_PLUGIN, "cannot load '%s': ABI major is %u, expected %u", path,
                          note->abi_major, PONS_ABI_MAJOR);
     if (note->abi_minor > PONS_ABI_MINOR)
-        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': ABI minor is %u, expected at most %u (it "
-                         "was built for a newer pons)", path, note->abi_minor, PONS_ABI_MINOR);
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': ABI minor is %u, expected at most %u "
+                         "(it was built for a newer pons)", path, note->abi_minor, PONS_ABI_MINOR);
     if (note->kind < 1 || note->kind >= KIND_COUNT)
         return pons_fail(err, PONS_PLUGIN, "cannot load '%s': kind is %u, expected 1 to %d", path,
                          note->kind, KIND_COUNT - 1);
     if (!plugin_name_valid(note->name))
-        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': name in its note is not of small letters, "
-                         "digits and '_'", path);
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': name in its note is not of small "
+                         "letters, digits and '_'", path);
     return PONS_OK;
 }
 
@@ -199,11 +199,11 @@ pons_status verified_unchanged(const verified *v, pons_error *err)
 pons_status verified_expect(const verified *v, pons_kind kind, const char *name, pons_error *err)
 {
     if (v->file.kind != kind)
-        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': kind is '%s', expected '%s'", v->file.path,
-                         plugin_kind_name(v->file.kind), plugin_kind_name(kind));
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': kind is '%s', expected '%s'",
+                         v->file.path, plugin_kind_name(v->file.kind), plugin_kind_name(kind));
     if (strcmp(v->file.name, name) != 0)
-        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': name is '%s', expected '%s'", v->file.path,
-                         v->file.name, name);
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': name is '%s', expected '%s'",
+                         v->file.path, v->file.name, name);
     return PONS_OK;
 }
 

@@ -67,7 +67,7 @@ typedef struct pons_operand {
     int tensor;                     /* index among the request's inputs, or among its outputs     */
     pons_type type;
     pons_along along;
-    int64_t offset;                 /* elements from the tensor's begin (slice of a concatenation) */
+    int64_t offset;                 /* elements into the tensor (slice of a concatenation)        */
     int64_t stride[PONS_MAP_AXES];  /* elements; 0: repeated along that axis                      */
 } pons_operand;
 

@@ -86,7 +86,10 @@ pons_node *pons_parameter_leaf(pons_graph *g, const char *name, pons_role role, 
                                pons_init init);
 /* A tensor that training updates without a gradient (running statistics). */
 pons_node *pons_state_leaf(pons_graph *g, const char *name, pons_shape shape, double initial);
-/* Contribute to a state: once a step it becomes state + rate (mean of contributions - state) (R7). */
+/*
+ * Contribute to a state: once a step it becomes
+ * state + rate (mean of contributions - state) (R7).
+ */
 void pons_state_merge(pons_graph *g, pons_node *state, pons_node *value, double rate);
 
 pons_node *pons_real(pons_graph *g, double value);                   /* rank 0                    */
@@ -140,7 +143,8 @@ pons_node *pons_sigmoid(pons_graph *g, pons_node *x);
 pons_node *pons_log_sigmoid(pons_graph *g, pons_node *x);        /* min(x, 0) - log1p(exp(-|x|))  */
 pons_node *pons_relu(pons_graph *g, pons_node *x);               /* select(x > 0, x, 0)           */
 pons_node *pons_leaky_relu(pons_graph *g, pons_node *x, double slope);
-pons_node *pons_prelu(pons_graph *g, pons_node *x, pons_node *slope); /* select(x > 0, x, slope x) */
+/* select(x > 0, x, slope x) */
+pons_node *pons_prelu(pons_graph *g, pons_node *x, pons_node *slope);
 
 /* ---- reduce: reduced axes stay with extent 1 ------------------------------------------------- */
 
@@ -174,8 +178,9 @@ typedef struct pons_convolution {
 /* x [N, D, H, W, I], w [O, kD, kH, kW, I / groups] -> [N, D', H', W', O]; no bias (add one). */
 pons_node *pons_convolve(pons_graph *g, pons_node *x, pons_node *w, const pons_convolution *c);
 /*
- * The gradient of pons_convolve by its input: y [N, D', H', W', O] -> [N, extent, I]. As a transposed
- * convolution its weight is PyTorch's [in, out, k] read as [O, k, I] with O = in, I = out.
+ * The gradient of pons_convolve by its input: y [N, D', H', W', O] -> [N, extent, I].
+ * As a transposed convolution its weight is PyTorch's [in, out, k] read as [O, k, I]
+ * with O = in, I = out.
  */
 pons_node *pons_convolve_input_gradient(pons_graph *g, pons_node *y, pons_node *w,
                                         const pons_convolution *c, const int64_t extent[3]);
@@ -185,7 +190,8 @@ pons_node *pons_convolve_weight_gradient(pons_graph *g, pons_node *x, pons_node 
 pons_node *pons_convolve_transposed(pons_graph *g, pons_node *y, pons_node *w,
                                     const pons_convolution *c, const int output_padding[3]);
 /* [..., m, k] x [..., k, n]; leading axes equal. */
-pons_node *pons_matmul(pons_graph *g, pons_node *a, pons_node *b, bool transpose_a, bool transpose_b);
+pons_node *pons_matmul(pons_graph *g, pons_node *a, pons_node *b, bool transpose_a,
+                       bool transpose_b);
 
 /* ---- pool, resize ---------------------------------------------------------------------------- */
 
@@ -210,7 +216,8 @@ pons_node *pons_resize(pons_graph *g, pons_node *x, pons_resize_mode mode, const
 typedef enum pons_pad_mode { PONS_PAD_ZERO = 1, PONS_PAD_EDGE, PONS_PAD_REFLECT } pons_pad_mode;
 
 pons_node *pons_reshape(pons_graph *g, pons_node *x, pons_shape shape);
-pons_node *pons_transpose(pons_graph *g, pons_node *x, const int *order); /* axis i is x's order[i] */
+/* Axis i is x's order[i]. */
+pons_node *pons_transpose(pons_graph *g, pons_node *x, const int *order);
 pons_node *pons_broadcast(pons_graph *g, pons_node *x, pons_shape shape);
 pons_node *pons_flip(pons_graph *g, pons_node *x, unsigned axes);
 pons_node *pons_crop(pons_graph *g, pons_node *x, const int64_t *start, const int64_t *extent,
@@ -225,8 +232,8 @@ pons_node *pons_gather(pons_graph *g, pons_node *x, pons_node *index, int axis);
 
 /*
  * A node of the op plugin 'name' (op.h), which is found like every plugin. 'options' is text or
- * NULL: "radius = 2; edge = zero", as the plugin's table has them; what is left out has its default.
- * 'count' inputs, as many as the op has.
+ * NULL: "radius = 2; edge = zero", as the plugin's table has them; what is left out has its
+ * default. 'count' inputs, as many as the op has.
  */
 pons_node *pons_op(pons_graph *g, const char *name, const char *options, int count,
                    pons_node *const *input);
@@ -239,8 +246,8 @@ pons_node *pons_op_again(pons_graph *g, const pons_node *like, pons_node *const 
  * The sum of x (f32) over the replicas that run at the same time, the same bits on each; x itself
  * with one replica. Its gradient is the sum of the gradients, so that what is joined (statistics,
  * the terms of a loss) has the derivative of the joined micro-batches (R10). The sum of a constant
- * costs nothing: pons_all_reduce(g, pons_real(g, 1)) is the number of replicas. Every replica builds
- * the same sums in the same order.
+ * costs nothing: pons_all_reduce(g, pons_real(g, 1)) is the number of replicas. Every replica
+ * builds the same sums in the same order.
  */
 pons_node *pons_all_reduce(pons_graph *g, pons_node *x);
 
@@ -259,7 +266,10 @@ pons_node *pons_batch_norm(pons_graph *g, pons_node *x, pons_node *scale, pons_n
                            double eps);
 pons_node *pons_group_norm(pons_graph *g, pons_node *x, int groups, pons_node *scale,
                            pons_node *shift, double eps);
-/* Zeroes an element with probability p and scales the others by 1 / (1 - p); x when not training. */
+/*
+ * Zeroes an element with probability p and scales the others by 1 / (1 - p);
+ * x when not training.
+ */
 pons_node *pons_dropout(pons_graph *g, pons_node *x, double p, const char *stream);
 /* The same for whole channels: one draw per [n, c]. */
 pons_node *pons_dropout_channels(pons_graph *g, pons_node *x, double p, const char *stream);

@@ -9,7 +9,7 @@
 
 #include <pons/model.h>
 
-/* How logits become probabilities. AUTO: softmax for labels with more than one class, else sigmoid. */
+/* How logits become probabilities. AUTO: softmax for labels with several classes, else sigmoid. */
 typedef enum pons_activation {
     PONS_ACTIVATION_AUTO = 0,
     PONS_ACTIVATION_SOFTMAX,

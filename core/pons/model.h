@@ -40,7 +40,10 @@ typedef struct pons_inputs {
 
 #define PONS_OUTPUTS_MAX 8
 
-/* Logits [N, D, H, W, classes]; the first is the prediction, the others are deep supervision heads. */
+/*
+ * Logits [N, D, H, W, classes]; the first is the prediction, the others are
+ * deep supervision heads.
+ */
 typedef struct pons_outputs {
     int count;
     pons_node *item[PONS_OUTPUTS_MAX];

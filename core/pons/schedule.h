@@ -1,9 +1,9 @@
 /*
  * schedule.h - a schedule plugin: the factor on the base learning rate at time t of total.
  *
- * A pure function: t = 0, 1, ... counts attempted steps (or epochs, [schedule] unit). Warm-up is the
- * core's: for t < warmup the factor is multiplier + (1 - multiplier) t / max(1, warmup), and the
- * plugin is then asked for (t - warmup, total - warmup).
+ * A pure function: t = 0, 1, ... counts attempted steps (or epochs, [schedule] unit). Warm-up is
+ * the core's: for t < warmup the factor is multiplier + (1 - multiplier) t / max(1, warmup), and
+ * the plugin is then asked for (t - warmup, total - warmup).
  */
 #ifndef PONS_SCHEDULE_H
 #define PONS_SCHEDULE_H

@@ -147,7 +147,7 @@ typedef struct pons_transform_operations {
     /* NULL for a transform that only turns 'map'. */
     pons_status (*apply_patch)(const void *config, const pons_transform_scope *scope,
                                const void *record, pons_patch *patch, pons_error *err);
-    /* Options that contradict each other: PONS_CONFIG. Called once, before anything; may be NULL. */
+    /* Contradictory options: PONS_CONFIG. Called once, before anything; may be NULL. */
     pons_status (*check)(const void *config, pons_error *err);
     /* apply_patch looks at one voxel and its number only, so it may be given the patch in parts. */
     bool pointwise;

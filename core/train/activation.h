@@ -10,8 +10,8 @@
 void logits_activate(pons_activation activation, float *x, int64_t voxels, int classes);
 
 /*
- * Labels of several classes: [voxels], the largest, the first of equals. Regions or one class: 0 and
- * 1 [voxels][classes], whether the activated value is above 0.5.
+ * Labels of several classes: [voxels], the largest, the first of equals. Regions or one class: 0
+ * and 1 [voxels][classes], whether the activated value is above 0.5.
  */
 void logits_decide(const experiment *e, const float *logits, int64_t voxels, uint8_t *out);
 

@@ -1,6 +1,6 @@
 /*
  * agreement.h - what all processes of a run must have in common before its first step. Each of
- * these is called by all of them; PONS_CONFIG on all where they differ, with the name and both sides.
+ * these is called by all of them; PONS_CONFIG on all where they differ, with name and both sides.
  */
 #ifndef CORE_TRAIN_AGREEMENT_H
 #define CORE_TRAIN_AGREEMENT_H

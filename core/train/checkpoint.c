@@ -313,7 +313,7 @@ static pons_status give_name(const char *folder, const char *part, const char *p
     return PONS_OK;
 }
 
-/* Name it for good; whatever lies at 'part' behind it goes, and 'part' itself when it got no name. */
+/* Name it for good; whatever lies at 'part' behind it goes, and 'part' itself if it got no name. */
 static pons_status put_in_place(const char *folder, const char *part, const char *path,
                                 pons_error *err)
 {

@@ -177,8 +177,8 @@ pons_status evaluation_read_regions(const evaluation *e, const char *prediction,
                != PONS_OK)
         goto release;
     if (!e->named)
-        pons_fail(err, PONS_USAGE, "'%s' has %d channels, expected --labels to say which regions they "
-                  "are\nhint: in the order of the channels, as in --labels \"WT:1,2,3 ET:3\"",
+        pons_fail(err, PONS_USAGE, "'%s' has %d channels, expected --labels to say which regions "
+                  "they are\nhint: in the order of the channels, as in --labels \"WT:1,2,3 ET:3\"",
                   prediction, read.channels);
     else if (read.channels != e->class_count)
         pons_fail(err, PONS_DATA, "'%s' has %d channels, expected %d, one for each class\nhint: "

@@ -57,8 +57,8 @@ static pons_status load(experiment *e, pons_kind kind, const char *section, cons
             return err->status;
         return sections_require(section, "plugin", err);
     }
-    if (plugin_load(kind, name, operations_size, experiment_place(e, section, "plugin"), &out->plugin, err)
-        != PONS_OK)
+    if (plugin_load(kind, name, operations_size, experiment_place(e, section, "plugin"),
+                    &out->plugin, err) != PONS_OK)
         return err->status;
     d = out->plugin->descriptor;
     out->options = arena_alloc(e->memory, d->config_size + 1);
@@ -224,7 +224,8 @@ static pons_status check_extents(experiment *e, pons_error *err)
     e->task.flat_axis = flat;
     if (flat >= 0 && e->window[flat] != 1)
         return pons_fail(err, PONS_CONFIG, "%s: window %d along %c, expected 1: the patch is flat "
-                         "there", experiment_place(e, "window", "extent"), e->window[flat], "ijk"[flat]);
+                         "there", experiment_place(e, "window", "extent"), e->window[flat],
+                         "ijk"[flat]);
     if (model_axes_turn(e, err) != PONS_OK
         || (patch && experiment_check_extent(e, "patch", e->patch, err) != PONS_OK))
         return err->status;

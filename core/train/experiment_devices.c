@@ -34,8 +34,8 @@ static pons_status refuse_absent(const experiment *e, const char *text, const ch
         visible_devices_tell(&v, &e->listed, told, sizeof told);
     }
     return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': '%s' is not in this "
-                     "build%s%s%s", where, text, e->listed.item[0].name, told[0] != '\0' ? " (" : "", told,
-                     told[0] != '\0' ? ")" : "");
+                     "build%s%s%s", where, text, e->listed.item[0].name,
+                     told[0] != '\0' ? " (" : "", told, told[0] != '\0' ? ")" : "");
 }
 
 /* Whether this is one of several processes, or the only one that a launcher has started. */
@@ -47,8 +47,8 @@ static bool is_launched(const experiment *e)
 static pons_status refuse_index(experiment *e, const char *text, const device_item *item, int count,
                                 pons_error *err)
 {
-    return pons_fail(err, PONS_CONFIG, "%s: devices = '%s': there is no %s:%d among %d equal shares "
-                     "of the processor, expected 0 to %d",
+    return pons_fail(err, PONS_CONFIG, "%s: devices = '%s': there is no %s:%d among %d equal "
+                     "shares of the processor, expected 0 to %d",
                      experiment_place(e, "distribute", "devices"), text, item->name, item->index,
                      count, count - 1);
 }
@@ -142,8 +142,8 @@ static void find_allowed(allowed *out)
 }
 
 /*
- * Processes that may run on the same processors share them, each in the order of its rank; those that
- * their launcher has bound to processors of their own keep all of them.
+ * Processes that may run on the same processors share them, each in the order of its rank; those
+ * that their launcher has bound to processors of their own keep all of them.
  */
 static pons_status find_share(const experiment *e, int *index, int *count, pons_error *err)
 {

@@ -64,7 +64,8 @@ static int put_all(FILE *to, const experiment *e)
     count += put_plugin(to, "schedule", e->schedule.plugin);
     for (int i = 0; i < e->op_count; i++)
         count += put_op(to, e->op[i]);
-    return count + put_steps(to, "preprocess", e->preprocess) + put_steps(to, "augment", e->augment);
+    return count + put_steps(to, "preprocess", e->preprocess)
+           + put_steps(to, "augment", e->augment);
 }
 
 pons_status provenance_make(const experiment *e, provenance *out, pons_error *err)
@@ -131,8 +132,8 @@ static void put_differences(FILE *to, const json_value *facts, const provenance 
 static pons_status tell(const experiment *e, const char *differences, logger *l, pons_error *err)
 {
     if (e->sections.experiment.deterministic)
-        return pons_fail(err, PONS_CONFIG, "the run to be continued was made with something else, so "
-                         "deterministic = yes cannot be kept: %s\nhint: --fresh starts anew",
+        return pons_fail(err, PONS_CONFIG, "the run to be continued was made with something else, "
+                         "so deterministic = yes cannot be kept: %s\nhint: --fresh starts anew",
                          differences);
     log_warning(l, "the run goes on with something else than it began with; results may differ: %s",
                 differences);

@@ -49,8 +49,8 @@ pons_status replicas_open_loaders(replicas *r, cache *held, int count, int64_t s
 void replicas_close(replicas *r); /* also of one that was not opened                              */
 
 /*
- * All do 'work' at the same time; returns when all have ended, with the error of the one that failed
- * first: those that wait for it in a sum are woken.
+ * All do 'work' at the same time; returns when all have ended, with the error of the one that
+ * failed first: those that wait for it in a sum are woken.
  */
 pons_status replicas_run(replicas *r, replica_work *work, void *context, pons_error *err);
 

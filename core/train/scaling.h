@@ -10,9 +10,9 @@
  *   ring   2 (p - 1) a + 2 (p - 1) / p  n / B     reduce-scatter and all-gather around a ring
  *                                                 (Patarasu and Yuan 2009, J. Parallel Distrib.
  *                                                 Comput. 69)
- *   tree   2 ceil(log2 p) a + 2 (p - 1) / p n / B recursive halving and doubling (Rabenseifner 2004;
- *                                                 Thakur, Rabenseifner and Gropp 2005, Int. J. High
- *                                                 Perform. Comput. Appl. 19)
+ *   tree   2 ceil(log2 p) a + 2 (p - 1) / p n / B recursive halving and doubling (Rabenseifner
+ *                                                 2004; Thakur, Rabenseifner and Gropp 2005, Int.
+ *                                                 J. High Perform. Comput. Appl. 19)
  *
  * and where bits must not depend on the split of a step (deterministic = yes), so that every device
  * collects what all others have and adds it up itself,

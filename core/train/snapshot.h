@@ -1,8 +1,8 @@
 /*
  * snapshot.h - a copy of all that a checkpoint holds, written while training goes on.
  *
- * Taking it costs one copy of parameters, states, slots and averages, in memory that is kept for the
- * next one. The folder's other duties (marks, pruning) are the trainer's.
+ * Taking it costs one copy of parameters, states, slots and averages, in memory that is kept for
+ * the next one. The folder's other duties (marks, pruning) are the trainer's.
  */
 #ifndef CORE_TRAIN_SNAPSHOT_H
 #define CORE_TRAIN_SNAPSHOT_H
@@ -36,8 +36,8 @@ void snapshot_touch(snapshot *s);
 pons_status snapshot_take(snapshot *out, const experiment *e, const storage *s,
                           const trainer_state *state, pons_error *err);
 /*
- * Numbers that are not finite are not written: PONS_FAILURE with the tensor's name, and the folder is
- * as it was. Any thread; reads nothing but the snapshot and the names of the storage's tensors.
+ * Numbers that are not finite are not written: PONS_FAILURE with the tensor's name, and the folder
+ * is as it was. Any thread; reads nothing but the snapshot and the names of the storage's tensors.
  */
 pons_status snapshot_write(const snapshot *s, const char *folder, pons_error *err);
 void snapshot_clear(snapshot *s);

@@ -16,7 +16,7 @@
  */
 typedef struct trainer_observer {
     void *context;
-    /* All cases are read, the network is built, nothing is written so far; then comes the first step. */
+    /* All cases are read, the network built, nothing written so far; then comes the first step. */
     pons_status (*begin)(void *context, pons_error *err);
     pons_status (*record)(void *context, const pons_record *record, pons_error *err);
     pons_status (*sync)(void *context, pons_error *err);
@@ -36,7 +36,7 @@ typedef struct trainer_settings {
 /* Steps of the whole run as the file says it. */
 int64_t trainer_total_steps(const experiment *e);
 double trainer_rate(const experiment *e, int64_t step);
-/* Whether the run of 'settings->saved' has nothing left to do, marks of its checkpoints included. */
+/* Whether the run of 'settings->saved' has nothing left to do, its checkpoints' marks included. */
 bool trainer_finished(experiment *e, const trainer_settings *settings);
 
 /* PONS_INTERRUPTED after a signal, with a checkpoint written. */

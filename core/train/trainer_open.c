@@ -59,10 +59,10 @@ static void tell_network(const trainer *t)
              e->sections.distribute.mode == MODE_AUTO ? reasons[e->mode] : "as the file says");
     if (e->replicas > 1)
         snprintf(replicas, sizeof replicas, "%d replicas of ", e->replicas);
-    log_line(e->log, "%d case%s to train on, %d to validate; %lld parameters, %s, %s%d thread%s (%s)",
-             t->training_count, t->training_count == 1 ? "" : "s", t->validation_count,
-             (long long)facts.parameter_count, precision_name(e->precision), replicas,
-             e->device.facts.threads, e->device.facts.threads == 1 ? "" : "s",
+    log_line(e->log, "%d case%s to train on, %d to validate; %lld parameters, %s, %s%d "
+             "thread%s (%s)", t->training_count, t->training_count == 1 ? "" : "s",
+             t->validation_count, (long long)facts.parameter_count, precision_name(e->precision),
+             replicas, e->device.facts.threads, e->device.facts.threads == 1 ? "" : "s",
              e->device.facts.name);
     for (int i = 0; i < facts.untrained_count; i++)
         log_line(e->log, "parameter '%s' has no path from the loss and is not trained",

@@ -1,8 +1,8 @@
 /*
  * trainer_save.c - a trainer's storage and state to a checkpoint and back.
  *
- * A step waits for the copy alone: a thread of its own writes it, one at a time, and what went wrong
- * is told to the next step.
+ * A step waits for the copy alone: a thread of its own writes it, one at a time, and what went
+ * wrong is told to the next step.
  */
 #include <config.h>
 

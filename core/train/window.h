@@ -1,5 +1,6 @@
 /*
- * window.h - sliding-window prediction: which windows, and how they are weighted (stitch.h joins them).
+ * window.h - sliding-window prediction: which windows, and how they are weighted
+ * (stitch.h joins them).
  *
  * Everything is as in MONAI's sliding_window_inference: the window moves by (1 - overlap) of its
  * extent, the last one is moved back to end at the edge, a volume smaller than the window is padded

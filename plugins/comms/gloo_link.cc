@@ -2,8 +2,8 @@
  * gloo_link.cc - gloo's C++ interface behind C functions; no exception leaves this file.
  *
  * gloo is used with its TCP transport, bound to the address of the node. Its collectives cannot be
- * ended from outside, but waits for a buffer can: so they get buffers that are known here, and 'stop'
- * ends the waits for all of them.
+ * ended from outside, but waits for a buffer can: so they get buffers that are known here, and
+ * 'stop' ends the waits for all of them.
  */
 #include "gloo_link.h"
 
@@ -85,7 +85,8 @@ private:
         std::string value(store_.room, '\0');
         size_t size;
 
-        if (!store_.get(store_.context, ("gloo." + key).c_str(), &value[0], value.size(), &size, text))
+        if (!store_.get(store_.context, ("gloo." + key).c_str(), &value[0], value.size(), &size,
+                        text))
             throw std::runtime_error(text);
         value.resize(std::min(size, value.size()));
         return value;

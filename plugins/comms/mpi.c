@@ -40,7 +40,7 @@ static pons_status fail(int code, const char *what, pons_error *err)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* Large transfers need this thread to move on; a wait for others should leave them the processor. */
+/* Large transfers need this thread to move on; waits for others should leave them the processor. */
 static void rest(int64_t round, size_t size)
 {
     const struct timespec nap = { 0, 50000 };
@@ -104,8 +104,8 @@ static pons_status gather(link_to_all *l, const queue_work *w, pons_error *err)
 
     if (w->size <= most) {
         MPI_Request request;
-        int code = MPI_Iallgather(w->mine, (int)w->size, MPI_BYTE, w->buffer, (int)w->size, MPI_BYTE,
-                                  l->comm, &request);
+        int code = MPI_Iallgather(w->mine, (int)w->size, MPI_BYTE, w->buffer, (int)w->size,
+                                  MPI_BYTE, l->comm, &request);
         return finish(l, code, &request, w->size, "an all-gather", err);
     }
     for (int root = 0; root < l->size && err->status == PONS_OK; root++) {
@@ -171,7 +171,7 @@ static pons_status begin(pons_error *err)
     MPI_Finalized(&ended);
     if (begun || ended)
         return pons_fail(err, PONS_COMMUNICATION, "MPI has been used before in this process");
-    /* Parts that Open MPI loads look for its symbols among the global ones; a plugin's are local. */
+    /* Parts that Open MPI loads seek its symbols among the global ones; a plugin's are local. */
     dlopen("libmpi.so.40", RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
     if (fail(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread", err)
         != PONS_OK)

@@ -55,7 +55,9 @@ static double seconds_now(void)
 
 static void describe(const announcement *a, char *out, size_t room)
 {
-    static const char *const names[] = { "an all-reduce", "a broadcast", "an all-gather", "a barrier" };
+    static const char *const names[] = {
+        "an all-reduce", "a broadcast", "an all-gather", "a barrier"
+    };
 
     if (a->kind == QUEUE_BARRIER)
         snprintf(out, room, "%s", names[a->kind]);

@@ -1,6 +1,7 @@
 /*
- * queue.h - collectives that block, made into collectives that are started and waited for: one thread
- * runs them in the order in which they were started. Shared by the comm plugins of host memory.
+ * queue.h - collectives that block, made into collectives that are started and waited
+ * for: one thread runs them in the order in which they were started. Shared by the comm
+ * plugins of host memory.
  *
  * Before each one the thread hears from process 0 what is started there: processes that start
  * different ones get an error with both names instead of a mixture of bytes.

@@ -1,6 +1,6 @@
 /*
- * dynunet - the U-Net of nnU-Net (Isensee et al. 2021, doi:10.1038/s41592-020-01008-z; MONAI's class
- * DynUNet, whose arguments and tensor names it keeps).
+ * dynunet - the U-Net of nnU-Net (Isensee et al. 2021, doi:10.1038/s41592-020-01008-z; MONAI's
+ * class DynUNet, whose arguments and tensor names it keeps).
  *
  * Level i divides the extent by strides[i] and has filters[i] features:
  *
@@ -8,8 +8,8 @@
  *   res(x)   = act(norm(conv(act(norm(conv(x))))) + norm(conv1(x)))        if res_block
  *   up(x, s) = block(concatenate(transposed(x), s)),  s what the way down has at that extent
  *
- * With deep_supervision the levels below the top have heads of their own, enlarged to the full extent
- * (nearest); [loss] heads has their weights.
+ * With deep_supervision the levels below the top have heads of their own, enlarged to the full
+ * extent (nearest); [loss] heads has their weights.
  */
 #include <pons/model.h>
 
@@ -114,8 +114,9 @@ typedef struct layer {
 } layer;
 
 /*
- * Padding is half of kernel - stride + 1, rounded down. Initial weights are normal with He's deviation
- * for a slope of 0.01, where fan_in is axis 1 of the weight in PyTorch's order times the kernel.
+ * Padding is half of kernel - stride + 1, rounded down. Initial weights are normal with
+ * He's deviation for a slope of 0.01, where fan_in is axis 1 of the weight in PyTorch's
+ * order times the kernel.
  */
 static pons_node *convolve(const net *n, const char *name, const layer *l, pons_node *x)
 {
@@ -151,7 +152,8 @@ static pons_node *block(const net *n, const char *name, const int kernel[3], con
                         int64_t out, bool residual, pons_node *x)
 {
     pons_graph *g = n->g;
-    layer first = { out, kernel, stride, false, false }, second = { out, kernel, one, false, false };
+    layer first = { out, kernel, stride, false, false };
+    layer second = { out, kernel, one, false, false };
     layer shortcut = { out, one, stride, false, false };
     pons_node *y = convolve(n, pons_name(g, "%s.conv1", name), &first, x);
 
@@ -206,8 +208,8 @@ static pons_status check_level(const dynunet *c, int level, pons_error *err)
 
     for (int i = 0; i < 3; i++) {
         if (kernel[i] - stride[i] + 1 < 0 || (c->res_block && stride[i] > 2))
-            return pons_fail(err, PONS_CONFIG, "'model.strides' has %d in level %d, expected at most "
-                             "%d", stride[i], level, c->res_block ? 2 : kernel[i] + 1);
+            return pons_fail(err, PONS_CONFIG, "'model.strides' has %d in level %d, expected at "
+                             "most %d", stride[i], level, c->res_block ? 2 : kernel[i] + 1);
         if (level > 0 && c->upsample_kernel_size.item[level - 1][i] != stride[i])
             return pons_fail(err, PONS_CONFIG, "'model.upsample_kernel_size' has %d in item %d, "
                              "expected the stride of level %d, %d",
@@ -272,7 +274,8 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     outputs->count = pons_graph_training(g) ? 1 + heads : 1;
     for (int i = 1; i <= heads; i++)
         outputs->item[i] = pons_resize(
-            g, head(&n, pons_name(g, "deep_supervision_heads.%d.conv", i - 1), task->classes, at[i]),
+            g, head(&n, pons_name(g, "deep_supervision_heads.%d.conv", i - 1), task->classes,
+                    at[i]),
             PONS_RESIZE_NEAREST, &full.extent[1]);
     return pons_graph_status(g, err);
 }

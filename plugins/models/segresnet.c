@@ -38,7 +38,8 @@ static const pons_option options[] = {
     PONS_CHOICE(segresnet, norm, group, norm_names, "Normalisation; instance has no parameters."),
     PONS_INTEGER(segresnet, num_groups, 8, 1, 4096, "Groups of channels of norm = group."),
     PONS_FLAG(segresnet, use_conv_final, yes, "Whether a convolution makes the classes."),
-    PONS_INTEGERS(segresnet, blocks_down, "1 2 2 4", 0, 64, "Blocks of each level on the way down."),
+    PONS_INTEGERS(segresnet, blocks_down, "1 2 2 4", 0, 64,
+                  "Blocks of each level on the way down."),
     PONS_INTEGERS(segresnet, blocks_up, "1 1 1", 0, 64, "Blocks of each level on the way up."),
     PONS_CHOICE(segresnet, upsample_mode, nontrainable, upsample_names,
                 "Linear interpolation, a transposed convolution, or channels moved into space."),
@@ -173,14 +174,15 @@ static pons_node *spread(const net *n, pons_node *x, int axis)
         outer *= s.extent[i];
     for (int i = axis + 1; i < 4; i++)
         rest *= s.extent[i];
-    x = pons_reshape(g, x, pons_shape_make(5, (int64_t[]){ outer, s.extent[axis], rest, count, 2 }));
+    x = pons_reshape(g, x,
+                     pons_shape_make(5, (int64_t[]){ outer, s.extent[axis], rest, count, 2 }));
     x = pons_transpose(g, x, (int[]){ 0, 1, 4, 2, 3 });
     s.extent[axis] *= 2;
     s.extent[4] = count;
     return pons_reshape(g, x, s);
 }
 
-/* A convolution to 2^axes times the channels, which then move into space; smoothed by a mean of 2. */
+/* A convolution to 2^axes times the channels, which move into space; smoothed by a mean of 2. */
 static pons_node *shuffle(const net *n, const char *name, pons_node *x)
 {
     int64_t count = channels_of(x);

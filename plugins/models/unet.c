@@ -1,6 +1,6 @@
 /*
- * unet - the U-Net with optional residual units (Kerfoot et al. 2018, doi:10.1007/978-3-030-12029-0_40;
- * MONAI's class UNet, whose arguments and tensor names it keeps).
+ * unet - the U-Net with optional residual units (Kerfoot et al. 2018,
+ * doi:10.1007/978-3-030-12029-0_40; MONAI's class UNet, whose arguments and tensor names it keeps).
  *
  * Level i divides the extent by strides[i] and has channels[i] features:
  *
@@ -124,7 +124,7 @@ static pons_node *finish(pons_graph *g, const unet *c, const char *name, pons_no
 
 /*
  * Weight, convolution and bias under NAME.weight, NAME.bias. Initial values are PyTorch's: uniform
- * within 1 / sqrt(fan_in), where fan_in is axis 1 of the weight in PyTorch's order times the kernel.
+ * within 1 / sqrt(fan_in), fan_in being axis 1 of the weight in PyTorch's order times the kernel.
  */
 static pons_node *affine(pons_graph *g, const unet *c, const char *name, const layer *l,
                          const int *kernel, pons_node *x)

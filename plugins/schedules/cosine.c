@@ -1,6 +1,6 @@
 /*
- * cosine - (1 + cos(2 pi cycles t / total)) / 2, never below end_factor (Loshchilov and Hutter 2017,
- * arXiv:1608.03983, without restarts).
+ * cosine - (1 + cos(2 pi cycles t / total)) / 2, never below end_factor (Loshchilov and Hutter
+ * 2017, arXiv:1608.03983, without restarts).
  */
 #include <pons/schedule.h>
 

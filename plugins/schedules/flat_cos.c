@@ -1,6 +1,6 @@
 /*
- * flat_cos - the base learning rate for the share 'flat' of the run, then half a cosine wave down to
- * 1 / final_divisor of it, as fastai's fit_flat_cos.
+ * flat_cos - the base learning rate for the share 'flat' of the run, then half a cosine wave down
+ * to 1 / final_divisor of it, as fastai's fit_flat_cos.
  */
 #include <pons/schedule.h>
 

@@ -75,8 +75,8 @@ static void csv_close(void *sink)
     free(s);
 }
 
-static pons_status csv_open(const void *config, const char *folder, pons_sink_kept keep, void **sink,
-                            pons_error *err)
+static pons_status csv_open(const void *config, const char *folder, pons_sink_kept keep,
+                            void **sink, pons_error *err)
 {
     csv *s = calloc(1, sizeof *s);
 

@@ -1,7 +1,7 @@
 /*
  * crop_foreground - cut to the box of the foreground, as MONAI's CropForeground: voxels of the
- * image where any channel is above 'above', plus a margin. Without any foreground the case stays as it is
- * and a warning says so.
+ * image where any channel is above 'above', plus a margin. Without any foreground the case stays as
+ * it is and a warning says so.
  */
 #include <pons/transform.h>
 

@@ -1,6 +1,7 @@
 /*
- * flip - mirror a patch along the named axes: each of them with 'probability' by itself, as a chain of
- * MONAI's RandFlip with one axis each, or with 'together' all or none, as one RandFlip with a list.
+ * flip - mirror a patch along the named axes: each of them with 'probability' by itself, as a
+ * chain of MONAI's RandFlip with one axis each, or with 'together' all or none, as one RandFlip
+ * with a list.
  *
  * There is no default: whether left and right may be exchanged is for the user to say.
  */

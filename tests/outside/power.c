@@ -1,6 +1,6 @@
 /*
- * power - the mean of miss^exponent over voxels and classes, where miss is 1 - p for the right class
- * and p for the others, p = softmax of the logits. Built outside the source tree.
+ * power - the mean of miss^exponent over voxels and classes, where miss is 1 - p for the right
+ * class and p for the others, p = softmax of the logits. Built outside the source tree.
  */
 #include <pons/loss.h>
 

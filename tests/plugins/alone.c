@@ -1,6 +1,6 @@
 /*
- * alone - a communicator for one process that keeps the rules, or breaks the one that 'fault' names.
- * The conformance test must find it.
+ * alone - a communicator for one process that keeps the rules, or breaks the one that 'fault'
+ * names. The conformance test must find it.
  */
 #include <pons/comm.h>
 

@@ -13,8 +13,9 @@ static const pons_option options[] = {
     PONS_OPTIONS_END
 };
 
-static pons_status build(pons_graph *g, const void *config, const pons_task *task, pons_node *logits,
-                         const pons_target *target, pons_node **value, pons_error *err)
+static pons_status build(pons_graph *g, const void *config, const pons_task *task,
+                         pons_node *logits, const pons_target *target, pons_node **value,
+                         pons_error *err)
 {
     pons_node *half = ((const stopped *)config)->honest ? logits : pons_stop_gradient(g, logits);
 

@@ -1,6 +1,6 @@
 /*
- * blend.h - kernels in which an element of the output is a weighted sum, or the largest, of elements
- * of the input that are named axis by axis: resizes, mean and maximum pools and their gradients.
+ * blend.h - kernels in which an element of the output is a weighted sum, or the largest, of
+ * elements of the input named axis by axis: resizes, mean and maximum pools and their gradients.
  *
  * Positions along an axis list whom they read and with what weight; the weight of an element is the
  * product over the axes. The gradient of such a kernel is one too, with the lists turned round.
@@ -30,9 +30,9 @@ typedef int (*blend_source)(const void *context, int axis, int64_t i, int64_t *p
                             double *weight);
 
 /*
- * A kernel of 'request', whose tensors 'from' and 'to' have rank axes, from 'source', which lists what
- * a position of 'to' reads; 'turned': what a position of 'from' is read by instead. With 'fixed' axes
- * bit i set, positions of axis i are their own.
+ * A kernel of 'request', whose tensors 'from' and 'to' have rank axes, from 'source', which lists
+ * what a position of 'to' reads; 'turned': what a position of 'from' is read by instead. With
+ * 'fixed' axes bit i set, positions of axis i are their own.
  */
 typedef struct blend_plan {
     const pons_tensor *from, *to;

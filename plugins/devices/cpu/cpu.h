@@ -58,8 +58,8 @@ int64_t cpu_pad_source(const pons_pad_attributes *p, int axis, int64_t i, int64_
 void cpu_share(int index, int count, int n, int *first, int *end);
 
 /*
- * body(context, i, thread) for i = 0 .. count - 1 on at most 'threads' threads, in any order. What a
- * body computes must not depend on 'thread', which only names memory to work in.
+ * body(context, i, thread) for i = 0 .. count - 1 on at most 'threads' threads, in any order. What
+ * a body computes must not depend on 'thread', which only names memory to work in.
  */
 void cpu_parallel(int threads, int64_t count, void (*body)(void *context, int64_t i, int thread),
                   void *context);

@@ -124,10 +124,12 @@ static void processor_features(char *out, size_t size)
 
     read_processor("flags", flags, sizeof flags);
     out[0] = '\0';
-    for (char *flag = strtok_r(flags, " ", &rest); flag != NULL; flag = strtok_r(NULL, " ", &rest)) {
+    for (char *flag = strtok_r(flags, " ", &rest); flag != NULL;
+         flag = strtok_r(NULL, " ", &rest)) {
         for (size_t i = 0; i < sizeof names / sizeof *names && used < size; i++) {
             if (strcmp(flag, names[i]) == 0)
-                used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? " " : "", flag);
+                used += (size_t)snprintf(out + used, size - used, "%s%s",
+                                         used > 0 ? " " : "", flag);
         }
     }
 }

@@ -17,7 +17,7 @@ static int over(int n, int by) { return (n + by - 1) / by; }
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
-/* Floats of the buffer that a tile aims at: with the weights of a block it stays in the L2 cache. */
+/* Floats of the buffer that a tile aims at: with a block's weights it stays in the L2 cache. */
 #define DIRECT_BUFFER (1 << 16)
 /* With fewer tiles than this, blocks of outputs are tasks of their own. */
 #define DIRECT_TILES 64

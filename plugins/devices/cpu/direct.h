@@ -9,9 +9,10 @@
  *                    kernel positions (taps) that reach it
  *   weight gradient  x and y of the convolution; sums over points
  *
- * The grid is cut into tiles of planes and rows. A tile's surroundings are copied into a float buffer
- * with zeros where there is no image, so that the loops over rows (direct_lanes.c) know neither edges
- * nor types. Outputs are cut into blocks of one or two vectors; weights lie packed by block.
+ * The grid is cut into tiles of planes and rows. A tile's surroundings are copied into a float
+ * buffer with zeros where there is no image, so that the loops over rows (direct_lanes.c) know
+ * neither edges nor types. Outputs are cut into blocks of one or two vectors; weights lie
+ * packed by block.
  */
 #ifndef CPU_DIRECT_H
 #define CPU_DIRECT_H

@@ -2,8 +2,9 @@
  * direct_lanes.c - the loops over rows of direct.h. Compiled once for each kind of processor, with
  * CPU_ROW naming it.
  *
- * The vector lies along the outputs. A block holds the sums of several points and one or two vectors
- * of outputs in registers; counts are constants after inlining, so that all of it is unrolled.
+ * The vector lies along the outputs. A block holds the sums of several points and one or
+ * two vectors of outputs in registers; counts are constants after inlining, so that all
+ * of it is unrolled.
  */
 #include "direct.h"
 

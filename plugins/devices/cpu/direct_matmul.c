@@ -29,8 +29,9 @@ typedef struct work {
 } work;
 
 /* to[i][j] of 'rows' by 'columns' from a matrix with the given steps, behind its element 'at'. */
-static void copy_matrix(const product *p, pons_type type, const void *from, int64_t at, int64_t rows,
-                        int64_t row_step, int64_t columns, int64_t step, float *to, int64_t pitch)
+static void copy_matrix(const product *p, pons_type type, const void *from, int64_t at,
+                        int64_t rows, int64_t row_step, int64_t columns, int64_t step, float *to,
+                        int64_t pitch)
 {
     if (step == 1) {
         for (int64_t i = 0; i < rows; i++)

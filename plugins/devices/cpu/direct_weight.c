@@ -1,8 +1,8 @@
 /*
  * direct_weight.c - the weight gradient of direct.h.
  *
- * A task is one block of outputs over one share of the tiles; it sums into its own part of a partial
- * result. The number of partial results and their order depend on the extents alone.
+ * A task is one block of outputs over one share of the tiles; it sums into its own part of a
+ * partial result. The number of partial results and their order depend on the extents alone.
  */
 #include "direct.h"
 

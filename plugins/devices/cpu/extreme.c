@@ -1,9 +1,9 @@
 /*
- * extreme.c - the first largest (smallest) number over any axes: its place along one axis (arg_max),
- * or the gradient put to where it lies.
+ * extreme.c - the first largest (smallest) number over any axes: its place along one axis
+ * (arg_max), or the gradient put to where it lies.
  *
- * Axes that stay and axes that are reduced are joined among themselves. Where the last one stays, the
- * vector lies along it; else every position scans on its own.
+ * Axes that stay and axes that are reduced are joined among themselves. Where the last one stays,
+ * the vector lies along it; else every position scans on its own.
  */
 #include "cpu.h"
 #include "rows.h"

@@ -59,7 +59,8 @@ void code_store_early(code *c, int n)
     for (int k = 0; k < m->store_count && c->reading == 0; k++) {
         const map_access *a = &c->plan->store[k];
         if (!map_pass_stores(c->plan, c->pass, &m->store[k]) || c->stored[k] || !plainly_dense(a)
-            || code_store_rows(c, &m->store[k]) > 1 || map_node_of(c->plan, m->store[k].value, 0) != n)
+            || code_store_rows(c, &m->store[k]) > 1
+            || map_node_of(c->plan, m->store[k].value, 0) != n)
             continue;
         store_dense(c, a, 0);
         c->stored[k] = true;

@@ -6,7 +6,7 @@
 #include "map.h"
 #include "map_lanes.h"
 
-/* Says that iterations do not depend on each other: r may be an argument, but never overlaps one. */
+/* Says that iterations do not depend on each other: r may be an argument but never overlaps one. */
 #define EACH_POINT _Pragma("GCC ivdep") for (int i = 0; i < points; i++)
 #define EACH_LANE _Pragma("GCC ivdep") for (int i = 0; i < n; i++)
 #define WHOLE_ROWS (n &= -MAP_ROW)

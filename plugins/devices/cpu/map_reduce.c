@@ -299,8 +299,8 @@ static moments tree_moments(const partials *x, int64_t first, int64_t n)
     return merge(tree_moments(x, first, p), tree_moments(x, first + p, n - p));
 }
 
-static void write_moments(const map_run *run, const map_reduce *r, const map_tile *tile, int element,
-                          const map_fold *fold, moments m)
+static void write_moments(const map_run *run, const map_reduce *r, const map_tile *tile,
+                          int element, const map_fold *fold, moments m)
 {
     double variance = m.count > 0 ? m.square / m.count : 0;
     int64_t dense = fold->dense[element];

@@ -291,7 +291,7 @@ static bool plan_steps(narrow_tile *n)
     return true;
 }
 
-/* Vectors multiply 32 numbers a cycle, none in vain; a wide kernel's panels would fill the cache. */
+/* Vectors multiply 32 numbers a cycle, none in vain; wide kernels' panels would fill the cache. */
 static bool worth_it(const narrow_tile *n)
 {
     const tile_axis *w = &n->axis[2];

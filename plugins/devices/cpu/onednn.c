@@ -18,7 +18,7 @@ struct onednn {
     dnnl_primitive_attr_t attributes;
 };
 
-/* One argument of a primitive: its memory in our layout, and in the library's where that differs. */
+/* One argument of a primitive: its memory in our layout, and in the library's where they differ. */
 typedef struct argument {
     int name;                  /* DNNL_ARG_* */
     bool output, packed;
@@ -242,7 +242,7 @@ static dnnl_status_t argument_make(const onednn_kernel *k, argument *a, const ar
                      : reorder_make(k, a, plan->plain, wanted);
 }
 
-/* A kernel of a descriptor, which is released; *supported stays false where the library has none. */
+/* A kernel of a descriptor, which is released; *supported stays false if the library has none. */
 static pons_status kernel_make(onednn *o, dnnl_primitive_desc_t description,
                                const argument_plan plan[ARGUMENTS], const pons_request *request,
                                pons_kernel *kernel, pons_error *err)
@@ -341,8 +341,8 @@ static roles roles_of(const pons_request *r)
 }
 
 /*
- * Shapes that the library gets wrong: oneDNN#6035 reports that the float weight gradient of a strided
- * 1x1x1 convolution with fewer input channels than a vector writes out of bounds.
+ * Shapes that the library gets wrong: oneDNN#6035 reports that the float weight gradient of a
+ * strided 1x1x1 convolution with fewer input channels than a vector writes out of bounds.
  */
 static bool known_wrong(const roles *r, const pons_convolution *c)
 {

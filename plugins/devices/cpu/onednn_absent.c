@@ -1,5 +1,5 @@
 /*
- * onednn_absent.c - takes the place of onednn.c in a build without the library: declines everything.
+ * onednn_absent.c - stands in for onednn.c in a build without the library: declines everything.
  */
 #include "onednn.h"
 

@@ -48,8 +48,8 @@ static dnnl_status_t describe_forward(dnnl_primitive_desc_t *out, dnnl_engine_t 
                                       const_dnnl_primitive_attr_t attributes)
 {
     return dnnl_convolution_forward_primitive_desc_create(
-        out, engine, prop, dnnl_convolution_direct, c->x, c->forward_w, NULL, c->y, c->stride, c->dilation,
-        c->pad_low, c->pad_high, attributes);
+        out, engine, prop, dnnl_convolution_direct, c->x, c->forward_w, NULL, c->y, c->stride,
+        c->dilation, c->pad_low, c->pad_high, attributes);
 }
 
 static dnnl_status_t describe_backward(dnnl_primitive_desc_t *out, dnnl_engine_t engine,
@@ -112,8 +112,8 @@ static dnnl_status_t describe_forward(dnnl_primitive_desc_t *out, dnnl_engine_t 
 {
     dnnl_convolution_desc_t operation;
     dnnl_status_t status = dnnl_dilated_convolution_forward_desc_init(
-        &operation, prop, dnnl_convolution_direct, c->x, c->forward_w, NULL, c->y, c->stride, c->dilation,
-        c->pad_low, c->pad_high);
+        &operation, prop, dnnl_convolution_direct, c->x, c->forward_w, NULL, c->y, c->stride,
+        c->dilation, c->pad_low, c->pad_high);
 
     if (status != dnnl_success)
         return status;

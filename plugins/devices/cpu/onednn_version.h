@@ -1,8 +1,8 @@
 /*
  * onednn_version.h - the calls in which oneDNN 2 and 3 differ, under one set of names.
  *
- * oneDNN 2 describes memory by a struct and makes a primitive descriptor of an operation descriptor;
- * oneDNN 3 has a handle for the one and no other for the other.
+ * oneDNN 2 describes memory by a struct and makes a primitive descriptor of an operation
+ * descriptor; oneDNN 3 has a handle for the one and no other for the other.
  */
 #ifndef CPU_ONEDNN_VERSION_H
 #define CPU_ONEDNN_VERSION_H
@@ -24,7 +24,9 @@ void onednn_layout_free(onednn_layout layout);
 /* Equal for equal layouts of one tensor. */
 uint64_t onednn_layout_key(onednn_layout_view layout);
 
-typedef enum onednn_direction { ONEDNN_FORWARD, ONEDNN_INPUT_GRADIENT, ONEDNN_WEIGHT_GRADIENT } onednn_direction;
+typedef enum onednn_direction {
+    ONEDNN_FORWARD, ONEDNN_INPUT_GRADIENT, ONEDNN_WEIGHT_GRADIENT
+} onednn_direction;
 
 typedef struct onednn_convolution {
     onednn_direction direction;

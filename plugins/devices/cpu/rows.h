@@ -1,13 +1,13 @@
 /*
- * rows.h - loops over rows of channels for pools, resizes and extremes. The rows are floats; numbers
- * of other types are converted with the lanes of map.h.
+ * rows.h - loops over rows of channels for pools, resizes and extremes. The rows are floats;
+ * numbers of other types are converted with the lanes of map.h.
  */
 #ifndef CPU_ROWS_H
 #define CPU_ROWS_H
 
 #include <stdint.h>
 
-/* What each of 'count' positions along an axis reads: source[first[i]] .. source[first[i + 1] - 1]. */
+/* What each of 'count' positions of an axis reads: source[first[i]] .. source[first[i + 1] - 1]. */
 typedef struct rows_mix {
     int64_t count;
     int64_t *first, *source;
@@ -29,7 +29,7 @@ typedef struct rows_lanes {
     /* Rows of 'run' numbers: to[i] = sum of weight from[source], or the largest. */
     void (*mix)(float *to, const float *from, int64_t run, const rows_mix *mix);
     void (*mix_largest)(float *to, const float *from, int64_t run, const rows_mix *mix);
-    /* index[i][c] = where the first largest of window i lies: its row times the width plus column. */
+    /* index[i][c] = where the first largest of window i lies: row times the width plus column. */
     void (*windows_find)(int32_t *index, const float *const *row, int rows, const rows_windows *w);
     /* dx[w][c] += dy[i][c] where index says that the largest of window i is (w, c) of its 'row'. */
     void (*windows_add)(float *dx, const float *dy, const int32_t *index, int row,

@@ -203,8 +203,8 @@ static void copy_run(const work *k, int64_t from, int64_t to, int64_t count)
     }
 
 /*
- * Squares of a few numbers are turned in registers: after the shuffles element j of row i is element
- * i of row j. Each round joins halves that are 1, 2, ... rows apart.
+ * Squares of a few numbers are turned in registers: after the shuffles element j of row i is
+ * element i of row j. Each round joins halves that are 1, 2, ... rows apart.
  */
 #define TURN(NAME, TYPE, SIDE, SQUARE)                                                            \
     typedef TYPE square_##NAME __attribute__((vector_size(SIDE * sizeof(TYPE))));                 \

@@ -42,7 +42,7 @@ typedef struct take {
     int64_t rows_of_task, task_count;
 } take;
 
-/* Join axes, choose how rows are copied; false: out of memory. Tables belong to 't' from then on. */
+/* Join axes, choose how to copy rows; false: out of memory. Tables belong to 't' from then on. */
 bool take_finish(take *t);
 void take_free(take *t);
 /* Takes that write parts of the same rows: cut them alike, so that a row is written at once. */
