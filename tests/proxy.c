@@ -165,6 +165,7 @@ static void take_chunk(proxy *p, pair *q, int from)
     c->due = seconds_now() + p->delay_s;
     c->size = (size_t)size;
     c->sent = 0;
+    p->bytes += size; /* before anybody can have them */
     if (w->last != NULL)
         w->last->next = c;
     else
@@ -173,7 +174,7 @@ static void take_chunk(proxy *p, pair *q, int from)
     w->count++;
 }
 
-static void send_chunk(proxy *p, pair *q, int from)
+static void send_chunk(pair *q, int from)
 {
     way *w = &q->way[from];
     chunk *c = w->first;
@@ -185,7 +186,6 @@ static void send_chunk(proxy *p, pair *q, int from)
         return;
     }
     c->sent += (size_t)size;
-    p->bytes += size;
     if (c->sent < c->size)
         return;
     w->first = c->next;
@@ -232,7 +232,7 @@ static void serve_pair(proxy *p, pair *q, const struct pollfd file[2])
             continue;
         }
         if (file[side].revents & POLLOUT)
-            send_chunk(p, q, !side);
+            send_chunk(q, !side);
         if (q->file[side] >= 0 && (file[side].events & POLLIN)
             && (file[side].revents & (POLLIN | POLLHUP | POLLERR)))
             take_chunk(p, q, side);

@@ -30,7 +30,7 @@ int proxy_port(const proxy *p);
 void proxy_delay(proxy *p, double seconds);  /* each byte arrives that much later                 */
 void proxy_cut(proxy *p, bool cut);          /* nothing passes, and nobody learns of it           */
 void proxy_reset(proxy *p);                  /* all connections end at once                       */
-int64_t proxy_bytes(proxy *p);               /* that have passed                                  */
+int64_t proxy_bytes(proxy *p);               /* that came in to be passed on                       */
 int proxy_connections(proxy *p);             /* that have been made                               */
 
 #endif
