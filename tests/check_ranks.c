@@ -289,6 +289,73 @@ START_TEST(a_stopped_rank_is_found_in_time)
 }
 END_TEST
 
+/* ---- one cache of a machine ------------------------------------------------------------------ */
+
+enum { MAPPED_MAX = 64 };
+
+static int compare_inodes(const void *a, const void *b)
+{
+    const unsigned long *x = a, *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* Inodes of the files that a process maps whose name holds 'phrase', ascending. */
+static int mapped_files(pid_t process, const char *phrase, unsigned long inode[MAPPED_MAX])
+{
+    char path[64], line[4096];
+    int count = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)process);
+    FILE *file = fopen(path, "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (strstr(line, phrase) != NULL && count < MAPPED_MAX)
+            count += sscanf(line, "%*x-%*x %*s %*s %*s %lu", &inode[count]) == 1;
+    if (file != NULL)
+        fclose(file);
+    qsort(inode, (size_t)count, sizeof *inode, compare_inodes);
+    return count;
+}
+
+static const struct { const char *name, *cache, *mapped; int files; } caches[] = {
+    { "shares", "data.cache=memory", "memfd:pons cache", 4 }, /* pieces: one for each case */
+    { "disk", "data.cache=disk", ".case", 4 },
+    { "nothing", "data.cache=none", "memfd:pons cache", 0 },
+};
+
+START_TEST(ranks_of_a_machine_map_one_cache_that_goes_with_them)
+{
+    launch_words l = { caches[_i].name, 2, { NULL }, { caches[_i].cache } };
+    unsigned long first[MAPPED_MAX], second[MAPPED_MAX];
+    pid_t launcher = start_launch(&l), rank[8];
+
+    ck_assert(wait_steps(launcher, l.name, 2));
+    int count = find_ranks(launcher, rank, 8);
+    ck_assert_int_eq(count, 2);
+    ck_assert_int_eq(mapped_files(rank[0], caches[_i].mapped, first), caches[_i].files);
+    ck_assert_int_eq(mapped_files(rank[1], caches[_i].mapped, second), caches[_i].files);
+    ck_assert_mem_eq(first, second, (size_t)caches[_i].files * sizeof *first);
+    for (int i = 0; i < count; i++)
+        kill(rank[i], SIGKILL);
+    expect_end(launcher, 128 + SIGKILL);
+    expect_processes_gone(rank, count, 5);
+    expect_goes_on(&l);
+}
+END_TEST
+
+START_TEST(a_case_that_cannot_be_read_ends_all_ranks_with_one_line)
+{
+    launch_words l = { "damaged", 4, { NULL }, { "data.source=damaged" } };
+    char command[256];
+
+    snprintf(command, sizeof command, "cd %s && cp -r heads damaged && "
+             "truncate -s 3000 damaged/imagesTr/phantom_00[123].nii.gz", root);
+    ck_assert_int_eq(system(command), 0);
+    expect_error(start_launch(&l), PONS_DATA);
+    EXPECT_SAID("error: case 'phantom_001': cannot read");
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("ranks");
@@ -305,5 +372,8 @@ int main(void)
     tcase_add_loop_test(c, signals_stop_all_ranks_at_one_step, 0, sizeof stops / sizeof *stops);
     tcase_add_test(c, a_second_signal_ends_at_once);
     tcase_add_loop_test(c, a_stopped_rank_is_found_in_time, 0, 2);
+    tcase_add_loop_test(c, ranks_of_a_machine_map_one_cache_that_goes_with_them, 0,
+                        sizeof caches / sizeof *caches);
+    tcase_add_test(c, a_case_that_cannot_be_read_ends_all_ranks_with_one_line);
     return suite_run();
 }

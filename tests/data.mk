@@ -69,3 +69,7 @@ check_PROGRAMS += tests/check_cache
 tests_check_cache_SOURCES = tests/check_cache.c tests/dataset_maker.h tests/suite.h
 tests_check_cache_LDADD = $(TEST_LDADD)
 TESTS += tests/check_cache
+check_PROGRAMS += tests/check_shared_cache
+tests_check_shared_cache_SOURCES = tests/check_shared_cache.c tests/dataset_maker.h tests/suite.h
+tests_check_shared_cache_LDADD = $(TEST_LDADD)
+TESTS += tests/check_shared_cache

@@ -7,3 +7,4 @@ libcore_la_SOURCES += core/base/arena.c core/base/arena.h core/base/error.c core
 libcore_la_SOURCES += core/base/background.c core/base/background.h
 libcore_la_SOURCES += core/base/parallel.c core/base/parallel.h
 libcore_la_SOURCES += core/base/tree.c core/base/tree.h
+libcore_la_SOURCES += core/base/kernel_name.c core/base/kernel_name.h

@@ -137,24 +137,37 @@ static void fill_body(char *bytes, const file_header *h, const packed_case *p, c
             memcpy(bytes + h->part[n].offset, from[n], h->part[n].size);
 }
 
-pons_status case_file_write(const char *path, const char *key, const packed_case *p,
-                            const char *note, pons_error *err)
+pons_status case_file_pack(const char *key, const packed_case *p, const char *note, char **out,
+                           size_t *size, pons_error *err)
 {
     file_header h;
-    safe_file f;
     char *bytes;
 
     fill_header(&h, key, p, note);
     bytes = calloc(1, h.size);
     if (bytes == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory: '%s' needs %llu bytes", path,
+        return pons_fail(err, PONS_DEVICE, "out of memory: a case of the cache needs %llu bytes",
                          (unsigned long long)h.size);
     fill_body(bytes, &h, p, note);
     h.body = fingerprint_of(bytes + sizeof h, h.size - sizeof h);
     h.head = fingerprint_of(&h, offsetof(file_header, head));
     memcpy(bytes, &h, sizeof h);
+    *out = bytes;
+    *size = (size_t)h.size;
+    return PONS_OK;
+}
+
+pons_status case_file_write(const char *path, const char *key, const packed_case *p,
+                            const char *note, pons_error *err)
+{
+    safe_file f;
+    char *bytes;
+    size_t size;
+
+    if (case_file_pack(key, p, note, &bytes, &size, err) != PONS_OK)
+        return err->status;
     if (safe_file_open(&f, path, err) == PONS_OK) {
-        if (safe_file_write(&f, bytes, h.size, err) == PONS_OK)
+        if (safe_file_write(&f, bytes, size, err) == PONS_OK)
             safe_file_commit(&f, err);
         else
             safe_file_discard(&f);
@@ -242,4 +255,19 @@ pons_status case_file_map(const char *path, const char *key, packed_case *p, con
     status = map_open(fd, path, key, p, note, err);
     close(fd);
     return status;
+}
+
+pons_status case_file_map_part(int fd, int64_t offset, size_t size, packed_case *p,
+                               pons_error *err)
+{
+    char *bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, (off_t)offset);
+    file_header h;
+    const char *note;
+
+    if (bytes == MAP_FAILED)
+        return pons_fail(err, PONS_FAILURE, "cannot map %zu bytes of shared memory: %s", size,
+                         strerror(errno));
+    memcpy(&h, bytes, sizeof h);
+    take_parts(&h, bytes, p, &note);
+    return PONS_OK;
 }

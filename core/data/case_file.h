@@ -18,6 +18,12 @@ pons_status case_file_write(const char *path, const char *key, const packed_case
  */
 pons_status case_file_map(const char *path, const char *key, packed_case *p, const char **note,
                           pons_error *err);
+/* The bytes of such a file; the caller frees them. */
+pons_status case_file_pack(const char *key, const packed_case *p, const char *note, char **out,
+                           size_t *size, pons_error *err);
+/* Map those bytes where another process of this run has put them; they are trusted. */
+pons_status case_file_map_part(int fd, int64_t offset, size_t size, packed_case *p,
+                               pons_error *err);
 size_t case_file_size(const packed_case *p, const char *note);
 
 #endif

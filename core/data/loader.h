@@ -18,9 +18,24 @@
 
 typedef struct cache cache;
 
+/*
+ * Processes that call cache_open at one time with the same cases, on one machine or on several.
+ * Those of a machine share out who reads which case, and all of them map what one has made.
+ */
+typedef struct cache_peers {
+    int rank, count;
+    /* 'size' bytes of each, by rank, into 'all'. */
+    pons_status (*all_gather)(void *context, const void *mine, size_t size, void *all,
+                              pons_error *err);
+    /* Before cache_open returns a failure that it returns to all of them; may be NULL. */
+    void (*failed)(void *context, const pons_error *failure);
+    void *context;
+} cache_peers;
+
 typedef struct cache_settings {
     cache_mode mode;           /* CACHE_NONE, CACHE_MEMORY or CACHE_DISK                          */
-    int64_t limit;             /* bytes; cases beyond it are read each time; 0: no limit          */
+    int64_t limit;             /* bytes of all processes of a machine; cases beyond it are read   */
+                               /* each time; 0: no limit                                          */
     const char *folder;        /* of the disk cache; NULL: '.cache' in 'output'                   */
     const char *output;
     int threads;               /* that fill it; 0: 1                                              */
@@ -29,6 +44,7 @@ typedef struct cache_settings {
                                /* -INFINITY: all of it                                            */
     void (*progress)(void *context); /* after each case that was read; one thread; may be NULL    */
     void *context;
+    const cache_peers *peers;  /* NULL: this process is alone                                     */
 } cache_settings;
 
 /*

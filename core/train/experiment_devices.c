@@ -5,6 +5,7 @@
 
 #include "train/experiment_parts.h"
 
+#include "base/kernel_name.h"
 #include "device/open.h"
 #include "device/visible.h"
 #include "train/processes.h"
@@ -12,7 +13,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* A device that this build could open: "reference" needs no plugin. */
 static bool is_reference(const experiment *e)
@@ -124,19 +124,14 @@ const char *experiment_mode(const experiment *e)
 
 /* Where a process may run: processors mean the same to two processes of one kernel. */
 typedef struct allowed {
-    char kernel[64];
+    char kernel[KERNEL_NAME_SIZE];
     cpu_set_t set;
 } allowed;
 
 static void find_allowed(allowed *out)
 {
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-
     memset(out, 0, sizeof *out);
-    if (file == NULL || fgets(out->kernel, sizeof out->kernel, file) == NULL)
-        gethostname(out->kernel, sizeof out->kernel - 1);
-    if (file != NULL)
-        fclose(file);
+    kernel_name(out->kernel);
     if (sched_getaffinity(0, sizeof out->set, &out->set) != 0)
         CPU_ZERO(&out->set);
 }

@@ -7,6 +7,7 @@
 #include "train/measure.h"
 
 #include "base/random.h"
+#include "train/processes.h"
 #include "train/replicas.h"
 
 #include <math.h>
@@ -180,8 +181,11 @@ static pons_status open_data(bench *b, pons_error *err)
 {
     const experiment *e = b->experiment;
     cache_settings held;
+    cache_peers peers;
 
     cache_settings_fill(&e->sections, &held);
+    processes_share_cache(e->group, &peers);
+    held.peers = &peers;
     if (cache_open(e->data, e->preprocess, e->data->training_count, e->data->training, &held,
                    e->log, &b->cache, err) != PONS_OK)
         return err->status;

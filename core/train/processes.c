@@ -161,3 +161,23 @@ pons_status processes_least(group *g, int mine, int *least, pons_error *err)
     free(all);
     return err->status;
 }
+
+/* ---- one cache of a machine ------------------------------------------------------------------ */
+
+static pons_status gather(void *context, const void *mine, size_t size, void *all, pons_error *err)
+{
+    return group_all_gather(context, mine, size, all, err);
+}
+
+/* All of them end by this failure, with one line. */
+static void leave(void *context, const pons_error *failure)
+{
+    group_leave(context, failure);
+}
+
+void processes_share_cache(group *g, cache_peers *out)
+{
+    *out = (cache_peers){ .count = 1 };
+    if (g != NULL)
+        *out = (cache_peers){ group_rank(g), group_size(g), gather, leave, g };
+}

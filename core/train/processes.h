@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "config/sections.h"
+#include "data/loader.h"
 #include "dist/group.h"
 
 typedef struct processes {
@@ -31,6 +32,8 @@ void processes_close(processes *p, const pons_error *failure);
  */
 pons_status processes_wanted(config *c, const sections *s, int *out, pons_error *err);
 
+/* The processes of 'g' as those that fill one cache of a machine; count 1 where 'g' is NULL. */
+void processes_share_cache(group *g, cache_peers *out);
 /* The least of a number over all processes of 'g'; itself where 'g' is NULL. */
 pons_status processes_least(group *g, int mine, int *least, pons_error *err);
 

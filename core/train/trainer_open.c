@@ -5,6 +5,8 @@
 
 #include "train/trainer_parts.h"
 
+#include "train/processes.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +21,11 @@ static pons_status open_cache(trainer *t, pons_error *err)
     int count = t->training_count + t->validation_count;
     int *ranks = arena_alloc(e->memory, (size_t)count * sizeof *ranks + 1);
     cache_settings settings;
+    cache_peers peers;
 
     cache_settings_fill(&e->sections, &settings);
+    processes_share_cache(e->group, &peers);
+    settings.peers = &peers;
     settings.progress = note_reading;
     settings.context = t;
     memcpy(ranks, e->data->training, (size_t)t->training_count * sizeof *ranks);

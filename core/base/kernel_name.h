@@ -1,0 +1,12 @@
+/*
+ * kernel_name.h - which kernel this process runs under: processes of one name share a machine.
+ */
+#ifndef CORE_BASE_KERNEL_NAME_H
+#define CORE_BASE_KERNEL_NAME_H
+
+#define KERNEL_NAME_SIZE 64
+
+/* Padded with zeros. */
+void kernel_name(char out[KERNEL_NAME_SIZE]);
+
+#endif

@@ -1,0 +1,442 @@
+/*
+ * cache_fill.c - all cases of a cache, read once in several threads, of all processes of a machine.
+ *
+ * Every case is read when the cache is opened, also those that will not be kept: a damaged file or
+ * an id that is not listed ends the run before it begins.
+ *
+ * Threads take cases in order of the list, whatever process they are of; the failure that is
+ * reported is the one of the earliest case, and warnings come out in order of the list. When all
+ * have been read each process maps those that others have made.
+ */
+#include <data/cache_parts.h>
+
+#include <data/cache_key.h>
+#include <data/cache_share.h>
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct fill_note {     /* what a case's warnings said */
+    char *text;
+    size_t size;
+} fill_note;
+
+/* What went wrong and where, told to the other processes. */
+typedef struct fill_report {
+    int64_t place;             /* of the earliest case that failed; 'count': none                 */
+    pons_error error;
+    pons_error unkept;         /* why memory holds fewer cases than it may                        */
+} fill_report;
+
+typedef struct fill {
+    cache *cache;
+    cache_share share;
+    cache_board *board;
+    logger *log;
+    int count;
+    const int *rank;
+    int64_t limit;
+    fill_note *note;           /* [count] */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int running;
+    void (*progress)(void *context);
+    void *context;
+    fill_report report;        /* of this process, later of all                                   */
+} fill;
+
+/* Where a thread's case is: what it says goes to the note, whose text is complete after a flush. */
+typedef struct fill_place {
+    fill *fill;
+    int rank;
+    cache_entry *entry;
+    fill_note *note;
+    FILE *stream;
+    logger *log;
+} fill_place;
+
+/* ---- the board ------------------------------------------------------------------------------- */
+
+/* Next place of the list, or -1; whether the case is to be kept. */
+static int fill_take(fill *f, bool *keep)
+{
+    int64_t place = f->board->failed == f->count ? f->board->next++ : f->count;
+
+    *keep = f->board->full == 0;
+    return place < f->count ? (int)place : -1;
+}
+
+static void fill_failed(fill *f, int place, const pons_error *err)
+{
+    int64_t earliest = f->board->failed;
+
+    while (place < earliest
+           && !atomic_compare_exchange_weak(&f->board->failed, &earliest, place))
+        continue;
+    if (place < f->report.place) {
+        f->report.place = place;
+        f->report.error = *err;
+    }
+}
+
+/* Bytes of the limit; false: there are too few left, and nothing more is kept. */
+static bool fill_reserve(fill *f, size_t size)
+{
+    int64_t before = atomic_fetch_add(&f->board->size, (int64_t)size);
+
+    if (f->limit == 0 || before + (int64_t)size <= f->limit)
+        return true;
+    f->board->size -= (int64_t)size;
+    f->board->full = 1;
+    return false;
+}
+
+static bool fill_has_room(fill *f, size_t size)
+{
+    bool room = f->limit == 0 || f->board->size + (int64_t)size <= f->limit;
+
+    if (!room)
+        f->board->full = 1;
+    return room;
+}
+
+/* ---- in memory ------------------------------------------------------------------------------- */
+
+static void hold(cache *c, int rank, const packed_case *packed)
+{
+    cache_slot *slot = &c->slot[rank];
+
+    slot->packed = *packed;
+    slot->held = true;
+    c->held++;
+    c->size += packed->mapping != NULL ? packed->mapping_size : packed->size;
+}
+
+/* Where all processes of the machine can map it. */
+static void memory_share(const fill_place *p, const packed_case *packed)
+{
+    static const char key[CASE_KEY_SIZE] = "";
+    fill *f = p->fill;
+    pons_error cause = PONS_ERROR_INIT;
+    char *bytes;
+    size_t size;
+
+    if (!fill_reserve(f, case_file_size(packed, "")))
+        return;
+    if (case_file_pack(key, packed, "", &bytes, &size, &cause) == PONS_OK) {
+        cache_share_put(&f->share, bytes, size, &p->entry->packed, &cause);
+        free(bytes);
+    }
+    if (cause.status == PONS_OK || atomic_exchange(&f->board->full, 1) != 0)
+        return;
+    pthread_mutex_lock(&f->lock);
+    pons_fail(&f->report.unkept, cause.status, "case '%s' and those behind it cannot be kept, and "
+              "are read each time: %s", f->cache->data->cases[p->rank].id, cause.text);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static void memory_take(const fill_place *p, packed_case *out, pons_error *err)
+{
+    fill *f = p->fill;
+
+    if (cache_pack(f->cache, p->rank, p->log, out, err) != PONS_OK)
+        return;
+    if (f->share.count > 1)
+        memory_share(p, out);
+    if (f->share.count > 1 || !fill_reserve(f, out->size))
+        packed_case_clear(out);
+}
+
+/* ---- on disk --------------------------------------------------------------------------------- */
+
+static bool disk_find(const fill_place *p, const char *key, packed_case *out)
+{
+    const cache *c = p->fill->cache;
+    const char *note;
+
+    if (!cache_disk_find(&c->disk, key, c->data->cases[p->rank].id, p->log, out, &note))
+        return false;
+    fputs(note, p->stream);
+    return true;
+}
+
+/* Make the file of a case, and map it. A source that changed meanwhile has another key: what was
+ * made of it is not kept under this one. */
+static void disk_make(const fill_place *p, const char *key, packed_case *out, pons_error *err)
+{
+    const cache *c = p->fill->cache;
+    const char *name = c->data->cases[p->rank].id;
+    packed_case made;
+    char now[CASE_KEY_SIZE];
+    size_t said;
+
+    fflush(p->stream);
+    said = p->note->size;
+    if (cache_pack(c, p->rank, p->log, &made, err) != PONS_OK)
+        return;
+    fflush(p->stream);
+    if (cache_key(c->data, c->chain, &c->wish, p->rank, now, err) == PONS_OK
+        && strcmp(key, now) == 0
+        && fill_has_room(p->fill, case_file_size(&made, p->note->text + said))
+        && cache_disk_keep(&c->disk, key, name, &made, p->note->text + said, p->log)) {
+        const char *note;
+        cache_disk_find(&c->disk, key, name, p->log, out, &note);
+    }
+    packed_case_clear(&made);
+}
+
+/* Map a case, made now if need be; *out stays empty where it cannot be kept. */
+static void disk_take(const fill_place *p, packed_case *out, pons_error *err)
+{
+    fill *f = p->fill;
+    char key[CASE_KEY_SIZE];
+    bool found;
+    int held;
+
+    if (cache_key(f->cache->data, f->cache->chain, &f->cache->wish, p->rank, key, err) != PONS_OK)
+        return;
+    found = disk_find(p, key, out);
+    if (!found) {
+        held = cache_disk_lock(&f->cache->disk, key);
+        found = disk_find(p, key, out); /* another process may have made it meanwhile */
+        if (!found)
+            disk_make(p, key, out, err);
+        cache_disk_unlock(held);
+    }
+    f->board->found += found;
+    if (out->codes != NULL && fill_reserve(f, out->mapping_size))
+        memcpy(p->entry->key, key, sizeof key);
+    else
+        packed_case_clear(out);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+/* Read a case that will not be kept. */
+static void verify_case(const fill_place *p, pons_error *err)
+{
+    pons_case one;
+
+    if (case_read(p->fill->cache->data, p->rank, &one, err) == PONS_OK)
+        case_clear(&one);
+}
+
+static void take_case(const fill_place *p, bool keep, packed_case *out, pons_error *err)
+{
+    if (!keep)
+        verify_case(p, err);
+    else if (p->fill->cache->on_disk)
+        disk_take(p, out, err);
+    else
+        memory_take(p, out, err);
+}
+
+/* The case at 'place', its warnings kept in a note. */
+static void fill_one(fill *f, int place, bool keep)
+{
+    pons_error err = PONS_ERROR_INIT, unsaid = PONS_ERROR_INIT;
+    packed_case packed = { .code_size = 0 };
+    fill_note *note = &f->note[place];
+    FILE *stream = open_memstream(&note->text, &note->size);
+    logger said = { .terminal = stream, .level = LOG_NORMAL };
+    fill_place here = { f, f->rank[place], &f->board->entry[place], note, stream, &said };
+
+    here.entry->process = f->share.self;
+    if (stream == NULL)
+        pons_fail(&err, PONS_DEVICE, "out of memory");
+    else
+        take_case(&here, keep, &packed, &err);
+    if (stream != NULL)
+        fclose(stream);
+    if (f->share.count > 1 && note->size > 0)
+        cache_share_put(&f->share, note->text, note->size, &here.entry->said, &unsaid);
+    pthread_mutex_lock(&f->lock);
+    if (err.status != PONS_OK)
+        fill_failed(f, place, &err);
+    else if (packed.codes != NULL)
+        hold(f->cache, f->rank[place], &packed);
+    f->board->done++;
+    pthread_cond_signal(&f->changed);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static void *fill_work(void *argument)
+{
+    fill *f = argument;
+    int place;
+    bool keep;
+
+    while ((place = fill_take(f, &keep)) >= 0)
+        fill_one(f, place, keep);
+    pthread_mutex_lock(&f->lock);
+    f->running--;
+    pthread_cond_signal(&f->changed);
+    pthread_mutex_unlock(&f->lock);
+    return NULL;
+}
+
+/* Show how far the threads are until the last has ended. */
+static void fill_watch(fill *f)
+{
+    int64_t shown = 0, done;
+
+    pthread_mutex_lock(&f->lock);
+    while (f->running > 0) {
+        pthread_cond_wait(&f->changed, &f->lock);
+        done = f->board->done;
+        if (done != shown && f->log != NULL)
+            log_progress(f->log, "reading cases: %lld of %d", (long long)done, f->count);
+        if (done != shown && f->progress != NULL)
+            f->progress(f->context);
+        shown = done;
+    }
+    pthread_mutex_unlock(&f->lock);
+}
+
+static pons_status fill_read(fill *f, int threads, pons_error *err)
+{
+    pthread_t thread[64];
+    int started = 0;
+
+    f->running = threads;
+    while (started < threads && pthread_create(&thread[started], NULL, fill_work, f) == 0)
+        started++;
+    pthread_mutex_lock(&f->lock);
+    f->running -= threads - started;
+    pthread_mutex_unlock(&f->lock);
+    if (started == 0)
+        return pons_fail(err, PONS_FAILURE, "cannot start a thread to read cases");
+    fill_watch(f);
+    for (int i = 0; i < started; i++)
+        pthread_join(thread[i], NULL);
+    return PONS_OK;
+}
+
+/* ---- what all have made ---------------------------------------------------------------------- */
+
+/* All processes have read their cases, and know what went wrong with any of them. */
+static pons_status fill_meet(fill *f, const cache_peers *p, pons_error *err)
+{
+    fill_report *all;
+
+    if (p == NULL || p->count < 2)
+        return PONS_OK;
+    all = malloc((size_t)p->count * sizeof *all);
+    if (all == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for %d processes", p->count);
+    if (p->all_gather(p->context, &f->report, sizeof f->report, all, err) == PONS_OK)
+        for (int r = 0; r < p->count; r++) {
+            if (all[r].place < f->report.place) {
+                f->report.place = all[r].place;
+                f->report.error = all[r].error;
+            }
+            if (all[r].unkept.status != PONS_OK)
+                pons_fail(&f->report.unkept, PONS_FAILURE, "%s", all[r].unkept.text);
+        }
+    free(all);
+    if (f->report.place < f->count && p->failed != NULL)
+        p->failed(p->context, &f->report.error);
+    return err->status;
+}
+
+static void fill_notes(const fill *f)
+{
+    for (int i = 0; i < f->count; i++) {
+        char *other = f->note[i].text != NULL ? NULL
+                      : cache_share_said(&f->share, &f->board->entry[i]);
+        char *rest = other != NULL ? other : f->note[i].text, *line;
+        while (rest != NULL && (line = strsep(&rest, "\n")) != NULL) {
+            if (*line != '\0' && f->log != NULL)
+                log_line(f->log, "%s", line);
+        }
+        free(other);
+    }
+    if (f->report.unkept.status != PONS_OK && f->log != NULL)
+        log_warning(f->log, "%s", f->report.unkept.text);
+}
+
+/* The cases that other processes have made, and those that lie in shared memory. */
+static void fill_map(fill *f)
+{
+    for (int i = 0; i < f->count; i++) {
+        const cache_entry *e = &f->board->entry[i];
+        const char *name = f->cache->data->cases[f->rank[i]].id, *note;
+        pons_error cause = PONS_ERROR_INIT;
+        packed_case packed;
+
+        if (f->cache->slot[f->rank[i]].held)
+            continue;
+        if (e->packed.size > 0 && cache_share_map(&f->share, e, &packed, &cause) == PONS_OK)
+            hold(f->cache, f->rank[i], &packed);
+        else if (e->key[0] != '\0'
+                 && cache_disk_find(&f->cache->disk, e->key, name, f->log, &packed, &note))
+            hold(f->cache, f->rank[i], &packed);
+        if (cause.status != PONS_OK && f->log != NULL)
+            log_warning(f->log, "case '%s': is read each time: %s", name, cause.text);
+    }
+}
+
+static void fill_tell(fill *f)
+{
+    cache *c = f->cache;
+
+    if (f->log == NULL)
+        return;
+    if (c->on_disk)
+        log_line(f->log, "cache: %d of %d cases in '%s', %lld of them from before", c->held,
+                 f->count, c->disk.folder, (long long)f->board->found);
+    else if (f->share.count > 1)
+        log_line(f->log, "cache: %d of %d cases, %.1f MB that the %d ranks of this machine share",
+                 c->held, f->count, 1e-6 * (double)c->size, f->share.count);
+}
+
+static pons_status fill_run(fill *f, const cache_settings *s, pons_error *err)
+{
+    int threads = s->threads < 1 ? 1 : s->threads > 64 ? 64 : s->threads;
+    time_t begin = time(NULL);
+
+    if (fill_read(f, threads < f->count ? threads : f->count, err) != PONS_OK
+        || fill_meet(f, s->peers, err) != PONS_OK)
+        return err->status;
+    fill_notes(f);
+    if (f->report.place < f->count)
+        return pons_fail(err, f->report.error.status, "%s", f->report.error.text);
+    fill_map(f);
+    fill_tell(f);
+    if (f->cache->on_disk && s->limit > 0 && f->share.self == 0)
+        cache_disk_trim(&f->cache->disk, s->limit, begin);
+    return PONS_OK;
+}
+
+pons_status cache_fill(cache *c, int count, const int *ranks, const cache_settings *s, logger *l,
+                       pons_error *err)
+{
+    fill f = { .cache = c, .log = l, .count = count, .rank = ranks, .limit = s->limit,
+               .progress = s->progress, .context = s->context,
+               .report = { count, PONS_ERROR_INIT, PONS_ERROR_INIT } };
+
+    if (count == 0)
+        return PONS_OK;
+    if (cache_share_open(&f.share, count, s->peers, l, err) != PONS_OK)
+        return err->status;
+    f.board = f.share.board;
+    if (s->mode == CACHE_NONE)
+        f.board->full = 1;
+    f.note = calloc((size_t)count, sizeof *f.note);
+    if (f.note == NULL) {
+        cache_share_close(&f.share);
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    }
+    pthread_mutex_init(&f.lock, NULL);
+    pthread_cond_init(&f.changed, NULL);
+    fill_run(&f, s, err);
+    pthread_cond_destroy(&f.changed);
+    pthread_mutex_destroy(&f.lock);
+    for (int i = 0; i < count; i++)
+        free(f.note[i].text);
+    free(f.note);
+    cache_share_close(&f.share);
+    return err->status;
+}
