@@ -58,8 +58,40 @@ printf '[data]\nimage = ph/imagesTr/*.nii.gz\nlabel = ph/labelsTr/*.nii.gz\n' >a
 expect 3 stderr "'labels' is not given in [data]"
 printf '[data]\nimage = ph/imagesTr/*.nii.gz\nlabel = ph/labelsTr/*.nii.gz\nlabels = b:0 x:1\n' >a.ini
 expect 0 stdout "layout globs"
+printf '[data]\nimage = ph/imagesTr/*.nii.gz\nlabel = ph/labelsTr/*.nii.gz\nlabels = b:0 x:1 y:4\n' >a.ini
+expect 0 stdout "warning: no case contains 'y:4', which 'labels' lists"
+expect 0 stdout "0 errors, 1 warning"
+printf '[data]\nimage = ph/imagesTr/*.nii.gz\nlabel = ph/labelsTr/*.nii.gz\nlabels = b:0 x:1\n' >a.ini
 rm ph/labelsTr/phantom_002.nii.gz
-expect 4 stderr "'phantom_002' has no file"
+expect 4 stdout "error: case 'phantom_002': found '$folder/ph/imagesTr/phantom_002.nii.gz', expected '$folder/ph/labelsTr/phantom_002.nii.gz' beside it"
+head -c 200 sound/imagesTr/phantom_000.nii.gz >ph/imagesTr/phantom_000.nii.gz
+mv ph/imagesTr/phantom_001.nii.gz ph/imagesTr/other.nii.gz
+expect 4 stdout "error: case 'other': found "
+expect 4 stdout "error: case 'phantom_001': found "
+expect 4 stdout "error: case 'phantom_000': "
+expect 4 stderr "4 problems, the first: case 'other': found "
+
+# A class that no case has is named once by a training too, however the cases are kept.
+rm -rf ph && cp -r sound ph
+printf '%s\n' '[experiment]' 'name = a' '[data]' 'source = ph' 'labels = b:0 brain:1 y:4,5' 'validation = last:1' \
+    '[patch]' 'extent = 8' '[model]' 'plugin = unet' 'channels = 2 4' 'strides = 2' '[loss]' 'plugin = dice' \
+    '[optimizer]' 'plugin = sgd' 'lr = 0.1' '[train]' 'steps = 1' >a.ini
+for cache in memory none disk disk; do
+    checks=$((checks + 1))
+    "$pons" train a.ini --fresh --set data.cache=$cache 2>stderr
+    if [ $? -ne 0 ] || [ "$(grep -c "warning: no case contains 'y:4,5', which 'labels' lists" stderr)" -ne 1 ]; then
+        failures=$((failures + 1))
+        echo "FAILED: a training with cache $cache names the class that no case has:"
+        cat stderr
+    fi
+done
+checks=$((checks + 1))
+"$pons" train a.ini --fresh --set "data.labels=b:0 brain:1" 2>stderr
+if [ $? -ne 0 ] || grep -q "no case contains" stderr; then
+    failures=$((failures + 1))
+    echo "FAILED: a training names a class although cases have all of them:"
+    cat stderr
+fi
 
 # ---- nothing that is read is replaced ------------------------------------------------------------
 

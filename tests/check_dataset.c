@@ -156,8 +156,17 @@ START_TEST(every_unpaired_file_is_listed)
     maker_text("img/z_t1.nii.gz", "");
     maker_text("lab/y.nii.gz", "");
     dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
-    refused(&s, PONS_DATA, "2 cases are not complete: 'z' has no file");
-    refused(&s, PONS_DATA, "'y' has no file");
+    refused(&s, PONS_DATA, "2 problems, the first: case 'z': found '");
+    refused(&s, PONS_DATA, "/lab/z.nii.gz' beside it");
+    s.keep_problems = true;
+    dataset *d = opened(&s);
+    ck_assert_int_eq(d->case_count, 5);
+    ck_assert_int_eq(d->problem_count, 2);
+    ck_assert_str_eq(d->problem[0].case_id, "z");
+    ck_assert_str_eq(d->problem[1].case_id, "y");
+    ck_assert_ptr_nonnull(strstr(d->problem[1].text, "/img/y_t1.nii.gz' beside it"));
+    dataset_close(d);
+    s.keep_problems = false;
     unlink(maker_path("img/z_t1.nii.gz"));
     unlink(maker_path("lab/y.nii.gz"));
     dataset_close(opened(&s));
@@ -182,7 +191,8 @@ START_TEST(broken_patterns_are_refused)
     maker_text("i/x_y/z", "");
     maker_text("i/x/y_z", "");
     s = globs_of("i/*/*", NULL);
-    refused(&s, PONS_DATA, "are both case 'x_y_z'");
+    refused(&s, PONS_DATA, "case 'x_y_z': '");
+    refused(&s, PONS_DATA, "are both this case of '");
 }
 END_TEST
 
@@ -520,6 +530,88 @@ START_TEST(other_faults_of_a_case_are_found)
 }
 END_TEST
 
+/* Three ways to be incomplete, a damaged file and two files of one case, found in one pass. */
+START_TEST(problems_of_the_list_and_of_the_files_are_listed_together)
+{
+    static const struct { const char *id, *text; } expected[] = {
+        { "z", "/lab/z.nii.gz' beside it" }, { "y", "/img/y_t1.nii.gz' beside it" },
+        { "y", "/img/y_t2.nii.gz' beside it" }, { "a", "/img/a_t2.nii.gz" },
+        { "a", "/lab/a.nii.gz" }
+    };
+    pons_error err = PONS_ERROR_INIT;
+    dataset_report *report = NULL;
+
+    make_pairs();
+    maker_volume("img/b_t2.nii.gz", 6, 5, 4, third_slope, 0, 4);
+    maker_volume("img/c_t2.nii.gz", 5, 6, 4, third_slope, 0, 4);
+    maker_volume("img/z_t1.nii.gz", 6, 5, 4, slope_of, 0, 4);
+    maker_volume("img/z_t2.nii.gz", 6, 5, 4, slope_of, 0, 4);
+    maker_volume("lab/y.nii.gz", 6, 5, 4, corner, 0, 2);
+    maker_text("img/a_t2.nii.gz", "no volume");
+    maker_text("lab/a.nii.gz", "no volume");
+    dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
+    s.image = (pons_texts){ 2, (const char *const[]){ s.image.item[0],
+                                                      maker_path("img/*_t2.nii.gz") } };
+    s.keep_problems = true;
+    dataset *d = opened(&s);
+    ck_assert_int_eq(dataset_check(d, &report, &err), PONS_DATA);
+    ck_assert_int_eq(report->error_count, 5);
+    for (int i = 0; i < report->problem_count && i < 5; i++) {
+        ck_assert_str_eq(report->problem[i].case_id, expected[i].id);
+        ck_assert_msg(strstr(report->problem[i].text, expected[i].text) != NULL, "%s",
+                      report->problem[i].text);
+    }
+    dataset_report_free(report);
+    dataset_close(d);
+}
+END_TEST
+
+START_TEST(every_broken_entry_of_a_list_is_named)
+{
+    dataset_settings s = { .source = maker_path("") };
+
+    maker_text("dataset.json", HEAD "\"training\": [" ITEM("a") ", 3, {\"image\": \"b.nii\"}, "
+                               ITEM("a") ", {\"image\": \"/c.nii\", \"label\": \"c\"}] }");
+    refused(&s, PONS_DATA, "4 problems, the first: ");
+    s.keep_problems = true;
+    dataset *d = opened(&s);
+    ck_assert_int_eq(d->case_count, 2);
+    ck_assert_int_eq(d->problem_count, 4);
+    ck_assert_ptr_nonnull(strstr(d->problem[0].text, "'training[1]' is a number"));
+    ck_assert_str_eq(d->problem[1].case_id, "b");
+    ck_assert_ptr_nonnull(strstr(d->problem[1].text, "'training[2].label' is missing"));
+    ck_assert_ptr_nonnull(strstr(d->problem[2].text, "'/c.nii', expected a path inside"));
+    ck_assert_ptr_nonnull(strstr(d->problem[3].text, "occurs twice"));
+    dataset_close(d);
+}
+END_TEST
+
+/* The list may come from labels or from regions; a class with several ids needs one of them. */
+START_TEST(a_class_that_no_case_has_is_named)
+{
+    dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
+    pons_texts labels = { 3, (const char *const[]){ "ground:0", "one:1,5", "two:2,3" } };
+    pons_texts regions = { 2, (const char *const[]){ "all:1,2", "core:3" } };
+
+    make_pairs();
+    s.labels = labels;
+    for (int i = 0; i < 2; i++) {
+        pons_error err = PONS_ERROR_INIT;
+        dataset_report *report = NULL;
+        dataset *d = opened(&s);
+        ck_assert_msg(dataset_check(d, &report, &err) == PONS_OK, "%s", err.text);
+        ck_assert_int_eq(report->problem_count, 1);
+        ck_assert(report->problem[0].warning);
+        ck_assert_str_eq(report->problem[0].text,
+                         i == 0 ? "no case contains 'two:2,3', which 'labels' lists"
+                                : "no case contains 'core:3', which 'regions' lists");
+        dataset_report_free(report);
+        dataset_close(d);
+        s.regions = regions;
+    }
+}
+END_TEST
+
 START_TEST(all_problems_are_listed_at_once)
 {
     pons_error err = PONS_ERROR_INIT;
@@ -566,6 +658,9 @@ int main(void)
     tcase_add_test(c, an_unlisted_id_is_named_with_its_voxels);
     tcase_add_test(c, ids_become_classes_whatever_their_type);
     tcase_add_test(c, other_faults_of_a_case_are_found);
+    tcase_add_test(c, problems_of_the_list_and_of_the_files_are_listed_together);
+    tcase_add_test(c, every_broken_entry_of_a_list_is_named);
+    tcase_add_test(c, a_class_that_no_case_has_is_named);
     tcase_add_test(c, all_problems_are_listed_at_once);
     return suite_run();
 }

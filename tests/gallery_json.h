@@ -41,7 +41,7 @@ static const struct { pons_status status; const char *text, *phrase; } json_gall
       "expected a path inside the folder" },
     { PONS_DATA, HEAD "\"training\": [{\"image\": \"a\", \"label\": \"..\"}] }",
       "'training[0].label' is '..', expected a path inside" },
-    { PONS_DATA, HEAD "\"training\": [" ITEM("a") ", " ITEM("a") "] }", "case 'a' occurs twice" },
+    { PONS_DATA, HEAD "\"training\": [" ITEM("a") ", " ITEM("a") "] }", "case 'a': occurs twice" },
     { PONS_DATA, HEAD "\"validation\": 3, \"training\": [" ITEM("a") "] }",
       "'validation' is a number" },
     { PONS_DATA, "{ \"modality\": [\"CT\"], \"training\": [" ITEM("a") "] }",

@@ -115,7 +115,10 @@ static void print_problems(const dataset_report *r)
         printf("\n");
     for (int i = 0; i < r->problem_count; i++) {
         const dataset_problem *p = &r->problem[i];
-        printf("%s: case '%s': %s\n", p->warning ? "warning" : "error", p->case_id, p->text);
+        printf("%s: ", p->warning ? "warning" : "error");
+        if (p->case_id != NULL)
+            printf("case '%s': ", p->case_id);
+        printf("%s\n", p->text);
     }
     printf("\n%d error%s, %d warning%s\n", r->error_count, plural(r->error_count), warnings,
            plural(warnings));
@@ -152,6 +155,7 @@ static pons_status open_data(config *c, dataset **out, pons_error *err)
     if (check_steps(c, 0, err) != PONS_OK || config_refuse_unknown(c, err) != PONS_OK)
         return err->status;
     dataset_settings_fill(c, &s, &settings);
+    settings.keep_problems = true;
     if (dataset_open(&settings, out, err) != PONS_OK)
         return config_blame(c, "data", "source", err);
     return check_steps(c, (*out)->channels, err);

@@ -12,6 +12,7 @@
 
 #include <data/cache_key.h>
 #include <data/cache_share.h>
+#include <data/class_seen.h>
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@ typedef struct fill_report {
     int64_t place;             /* of the earliest case that failed; 'count': none                 */
     pons_error error;
     pons_error unkept;         /* why memory holds fewer cases than it may                        */
+    bool seen[CLASS_COUNT_MAX]; /* classes that its cases contain                                 */
 } fill_report;
 
 typedef struct fill {
@@ -45,6 +47,7 @@ typedef struct fill {
     void (*progress)(void *context);
     void *context;
     fill_report report;        /* of this process, later of all                                   */
+    class_seen seen;
 } fill;
 
 /* Where a thread's case is: what it says goes to the note, whose text is complete after a flush. */
@@ -137,12 +140,18 @@ static void memory_share(const fill_place *p, const packed_case *packed)
     pthread_mutex_unlock(&f->lock);
 }
 
+static void see_classes(fill *f, const packed_case *packed)
+{
+    class_seen_add(&f->seen, packed->target, pons_volume_count(&packed->label));
+}
+
 static void memory_take(const fill_place *p, packed_case *out, pons_error *err)
 {
     fill *f = p->fill;
 
     if (cache_pack(f->cache, p->rank, p->log, out, err) != PONS_OK)
         return;
+    see_classes(f, out);
     if (f->share.count > 1)
         memory_share(p, out);
     if (f->share.count > 1 || !fill_reserve(f, out->size))
@@ -176,6 +185,7 @@ static void disk_make(const fill_place *p, const char *key, packed_case *out, po
     said = p->note->size;
     if (cache_pack(c, p->rank, p->log, &made, err) != PONS_OK)
         return;
+    see_classes(p->fill, &made);
     fflush(p->stream);
     if (cache_key(c->data, c->chain, &c->wish, p->rank, now, err) == PONS_OK
         && strcmp(key, now) == 0
@@ -206,6 +216,8 @@ static void disk_take(const fill_place *p, packed_case *out, pons_error *err)
         cache_disk_unlock(held);
     }
     f->board->found += found;
+    if (found)
+        see_classes(f, out);
     if (out->codes != NULL && fill_reserve(f, out->mapping_size))
         memcpy(p->entry->key, key, sizeof key);
     else
@@ -219,8 +231,10 @@ static void verify_case(const fill_place *p, pons_error *err)
 {
     pons_case one;
 
-    if (case_read(p->fill->cache->data, p->rank, &one, err) == PONS_OK)
-        case_clear(&one);
+    if (case_read(p->fill->cache->data, p->rank, &one, err) != PONS_OK)
+        return;
+    class_seen_add(&p->fill->seen, one.label.voxels, pons_volume_count(&one.label));
+    case_clear(&one);
 }
 
 static void take_case(const fill_place *p, bool keep, packed_case *out, pons_error *err)
@@ -326,12 +340,14 @@ static pons_status fill_meet(fill *f, const cache_peers *p, pons_error *err)
     all = malloc((size_t)p->count * sizeof *all);
     if (all == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for %d processes", p->count);
+    memcpy(f->report.seen, f->seen.seen, sizeof f->report.seen);
     if (p->all_gather(p->context, &f->report, sizeof f->report, all, err) == PONS_OK)
         for (int r = 0; r < p->count; r++) {
             if (all[r].place < f->report.place) {
                 f->report.place = all[r].place;
                 f->report.error = all[r].error;
             }
+            class_seen_join(&f->seen, all[r].seen);
             if (all[r].unkept.status != PONS_OK)
                 pons_fail(&f->report.unkept, PONS_FAILURE, "%s", all[r].unkept.text);
         }
@@ -403,6 +419,8 @@ static pons_status fill_run(fill *f, const cache_settings *s, pons_error *err)
     fill_notes(f);
     if (f->report.place < f->count)
         return pons_fail(err, f->report.error.status, "%s", f->report.error.text);
+    if (f->log != NULL)
+        class_seen_warn(&f->seen, f->log);
     fill_map(f);
     fill_tell(f);
     if (f->cache->on_disk && s->limit > 0 && f->share.self == 0)
@@ -431,7 +449,9 @@ pons_status cache_fill(cache *c, int count, const int *ranks, const cache_settin
     }
     pthread_mutex_init(&f.lock, NULL);
     pthread_cond_init(&f.changed, NULL);
+    class_seen_init(&f.seen, c->data);
     fill_run(&f, s, err);
+    class_seen_clear(&f.seen);
     pthread_cond_destroy(&f.changed);
     pthread_mutex_destroy(&f.lock);
     for (int i = 0; i < count; i++)

@@ -118,3 +118,14 @@ pons_status class_list_check(const char *key, bool shared, const data_class *cla
     }
     return PONS_OK;
 }
+
+const char *class_list_missing(arena *memory, const dataset *d, int number)
+{
+    const data_class *c = &(d->region_count > 0 ? d->regions : d->classes)[number];
+    const char *ids = "";
+
+    for (int i = 0; i < c->id_count; i++)
+        ids = arena_format(memory, "%s%s%d", ids, i > 0 ? "," : "", c->id[i]);
+    return arena_format(memory, "no case contains '%s:%s', which '%s' lists", c->name, ids,
+                        d->region_count > 0 ? "regions" : "labels");
+}

@@ -20,5 +20,7 @@ pons_status class_list_check(const char *key, bool shared, const data_class *cla
                              pons_status kind, pons_error *err);
 /* Number an id was given in; -1: in none. */
 int class_list_find(const data_class *classes, int count, int id);
+/* What is said of a class, or region, that no case contains. */
+const char *class_list_missing(arena *memory, const dataset *d, int number);
 
 #endif

@@ -10,6 +10,7 @@
 #include <data/layout.h>
 #include <data/split.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,21 +19,56 @@ static int compare_cases(const void *a, const void *b)
     return strcmp(((const layout_case *)a)->info.id, ((const layout_case *)b)->info.id);
 }
 
-static pons_status sort_cases(dataset *d, layout_result *found, pons_error *err)
+/* Of several cases of one name the first stays. */
+static void sort_cases(dataset *d, layout_result *found)
 {
     data_case *cases = arena_alloc(d->memory, (size_t)found->case_count * sizeof *cases);
+    int count = 0;
 
-    qsort(found->cases, (size_t)found->case_count, sizeof *found->cases, compare_cases);
+    if (found->case_count > 0)
+        qsort(found->cases, (size_t)found->case_count, sizeof *found->cases, compare_cases);
     for (int i = 0; i < found->case_count; i++) {
-        cases[i] = found->cases[i].info;
-        cases[i].rank = i;
-        if (i > 0 && strcmp(cases[i].id, cases[i - 1].id) == 0)
-            return pons_fail(err, PONS_DATA, "case '%s' occurs twice in '%s': '%s' and '%s'",
-                             cases[i].id, found->origin, cases[i - 1].image[0], cases[i].image[0]);
+        const data_case *next = &found->cases[i].info;
+        if (count > 0 && strcmp(next->id, cases[count - 1].id) == 0) {
+            layout_problem(found, next->id, next->image[0], "occurs twice in '%s': '%s' and '%s'",
+                           found->origin, cases[count - 1].image[0], next->image[0]);
+            continue;
+        }
+        found->cases[count] = found->cases[i];
+        cases[count] = *next;
+        cases[count].rank = count;
+        count++;
     }
     d->cases = cases;
-    d->case_count = found->case_count;
-    return PONS_OK;
+    d->case_count = count;
+}
+
+/* Problems are kept for the caller, or end the run with the first of them. */
+static pons_status take_problems(dataset *d, const dataset_settings *s,
+                                 const layout_result *found, pons_error *err)
+{
+    if (s->keep_problems) {
+        d->problem = found->problem;
+        d->problem_count = found->problem_count;
+        return PONS_OK;
+    }
+    if (found->problem_count == 0)
+        return PONS_OK;
+    return dataset_problems_fail(found->problem, found->problem_count,
+                                 "\nhint: pons data check lists them all", err);
+}
+
+pons_status dataset_problems_fail(const dataset_problem *first, int count, const char *hint,
+                                  pons_error *err)
+{
+    char numbers[64] = "";
+    const char *id = first->case_id;
+
+    if (count > 1)
+        snprintf(numbers, sizeof numbers, "%d problems, the first: ", count);
+    return pons_fail(err, PONS_DATA, "%s%s%s%s%s%s", numbers, id != NULL ? "case '" : "",
+                     id != NULL ? id : "", id != NULL ? "': " : "", first->text,
+                     count > 1 ? hint : "");
 }
 
 /* ---- labels ---------------------------------------------------------------------------------- */
@@ -127,10 +163,15 @@ static pons_status split_cases(dataset *d, const dataset_settings *s, const layo
     } else {
         status = split_mark(s->validation != NULL ? s->validation : "0.2", s->seed, d->case_count,
                             d->cases, held, err);
+        if (status != PONS_OK && d->problem_count > 0) { /* cases it names may be left out */
+            memset(held, 0, (size_t)d->case_count * sizeof *held);
+            *err = (pons_error)PONS_ERROR_INIT;
+            status = PONS_OK;
+        }
     }
     if (status == PONS_OK)
         list_split(d, held);
-    if (status == PONS_OK && d->training_count == 0)
+    if (status == PONS_OK && d->training_count == 0 && d->problem_count == 0)
         status = pons_fail(err, PONS_DATA, "'%s' has no training case", found->origin);
     return status;
 }
@@ -153,7 +194,9 @@ pons_status dataset_open(const dataset_settings *settings, dataset **out, pons_e
     if (status == PONS_OK)
         status = reader(settings, &found, err);
     if (status == PONS_OK)
-        status = sort_cases(d, &found, err);
+        sort_cases(d, &found);
+    if (status == PONS_OK)
+        status = take_problems(d, settings, &found, err);
     if (status == PONS_OK)
         status = read_classes(d, settings, &found, err);
     if (status == PONS_OK)

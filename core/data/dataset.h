@@ -24,7 +24,16 @@ typedef struct data_case {
     int image_count;
     const char *const *image;  /* one file per channel, or one file with all of them (4D)         */
     const char *label;         /* NULL: the layout has none for it                                */
+    bool incomplete;           /* files are missing; only with 'keep_problems'                    */
 } data_case;
+
+/* One problem, or one warning, of one case or of the list of cases. */
+typedef struct dataset_problem {
+    const char *case_id;        /* NULL: of no single case                                        */
+    const char *file;
+    const char *text;           /* complete line without the case                                 */
+    bool warning;
+} dataset_problem;
 
 /* [data] as far as it says what there is; relative paths are resolved by the caller. */
 typedef struct dataset_settings {
@@ -38,6 +47,8 @@ typedef struct dataset_settings {
     uint64_t seed;             /* [experiment] seed, for the split                                */
     bool labels_optional;      /* no complaint when nothing says what the ids mean                */
     bool every_case;           /* no split: all cases are in 'training'                           */
+    bool keep_problems;        /* cases that are not as they should be go to 'problem', where all */
+                               /* are listed, instead of ending dataset_open                      */
 } dataset_settings;
 
 typedef struct dataset {
@@ -54,22 +65,20 @@ typedef struct dataset {
     const data_case *cases;        /* sorted by id                                                */
     int training_count, validation_count;
     const int *training, *validation; /* ranks, ascending                                         */
+    int problem_count;             /* of the list of cases; 0 without 'keep_problems'             */
+    const dataset_problem *problem;
 } dataset;
 
 pons_status dataset_open(const dataset_settings *settings, dataset **out, pons_error *err);
 void dataset_close(dataset *d);
+/* PONS_DATA with the first of 'count' problems; 'hint' is put behind it where there are more. */
+pons_status dataset_problems_fail(const dataset_problem *first, int count, const char *hint,
+                                  pons_error *err);
 
 /* What is to be learned; size, flat and flat_axis are left to the caller. Borrows the names. */
 void dataset_task(const dataset *d, pons_task *task);
 /* Channels of the target: 1 for labels, R for regions. */
 int dataset_target_channels(const dataset *d);
-
-/* One problem, or one warning, of one case. */
-typedef struct dataset_problem {
-    const char *case_id, *file;
-    const char *text;           /* complete line without the case */
-    bool warning;
-} dataset_problem;
 
 /* What the check has seen of a case. */
 typedef struct dataset_facts {

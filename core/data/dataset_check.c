@@ -1,13 +1,14 @@
 /*
  * dataset_check.c - read every case and list all that is wrong with it.
  *
- * Errors: a file that cannot be read, channels or grids that differ within a case, an id that
- * 'labels' does not list, a label with values that are not whole, a file that two cases share.
- * Warnings: no foreground, values that are not finite, equal voxels in two cases. A case goes on
- * after a problem as far as it can.
+ * Errors: what is wrong with the list of cases, a file that cannot be read, channels or grids that
+ * differ within a case, an id that 'labels' does not list, a label with values that are not whole, a
+ * file that two cases share. Warnings: no foreground, values that are not finite, equal voxels in
+ * two cases, a class that no case has. A case goes on after a problem as far as it can.
  */
 #include <data/dataset.h>
 
+#include <data/class_list.h>
 #include <data/label_map.h>
 #include <data/volume.h>
 
@@ -44,12 +45,8 @@ typedef struct checker {
 static void add_problem(checker *c, const data_case *info, const char *file, bool warning,
                         const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* 'format' begins with a verb; the file's name is put before it. */
-static void add_problem(checker *c, const data_case *info, const char *file, bool warning,
-                        const char *format, ...)
+static void push_problem(checker *c, dataset_problem problem)
 {
-    va_list list;
-
     if (c->problem_count == c->problem_room) {
         int room = 2 * c->problem_room + 16;
         dataset_problem *more = realloc(c->problem, (size_t)room * sizeof *more);
@@ -60,13 +57,22 @@ static void add_problem(checker *c, const data_case *info, const char *file, boo
         c->problem = more;
         c->problem_room = room;
     }
+    c->problem[c->problem_count++] = problem;
+    c->report->error_count += !problem.warning;
+}
+
+/* 'format' begins with a verb; the file's name is put before it. */
+static void add_problem(checker *c, const data_case *info, const char *file, bool warning,
+                        const char *format, ...)
+{
+    va_list list;
+
     va_start(list, format);
     const char *text = arena_vformat(c->report->memory, format, list);
     va_end(list);
     if (strstr(text, file) == NULL)
         text = arena_format(c->report->memory, "'%s' %s", file, text);
-    c->problem[c->problem_count++] = (dataset_problem){ info->id, file, text, warning };
-    c->report->error_count += !warning;
+    push_problem(c, (dataset_problem){ info->id, file, text, warning });
 }
 
 static void add_cause(checker *c, const data_case *info, const char *file, const pons_error *cause)
@@ -181,8 +187,9 @@ static int64_t check_ids(checker *c, const data_case *info, const volume *label)
     return foreground;
 }
 
+/* 'grid' is that of 'grid_of'; NULL: no image could be read. */
 static void check_label(checker *c, const data_case *info, const volume_grid *grid,
-                        dataset_facts *facts)
+                        const char *grid_of, dataset_facts *facts)
 {
     pons_error cause = PONS_ERROR_INIT;
     volume label = { .voxels = NULL };
@@ -195,8 +202,8 @@ static void check_label(checker *c, const data_case *info, const volume_grid *gr
         facts->readable = false;
         return;
     }
-    if (grid != NULL && volume_grid_compare(&header.grid, info->label, grid, info->image[0],
-                                            &cause) != PONS_OK)
+    if (grid_of != NULL
+        && volume_grid_compare(&header.grid, info->label, grid, grid_of, &cause) != PONS_OK)
         add_cause(c, info, info->label, &cause);
     facts->foreground = check_ids(c, info, &label);
     if (facts->foreground == 0)
@@ -223,9 +230,9 @@ static uint64_t hash_voxels(const volume *image, int64_t *not_finite)
     return hash | 1;
 }
 
-/* Read one file of the image; adds its channels and its hash. */
+/* Read one file of the image; adds its channels and its hash. The first one gives the grid. */
 static bool check_image(checker *c, const data_case *info, int file, volume_grid *grid,
-                        int *channels, uint64_t *hash)
+                        const char **grid_of, int *channels, uint64_t *hash)
 {
     const char *path = info->image[file];
     pons_error cause = PONS_ERROR_INIT;
@@ -237,10 +244,12 @@ static bool check_image(checker *c, const data_case *info, int file, volume_grid
         add_cause(c, info, path, &cause);
         return false;
     }
-    if (file == 0)
+    if (*grid_of == NULL) {
         *grid = header.grid;
-    else if (volume_grid_compare(&header.grid, path, grid, info->image[0], &cause) != PONS_OK)
+        *grid_of = path;
+    } else if (volume_grid_compare(&header.grid, path, grid, *grid_of, &cause) != PONS_OK) {
         add_cause(c, info, path, &cause);
+    }
     *channels += image.channels;
     *hash = *hash * 31 + hash_voxels(&image, &not_finite);
     if (not_finite > 0)
@@ -266,16 +275,14 @@ static void find_twin(checker *c, const data_case *info)
 static void check_case(checker *c, const data_case *info, dataset_facts *facts)
 {
     volume_grid grid;
+    const char *grid_of = NULL;
     uint64_t hash = 0;
     int channels = 0, read = 0;
 
     *facts = (dataset_facts){ .rank = info->rank };
-    for (int file = 0; file < info->image_count; file++) {
-        if (file > 0 && read == 0)
-            break;
-        read += check_image(c, info, file, &grid, &channels, &hash);
-    }
-    facts->readable = read == info->image_count;
+    for (int file = 0; file < info->image_count; file++)
+        read += check_image(c, info, file, &grid, &grid_of, &channels, &hash);
+    facts->readable = read == info->image_count && !info->incomplete;
     if (facts->readable && channels != c->data->channels)
         add_problem(c, info, info->image[0], false, "has %d channel%s, expected %d", channels,
                     channels == 1 ? "" : "s", c->data->channels);
@@ -289,7 +296,7 @@ static void check_case(checker *c, const data_case *info, dataset_facts *facts)
         c->hash[info->rank] = hash;
         find_twin(c, info);
     }
-    check_label(c, info, read > 0 ? &grid : NULL, facts);
+    check_label(c, info, &grid, grid_of, facts);
 }
 
 typedef struct used_file {
@@ -330,6 +337,31 @@ static void check_shared(checker *c)
     }
 }
 
+static bool class_was_met(const checker *c, const data_class *class)
+{
+    for (int i = 0; i < c->ids.count; i++) {
+        int64_t id = c->ids.item[i].id;
+        if (id >= 0 && id <= CLASS_ID_MAX && class_list_find(class, 1, (int)id) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Classes, or regions, that cannot be learned. A file that could not be read may hold any. */
+static void check_classes(checker *c)
+{
+    const dataset *d = c->data;
+    const data_class *list = d->region_count > 0 ? d->regions : d->classes;
+    int count = d->region_count > 0 ? d->region_count : d->class_count;
+
+    for (int i = 0; i < count && c->ids.count > 0 && c->report->error_count == 0; i++) {
+        if (!class_was_met(c, &list[i]))
+            push_problem(c, (dataset_problem){
+                .text = class_list_missing(c->report->memory, d, i), .warning = true
+            });
+    }
+}
+
 /* ---- report ---------------------------------------------------------------------------------- */
 
 /* Move what was collected into the report. */
@@ -358,13 +390,8 @@ static void finish_report(checker *c)
 static pons_status first_problem(const dataset_report *r, pons_error *err)
 {
     for (int i = 0; i < r->problem_count; i++) {
-        const dataset_problem *p = &r->problem[i];
-        if (p->warning)
-            continue;
-        if (r->error_count > 1)
-            return pons_fail(err, PONS_DATA, "%d problems, the first: case '%s': %s",
-                             r->error_count, p->case_id, p->text);
-        return pons_fail(err, PONS_DATA, "case '%s': %s", p->case_id, p->text);
+        if (!r->problem[i].warning)
+            return dataset_problems_fail(&r->problem[i], r->error_count, "", err);
     }
     return PONS_OK;
 }
@@ -376,9 +403,12 @@ static pons_status run_check(checker *c, pons_error *err)
 
     if (label_map_init(&c->map, d, err) != PONS_OK)
         return err->status;
+    for (int i = 0; i < d->problem_count; i++)
+        push_problem(c, d->problem[i]);
     for (int i = 0; i < d->case_count; i++)
         check_case(c, &d->cases[i], &facts[i]);
     check_shared(c);
+    check_classes(c);
     finish_report(c);
     c->report->facts = facts;
     c->report->facts_count = d->case_count;

@@ -2,7 +2,8 @@
 libcore_la_SOURCES += core/data/dataset.h core/data/loader.h
 ponsinclude_HEADERS += core/pons/transform.h
 libcore_la_SOURCES += core/data/volume.h core/data/volume_chain.h
-libcore_la_SOURCES += core/data/class_list.c core/data/class_list.h core/data/dataset.c \
+libcore_la_SOURCES += core/data/class_list.c core/data/class_list.h core/data/class_seen.c \
+	core/data/class_seen.h core/data/dataset.c \
 	core/data/label_map.c core/data/label_map.h core/data/layout.c core/data/layout.h \
 	core/data/layout_decathlon.c core/data/layout_globs.c core/data/split.c core/data/split.h \
 	core/data/stream.c

@@ -6,6 +6,7 @@
  */
 #include <data/layout.h>
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +118,25 @@ pons_status layout_choose(const dataset_settings *s, const char **name, layout_r
     }
     return pons_fail(err, PONS_CONFIG,
                      "'layout' is '%s', expected auto, globs or decathlon", wanted);
+}
+
+void layout_problem(layout_result *out, const char *id, const char *file, const char *format, ...)
+{
+    va_list list;
+
+    if (out->problem_count == out->problem_room) {
+        size_t count = (size_t)out->problem_count;
+        dataset_problem *more = arena_alloc(out->memory, (2 * count + 16) * sizeof *more);
+        if (count > 0)
+            memcpy(more, out->problem, count * sizeof *more);
+        out->problem = more;
+        out->problem_room = 2 * out->problem_count + 16;
+    }
+    va_start(list, format);
+    out->problem[out->problem_count++] = (dataset_problem){
+        id, file, arena_vformat(out->memory, format, list), false
+    };
+    va_end(list);
 }
 
 const char *layout_file_stem(arena *memory, const char *path)

@@ -22,7 +22,13 @@ typedef struct layout_result {
     int case_count;            /* in any order                                                    */
     layout_case *cases;
     bool holds_out;            /* 'held' says something                                           */
+    int problem_count, problem_room;
+    dataset_problem *problem;  /* of single cases: the others are read all the same               */
 } layout_result;
+
+/* Note a problem; 'id' is NULL where there is no case yet. */
+void layout_problem(layout_result *out, const char *id, const char *file, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 typedef pons_status layout_read(const dataset_settings *settings, layout_result *out,
                                 pons_error *err);

@@ -225,28 +225,43 @@ static bool is_hidden(const char *path)
     return (slash != NULL ? slash + 1 : path)[0] == '.';
 }
 
-static pons_status read_item(const reader *r, const char *field, const json_value *item, bool held,
-                             pons_error *err)
+/* The image of an item and with it the case's id; *listed: it is one of the cases. */
+static pons_status read_head(const reader *r, const char *field, const json_value *item,
+                             data_case *c, bool *listed, pons_error *err)
 {
-    data_case c = { NULL };
-    const json_value *label;
-
+    *listed = false;
     if (!is_type(item, JSON_OBJECT))
         return wrong_type(r, field, item, "an object with 'image' and 'label'", err);
     if (read_images(r, arena_format(r->memory, "%s.image", field), json_member(item, "image"),
-                    &c, err) != PONS_OK)
+                    c, err) != PONS_OK)
         return err->status;
-    if (is_hidden(c.image[0]))
-        return PONS_OK;
-    label = json_member(item, "label");
-    if (label == NULL && held) /* published lists hold images to be predicted */
-        return PONS_OK;
-    if (read_path(r, arena_format(r->memory, "%s.label", field), label, &c.label, err) != PONS_OK)
-        return err->status;
-    c.id = case_id(r->memory, c.image[0]);
+    c->id = case_id(r->memory, c->image[0]);
+    *listed = !is_hidden(c->image[0]);
+    return *listed ? layout_check_id(c->id, c->image[0], err) : PONS_OK;
+}
+
+/* One entry of a list; what is wrong with it is noted, and the next one is read. */
+static void read_item(const reader *r, const char *field, const json_value *item, bool held)
+{
+    pons_error cause = PONS_ERROR_INIT;
+    data_case c = { NULL };
+    const json_value *label;
+    bool listed;
+
+    if (read_head(r, field, item, &c, &listed, &cause) != PONS_OK) {
+        layout_problem(r->out, NULL, r->path, "%s", cause.text);
+        return;
+    }
+    label = listed ? json_member(item, "label") : NULL;
+    if (!listed || (label == NULL && held)) /* published lists hold images to be predicted */
+        return;
+    if (read_path(r, arena_format(r->memory, "%s.label", field), label, &c.label, &cause)
+        != PONS_OK) {
+        layout_problem(r->out, c.id, r->path, "%s", cause.text);
+        c.incomplete = true;
+    }
     r->out->cases[r->out->case_count++] = (layout_case){ c, held };
     r->out->holds_out = r->out->holds_out || held;
-    return layout_check_id(c.id, c.image[0], err);
 }
 
 static pons_status read_cases(const reader *r, pons_error *err)
@@ -264,13 +279,10 @@ static pons_status read_cases(const reader *r, pons_error *err)
     r->out->cases = arena_alloc(r->memory, (count + 1) * sizeof *r->out->cases);
     for (int l = 0; l < 2; l++) {
         const json_value *item = list[l] != NULL ? list[l]->child : NULL;
-        for (int i = 0; item != NULL; i++, item = item->next) {
-            if (read_item(r, arena_format(r->memory, "%s[%d]", field[l], i), item, l == 1, err) !=
-                PONS_OK)
-                return err->status;
-        }
+        for (int i = 0; item != NULL; i++, item = item->next)
+            read_item(r, arena_format(r->memory, "%s[%d]", field[l], i), item, l == 1);
     }
-    if (r->out->case_count == 0)
+    if (r->out->case_count == 0 && r->out->problem_count == 0)
         return pons_fail(err, PONS_DATA, "'%s': 'training' has no case", r->path);
     return PONS_OK;
 }
@@ -332,7 +344,7 @@ pons_status layout_decathlon_read(const dataset_settings *settings, layout_resul
         status = read_labels(&r, err);
     if (status == PONS_OK)
         status = read_cases(&r, err);
-    if (status == PONS_OK && out->channels == 0)
+    if (status == PONS_OK && out->channels == 0 && out->case_count > 0)
         out->channels = out->cases[0].info.image_count;
     json_free(&document);
     return status;

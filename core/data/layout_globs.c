@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 
 #define STARS_MAX 4
-#define LISTED_MAX 8
 
 typedef struct span {
     const char *text;
@@ -169,7 +168,27 @@ static int compare_keys(const void *a, const void *b)
     return order != 0 ? order : strcmp(left->path, right->path);
 }
 
-static pons_status search_pattern(search *s, pons_error *err)
+/* Files with a usable name of their own stay; the others are problems. */
+static void keep_sound(search *s, layout_result *out)
+{
+    int kept = 0;
+
+    qsort(s->file, (size_t)s->count, sizeof *s->file, compare_keys);
+    for (int i = 0; i < s->count; i++) {
+        const found_file *f = &s->file[i];
+        pons_error cause = PONS_ERROR_INIT;
+        if (layout_check_id(f->key, f->path, &cause) != PONS_OK)
+            layout_problem(out, NULL, f->path, "%s", cause.text);
+        else if (kept > 0 && strcmp(f->key, s->file[kept - 1].key) == 0)
+            layout_problem(out, f->key, f->path, "'%s' and '%s' are both this case of '%s', "
+                           "expected one", s->file[kept - 1].path, f->path, s->pattern);
+        else
+            s->file[kept++] = *f;
+    }
+    s->count = kept;
+}
+
+static pons_status search_pattern(search *s, layout_result *out, pons_error *err)
 {
     size_t size = strlen(s->pattern);
 
@@ -183,16 +202,7 @@ static pons_status search_pattern(search *s, pons_error *err)
         return err->status;
     if (s->count == 0)
         return pons_fail(err, PONS_DATA, "no file matches '%s'", s->pattern);
-    qsort(s->file, (size_t)s->count, sizeof *s->file, compare_keys);
-    for (int i = 1; i < s->count; i++) {
-        if (strcmp(s->file[i].key, s->file[i - 1].key) == 0)
-            return pons_fail(err, PONS_DATA, "'%s' and '%s' are both case '%s' of '%s'",
-                             s->file[i - 1].path, s->file[i].path, s->file[i].key, s->pattern);
-    }
-    for (int i = 0; i < s->count; i++) {
-        if (layout_check_id(s->file[i].key, s->file[i].path, err) != PONS_OK)
-            return err->status;
-    }
+    keep_sound(s, out);
     return PONS_OK;
 }
 
@@ -213,47 +223,63 @@ static const char *search_find(const search *s, const char *key)
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-/* Every key of one pattern must be in every other; the gaps are listed in one line. */
-static pons_status check_pairs(arena *memory, const search *s, int count, pons_error *err)
+/* The file that a key would have; a pattern with several stars stands for itself. */
+static const char *expected_path(arena *memory, const char *pattern, const char *key)
 {
-    const char *list = "";
-    int gaps = 0;
+    const char *star = strchr(pattern, '*');
 
-    for (int a = 0; a < count; a++) {
-        for (int i = 0; i < s[a].count; i++) {
-            const char *key = s[a].file[i].key;
-            for (int b = 0; b < count; b++) {
-                bool told = a > 0 && search_find(&s[0], key) != NULL;
-                if (told || search_find(&s[b], key) != NULL)
-                    continue;
-                if (gaps++ < LISTED_MAX)
-                    list = arena_format(memory, "%s%s'%s' has no file '%s'", list,
-                                        gaps == 1 ? "" : ", ", key, s[b].pattern);
-                break;
-            }
-        }
-    }
-    if (gaps == 0)
-        return PONS_OK;
-    return pons_fail(err, PONS_DATA, "%d case%s not complete: %s%s", gaps,
-                     gaps == 1 ? " is" : "s are", list, gaps > LISTED_MAX ? ", ..." : "");
+    if (strchr(star + 1, '*') != NULL)
+        return pattern;
+    return arena_format(memory, "%.*s%s%s", (int)(star - pattern), pattern, key, star + 1);
 }
 
-static pons_status make_cases(const search *s, int images, bool labels, layout_result *out)
+/* The case of a key; 'from' is a pattern that has a file for it. */
+static data_case make_case(const search *s, int images, bool labels, int from, const char *key,
+                           layout_result *out)
 {
-    out->case_count = s[0].count;
-    out->cases = arena_alloc(out->memory, (size_t)s[0].count * sizeof *out->cases);
-    for (int i = 0; i < s[0].count; i++) {
-        const char *key = s[0].file[i].key;
-        const char **image = arena_alloc(out->memory, (size_t)images * sizeof *image);
-        for (int c = 0; c < images; c++)
-            image[c] = search_find(&s[c], key);
-        out->cases[i].info = (data_case){
-            .id = key, .image_count = images, .image = image,
-            .label = labels ? search_find(&s[images], key) : NULL
-        };
+    const char **image = arena_alloc(out->memory, (size_t)images * sizeof *image);
+    const char *there = search_find(&s[from], key);
+    data_case c = { .id = key, .image = image };
+
+    for (int p = 0; p < images + labels; p++) {
+        const char *path = search_find(&s[p], key);
+        if (path == NULL) {
+            c.incomplete = true;
+            layout_problem(out, key, there, "found '%s', expected '%s' beside it", there,
+                           expected_path(out->memory, s[p].pattern, key));
+        } else if (p < images) {
+            image[c.image_count++] = path;
+        } else {
+            c.label = path;
+        }
     }
-    return PONS_OK;
+    return c;
+}
+
+static bool found_before(const search *s, int pattern, const char *key)
+{
+    for (int p = 0; p < pattern; p++) {
+        if (search_find(&s[p], key) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* A case for every key of any pattern. */
+static void make_cases(const search *s, int images, bool labels, layout_result *out)
+{
+    size_t room = 0;
+
+    for (int p = 0; p < images + labels; p++)
+        room += (size_t)s[p].count;
+    out->cases = arena_alloc(out->memory, room * sizeof *out->cases);
+    for (int p = 0; p < images + labels; p++) {
+        for (int i = 0; i < s[p].count; i++) {
+            const char *key = s[p].file[i].key;
+            if (!found_before(s, p, key))
+                out->cases[out->case_count++].info = make_case(s, images, labels, p, key, out);
+        }
+    }
 }
 
 static pons_status one_case(const dataset_settings *settings, layout_result *out, pons_error *err)
@@ -305,12 +331,10 @@ pons_status layout_globs_read(const dataset_settings *settings, layout_result *o
     pons_status status = PONS_OK;
     for (int i = 0; i < count && status == PONS_OK; i++) {
         s[i] = (search){ .memory = out->memory, .pattern = pattern[i] };
-        status = search_pattern(&s[i], err);
+        status = search_pattern(&s[i], out, err);
     }
     if (status == PONS_OK)
-        status = check_pairs(out->memory, s, count, err);
-    if (status == PONS_OK)
-        status = make_cases(s, images, settings->label != NULL, out);
+        make_cases(s, images, settings->label != NULL, out);
     for (int i = 0; i < count; i++)
         free(s[i].file);
     return status;
