@@ -310,7 +310,7 @@ START_TEST(damaged_checkpoint_falls_back_to_the_older_one_and_says_so)
     ck_assert_ptr_nonnull(fgets(text, sizeof text, lines));
     ck_assert_ptr_nonnull(strstr(text, "optimizer.safetensors"));
     ck_assert_ptr_nonnull(strstr(text, "50 bytes"));
-    ck_assert_ptr_nonnull(strstr(text, "older checkpoint"));
+    ck_assert_ptr_nonnull(strstr(text, "trying another checkpoint"));
     ck_assert_int_eq(checkpoint_marked(root, "best", NULL, &found, &err), PONS_OK);
     ck_assert_ptr_nonnull(strstr(found, "step-00000010"));
     free(found);
@@ -323,6 +323,53 @@ START_TEST(damaged_checkpoint_falls_back_to_the_older_one_and_says_so)
     ck_assert_int_eq(checkpoint_newest(root, NULL, &found, &err), PONS_DATA);
     ck_assert_ptr_nonnull(strstr(err.text, "all 2 checkpoints"));
     fclose(lines);
+    remove_root();
+}
+END_TEST
+
+/* The text of all warnings of looking for 'best'. */
+static const char *warnings_of(pons_status expected)
+{
+    static char text[2048];
+    pons_error err = PONS_ERROR_INIT;
+    char *found = NULL;
+    FILE *lines = fmemopen(text, sizeof text, "w");
+    logger l = { .terminal = lines, .level = LOG_NORMAL };
+
+    ck_assert_int_eq(checkpoint_marked(root, "best", &l, &found, &err), expected);
+    fclose(lines);
+    free(found);
+    return text;
+}
+
+static int count_of(const char *text, const char *phrase)
+{
+    int count = 0;
+
+    for (; (text = strstr(text, phrase)) != NULL; text++)
+        count++;
+    return count;
+}
+
+START_TEST(each_damaged_checkpoint_is_named_once)
+{
+    pons_error err = PONS_ERROR_INIT;
+    char path[256];
+
+    make_root();
+    for (int step = 10; step <= 30; step += 10) {
+        ck_assert_int_eq(write_step(step, 10, &err), PONS_OK);
+        snprintf(path, sizeof path, "%s/step-%08d/manifest.json", root, step);
+        ck_assert_int_eq(truncate(path, 5), 0);
+    }
+    ck_assert_int_eq(checkpoint_mark(root, "best", 20, &err), PONS_OK);
+    const char *text = warnings_of(PONS_DATA);
+    ck_assert_int_eq(count_of(text, "warning: "), 3);
+    ck_assert_int_eq(count_of(text, "step-00000020"), 1);
+    ck_assert_int_eq(count_of(text, "trying another"), 2);
+    ck_assert(strstr(text, "step-00000020") < strstr(text, "step-00000030"));
+    ck_assert_int_eq(write_step(10, 10, &err), PONS_OK);
+    ck_assert_int_eq(count_of(warnings_of(PONS_OK), "warning: "), 2);
     remove_root();
 }
 END_TEST
@@ -368,6 +415,7 @@ int main(void)
     tcase_add_test(c, every_damaged_byte_is_found);
     tcase_add_test(c, random_damage_is_found_and_honest_damage_is_harmless);
     tcase_add_test(c, damaged_checkpoint_falls_back_to_the_older_one_and_says_so);
+    tcase_add_test(c, each_damaged_checkpoint_is_named_once);
     tcase_add_test(c, pruning_keeps_the_newest_and_the_marked);
     tcase_add_test(c, no_folder_is_no_checkpoint);
     return suite_run();

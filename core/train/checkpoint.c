@@ -480,7 +480,7 @@ pons_status checkpoint_prune(const char *folder, int keep, pons_error *err)
 }
 
 /* 'path' of a step if it is valid; a warning and NULL if not. */
-static char *try_step(const char *folder, int64_t step, logger *l)
+static char *try_step(const char *folder, int64_t step, bool others, logger *l)
 {
     pons_error problem = PONS_ERROR_INIT;
     char *path = NULL;
@@ -490,36 +490,52 @@ static char *try_step(const char *folder, int64_t step, logger *l)
     if (checkpoint_verify(path, &problem) == PONS_OK)
         return path;
     if (l != NULL)
-        log_warning(l, "%s; trying an older checkpoint", problem.text);
+        log_warning(l, "%s%s", problem.text, others ? "; trying another checkpoint" : "");
     free(path);
     return NULL;
 }
 
-pons_status checkpoint_newest(const char *folder, logger *l, char **path, pons_error *err)
+static bool has_step(const step_list *steps, int64_t step)
+{
+    int i = 0;
+
+    while (i < steps->count && steps->step[i] != step)
+        i++;
+    return i < steps->count;
+}
+
+/* The first valid one: 'first' (-1: none), then the others, the newest of them first. */
+static pons_status find_valid(const char *folder, int64_t first, logger *l, char **path,
+                              pons_error *err)
 {
     step_list steps;
     char *found = NULL;
+    int count, tried = 0;
 
     if (list_steps(folder, &steps, err) != PONS_OK)
         return err->status;
-    for (int i = 0; i < steps.count && found == NULL; i++)
-        found = try_step(folder, steps.step[i], l);
+    count = steps.count + (first >= 0 && !has_step(&steps, first));
+    for (int i = first >= 0 ? -1 : 0; i < steps.count && found == NULL; i++) {
+        int64_t step = i < 0 ? first : steps.step[i];
+        if (i < 0 || step != first)
+            found = try_step(folder, step, ++tried < count, l);
+    }
     free(steps.step);
-    if (found == NULL && steps.count > 0)
-        return pons_fail(err, PONS_DATA, "all %d checkpoints in '%s' are damaged", steps.count,
-                         folder);
+    if (found == NULL && count == 1)
+        return pons_fail(err, PONS_DATA, "the only checkpoint in '%s' is damaged", folder);
+    if (found == NULL && count > 0)
+        return pons_fail(err, PONS_DATA, "all %d checkpoints in '%s' are damaged", count, folder);
     *path = found;
     return PONS_OK;
+}
+
+pons_status checkpoint_newest(const char *folder, logger *l, char **path, pons_error *err)
+{
+    return find_valid(folder, -1, l, path, err);
 }
 
 pons_status checkpoint_marked(const char *folder, const char *mark, logger *l, char **path,
                               pons_error *err)
 {
-    int64_t step = marked_step(folder, mark);
-    char *found = step >= 0 ? try_step(folder, step, l) : NULL;
-
-    if (found == NULL)
-        return checkpoint_newest(folder, l, path, err);
-    *path = found;
-    return PONS_OK;
+    return find_valid(folder, marked_step(folder, mark), l, path, err);
 }

@@ -54,7 +54,7 @@ pons_status checkpoint_verify(const char *path, pons_error *err);
  * passed over with a warning. All damaged: PONS_DATA.
  */
 pons_status checkpoint_newest(const char *folder, logger *l, char **path, pons_error *err);
-/* The folder that 'mark' names if it is valid, else the newest valid one, saying so. */
+/* The folder that 'mark' names if it is valid, else as checkpoint_newest, each tried once. */
 pons_status checkpoint_marked(const char *folder, const char *mark, logger *l, char **path,
                               pons_error *err);
 
