@@ -71,6 +71,25 @@ tests_plugins_nine_la_SOURCES = tests/plugins/odd.c
 tests_plugins_nine_la_CPPFLAGS = $(AM_CPPFLAGS) -DNINE
 tests_plugins_nine_la_LDFLAGS = $(OP_LDFLAGS)
 
+# Plugins of the other kinds that break a rule of theirs.
+BROKEN_MODULES = tests/plugins/crooked.la tests/plugins/dicey.la tests/plugins/stiff.la \
+	tests/plugins/late.la tests/plugins/deaf.la tests/plugins/lame.la
+check_LTLIBRARIES += $(BROKEN_MODULES)
+tests_plugins_crooked_la_SOURCES = tests/plugins/crooked.c
+tests_plugins_crooked_la_LDFLAGS = $(OP_LDFLAGS)
+tests_plugins_dicey_la_SOURCES = tests/plugins/crooked.c
+tests_plugins_dicey_la_CPPFLAGS = $(AM_CPPFLAGS) -DRANDOM
+tests_plugins_dicey_la_LDFLAGS = $(OP_LDFLAGS)
+tests_plugins_stiff_la_SOURCES = tests/plugins/crooked.c
+tests_plugins_stiff_la_CPPFLAGS = $(AM_CPPFLAGS) -DSTIFF
+tests_plugins_stiff_la_LDFLAGS = $(OP_LDFLAGS)
+tests_plugins_late_la_SOURCES = tests/plugins/late.c
+tests_plugins_late_la_LDFLAGS = $(OP_LDFLAGS)
+tests_plugins_deaf_la_SOURCES = tests/plugins/deaf.c
+tests_plugins_deaf_la_LDFLAGS = $(OP_LDFLAGS)
+tests_plugins_lame_la_SOURCES = tests/plugins/lame.c
+tests_plugins_lame_la_LDFLAGS = $(OP_LDFLAGS)
+
 check_LTLIBRARIES += tests/plugins/stopped.la
 tests_plugins_stopped_la_SOURCES = tests/plugins/stopped.c
 tests_plugins_stopped_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere

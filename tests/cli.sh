@@ -117,6 +117,37 @@ expect 6 stderr "a sum that was started after 'abort' has not failed" \
 for comm in stage/comm/*.so; do
     [ -f "$comm" ] && expect 0 stdout "an abort ends them" plugin check "$comm"
 done
+
+# Every plugin that is built keeps the rules of its kind, and each broken rule is named.
+for file in stage/transform/*.so stage/sink/*.so stage/schedule/*.so stage/device/*.so stage/model/segresnet.so; do
+    [ -f "$file" ] && expect 0 stdout "file, note, descriptor and options are in order" plugin check "$file"
+done
+broken() {
+    expect 6 stderr "$1" plugin check "tests/plugins/.libs/$2.so" --set "transform.fault=$3"
+}
+expect 0 stdout "its grids, positions and label ids stay true" plugin check tests/plugins/.libs/crooked.so
+expect 0 stdout "is changed alike twice" plugin check tests/plugins/.libs/dicey.so
+broken "holds what was at another place" crooked affine
+broken "the label has class " crooked label
+broken "the mask has 13 voxels along i, the image 11" crooked mask
+broken "changed otherwise the second time" crooked changing
+broken "the label has class 9" crooked id
+broken "the box inside the image, 12 from 0 on along i, is not within its 11 voxels" crooked inside
+broken "voxel 0 of the image is not finite" crooked far
+broken "which only a transform with 'geometric' may" stiff none
+broken "'plan' writes behind the 4 bytes of its record" dicey behind
+broken "sample 0 is planned otherwise with the same draws" dicey planned
+broken "sample 0 is moved, which only a transform with 'geometric' may" dicey moved
+broken "the map has determinant 0" dicey flat
+broken "a zeroed record changes the patch" dicey zero
+broken "gives another patch the second time" dicey changing
+broken "changes the label, which only" dicey label
+broken "changes channel 0, which 'channels' leaves out" dicey channel
+broken "voxel 0 of the patch is not finite" dicey far
+broken "64 samples were neither moved nor changed" dicey idle
+expect 6 stderr "factor(991, 1000) is -0.001" plugin check tests/plugins/.libs/late.so
+expect 6 stderr "nothing is in the folder after 20 records" plugin check tests/plugins/.libs/deaf.so
+expect 6 stderr "flip of [2, 5, 4, 6, 3] in fp32: element 0 is " plugin check tests/plugins/.libs/lame.so
 stopped=tests/plugins/.libs/stopped.so
 expect 6 stderr "gradient of 'logits' at element 0 is" plugin check $stopped
 expect 0 stdout "gradient agrees with finite differences" plugin check $stopped --set loss.honest=yes

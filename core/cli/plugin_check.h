@@ -8,6 +8,9 @@
 #include "graph/node.h"
 #include "plugin/plugin_load.h"
 
+#include <pons/optimizer.h>
+#include <pons/transform.h>
+
 typedef struct plugin_check {
     int kind;                 /* pons_kind                                                        */
     const char *passed;       /* what is then known                                               */
@@ -22,6 +25,14 @@ extern const plugin_check plugin_checks[]; /* ends with a NULL run */
  */
 pons_status plugin_check_options(const plugin *p, const invocation *call, void **target,
                                  config **values, pons_error *err);
+/*
+ * The same, with values that make the check quick, or sure to see an effect, in place of defaults
+ * as well; *used says which ("" : none), and is malloc'ed.
+ */
+pons_status plugin_check_quick_options(const plugin *p, const invocation *call, void **target,
+                                       config **values, char **used, pons_error *err);
+
+extern const pons_optimizer_operations plugin_check_descent; /* p - lr g                        */
 
 /*
  * The gradient of 'loss' by every parameter of 'g' against finite differences, in double; inputs
@@ -29,6 +40,14 @@ pons_status plugin_check_options(const plugin *p, const invocation *call, void *
  */
 pons_status plugin_check_differences(pons_graph *g, pons_node *loss, pons_error *err);
 
+/* plugin_check_transform.c, plugin_check_random.c */
+pons_status plugin_check_transform(const plugin *p, const invocation *call, pons_error *err);
+pons_status plugin_check_random(const pons_transform_operations *o, const void *config,
+                                pons_error *err);
+/* plugin_check_device.c */
+pons_status plugin_check_device(const plugin *p, const invocation *call, pons_error *err);
+/* plugin_check_sink.c */
+pons_status plugin_check_sink(const plugin *p, const invocation *call, pons_error *err);
 /* plugin_check_op.c */
 pons_status plugin_check_op(const plugin *p, const invocation *call, pons_error *err);
 /* plugin_check_comm.c */

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <pons/loss.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +38,7 @@ static pons_status descend(pons_graph *g, const void *config, const pons_paramet
 }
 
 static const pons_slot no_slots[] = { PONS_SLOTS_END };
-static const pons_optimizer_operations descent = { no_slots, descend };
+const pons_optimizer_operations plugin_check_descent = { no_slots, descend };
 
 /* Takes over 'g'. */
 static pons_status trial_open(trial *t, pons_graph *g, pons_node *loss,
@@ -230,7 +231,7 @@ pons_status plugin_check_differences(pons_graph *g, pons_node *loss, pons_error 
 {
     trial t;
 
-    if (trial_open(&t, g, loss, &descent, NULL, err) != PONS_OK)
+    if (trial_open(&t, g, loss, &plugin_check_descent, NULL, err) != PONS_OK)
         return err->status;
     for (int i = 0; i < g->node_count; i++)
         if (g->node[i]->kind == NODE_INPUT)
@@ -343,7 +344,7 @@ static pons_status check_model_with(const plugin *p, const void *config, pons_er
         graph_free(g);
         return err->status;
     }
-    if (trial_open(&t, g, mixed_sum(g, &outputs), &descent, NULL, err) != PONS_OK)
+    if (trial_open(&t, g, mixed_sum(g, &outputs), &plugin_check_descent, NULL, err) != PONS_OK)
         return err->status;
     fill_input(t.program, "image");
     if (check_gradients(&t, err) == PONS_OK)
@@ -380,7 +381,7 @@ static pons_status check_loss_with(const plugin *p, const void *config, pons_err
         graph_free(g);
         return err->status;
     }
-    if (trial_open(&t, g, value, &descent, NULL, err) != PONS_OK)
+    if (trial_open(&t, g, value, &plugin_check_descent, NULL, err) != PONS_OK)
         return err->status;
     fill_input(t.program, "target");
     check_gradients(&t, err);
@@ -465,9 +466,31 @@ static pons_status check_with(const plugin *p, const invocation *call,
     return err->status;
 }
 
+/*
+ * Small values in place of defaults first; where they do not suit the model, its own defaults
+ * decide.
+ */
 pons_status plugin_check_model(const plugin *p, const invocation *call, pons_error *err)
 {
-    return check_with(p, call, check_model_with, err);
+    const pons_model_operations *o = p->operations;
+    pons_error cause = PONS_ERROR_INIT;
+    config *values;
+    void *options;
+    char *used;
+
+    if (o->build == NULL
+        || plugin_check_quick_options(p, call, &options, &values, &used, &cause) != PONS_OK)
+        return check_with(p, call, check_model_with, err);
+    check_model_with(p, options, &cause);
+    if (cause.status == PONS_OK && used[0] != '\0')
+        printf("model %s: checked with %s\n", p->descriptor->name, used);
+    bool again = cause.status != PONS_OK && used[0] != '\0';
+    config_close(values);
+    free(options);
+    free(used);
+    if (again)
+        return check_with(p, call, check_model_with, err);
+    return cause.status == PONS_OK ? PONS_OK : pons_fail(err, cause.status, "%s", cause.text);
 }
 
 pons_status plugin_check_loss(const plugin *p, const invocation *call, pons_error *err)

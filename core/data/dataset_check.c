@@ -2,8 +2,8 @@
  * dataset_check.c - read every case and list all that is wrong with it.
  *
  * Errors: what is wrong with the list of cases, a file that cannot be read, channels or grids that
- * differ within a case, an id that 'labels' does not list, a label with values that are not whole, a
- * file that two cases share. Warnings: no foreground, values that are not finite, equal voxels in
+ * differ within a case, an id that 'labels' does not list, a label with values that are not whole,
+ * a file that two cases share. Warnings: no foreground, values that are not finite, equal voxels in
  * two cases, a class that no case has. A case goes on after a problem as far as it can.
  */
 #include <data/dataset.h>

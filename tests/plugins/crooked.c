@@ -1,0 +1,133 @@
+/*
+ * crooked - a transform for tests that breaks one rule of transform.h; built as 'dicey' it is a
+ * random one, as 'stiff' one that does not say that it moves voxels.
+ */
+#include <pons/transform.h>
+
+#include <math.h>
+#include <string.h>
+
+typedef struct crooked {
+    int fault;
+} crooked;
+typedef crooked dicey, stiff;
+
+#ifdef RANDOM
+
+enum { NONE, BEHIND, PLANNED, MOVED, ZERO, CHANGING, LABEL, CHANNEL, FAR, IDLE, FLAT };
+
+static const char *const faults[] = {
+    "none", "behind", "planned", "moved", "zero", "changing", "label", "channel", "far", "idle",
+    "flat", NULL
+};
+
+static double calls;
+
+static pons_status plan(const void *config, pons_draws *draws, pons_sample *sample, void *record,
+                        pons_error *err)
+{
+    static const double half[3][4] = { { 0, 1, 0, 0 }, { 1, 0, 0, 0 }, { 0, 0, 1, 0 } };
+    static const double flat[3][4] = { { 1, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 1, 0 } };
+    float shift = 1 + pons_draw_uniform(draws);
+    int fault = ((const crooked *)config)->fault;
+
+    if (fault == PLANNED)
+        shift += (float)++calls;
+    if (fault == MOVED)
+        pons_sample_turn(sample, half);
+    if (fault == FLAT)
+        pons_sample_turn(sample, flat);
+    if (fault == IDLE)
+        shift = 0;
+    memcpy(record, &shift, sizeof shift);
+    if (fault == BEHIND)
+        ((char *)record)[sizeof shift] = 1;
+    return PONS_OK;
+}
+
+static pons_status apply(const void *config, const pons_transform_scope *scope, const void *record,
+                         pons_patch *patch, pons_error *err)
+{
+    int64_t count = patch->extent[0] * patch->extent[1] * patch->extent[2];
+    int fault = ((const crooked *)config)->fault;
+    float shift;
+
+    memcpy(&shift, record, sizeof shift);
+    shift += fault == ZERO ? 1 : fault == CHANGING && shift != 0 ? (float)++calls : 0;
+    for (int64_t i = 0; i < count * patch->channels; i++)
+        if (fault == CHANNEL || scope->channels >> (i % patch->channels) & 1)
+            patch->image[i] += shift;
+    if (fault == LABEL && shift != 0)
+        patch->label[0]++;
+    if (fault == FAR && shift != 0)
+        patch->image[0] = INFINITY;
+    return PONS_OK;
+}
+
+#else
+
+enum { NONE, AFFINE, LABEL, MASK, CHANGING, ID, CHANNEL, INSIDE, FAR };
+
+static const char *const faults[] = {
+    "none", "affine", "label", "mask", "changing", "id", "channel", "inside", "far", NULL
+};
+
+/* Turned by a quarter in the plane of i and j; what is not told the affine is the fault. */
+static pons_status turn(pons_case *c, int fault, pons_error *err)
+{
+    static const int order[3] = { 1, 0, 2 };
+    static const bool flip[3] = { true, false, false };
+    double before[3][4];
+    pons_volume *v[3] = { &c->image, &c->label, &c->valid };
+
+    memcpy(before, c->image.affine, sizeof before);
+    for (int i = 0; i < 3; i++) {
+        if ((fault == MASK && i == 2)
+            || pons_volume_reorient(v[i], order, flip, err) != PONS_OK)
+            continue;
+        if (fault == LABEL && i == 1)
+            pons_volume_reorient(v[i], (int[]){ 0, 1, 2 }, (bool[]){ true, false, false }, err);
+        if (fault == AFFINE)
+            memcpy(v[i]->affine, before, sizeof before);
+        else
+            memcpy(v[i]->affine, c->image.affine, sizeof before);
+    }
+    return err->status;
+}
+
+static pons_status apply(const void *config, const pons_transform_scope *scope, pons_case *c,
+                         pons_error *err)
+{
+    static double calls;
+    int fault = ((const crooked *)config)->fault;
+    float *x = c->image.voxels;
+
+    if (turn(c, fault, err) != PONS_OK)
+        return err->status;
+    x = c->image.voxels;
+    if (fault == CHANGING)
+        x[1] += (float)++calls;
+    if (fault == ID)
+        ((uint8_t *)c->label.voxels)[5] = 9;
+    if (fault == INSIDE)
+        c->image.inside_extent[0]++;
+    if (fault == FAR)
+        x[0] = NAN;
+    return PONS_OK;
+}
+
+#endif
+
+static const pons_option options[] = {
+    PONS_CHOICE(crooked, fault, none, faults, "What is wrong with it."),
+    PONS_OPTIONS_END
+};
+
+#if defined RANDOM
+PONS_RANDOM_TRANSFORM(dicey, "1.0", "a random transform that breaks rules", options, false,
+                      sizeof(float), NULL, plan, apply)
+#elif defined STIFF
+PONS_TRANSFORM(stiff, "1.0", "moves voxels and does not say so", options, false, NULL, apply)
+#else
+PONS_TRANSFORM(crooked, "1.0", "a transform that breaks rules", options, true, NULL, apply)
+#endif

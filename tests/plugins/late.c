@@ -1,0 +1,17 @@
+/*
+ * late - a schedule for tests whose factor falls below 0 at the end of 1000 steps.
+ */
+#include <pons/schedule.h>
+
+static const pons_option options[] = { PONS_OPTIONS_END };
+
+typedef struct late {
+    int none;
+} late;
+
+static double factor(const void *config, double t, double total)
+{
+    return total < 1000 ? 1 : 0.99 - t / total;
+}
+
+PONS_SCHEDULE(late, "1.0", "falls below 0 in the end", options, factor)
