@@ -21,6 +21,7 @@ tests_check_proxy_LDADD = $(TEST_LDADD)
 TESTS += tests/check_proxy
 
 # Whole trainings on several ranks.
+EXTRA_DIST += tests/plugins/limit.c tests/check_shortage.c
 EXTRA_DIST += tests/ranks.h tests/check_ranks.c tests/check_network.c tests/check_endurance.c
 if HAVE_GLOO
 check_PROGRAMS += tests/check_ranks
@@ -33,6 +34,17 @@ check_PROGRAMS += tests/check_network
 tests_check_network_SOURCES = tests/check_network.c tests/proxy.c tests/proxy.h tests/ranks.h
 tests_check_network_LDADD = $(TEST_LDADD)
 TESTS += tests/check_network
+
+# Memory that one of them lacks.
+check_LTLIBRARIES += tests/plugins/limit.la
+tests_plugins_limit_la_SOURCES = tests/plugins/limit.c
+tests_plugins_limit_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+check_PROGRAMS += tests/check_shortage
+tests_check_shortage_SOURCES = tests/check_shortage.c tests/ranks.h tests/soak.h
+tests_check_shortage_LDADD = $(TEST_LDADD)
+tests_check_shortage_DEPENDENCIES = tests/libpons.la tests/plugins/limit.la
+TESTS += tests/check_shortage
+SOAK_TESTS += tests/check_shortage
 
 # Random faults for as long as asked.
 check_PROGRAMS += tests/check_endurance

@@ -5,9 +5,10 @@
 
 #include "base/background.h"
 
+#include "base/thread.h"
+
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -74,12 +75,11 @@ pons_status background_open(background **out, pons_error *err)
     b->problem = (pons_error)PONS_ERROR_INIT;
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->changed, NULL);
-    int cause = pthread_create(&b->thread, NULL, run, b);
-    if (cause != 0) {
+    if (thread_start(&b->thread, run, b, "a thread that works beside the steps", err) != PONS_OK) {
         pthread_cond_destroy(&b->changed);
         pthread_mutex_destroy(&b->lock);
         free(b);
-        return pons_fail(err, PONS_FAILURE, "cannot start a thread: %s", strerror(cause));
+        return err->status;
     }
     *out = b;
     return PONS_OK;

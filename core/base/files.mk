@@ -8,3 +8,4 @@ libcore_la_SOURCES += core/base/background.c core/base/background.h
 libcore_la_SOURCES += core/base/parallel.c core/base/parallel.h
 libcore_la_SOURCES += core/base/tree.c core/base/tree.h
 libcore_la_SOURCES += core/base/kernel_name.c core/base/kernel_name.h
+libcore_la_SOURCES += core/base/thread.c core/base/thread.h

@@ -7,6 +7,8 @@
 #include <config.h>
 
 #include "cli/command.h"
+#include "config/shortage.h"
+#include "dist/board.h"
 #include "report/metrics.h"
 #include "report/run_folder.h"
 #include "train/processes.h"
@@ -248,10 +250,14 @@ static pons_status on_begin(void *context, pons_error *err)
 /* From the interrupt's thread, which ends the process: there is nothing to save yet. */
 static pons_status say_interrupted(void *context)
 {
+    static const char line[] = "interrupted before the first step; start it again";
     logger terminal = *(const logger *)context;
+    board_seat *seat = board_sit(getenv(BOARD_VARIABLE));
 
     terminal.file = NULL;
-    log_error(&terminal, "interrupted before the first step; start it again");
+    board_end(seat, PONS_INTERRUPTED, line);
+    if (seat == NULL)
+        log_error(&terminal, line);
     return PONS_INTERRUPTED;
 }
 
@@ -308,6 +314,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     interrupt_watch(s.interrupt, 0, say_interrupted, call->log);
     if (prepare(&s, err) == PONS_OK && !s.launched)
         go(&s, err);
+    shortage_hint(s.config != NULL ? &s.sections : NULL, err);
     leave_others(&s, err);
     if (err->status != PONS_OK && call->log->file != NULL)
         fprintf(call->log->file, "pons: %s\n", err->text);

@@ -10,6 +10,7 @@
  */
 #include <data/cache_parts.h>
 
+#include <base/thread.h>
 #include <data/cache_key.h>
 #include <data/cache_share.h>
 #include <data/class_seen.h>
@@ -312,16 +313,19 @@ static void fill_watch(fill *f)
 static pons_status fill_read(fill *f, int threads, pons_error *err)
 {
     pthread_t thread[64];
+    pons_error none = PONS_ERROR_INIT; /* one thread does */
     int started = 0;
 
     f->running = threads;
-    while (started < threads && pthread_create(&thread[started], NULL, fill_work, f) == 0)
+    while (started < threads
+           && thread_start(&thread[started], fill_work, f, "a thread that reads cases", &none)
+                  == PONS_OK)
         started++;
     pthread_mutex_lock(&f->lock);
     f->running -= threads - started;
     pthread_mutex_unlock(&f->lock);
     if (started == 0)
-        return pons_fail(err, PONS_FAILURE, "cannot start a thread to read cases");
+        return pons_fail(err, none.status, "%s", none.text);
     fill_watch(f);
     for (int i = 0; i < started; i++)
         pthread_join(thread[i], NULL);

@@ -8,6 +8,7 @@
  */
 #include <data/loader.h>
 
+#include <base/thread.h>
 #include <data/patch_make.h>
 
 #include <pthread.h>
@@ -141,14 +142,14 @@ static bool job_is_open(const loader *l)
     return !l->pause && l->next.number < released + l->slot_count;
 }
 
-typedef struct thread_start {
+typedef struct loader_seat {
     loader *loader;
     int index;
-} thread_start;
+} loader_seat;
 
 static void *loader_work(void *argument)
 {
-    thread_start start = *(thread_start *)argument;
+    loader_seat start = *(loader_seat *)argument;
     loader *l = start.loader;
 
     free(argument);
@@ -181,12 +182,15 @@ static pons_status start_threads(loader *l, int count, pons_error *err)
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     for (int i = 0; i < count; i++) {
-        thread_start *start = malloc(sizeof *start);
+        loader_seat *start = malloc(sizeof *start);
         if (start != NULL)
-            *start = (thread_start){ l, i };
-        if (start == NULL || pthread_create(&l->thread[i], NULL, loader_work, start) != 0) {
+            *start = (loader_seat){ l, i };
+        if (start == NULL)
+            pons_fail(err, PONS_DEVICE, "out of memory for a thread that prepares patches");
+        else
+            thread_start(&l->thread[i], loader_work, start, "a thread that prepares patches", err);
+        if (err->status != PONS_OK) {
             free(start);
-            pons_fail(err, PONS_FAILURE, "cannot start loader thread %d of %d", i + 1, count);
             break;
         }
         l->thread_count++;

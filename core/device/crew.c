@@ -6,6 +6,8 @@
 
 #include "device/crew.h"
 
+#include "base/thread.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -78,9 +80,10 @@ static void *live(void *context)
 static pons_status start_members(crew *c, pons_error *err)
 {
     for (; c->count > 1 && c->started < c->count; c->started++)
-        if (pthread_create(&c->member[c->started].thread, NULL, live, &c->member[c->started]) != 0)
-            return pons_fail(err, PONS_DEVICE, "cannot start the thread of replica %d", c->started);
-    return PONS_OK;
+        if (thread_start(&c->member[c->started].thread, live, &c->member[c->started],
+                         "the thread of a replica", err) != PONS_OK)
+            break;
+    return err->status;
 }
 
 pons_status crew_open(int count, void (*failed)(void *context, int number), void *context,

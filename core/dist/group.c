@@ -73,13 +73,14 @@ static void give_back(group *g, operation *o)
 
 /*
  * What the plugin says is seldom the cause: a process that fails breaks the connections of all. The
- * watch knows the cause soon; where it does not, the plugin's line is it.
+ * watch knows the cause soon; where it does not, the plugin's line is it. What this process lacks,
+ * memory say, is told at once: the others see only that it has gone.
  */
 static pons_status fail(group *g, const operation *o, const pons_error *why, pons_error *err)
 {
     pons_error own = PONS_ERROR_INIT;
 
-    if (watch_cause(g->watch, CAUSE_S, err) != PONS_OK)
+    if (why->status == PONS_COMMUNICATION && watch_cause(g->watch, CAUSE_S, err) != PONS_OK)
         return err->status;
     pons_fail(&own, why->status, "collective %lld (%s, %zu bytes): %s", (long long)o->number,
               o->kind, o->size, why->text);
@@ -274,7 +275,7 @@ static pons_status open_comm(group *g, const group_settings *s, pons_error *err)
         return PONS_OK;
     }
     g->comm = NULL;
-    if (watch_cause(g->watch, CAUSE_S, err) == PONS_OK) {
+    if (why.status != PONS_COMMUNICATION || watch_cause(g->watch, CAUSE_S, err) == PONS_OK) {
         watch_publish(g->watch, &why);
         pons_fail(err, why.status, "%s", why.text);
     }

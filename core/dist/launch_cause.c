@@ -5,6 +5,8 @@
 
 #include "dist/launch_parts.h"
 
+#include "config/shortage.h"
+
 #include <string.h>
 
 const char *launch_signal_name(int number)
@@ -111,9 +113,12 @@ bool crowd_tell(const crowd *c, const launched *r, pons_error *err)
     else if (is_failure_told(&e, r))
         pons_fail(err, (pons_status)r->code, "rank %d%s: %s", r->rank,
                   e.step >= 0 ? position : "", e.text);
+    else if (r->code == PONS_DEVICE) /* our own code says more wherever it can */
+        pons_fail(err, PONS_DEVICE, "rank %d ended: out of memory%s", r->rank, position);
     else
         pons_fail(err, r->code == 0 ? PONS_FAILURE : (pons_status)r->code, "rank %d left before "
                   "the end with exit code %d%s", r->rank, r->code, position);
+    shortage_hint(NULL, err);
     return is_worth_a_restart(&e, r);
 }
 

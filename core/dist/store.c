@@ -6,6 +6,7 @@
 
 #include "dist/store.h"
 
+#include "base/thread.h"
 #include "dist/link.h"
 #include "dist/store_message.h"
 #include "dist/store_server.h"
@@ -26,6 +27,7 @@
 #define RETRY_S 0.1     /* between attempts to connect                                            */
 #define WRONG_S 10.0    /* somebody else may answer at the port: an earlier run that is ending    */
 #define CLOSE_S 5.0     /* rank 0 waits for the others                                            */
+#define FAILED_S 1.0    /* the same where this process has not come that far                        */
 #define VERDICT_S 2.0   /* on a busy machine rank 0 may be late with who is missing               */
 
 /* A request that waits for its answer; it belongs to the thread that asks. */
@@ -463,17 +465,16 @@ static pons_status connect_store(store *s, double deadline, pons_error *err)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-static int start_reader(store *s)
+static pons_status start_reader(store *s, pons_error *err)
 {
     sigset_t all, before;
-    int failed;
 
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    failed = pthread_create(&s->reader, NULL, read_answers, s);
+    thread_start(&s->reader, read_answers, s, "the thread that reads the store's answers", err);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    s->reading = failed == 0;
-    return failed;
+    s->reading = err->status == PONS_OK;
+    return err->status;
 }
 
 static store *store_new(const dist_place *place, double timeout_s)
@@ -520,17 +521,15 @@ pons_status store_open(const dist_place *place, double timeout_s, store **out, p
 {
     double deadline = link_now() + timeout_s;
     store *s = store_new(place, timeout_s);
-    int failed;
 
     if (s == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     if (place->rank == 0)
         store_server_open(place, timeout_s, &s->server, err);
-    if (err->status == PONS_OK && connect_store(s, deadline, err) == PONS_OK
-        && (failed = start_reader(s)) != 0)
-        pons_fail(err, PONS_DEVICE, "the store's thread cannot be started: %s", strerror(failed));
+    if (err->status == PONS_OK && connect_store(s, deadline, err) == PONS_OK)
+        start_reader(s, err);
     if (err->status != PONS_OK) {
-        store_free(s, CLOSE_S);
+        store_free(s, FAILED_S);
         return err->status;
     }
     *out = s;

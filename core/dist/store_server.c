@@ -10,6 +10,7 @@
 
 #include "dist/store_server.h"
 
+#include "base/thread.h"
 #include "dist/link.h"
 #include "dist/store.h"
 #include "dist/store_message.h"
@@ -737,23 +738,21 @@ static void server_free(store_server *s)
 }
 
 /* Signals belong to the other threads. */
-static int start(store_server *s)
+static pons_status start(store_server *s, pons_error *err)
 {
     sigset_t all, before;
-    int failed;
 
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    failed = pthread_create(&s->thread, NULL, serve, s);
+    thread_start(&s->thread, serve, s, "the store's thread", err);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed;
+    return err->status;
 }
 
 pons_status store_server_open(const dist_place *place, double timeout_s, store_server **out,
                               pons_error *err)
 {
     store_server *s = calloc(1, sizeof *s);
-    int failed;
 
     if (s == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
@@ -763,11 +762,10 @@ pons_status store_server_open(const dist_place *place, double timeout_s, store_s
     s->by_rank = calloc((size_t)place->size, sizeof(member *));
     s->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     allow_descriptors(place->size);
-    if (s->by_rank == NULL || s->stop < 0 || !make_room(s)) {
+    if (s->by_rank == NULL || s->stop < 0 || !make_room(s))
         pons_fail(err, PONS_DEVICE, "the store cannot be opened: %s", strerror(errno));
-    } else if (listen_at_port(s, timeout_s, err) == PONS_OK && (failed = start(s)) != 0) {
-        pons_fail(err, PONS_DEVICE, "the store's thread cannot be started: %s", strerror(failed));
-    }
+    else if (listen_at_port(s, timeout_s, err) == PONS_OK)
+        start(s, err);
     if (err->status != PONS_OK) {
         server_free(s);
         return err->status;

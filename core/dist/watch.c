@@ -8,6 +8,7 @@
 
 #include "dist/watch.h"
 
+#include "base/thread.h"
 #include "dist/beat.h"
 #include "dist/board.h"
 
@@ -369,7 +370,6 @@ pons_status watch_open(const watch_settings *settings, watch **out, pons_error *
 {
     watch *w = calloc(1, sizeof *w);
     pthread_condattr_t clock;
-    int code;
 
     if (w == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for %d processes", settings->size);
@@ -386,11 +386,9 @@ pons_status watch_open(const watch_settings *settings, watch **out, pons_error *
         return pons_fail(err, PONS_DEVICE, "out of memory for %d processes", settings->size);
     }
     start_rows(w);
-    code = pthread_create(&w->thread, NULL, run, w);
-    if (code != 0) {
+    if (thread_start(&w->thread, run, w, "the watch of the processes", err) != PONS_OK) {
         watch_free(w);
-        return pons_fail(err, PONS_FAILURE, "cannot start the watch of the processes: %s",
-                         strerror(code));
+        return err->status;
     }
     *out = w;
     return PONS_OK;

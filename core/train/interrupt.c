@@ -5,13 +5,14 @@
 
 #include "train/interrupt.h"
 
+#include "base/thread.h"
+
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -115,11 +116,11 @@ pons_status interrupt_open(interrupt **out, pons_error *err)
         sigaddset(&i->signals, numbers[n]);
     pthread_mutex_init(&i->state, NULL);
     pthread_sigmask(SIG_BLOCK, &i->signals, &i->before);
-    int problem = pthread_create(&i->thread, NULL, wait_for_signals, i);
-    if (problem != 0) {
+    if (thread_start(&i->thread, wait_for_signals, i, "the thread that waits for signals", err)
+        != PONS_OK) {
         pthread_sigmask(SIG_SETMASK, &i->before, NULL);
         free(i);
-        return pons_fail(err, PONS_FAILURE, "cannot start a thread: %s", strerror(problem));
+        return err->status;
     }
     *out = i;
     return PONS_OK;

@@ -9,6 +9,7 @@
 
 #include "train/spread.h"
 
+#include "base/thread.h"
 #include "train/stitch.h"
 
 #include <pthread.h>
@@ -327,10 +328,11 @@ static void run(spread *s)
     pons_error err = PONS_ERROR_INIT;
     int started = 0;
 
-    while (started < 2 && pthread_create(&thread[started], NULL, helper[started], s) == 0)
+    while (started < 2
+           && thread_start(&thread[started], helper[started], s, "a thread that prepares volumes",
+                           &err) == PONS_OK)
         started++;
     if (started < 2) {
-        pons_fail(&err, PONS_DEVICE, "cannot start a thread to prepare volumes");
         fail(s, &err);
     } else if (crew_run(s->replicas->crew, s->work->shared != NULL ? predict_with_others
                                                                 : predict_share, s, &err)

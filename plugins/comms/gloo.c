@@ -12,7 +12,11 @@
 
 static pons_status fail(const char *text, pons_error *err)
 {
-    return text == NULL ? PONS_OK : pons_fail(err, PONS_COMMUNICATION, "%s", text);
+    if (text == NULL)
+        return PONS_OK;
+    return pons_fail(err, strstr(text, GLOO_LINK_NO_MEMORY) != NULL ? PONS_DEVICE
+                                                                    : PONS_COMMUNICATION,
+                     "%s", text);
 }
 
 /* ---- the store, as gloo_link sees it --------------------------------------------------------- */
@@ -96,7 +100,7 @@ static pons_status connect_all(const pons_comm_place *place, const pons_comm_sto
 
     if (fail(gloo_link_open(place->rank, place->size, place->address, place->timeout_s, &shared,
                             &link, text), err) != PONS_OK)
-        return PONS_COMMUNICATION;
+        return err->status;
     return queue_open(&transport, link, place->rank, place->size, comm, err);
 }
 

@@ -14,8 +14,10 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <new>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <gloo/allgather.h>
@@ -265,6 +267,11 @@ template <typename action> const char *guarded(const char *what, char *text, act
     try {
         act();
         return nullptr;
+    } catch (const std::bad_alloc &) {
+        return tell(what, GLOO_LINK_NO_MEMORY, text);
+    } catch (const std::system_error &failure) { /* a thread that cannot be started */
+        bool refused = failure.code() == std::errc::resource_unavailable_try_again;
+        return tell(what, refused ? GLOO_LINK_NO_MEMORY : failure.what(), text);
     } catch (const std::exception &failure) {
         return tell(what, failure.what(), text);
     } catch (...) {

@@ -1,7 +1,8 @@
 /*
  * gloo_link.h - what the gloo plugin asks of the library, in C: gloo has a C++ interface only.
  *
- * Functions return NULL, or one line that says what went wrong, in 'text' (of the size below).
+ * Functions return NULL, or one line that says what went wrong, in 'text' (of the size below). Where
+ * this process had no memory for it, the line says 'out of memory'.
  */
 #ifndef PLUGINS_COMMS_GLOO_LINK_H
 #define PLUGINS_COMMS_GLOO_LINK_H
@@ -15,6 +16,7 @@ extern "C" {
 #endif
 
 #define GLOO_LINK_TEXT 512
+#define GLOO_LINK_NO_MEMORY "out of memory"
 
 typedef struct gloo_link gloo_link;
 

@@ -186,8 +186,8 @@ pons_status queue_open(const queue_transport *transport, void *link, int rank, i
     code = pthread_create(&q->thread, NULL, run_all, q);
     if (code != 0) {
         queue_free(q);
-        return pons_fail(err, PONS_FAILURE, "cannot start the thread of a communicator: %s",
-                         strerror(code));
+        return pons_fail(err, PONS_DEVICE, "out of memory for the thread of a communicator, or too "
+                         "many threads: %s", strerror(code));
     }
     *out = q;
     return PONS_OK;

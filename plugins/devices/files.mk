@@ -32,7 +32,8 @@ libcpuavx512_la_CFLAGS = $(CPU_CFLAGS) -mavx2 -mfma -mavx512f -mavx512bw -mavx51
 	-mprefer-vector-width=512
 libcpudevice_la_LIBADD += libcpuavx2.la libcpuavx512.la
 endif
-libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c \
+libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c plugins/devices/cpu/headroom.c \
+	plugins/devices/cpu/headroom.h \
 	plugins/devices/cpu/map.c plugins/devices/cpu/map.h plugins/devices/cpu/map_number.c \
 	plugins/devices/cpu/map_pass.c plugins/devices/cpu/map_reduce.c plugins/devices/cpu/map_run.c \
 	plugins/devices/cpu/map_rows.c plugins/devices/cpu/map_space.c \

@@ -6,13 +6,13 @@
  */
 #include "cpu.h"
 #include "direct.h"
+#include "headroom.h"
 #include "limits.h"
 #include "narrow.h"
 #include "onednn.h"
 #include "rows.h"
 #include "wide.h"
 
-#include <omp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,8 +177,7 @@ static pons_status device_attach(void *device, pons_error *err)
         && sched_setaffinity(0, sizeof d->share, &d->share) != 0)
         return pons_fail(err, PONS_DEVICE, "cannot bind device 'cpu:%d' to its processors",
                          d->settings.index);
-    omp_set_num_threads(d->threads);
-    return PONS_OK;
+    return headroom_start_threads(d->threads, err);
 }
 
 static pons_status device_prepare(void *device, const pons_request *request, pons_kernel *kernel,

@@ -7,6 +7,7 @@
  */
 #include "onednn.h"
 
+#include "headroom.h"
 #include "onednn_version.h"
 
 #include <stdio.h>
@@ -28,7 +29,7 @@ typedef struct argument {
     size_t offset;             /* of 'theirs' in scratch */
 } argument;
 
-enum { ARGUMENTS = 3 };
+enum { ARGUMENTS = 3, KERNEL_ROOM = 8 << 20 };
 
 typedef struct onednn_kernel {
     onednn *library;
@@ -380,6 +381,8 @@ pons_status onednn_prepare_convolution(onednn *o, const pons_request *request, p
     *supported = false;
     if (known_wrong(&r, c))
         return PONS_OK;
+    if (headroom_check(KERNEL_ROOM, "a kernel of oneDNN", err) != PONS_OK)
+        return err->status;
     fit_padding(&how, &r, c);
     if ((status = image_layout(&how.x, r.x)) == dnnl_success &&
         (status = image_layout(&how.y, r.y)) == dnnl_success &&
@@ -433,6 +436,8 @@ pons_status onednn_prepare_matmul(onednn *o, const pons_request *request, pons_k
     pons_status result = PONS_OK;
 
     *supported = false;
+    if (headroom_check(KERNEL_ROOM, "a kernel of oneDNN", err) != PONS_OK)
+        return err->status;
     if ((status = matrix_layout(&a, &request->input[0], m->transpose_a)) == dnnl_success &&
         (status = matrix_layout(&b, &request->input[1], m->transpose_b)) == dnnl_success &&
         (status = matrix_layout(&c, &request->output[0], false)) == dnnl_success)

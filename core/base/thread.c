@@ -1,0 +1,17 @@
+/*
+ * thread.c - start a thread, or say why there is none.
+ */
+#include "base/thread.h"
+
+#include <string.h>
+
+pons_status thread_start(pthread_t *out, void *(*work)(void *), void *context, const char *what,
+                         pons_error *err)
+{
+    int cause = pthread_create(out, NULL, work, context);
+
+    if (cause == 0)
+        return PONS_OK;
+    return pons_fail(err, PONS_DEVICE, "out of memory for %s, or too many threads: %s", what,
+                     strerror(cause));
+}

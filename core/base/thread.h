@@ -1,0 +1,17 @@
+/*
+ * thread.h - threads, and what is said where one cannot be had.
+ */
+#ifndef CORE_BASE_THREAD_H
+#define CORE_BASE_THREAD_H
+
+#include <pons/plugin.h>
+#include <pthread.h>
+
+/*
+ * As pthread_create. PONS_DEVICE where the system refuses: there is no memory for the thread's
+ * stack, or there are too many threads. 'what' is what it was for: "the thread that reads cases".
+ */
+pons_status thread_start(pthread_t *out, void *(*work)(void *), void *context, const char *what,
+                         pons_error *err);
+
+#endif

@@ -1,0 +1,192 @@
+/*
+ * check_shortage.c - trainings that lack memory, on one rank of two or for two replicas in one
+ * process: however much there is, all end together, with the code for it and one line that says
+ * which rank wanted what, and what to turn.
+ */
+#include "ranks.h"
+#include "soak.h"
+#include "suite.h"
+
+#include "config/shortage.h"
+
+enum { MOST_KIB = 2 << 20 };
+
+static const char few_steps[] = "train.steps=12";
+
+static void setup(void)
+{
+    make_root();
+    make_phantom();
+    EXPECT(0, NULL, "train", "ranks.ini", "--set", "experiment.name=plain", "--set",
+           "distribute.mode=single", "--set", few_steps, "--set", "train.validate_every=3");
+}
+
+/* What is started from here on; 0: as much as there is. */
+static void leave_memory(int rank, int kib)
+{
+    char module[4096], text[32];
+
+    unsetenv("LD_PRELOAD");
+    if (kib == 0)
+        return;
+    ck_assert_ptr_nonnull(realpath("tests/plugins/.libs/limit.so", module));
+    snprintf(text, sizeof text, "%d %d", rank, kib);
+    setenv("MEMORY_LIMIT", text, 1);
+    setenv("LD_PRELOAD", module, 1);
+}
+
+#define SAID(PHRASE) (strstr(text_of("said"), PHRASE) != NULL)
+
+static void expect_told(int kib, int code, const char *who)
+{
+    const char *said = text_of("said");
+
+    ck_assert_msg(code == PONS_DEVICE, "%d KiB: code %d: %s", kib, code, said);
+    ck_assert_msg(count_in(said, "error: ") == 1, "%d KiB: %s", kib, said);
+    ck_assert_msg(SAID(who) && SAID("out of memory"), "%d KiB: %s", kib, said);
+    ck_assert_msg(SAID("\nhint: ") && SAID("[train]") && SAID("[patch]"), "%d KiB: %s", kib, said);
+}
+
+/* From little to enough. */
+static int next_kib(int kib)
+{
+    return kib + soak_times(9000, 1000);
+}
+
+/* Whether memory can be limited so: a sanitizer's own takes more. */
+static bool can_limit(void)
+{
+    leave_memory(-1, MOST_KIB);
+    int code = PONS("train", "ranks.ini", "--set", "experiment.name=limited", "--set",
+                    "distribute.mode=single", "--set", "train.steps=1");
+    if (code != 0)
+        printf("no run within %d KiB in this build (code %d): skipped\n", MOST_KIB, code);
+    leave_memory(-1, 0);
+    return code == 0;
+}
+
+/* ---- one rank of two ------------------------------------------------------------------------- */
+
+static int launch_within(const launch_words *l, int rank, int kib, double *took)
+{
+    pid_t launcher, process[8];
+    double before = seconds_now();
+
+    leave_memory(rank, kib);
+    launcher = start_launch(l);
+    int count = find_ranks(launcher, process, 8);
+    int code = finish(launcher);
+    *took = seconds_now() - before;
+    expect_processes_gone(process, count, 0);
+    leave_memory(rank, 0);
+    return code;
+}
+
+START_TEST(memory_that_one_rank_lacks_ends_all_with_one_line)
+{
+    launch_words l = { _i == 0 ? "first" : "second", 2, { NULL },
+                       { few_steps, "train.validate_every=3", "distribute.timeout_s=60" } };
+    int failed = 0, code = 1;
+    double took;
+    char who[16];
+
+    if (!can_limit())
+        return;
+    snprintf(who, sizeof who, "rank %d", _i);
+    for (int kib = 5000; code != 0 && kib < MOST_KIB; kib = next_kib(kib)) {
+        code = launch_within(&l, _i, kib, &took);
+        if (code == 0)
+            break;
+        expect_told(kib, code, who);
+        ck_assert_double_lt(took, 60); /* none waited for the other */
+        failed++;
+    }
+    ck_assert_int_eq(code, 0);
+    ck_assert_int_gt(failed, 5);
+    expect_same_state("plain", l.name); /* that which memory ended has gone on */
+}
+END_TEST
+
+/* The control: the same launches without a limit, and a limit for a rank that is not there. */
+START_TEST(memory_that_is_there_ends_nothing)
+{
+    launch_words l = { "control", 2, { NULL }, { few_steps, "train.validate_every=3" } };
+    double took;
+
+    ck_assert_int_eq(launch_within(&l, 2, 5000, &took), 0);
+    expect_same_state("plain", "control");
+}
+END_TEST
+
+/* ---- two replicas ---------------------------------------------------------------------------- */
+
+START_TEST(memory_that_a_process_lacks_ends_its_replicas_with_one_line)
+{
+    int failed = 0, code = 1;
+
+    if (!can_limit())
+        return;
+    for (int kib = 9000; code != 0 && kib < MOST_KIB; kib = next_kib(kib)) {
+        leave_memory(-1, kib);
+        code = PONS("train", "ranks.ini", "--set", "experiment.name=replicas", "--set",
+                    "distribute.mode=dp", "--set", "distribute.devices=cpu:0,cpu:1", "--set",
+                    few_steps, "--set", "train.validate_every=3");
+        leave_memory(-1, 0);
+        if (code == 0)
+            break;
+        ck_assert_msg(code == PONS_DEVICE && SAID("out of memory")
+                      && count_in(text_of("said"), "error: ") == 1, "%d KiB, code %d: %s", kib,
+                      code, text_of("said"));
+        failed++;
+    }
+    ck_assert_int_eq(code, 0);
+    ck_assert_int_gt(failed, 3);
+    expect_same_state("plain", "replicas");
+}
+END_TEST
+
+/* ---- the hint -------------------------------------------------------------------------------- */
+
+START_TEST(knobs_that_are_turned_already_are_not_named)
+{
+    sections s = { .train = { .batch = 1, .precision = 3, .recompute = true },
+                   .patch = { .per_case = 4 }, .window = { .batch = 1 },
+                   .data = { .cache = CACHE_DISK } };
+    pons_error err = PONS_ERROR_INIT;
+
+    pons_fail(&err, PONS_DEVICE, "out of memory for a test");
+    shortage_hint(&s, &err);
+    ck_assert_str_eq(err.text, "out of memory for a test\nhint: what needs less memory: [patch] a "
+                     "smaller per_case (now 4); [patch] a smaller extent; 'pons explain' says how "
+                     "much");
+    shortage_hint(&s, &err); /* once */
+    ck_assert_int_eq(count_in(err.text, "hint: "), 1);
+}
+END_TEST
+
+START_TEST(other_failures_get_no_such_hint)
+{
+    pons_error err = PONS_ERROR_INIT, device = PONS_ERROR_INIT;
+
+    pons_fail(&err, PONS_CONFIG, "out of memory is what this key is called");
+    shortage_hint(NULL, &err);
+    ck_assert_int_eq(count_in(err.text, "hint: "), 0);
+    pons_fail(&device, PONS_DEVICE, "no kernel for this");
+    shortage_hint(NULL, &device);
+    ck_assert_int_eq(count_in(device.text, "hint: "), 0);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("shortage");
+
+    soak_timeout(c);
+    tcase_add_unchecked_fixture(c, setup, remove_root);
+    tcase_add_loop_test(c, memory_that_one_rank_lacks_ends_all_with_one_line, 0, 2);
+    tcase_add_test(c, memory_that_is_there_ends_nothing);
+    tcase_add_test(c, memory_that_a_process_lacks_ends_its_replicas_with_one_line);
+    tcase_add_test(c, knobs_that_are_turned_already_are_not_named);
+    tcase_add_test(c, other_failures_get_no_such_hint);
+    return suite_run();
+}
