@@ -27,7 +27,7 @@
 #define RETRY_S 0.1     /* between attempts to connect                                            */
 #define WRONG_S 10.0    /* somebody else may answer at the port: an earlier run that is ending    */
 #define CLOSE_S 5.0     /* rank 0 waits for the others                                            */
-#define FAILED_S 1.0    /* the same where this process has not come that far                        */
+#define FAILED_S 1.0    /* the same where this process has not come that far                      */
 #define VERDICT_S 2.0   /* on a busy machine rank 0 may be late with who is missing               */
 
 /* A request that waits for its answer; it belongs to the thread that asks. */

@@ -23,7 +23,8 @@
 
 #define BEAT_S 0.5
 #define GLANCE_S 0.1    /* rank 0's looks at the verdict and at lost connections                  */
-#define PAUSE_S 1.0     /* a round of rank 0 takes no longer, or the machine was paused           */
+#define ROUND_S 0.5     /* counted of a round of rank 0, ...                                      */
+#define ASKING_S 1.0    /* ... and of one of another rank, at most                                */
 #define ANSWER_S 0.7    /* until a question to rank 0 is asked again                              */
 #define GRACE_S 1.0     /* from a failure until a process that goes on is ended                   */
 
@@ -50,6 +51,7 @@ struct watch {
     bool in_last;             /* it is running                                                    */
     /* Of the thread alone. */
     beat_row *row;            /* by rank; on others than rank 0 what it has written               */
+    double before, lived;     /* end of the round before; what has been counted so far            */
     double answered;          /* when the store last answered                                     */
 };
 
@@ -65,6 +67,19 @@ static struct timespec clock_at(double time)
 {
     return (struct timespec){ .tv_sec = (time_t)time,
                               .tv_nsec = (long)((time - floor(time)) * 1e9) };
+}
+
+/*
+ * Who could not listen has heard nobody: where this thread does not run, as in a machine that is
+ * suspended, stopped or far too busy, the others' silence says nothing about them. So time counts
+ * by rounds, and a round no longer than it takes on a machine that runs.
+ */
+static void count_round(watch *w, double most)
+{
+    double time = now();
+
+    w->lived += fmin(time - w->before, most);
+    w->before = time;
 }
 
 /* ---- the verdict ----------------------------------------------------------------------------- */
@@ -119,7 +134,7 @@ static bool send_beat(watch *w)
     w->mine.serial++;
     b = w->mine;
     pthread_mutex_unlock(&w->lock);
-    beat_take(&w->row[w->settings.rank], &b, now());
+    beat_take(&w->row[w->settings.rank], &b, w->lived);
     if (w->settings.rank == 0)
         return true;
     snprintf(key, sizeof key, "beat.%d", w->settings.rank);
@@ -139,7 +154,7 @@ static void collect_beats(watch *w)
         snprintf(key, sizeof key, "beat.%d", k);
         if (store_get(w->settings.store, key, 0, &b, sizeof b, &size, &late) == PONS_OK
             && size == sizeof b)
-            beat_take(&w->row[k], &b, now());
+            beat_take(&w->row[k], &b, w->lived);
     }
 }
 
@@ -187,24 +202,13 @@ static bool find_lost(watch *w)
     return true;
 }
 
-/* After a pause of the whole machine nobody could have been heard meanwhile. */
-static void forgive(watch *w, double pause)
-{
-    for (int k = 0; k < w->settings.size; k++) {
-        w->row[k].heard += pause;
-        w->row[k].changed += pause;
-    }
-}
-
-static bool judge(watch *w, double *before)
+static bool judge(watch *w)
 {
     char line[512];
-    double time = now();
 
-    if (time - *before > PAUSE_S)
-        forgive(w, time - *before - PAUSE_S);
-    *before = time;
-    if (!beats_judge(w->row, w->settings.size, time, w->settings.timeout_s, line, sizeof line))
+    count_round(w, ROUND_S);
+    w->row[0].heard = w->lived; /* this is rank 0 */
+    if (!beats_judge(w->row, w->settings.size, w->lived, w->settings.timeout_s, line, sizeof line))
         return false;
     accuse(w, line);
     return true;
@@ -230,12 +234,14 @@ static void read_table(watch *w)
 /* Rank 0 keeps the store: without it there is nobody to tell. */
 static bool find_first_lost(watch *w, bool answered)
 {
-    double silence = now() - w->answered;
     verdict v = { .status = PONS_COMMUNICATION };
+    double silence;
     size_t used;
 
+    count_round(w, ASKING_S);
+    silence = w->lived - w->answered;
     if (answered)
-        w->answered = now();
+        w->answered = w->lived;
     if (answered || (!store_broken(w->settings.store) && silence <= w->settings.timeout_s))
         return false;
     if (store_broken(w->settings.store))
@@ -264,15 +270,13 @@ static bool is_over(watch *w)
 
 static void watch_all(watch *w)
 {
-    double before = now();
-
     while (!is_over(w)) {
         double next = now() + BEAT_S;
         send_beat(w);
         collect_beats(w);
         publish_table(w);
         do
-            if (read_verdict(w, GLANCE_S) || find_lost(w) || judge(w, &before))
+            if (read_verdict(w, GLANCE_S) || find_lost(w) || judge(w))
                 return;
         while (now() < next && !is_over(w));
     }
@@ -357,13 +361,10 @@ static void watch_free(watch *w)
 
 static void start_rows(watch *w)
 {
-    double time = now();
-
     for (int k = 0; k < w->settings.size; k++)
-        w->row[k] = (beat_row){ .last = { .step = -1, .number = -1, .doing = "start" },
-                                .heard = time, .changed = time };
+        w->row[k] = (beat_row){ .last = { .step = -1, .number = -1, .doing = "start" } };
     w->mine = w->row[0].last;
-    w->answered = time;
+    w->before = now();
 }
 
 pons_status watch_open(const watch_settings *settings, watch **out, pons_error *err)
