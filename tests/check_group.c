@@ -1,6 +1,6 @@
 /*
- * check_group.c - processes joined by store, watch and gloo over loopback: what they agree on,
- * sums, and what each of them says when one fails, dies, stops or hangs.
+ * check_group.c - processes joined by store, watch and a comm plugin over loopback: what they agree
+ * on, sums, and what each of them says when one fails, dies, stops or hangs.
  */
 #include <arpa/inet.h>
 #include <math.h>
@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "base/random.h"
+#include "comm_suite.h"
 #include "dist/group.h"
 #include "processes.h"
 #include "suite.h"
@@ -32,8 +33,8 @@ static scene scene_open(int count)
     pons_error err = PONS_ERROR_INIT;
     scene s = { .p = processes_new(count), .timeout_s = 20, .victim = count - 1 };
 
-    if (plugin_load(PONS_KIND_COMM, "gloo", sizeof(pons_comm_operations), NULL, &s.comm, &err)
-        != PONS_OK)
+    if (plugin_load(PONS_KIND_COMM, comm_backend_tested.plugin, sizeof(pons_comm_operations), NULL,
+                    &s.comm, &err) != PONS_OK)
         ck_abort_msg("%s", err.text);
     s.listener = socket(AF_INET, SOCK_STREAM, 0);
     ck_assert_int_eq(bind(s.listener, (struct sockaddr *)&at, sizeof at), 0);
@@ -55,7 +56,9 @@ static pons_status join(const scene *s, int rank, group **g, pons_error *err)
                          .local_size = s->p->count, .master = "127.0.0.1", .port = s->port,
                          .listener = rank == 0 ? s->listener : -1, .token = "a-token" };
     group_settings settings = { .place = &place, .comm = s->comm, .timeout_s = s->timeout_s,
-                                .deterministic = s->deterministic };
+                                .deterministic = s->deterministic,
+                                .stream = comm_backend_tested.stream != NULL
+                                          ? comm_backend_tested.stream() : NULL };
 
     if (rank > 0)
         close(s->listener);

@@ -34,6 +34,19 @@ pons_comm_state comm_end(const comm_party *p, void *pending, double patience, po
     return state;
 }
 
+static void *take(const comm_party *p, size_t size)
+{
+    return p->allocate != NULL ? p->allocate(size) : malloc(size);
+}
+
+static void drop(const comm_party *p, void *memory)
+{
+    if (p->release != NULL)
+        p->release(memory);
+    else
+        free(memory);
+}
+
 static pons_status wait_for(const comm_party *p, void *pending, const char *what, pons_error *err)
 {
     switch (comm_end(p, pending, 60, err)) {
@@ -73,7 +86,7 @@ static pons_status try_sums(const comm_party *p, pons_type type, pons_error *err
     int started = 0;
 
     for (int k = 0; k < SUMS && err->status == PONS_OK; k++) {
-        buffer[k] = malloc(sizeof(double) * (size_t)counts[k]);
+        buffer[k] = take(p, sizeof(double) * (size_t)counts[k]);
         for (int64_t i = 0; i < counts[k]; i++)
             set_cell(buffer[k], type, i, whole(p->rank, k, i));
         if (p->operations->all_reduce(p->comm, buffer[k], counts[k], type, &pending,
@@ -92,7 +105,7 @@ static pons_status try_sums(const comm_party *p, pons_type type, pons_error *err
                           (long long)i, k, cell(buffer[k], type, i), expected);
         }
     for (int k = 0; k < SUMS; k++)
-        free(buffer[k]);
+        drop(p, buffer[k]);
     return err->status;
 }
 
@@ -106,7 +119,7 @@ static pons_status sums_are_right(const comm_party *p, pons_error *err)
 static pons_status sums_have_equal_bits_everywhere(const comm_party *p, pons_error *err)
 {
     int64_t count = counts[SUMS - 1];
-    float *buffer = malloc(sizeof *buffer * (size_t)count);
+    float *buffer = take(p, sizeof *buffer * (size_t)count);
     fingerprint mine, *all = malloc(sizeof *all * (size_t)p->size);
     void *pending;
 
@@ -121,7 +134,7 @@ static pons_status sums_have_equal_bits_everywhere(const comm_party *p, pons_err
     for (int r = 0; r < p->size && err->status == PONS_OK; r++)
         if (memcmp(&all[r], &mine, sizeof mine) != 0)
             pons_fail(err, PONS_FAILURE, "rank %d has another sum than rank %d", r, p->rank);
-    free(buffer);
+    drop(p, buffer);
     free(all);
     return err->status;
 }
@@ -132,7 +145,7 @@ static pons_status broadcasts_come_from_every_root(const comm_party *p, pons_err
 
     for (int root = 0; root < p->size; root++)
         for (int k = 0; k < 4 && err->status == PONS_OK; k++) {
-            unsigned char *data = malloc(sizes[k]);
+            unsigned char *data = take(p, sizes[k]);
             void *pending;
             for (size_t i = 0; i < sizes[k]; i++)
                 data[i] = p->rank == root ? (unsigned char)(i * 7 + (size_t)root) : 0;
@@ -142,7 +155,7 @@ static pons_status broadcasts_come_from_every_root(const comm_party *p, pons_err
                 if (data[i] != (unsigned char)(i * 7 + (size_t)root))
                     pons_fail(err, PONS_FAILURE, "byte %zu of %zu from rank %d is wrong", i,
                               sizes[k], root);
-            free(data);
+            drop(p, data);
         }
     return err->status;
 }
@@ -152,7 +165,7 @@ static pons_status gathers_are_ordered_by_rank(const comm_party *p, pons_error *
     static const size_t sizes[] = { 1, 24, 4097, 300000 };
 
     for (int k = 0; k < 4 && err->status == PONS_OK; k++) {
-        unsigned char *mine = malloc(sizes[k]), *all = malloc(sizes[k] * (size_t)p->size);
+        unsigned char *mine = take(p, sizes[k]), *all = take(p, sizes[k] * (size_t)p->size);
         void *pending;
         for (size_t i = 0; i < sizes[k]; i++)
             mine[i] = (unsigned char)(i * 5 + (size_t)p->rank * 31);
@@ -162,8 +175,8 @@ static pons_status gathers_are_ordered_by_rank(const comm_party *p, pons_error *
             if (all[i] != (unsigned char)(i % sizes[k] * 5 + i / sizes[k] * 31))
                 pons_fail(err, PONS_FAILURE, "byte %zu of rank %zu is wrong", i % sizes[k],
                           i / sizes[k]);
-        free(mine);
-        free(all);
+        drop(p, mine);
+        drop(p, all);
     }
     return err->status;
 }

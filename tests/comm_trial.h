@@ -1,6 +1,6 @@
 /*
  * comm_trial.h - what every communicator must do, tried by all processes of a group at once. For
- * check_gloo, which forks them, and for comm_mpi, which mpirun starts.
+ * comm_suite.h, which forks them, and for comm_mpi, which mpirun starts.
  */
 #ifndef TESTS_COMM_TRIAL_H
 #define TESTS_COMM_TRIAL_H
@@ -11,6 +11,8 @@ typedef struct comm_party {
     const pons_comm_operations *operations;
     void *comm;
     int rank, size;
+    void *(*allocate)(size_t size); /* for large buffers, readable here; NULL: of the host        */
+    void (*release)(void *memory);
 } comm_party;
 
 typedef struct comm_trial {

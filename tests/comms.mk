@@ -1,7 +1,9 @@
 # Tests of the communicators and of the processes of a run.
-EXTRA_DIST += tests/comm_trial.h tests/comm_trial.c tests/processes.h tests/check_gloo.c \
-	tests/check_group.c tests/comm_mpi.c tests/check_mpi.sh \
-	tests/thread.suppressions
+COMM_SUITE = tests/comm_suite.c tests/comm_suite.h tests/comm_trial.c tests/comm_trial.h \
+	tests/processes.h
+EXTRA_DIST += $(COMM_SUITE) tests/check_gloo.c tests/backend_gloo.c tests/check_nccl.c \
+	tests/backend_nccl.c tests/check_group.c tests/comm_mpi.c tests/check_mpi.sh \
+	tests/thread.suppressions tests/fake/fake.h tests/fake/cuda.c tests/fake/nccl.c
 check_LTLIBRARIES += tests/plugins/alone.la
 tests_plugins_alone_la_SOURCES = tests/plugins/alone.c
 tests_plugins_alone_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
@@ -12,11 +14,37 @@ tests_check_beat_LDADD = $(TEST_LDADD)
 TESTS += tests/check_beat
 if HAVE_GLOO
 check_PROGRAMS += tests/check_gloo tests/check_group
-tests_check_gloo_SOURCES = tests/check_gloo.c tests/comm_trial.c tests/comm_trial.h tests/processes.h
+tests_check_gloo_SOURCES = tests/check_gloo.c tests/backend_gloo.c $(COMM_SUITE)
 tests_check_gloo_LDADD = $(TEST_LDADD)
-tests_check_group_SOURCES = tests/check_group.c tests/processes.h
+tests_check_group_SOURCES = tests/check_group.c tests/backend_gloo.c tests/comm_suite.h \
+	tests/comm_trial.h tests/processes.h
 tests_check_group_LDADD = $(TEST_LDADD)
 TESTS += tests/check_gloo tests/check_group
+endif
+
+# Programs that are linked with these find them instead of NVIDIA's, and so do the plugins they load;
+# others find them by LD_LIBRARY_PATH=tests/fake/.libs.
+if HAVE_NCCL
+check_LTLIBRARIES += tests/fake/libcuda.la tests/fake/libnccl.la
+tests_fake_libcuda_la_SOURCES = tests/fake/cuda.c tests/fake/fake.h
+tests_fake_libcuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(NCCL_CFLAGS)
+tests_fake_libcuda_la_LDFLAGS = -rpath /nowhere -version-info 1:0:0
+tests_fake_libnccl_la_SOURCES = tests/fake/nccl.c tests/fake/fake.h
+tests_fake_libnccl_la_CPPFLAGS = $(AM_CPPFLAGS) $(NCCL_CFLAGS)
+tests_fake_libnccl_la_LDFLAGS = -rpath /nowhere -version-info 2:0:0
+tests_fake_libnccl_la_LIBADD = tests/fake/libcuda.la
+FAKE_GPU = tests/fake/libnccl.la tests/fake/libcuda.la
+check_PROGRAMS += tests/check_nccl tests/check_group_nccl
+tests_check_nccl_SOURCES = tests/check_nccl.c tests/backend_nccl.c $(COMM_SUITE)
+tests_check_nccl_CPPFLAGS = $(AM_CPPFLAGS) $(NCCL_CFLAGS)
+tests_check_nccl_LDFLAGS = -Wl,--no-as-needed
+tests_check_nccl_LDADD = $(FAKE_GPU) $(TEST_LDADD)
+tests_check_group_nccl_SOURCES = tests/check_group.c tests/backend_nccl.c tests/comm_suite.h \
+	tests/comm_trial.h tests/processes.h
+tests_check_group_nccl_CPPFLAGS = $(AM_CPPFLAGS) $(NCCL_CFLAGS)
+tests_check_group_nccl_LDFLAGS = -Wl,--no-as-needed
+tests_check_group_nccl_LDADD = $(FAKE_GPU) $(TEST_LDADD)
+TESTS += tests/check_nccl tests/check_group_nccl
 endif
 if HAVE_MPI
 check_PROGRAMS += tests/comm_mpi

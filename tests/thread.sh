@@ -61,6 +61,13 @@ if [ -f stage/comm/gloo.so ]; then
     done
 fi
 
+if [ -f stage/comm/nccl.so ]; then
+    make tests/check_nccl tests/check_group_nccl >>make.log 2>&1 || stop make
+    for test in nccl group_nccl; do
+        TSAN_OPTIONS="$TSAN_OPTIONS atexit_sleep_ms=0" try 0 "tests/check_$test"
+    done
+fi
+
 folder=$(mktemp -d "${TMPDIR:-/tmp}/pons-thread-XXXXXX") || exit 1
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1

@@ -23,7 +23,8 @@ typedef struct pons_comm_place {
     int local_size;
     const char *address;  /* of this node as the node of rank 0 sees it, "10.0.0.2" or "::1"      */
     double timeout_s;     /* for opening; a collective is ended by 'abort' alone                  */
-    void *stream;         /* of the device; NULL: buffers are host memory                         */
+    void *stream;         /* of the device: its buffers are taken as they are, those of the host  */
+                          /* are copied; NULL: buffers are host memory                            */
 } pons_comm_place;
 
 /*

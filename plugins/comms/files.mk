@@ -2,7 +2,10 @@
 COMM_QUEUE = plugins/comms/queue.h plugins/comms/queue.c
 COMM_LDFLAGS = $(PLUGIN_LDFLAGS) -export-symbols-regex '^pons_plugin_entry$$'
 GLOO_FILES = plugins/comms/gloo.c plugins/comms/gloo_link.h plugins/comms/gloo_link.cc
-EXTRA_DIST += $(COMM_QUEUE) $(GLOO_FILES) plugins/comms/mpi.c
+NCCL_FILES = plugins/comms/nccl.c plugins/comms/nccl_comm.h plugins/comms/nccl_driver.c \
+	plugins/comms/nccl_driver.h plugins/comms/nccl_end.c plugins/comms/nccl_item.c \
+	plugins/comms/nccl_stage.c
+EXTRA_DIST += $(COMM_QUEUE) $(GLOO_FILES) plugins/comms/mpi.c $(NCCL_FILES)
 if HAVE_GLOO
 comm_LTLIBRARIES += plugins/comms/gloo.la
 plugins_comms_gloo_la_SOURCES = $(COMM_QUEUE) $(GLOO_FILES)
@@ -19,4 +22,11 @@ plugins_comms_mpi_la_SOURCES = $(COMM_QUEUE) plugins/comms/mpi.c
 plugins_comms_mpi_la_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
 plugins_comms_mpi_la_LDFLAGS = $(COMM_LDFLAGS)
 plugins_comms_mpi_la_LIBADD = $(PLUGIN_LIBADD) $(MPI_LIBS)
+endif
+if HAVE_NCCL
+comm_LTLIBRARIES += plugins/comms/nccl.la
+plugins_comms_nccl_la_SOURCES = $(NCCL_FILES)
+plugins_comms_nccl_la_CPPFLAGS = $(AM_CPPFLAGS) $(NCCL_CFLAGS)
+plugins_comms_nccl_la_LDFLAGS = $(COMM_LDFLAGS)
+plugins_comms_nccl_la_LIBADD = $(PLUGIN_LIBADD) $(NCCL_LIBS)
 endif
