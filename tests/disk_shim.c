@@ -21,10 +21,12 @@
 enum { DESCRIPTORS = 1024 };
 
 disk_fault disk_shim;
+void (*disk_seen)(const disk_call *c);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool watched[DESCRIPTORS], unsynced[DESCRIPTORS];
 static FILE *stream_of[DESCRIPTORS];
+static char path_of[DESCRIPTORS][512];
 
 /* The function that a name means without this file. */
 #define REAL(NAME) ((__typeof__(&NAME))dlsym(RTLD_NEXT, #NAME))
@@ -49,6 +51,13 @@ static bool is_ours(const char *path)
 static bool is_watched(int fd)
 {
     return fd >= 0 && fd < DESCRIPTORS && watched[fd];
+}
+
+/* 'to' may be NULL. */
+static void tell(disk_kind kind, const char *path, const char *to)
+{
+    if (disk_seen != NULL)
+        disk_seen(&(disk_call){ .kind = kind, .path = path, .to = to });
 }
 
 /* Count one call of a kind; whether it shall fail, with errno set. */
@@ -82,6 +91,9 @@ static int open_watched(const char *path, int flags, mode_t mode)
     if (fd >= 0 && fd < DESCRIPTORS) {
         watched[fd] = ours;
         unsynced[fd] = false;
+        snprintf(path_of[fd], sizeof path_of[fd], "%s", path);
+        if (ours && flags & O_CREAT)
+            tell(DISK_CREATE, path, NULL);
     }
     return fd;
 }
@@ -101,19 +113,66 @@ int open(const char *path, int flags, ...)
 
 int mkdir(const char *path, mode_t mode)
 {
-    return is_ours(path) && meets_fault("mkdir") ? -1 : REAL(mkdir)(path, mode);
+    if (!is_ours(path))
+        return REAL(mkdir)(path, mode);
+    if (meets_fault("mkdir") || REAL(mkdir)(path, mode) != 0)
+        return -1;
+    tell(DISK_FOLDER, path, NULL);
+    return 0;
 }
 
 int rename(const char *from, const char *to)
 {
-    return is_ours(from) && meets_fault("rename") ? -1 : REAL(rename)(from, to);
+    if (!is_ours(from))
+        return REAL(rename)(from, to);
+    if (meets_fault("rename") || REAL(rename)(from, to) != 0)
+        return -1;
+    tell(DISK_RENAME, from, to);
+    return 0;
 }
 
 int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
 {
-    if (is_ours(from) && meets_fault("rename"))
+    if (!is_ours(from))
+        return REAL(renameat2)(from_folder, from, to_folder, to, flags);
+    if (meets_fault("rename") || REAL(renameat2)(from_folder, from, to_folder, to, flags) != 0)
         return -1;
-    return REAL(renameat2)(from_folder, from, to_folder, to, flags);
+    tell(flags & RENAME_EXCHANGE ? DISK_EXCHANGE : DISK_RENAME, from, to);
+    return 0;
+}
+
+int unlink(const char *path)
+{
+    int status = REAL(unlink)(path);
+
+    if (status == 0 && is_ours(path))
+        tell(DISK_REMOVE, path, NULL);
+    return status;
+}
+
+int rmdir(const char *path)
+{
+    int status = REAL(rmdir)(path);
+
+    if (status == 0 && is_ours(path))
+        tell(DISK_REMOVE, path, NULL);
+    return status;
+}
+
+int unlinkat(int folder, const char *name, int flags)
+{
+    char link[64], where[512], path[1024];
+    int status = REAL(unlinkat)(folder, name, flags);
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
+    ssize_t size = readlink(link, where, sizeof where - 1);
+    if (status != 0 || size < 0)
+        return status;
+    where[size] = '\0';
+    snprintf(path, sizeof path, "%s/%s", where, name);
+    if (is_ours(path))
+        tell(DISK_REMOVE, path, NULL);
+    return status;
 }
 
 ssize_t write(int fd, const void *data, size_t size)
@@ -123,7 +182,12 @@ ssize_t write(int fd, const void *data, size_t size)
     if (is_watched(fd) && disk_shim.shorten && strcmp(disk_shim.call, "write") == 0
         && size > 1 && (disk_shim.number == 0 || disk_shim.count == disk_shim.number))
         size /= 2;
-    return REAL(write)(fd, data, size);
+    long at = is_watched(fd) ? (long)lseek(fd, 0, SEEK_CUR) : 0;
+    ssize_t done = REAL(write)(fd, data, size);
+    if (done > 0 && is_watched(fd) && disk_seen != NULL)
+        disk_seen(&(disk_call){ .kind = DISK_WRITE, .path = path_of[fd], .data = data,
+                                .size = (size_t)done, .at = at });
+    return done;
 }
 
 int fsync(int fd)
@@ -134,7 +198,10 @@ int fsync(int fd)
         unsynced[fd] = true;
         return -1;
     }
-    return REAL(fsync)(fd);
+    int status = REAL(fsync)(fd);
+    if (status == 0 && is_watched(fd))
+        tell(DISK_SYNC, path_of[fd], NULL);
+    return status;
 }
 
 /* As the kernel has it: the descriptor is gone even when close reports what came to light. */

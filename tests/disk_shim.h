@@ -8,9 +8,13 @@
  *   DISK_SHIM="PATH CALL NUMBER ERROR SHORTEN DELAY_MS"     "/checkpoints fsync 3 5 0 0"
  *
  * Calls: open (for writing), read (open for reading), mkdir, write, fsync, close, rename.
+ *
+ * Linked into a test, 'disk_seen' is told of every call that has changed or synced such a path.
  */
 #ifndef TESTS_DISK_SHIM_H
 #define TESTS_DISK_SHIM_H
+
+#include <stddef.h>
 
 typedef struct disk_fault {
     char path[256];       /* empty: every call passes                                             */
@@ -24,5 +28,19 @@ typedef struct disk_fault {
 } disk_fault;
 
 extern disk_fault disk_shim;
+
+typedef enum disk_kind {
+    DISK_CREATE, DISK_FOLDER, DISK_WRITE, DISK_SYNC, DISK_RENAME, DISK_EXCHANGE, DISK_REMOVE
+} disk_kind;
+
+typedef struct disk_call {
+    disk_kind kind;
+    const char *path, *to;    /* 'to' of a rename and an exchange                                 */
+    const void *data;         /* of a write                                                       */
+    size_t size;
+    long at;
+} disk_call;
+
+extern void (*disk_seen)(const disk_call *c);
 
 #endif

@@ -30,6 +30,14 @@ tests_check_disk_CPPFLAGS = $(AM_CPPFLAGS)
 TESTS += tests/check_disk
 SOAK_TESTS += tests/check_disk
 
+check_PROGRAMS += tests/check_power
+tests_check_power_SOURCES = tests/check_power.c tests/disk_shim.c tests/disk_shim.h \
+	tests/run_pons.h tests/soak.h tests/tiny_run.h
+tests_check_power_LDADD = $(TEST_LDADD)
+tests_check_power_LDFLAGS = -export-dynamic
+tests_check_power_CPPFLAGS = $(AM_CPPFLAGS)
+TESTS += tests/check_power
+
 check_PROGRAMS += tests/check_kill
 tests_check_kill_SOURCES = tests/check_kill.c tests/run_pons.h tests/soak.h tests/tiny_run.h
 tests_check_kill_LDADD = $(TEST_LDADD)
