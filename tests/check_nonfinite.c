@@ -7,6 +7,7 @@
 
 #include "data/volume.h"
 
+#include "finite.h"
 #include "tiny_run.h"
 #include "suite.h"
 
@@ -36,28 +37,11 @@ static void make_run(void)
 /* All tensors of all checkpoints are finite; the newest one's step, -1: there is none. */
 static int64_t newest_finite(void)
 {
-    static const char *const names[] = { "model", "optimizer" };
+    char folder[256];
     int64_t newest = newest_whole("run");
 
-    for (int64_t step = 0; step <= newest; step++) {
-        for (int f = 0; f < 2; f++) {
-            pons_error err = PONS_ERROR_INIT;
-            safetensors *file = NULL;
-            char path[512];
-            snprintf(path, sizeof path, "%s/runs/run/checkpoints/step-%08d/%s.safetensors", root,
-                     (int)step, names[f]);
-            if (access(path, F_OK) != 0)
-                continue;
-            ck_assert_int_eq(safetensors_open(path, &file, &err), PONS_OK);
-            for (int i = 0; i < safetensors_count(file); i++) {
-                const safetensor *t = safetensors_item(file, i);
-                for (int64_t k = 0; t->type == SAFETENSORS_F32 && k < t->count; k++)
-                    ck_assert_msg(isfinite(((const float *)t->data)[k]), "%s of step %d", t->name,
-                                  (int)step);
-            }
-            safetensors_close(file);
-        }
-    }
+    snprintf(folder, sizeof folder, "%s/runs/run/checkpoints", root);
+    newest_finite_in(folder, newest);
     return newest;
 }
 

@@ -45,7 +45,7 @@ TESTS += tests/check_kill
 SOAK_TESTS += tests/check_kill
 
 check_PROGRAMS += tests/check_nonfinite
-tests_check_nonfinite_SOURCES = tests/check_nonfinite.c tests/run_pons.h tests/tiny_run.h
+tests_check_nonfinite_SOURCES = tests/check_nonfinite.c tests/finite.h tests/run_pons.h tests/tiny_run.h
 tests_check_nonfinite_LDADD = $(TEST_LDADD)
 tests_check_nonfinite_DEPENDENCIES = tests/libpons.la tests/plugins/poison.la tests/plugins/unsound.la
 TESTS += tests/check_nonfinite

@@ -22,6 +22,7 @@ TESTS += tests/check_proxy
 
 # Whole trainings on several ranks.
 EXTRA_DIST += tests/plugins/limit.c tests/check_shortage.c
+EXTRA_DIST += tests/plugins/trouble.c tests/check_trouble.c tests/finite.h
 EXTRA_DIST += tests/ranks.h tests/check_ranks.c tests/check_network.c tests/check_endurance.c
 if HAVE_GLOO
 check_PROGRAMS += tests/check_ranks
@@ -45,6 +46,16 @@ tests_check_shortage_LDADD = $(TEST_LDADD)
 tests_check_shortage_DEPENDENCIES = tests/libpons.la tests/plugins/limit.la
 TESTS += tests/check_shortage
 SOAK_TESTS += tests/check_shortage
+
+# What one of them meets alone.
+check_LTLIBRARIES += tests/plugins/trouble.la
+tests_plugins_trouble_la_SOURCES = tests/plugins/trouble.c
+tests_plugins_trouble_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+check_PROGRAMS += tests/check_trouble
+tests_check_trouble_SOURCES = tests/check_trouble.c tests/finite.h tests/ranks.h
+tests_check_trouble_LDADD = $(TEST_LDADD) -lm
+tests_check_trouble_DEPENDENCIES = tests/libpons.la tests/plugins/trouble.la tests/plugins/poison.la
+TESTS += tests/check_trouble
 
 # Random faults for as long as asked.
 check_PROGRAMS += tests/check_endurance

@@ -309,9 +309,8 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
 {
     start s = { .call = call, .flags = given, .folder = { NULL, NULL, -1, NULL } };
 
-    if (interrupt_open(&s.interrupt, err) != PONS_OK)
+    if (interrupt_open(say_interrupted, call->log, &s.interrupt, err) != PONS_OK)
         return err->status;
-    interrupt_watch(s.interrupt, 0, say_interrupted, call->log);
     if (prepare(&s, err) == PONS_OK && !s.launched)
         go(&s, err);
     shortage_hint(s.config != NULL ? &s.sections : NULL, err);

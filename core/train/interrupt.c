@@ -61,7 +61,7 @@ static void *save_and_end(void *context)
 
     pthread_mutex_lock(&i->state);
     if (!i->closing && !i->over)
-        _exit(i->save != NULL ? i->save(i->context) : PONS_INTERRUPTED);
+        _exit(i->save(i->context));
     pthread_mutex_unlock(&i->state);
     return NULL;
 }
@@ -104,13 +104,16 @@ static void *wait_for_signals(void *context)
     return NULL;
 }
 
-pons_status interrupt_open(interrupt **out, pons_error *err)
+pons_status interrupt_open(pons_status (*early)(void *context), void *context, interrupt **out,
+                           pons_error *err)
 {
     static const int numbers[] = { SIGTERM, SIGINT, SIGUSR1 };
     interrupt *i = calloc(1, sizeof *i);
 
     if (i == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
+    i->save = early;
+    i->context = context;
     sigemptyset(&i->signals);
     for (size_t n = 0; n < sizeof numbers / sizeof numbers[0]; n++)
         sigaddset(&i->signals, numbers[n]);

@@ -16,12 +16,15 @@ typedef struct interrupt interrupt;
 
 #define INTERRUPT_LAST_SECONDS 0.8
 
-/* Blocks the signals in this thread and all that it starts later: call it first of all. */
-pons_status interrupt_open(interrupt **out, pons_error *err);
+/*
+ * Blocks the signals in this thread and all that it starts later: call it first of all. Until the
+ * first interrupt_watch a signal ends the process at once, after 'early', as 'save' below.
+ */
+pons_status interrupt_open(pons_status (*early)(void *context), void *context, interrupt **out,
+                           pons_error *err);
 /*
  * 'save' is called from a thread of the interrupt's, between enter and leave, and returns the exit
- * code. NULL: training is over, the process ends by itself. (Before the first call a signal ends it
- * at once, in silence.)
+ * code. NULL: training is over, the process ends by itself.
  */
 void interrupt_watch(interrupt *i, double grace_s, pons_status (*save)(void *context),
                      void *context);

@@ -1,12 +1,14 @@
 /*
  * poison.c - gradient descent that goes wrong in the update of one step: [optimizer.] what = weight
  * writes infinity or NaN into all weights, slot into the slots, which reach the weights one step
- * later.
+ * later. On all ranks, or on one.
  */
 #include <pons/optimizer.h>
 
+#include <stdlib.h>
+
 typedef struct poison {
-    int64_t at;
+    int64_t at, rank;
     int what, value;
 } poison;
 
@@ -15,6 +17,7 @@ static const char *const values[] = { "inf", "nan", NULL };
 
 static const pons_option options[] = {
     PONS_INTEGER(poison, at, 5, 1, 1000000, "The step."),
+    PONS_INTEGER(poison, rank, -1, -1, 1000, "Whose it is; -1: everybody's."),
     PONS_CHOICE(poison, what, weight, whats, "What goes wrong."),
     PONS_CHOICE(poison, value, inf, values, "What is written."),
     PONS_OPTIONS_END
@@ -26,7 +29,9 @@ static pons_status update(pons_graph *g, const void *config, const pons_paramete
                           pons_error *err)
 {
     const poison *c = config;
-    pons_node *now = pons_equal(g, p->step, pons_real(g, (double)c->at));
+    const char *rank = getenv("RANK");
+    bool mine = c->rank < 0 || (rank != NULL && atoi(rank) == (int)c->rank);
+    pons_node *now = pons_equal(g, p->step, pons_real(g, mine ? (double)c->at : -1));
     pons_node *bad = c->value == 0 ? pons_exp(g, pons_scale(g, p->step, 1e6))
                                    : pons_log(g, pons_neg(g, p->step));
     pons_node *m = pons_add(g, pons_scale(g, p->slot[0], 0.5), p->gradient);

@@ -1,0 +1,197 @@
+/*
+ * check_trouble.c - trainings of two ranks of which one meets what no other sees: a loader that never
+ * returns, voxels, weights and slots that are no numbers. All end together, or all go on.
+ */
+#include "finite.h"
+#include "ranks.h"
+#include "suite.h"
+
+enum { TIMED_ROUNDS = 3, STEPS = 20 };
+
+static void copy_plugin(const char *name, const char *kind)
+{
+    char command[1024];
+
+    snprintf(command, sizeof command, "mkdir -p %s/plugins/%s && cp tests/plugins/.libs/%s.so "
+             "%s/plugins/%s", root, kind, name, root, kind);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static void setup(void)
+{
+    char folders[8192];
+    const char *given = getenv("PONS_PLUGIN_PATH");
+
+    make_root();
+    make_phantom();
+    copy_plugin("trouble", "transform");
+    copy_plugin("poison", "optimizer");
+    snprintf(folders, sizeof folders, "%s%s%s", in_root("plugins"), given != NULL ? ":" : "",
+             given != NULL ? given : "");
+    setenv("PONS_PLUGIN_PATH", folders, 1);
+}
+
+#define SAID(PHRASE) (strstr(text_of("said"), PHRASE) != NULL)
+#define EXPECT_SAID(PHRASE) ck_assert_msg(SAID(PHRASE), "'%s' is not in: %s", PHRASE,             \
+                                          text_of("said"))
+
+/* A run of its own of twenty steps, with a checkpoint behind each epoch, all kept. */
+static pid_t start_run(const char *name, const char *const *set)
+{
+    launch_words l = { name, 2, { NULL },
+                       { "train.steps=20", "train.checkpoint_every=1", "train.keep=50",
+                         "train.validate_every=0", set[0], set[1], set[2], set[3] } };
+
+    return start_launch(&l);
+}
+
+static int train(const char *name, const char *const *set)
+{
+    return finish(start_run(name, set));
+}
+
+static int64_t newest_finite(const char *run)
+{
+    return newest_finite_in(in_run(run, "checkpoints"), STEPS);
+}
+
+static const char *numbered(const char *name, int i)
+{
+    static char text[32];
+
+    snprintf(text, sizeof text, "%s-%d", name, i);
+    return text;
+}
+
+static const char steps_word[] = "augment.steps=flip trouble";
+static const char *const ranks[] = { "augment.trouble.rank=0", "augment.trouble.rank=1" };
+
+/* ---- a loader that never returns ------------------------------------------------------------- */
+
+/* Seconds from the last step to the end of all. */
+static double hang(const char *name, int rank)
+{
+    const char *const set[4] = { steps_word, ranks[rank], "augment.trouble.what=hang",
+                                 "distribute.timeout_s=3" };
+    char said[64], command[128];
+    pid_t launcher, process[8];
+    double last = seconds_now();
+    int steps = 0, count = 0, code = -1;
+
+    snprintf(command, sizeof command, "rm -rf %s/runs/%s", root, name);
+    ck_assert_int_eq(system(command), 0);
+    launcher = start_run(name, set);
+    while (waitpid(launcher, &code, WNOHANG) == 0) {
+        if (steps_of(name) != steps)
+            last = seconds_now();
+        steps = steps_of(name);
+        count = steps > 0 && count < 2 ? find_ranks(launcher, process, 8) : count;
+        pause_for(0.01);
+    }
+    ck_assert_msg(WIFEXITED(code) && WEXITSTATUS(code) == PONS_COMMUNICATION, "code %d: %s", code,
+                  text_of("said"));
+    ck_assert_int_eq(count_in(text_of("said"), "error: "), 1);
+    snprintf(said, sizeof said, "rank %d hangs: no progress for ", rank);
+    EXPECT_SAID(said);
+    EXPECT_SAID(", data, "); /* what it is at, and what all were */
+    EXPECT_SAID("\n  rank 0: step ");
+    EXPECT_SAID("\n  rank 1: step ");
+    expect_processes_gone(process, count, 0);
+    return seconds_now() - last;
+}
+
+START_TEST(a_loader_that_never_returns_is_found_in_time)
+{
+    double took = 1e9;
+
+    /* timeout_s + 2 s until it is found, 5 s until all have ended. */
+    for (int round = 0; round < TIMED_ROUNDS && took > 3 + 2 + 5; round++)
+        took = hang("hang", _i);
+    ck_assert_msg(took <= 10, "%g s", took);
+}
+END_TEST
+
+/* ---- voxels ---------------------------------------------------------------------------------- */
+
+static const char *const voxels[] = { "augment.trouble.what=nan", "augment.trouble.what=huge" };
+
+START_TEST(a_voxel_of_one_rank_ends_the_step_of_all)
+{
+    const char *name = numbered("voxel", _i);
+    const char *const set[4] = { steps_word, ranks[_i % 2], voxels[_i / 2] };
+    char said[32];
+
+    ck_assert_int_eq(train(name, set), PONS_FAILURE);
+    ck_assert_int_eq(count_in(text_of("said"), "error: "), 1);
+    snprintf(said, sizeof said, "step %d: ", steps_of(name) + 1);
+    EXPECT_SAID(said);
+    EXPECT_SAID("is not finite; first tensor '");
+    EXPECT_SAID("cases phantom_");
+    ck_assert_int_lt(steps_of(name), 5); /* epoch 3 begins with the third step or the fourth */
+    ck_assert_int_le(newest_finite(name), steps_of(name));
+}
+END_TEST
+
+START_TEST(skipping_is_one_decision_of_all)
+{
+    const char *const set[4] = { steps_word, ranks[1], voxels[0], "train.nonfinite=skip" };
+
+    ck_assert_int_eq(train("skip", set), PONS_OK); /* with one hash of weights, or it would hang */
+    ck_assert_int_gt(count_in(text_of("said"), " is skipped: tensor '"), STEPS - 5);
+    ck_assert_int_eq(steps_of("skip"), STEPS);
+    ck_assert_int_eq(newest_finite("skip"), STEPS);
+}
+END_TEST
+
+/* The control: the same chain without trouble, as one process. */
+START_TEST(a_run_without_trouble_ends_with_the_bits_of_one_process)
+{
+    const char *const set[4] = { steps_word, ranks[1], "augment.trouble.what=none" };
+
+    EXPECT(0, NULL, "train", "ranks.ini", "--set", "experiment.name=plain", "--set",
+           "distribute.mode=single", "--set", "train.steps=20", "--set", steps_word, "--set",
+           "train.validate_every=0");
+    ck_assert_int_eq(train("sound", set), PONS_OK);
+    expect_same_state("plain", "sound");
+    ck_assert_int_eq(newest_finite("sound"), STEPS);
+}
+END_TEST
+
+/* ---- weights and slots ----------------------------------------------------------------------- */
+
+static const struct { const char *what, *rank, *value; int last; } poisons[] = {
+    { "optimizer.what=weight", "optimizer.rank=0", "optimizer.value=nan", 5 },
+    { "optimizer.what=weight", "optimizer.rank=1", "optimizer.value=inf", 5 },
+    { "optimizer.what=slot", "optimizer.rank=0", "optimizer.value=inf", 6 },
+    { "optimizer.what=slot", "optimizer.rank=1", "optimizer.value=nan", 6 },
+};
+
+/* The fifth update spoils a weight, which the sixth step meets, or a slot: one step more. */
+START_TEST(a_weight_or_slot_of_one_rank_ends_all_and_is_never_saved)
+{
+    const char *name = numbered("poison", _i);
+    const char *const set[4] = { "optimizer.plugin=poison", poisons[_i].what, poisons[_i].rank,
+                                 poisons[_i].value };
+
+    ck_assert_int_eq(train(name, set), PONS_FAILURE);
+    ck_assert_msg(count_in(text_of("said"), "error: ") == 1, "%s", text_of("said"));
+    EXPECT_SAID("not finite");
+    ck_assert_int_le(steps_of(name), poisons[_i].last);
+    ck_assert_int_le(newest_finite(name), poisons[_i].last);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("trouble");
+
+    tcase_set_timeout(c, 300);
+    tcase_add_unchecked_fixture(c, setup, remove_root);
+    tcase_add_loop_test(c, a_loader_that_never_returns_is_found_in_time, 0, 2);
+    tcase_add_loop_test(c, a_voxel_of_one_rank_ends_the_step_of_all, 0, 4);
+    tcase_add_test(c, skipping_is_one_decision_of_all);
+    tcase_add_test(c, a_run_without_trouble_ends_with_the_bits_of_one_process);
+    tcase_add_loop_test(c, a_weight_or_slot_of_one_rank_ends_all_and_is_never_saved, 0,
+                        sizeof poisons / sizeof *poisons);
+    return suite_run();
+}
