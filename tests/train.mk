@@ -53,3 +53,8 @@ check_LTLIBRARIES += tests/plugins/rank_key.la
 tests_plugins_rank_key_la_SOURCES = tests/plugins/rank_key.c
 tests_plugins_rank_key_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 TESTS += tests/check_ddp
+
+check_PROGRAMS += tests/check_room
+tests_check_room_SOURCES = tests/check_room.c
+tests_check_room_LDADD = $(TEST_LDADD)
+TESTS += tests/check_room

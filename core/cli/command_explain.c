@@ -4,7 +4,9 @@
 #include <config.h>
 
 #include "base/json.h"
+#include "base/room.h"
 #include "cli/command.h"
+#include "config/shortage.h"
 #include "device/local.h"
 #include "graph/print.h"
 #include "train/forecast.h"
@@ -110,6 +112,7 @@ static void print_table(const explained *x)
         { "peak", f->peak }
     };
     uint64_t bytes = 0, flop = 0;
+    double room = room_of_process();
     char a[32], b[32];
 
     print_kernels(x);
@@ -130,6 +133,10 @@ static void print_table(const explained *x)
            amount((double)x->facts.sum_of_tensors, "B", b));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         printf("%-11s %10s\n", parts[i].name, amount(parts[i].value, "B", a));
+    printf("memory      %10s that this process may have\n", amount(room, "B", a));
+    if (room > 0 && f->peak > room)
+        log_warning(e->log, "a peak of %s is more than the memory of this machine, %s",
+                    amount(f->peak, "B", a), amount(room, "B", b));
     for (int i = 0; i < x->facts.untrained_count; i++)
         printf("not trained (no path from the loss): %s\n", program_untrained(x->training, i));
 }
@@ -212,6 +219,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
         return err->status;
     if (experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &x.experiment, err) == PONS_OK)
         explain(&x, f, err);
+    shortage_hint(x.experiment != NULL ? &x.experiment->sections : NULL, err);
     program_free(x.evaluation);
     program_free(x.training);
     if (x.storage != NULL)

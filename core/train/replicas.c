@@ -5,8 +5,10 @@
 
 #include "train/replicas.h"
 
+#include "base/room.h"
 #include "device/open.h"
 #include "dist/group.h"
+#include "train/processes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +74,47 @@ static pons_status open_one(void *context, replica *one, pons_error *err)
     return storage_initialise(one->storage, (uint64_t)e->sections.experiment.seed, err);
 }
 
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* Bytes that a step or a batch of windows touches for certain. */
+static double bytes_of(const replica *one)
+{
+    const program *const programs[] = { one->training, one->evaluation };
+    program_facts facts;
+    double arena = 0, parameters = 0, rest = 0;
+
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+        if (programs[i] == NULL)
+            continue;
+        program_describe(programs[i], &facts);
+        arena = (double)facts.arena > arena ? (double)facts.arena : arena;
+        parameters = (double)facts.parameters;
+        rest += (double)(facts.packed + facts.inputs + facts.fold);
+    }
+    return arena + parameters + rest;
+}
+
+/* Pages come as they are touched: without this the system would end the process in the first step. */
+static pons_status check_room(const replicas *r, pons_error *err)
+{
+    const experiment *e = r->experiment;
+    double needed = 0, room = room_of_process();
+    int processes = e->group != NULL ? e->processes->place.local_size : 1;
+    int replicas = processes * r->count;
+
+    for (int i = 0; i < r->count; i++)
+        needed += r->item[i].device->facts.host_memory ? bytes_of(&r->item[i]) : 0;
+    if (room <= 0 || needed * processes <= room)
+        return PONS_OK;
+    return pons_fail(err, PONS_DEVICE, "out of memory: %d replica%s on this node need%s %.3g GB, "
+                     "expected at most the %.3g GB that there are%s", replicas,
+                     replicas == 1 ? "" : "s", replicas == 1 ? "s" : "", needed * processes / 1e9,
+                     room / 1e9, e->purpose == EXPERIMENT_TRAIN ? ""
+                     : "\nhint: what needs less memory: a smaller [window] batch or extent");
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
 static pons_status open_in(crew *shared, const experiment *e, unsigned programs, replicas *r,
                            pons_error *err)
 {
@@ -87,7 +130,7 @@ static pons_status open_in(crew *shared, const experiment *e, unsigned programs,
     if (local_comm_new(r->count, &r->comm, err) != PONS_OK
         || (!r->borrowed && crew_open(r->count, wake_others, r, &r->crew, err) != PONS_OK))
         return err->status;
-    return replicas_run(r, open_one, &o, err);
+    return replicas_run(r, open_one, &o, err) == PONS_OK ? check_room(r, err) : err->status;
 }
 
 pons_status replicas_open(const experiment *e, unsigned programs, replicas *r, pons_error *err)
