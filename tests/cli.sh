@@ -91,6 +91,16 @@ expect 6 stderr "holds loss 'dice', expected the file name 'dice.so'" plugin che
 expect 0 stdout "gradients agree with finite differences" plugin check stage/model/dynunet.so
 expect 0 stdout "pons plugin check - the conformance test" help plugin check
 expect 2 stderr "no help on 'trian'; did you mean 'train'?" help trian
+expect 0 stdout "Passes over the training cases" help train.epochs
+expect 0 stdout "Passes over the training cases" help epochs
+[ "$(grep -c '^\[' "$folder/stdout")" -eq 1 ] || fail "a key of one section is shown for others"
+expect 0 stdout "[window]" help extent
+[ "$(grep -c '^\[' "$folder/stdout")" -eq 2 ] || fail "extent is a key of [patch] and [window]"
+expect 0 stdout "Not in this build: lmdb smart device" help data
+expect 0 stdout "Not in this build: autotune" help device.autotune
+expect 2 stderr "no help on 'train.epoch'" help train.epoch
+expect 2 stderr "no help on 'epochz'; did you mean 'epochs'?" help epochz
+expect 6 stderr "a file is for pons plugin check" plugin show stage/loss/dice.so
 expect 0 stdout "schedule" plugin list
 expect 0 stdout "sha256" plugin show schedule/poly
 expect 6 stderr "no plugin is called 'nothing'" plugin show nothing

@@ -82,6 +82,7 @@ void usage_print_all(FILE *to);
 void usage_print_group(FILE *to, const char *group); /* commands of two words: "data"             */
 void usage_print(FILE *to, const command *c);
 /* An option table as 'pons help' shows it; 'prefix' stands before each name ("", "--"). */
+void usage_print_option(FILE *to, const pons_option *o, const char *prefix);
 void usage_print_options(FILE *to, const pons_option *options, const char *prefix);
 
 /* options_list.c: every option of the program, one a line, for scripts. */

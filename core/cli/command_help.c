@@ -93,7 +93,7 @@ static pons_status print_plugin(int kind, const char *name, pons_error *err)
 static void print_topics(void)
 {
     usage_print_all(stdout);
-    printf("\nSections of the INI file, each a topic of 'pons help':\n");
+    printf("\nSections of the INI file, each a topic of 'pons help', as its keys are (train.epochs):\n");
     for (const section_table *t = section_tables; t->name != NULL; t++)
         printf("  %-16s %s\n", t->name, t->summary);
 }
@@ -110,6 +110,32 @@ static const command *find_command(const char *first, const char *second)
     return NULL;
 }
 
+static const pons_option *find_row(const pons_option *options, const char *name)
+{
+    for (; options != NULL && options->name != NULL; options++)
+        if (strcmp(options->name, name) == 0)
+            return options;
+    return NULL;
+}
+
+/* "train.epochs", or "epochs" of every section that has it; how many. */
+static int print_key(const char *topic)
+{
+    const char *dot = strchr(topic, '.');
+    int printed = 0;
+
+    for (const section_table *t = section_tables; t->name != NULL; t++) {
+        const pons_option *row = find_row(t->options, dot != NULL ? dot + 1 : topic);
+        size_t size = dot != NULL ? (size_t)(dot - topic) : 0;
+        if (row == NULL
+            || (dot != NULL && (strlen(t->name) != size || strncmp(t->name, topic, size) != 0)))
+            continue;
+        printf("%s[%s]\n\n", printed++ > 0 ? "\n" : "", t->name);
+        usage_print_option(stdout, row, "");
+    }
+    return printed;
+}
+
 static pons_status refuse_topic(const char *topic, pons_error *err)
 {
     text_guess guess = text_guess_for(topic);
@@ -118,6 +144,9 @@ static pons_status refuse_topic(const char *topic, pons_error *err)
         text_guess_try(&guess, (*c)->name);
     for (const section_table *t = section_tables; t->name != NULL; t++)
         text_guess_try(&guess, t->name);
+    for (const section_table *t = section_tables; t->name != NULL; t++)
+        for (const pons_option *o = t->options; o->name != NULL; o++)
+            text_guess_try(&guess, o->name);
     if (guess.best != NULL)
         return pons_fail(err, PONS_USAGE, "no help on '%s'; did you mean '%s'?", topic, guess.best);
     return pons_fail(err, PONS_USAGE, "no help on '%s'\nhint: pons help", topic);
@@ -173,6 +202,8 @@ static pons_status print_topic(const char *first, const char *second, pons_error
             return PONS_OK;
         }
     }
+    if (kind == 0 && print_key(first) > 0)
+        return PONS_OK;
     return kind != 0 ? print_names(kind, err) : print_named(first, err);
 }
 

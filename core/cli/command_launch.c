@@ -350,6 +350,6 @@ pons_status launch_same(const invocation *call, pons_error *err)
 
 const command command_launch = {
     "launch", "start ranks of a training on this node, and end them together",
-    "[-n N] [--nodes N --node-rank R --master HOST:PORT] -- train FILE.ini", flags,
+    "[-n N] [--restarts K] [--nodes N --node-rank R --master HOST:PORT] -- train FILE.ini", flags,
     sizeof(launch_flags), "n=ranks", 1, -1, run
 };

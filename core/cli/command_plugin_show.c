@@ -7,6 +7,7 @@
 #include <pons/op.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static void show_op(const pons_op_operations *o)
 {
@@ -64,8 +65,10 @@ static pons_status run(const invocation *call, const void *flags, pons_error *er
     }
     plugin_list_free(files, count);
     if (status == PONS_OK && shown == 0)
-        return pons_fail(err, PONS_PLUGIN, "no plugin is called '%s'\nhint: pons plugin list",
-                         call->argument[0]);
+        return pons_fail(err, PONS_PLUGIN, "no plugin is called '%s'\nhint: %s", call->argument[0],
+                         access(call->argument[0], F_OK) == 0
+                         ? "it takes the name of a plugin in PONS_PLUGIN_PATH; a file is for pons "
+                           "plugin check" : "pons plugin list");
     return status;
 }
 

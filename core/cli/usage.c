@@ -48,20 +48,27 @@ static const char *default_text(const pons_option *o)
            o->fallback;
 }
 
+void usage_print_option(FILE *to, const pons_option *o, const char *prefix)
+{
+    char expected[512], name[64], lack[256];
+
+    snprintf(name, sizeof name, "%s%s", prefix, o->name);
+    for (char *p = name; *prefix != '\0' && *p != '\0'; p++)
+        *p = *p == '_' ? '-' : *p;
+    option_expected(o, expected, sizeof expected);
+    if (*prefix != '\0' && o->type == PONS_OPTION_FLAG)
+        fprintf(to, "  %s\n", name);
+    else
+        fprintf(to, "  %s = %s\n      %s\n", name, default_text(o), expected);
+    fprintf(to, "      %s\n", o->help);
+    if (*sections_lack(o, lack, sizeof lack) != '\0')
+        fprintf(to, "      Not in this build: %s\n", lack);
+}
+
 void usage_print_options(FILE *to, const pons_option *options, const char *prefix)
 {
-    for (const pons_option *o = options; o != NULL && o->name != NULL; o++) {
-        char expected[512], name[64];
-        snprintf(name, sizeof name, "%s%s", prefix, o->name);
-        for (char *p = name; *prefix != '\0' && *p != '\0'; p++)
-            *p = *p == '_' ? '-' : *p;
-        option_expected(o, expected, sizeof expected);
-        if (*prefix != '\0' && o->type == PONS_OPTION_FLAG)
-            fprintf(to, "  %s\n", name);
-        else
-            fprintf(to, "  %s = %s\n      %s\n", name, default_text(o), expected);
-        fprintf(to, "      %s\n", o->help);
-    }
+    for (const pons_option *o = options; o != NULL && o->name != NULL; o++)
+        usage_print_option(to, o, prefix);
 }
 
 static void print_letters(FILE *to, const char *letters)
@@ -72,8 +79,8 @@ static void print_letters(FILE *to, const char *letters)
 
 void usage_print(FILE *to, const command *c)
 {
-    fprintf(to, "pons %s - %s\n\nUsage: pons %s %s%s\n\n", c->name, c->summary, c->name, c->usage,
-            c->flags != NULL ? " [FLAG...]" : "");
+    fprintf(to, "pons %s - %s\n\nUsage: pons %s%s%s%s\n\n", c->name, c->summary, c->name,
+            *c->usage != '\0' ? " " : "", c->usage, c->flags != NULL ? " [FLAG...]" : "");
     if (c->flags != NULL) {
         fprintf(to, "Flags:\n");
         usage_print_options(to, c->flags, "--");

@@ -218,7 +218,7 @@ static const pons_option device_table[] = {
 
 static const pons_option log_table[] = {
     PONS_INTEGER(log_options, every, 10, 1, ANY_INTEGER, "Steps between lines on the terminal."),
-    PONS_TEXTS(log_options, sinks, "csv", "Where numbers go besides metrics.jsonl."),
+    PONS_TEXTS(log_options, sinks, "csv", "Where numbers go besides metrics.jsonl; the options of a sink stand in [log.NAME]."),
     PONS_INTEGER(log_options, device_every, 0, 0, ANY_INTEGER,
                  "Steps between records of the device's state; 0 is never."),
     PONS_OPTIONS_END
@@ -376,6 +376,11 @@ void sections_skip_plugins(config *c, const sections *s, const char *const kept[
             config_skip(c, name);
         }
     }
+    for (int i = 0; i < s->log.sinks.count; i++) {
+        char name[256];
+        snprintf(name, sizeof name, "log.%s", s->log.sinks.item[i]);
+        config_skip(c, name);
+    }
 }
 
 /* Rows with an empty default, as not every command needs them. */
@@ -389,14 +394,38 @@ static const struct { const char *section, *key, *need; } needed[] = {
     { "train", "steps", "(this or epochs must be given)" },
 };
 
-const char *sections_need(const pons_option *row)
+static const section_table *table_of(const pons_option *row)
 {
     for (const section_table *t = section_tables; t->name != NULL; t++)
         for (const pons_option *o = t->options; o->name != NULL; o++)
-            for (size_t i = 0; o == row && i < sizeof needed / sizeof *needed; i++)
-                if (strcmp(needed[i].section, t->name) == 0 && strcmp(needed[i].key, o->name) == 0)
-                    return needed[i].need;
+            if (o == row)
+                return t;
     return NULL;
+}
+
+const char *sections_need(const pons_option *row)
+{
+    const section_table *t = table_of(row);
+
+    for (size_t i = 0; t != NULL && i < sizeof needed / sizeof *needed; i++)
+        if (strcmp(needed[i].section, t->name) == 0 && strcmp(needed[i].key, row->name) == 0)
+            return needed[i].need;
+    return NULL;
+}
+
+const char *sections_lack(const pons_option *row, char *text, size_t size)
+{
+    const section_table *t = table_of(row);
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; t != NULL && i < sizeof not_built / sizeof *not_built; i++) {
+        const char *value = not_built[i].value != NULL ? not_built[i].value : row->name;
+        if (strcmp(not_built[i].section, t->name) == 0 && strcmp(not_built[i].key, row->name) == 0
+            && used < size)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? " " : "", value);
+    }
+    return text;
 }
 
 pons_status sections_require(const char *section, const char *key, pons_error *err)
