@@ -30,7 +30,7 @@ pons=$work/root$prefix/bin/pons
 export LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export PONS_PLUGIN_PATH="$work/plugins:$libraries/pons"
 
-for plugin in op/box_mean model/branches loss/power optimizer/unit; do
+for plugin in op/box_mean model/branches loss/power optimizer/unit transform/gamma_shift sink/lines; do
     "$pons" plugin check "$work/plugins/$plugin.so" >"$work/check.log" 2>&1 || {
         cat "$work/check.log" >&2
         fail "plugin check refuses $plugin"
@@ -49,6 +49,18 @@ for precision in fp32 bf16; do
         fail "the loss does not fall in $precision"
     passed=$((passed + 1))
 done
+
+# A sink's options come from its section.
+[ "$(grep -c '^step ' runs/fp32/steps.txt)" -eq 20 ] || fail "the sink has not got its option"
+sed -n '/^\[log.lines\]/,$p' runs/fp32/resolved.ini | grep -q '^file = steps.txt' ||
+    fail "resolved.ini does not hold the sink's option"
+"$pons" predict runs/fp32 phantom/imagesTr/phantom_000.nii.gz -o out.nii.gz >/dev/null ||
+    fail "a prediction minds the sink"
+status=0
+"$pons" train outside.ini --set log.lines.fil=x >train.log 2>&1 || status=$?
+[ "$status" -eq 3 ] && grep -q "unknown key 'fil' in \[log.lines\]; did you mean 'file'" train.log ||
+    fail "a wrong option of a sink gives $status: $(cat train.log)"
+passed=$((passed + 4))
 
 # The op is named with its hash, and another file of that name is noticed when the run goes on.
 grep -q '^; op box_mean 1.0 sha256 [0-9a-f]*$' runs/fp32/resolved.ini ||

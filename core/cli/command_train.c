@@ -197,22 +197,17 @@ static pons_status prepare(start *s, pons_error *err)
 static pons_status open_folder(start *s, pons_error *err)
 {
     pons_sink_kept keep = { -1, -1 };
-    const config_entry *sinks = config_find(s->config, "log", "sinks");
     char *resolved = run_folder_file(&s->folder, "resolved.ini");
-    char where[512] = "[log] sinks";
 
     if (s->checkpoint != NULL)
         keep = (pons_sink_kept){ s->saved.state.step, s->saved.state.validated };
-    if (sinks != NULL && sinks->line > 0)
-        snprintf(where, sizeof where, "%s:%d", sinks->file, sinks->line);
     if (resolved == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     if (s->flags->fresh)
         run_folder_retire(&s->folder, s->call->log, err);
     if (err->status == PONS_OK && run_folder_take(&s->folder, err) == PONS_OK
         && run_folder_log(&s->folder, s->call->log, err) == PONS_OK
-        && metrics_open(s->folder.path, keep, s->sections.log.sinks, where, &s->metrics, err)
-           == PONS_OK)
+        && metrics_open(s->folder.path, keep, s->experiment, &s->metrics, err) == PONS_OK)
         config_write(s->config, resolved, err);
     free(resolved);
     return err->status;

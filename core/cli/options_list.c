@@ -50,6 +50,8 @@ static const char *section_of(const plugin *p)
 
     if (p->descriptor->kind == PONS_KIND_TRANSFORM)
         return transform->plan != NULL ? "augment" : "preprocess";
+    if (p->descriptor->kind == PONS_KIND_SINK)
+        return "log.NAME";
     for (const section_table *t = section_tables; t->name != NULL; t++)
         if (t->plugin_kind == (int)p->descriptor->kind)
             return t->name;

@@ -97,6 +97,13 @@ const config_entry *config_find(const config *c, const char *section, const char
     return entry_find(c, section, key);
 }
 
+bool config_is_part(const char *section, const char *whole)
+{
+    size_t size = strlen(whole);
+
+    return strncmp(section, whole, size) == 0 && (section[size] == '\0' || section[size] == '.');
+}
+
 bool config_given(const config *c, const char *section, const char *key)
 {
     return entry_find(c, section, key) != NULL;

@@ -76,6 +76,8 @@ pons_status config_refuse_misspelt(config *c, const char *section, const char *k
  */
 void config_resolve(config *c, const char *section, const char *key, const char *value,
                     const char *reason);
+/* Whether 'section' is 'whole' or a part of it: "log.csv" of "log". */
+bool config_is_part(const char *section, const char *whole);
 /* A line of comment at the top of what config_write writes. */
 void config_remark(config *c, const char *text);
 pons_status config_write(config *c, const char *path, pons_error *err);

@@ -207,6 +207,7 @@ typedef struct pons_note {
             OPTIONS, &(OPERATIONS)                                                                \
         };                                                                                        \
         return &plugin;                                                                           \
-    }
+    }                                                                                             \
+    _Pragma("GCC diagnostic ignored \"-Wpedantic\"") /* a ';' behind the macro is no mistake */
 
 #endif

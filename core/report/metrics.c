@@ -14,8 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SINKS_MAX 8
-
 typedef struct opened_sink {
     const pons_sink_operations *operations;
     void *handle;
@@ -25,7 +23,7 @@ struct metrics {
     FILE *file;
     char *path;
     int sink_count;
-    opened_sink sink[SINKS_MAX];
+    opened_sink *sink;
 };
 
 static pons_status fail(const metrics *m, pons_error *err)
@@ -77,42 +75,26 @@ static pons_status open_file(metrics *m, pons_sink_kept keep, pons_error *err)
     return PONS_OK;
 }
 
-/* Load the plugins; nothing is opened yet, so that a wrong name changes no file. */
-static pons_status load_sinks(metrics *m, pons_texts sinks, const char *where, pons_error *err)
+static pons_status open_sinks(metrics *m, const char *folder, pons_sink_kept keep,
+                              const experiment *e, pons_error *err)
 {
-    static const char *const promised[] = { "tensorboard", "mlflow" };
+    int count = e->sections.log.sinks.count;
 
-    if (sinks.count > SINKS_MAX)
-        return pons_fail(err, PONS_CONFIG, "%s: more than %d sinks", where, SINKS_MAX);
-    for (int i = 0; i < sinks.count; i++) {
-        const char *name = sinks.item[i];
-        const plugin *p = NULL;
-        for (size_t k = 0; k < sizeof promised / sizeof promised[0]; k++) {
-            if (strcmp(name, promised[k]) == 0)
-                return pons_fail(err, PONS_CONFIG, "%s: sink '%s' is not in this build", where,
-                                 name);
-        }
-        if (plugin_load(PONS_KIND_SINK, name, sizeof(pons_sink_operations), where, &p, err)
-            != PONS_OK)
-            return err->status;
-        m->sink[i].operations = p->operations;
-    }
-    return PONS_OK;
-}
-
-static pons_status open_sinks(metrics *m, const char *folder, pons_sink_kept keep, int count,
-                              pons_error *err)
-{
+    m->sink = calloc((size_t)count + 1, sizeof *m->sink);
+    if (m->sink == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for the sinks");
     for (; m->sink_count < count; m->sink_count++) {
         opened_sink *s = &m->sink[m->sink_count];
-        if (s->operations->open(NULL, folder, keep, &s->handle, err) != PONS_OK)
+        const loaded_plugin *chosen = &e->sink[m->sink_count];
+        s->operations = chosen->plugin->operations;
+        if (s->operations->open(chosen->options, folder, keep, &s->handle, err) != PONS_OK)
             return err->status;
     }
     return PONS_OK;
 }
 
-pons_status metrics_open(const char *folder, pons_sink_kept keep, pons_texts sinks,
-                         const char *where, metrics **out, pons_error *err)
+pons_status metrics_open(const char *folder, pons_sink_kept keep, const experiment *e,
+                         metrics **out, pons_error *err)
 {
     metrics *m = calloc(1, sizeof *m);
 
@@ -120,8 +102,7 @@ pons_status metrics_open(const char *folder, pons_sink_kept keep, pons_texts sin
         free(m);
         return pons_fail(err, PONS_DEVICE, "out of memory for metrics.jsonl");
     }
-    if (load_sinks(m, sinks, where, err) != PONS_OK || open_file(m, keep, err) != PONS_OK
-        || open_sinks(m, folder, keep, sinks.count, err) != PONS_OK) {
+    if (open_file(m, keep, err) != PONS_OK || open_sinks(m, folder, keep, e, err) != PONS_OK) {
         metrics_close(m);
         return err->status;
     }
@@ -190,6 +171,7 @@ void metrics_close(metrics *m)
         m->sink[i].operations->close(m->sink[i].handle);
     if (m->file != NULL)
         fclose(m->file);
+    free(m->sink);
     free(m->path);
     free(m);
 }

@@ -6,14 +6,16 @@
 
 #include <pons/sink.h>
 
+#include "train/experiment.h"
+
 typedef struct metrics metrics;
 
 /*
- * Open folder/metrics.jsonl and the sinks named; what comes after 'keep' is cut (R31).
- * A sink that this build lacks is PONS_CONFIG; 'where' (file:line) starts that message.
+ * Open folder/metrics.jsonl and the experiment's sinks, which it keeps open longer than this; what
+ * comes after 'keep' is cut (R31).
  */
-pons_status metrics_open(const char *folder, pons_sink_kept keep, pons_texts sinks,
-                         const char *where, metrics **out, pons_error *err);
+pons_status metrics_open(const char *folder, pons_sink_kept keep, const experiment *e,
+                         metrics **out, pons_error *err);
 /* One line; a name 'dice.spleen' becomes a member 'spleen' of the object 'dice'. */
 pons_status metrics_write(metrics *m, const pons_record *record, pons_error *err);
 /* All records on disk; before a checkpoint. */

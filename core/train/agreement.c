@@ -77,7 +77,7 @@ static const struct { const char *section, *key; } own[] = {
 static bool is_own(const char *section, const char *key)
 {
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (strcmp(own[i].section, section) == 0
+        if (config_is_part(section, own[i].section)
             && (own[i].key[0] == '*' || strcmp(own[i].key, key) == 0))
             return true;
     return false;

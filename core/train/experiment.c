@@ -14,6 +14,7 @@
 #include "train/processes.h"
 
 #include <pons/model.h>
+#include <pons/sink.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,28 @@ static pons_status load_plugins(experiment *e, pons_error *err)
         return err->status;
     return load(e, PONS_KIND_SCHEDULE, "schedule", s->schedule.plugin,
                 sizeof(pons_schedule_operations), &e->schedule, err);
+}
+
+/* The options of a sink stand in [log.NAME]. A wrong name is found before any file changes. */
+static pons_status load_sinks(experiment *e, pons_error *err)
+{
+    const pons_texts *names = &e->sections.log.sinks;
+
+    e->sink = arena_alloc(e->memory, (size_t)names->count * sizeof *e->sink + 1);
+    for (int i = 0; i < names->count; i++) {
+        loaded_plugin *sink = &e->sink[i];
+        const pons_plugin *d;
+        if (plugin_load(PONS_KIND_SINK, names->item[i], sizeof(pons_sink_operations),
+                        experiment_place(e, "log", "sinks"), &sink->plugin, err) != PONS_OK)
+            return err->status;
+        d = sink->plugin->descriptor;
+        sink->options = arena_alloc(e->memory, d->config_size + 1);
+        if (d->options != NULL && d->options->name != NULL
+            && config_fill(e->config, arena_format(e->memory, "log.%s", names->item[i]), d->options,
+                           sink->options, err) != PONS_OK)
+            return err->status;
+    }
+    return PONS_OK;
 }
 
 /* ---- data and task --------------------------------------------------------------------------- */
@@ -355,9 +378,9 @@ static pons_status fill(experiment *e, const experiment_known *known, pons_error
     if (sections_fill(e->config, &e->sections, err) != PONS_OK
         || experiment_find_devices(e, known, err) != PONS_OK || load_plugins(e, err) != PONS_OK)
         return err->status;
-    if (e->purpose == EXPERIMENT_TRAIN)
+    if (e->purpose == EXPERIMENT_TRAIN && load_sinks(e, err) == PONS_OK)
         open_training(e, err);
-    else
+    else if (e->purpose == EXPERIMENT_PREDICT)
         name_classes(e, known, err);
     if (err->status != PONS_OK)
         return err->status;

@@ -55,6 +55,7 @@ typedef struct experiment {
     bool regions;
     pons_task task;
     loaded_plugin model, loss, optimizer, schedule;
+    loaded_plugin *sink;    /* TRAIN: one for each of [log] sinks                                 */
     int op_count;           /* op plugins that the network turned out to use                      */
     const plugin **op;
     pons_activation activation; /* resolved                                                       */

@@ -104,7 +104,7 @@ static const struct { const char *section, *key; } changeable[] = {
 static bool may_change(const char *section, const char *key)
 {
     for (size_t i = 0; i < sizeof changeable / sizeof changeable[0]; i++) {
-        if (strcmp(changeable[i].section, section) == 0
+        if (config_is_part(section, changeable[i].section)
             && (changeable[i].key[0] == '*' || strcmp(changeable[i].key, key) == 0))
             return true;
     }
