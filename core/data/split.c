@@ -97,8 +97,10 @@ static pons_status split_last(const split_input *in, bool *held, pons_error *err
         return pons_fail(err, PONS_CONFIG, "'validation' is '%s', expected last:COUNT", in->rule);
     if (count >= in->case_count)
         return pons_fail(err, PONS_CONFIG,
-                         "'validation' is '%s' but there are %d cases, expected fewer held out "
-                         "than there are", in->rule, in->case_count);
+                         "'validation' is '%s' but there %s %d case%s, expected fewer held out "
+                         "than there are%s", in->rule, in->case_count == 1 ? "is" : "are",
+                         in->case_count, in->case_count == 1 ? "" : "s",
+                         in->case_count == 1 ? "\nhint: validation = none" : "");
     for (int i = in->case_count - (int)count; i < in->case_count; i++)
         held[i] = true;
     return PONS_OK;
@@ -117,8 +119,9 @@ static pons_status split_fold(const split_input *in, bool *held, pons_error *err
                          "to N - 1", in->rule);
     if (folds > in->case_count)
         return pons_fail(err, PONS_CONFIG,
-                         "'validation' is '%s' but there are %d cases, expected at most as many "
-                         "folds as cases", in->rule, in->case_count);
+                         "'validation' is '%s' but there %s %d case%s, expected at most as many "
+                         "folds as cases", in->rule, in->case_count == 1 ? "is" : "are",
+                         in->case_count, in->case_count == 1 ? "" : "s");
     order = order_of_cases(in, err);
     if (order == NULL)
         return err->status;

@@ -683,7 +683,7 @@ static void *serve(void *context)
 static pons_status listen_at_port(store_server *s, double timeout_s, pons_error *err)
 {
     const struct timespec pause = { 0, 100000000 };
-    double until = link_now() + fmin(timeout_s, LISTEN_S);
+    double until = link_now() + fmin(timeout_s / 2, LISTEN_S); /* before others give up */
 
     if (s->place.listener > 2) {
         s->listener[0] = s->place.listener;
@@ -700,8 +700,8 @@ static pons_status listen_at_port(store_server *s, double timeout_s, pons_error 
         if (errno != EADDRINUSE || link_now() >= until)
             return pons_fail(err, PONS_COMMUNICATION, "rank 0 cannot open the store at port %d: %s"
                              "%s", s->place.port, strerror(errno), errno != EADDRINUSE ? ""
-                             : "\nhint: MASTER_PORT in the environment of all processes chooses "
-                               "another");
+                             : "\nhint: another run, or another process with rank 0, has it; "
+                               "MASTER_PORT (pons launch: --master) chooses another port");
         nanosleep(&pause, NULL);
     }
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FOLDERS_MAX = 64 };
 
@@ -213,8 +214,9 @@ pons_status plugin_not_found(pons_kind kind, const char *name, const char *where
     for (char **f = folders; *f != NULL; f++) {
         guess_in(*f, kind, &guess, best);
         if (used < sizeof searched)
-            used += (size_t)snprintf(searched + used, sizeof searched - used, "%s%s",
-                                     used > 0 ? ", " : "", *f);
+            used += (size_t)snprintf(searched + used, sizeof searched - used, "%s%s%s",
+                                     used > 0 ? ", " : "", *f,
+                                     access(*f, F_OK) == 0 ? "" : " (no such folder)");
     }
     return pons_fail(err, where != NULL ? PONS_CONFIG : PONS_PLUGIN,
                      "%s%sno %s plugin is called '%s'%s%s%s\nhint: searched %s",

@@ -59,7 +59,8 @@ static pons_status choose_comm(config *c, const sections *s, processes *p, pons_
         drop_comm(p);
     }
     return pons_fail(err, PONS_CONFIG, "%s: nothing can join %d processes: %.300s; %.300s\n"
-                     "hint: pons doctor", where, p->place.size, why[0], why[1]);
+                     "hint: pons plugin list shows what there is; gloo or Open MPI must be installed "
+                     "when pons is built", where, p->place.size, why[0], why[1]);
 }
 
 /* ---- open ------------------------------------------------------------------------------------ */
@@ -72,9 +73,9 @@ static pons_status check_mode(config *c, const sections *s, const dist_place *pl
 
     if (mode == MODE_AUTO || mode == MODE_DDP)
         return PONS_OK;
-    return pons_fail(err, PONS_CONFIG, "%s: mode = %s is one process, but %s has started %d\n"
+    return pons_fail(err, PONS_CONFIG, "%s: mode = %s is one process, but there are %d (%s)\n"
                      "hint: mode = ddp, or auto", config_place(c, "distribute", "mode"),
-                     names[mode], place->origin, place->size);
+                     names[mode], place->size, place->origin);
 }
 
 static void tell(const processes *p, logger *l)
