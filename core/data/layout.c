@@ -6,6 +6,7 @@
  */
 #include <data/layout.h>
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +54,8 @@ static const char *source_layout(const char *source, pons_error *err)
     struct stat facts;
 
     if (stat(source, &facts) != 0) {
-        pons_fail(err, PONS_DATA, "cannot find the dataset '%s'", source);
+        pons_fail(err, PONS_DATA, "cannot find the dataset '%s' of [data] source: %s", source,
+                  strerror(errno));
         return NULL;
     }
     if (!S_ISDIR(facts.st_mode)) {

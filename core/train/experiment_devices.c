@@ -27,15 +27,17 @@ static pons_status refuse_absent(const experiment *e, const char *text, const ch
     visible_devices v;
     char told[512] = "";
 
-    if (strcmp(e->listed.item[0].name, "cuda") == 0) {
-        if (visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, &v, err) != PONS_OK
-            || visible_devices_check(&v, &e->listed, where, err) != PONS_OK)
-            return err->status;
-        visible_devices_tell(&v, &e->listed, told, sizeof told);
-    }
-    return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': '%s' is not in this "
-                     "build%s%s%s", where, text, e->listed.item[0].name,
-                     told[0] != '\0' ? " (" : "", told, told[0] != '\0' ? ")" : "");
+    if (strcmp(e->listed.item[0].name, "cuda") != 0)
+        return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': there is no device "
+                         "'%s', expected cpu, cuda or reference", where, text,
+                         e->listed.item[0].name);
+    if (visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, &v, err) != PONS_OK
+        || visible_devices_check(&v, &e->listed, where, err) != PONS_OK)
+        return err->status;
+    visible_devices_tell(&v, &e->listed, told, sizeof told);
+    return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': 'cuda' is not in this "
+                     "build%s%s%s", where, text, told[0] != '\0' ? " (" : "", told,
+                     told[0] != '\0' ? ")" : "");
 }
 
 /* Whether this is one of several processes, or the only one that a launcher has started. */
