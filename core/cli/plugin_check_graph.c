@@ -448,7 +448,8 @@ static pons_status check_optimizer_with(const plugin *p, const void *config, pon
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-static pons_status check_with(const plugin *p, const invocation *call,
+/* 'there': the operation 'name', which each plugin of the kind has, is not missing. */
+static pons_status check_with(const plugin *p, const invocation *call, const char *name, bool there,
                               pons_status (*check)(const plugin *p, const void *config,
                                                    pons_error *err),
                               pons_error *err)
@@ -456,8 +457,8 @@ static pons_status check_with(const plugin *p, const invocation *call,
     config *values;
     void *options;
 
-    if (*(void *const *)p->operations == NULL)
-        return pons_fail(err, PONS_PLUGIN, "the first operation is missing");
+    if (!there)
+        return pons_fail(err, PONS_PLUGIN, "operation '%s' is missing", name);
     if (plugin_check_options(p, call, &options, &values, err) != PONS_OK)
         return err->status;
     check(p, options, err);
@@ -480,7 +481,7 @@ pons_status plugin_check_model(const plugin *p, const invocation *call, pons_err
 
     if (o->build == NULL
         || plugin_check_quick_options(p, call, &options, &values, &used, &cause) != PONS_OK)
-        return check_with(p, call, check_model_with, err);
+        return check_with(p, call, "build", o->build != NULL, check_model_with, err);
     check_model_with(p, options, &cause);
     if (cause.status == PONS_OK && used[0] != '\0')
         printf("model %s: checked with %s\n", p->descriptor->name, used);
@@ -489,16 +490,22 @@ pons_status plugin_check_model(const plugin *p, const invocation *call, pons_err
     free(options);
     free(used);
     if (again)
-        return check_with(p, call, check_model_with, err);
+        return check_with(p, call, "build", o->build != NULL, check_model_with, err);
     return cause.status == PONS_OK ? PONS_OK : pons_fail(err, cause.status, "%s", cause.text);
 }
 
 pons_status plugin_check_loss(const plugin *p, const invocation *call, pons_error *err)
 {
-    return check_with(p, call, check_loss_with, err);
+    const pons_loss_operations *o = p->operations;
+
+    return check_with(p, call, "build", o->build != NULL, check_loss_with, err);
 }
 
 pons_status plugin_check_optimizer(const plugin *p, const invocation *call, pons_error *err)
 {
-    return check_with(p, call, check_optimizer_with, err);
+    const pons_optimizer_operations *o = p->operations;
+
+    if (o->slots == NULL)
+        return pons_fail(err, PONS_PLUGIN, "the table 'slots' is missing");
+    return check_with(p, call, "update", o->update != NULL, check_optimizer_with, err);
 }
