@@ -320,7 +320,8 @@ START_TEST(skipped_sections_are_known_but_not_checked)
     filled_sections(c);
     config_skip(c, "model");
     ck_assert_int_eq(config_refuse_unknown(c, &err), PONS_CONFIG);
-    ck_assert_ptr_nonnull(strstr(err.text, "a.ini:4: unknown section 'preprocess.nothing'"));
+    ck_assert_ptr_nonnull(strstr(err.text, "a.ini:4: unknown section 'preprocess.nothing': "
+                                           "[preprocess] does not name 'nothing'"));
     config_close(c);
 }
 END_TEST

@@ -25,8 +25,8 @@ static const pons_option flags[] = {
     PONS_TEXT(evaluate_flags, run, "", "Predict and evaluate the validation cases of this run."),
     PONS_TEXTS(evaluate_flags, labels, "", "Classes, as in spleen:1 or kidney:1,3; else every id."),
     PONS_FLAG(evaluate_flags, json, no, "One JSON object on the standard output."),
-    PONS_TEXT(evaluate_flags, overlay, "", "Write the outlines of both in middle slices, a PNG: label green, "
-              "prediction red, where they agree yellow."),
+    PONS_TEXT(evaluate_flags, overlay, "", "Write the outlines of both in middle slices, a PNG: "
+              "label green, prediction red, where they agree yellow."),
     PONS_TEXT(evaluate_flags, image, "", "Image under the outlines of --overlay."),
     PONS_OPTIONS_END
 };

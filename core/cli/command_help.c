@@ -93,7 +93,7 @@ static pons_status print_plugin(int kind, const char *name, pons_error *err)
 static void print_topics(void)
 {
     usage_print_all(stdout);
-    printf("\nSections of the INI file, each a topic of 'pons help', as its keys are (train.epochs):\n");
+    printf("\nSections of the INI file; each is a topic of 'pons help', and so is train.epochs:\n");
     for (const section_table *t = section_tables; t->name != NULL; t++)
         printf("  %-16s %s\n", t->name, t->summary);
 }

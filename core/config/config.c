@@ -300,10 +300,15 @@ static pons_status refuse_section(config *c, const char *section, const char *wh
                                   pons_error *err)
 {
     text_guess guess = text_guess_for(section);
+    const char *dot = strchr(section, '.'), *behind = "";
+    const char *whole = dot != NULL
+                      ? arena_format(c->arena, "%.*s", (int)(dot - section), section) : section;
 
     for (const known_section *k = c->known; k != NULL; k = k->next)
         text_guess_try(&guess, k->name);
-    return refuse(err, where, "section", section, "", guess.best);
+    if (dot != NULL && is_known(c, whole)) /* a step that is not among the steps */
+        behind = arena_format(c->arena, ": [%s] does not name '%s'", whole, dot + 1);
+    return refuse(err, where, "section", section, behind, guess.best);
 }
 
 static pons_status refuse_key(config *c, const config_entry *e, pons_error *err)

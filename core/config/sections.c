@@ -218,7 +218,8 @@ static const pons_option device_table[] = {
 
 static const pons_option log_table[] = {
     PONS_INTEGER(log_options, every, 10, 1, ANY_INTEGER, "Steps between lines on the terminal."),
-    PONS_TEXTS(log_options, sinks, "csv", "Where numbers go besides metrics.jsonl; the options of a sink stand in [log.NAME]."),
+    PONS_TEXTS(log_options, sinks, "csv", "Where numbers go besides metrics.jsonl; the options of "
+                                          "a sink stand in [log.NAME]."),
     PONS_INTEGER(log_options, device_every, 0, 0, ANY_INTEGER,
                  "Steps between records of the device's state; 0 is never."),
     PONS_OPTIONS_END

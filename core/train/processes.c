@@ -59,7 +59,7 @@ static pons_status choose_comm(config *c, const sections *s, processes *p, pons_
         drop_comm(p);
     }
     return pons_fail(err, PONS_CONFIG, "%s: nothing can join %d processes: %.300s; %.300s\n"
-                     "hint: pons plugin list shows what there is; gloo or Open MPI must be installed "
+                     "hint: pons plugin list shows what there is; gloo or Open MPI must be there "
                      "when pons is built", where, p->place.size, why[0], why[1]);
 }
 

@@ -94,7 +94,7 @@ static double bytes_of(const replica *one)
     return arena + parameters + rest;
 }
 
-/* Pages come as they are touched: without this the system would end the process in the first step. */
+/* Pages come as they are touched: without this the system would end the process in a step. */
 static pons_status check_room(const replicas *r, pons_error *err)
 {
     const experiment *e = r->experiment;
