@@ -1,25 +1,36 @@
 /*
- * check_gloo.c - the comm plugin 'gloo' over loopback, between forked processes.
+ * check_gloo.c - the comm plugin 'gloo' between forked processes: over loopback, and where they are
+ * of one node by the memory that they let each other read.
  */
+#include <net/if.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
 #include "comm_suite.h"
 #include "suite.h"
 
+/* Processes with one address: all, none but oneself, pairs. */
+enum { ARRANGEMENTS = 3 };
+static const int per_node[ARRANGEMENTS] = { 0, 1, 2 };
+
 START_TEST(every_trial_is_passed_by_one_to_five_processes)
 {
-    every_trial_is_passed(false, 5);
+    every_trial_is_passed(false, 5, per_node[_i]);
 }
 END_TEST
 
 START_TEST(abort_ends_what_hangs_within_a_second_for_all)
 {
-    an_abort_ends_what_hangs();
+    an_abort_ends_what_hangs(per_node[_i]);
 }
 END_TEST
 
 START_TEST(the_death_of_a_process_ends_the_sums_of_the_others)
 {
     for (int count = 2; count <= 4; count++)
-        a_death_ends_the_sums(count);
+        a_death_ends_the_sums(count, per_node[_i]);
 }
 END_TEST
 
@@ -88,15 +99,100 @@ START_TEST(an_address_of_another_machine_is_refused)
 }
 END_TEST
 
+/* ---- what goes over the network -------------------------------------------------------------- */
+
+enum { LARGE = 1 << 20 }; /* numbers of a sum: 4 MiB                                              */
+
+static pons_status sum_once(processes *p, int rank, void *context, pons_error *err)
+{
+    float *buffer = calloc(LARGE, sizeof *buffer);
+    comm_party party;
+    void *pending;
+
+    if (comm_suite_join(p, rank, NULL, &party, err) != PONS_OK)
+        return err->status;
+    buffer[LARGE - 1] = (float)(rank + 1);
+    if (party.operations->all_reduce(party.comm, buffer, LARGE, PONS_F32, &pending, err) == PONS_OK
+        && comm_end(&party, pending, 20, err) == PONS_COMM_RUNNING)
+        pons_fail(err, PONS_FAILURE, "the sum hangs");
+    if (err->status == PONS_OK && buffer[LARGE - 1] != 3)
+        pons_fail(err, PONS_FAILURE, "the sum is %g", (double)buffer[LARGE - 1]);
+    if (err->status == PONS_OK)
+        comm_suite_leave(p, &party, err);
+    free(buffer);
+    return err->status;
+}
+
+/* A network of this test's own, where nothing else counts. */
+static bool enter_own_network(void)
+{
+    struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+    int s, code;
+
+    if (unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
+        return false;
+    s = socket(AF_INET, SOCK_DGRAM, 0);
+    code = s >= 0 ? ioctl(s, SIOCSIFFLAGS, &request) : -1;
+    if (s >= 0)
+        close(s);
+    return code == 0;
+}
+
+/* Bytes that the loopback interface has carried. */
+static long long loopback_bytes(void)
+{
+    FILE *file = fopen("/proc/self/net/dev", "re");
+    char line[512];
+    long long bytes = -1;
+
+    while (file != NULL && bytes < 0 && fgets(line, sizeof line, file) != NULL)
+        sscanf(line, " lo: %lld", &bytes);
+    if (file != NULL)
+        fclose(file);
+    ck_assert(bytes >= 0);
+    return bytes;
+}
+
+static long long bytes_of_a_sum(int processes_per_node)
+{
+    processes *p = processes_new(2);
+    long long before = loopback_bytes();
+
+    p->per_node = processes_per_node;
+    processes_start(p, sum_once, NULL);
+    processes_join(p, 60);
+    for (int r = 0; r < 2; r++)
+        ck_assert_msg(p->code[r] == 0, "rank %d: code %d, %s", r, p->code[r], p->err[r].text);
+    processes_free(p);
+    return loopback_bytes() - before;
+}
+
+START_TEST(a_node_does_not_send_its_sums_through_the_network)
+{
+    long long near, far;
+
+    if (!enter_own_network()) {
+        fprintf(stderr, "skipped: no network of its own for this test\n");
+        return;
+    }
+    comm_suite_load();
+    near = bytes_of_a_sum(2);
+    far = bytes_of_a_sum(1);
+    ck_assert_msg(near < LARGE / 4, "%lld bytes", near);
+    ck_assert_msg(far > LARGE * (long long)sizeof(float), "%lld bytes", far);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("gloo");
 
-    tcase_add_test(c, every_trial_is_passed_by_one_to_five_processes);
-    tcase_add_test(c, abort_ends_what_hangs_within_a_second_for_all);
-    tcase_add_test(c, the_death_of_a_process_ends_the_sums_of_the_others);
+    tcase_add_loop_test(c, every_trial_is_passed_by_one_to_five_processes, 0, ARRANGEMENTS);
+    tcase_add_loop_test(c, abort_ends_what_hangs_within_a_second_for_all, 0, ARRANGEMENTS);
+    tcase_add_loop_test(c, the_death_of_a_process_ends_the_sums_of_the_others, 0, ARRANGEMENTS);
     tcase_add_test(c, different_collectives_are_named_by_both_names);
     tcase_add_test(c, a_process_that_never_comes_is_waited_for_as_long_as_said);
     tcase_add_test(c, an_address_of_another_machine_is_refused);
+    tcase_add_test(c, a_node_does_not_send_its_sums_through_the_network);
     return suite_run();
 }

@@ -12,26 +12,26 @@
 
 START_TEST(every_trial_is_passed_with_buffers_of_the_host)
 {
-    every_trial_is_passed(false, 5);
+    every_trial_is_passed(false, 5, 0);
 }
 END_TEST
 
 START_TEST(every_trial_is_passed_with_buffers_of_the_gpu)
 {
-    every_trial_is_passed(true, 3);
+    every_trial_is_passed(true, 3, 0);
 }
 END_TEST
 
 START_TEST(abort_ends_what_hangs_within_a_second_for_all)
 {
-    an_abort_ends_what_hangs();
+    an_abort_ends_what_hangs(0);
 }
 END_TEST
 
 START_TEST(the_death_of_a_process_ends_the_sums_of_the_others)
 {
     for (int count = 2; count <= 4; count++)
-        a_death_ends_the_sums(count);
+        a_death_ends_the_sums(count, 0);
 }
 END_TEST
 

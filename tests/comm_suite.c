@@ -24,18 +24,21 @@ pons_status comm_suite_join(processes *p, int rank, const char *address, comm_pa
 {
     const comm_backend *b = &comm_backend_tested;
     const pons_comm_operations *o = comm_suite_load();
+    char loopback[32];
     pons_comm_store store = { p, table_set, table_get };
     pons_comm_place place = { .rank = rank, .size = p->count, .local_rank = rank,
-                              .local_size = p->count, .address = address,
+                              .local_size = p->count,
+                              .address = address != NULL ? address : loopback,
                               .timeout_s = p->patience,
                               .stream = b->stream != NULL ? b->stream() : NULL };
 
+    snprintf(loopback, sizeof loopback, "127.0.0.%d",
+             p->per_node > 0 ? 1 + rank / p->per_node : 1);
     *out = (comm_party){ .operations = o, .rank = rank, .size = p->count };
     return o->open(NULL, &place, &store, &out->comm, err);
 }
 
-/* Nobody closes while another one is still reading. */
-static pons_status leave(processes *p, const comm_party *party, pons_error *err)
+pons_status comm_suite_leave(processes *p, const comm_party *party, pons_error *err)
 {
     char key[32];
     size_t size;
@@ -63,17 +66,17 @@ static pons_status take_part(processes *p, int rank, void *context, pons_error *
     work_context *w = context;
     comm_party party;
 
-    if (comm_suite_join(p, rank, "127.0.0.1", &party, err) != PONS_OK)
+    if (comm_suite_join(p, rank, NULL, &party, err) != PONS_OK)
         return err->status;
     if (w->on_device) {
         party.allocate = comm_backend_tested.allocate;
         party.release = comm_backend_tested.release;
     }
     w->trial->run(&party, err);
-    return err->status == PONS_OK ? leave(p, &party, err) : err->status;
+    return err->status == PONS_OK ? comm_suite_leave(p, &party, err) : err->status;
 }
 
-void every_trial_is_passed(bool on_device, int most)
+void every_trial_is_passed(bool on_device, int most, int per_node)
 {
     work_context w = { .on_device = on_device };
 
@@ -81,6 +84,7 @@ void every_trial_is_passed(bool on_device, int most)
     for (w.trial = comm_trials; w.trial->run != NULL; w.trial++)
         for (int count = 1; count <= most; count++) {
             processes *p = processes_new(count);
+            p->per_node = per_node;
             processes_start(p, take_part, &w);
             processes_join(p, 60);
             for (int r = 0; r < count; r++)
@@ -117,7 +121,7 @@ static pons_status hang_and_abort(processes *p, int rank, void *context, pons_er
     stopper s = { &party, 0 };
     pthread_t thread;
 
-    if (comm_suite_join(p, rank, "127.0.0.1", &party, err) != PONS_OK)
+    if (comm_suite_join(p, rank, NULL, &party, err) != PONS_OK)
         return err->status;
     if (rank == 0)
         pthread_create(&thread, NULL, stop_soon, &s);
@@ -138,11 +142,12 @@ static pons_status hang_and_abort(processes *p, int rank, void *context, pons_er
                                   : err->status;
 }
 
-void an_abort_ends_what_hangs(void)
+void an_abort_ends_what_hangs(int per_node)
 {
     processes *p = processes_new(3);
 
     comm_suite_load();
+    p->per_node = per_node;
     processes_start(p, hang_and_abort, NULL);
     processes_join(p, 20);
     for (int r = 0; r < 3; r++) {
@@ -162,7 +167,7 @@ static pons_status sum_without_the_last(processes *p, int rank, void *context, p
     comm_party party;
     void *pending;
 
-    if (comm_suite_join(p, rank, "127.0.0.1", &party, err) != PONS_OK)
+    if (comm_suite_join(p, rank, NULL, &party, err) != PONS_OK)
         return err->status;
     for (int k = 0; err->status == PONS_OK; k++) {
         if (rank == p->count - 1 && k == 3) {
@@ -178,11 +183,12 @@ static pons_status sum_without_the_last(processes *p, int rank, void *context, p
     return err->status;
 }
 
-void a_death_ends_the_sums(int count)
+void a_death_ends_the_sums(int count, int per_node)
 {
     processes *p = processes_new(count);
 
     comm_suite_load();
+    p->per_node = per_node;
     processes_start(p, sum_without_the_last, NULL);
     processes_join(p, 20);
     for (int r = 0; r < count - 1; r++) {
@@ -201,7 +207,7 @@ static pons_status come_alone(processes *p, int rank, void *context, pons_error 
     if (rank == 1)
         return PONS_OK;
     p->note[rank] = processes_time();
-    comm_suite_join(p, rank, "127.0.0.1", &party, err);
+    comm_suite_join(p, rank, NULL, &party, err);
     p->note[rank] = processes_time() - p->note[rank];
     return err->status;
 }

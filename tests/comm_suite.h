@@ -20,14 +20,18 @@ typedef struct comm_backend {
 extern const comm_backend comm_backend_tested; /* one of backend_*.c, as the program is linked    */
 
 const pons_comm_operations *comm_suite_load(void);
+/* address NULL: on loopback, as p->per_node says. */
 pons_status comm_suite_join(processes *p, int rank, const char *address, comm_party *out,
                             pons_error *err);
+/* Nobody closes while another one is still reading. */
+pons_status comm_suite_leave(processes *p, const comm_party *party, pons_error *err);
 
-void every_trial_is_passed(bool on_device, int most);
+/* per_node: how many processes have one address, 0: all of them. */
+void every_trial_is_passed(bool on_device, int most, int per_node);
 /* Rank 0 sums alone and is told to stop by another thread; the others come later. */
-void an_abort_ends_what_hangs(void);
+void an_abort_ends_what_hangs(int per_node);
 /* The last of 'count' processes dies in its fourth sum. */
-void a_death_ends_the_sums(int count);
+void a_death_ends_the_sums(int count, int per_node);
 /* 'expected' is part of what the one that has come says. */
 void who_never_comes_is_not_waited_for(const char *expected);
 

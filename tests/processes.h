@@ -32,6 +32,7 @@ typedef struct processes {
     int rows;
     table_row row[TABLE_ROWS];
     double patience;          /* seconds that a 'get' waits                                       */
+    int per_node;             /* processes with one address, one after another; 0: all of them    */
     pid_t pid[PROCESSES];
     int code[PROCESSES];      /* as waitpid says; filled by processes_join                        */
     pons_error err[PROCESSES];

@@ -1,7 +1,9 @@
 # Comm plugins: each is there when its library is.
 COMM_QUEUE = plugins/comms/queue.h plugins/comms/queue.c
 COMM_LDFLAGS = $(PLUGIN_LDFLAGS) -export-symbols-regex '^pons_plugin_entry$$'
-GLOO_FILES = plugins/comms/gloo.c plugins/comms/gloo_link.h plugins/comms/gloo_link.cc
+GLOO_FILES = plugins/comms/gloo.c plugins/comms/gloo_link.h plugins/comms/gloo_link.cc \
+	plugins/comms/gloo_buffer.h plugins/comms/gloo_buffer.cc plugins/comms/gloo_near.h \
+	plugins/comms/gloo_near.cc
 NCCL_FILES = plugins/comms/nccl.c plugins/comms/nccl_comm.h plugins/comms/nccl_driver.c \
 	plugins/comms/nccl_driver.h plugins/comms/nccl_end.c plugins/comms/nccl_item.c \
 	plugins/comms/nccl_stage.c

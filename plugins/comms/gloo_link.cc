@@ -2,18 +2,18 @@
  * gloo_link.cc - gloo's C++ interface behind C functions; no exception leaves this file.
  *
  * gloo is used with its TCP transport, bound to the address of the node. Its collectives cannot be
- * ended from outside, but waits for a buffer can: so they get buffers that are known here, and
- * 'stop' ends the waits for all of them.
+ * ended from outside, but waits for a buffer can: so they get buffers that are known here
+ * (gloo_buffer.h), and 'stop' ends the waits for all of them.
  */
 #include "gloo_link.h"
+
+#include "gloo_buffer.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <memory>
-#include <mutex>
-#include <set>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -26,13 +26,18 @@
 #include <gloo/broadcast.h>
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/store.h>
-#include <gloo/transport/context.h>
 #include <gloo/transport/tcp/device.h>
 
 namespace {
 
 /* The core ends collectives; this only has to be longer than any of its waits. */
 constexpr auto no_end = std::chrono::hours(24 * 365);
+
+/*
+ * A ring passes pieces of this size on. gloo allocates room for two in each sum: with its own size,
+ * 1 MiB, that is fresh pages every time, a quarter of what a sum costs within a node.
+ */
+constexpr size_t piece = 65536;
 
 /* gloo's view of the run's store: values longer than the store takes are cut into pieces. */
 class shared_store : public gloo::rendezvous::Store {
@@ -104,134 +109,17 @@ private:
     const gloo_link_store store_;
 };
 
-/* The buffers that are in use, so that they can be told to stop. */
-class buffer_list {
-public:
-    void add(gloo::transport::UnboundBuffer *buffer)
-    {
-        std::lock_guard<std::mutex> guard(lock_);
-        buffers_.insert(buffer);
-    }
-
-    void remove(gloo::transport::UnboundBuffer *buffer)
-    {
-        std::lock_guard<std::mutex> guard(lock_);
-        buffers_.erase(buffer);
-    }
-
-    void stop()
-    {
-        std::lock_guard<std::mutex> guard(lock_);
-        stopped_ = true;
-        for (auto *buffer : buffers_) {
-            buffer->abortWaitRecv();
-            buffer->abortWaitSend();
-        }
-    }
-
-    /* Behind every wait; and in front, for those that begin after the stop. */
-    void check(bool completed)
-    {
-        std::lock_guard<std::mutex> guard(lock_);
-        if (stopped_ || !completed)
-            throw std::runtime_error("the communicator was stopped");
-    }
-
-private:
-    std::mutex lock_;
-    std::set<gloo::transport::UnboundBuffer *> buffers_;
-    bool stopped_ = false;
-};
-
-class known_buffer : public gloo::transport::UnboundBuffer {
-public:
-    known_buffer(std::unique_ptr<gloo::transport::UnboundBuffer> inner, buffer_list &list)
-        : gloo::transport::UnboundBuffer(inner->ptr, inner->size), inner_(std::move(inner)),
-          list_(list)
-    {
-        list_.add(inner_.get());
-    }
-
-    ~known_buffer() override { list_.remove(inner_.get()); }
-
-    bool waitRecv(int *rank, std::chrono::milliseconds timeout) override
-    {
-        list_.check(true);
-        list_.check(inner_->waitRecv(rank, timeout));
-        return true;
-    }
-
-    bool waitSend(int *rank, std::chrono::milliseconds timeout) override
-    {
-        list_.check(true);
-        list_.check(inner_->waitSend(rank, timeout));
-        return true;
-    }
-
-    void abortWaitRecv() override { inner_->abortWaitRecv(); }
-    void abortWaitSend() override { inner_->abortWaitSend(); }
-
-    void send(int rank, uint64_t slot, size_t offset, size_t size) override
-    {
-        inner_->send(rank, slot, offset, size);
-    }
-
-    void recv(int rank, uint64_t slot, size_t offset, size_t size) override
-    {
-        inner_->recv(rank, slot, offset, size);
-    }
-
-    void recv(std::vector<int> ranks, uint64_t slot, size_t offset, size_t size) override
-    {
-        inner_->recv(std::move(ranks), slot, offset, size);
-    }
-
-private:
-    std::unique_ptr<gloo::transport::UnboundBuffer> inner_;
-    buffer_list &list_;
-};
-
-/* A transport's context that hands out known buffers. */
-class known_context : public gloo::transport::Context {
-public:
-    explicit known_context(std::shared_ptr<gloo::transport::Context> inner)
-        : gloo::transport::Context(inner->rank, inner->size), inner_(std::move(inner))
-    {
-    }
-
-    std::unique_ptr<gloo::transport::Pair> &getPair(int rank) override
-    {
-        return inner_->getPair(rank);
-    }
-
-    std::unique_ptr<gloo::transport::Pair> &createPair(int rank) override
-    {
-        return inner_->createPair(rank);
-    }
-
-    std::unique_ptr<gloo::transport::UnboundBuffer> createUnboundBuffer(void *data,
-                                                                        size_t size) override
-    {
-        return std::make_unique<known_buffer>(inner_->createUnboundBuffer(data, size), list_);
-    }
-
-    void stop() { list_.stop(); }
-
-private:
-    std::shared_ptr<gloo::transport::Context> inner_;
-    buffer_list list_;
-};
-
 class mesh : public gloo::rendezvous::Context {
 public:
     using gloo::rendezvous::Context::Context;
 
-    void connect(gloo::rendezvous::Store &store, std::shared_ptr<gloo::transport::Device> &device)
+    void join(std::shared_ptr<known_context> known)
     {
-        connectFullMesh(store, device);
-        known_ = std::make_shared<known_context>(transportContext_);
+        known_ = std::move(known);
         transportContext_ = known_;
     }
+
+    std::shared_ptr<gloo::transport::Context> transport() { return transportContext_; }
 
     /* Connections are closed too, so that the other processes do not wait for this one. */
     void stop()
@@ -295,6 +183,7 @@ static const char *sum(gloo_link *link, number *buffer, size_t count, uint32_t t
         options.setReduceFunction(add<number>);
         options.setTag(tag);
         options.setTimeout(no_end);
+        options.setMaxSegmentSize(piece);
         gloo::allreduce(options);
     });
 }
@@ -307,6 +196,7 @@ const char *gloo_link_open(int rank, int size, const char *address, double timeo
     return guarded("cannot connect the processes", text, [&] {
         auto link = std::unique_ptr<gloo_link>(new gloo_link);
         shared_store shared(*store);
+        std::unique_ptr<near_ranks> near(new near_ranks);
         /* Connecting waits five times as long as it is told to. */
         auto patience = std::chrono::milliseconds(
             std::max<int64_t>(1, static_cast<int64_t>(timeout_s * 1000 / 5)));
@@ -314,7 +204,10 @@ const char *gloo_link_open(int rank, int size, const char *address, double timeo
         link->device = gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr(address));
         link->context = std::make_shared<mesh>(rank, size);
         link->context->setTimeout(patience);
-        link->context->connect(shared, link->device);
+        link->context->connectFullMesh(shared, link->device);
+        near->find(link->context, address);
+        link->context->join(
+            std::make_shared<known_context>(link->context->transport(), std::move(near)));
         *out = link.release();
     });
 }
