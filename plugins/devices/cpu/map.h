@@ -147,6 +147,13 @@ typedef struct map_slot {
     size_t stage;         /* DENSE: floats from the worker's buffers, for a tile's end          */
 } map_slot;
 
+/* An input that is asked for ahead where the machine has no instruction for it. */
+typedef struct map_fetch {
+    int base;             /* of the machine                                                       */
+    int lane, unit;       /* bytes of a lane; of a unit                                           */
+    const map_access *groups; /* GROUPS; NULL: the lanes lie beside each other                    */
+} map_fetch;
+
 /* A load that stays: read when its place has changed. */
 typedef struct map_steady {
     const map_access *access;
@@ -166,6 +173,8 @@ typedef struct map_pass {
     int program[MAP_SPANS];        /* first instruction; -1: nothing to do                        */
     int main;
     map_slot *slot;
+    map_fetch *fetch;
+    int fetch_count;
     map_steady *steady;
     map_constant *constant;
     map_reduce **reduce;

@@ -92,6 +92,11 @@ bool code_is_dense(const code *c, int n, pons_type type)
         && code_access(c, n)->type == type && c->node[n].span == MAP_SPANS;
 }
 
+bool code_fetches(const map_access *a)
+{
+    return a->pattern == MAP_DENSE && map_type_size(a->type) > 1;
+}
+
 bool code_ready(const code *c, int n) { return code_placed(c, n) || c->accumulator == n; }
 
 /* ---- what stays ------------------------------------------------------------------------------ */
@@ -254,6 +259,21 @@ static void mark_together(code *c)
     }
 }
 
+/* Inputs that go on from unit to unit, but not as the machine's instructions do. */
+static bool fetch_make(map_plan *plan, map_pass *p)
+{
+    p->fetch = map_allocate(plan, (size_t)p->slot_count, sizeof *p->fetch);
+    for (int k = 0; k < p->slot_count && p->fetch != NULL; k++) {
+        const map_access *a = p->slot[k].access;
+        bool groups = a->pattern == MAP_GROUPS, bytes = a->pattern == MAP_DENSE && !code_fetches(a);
+        int lane = (int)map_type_size(a->type) * (a->pattern == MAP_INTERLEAVED ? a->rows : 1);
+        if (!p->slot[k].output && (groups || bytes || a->pattern == MAP_INTERLEAVED))
+            p->fetch[p->fetch_count++] = (map_fetch){
+                k + 1, lane, lane * plan->lanes->machine->unit, groups ? a : NULL };
+    }
+    return p->fetch != NULL;
+}
+
 bool map_code_make(map_plan *plan, map_pass *pass)
 {
     code c = { .plan = plan, .pass = pass, .machine = plan->lanes->machine, .accumulator = -1 };
@@ -277,5 +297,5 @@ bool map_code_make(map_plan *plan, map_pass *pass)
     steady_places(&c);
     steady_programs(&c);
     code_main(&c);
-    return !c.failed;
+    return !c.failed && fetch_make(plan, pass);
 }

@@ -42,6 +42,8 @@ const map_access *code_access(const code *c, int n);
 bool code_is_load(const code *c, int n);
 /* Read by the machine itself, where it lies. */
 bool code_is_dense(const code *c, int n, pons_type type);
+/* The machine has an instruction to ask for it ahead. */
+bool code_fetches(const map_access *access);
 bool code_placed(const code *c, int n);
 bool code_ready(const code *c, int n);
 void code_read_done(code *c, int n);

@@ -159,6 +159,19 @@ static int store_turn(const code *c, const pons_store *store)
     return !code_is_load(c, map_node_of(c->plan, store->value, 0));
 }
 
+/* What the units that come soon will read. */
+static void fetch_ahead(code *c)
+{
+    for (int k = 0; k < c->pass->slot_count; k++) {
+        const map_slot slot = c->pass->slot[k];
+        bool wide = map_type_size(slot.access->type) == sizeof(float);
+        if (slot.output || !code_fetches(slot.access))
+            continue;
+        code_put(c, wide ? MAP_CODE_FETCH_32 : MAP_CODE_FETCH_16)->at[0] =
+            code_slot(c, slot.access, slot.channel, false);
+    }
+}
+
 void code_main(code *c)
 {
     const pons_map *m = c->plan->map;
@@ -205,5 +218,6 @@ void code_main(code *c)
                 else
                     store_last(c, k);
             }
+    fetch_ahead(c);
     code_put(c, MAP_CODE_END);
 }

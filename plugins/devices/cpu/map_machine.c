@@ -101,6 +101,24 @@ INSTRUCTION(code_stream_bf16)
     NEXT;
 }
 
+LANE void ask(const char *at, int size)
+{
+    VECTOR_UNROLL for (int line = 0; line < size; line += 64)
+        __builtin_prefetch(at + MAP_AHEAD + line, 0, 3);
+}
+
+INSTRUCTION(code_fetch_32)
+{
+    ask(map_at(u, &i->at[0]), 4 * UNIT);
+    NEXT;
+}
+
+INSTRUCTION(code_fetch_16)
+{
+    ask(map_at(u, &i->at[0]), 2 * UNIT);
+    NEXT;
+}
+
 /* ---- operations ------------------------------------------------------------------------------ */
 
 #define ONE(name, VALUE)                                                                          \
@@ -326,7 +344,8 @@ const map_machine CPU_ROW_NAME(map_machine) = {
     .code = {
         CODE(END, end), CODE(LOAD_F32, load_f32), CODE(LOAD_BF16, load_bf16), CODE(KEEP, keep),
         CODE(STORE_F32, keep), CODE(STORE_BF16, store_bf16), CODE(STREAM_F32, stream_f32),
-        CODE(STREAM_BF16, stream_bf16), CODE(NEG, neg), CODE(ABS, abs), CODE(SQRT, sqrt),
+        CODE(STREAM_BF16, stream_bf16), CODE(FETCH_32, fetch_32), CODE(FETCH_16, fetch_16),
+        CODE(NEG, neg), CODE(ABS, abs), CODE(SQRT, sqrt),
         CODE(NOT, not), CODE(ADD, add), CODE(MUL, mul), CODE(SUB, sub), CODE(SUB_R, sub_r),
         CODE(DIV, div), CODE(DIV_R, div_r), CODE(MIN, min), CODE(MIN_R, min_r), CODE(MAX, max),
         CODE(MAX_R, max_r), CODE(JOIN_MAX, join_max), CODE(JOIN_MAX_R, join_max_r),

@@ -11,6 +11,9 @@
 
 #include <pons/device.h>
 
+/* Bytes that inputs are asked for before they are read; the first cache keeps a few times this. */
+#define MAP_AHEAD 4096
+
 /* Where an operand goes on from unit to unit. */
 typedef enum map_walk {
     MAP_STAY = 0,        /* the same lanes for every unit                                         */
@@ -39,6 +42,8 @@ typedef enum map_code {
     MAP_CODE_STORE_BF16,
     MAP_CODE_STREAM_F32,   /* the same, past the cache                                            */
     MAP_CODE_STREAM_BF16,
+    MAP_CODE_FETCH_32,     /* what lies MAP_AHEAD bytes behind the unit at [0], 32 bits a lane    */
+    MAP_CODE_FETCH_16,
     MAP_CODE_NEG, MAP_CODE_ABS, MAP_CODE_SQRT, MAP_CODE_NOT,
     /* accumulator and [0]; _R: [0] and accumulator                                               */
     MAP_CODE_ADD, MAP_CODE_MUL, MAP_CODE_SUB, MAP_CODE_SUB_R, MAP_CODE_DIV, MAP_CODE_DIV_R,

@@ -8,14 +8,12 @@
 
 #include <string.h>
 
-/* Bytes. */
-#define MAP_AHEAD 4096
-
 typedef struct map_state {
     const map_run *run;
     map_worker *worker;
     const map_tile *tile;
     map_unit unit;
+    int periods;          /* whole ones before the unit                                           */
 } map_state;
 
 /* Where the operands of the tile begin. */
@@ -128,83 +126,111 @@ static void end_out(const map_state *s)
  * What inputs hold some units further on comes nearer. The first cache keeps a few times MAP_AHEAD;
  * behind a tile mostly comes the next piece of the cut axis.
  */
-static void fetch(const map_state *s)
+static void fetch_groups(const map_state *s, const map_fetch *f)
 {
     const map_plan *plan = s->run->plan;
-    const map_pass *p = s->run->pass;
+    const map_access *a = f->groups;
     int unit = plan->lanes->machine->unit;
+    int lane = s->unit.lane + MAP_AHEAD / f->lane, behind = lane - plan->points;
+    const char *at = s->worker->base[f->base];
 
-    for (int k = 0; k < p->slot_count; k++) {
-        const map_slot *slot = &p->slot[k];
-        const map_access *a = slot->access;
-        int64_t size = (int64_t)map_type_size(a->type), n = unit * size * a->rows;
-        const char *at = s->worker->base[k + 1] + s->unit.lane * size * a->rows + MAP_AHEAD;
-        if (slot->output)
+    if (behind >= 0) {
+        at += a->outer[plan->cut] * f->lane;
+        lane = behind;
+    }
+    for (int i = lane; i < lane + unit && i < plan->points; i += MAP_ROW)
+        __builtin_prefetch(at + (int64_t)a->table[i] * f->lane, 0, 3);
+}
+
+static void fetch(const map_state *s)
+{
+    const map_pass *p = s->run->pass;
+
+    for (const map_fetch *f = p->fetch; f < p->fetch + p->fetch_count; f++) {
+        const char *at = s->worker->base[f->base] + (int64_t)s->unit.lane * f->lane + MAP_AHEAD;
+        if (f->groups != NULL) {
+            fetch_groups(s, f);
             continue;
-        if (a->pattern == MAP_DENSE || a->pattern == MAP_INTERLEAVED) {
-            for (int64_t line = 0; line < n; line += 64)
-                __builtin_prefetch(at + line, 0, 3);
-        } else if (a->pattern == MAP_GROUPS) {
-            int lane = s->unit.lane + (int)(MAP_AHEAD / size), behind = lane - plan->points;
-            at = s->worker->base[k + 1] + (behind >= 0 ? a->outer[plan->cut] * size : 0);
-            lane = behind >= 0 ? behind : lane;
-            for (int i = lane; i < lane + unit && i < plan->points; i += MAP_ROW)
-                __builtin_prefetch(at + a->table[i] * size, 0, 3);
         }
+        for (int line = 0; line < f->unit; line += 64)
+            __builtin_prefetch(at + line, 0, 3);
     }
 }
 
-static void run_unit(map_state *s)
+/* One unit; where it is not whole, on copies. */
+static void run_end(map_state *s)
 {
-    fetch(s);
-    const map_plan *plan = s->run->plan;
-    const map_instruction *code = &s->run->pass->code[s->run->pass->main];
+    const map_machine *machine = s->run->plan->lanes->machine;
 
-    if (s->unit.lanes == plan->lanes->machine->unit) {
-        plan->lanes->machine->begin(code, &s->unit);
-        return;
-    }
     end_in(s);
     s->unit.base = s->worker->end_base;
-    plan->lanes->machine->begin(code, &s->unit);
+    machine->begin(&s->run->pass->code[s->run->pass->main], &s->unit);
     end_out(s);
 }
 
-/* How far a unit is from the tile's begin, for each walk; 'before' whole periods lie before it. */
-static void walk(map_state *s, int lane, int before)
-{
-    const map_plan *plan = s->run->plan;
-    const map_worker *w = s->worker;
-    int64_t *walked = s->unit.walked, floats = 4 * (int64_t)lane;
-    int period = plan->period;
-    bool rest = s->tile->points - before * period < period;
+/* ---- where operands are ---------------------------------------------------------------------- */
 
-    s->unit.lane = lane;
-    walked[MAP_LANES] = floats;
-    walked[MAP_HALVES] = floats / 2;
-    walked[MAP_BYTES] = floats / 4;
-    walked[MAP_PERIOD] = 4 * (int64_t)(lane - before * period);
-    walked[MAP_MOMENTS_LANES] = floats + (s->tile->end ? 8 * (int64_t)plan->row : 0);
-    walked[MAP_MOMENTS_PERIOD] = walked[MAP_PERIOD] + (rest ? 8 * (int64_t)period : 0);
-    s->unit.reciprocal[0] = 1.0f / (float)(w->periods[rest] + (rest ? 0 : before) + 1);
+static void begin_period(map_state *s)
+{
+    int period = s->run->plan->period;
+    bool rest = s->tile->points - s->periods * period < period;
+
+    s->unit.walked[MAP_PERIOD] = 0;
+    s->unit.walked[MAP_MOMENTS_PERIOD] = rest ? 8 * (int64_t)period : 0;
+    s->unit.reciprocal[0] =
+        1.0f / (float)(s->worker->periods[rest] + (rest ? 0 : s->periods) + 1);
+}
+
+static void begin_tile(map_state *s)
+{
+    const map_tile *tile = s->tile;
+
+    memset(s->unit.walked, 0, sizeof s->unit.walked);
+    s->unit.lane = 0;
+    s->unit.walked[MAP_MOMENTS_LANES] = tile->end ? 8 * (int64_t)s->run->plan->row : 0;
+    s->unit.reciprocal[1] = 1.0f / (float)++s->worker->tiles[tile->end];
+    begin_period(s);
+}
+
+/* On by a unit. */
+static void walk(map_state *s, int unit)
+{
+    static const int bytes[MAP_WALKS] = { [MAP_PERIOD] = 4, [MAP_LANES] = 4, [MAP_HALVES] = 2,
+                                          [MAP_BYTES] = 1, [MAP_MOMENTS_PERIOD] = 4,
+                                          [MAP_MOMENTS_LANES] = 4 };
+    int period = s->run->plan->period;
+
+    s->unit.lane += unit;
+    for (int w = 0; w < MAP_WALKS; w++)
+        s->unit.walked[w] += (int64_t)bytes[w] * unit;
+    if (s->unit.walked[MAP_PERIOD] == 4 * (int64_t)period) {
+        s->periods++;
+        begin_period(s);
+    }
 }
 
 void map_tile_run(const map_run *run, map_worker *worker, const map_tile *tile)
 {
     const map_plan *plan = run->plan;
-    map_state s = { run, worker, tile, { .base = worker->base, .first = tile->first,
-                                         .moment = run->call->moment, .plan = plan } };
-    int unit = plan->lanes->machine->unit, before = 0;
+    const map_pass *pass = run->pass;
+    const map_instruction *code = &pass->code[pass->main];
+    const map_machine *machine = plan->lanes->machine;
+    map_state s = { .run = run, .worker = worker, .tile = tile,
+                    .unit = { .base = worker->base, .first = tile->first,
+                              .moment = run->call->moment, .plan = plan } };
+    int unit = machine->unit;
 
     find_slots(&s);
     refresh(&s);
-    s.unit.reciprocal[1] = 1.0f / (float)++worker->tiles[tile->end];
-    for (int lane = 0; lane < tile->points; lane += unit) {
-        before += plan->period > 0 && lane - before * plan->period >= plan->period;
-        walk(&s, lane, before);
-        s.unit.lanes = tile->points - lane < unit ? tile->points - lane : unit;
-        run_unit(&s);
+    begin_tile(&s);
+    s.unit.lanes = unit;
+    for (; s.unit.lane + unit <= tile->points; walk(&s, unit)) {
+        fetch(&s);
+        machine->begin(code, &s.unit);
     }
+    s.unit.lanes = tile->points - s.unit.lane;
+    if (s.unit.lanes > 0)
+        run_end(&s);
     if (plan->period > 0) {
         worker->periods[0] += tile->points / plan->period;
         worker->periods[1] += tile->points % plan->period != 0;
