@@ -62,6 +62,7 @@ libcpudevice_la_SOURCES += plugins/devices/cpu/limits_plain.c
 endif
 EXTRA_DIST += plugins/devices/cpu/limits_x86.c plugins/devices/cpu/limits_plain.c
 CPU_WIDE = plugins/devices/cpu/narrow_tile.c plugins/devices/cpu/narrow_tile_weight.c \
+	plugins/devices/cpu/narrow_tile_gradient.c \
 	plugins/devices/cpu/wide_grid.c plugins/devices/cpu/wide_grid.h \
 	plugins/devices/cpu/wide_image.c plugins/devices/cpu/wide_runs.c \
 	plugins/devices/cpu/wide_terms.c plugins/devices/cpu/wide_terms.h \

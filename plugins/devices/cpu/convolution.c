@@ -18,6 +18,8 @@ static pons_status by_narrow_tile(cpu_device *device, const pons_request *reques
 {
     if (!device->wide)
         return PONS_OK;
+    if (request->kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT)
+        return narrow_tile_prepare_weight(device->threads, request, kernel, supported, err);
     return narrow_tile_prepare(device->narrow, device->threads, request, kernel, supported, err);
 }
 

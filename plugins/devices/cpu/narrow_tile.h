@@ -56,4 +56,8 @@ void narrow_tile_pack(const narrow_tile *n, const uint16_t *weight, int step, vo
 pons_status narrow_tile_prepare(const narrow_lanes *lanes, int threads, const pons_request *request,
                                 pons_kernel *kernel, bool *supported, pons_error *err);
 
+/* The same for the gradient by the weight (narrow_tile_gradient.c). */
+pons_status narrow_tile_prepare_weight(int threads, const pons_request *request,
+                                       pons_kernel *kernel, bool *supported, pons_error *err);
+
 #endif

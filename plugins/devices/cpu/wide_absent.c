@@ -30,3 +30,10 @@ pons_status narrow_tile_prepare(const narrow_lanes *lanes, int threads, const po
     *supported = false;
     return PONS_OK;
 }
+
+pons_status narrow_tile_prepare_weight(int threads, const pons_request *request,
+                                       pons_kernel *kernel, bool *supported, pons_error *err)
+{
+    *supported = false;
+    return PONS_OK;
+}

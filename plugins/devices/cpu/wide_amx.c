@@ -83,62 +83,65 @@ AMX static void one_by_two(const wide_product *p)
     _tile_stored(1, p->c[0][1], p->c_pitch);
 }
 
-AMX static void four_by_one(const wide_product *p)
+/* One column, which up to four rows share; 'rows' is a constant where this is called. */
+AMX static inline __attribute__((always_inline)) void rows_by_one(const wide_product *p, int rows)
 {
     const char *a0 = p->a[0], *a1 = p->a[1], *a2 = p->a[2], *a3 = p->a[3], *b0 = p->b[0];
 
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
     if (p->add) {
         _tile_loadd(0, p->c[0][0], p->c_pitch);
-        _tile_loadd(1, p->c[1][0], p->c_pitch);
-        _tile_loadd(2, p->c[2][0], p->c_pitch);
-        _tile_loadd(3, p->c[3][0], p->c_pitch);
-    } else {
-        _tile_zero(0);
-        _tile_zero(1);
-        _tile_zero(2);
-        _tile_zero(3);
+        if (rows > 1)
+            _tile_loadd(1, p->c[1][0], p->c_pitch);
+        if (rows > 2)
+            _tile_loadd(2, p->c[2][0], p->c_pitch);
+        if (rows > 3)
+            _tile_loadd(3, p->c[3][0], p->c_pitch);
     }
     for (int64_t s = 0; s < p->steps; s++) {
         int64_t a = p->a_at[s];
         _tile_loadd(7, b0 + p->b_at[s], WIDE_STEP);
         _tile_loadd(4, a0 + a, p->pitch);
         _tile_dpbf16ps(0, 4, 7);
-        _tile_loadd(5, a1 + a, p->pitch);
-        _tile_dpbf16ps(1, 5, 7);
-        _tile_loadd(6, a2 + a, p->pitch);
-        _tile_dpbf16ps(2, 6, 7);
-        _tile_loadd(4, a3 + a, p->pitch);
-        _tile_dpbf16ps(3, 4, 7);
+        if (rows > 1) {
+            _tile_loadd(5, a1 + a, p->pitch);
+            _tile_dpbf16ps(1, 5, 7);
+        }
+        if (rows > 2) {
+            _tile_loadd(6, a2 + a, p->pitch);
+            _tile_dpbf16ps(2, 6, 7);
+        }
+        if (rows > 3) {
+            _tile_loadd(4, a3 + a, p->pitch);
+            _tile_dpbf16ps(3, 4, 7);
+        }
     }
     _tile_stored(0, p->c[0][0], p->c_pitch);
-    _tile_stored(1, p->c[1][0], p->c_pitch);
-    _tile_stored(2, p->c[2][0], p->c_pitch);
-    _tile_stored(3, p->c[3][0], p->c_pitch);
+    if (rows > 1)
+        _tile_stored(1, p->c[1][0], p->c_pitch);
+    if (rows > 2)
+        _tile_stored(2, p->c[2][0], p->c_pitch);
+    if (rows > 3)
+        _tile_stored(3, p->c[3][0], p->c_pitch);
 }
 
-AMX static void one_by_one(const wide_product *p, int row)
-{
-    if (p->add)
-        _tile_loadd(0, p->c[row][0], p->c_pitch);
-    else
-        _tile_zero(0);
-    for (int64_t s = 0; s < p->steps; s++) {
-        _tile_loadd(4, p->a[row] + p->a_at[s], p->pitch);
-        _tile_loadd(6, p->b[0] + p->b_at[s], WIDE_STEP);
-        _tile_dpbf16ps(0, 4, 6);
-    }
-    _tile_stored(0, p->c[row][0], p->c_pitch);
-}
+AMX static void four_by_one(const wide_product *p) { rows_by_one(p, 4); }
+AMX static void three_by_one(const wide_product *p) { rows_by_one(p, 3); }
+AMX static void two_by_one(const wide_product *p) { rows_by_one(p, 2); }
+AMX static void one_by_one(const wide_product *p) { rows_by_one(p, 1); }
 
 void wide_multiply(const wide_product *p)
 {
+    static void (*const few[WIDE_ROWS])(const wide_product *) = { one_by_one, two_by_one,
+                                                                  three_by_one, four_by_one };
+
     if (p->columns == 2 && p->rows == 2)
         two_by_two(p);
     else if (p->columns == 2)
         one_by_two(p);
-    else if (p->rows == 4)
-        four_by_one(p);
     else
-        for (int row = 0; row < p->rows; row++)
-            one_by_one(p, row);
+        few[p->rows - 1](p);
 }
