@@ -26,8 +26,8 @@ enum {
     TILE = WIDE_TILE * WIDE_TILE,
     TASKS = 32,                      /* about */
     MOST_SUMS = 1 << 17,             /* numbers of a task's sums */
-    PACK_ROWS_CYCLES = 260, PACK_PANEL_CYCLES = 160, /* a tile of 32 cells */
-    PRODUCT_CYCLES = 18, VECTOR_PRODUCTS = 21 /* of a tile; numbers that vectors multiply a cycle */
+    PACK_ROWS_CYCLES = 500, PACK_PANEL_CYCLES = 300, /* a tile of 32 cells */
+    PRODUCT_CYCLES = 30, VECTOR_PRODUCTS = 17 /* of a tile; numbers that vectors multiply a cycle */
 };
 
 /* A tensor as rows of cells. */
@@ -35,6 +35,7 @@ typedef struct cell_side {
     int extent[3], channels;
     int begin;          /* position of the first cell, before the row where there is padding */
     int step, length;   /* positions from cell to cell, and of a cell */
+    int inner, inner_end; /* cells from 'inner' on lie within their row */
     int tiles;          /* of 16 numbers of a cell */
 } cell_side;
 
@@ -102,18 +103,21 @@ static const char *cut_cell(const cell_side *s, const uint16_t *row, int first, 
 static int find_row(const tile_gradient *g, const cell_side *s, const uint16_t *row, int cell,
                     int room, const place *p, char *stage, const char **position)
 {
-    int count = smaller(room, g->cells - cell), size = s->length * s->channels * 2;
+    int end = smaller(cell + room, g->cells), inner = smaller(end, s->inner_end), c = cell;
+    int size = s->length * s->channels * 2, step = s->step * s->channels * 2;
 
-    for (int i = 0; i < count; i++) {
-        int first = s->begin + (cell + i) * s->step;
-        if (row == NULL)
-            position[i] = p->zero;
-        else if (first >= 0 && first + s->length <= s->extent[2])
-            position[i] = (const char *)(row + (int64_t)first * s->channels);
-        else
-            position[i] = cut_cell(s, row, first, stage + i * size);
+    if (row == NULL) {
+        for (; c < end; c++)
+            position[c - cell] = p->zero;
+        return end - cell;
     }
-    return count;
+    for (; c < end && c < s->inner; c++)
+        position[c - cell] = cut_cell(s, row, s->begin + c * s->step, stage + (c - cell) * size);
+    for (; c < inner; c++)
+        position[c - cell] = (const char *)row + s->begin * s->channels * 2 + (int64_t)c * step;
+    for (; c < end; c++)
+        position[c - cell] = cut_cell(s, row, s->begin + c * s->step, stage + (c - cell) * size);
+    return end - cell;
 }
 
 /* 32 cells from number 'at' on; row r of them is row 'stride' (r - low) + phase of the plane. */
@@ -309,6 +313,14 @@ static void gradient_free(pons_kernel *kernel)
     free(g);
 }
 
+static void plan_inner(cell_side *s)
+{
+    int room = s->extent[2] - s->length - s->begin;
+
+    s->inner = (int)over(-s->begin, s->step);
+    s->inner_end = room < 0 ? 0 : room / s->step + 1;
+}
+
 static void plan_cells(tile_gradient *g, int positions)
 {
     g->positions = positions;
@@ -317,6 +329,8 @@ static void plan_cells(tile_gradient *g, int positions)
     g->x.step = positions * g->stride[2];
     g->x.length = (positions - 1) * g->stride[2] + g->kernel[2];
     g->x.begin = -g->pad[2];
+    plan_inner(&g->x);
+    plan_inner(&g->y);
     g->x.tiles = (int)over((int64_t)g->x.length * g->x.channels, WIDE_TILE);
     g->y.tiles = (int)over((int64_t)g->y.length * g->y.channels, WIDE_TILE);
     g->steps = over((int64_t)g->y.extent[1] * g->cells, WIDE_NUMBERS);

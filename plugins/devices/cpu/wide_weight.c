@@ -22,7 +22,8 @@
 
 enum {
     CHUNK_BYTES = 1 << 20, /* of both packed tensors: what a core's own cache holds */
-    CHUNKS_APART = 4,      /* that many chunks are tasks of their own */
+    CHUNKS_APART = 4,      /* that many chunks are tasks of their own; */
+    SUMS_APART = 1 << 18,  /* so are fewer, cut into as many, where their sums are few numbers */
     TASKS = 64,            /* into so many tasks a chunk is cut otherwise, about */
     TILE_NUMBERS = WIDE_TILE * WIDE_TILE
 };
@@ -288,6 +289,11 @@ static void weight_free(pons_kernel *kernel)
     free(w);
 }
 
+static int64_t sum_count(const wide_weight *w)
+{
+    return (int64_t)w->groups * w->out_tiles * w->in_tiles * w->grid.taps * TILE_NUMBERS;
+}
+
 /* Chunks: as large as the cache allows, but not small beside what they read around themselves. */
 static void plan_chunks(wide_weight *w)
 {
@@ -298,7 +304,7 @@ static void plan_chunks(wide_weight *w)
 
     most = most < over(around, WIDE_NUMBERS) ? over(around, WIDE_NUMBERS) : most;
     w->chunks = (int)over(steps, most < 1 ? 1 : most);
-    if (w->chunks >= CHUNKS_APART)
+    if (w->chunks >= CHUNKS_APART || (w->chunks > 1 && sum_count(w) <= SUMS_APART))
         w->chunks = (int)over(w->chunks, CHUNKS_APART) * CHUNKS_APART;
     w->steps = over(steps, w->chunks);
     w->chunks = (int)over(steps, w->steps);
@@ -316,8 +322,7 @@ static void plan_memory(wide_weight *w)
     w->strip_size = w->steps * WIDE_PANEL;
     w->y_size = rows * w->rows_size;
     w->area = w->y_size + w->grid.phases * columns * w->strip_size;
-    w->sums = w->direct ? 0 : rows * w->in_tiles * w->grid.taps * TILE_NUMBERS *
-                              (int64_t)sizeof(float);
+    w->sums = w->direct ? 0 : sum_count(w) * (int64_t)sizeof(float);
     w->splits = smaller(w->row_count, (int)over(TASKS, job_count(w)));
 }
 
