@@ -12,7 +12,7 @@
 
 START_TEST(every_trial_is_passed_with_buffers_of_the_host)
 {
-    every_trial_is_passed(false, 5, 0);
+    every_trial_is_passed(false, 4, 0);
 }
 END_TEST
 
@@ -88,6 +88,7 @@ typedef struct fault {
     const char *script;
     const char *expected;     /* of its line                                                      */
     const char *others;       /* of the others' lines                                             */
+    pons_status status;       /* of the rank                                                      */
 } fault;
 
 static pons_status open_faulty(processes *p, int rank, void *context, pons_error *err)
@@ -106,14 +107,18 @@ static pons_status open_faulty(processes *p, int rank, void *context, pons_error
 static const fault bad_starts[] = {
     { "init never completes", 1, "init-never",
       "NCCL has not joined the 3 processes within 0.5 s",
-      "NCCL has not joined the 3 processes within 0.5 s" },
+      "NCCL has not joined the 3 processes within 0.5 s", PONS_COMMUNICATION },
     { "init fails", 2, "init-error",
       "joining the processes by NCCL failed: unhandled system error (run with NCCL_DEBUG=INFO for "
       "details): socketPollConnect: connect to 10.0.0.7<41217> returned Connection refused",
-      "NCCL has not joined the 3 processes within 0.5 s" },
+      "NCCL has not joined the 3 processes within 0.5 s", PONS_COMMUNICATION },
+    { "the GPU is full", 0, "init-memory",
+      "joining the processes by NCCL failed: unhandled cuda error (run with NCCL_DEBUG=INFO for "
+      "details): Cuda failure 2 'out of memory'",
+      "NCCL has not joined the 3 processes within 0.5 s", PONS_DEVICE },
     { "the abort of an init hangs", 0, "init-never abort-hangs",
       "NCCL has not joined the 3 processes within 0.5 s",
-      "NCCL has not joined the 3 processes within 0.5 s" },
+      "NCCL has not joined the 3 processes within 0.5 s", PONS_COMMUNICATION },
 };
 
 START_TEST(a_start_that_fails_is_a_line_within_the_timeout)
@@ -126,7 +131,7 @@ START_TEST(a_start_that_fails_is_a_line_within_the_timeout)
     processes_start(p, open_faulty, (void *)f);
     processes_join(p, 20);
     for (int r = 0; r < 3; r++) {
-        ck_assert_int_eq(p->err[r].status, PONS_COMMUNICATION);
+        ck_assert_int_eq(p->err[r].status, r == f->rank ? f->status : PONS_COMMUNICATION);
         ck_assert_str_eq(p->err[r].text, r == f->rank ? f->expected : f->others);
         ck_assert_msg(p->ended[r] - p->note[r] < 0.5 + 2 * AT_ONCE_S, "%s: rank %d took %g s",
                       f->name, r, p->ended[r] - p->note[r]);
@@ -164,17 +169,17 @@ static const fault bad_sums[] = {
       "a collective failed: unhandled system error (run with NCCL_DEBUG=INFO for details): "
       "ibv_poll_cq: completion with error 12, vendor err 129",
       "a collective failed: remote process exited or there was a network error: socketProgress: "
-      "Connection closed by remote peer rank " },
+      "Connection closed by remote peer rank ", PONS_COMMUNICATION },
     { "an error after a group has worked for a while", 0, "error=5",
       "ibv_poll_cq: completion with error 12, vendor err 129",
-      "Connection closed by remote peer rank " },
+      "Connection closed by remote peer rank ", PONS_COMMUNICATION },
     { "a peer that is lost", 0, "lost=2",
       "a collective failed: remote process exited or there was a network error: NET/IB: Got "
       "completion from peer rank 1 with status 12",
-      "Connection closed by remote peer rank " },
+      "Connection closed by remote peer rank ", PONS_COMMUNICATION },
     { "an error whose abort hangs", 2, "error=2 abort-hangs",
       "ibv_poll_cq: completion with error 12, vendor err 129",
-      "Connection closed by remote peer rank " },
+      "Connection closed by remote peer rank ", PONS_COMMUNICATION },
 };
 
 START_TEST(an_error_of_nccl_is_a_line_with_its_words)
@@ -187,7 +192,7 @@ START_TEST(an_error_of_nccl_is_a_line_with_its_words)
     processes_join(p, 20);
     for (int r = 0; r < 3; r++) {
         const char *expected = r == f->rank ? f->expected : f->others;
-        ck_assert_int_eq(p->err[r].status, PONS_COMMUNICATION);
+        ck_assert_int_eq(p->err[r].status, r == f->rank ? f->status : PONS_COMMUNICATION);
         ck_assert_msg(strstr(p->err[r].text, expected) != NULL, "%s: rank %d: %s", f->name, r,
                       p->err[r].text);
     }

@@ -75,23 +75,6 @@ static pons_status join(nccl_comm *c, const ncclUniqueId *id, double timeout_s, 
     return nccl_result(state, "joining the processes by NCCL", err);
 }
 
-/* The stream is idle or not: what is waited for is only the event. */
-static pons_status take_base(nccl_comm *c, double timeout_s, pons_error *err)
-{
-    const double until = nccl_now() + timeout_s;
-    CUresult code = c->driver.event_record(c->base, c->stream);
-
-    for (int64_t round = 0; code == CUDA_SUCCESS; round++) {
-        code = c->driver.event_query(c->base);
-        if (code != CUDA_ERROR_NOT_READY || nccl_now() >= until)
-            break;
-        nccl_rest(round);
-        code = CUDA_SUCCESS;
-    }
-    c->base_time = nccl_now();
-    return nccl_driver_check(&c->driver, code, "the GPU's stream does not run", err);
-}
-
 static pons_status prepare(nccl_comm *c, double timeout_s, pons_error *err)
 {
     const nccl_driver *d = &c->driver;
@@ -101,7 +84,10 @@ static pons_status prepare(nccl_comm *c, double timeout_s, pons_error *err)
         || nccl_driver_check(d, d->device_new(&c->word, sizeof(float)), "no memory on the GPU", err)
                != PONS_OK)
         return err->status;
-    return take_base(c, timeout_s, err);
+    if (nccl_driver_check(d, nccl_drain(c, timeout_s), "the GPU's stream does not run", err)
+        == PONS_OK)
+        c->base_time = nccl_now();
+    return err->status;
 }
 
 static nccl_comm *new_comm(const pons_comm_place *place, pons_error *err)

@@ -104,6 +104,8 @@ pons_status nccl_result(ncclResult_t code, const char *what, pons_error *err);
 /* The lock, and the context of the GPU for this thread. */
 pons_status nccl_enter(nccl_comm *c, pons_error *err);
 void nccl_leave(nccl_comm *c);
+/* Put the event 'base' behind all that is on the stream, and wait until it has passed. */
+CUresult nccl_drain(nccl_comm *c, double wait_s);
 /* NCCL's state: ncclInProgress, ncclSuccess, or the failure of something asynchronous. */
 ncclResult_t nccl_state(nccl_comm *c);
 

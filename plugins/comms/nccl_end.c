@@ -16,7 +16,7 @@
 #include <time.h>
 
 #define BUSY_S 0.3     /* the abort waits for a call of another thread                            */
-#define ABORT_S 1.0    /* closing waits for the abort                                             */
+#define ABORT_S 1.0    /* closing waits for the abort, and for the stream                         */
 #define FINALIZE_S 5.0 /* ... and for what NCCL still has to do                                   */
 
 double nccl_now(void)
@@ -48,7 +48,8 @@ pons_status nccl_result(ncclResult_t code, const char *what, pons_error *err)
     for (char *at = last; *at != '\0'; at++)
         if (*at == '\n')
             *at = at[1] == '\0' ? '\0' : ' ';
-    return pons_fail(err, PONS_COMMUNICATION, "%s failed: %s%s%s", what, ncclGetErrorString(code),
+    return pons_fail(err, strstr(last, "out of memory") != NULL ? PONS_DEVICE : PONS_COMMUNICATION,
+                     "%s failed: %s%s%s", what, ncclGetErrorString(code),
                      last[0] != '\0' ? ": " : "", last);
 }
 
@@ -77,6 +78,21 @@ ncclResult_t nccl_state(nccl_comm *c)
     ncclResult_t state = ncclSuccess, code = ncclCommGetAsyncError(c->handle, &state);
 
     return code != ncclSuccess ? code : state;
+}
+
+CUresult nccl_drain(nccl_comm *c, double wait_s)
+{
+    const double until = nccl_now() + wait_s;
+    CUresult code = c->driver.event_record(c->base, c->stream);
+
+    if (code != CUDA_SUCCESS)
+        return code;
+    for (int64_t round = 0;; round++) {
+        code = c->driver.event_query(c->base);
+        if (code != CUDA_ERROR_NOT_READY || nccl_now() >= until)
+            return code;
+        nccl_rest(round);
+    }
 }
 
 /* ---- failure --------------------------------------------------------------------------------- */
@@ -178,8 +194,8 @@ pons_status nccl_end_open(nccl_comm *c, pons_error *err)
         return PONS_OK;
     pthread_cond_destroy(&c->end.changed);
     pthread_mutex_destroy(&c->end.lock);
-    return pons_fail(err, PONS_FAILURE, "cannot start the thread of a communicator: %s",
-                     strerror(code));
+    return pons_fail(err, PONS_DEVICE, "out of memory for the thread of a communicator, or too "
+                     "many threads: %s", strerror(code));
 }
 
 /* ---- close ----------------------------------------------------------------------------------- */
@@ -226,18 +242,25 @@ static bool thread_ends(nccl_end *e)
     return ends;
 }
 
-static void free_memory(nccl_comm *c)
+/* False: a GPU that has failed, or that goes on, keeps it to the end of the process. */
+static bool free_memory(nccl_comm *c)
 {
     pons_error err = PONS_ERROR_INIT;
+    bool idle;
 
     if (nccl_enter(c, &err) != PONS_OK)
-        return;
-    nccl_items_free(c);
-    if (c->base != NULL)
-        c->driver.event_free(c->base);
-    if (c->word != 0)
-        c->driver.device_free(c->word);
+        return false;
+    /* What stands behind an aborted collective still runs, and uses this memory. */
+    idle = c->base == NULL || nccl_drain(c, ABORT_S) == CUDA_SUCCESS;
+    if (idle) {
+        nccl_items_free(c);
+        if (c->base != NULL)
+            c->driver.event_free(c->base);
+        if (c->word != 0)
+            c->driver.device_free(c->word);
+    }
     nccl_leave(c);
+    return idle;
 }
 
 void nccl_close(void *comm)
@@ -251,7 +274,8 @@ void nccl_close(void *comm)
         return;
     }
     pthread_join(c->end.thread, NULL);
-    free_memory(c);
+    if (!free_memory(c))
+        return;
     pthread_cond_destroy(&c->end.changed);
     pthread_mutex_destroy(&c->end.lock);
     pthread_mutex_destroy(&c->lock);

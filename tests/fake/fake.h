@@ -10,6 +10,7 @@
  *                   version=N     what ncclGetVersion says
  *                   init-never    the group never comes together
  *                   init-error    joining it fails
+ *                   init-memory   the same: the GPU has no memory for it
  *                   error=N       the N-th collective fails, asynchronously
  *                   lost=N        the same, and the next rank is to blame
  *                   mute          the death of another process is not noticed

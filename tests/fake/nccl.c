@@ -72,7 +72,7 @@ struct ncclComm {
     work *late;               /* for the thread                                                   */
     bool finalizing, closing;
     int error_at, lost_at;
-    bool never, refused, mute, stuck;
+    bool never, refused, full, mute, stuck;
 };
 
 /* ---- words and last words -------------------------------------------------------------------- */
@@ -322,7 +322,7 @@ static bool open_file(struct ncclComm *c)
     size_t size = sizeof(common) + (size_t)c->size * PIECE;
     struct flock own = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = c->rank, .l_len = 1 };
 
-    c->file = open(c->path, O_RDWR | O_CLOEXEC);
+    c->file = open(c->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600); /* others may have gone */
     if (c->file < 0 || ftruncate(c->file, (off_t)size) != 0
         || fcntl(c->file, F_OFD_SETLK, &own) != 0)
         return false;
@@ -339,6 +339,10 @@ static void join_group(struct ncclComm *c)
     if (c->refused) {
         fail(c, say(ncclSystemError, "socketPollConnect: connect to 10.0.0.7<41217> returned "
                     "Connection refused"));
+        return;
+    }
+    if (c->full) {
+        fail(c, say(ncclUnhandledCudaError, "Cuda failure 2 'out of memory'"));
         return;
     }
     if (!open_file(c)) {
@@ -425,6 +429,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int size, ncclUniqueId id, 
     atomic_store(&c->state, ncclInProgress);
     c->never = find_word("init-never") != NULL;
     c->refused = find_word("init-error") != NULL;
+    c->full = find_word("init-memory") != NULL;
     c->mute = find_word("mute") != NULL;
     c->stuck = find_word("abort-hangs") != NULL;
     c->error_at = number_of("error");
@@ -466,8 +471,7 @@ static void end(struct ncclComm *c)
     while (atomic_load(&c->flying) > 0)
         usleep(500);
     c->dead = true;
-    if (c->rank == 0)
-        unlink(c->path);
+    unlink(c->path);
     if (c->all != MAP_FAILED)
         munmap(c->all, sizeof(common) + (size_t)c->size * PIECE);
     if (c->file >= 0)
@@ -501,8 +505,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t c)
 ncclResult_t ncclCommAbort(ncclComm_t c)
 {
     must_live(c, "ncclCommAbort");
-    if (c->stuck && c->rank == 0)
-        unlink(c->path);
+    unlink(c->path);
     while (c->stuck)
         usleep(100000);
     atomic_store(&c->aborted, true);
