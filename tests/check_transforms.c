@@ -246,6 +246,54 @@ START_TEST(a_crop_grows_to_a_multiple)
 }
 END_TEST
 
+/*
+ * Ends that fall and ranges that are empty, computed by MONAI 1.6.1: ScaleIntensityRange and
+ * ScaleIntensityRangePercentiles of seven values.
+ */
+static const struct falling {
+    const char *step, *options;
+    float value[7], expected[7];
+} fallings[] = {
+    { "scale_range", "from = 10 0\nto = 0 1\nclip = yes\n", { -3, 0, 2, 5, 10, 12, 20 },
+      { 1, 1, 0.800000012f, 0.5f, 0, 0, 0 } },
+    { "scale_range", "from = 600 10\nto = -1 1\nclip = yes\n",
+      { -150, 0, 100, 250, 500, 600, 1000 },
+      { 1, 1, 0.694915295f, 0.186440706f, -0.661016941f, -1, -1 } },
+    { "scale_range", "from = 10 0\n", { -3, 0, 2, 5, 10, 12, 20 },
+      { 1.29999995f, 1, 0.800000012f, 0.5f, 0, -0.200000003f, -1 } },
+    { "scale_range", "from = 0 10\nto = 1 0\n", { -3, 0, 2, 5, 10, 12, 20 },
+      { 1.29999995f, 1, 0.800000012f, 0.5f, 0, -0.200000048f, -1 } },
+    { "scale_range", "from = 5 5\nto = 2 3\nclip = yes\n", { -3, 0, 2, 5, 10, 12, 20 },
+      { -6, -3, -1, 2, 7, 9, 17 } },
+    { "scale_percentiles", "from = 30 70\nto = 2 3\nclip = yes\n", { 7, 7, 7, 7, 7, 9, -1 },
+      { 2, 2, 2, 2, 2, 4, -6 } },
+    { "scale_percentiles", "from = 90 10\nto = 0 1\nclip = yes\n", { -3, 0, 2, 5, 10, 12, 20 },
+      { 1, 0.926829219f, 0.804877996f, 0.621951163f, 0.317073107f, 0.195121884f, 0 } },
+    { "scale_percentiles", "from = 10 90\nto = 1 0\n", { -3, 0, 2, 5, 10, 12, 20 },
+      { 1.10975611f, 0.926829278f, 0.804878056f, 0.621951222f, 0.317073166f, 0.195121944f,
+        -0.292683005f } },
+};
+
+START_TEST(falling_and_empty_ranges_are_scaled_as_by_monai)
+{
+    static const int64_t extent[3] = { 1, 1, 7 };
+    const struct falling *f = &fallings[_i];
+    pons_error err = PONS_ERROR_INIT;
+    char ini[256];
+    pons_case c = { .size = sizeof c, .name = "made" };
+
+    ck_assert(!pons_volume_init(&c.image, PONS_F32, 1, extent, &err));
+    memcpy(c.image.voxels, f->value, sizeof f->value);
+    snprintf(ini, sizeof ini, "[preprocess]\nsteps = %s\n[preprocess.%s]\n%s", f->step, f->step,
+             f->options);
+    ck_assert_msg(!run_ini(ini, 1, &c, NULL, &err), "%s", err.text);
+    for (int n = 0; n < 7; n++)
+        ck_assert_float_eq_tol(((float *)c.image.voxels)[n], f->expected[n],
+                               (float)SCALED_VALUE * fmaxf(1, fabsf(f->expected[n])));
+    clear_pair(&c);
+}
+END_TEST
+
 static const struct refusal { const char *ini, *phrase; } refusals[] = {
     { "[preprocess]\nsteps = nosuch\n", "nosuch" },
     { "[preprocess]\nsteps = orient\n[preprocess.orient]\naxes = RAX\n", "RAX" },
@@ -254,6 +302,10 @@ static const struct refusal { const char *ini, *phrase; } refusals[] = {
       "'from' has 1 numbers, expected 2" },
     { "[preprocess]\nsteps = scale_percentiles\n[preprocess.scale_percentiles]\nfrom = 1 101\n",
       "101" },
+    { "[preprocess]\nsteps = scale_range\n[preprocess.scale_range]\nfrom = 0 9\nto = 1 0\n"
+      "clip = yes\n", "'to' falls from 1 to 0, expected it to rise" },
+    { "[preprocess]\nsteps = scale_percentiles\n[preprocess.scale_percentiles]\nfrom = 0 9\n"
+      "to = 1 0\nclip = yes\n", "'to' falls from 1 to 0, expected it to rise" },
     { "[preprocess]\nsteps = pad\n[preprocess.pad]\nextent = 4\nchannels = 0\n", "moves voxels" },
     { "[preprocess]\nsteps = normalize\n[preprocess.normalize]\nchannels = 1\n",
       "found channel 1, expected 0 to 0" },
@@ -283,6 +335,8 @@ int main(void)
     tcase_add_test(c, a_step_changes_only_the_channels_it_is_given);
     tcase_add_test(c, channels_are_normalised_together_or_each_by_itself);
     tcase_add_test(c, a_crop_grows_to_a_multiple);
+    tcase_add_loop_test(c, falling_and_empty_ranges_are_scaled_as_by_monai, 0,
+                        sizeof fallings / sizeof fallings[0]);
     tcase_add_loop_test(c, an_option_that_cannot_work_is_refused_and_named, 0,
                         sizeof refusals / sizeof refusals[0]);
     return suite_run();

@@ -38,6 +38,8 @@
  * float (three linear steps, 2^-24 each), percentiles and means are rounded once more.
  */
 #define IMAGE_OF_RANGE 1e-4
+/* One value scaled by a few operations in float, where MONAI's order of them may differ. */
+#define SCALED_VALUE 4e-7
 /* Affines pass through the float32 of a file: 2^-24 of a few hundred millimetres. */
 #define GEOMETRY_MM 1e-4
 /* Nearest neighbours at exactly half a voxel may round either way. */

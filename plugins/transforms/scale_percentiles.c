@@ -35,6 +35,10 @@ static pons_status check(const void *config, pons_error *err)
         return pons_fail(err, PONS_CONFIG, "'from' has %d numbers, expected 2", s->from.count);
     if (s->to.count != 2)
         return pons_fail(err, PONS_CONFIG, "'to' has %d numbers, expected 2", s->to.count);
+    if (s->clip && s->to.item[0] > s->to.item[1])
+        return pons_fail(err, PONS_CONFIG, "'to' falls from %g to %g, expected it to rise: 'clip' "
+                         "would make all values %g\nhint: 'from' may fall instead",
+                         s->to.item[0], s->to.item[1], s->to.item[1]);
     return PONS_OK;
 }
 
@@ -138,7 +142,7 @@ static void scale(const scale_percentiles *s, const selection *selected, double 
         for (int64_t n = 0; n < count; n++, x += channels) {
             float y = span == 0 ? *x - from + low : (*x - from) / span * to_span + low;
 
-            if (s->clip)
+            if (s->clip && span != 0)
                 y = fminf(fmaxf(y, low), low + to_span);
             *x = y;
         }

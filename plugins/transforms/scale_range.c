@@ -1,6 +1,7 @@
 /*
  * scale_range - map one range of intensities linearly to another, as MONAI's ScaleIntensityRange:
  * y = (x - a) / (b - a), then y (d - c) + c for from = a b and to = c d; clip cuts at c and d.
+ * Where a = b the values are shifted to x - a + c and not cut.
  */
 #include <pons/transform.h>
 
@@ -27,6 +28,10 @@ static pons_status check(const void *config, pons_error *err)
         return pons_fail(err, PONS_CONFIG, "'from' has %d numbers, expected 2", s->from.count);
     if (s->to.count != 0 && s->to.count != 2)
         return pons_fail(err, PONS_CONFIG, "'to' has %d numbers, expected 2", s->to.count);
+    if (s->clip && s->to.count == 2 && s->to.item[0] > s->to.item[1])
+        return pons_fail(err, PONS_CONFIG, "'to' falls from %g to %g, expected it to rise: 'clip' "
+                         "would make all values %g\nhint: 'from' may fall instead",
+                         s->to.item[0], s->to.item[1], s->to.item[1]);
     return PONS_OK;
 }
 
@@ -43,8 +48,11 @@ static line line_of(const scale_range *s)
                .least = s->clip ? (float)begin : -INFINITY,
                .most = s->clip ? (float)end : INFINITY };
 
-    if (l.span == 0) /* shifted only */
+    if (l.span == 0) { /* shifted only */
         l.span = l.to_span = 1;
+        l.least = -INFINITY;
+        l.most = INFINITY;
+    }
     return l;
 }
 
