@@ -3,6 +3,16 @@
  */
 #include "graph/print.h"
 
+/* Between quotes, where a quote or a backslash stands behind a backslash. */
+static void put_text(FILE *to, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\')
+            fputc('\\', to);
+        fputc(*text, to);
+    }
+}
+
 void graph_print_dot(const pons_graph *g, FILE *to)
 {
     char text[160];
@@ -10,9 +20,10 @@ void graph_print_dot(const pons_graph *g, FILE *to)
     fputs("digraph pons {\n  node [shape=box, fontname=monospace];\n", to);
     for (int i = 0; i < g->node_count; i++) {
         const pons_node *x = g->node[i];
-        fprintf(to, "  n%d [label=\"%s%s%s\\n%s\"];\n", i, node_kinds[x->kind].name,
-                x->name != NULL ? " " : "", x->name != NULL ? x->name : "",
-                shape_text(x->shape, text, sizeof text));
+        fprintf(to, "  n%d [label=\"%s%s", i, node_kinds[x->kind].name,
+                x->name != NULL ? " " : "");
+        put_text(to, x->name != NULL ? x->name : "");
+        fprintf(to, "\\n%s\"];\n", shape_text(x->shape, text, sizeof text));
         for (int j = 0; j < x->input_count; j++)
             fprintf(to, "  n%d -> n%d;\n", x->input[j]->number, i);
     }

@@ -1,10 +1,11 @@
 /*
- * target.c - what models and losses ask of their task: inputs by name, the target as channels,
- * probabilities, sums over the batch.
+ * target.c - what models and losses ask of their task: inputs by name, divisors, the target as
+ * channels, probabilities, sums over the batch.
  */
 #include <string.h>
 
 #include <pons/loss.h>
+#include <pons/model.h>
 
 #include "graph/build.h"
 
@@ -14,6 +15,19 @@ pons_node *pons_input_named(pons_graph *g, const pons_inputs *inputs, const char
         if (strcmp(inputs->item[i].name, name) == 0)
             return inputs->item[i].node;
     return pons_graph_fail(g, PONS_PLUGIN, "the task has no input '%s'", name);
+}
+
+pons_status pons_strides_divisor(const pons_triples *strides, int divisor[3], pons_error *err)
+{
+    int product[3] = { 1, 1, 1 };
+
+    for (int axis = 0; axis < 3; axis++)
+        for (int i = 0; i < strides->count; i++)
+            if (__builtin_mul_overflow(product[axis], strides->item[i][axis], &product[axis]))
+                return pons_fail(err, PONS_CONFIG, "the strides along %c have a product beyond %d",
+                                 "ijk"[axis], INT32_MAX);
+    memcpy(divisor, product, sizeof product);
+    return PONS_OK;
 }
 
 pons_node *pons_target_channels(pons_graph *g, const pons_task *task, const pons_target *target)

@@ -59,6 +59,9 @@ typedef struct pons_model_operations {
 /* The input named 'name'; a failed node if the task has none. */
 pons_node *pons_input_named(pons_graph *g, const pons_inputs *inputs, const char *name);
 
+/* The divisor of a model that takes these strides one after another: their product. */
+pons_status pons_strides_divisor(const pons_triples *strides, int divisor[3], pons_error *err);
+
 #define PONS_MODEL(NAME, VERSION, SUMMARY, OPTIONS, BUILD, DIVISOR)                               \
     static const pons_model_operations pons_operations_of_this_plugin = { BUILD, DIVISOR };       \
     PONS_PLUGIN_DEFINE_(PONS_KIND_MODEL, NAME, sizeof(NAME), VERSION, SUMMARY, OPTIONS,           \

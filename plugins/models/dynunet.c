@@ -286,12 +286,7 @@ static pons_status divisor(const void *config, int product[3], pons_error *err)
 
     if (check(c, err) != PONS_OK)
         return err->status;
-    for (int axis = 0; axis < 3; axis++) {
-        product[axis] = 1;
-        for (int i = 0; i < c->strides.count; i++)
-            product[axis] *= c->strides.item[i][axis];
-    }
-    return PONS_OK;
+    return pons_strides_divisor(&c->strides, product, err);
 }
 
 PONS_MODEL(dynunet, "1.0", "U-Net of nnU-Net, with heads of deep supervision", options, build,
