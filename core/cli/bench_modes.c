@@ -256,7 +256,7 @@ pons_status bench_modes(const char *const *words, const sections *s, bool json, 
                         pons_error *err)
 {
     const char *devices = s->distribute.devices;
-    device_list list = { .count = 1, .item = { { "cpu", 0 } } };
+    device_list list = { .count = 1, .item = { { .name = "cpu" } } };
     arrangements all;
 
     if (devices != NULL && devices[0] != '\0' && strcmp(devices, "auto") != 0

@@ -18,7 +18,7 @@ static const pons_option flags[] = {
     PONS_AXES(phantom_flags, extent, "96 96 96", 1, 4096, "Voxels along i, j and k."),
     PONS_INTEGER(phantom_flags, channels, 1, 1, 16, "Contrasts of each image."),
     PONS_INTEGER(phantom_flags, classes, 2, 2, 64, "Classes of the label, background counted."),
-    PONS_INTEGER(phantom_flags, seed, 0, 0, INT64_MAX, "Another seed gives other cases."),
+    PONS_INTEGER(phantom_flags, seed, 0, 0, (double)INT64_MAX, "Another seed gives other cases."),
     PONS_OPTIONS_END
 };
 

@@ -56,7 +56,7 @@ void augment_clear(augment *a)
 {
     free(a->stream);
     free(a->record);
-    *a = (augment){ NULL };
+    *a = (augment){ .chain = NULL };
 }
 
 size_t augment_record_size(const augment *a)

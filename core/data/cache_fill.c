@@ -437,7 +437,7 @@ pons_status cache_fill(cache *c, int count, const int *ranks, const cache_settin
 {
     fill f = { .cache = c, .log = l, .count = count, .rank = ranks, .limit = s->limit,
                .progress = s->progress, .context = s->context,
-               .report = { count, PONS_ERROR_INIT, PONS_ERROR_INIT } };
+               .report = { .place = count } };
 
     if (count == 0)
         return PONS_OK;

@@ -162,8 +162,8 @@ static int count_unlisted(const checker *c, const id_list *ids, id_count *first)
 /* Foreground voxels. */
 static int64_t check_ids(checker *c, const data_case *info, const volume *label)
 {
-    id_list ids = { NULL };
-    id_count first = { 0 };
+    id_list ids = { .count = 0 };
+    id_count first = { .id = 0 };
     int64_t foreground = 0;
     bool counted = count_voxels(label, &ids);
     int unlisted = count_unlisted(c, &ids, &first);

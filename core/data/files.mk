@@ -30,7 +30,7 @@ endif
 
 # Loops over voxels. -O2 in CFLAGS comes behind these flags and does not take them back; neither flag
 # of mathematics changes a value.
-VOXEL_CFLAGS = $(AM_CFLAGS) -ftree-vectorize -fvect-cost-model=unlimited -fno-math-errno \
+VOXEL_CFLAGS = $(AM_CFLAGS) -ftree-vectorize $(VECTORS_ALWAYS) -fno-math-errno \
 	-fno-trapping-math
 noinst_LTLIBRARIES += libvoxels.la
 libvoxels_la_SOURCES = core/data/nifti_convert.c core/data/nifti_kind.c core/data/patch_cut.c \

@@ -244,7 +244,7 @@ static pons_status read_head(const reader *r, const char *field, const json_valu
 static void read_item(const reader *r, const char *field, const json_value *item, bool held)
 {
     pons_error cause = PONS_ERROR_INIT;
-    data_case c = { NULL };
+    data_case c = { .id = NULL };
     const json_value *label;
     bool listed;
 

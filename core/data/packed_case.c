@@ -95,7 +95,7 @@ static void *narrow_codes(uint16_t *codes, int64_t count)
 /* Keep image values as codes; false: they are to be kept as they are. */
 static bool pack_values(packed_case *p, const float *x, int64_t count)
 {
-    value_table t = { NULL };
+    value_table t = { .count = 0 };
     uint16_t *codes = malloc((size_t)count * sizeof *codes);
     bool packed = codes != NULL && value_table_init(&t) && number_values(&t, x, count, codes);
 

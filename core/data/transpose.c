@@ -12,17 +12,33 @@ typedef uint8_t bytes __attribute__((vector_size(16)));
 
 enum { WORDS = 4, BYTES = 16 };
 
+/* clang, and gcc from 12 on; older ones take the numbers as a vector of integers, 'MASK'. */
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define SHUFFLE(MASK, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#endif
+#endif
+#ifndef SHUFFLE
+#define SHUFFLE(MASK, a, b, ...) __builtin_shuffle(a, b, (MASK){ __VA_ARGS__ })
+#endif
+
+#define LOW_WORDS(a, b) SHUFFLE(words, a, b, 0, 4, 1, 5)
+#define HIGH_WORDS(a, b) SHUFFLE(words, a, b, 2, 6, 3, 7)
+#define LOW_BYTES(a, b)                                                                           \
+    SHUFFLE(bytes, a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGH_BYTES(a, b)                                                                          \
+    SHUFFLE(bytes, a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+
 static void turn_words(const uint32_t *from, int64_t from_step, uint32_t *to, int64_t to_step)
 {
-    const words low = { 0, 4, 1, 5 }, high = { 2, 6, 3, 7 };
     words row[WORDS], next[WORDS];
 
     for (int r = 0; r < WORDS; r++)
         memcpy(&row[r], from + r * from_step, sizeof row[r]);
     for (int round = 0; round < 2; round++) {
         for (int r = 0; r < WORDS / 2; r++) {
-            next[2 * r] = __builtin_shuffle(row[r], row[r + WORDS / 2], low);
-            next[2 * r + 1] = __builtin_shuffle(row[r], row[r + WORDS / 2], high);
+            next[2 * r] = LOW_WORDS(row[r], row[r + WORDS / 2]);
+            next[2 * r + 1] = HIGH_WORDS(row[r], row[r + WORDS / 2]);
         }
         memcpy(row, next, sizeof row);
     }
@@ -32,16 +48,14 @@ static void turn_words(const uint32_t *from, int64_t from_step, uint32_t *to, in
 
 static void turn_bytes(const uint8_t *from, int64_t from_step, uint8_t *to, int64_t to_step)
 {
-    const bytes low = { 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23 };
-    const bytes high = { 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31 };
     bytes row[BYTES], next[BYTES];
 
     for (int r = 0; r < BYTES; r++)
         memcpy(&row[r], from + r * from_step, sizeof row[r]);
     for (int round = 0; round < 4; round++) {
         for (int r = 0; r < BYTES / 2; r++) {
-            next[2 * r] = __builtin_shuffle(row[r], row[r + BYTES / 2], low);
-            next[2 * r + 1] = __builtin_shuffle(row[r], row[r + BYTES / 2], high);
+            next[2 * r] = LOW_BYTES(row[r], row[r + BYTES / 2]);
+            next[2 * r + 1] = HIGH_BYTES(row[r], row[r + BYTES / 2]);
         }
         memcpy(row, next, sizeof row);
     }

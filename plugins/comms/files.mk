@@ -13,7 +13,7 @@ comm_LTLIBRARIES += plugins/comms/gloo.la
 plugins_comms_gloo_la_SOURCES = $(COMM_QUEUE) $(GLOO_FILES)
 plugins_comms_gloo_la_CFLAGS = $(AM_CFLAGS)
 plugins_comms_gloo_la_CXXFLAGS = $(AM_CXXFLAGS) -fvisibility=hidden -fvisibility-inlines-hidden \
-	-ftree-vectorize -fvect-cost-model=dynamic
+	-ftree-vectorize $(VECTORS_OFTEN)
 plugins_comms_gloo_la_CPPFLAGS = $(AM_CPPFLAGS) $(GLOO_CFLAGS)
 plugins_comms_gloo_la_LDFLAGS = $(COMM_LDFLAGS)
 plugins_comms_gloo_la_LIBADD = $(PLUGIN_LIBADD) $(GLOO_LIBS)

@@ -2,14 +2,14 @@
 
 # The cpu device. Its loops over lanes are compiled once for each kind of processor; -O2 in CFLAGS
 # comes behind these flags and does not take them back.
-CPU_LOOPS = -ftree-vectorize -fvect-cost-model=unlimited -fno-math-errno -fno-trapping-math \
+CPU_LOOPS = -ftree-vectorize $(VECTORS_ALWAYS) -fno-math-errno -fno-trapping-math \
 	-Wno-psabi
 CPU_LANES = plugins/devices/cpu/map_lanes.c plugins/devices/cpu/map_machine.c \
 	plugins/devices/cpu/map_random.c plugins/devices/cpu/map_vector.h \
 	plugins/devices/cpu/map_machine.h \
 	plugins/devices/cpu/narrow_wide.c plugins/devices/cpu/narrow_planar.c \
 	plugins/devices/cpu/narrow_layout.c plugins/devices/cpu/narrow_lanes.h \
-	plugins/devices/cpu/narrow_vector.h plugins/devices/cpu/lane.h \
+	plugins/devices/cpu/narrow_vector.h plugins/devices/cpu/shuffle.h plugins/devices/cpu/lane.h \
 	plugins/devices/cpu/direct_lanes.c plugins/devices/cpu/direct.h \
 	plugins/devices/cpu/vector.h plugins/devices/cpu/rows_lanes.c plugins/devices/cpu/rows.h \
 	plugins/devices/cpu/map_lanes.h

@@ -30,8 +30,7 @@ static bool mix_room(rows_mix *m, int64_t count, int64_t entries)
 /* Entries of all positions, in order: by the position that reads or by the one that is read. */
 static bool mix_make(rows_mix *m, const blend_plan *p, int axis, int64_t in, int64_t out)
 {
-    int64_t reading = p->turned ? in : out, entries = 0, *place = calloc((size_t)p->most,
-                                                                         sizeof *place);
+    int64_t reading = p->turned ? in : out, *place = calloc((size_t)p->most, sizeof *place);
     double *weight = calloc((size_t)p->most, sizeof *weight);
     bool made = place != NULL && weight != NULL && mix_room(m, out, p->most * reading);
 
@@ -39,7 +38,6 @@ static bool mix_make(rows_mix *m, const blend_plan *p, int axis, int64_t in, int
         int n = p->source(p->context, axis, i, place, weight);
         for (int k = 0; k < n; k++)
             m->first[(p->turned ? place[k] : i) + 1]++;
-        entries += n;
     }
     for (int64_t i = 0; i < out && made; i++)
         m->first[i + 1] += m->first[i];

@@ -4,6 +4,7 @@
 #ifndef CPU_NARROW_VECTOR_H
 #define CPU_NARROW_VECTOR_H
 
+#include "shuffle.h"
 #include "vector.h"
 
 #include <stdint.h>
@@ -12,40 +13,36 @@ enum { SUMS = VECTOR_LANES == 16 ? 24 : 12 };
 
 typedef int32_t vector_lanes __attribute__((vector_size(4 * VECTOR_LANES)));
 
-#if defined(__clang__)
-#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (vector_lanes){ __VA_ARGS__ })
-#endif
+#define MIX(a, b, ...) SHUFFLE(vector_lanes, a, b, __VA_ARGS__)
 
 /* a0 b0 a1 b1 ..., its first and its second half; what takes it apart again. */
 #if defined(__AVX512F__)
 VECTOR vector mix_low(vector a, vector b)
 {
-    return SHUFFLE(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    return MIX(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
 }
 VECTOR vector mix_high(vector a, vector b)
 {
-    return SHUFFLE(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    return MIX(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 VECTOR vector even(vector a, vector b)
 {
-    return SHUFFLE(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    return MIX(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
 }
 VECTOR vector odd(vector a, vector b)
 {
-    return SHUFFLE(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    return MIX(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
 }
 #elif defined(__FMA__)
-VECTOR vector mix_low(vector a, vector b) { return SHUFFLE(a, b, 0, 8, 1, 9, 2, 10, 3, 11); }
-VECTOR vector mix_high(vector a, vector b) { return SHUFFLE(a, b, 4, 12, 5, 13, 6, 14, 7, 15); }
-VECTOR vector even(vector a, vector b) { return SHUFFLE(a, b, 0, 2, 4, 6, 8, 10, 12, 14); }
-VECTOR vector odd(vector a, vector b) { return SHUFFLE(a, b, 1, 3, 5, 7, 9, 11, 13, 15); }
+VECTOR vector mix_low(vector a, vector b) { return MIX(a, b, 0, 8, 1, 9, 2, 10, 3, 11); }
+VECTOR vector mix_high(vector a, vector b) { return MIX(a, b, 4, 12, 5, 13, 6, 14, 7, 15); }
+VECTOR vector even(vector a, vector b) { return MIX(a, b, 0, 2, 4, 6, 8, 10, 12, 14); }
+VECTOR vector odd(vector a, vector b) { return MIX(a, b, 1, 3, 5, 7, 9, 11, 13, 15); }
 #else
-VECTOR vector mix_low(vector a, vector b) { return SHUFFLE(a, b, 0, 4, 1, 5); }
-VECTOR vector mix_high(vector a, vector b) { return SHUFFLE(a, b, 2, 6, 3, 7); }
-VECTOR vector even(vector a, vector b) { return SHUFFLE(a, b, 0, 2, 4, 6); }
-VECTOR vector odd(vector a, vector b) { return SHUFFLE(a, b, 1, 3, 5, 7); }
+VECTOR vector mix_low(vector a, vector b) { return MIX(a, b, 0, 4, 1, 5); }
+VECTOR vector mix_high(vector a, vector b) { return MIX(a, b, 2, 6, 3, 7); }
+VECTOR vector even(vector a, vector b) { return MIX(a, b, 0, 2, 4, 6); }
+VECTOR vector odd(vector a, vector b) { return MIX(a, b, 1, 3, 5, 7); }
 #endif
 
 #endif

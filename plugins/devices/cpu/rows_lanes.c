@@ -24,7 +24,7 @@ static void scale_add(float *restrict to, const float *restrict x, float weight,
 static void largest(float *restrict to, const float *restrict x, int64_t n)
 {
     EACH
-        to[i] = (x[i] > to[i]) | (x[i] != x[i]) ? x[i] : to[i];
+        to[i] = ((x[i] > to[i]) | (x[i] != x[i])) ? x[i] : to[i];
 }
 
 /* ---- along an axis --------------------------------------------------------------------------- */

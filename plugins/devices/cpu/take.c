@@ -6,6 +6,7 @@
 #include "take.h"
 
 #include "cpu.h"
+#include "shuffle.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -235,15 +236,15 @@ static void copy_run(const work *k, int64_t from, int64_t to, int64_t count)
     }
 
 /* Rows i and i + SIDE / 2 become rows 2 i and 2 i + 1, element by element in turn. */
-#define MERGE(TO, FROM, SIDE, LOW, HIGH)                                                         \
+#define MERGE(TO, FROM, SIDE, LOW, HIGH)                                                          \
     _Pragma("GCC unroll 8") for (int i = 0; i < SIDE / 2; i++) {                                  \
-        TO[2 * i] = __builtin_shuffle(FROM[i], FROM[i + SIDE / 2], LOW);                          \
-        TO[2 * i + 1] = __builtin_shuffle(FROM[i], FROM[i + SIDE / 2], HIGH);                     \
+        TO[2 * i] = LOW(FROM[i], FROM[i + SIDE / 2]);                                             \
+        TO[2 * i + 1] = HIGH(FROM[i], FROM[i + SIDE / 2]);                                        \
     }
-#define LOW_4 ((square_4){ 0, 4, 1, 5 })
-#define HIGH_4 ((square_4){ 2, 6, 3, 7 })
-#define LOW_2 ((square_2){ 0, 8, 1, 9, 2, 10, 3, 11 })
-#define HIGH_2 ((square_2){ 4, 12, 5, 13, 6, 14, 7, 15 })
+#define LOW_4(a, b) SHUFFLE(square_4, a, b, 0, 4, 1, 5)
+#define HIGH_4(a, b) SHUFFLE(square_4, a, b, 2, 6, 3, 7)
+#define LOW_2(a, b) SHUFFLE(square_2, a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define HIGH_2(a, b) SHUFFLE(square_2, a, b, 4, 12, 5, 13, 6, 14, 7, 15)
 
 TURN(4, uint32_t, 4, MERGE(b, a, 4, LOW_4, HIGH_4) MERGE(a, b, 4, LOW_4, HIGH_4))
 TURN(2, uint16_t, 8, MERGE(b, a, 8, LOW_2, HIGH_2) MERGE(a, b, 8, LOW_2, HIGH_2)
