@@ -323,7 +323,8 @@ static pons_status check_sections(config *c, const sections *s, pons_error *err)
                          s->patch.background_above.count);
     if (s->train.epochs > 0 && s->train.steps > 0)
         return pons_fail(err, PONS_CONFIG,
-                         "%s: [train] epochs and steps are both given, expected one",
+                         "%s: [train] epochs and steps are both given, expected one\nhint: "
+                         "--set train.epochs= takes the epochs of a file back",
                          config_where(c, "train", "steps"));
     return PONS_OK;
 }

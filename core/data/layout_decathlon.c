@@ -297,7 +297,8 @@ static pons_status refuse_relatives(const reader *r, pons_error *err)
     if (json_member(r->root, "channel_names") != NULL &&
         json_member(r->root, "file_ending") != NULL)
         return pons_fail(err, PONS_CONFIG, "'nnunet' is not in this build, and '%s' has that "
-                         "layout", r->path);
+                         "layout\nhint: image = imagesTr/*_0000.nii.gz, one pattern a channel, "
+                         "and label = labelsTr/*.nii.gz read its files", r->path);
     return PONS_OK;
 }
 

@@ -70,7 +70,8 @@ static pons_status find_weights(const predict_source *s, logger *l, found_weight
                          s->run);
     if (!S_ISDIR(facts.st_mode)) {
         if (s->config == NULL)
-            return pons_fail(err, PONS_USAGE, "weights file '%s' needs --config FILE.ini", s->run);
+            return pons_fail(err, PONS_USAGE, "weights file '%s' needs --config FILE.ini\nhint: "
+                             "a run is named by its folder, as in runs/NAME", s->run);
         out->weights = strdup(s->run);
         out->config = strdup(s->config);
         return PONS_OK;
