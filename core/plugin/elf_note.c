@@ -68,7 +68,8 @@ static pons_status check_header(elf_file *f)
     if (h->e_machine != MACHINE)
         return refuse(f, "ELF machine", h->e_machine, MACHINE);
     if (h->e_type != ET_DYN)
-        return refuse(f, "ELF type", h->e_type, ET_DYN);
+        return pons_fail(f->err, PONS_PLUGIN, "cannot load '%s': ELF type is %u, expected %u "
+                         "(a shared object, which cc -shared makes)", f->path, h->e_type, ET_DYN);
     if (h->e_phentsize != sizeof(elf_segment))
         return refuse(f, "size of a program header", h->e_phentsize, sizeof(elf_segment));
     return PONS_OK;

@@ -121,8 +121,9 @@ static pons_status check_place(const char *path, const char *folder, struct stat
 static pons_status check_note(const char *path, const pons_note *note, pons_error *err)
 {
     if (note->abi_major != PONS_ABI_MAJOR)
-        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': ABI major is %u, expected %u", path,
-                         note->abi_major, PONS_ABI_MAJOR);
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': ABI major is %u, expected %u "
+                         "(it must be built with the headers of this pons)", path, note->abi_major,
+                         PONS_ABI_MAJOR);
     if (note->abi_minor > PONS_ABI_MINOR)
         return pons_fail(err, PONS_PLUGIN, "cannot load '%s': ABI minor is %u, expected at most %u "
                          "(it was built for a newer pons)", path, note->abi_minor, PONS_ABI_MINOR);
