@@ -254,6 +254,48 @@ START_TEST(a_second_signal_ends_at_once)
 }
 END_TEST
 
+/* ---- suspended ------------------------------------------------------------------------------- */
+
+static char state_of(pid_t process)
+{
+    char path[64], state = 'X';
+
+    snprintf(path, sizeof path, "/proc/%d/stat", process);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return state;
+    if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+        state = 'X';
+    fclose(file);
+    return state;
+}
+
+/* Ctrl-Z, longer than the timeout, and fg. */
+START_TEST(a_suspended_run_goes_on_as_if_nothing_had_been)
+{
+    launch_words l = { "suspended", 2, { NULL }, { "distribute.timeout_s=3" } };
+    pid_t launcher = start_launch(&l), rank[8];
+    int status;
+
+    ck_assert(wait_steps(launcher, "suspended", 10));
+    int count = find_ranks(launcher, rank, 8);
+    ck_assert_int_eq(count, 2);
+    kill(launcher, SIGTSTP);
+    ck_assert_int_eq(waitpid(launcher, &status, WUNTRACED), launcher);
+    ck_assert(WIFSTOPPED(status));
+    for (int i = 0; i < 200 && (state_of(rank[0]) != 'T' || state_of(rank[1]) != 'T'); i++)
+        pause_for(0.01);
+    ck_assert_int_eq(state_of(rank[0]), 'T');
+    ck_assert_int_eq(state_of(rank[1]), 'T');
+    int steps = steps_of("suspended");
+    pause_for(5);
+    ck_assert_int_eq(steps_of("suspended"), steps);
+    kill(launcher, SIGCONT);
+    expect_end(launcher, 0);
+    expect_same_state("plain", "suspended");
+}
+END_TEST
+
 /* ---- hanging --------------------------------------------------------------------------------- */
 
 /* Seconds from the stop of a rank to the end of all. */
@@ -371,6 +413,7 @@ int main(void)
     tcase_add_test(c, a_killed_launcher_leaves_nobody_and_a_run_that_goes_on);
     tcase_add_loop_test(c, signals_stop_all_ranks_at_one_step, 0, sizeof stops / sizeof *stops);
     tcase_add_test(c, a_second_signal_ends_at_once);
+    tcase_add_test(c, a_suspended_run_goes_on_as_if_nothing_had_been);
     tcase_add_loop_test(c, a_stopped_rank_is_found_in_time, 0, 2);
     tcase_add_loop_test(c, ranks_of_a_machine_map_one_cache_that_goes_with_them, 0,
                         sizeof caches / sizeof *caches);

@@ -320,13 +320,22 @@ static pons_status start(const launch_flags *f, inner *in, logger *log, pons_err
     return launch_run(&s, err);
 }
 
+/* One process of these takes all devices that it is given. */
+static const char *hint_for(const char *name)
+{
+    if (strcmp(name, "predict") != 0 && strcmp(name, "evaluate") != 0)
+        return "";
+    return "\nhint: one process spreads cases and windows over its devices: --set "
+           "distribute.devices=cpu:0,cpu:1";
+}
+
 static pons_status run(const invocation *call, const void *given, pons_error *err)
 {
     inner in = { .command = find_inner(call->argument[0]), .folder = { NULL, NULL, -1, NULL } };
 
     if (in.command == NULL)
         return pons_fail(err, PONS_USAGE, "'pons launch' starts ranks of 'train' or 'bench', not "
-                         "of '%s'", call->argument[0]);
+                         "of '%s'%s", call->argument[0], hint_for(call->argument[0]));
     if (gather_words(&in, call, err) == PONS_OK && read_words(&in, call->log, err) == PONS_OK) {
         if (in.call.help)
             usage_print(stdout, in.command);

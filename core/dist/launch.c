@@ -141,27 +141,47 @@ static void pass_on(watch *w, int number)
         w->deadline = seconds_now() + SECOND_SIGNAL_S;
 }
 
+/*
+ * Ctrl-Z: the ranks, which are in groups of their own, stop and go on with this process. A pause of
+ * all is none that their watch sees.
+ */
+static void suspend(watch *w)
+{
+    double before = seconds_now();
+
+    signal_all(w, SIGSTOP, true);
+    raise(SIGSTOP);
+    signal_all(w, SIGCONT, true);
+    w->deadline += seconds_now() - before;
+    w->patience += seconds_now() - before;
+}
+
 static void take_signals(watch *w)
 {
     struct signalfd_siginfo info;
 
-    while (read(w->signals, &info, sizeof info) == (ssize_t)sizeof info)
-        if (info.ssi_signo != SIGCHLD)
+    while (read(w->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGTSTP)
+            suspend(w);
+        else if (info.ssi_signo != SIGCHLD)
             pass_on(w, (int)info.ssi_signo);
+    }
     collect_ends(w);
 }
 
 static pons_status open_signals(watch *w, pons_error *err)
 {
-    static const int numbers[] = { SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGHUP };
-    struct sigaction hangup;
+    static const int numbers[] = { SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGHUP, SIGTSTP };
+    static const int optional[] = { SIGHUP, SIGTSTP }; /* nohup ignores the first */
+    struct sigaction found;
     sigset_t set;
 
     sigemptyset(&set);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sigaddset(&set, numbers[i]);
-    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler == SIG_IGN)
-        sigdelset(&set, SIGHUP); /* nohup */
+    for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
+        if (sigaction(optional[i], NULL, &found) == 0 && found.sa_handler == SIG_IGN)
+            sigdelset(&set, optional[i]);
     signal(SIGCHLD, SIG_DFL); /* where it is ignored there is nothing to wait for */
     sigprocmask(SIG_BLOCK, &set, &w->before);
     w->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
