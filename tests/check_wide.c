@@ -1,13 +1,16 @@
 /*
- * check_wide.c - convolutions on the tile registers of AMX; skipped where there are none.
+ * check_wide.c - convolutions on the tile registers of AMX, of many channels and of few; skipped
+ * where there are none. Shapes that were chosen, and WIDE_ROUNDS random ones of each family and
+ * direction.
  *
  * Tensors hold small whole numbers: every product and sum is exact, in bf16 as in float, whatever
  * the order, so results must equal the reference's in double to the last bit.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "../plugins/devices/cpu/wide.h"
+#include "../plugins/devices/cpu/narrow_tile.h"
 #include "graph/program.h"
 #include "guarded.h"
 #include "suite.h"
@@ -194,55 +197,157 @@ static void compute_truth(problem *p)
     run(p, &kernel);
 }
 
-static pons_status prepare(int threads, problem *p, pons_kernel *kernel, bool *supported,
-                           pons_error *err)
+/* ---- families -------------------------------------------------------------------------------- */
+
+typedef pons_status (*family)(int threads, const pons_request *request, pons_kernel *kernel,
+                              bool *supported, pons_error *err);
+
+static pons_status wide(int threads, const pons_request *request, pons_kernel *kernel,
+                        bool *supported, pons_error *err)
 {
-    if (p->request.kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT)
-        return wide_prepare_weight(threads, &p->request, kernel, supported, err);
-    return wide_prepare_image(threads, &p->request, kernel, supported, err);
+    if (request->kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT)
+        return wide_prepare_weight(threads, request, kernel, supported, err);
+    return wide_prepare_image(threads, request, kernel, supported, err);
 }
 
-static void compare(const problem *found, const problem *truth, int shape, int threads)
+/* Declines where vectors are thought to be faster. */
+static pons_status narrow(int threads, const pons_request *request, pons_kernel *kernel,
+                          bool *supported, pons_error *err)
+{
+    if (request->kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT)
+        return narrow_tile_prepare_weight(threads, request, kernel, supported, err);
+    return narrow_tile_prepare(narrow_lanes_row(map_lanes_count() - 1), threads, request, kernel,
+                               supported, err);
+}
+
+static void describe(const shape_case *s, char *to, size_t size)
+{
+    snprintf(to, size, "%d x %d %d %d, %d -> %d, groups %d, kernel %d %d %d, stride %d %d %d, "
+             "dilation %d %d %d, low %d %d %d, high %d %d %d", s->cases, s->x[0], s->x[1], s->x[2],
+             s->ins, s->outs, s->groups, s->kernel[0], s->kernel[1], s->kernel[2], s->stride[0],
+             s->stride[1], s->stride[2], s->dilation[0], s->dilation[1], s->dilation[2],
+             s->low[0], s->low[1], s->low[2], s->high[0], s->high[1], s->high[2]);
+}
+
+static void compare(const problem *found, const problem *truth, const shape_case *s, int threads)
 {
     pons_type type = found->output.type;
+    char text[300];
 
+    describe(s, text, sizeof text);
     for (int64_t i = 0; i < count_of(&found->output); i++) {
         double is = get(type, found->memory[2].memory, i);
         double should = rounded(type, get(PONS_F64, truth->memory[2].memory, i));
-        ck_assert_msg(is == should, "shape %d, %d threads: element %ld is %g, should be %g", shape,
+        ck_assert_msg(is == should, "%s, %d threads: element %ld is %g, should be %g", text,
                       threads, (long)i, is, should);
     }
 }
 
-static void check_threads(const problem *truth, int shape, pons_kernel_kind kind, int threads)
+static bool check_threads(const problem *truth, const shape_case *s, family make,
+                          pons_kernel_kind kind, int threads)
 {
     problem p;
     pons_kernel kernel = { .run = NULL };
     pons_error err = PONS_ERROR_INIT;
     bool supported = false;
 
-    problem_init(&p, &shapes[shape], kind, PONS_BF16, threads != 2);
+    problem_init(&p, s, kind, PONS_BF16, threads != 2);
     p.request.packable = threads == 1 ? 0 : 2;
-    ck_assert(prepare(threads, &p, &kernel, &supported, &err) == PONS_OK);
-    ck_assert(supported);
-    run(&p, &kernel);
-    compare(&p, truth, shape, threads);
+    ck_assert(make(threads, &p.request, &kernel, &supported, &err) == PONS_OK);
+    if (supported) {
+        run(&p, &kernel);
+        compare(&p, truth, s, threads);
+    }
     problem_clear(&p);
+    return supported;
+}
+
+/* False: the family declines the shape. */
+static bool check_shape(const shape_case *s, family make, pons_kernel_kind kind)
+{
+    problem truth;
+    bool supported = true;
+
+    problem_init(&truth, s, kind, PONS_F64, true);
+    compute_truth(&truth);
+    for (int threads = 1; threads <= 3 && supported; threads++)
+        supported = check_threads(&truth, s, make, kind, threads);
+    problem_clear(&truth);
+    return supported;
+}
+
+/* ---- random shapes --------------------------------------------------------------------------- */
+
+static uint64_t state;
+
+static int below(int n)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (int)((state >> 33) % (uint64_t)n);
+}
+
+static void some_axis(shape_case *s, int axis, int least, int most, bool dilated)
+{
+    int span;
+
+    s->kernel[axis] = dilated || below(4) == 0 ? 1 + below(4) : 3;
+    s->stride[axis] = 1 + below(3);
+    s->dilation[axis] = dilated ? 1 + below(2) : 1;
+    s->low[axis] = below(s->kernel[axis]);
+    s->high[axis] = below(s->kernel[axis] + 1);
+    s->x[axis] = least + below(most - least + 1);
+    span = s->dilation[axis] * (s->kernel[axis] - 1) + 1 - s->low[axis] - s->high[axis];
+    if (s->x[axis] < span)
+        s->x[axis] = span;
+}
+
+static shape_case some_shape(family make, bool weight)
+{
+    static const int many[] = { 5, 8, 15, 16, 17, 32, 33, 40 };
+    static const int least[2][3] = { { 1, 1, 1 }, { 1, 6, 24 } };
+    static const int most[2][3] = { { 5, 6, 13 }, { 3, 14, 60 } };
+    shape_case s = { .cases = 1 + below(2), .groups = 1 };
+    bool few = make == narrow;
+
+    s.ins = few ? 1 + below(4) : many[below(8)];
+    s.outs = few && below(2) == 0 ? 1 + below(4) : many[below(8)];
+    if (few && !weight && below(2) == 0) {
+        int ins = s.ins;
+        s.ins = s.outs;
+        s.outs = ins;
+    }
+    for (int i = 0; i < 3; i++)
+        some_axis(&s, i, least[few][i], most[few][i], !few);
+    return s;
+}
+
+static int round_count(void)
+{
+    const char *text = getenv("WIDE_ROUNDS");
+
+    return text != NULL ? atoi(text) : 60;
+}
+
+/* Of the shapes at least one in 'one_in' is not declined. */
+static void check_random(family make, pons_kernel_kind kind, int one_in)
+{
+    int rounds = round_count(), taken = 0;
+
+    for (int round = 0; round < rounds; round++) {
+        state = (uint64_t)round * 7919 + kind;
+        below(2);
+        shape_case s = some_shape(make, kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT);
+        taken += check_shape(&s, make, kind);
+    }
+    ck_assert_int_ge(taken * one_in, rounds);
 }
 
 static void check_kind(pons_kernel_kind kind)
 {
-    for (int shape = 0; shape < SHAPES; shape++) {
-        problem truth;
-
-        if (shapes[shape].groups > 1 && kind != PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT)
-            continue; /* declined */
-        problem_init(&truth, &shapes[shape], kind, PONS_F64, true);
-        compute_truth(&truth);
-        for (int threads = 1; threads <= 3; threads++)
-            check_threads(&truth, shape, kind, threads);
-        problem_clear(&truth);
-    }
+    for (int shape = 0; shape < SHAPES; shape++)
+        if (shapes[shape].groups == 1 || kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT)
+            ck_assert(check_shape(&shapes[shape], wide, kind));
+    check_random(wide, kind, 1);
 }
 
 START_TEST(convolution_is_exact)
@@ -263,6 +368,24 @@ START_TEST(gradient_by_the_weight_is_exact)
 }
 END_TEST
 
+START_TEST(convolution_with_few_channels_is_exact)
+{
+    check_random(narrow, PONS_KERNEL_CONVOLUTION, 6);
+}
+END_TEST
+
+START_TEST(gradient_by_the_input_with_few_channels_is_exact)
+{
+    check_random(narrow, PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT, 6);
+}
+END_TEST
+
+START_TEST(gradient_by_the_weight_with_few_input_channels_is_exact)
+{
+    check_random(narrow, PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT, 6);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("wide");
@@ -273,5 +396,8 @@ int main(void)
     tcase_add_test(c, convolution_is_exact);
     tcase_add_test(c, gradient_by_the_input_is_exact);
     tcase_add_test(c, gradient_by_the_weight_is_exact);
+    tcase_add_test(c, convolution_with_few_channels_is_exact);
+    tcase_add_test(c, gradient_by_the_input_with_few_channels_is_exact);
+    tcase_add_test(c, gradient_by_the_weight_with_few_input_channels_is_exact);
     return suite_run();
 }
