@@ -280,8 +280,9 @@ static pons_status go(start *s, pons_error *err)
     if (share_finished(s, &settings, &finished, err) != PONS_OK)
         return err->status;
     if (finished) {
-        log_line(l, "'%s' is finished (step %lld)\nhint: more [train] epochs go on, --fresh starts "
-                 "anew", s->folder.path, (long long)s->saved.state.step);
+        log_line(l, "'%s' is finished (step %lld)\nhint: more [train] %s go on, --fresh starts anew",
+                 s->folder.path, (long long)s->saved.state.step,
+                 config_given(s->config, "train", "steps") ? "steps" : "epochs");
         return PONS_OK;
     }
     if (hold_lines(s, err) != PONS_OK)
