@@ -19,6 +19,12 @@ typedef struct comm_backend {
 
 extern const comm_backend comm_backend_tested; /* one of backend_*.c, as the program is linked    */
 
+/*
+ * Seconds of this process, counted in naps of 10 ms from the first call on: as much as others could
+ * have done something. A machine that pauses does not make a deadline pass.
+ */
+double comm_suite_pace(void);
+
 const pons_comm_operations *comm_suite_load(void);
 /* address NULL: on loopback, as p->per_node says. */
 pons_status comm_suite_join(processes *p, int rank, const char *address, comm_party *out,
