@@ -34,6 +34,8 @@ AS_IF([test "x$pons_have" = xyes], [pons_line="yes"],
       [pons_line="no (Debian: $3)"; pons_missing="$pons_missing $3"])
 pons_summary="$pons_summary
     $1: $4: $pons_line"
+AS_IF([test "x$pons_have" = xyes], [pons_there=true], [pons_there=false])
+pons_parts="$pons_parts { \"$1\", \"$4\", \"$3\", $pons_there },"
 ])
 
 # PONS_OPTIONAL_MODULE(NAME, VARIABLE, DEBIAN-PACKAGE, WHAT-FOR, PKG-CONFIG-MODULE)

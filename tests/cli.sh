@@ -54,7 +54,7 @@ expect 2 stderr "unknown command 'plugin lst'; did you mean 'plugin list'?" plug
 # No name of a command is near to these, so none is offered.
 expect 2 stderr "unknown command 'plugin new'" plugin new loss mine
 expect 2 stderr "hint: pons plugin --help" plugin new loss mine
-for name in init import export report devices doctor; do
+for name in init import export report; do
     expect 2 stderr "unknown command '$name'" "$name"
     expect 2 stderr "hint: pons --help" "$name" --help
 done
@@ -177,6 +177,27 @@ expect 2 stderr "--set log.every=1: 'pons data crop' reads no INI file" \
     data crop none.nii -o cut.nii --set log.every=1
 expect 0 stdout "$(printf 'optimizer\tadam\tbeta1\treal\t0.9')" help --list
 expect 2 stderr "--list takes no topic, found 'train'" help train --list
+
+# What the machine offers, and why it does not.
+expect 0 stdout " GiB, " devices
+expect 0 stdout " thread" devices
+expect 0 stdout " GiB, " doctor
+expect 0 stdout "pons 0." doctor
+expect 0 stdout "open at a time" doctor
+expect 0 stdout "onednn     fast convolutions on the CPU: " doctor
+if [ -f stage/comm/gloo.so ]; then
+    expect 0 stdout "gloo       ready" doctor
+fi
+mkdir -p "$folder/few/device"
+head -c 1000 stage/device/cpu.so >"$folder/few/device/cut.so"
+plugins=${PONS_PLUGIN_PATH-}
+PONS_PLUGIN_PATH=$folder/few:$plugins
+export PONS_PLUGIN_PATH
+expect 0 stdout "(a truncated file?)" devices
+expect 0 stdout ", 1 of them broken" doctor
+PONS_PLUGIN_PATH=$plugins
+expect 2 stderr "'pons devices' takes no argument" devices 0
+expect 2 stderr "'pons doctor' takes no argument" doctor now
 
 head -c 1000 stage/schedule/poly.so >"$folder/cut.so"
 expect 6 stderr "a truncated file" plugin check "$folder/cut.so"

@@ -15,6 +15,8 @@ extern const command command_data_crop;
 extern const command command_plugin_list;
 extern const command command_plugin_show;
 extern const command command_plugin_check;
+extern const command command_devices;
+extern const command command_doctor;
 extern const command command_help;
 extern const command command_data_check;
 
@@ -32,6 +34,8 @@ const command *const commands[] = {
     &command_plugin_list,
     &command_plugin_show,
     &command_plugin_check,
+    &command_devices,
+    &command_doctor,
     &command_help,
     NULL
 };

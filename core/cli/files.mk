@@ -15,5 +15,7 @@ libcore_la_SOURCES += core/cli/bench_kernels.c core/cli/bench_kernels.h core/cli
 libcore_la_SOURCES += core/cli/command_data_check.c core/cli/options_list.c
 libcore_la_SOURCES += core/cli/bench_data.c core/cli/bench_data.h
 libcore_la_SOURCES += core/cli/command_launch.c
+libcore_la_SOURCES += core/cli/command_devices.c core/cli/command_doctor.c core/cli/machine.c \
+	core/cli/machine.h
 libcore_la_SOURCES += core/cli/bench_model.c core/cli/bench_model.h core/cli/bench_modes.c \
 	core/cli/bench_modes.h

@@ -1,0 +1,120 @@
+/*
+ * machine.c - devices and communicators of this machine: what their plugins say when asked.
+ */
+#include "cli/machine.h"
+
+#include "device/list.h"
+#include "device/open.h"
+#include "plugin/plugin_load.h"
+
+#include <pons/comm.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print_problem(FILE *to, const char *name, const char *text)
+{
+    fprintf(to, "%-10s ", name);
+    for (; *text != '\0'; text++)
+        if (*text == '\n')
+            fprintf(to, "\n%-10s ", "");
+        else
+            fputc(*text, to);
+    fputc('\n', to);
+}
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+static void print_facts(FILE *to, const char *name, const pons_device_facts *f)
+{
+    fprintf(to, "%-10s %s: ", name, f->name);
+    if (f->memory_size > 0)
+        fprintf(to, "%.1f GiB, ", (double)f->memory_size * 0x1p-30);
+    fprintf(to, "%d thread%s", f->threads, f->threads == 1 ? "" : "s");
+    fprintf(to, "%s%s", f->bf16 ? ", bf16" : "", f->fp16 ? ", fp16" : "");
+    if (f->library[0] != '\0')
+        fprintf(to, ", %s", f->library);
+    fprintf(to, "\n%-10s %s\n", "", f->features);
+}
+
+/* The processors are one device, which is divided on request; other devices are counted. */
+static void print_all_of(FILE *to, const char *plugin)
+{
+    bool one = strcmp(plugin, "cpu") == 0;
+
+    for (int k = 0; k < DEVICES_MAX; k++) {
+        const pons_device_settings settings = { .index = k, .count = one ? 1 : DEVICES_MAX };
+        pons_error err = PONS_ERROR_INIT;
+        char name[PONS_NAME_SIZE + 16];
+        device d;
+
+        if (device_open(plugin, &settings, NULL, &d, &err) != PONS_OK) {
+            if (k == 0)
+                print_problem(to, plugin, err.text);
+            return;
+        }
+        snprintf(name, sizeof name, one ? "%s" : "%s:%d", plugin, k);
+        print_facts(to, name, &d.facts);
+        device_close(&d);
+        if (one)
+            return;
+    }
+}
+
+/* ---- communicators --------------------------------------------------------------------------- */
+
+static void print_comm(FILE *to, const char *name)
+{
+    const pons_comm_operations *o;
+    pons_error err = PONS_ERROR_INIT;
+    const plugin *p;
+    void *config;
+
+    if (plugin_load(PONS_KIND_COMM, name, sizeof *o, NULL, &p, &err) != PONS_OK) {
+        print_problem(to, name, err.text);
+        return;
+    }
+    o = p->operations;
+    config = calloc(1, p->descriptor->config_size + 1);
+    if (config == NULL)
+        pons_fail(&err, PONS_DEVICE, "out of memory");
+    else if (o->check != NULL)
+        o->check(config, &err);
+    free(config);
+    print_problem(to, name, err.status == PONS_OK ? "ready" : err.text);
+}
+
+/* ---- plugins of a kind ----------------------------------------------------------------------- */
+
+static pons_status print_kind(FILE *to, pons_kind kind, void (*print)(FILE *to, const char *name),
+                              pons_error *err)
+{
+    plugin_file *files;
+    int count, found = 0;
+
+    if (plugin_list(&files, &count, err) != PONS_OK)
+        return err->status;
+    for (int i = 0; i < count; i++) {
+        if (files[i].kind != kind)
+            continue;
+        found++;
+        if (files[i].problem != NULL)
+            print_problem(to, files[i].name, files[i].problem);
+        else
+            print(to, files[i].name);
+    }
+    plugin_list_free(files, count);
+    if (found == 0)
+        fprintf(to, "%-10s no plugin of this kind is found; PONS_PLUGIN_PATH names folders to "
+                "search\n", plugin_kind_name(kind));
+    return PONS_OK;
+}
+
+pons_status machine_print_devices(FILE *to, pons_error *err)
+{
+    return print_kind(to, PONS_KIND_DEVICE, print_all_of, err);
+}
+
+pons_status machine_print_comms(FILE *to, pons_error *err)
+{
+    return print_kind(to, PONS_KIND_COMM, print_comm, err);
+}
