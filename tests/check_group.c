@@ -6,6 +6,7 @@
 #include <math.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "base/random.h"
@@ -13,6 +14,13 @@
 #include "dist/group.h"
 #include "processes.h"
 #include "suite.h"
+
+/* A sanitizer's own memory grows with what a process touches. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+static const bool counts_are_ours = false;
+#else
+static const bool counts_are_ours = true;
+#endif
 
 enum { SUMS = 12 };
 
@@ -144,8 +152,12 @@ static pons_status sum_up(const scene *s, group *g, int rank, bool wide, pons_er
     }
     while (started < SUMS && c->start(c->context, buffer[started], count_of(started),
                                       wide ? PONS_F64 : PONS_F32, &pending[started],
-                                      err) == PONS_OK)
+                                      err) == PONS_OK) {
         started++;
+        usleep(1000 * (unsigned)rank);
+        if (started == SUMS / 2) /* of several sums under way, some may not have been sent yet */
+            group_barrier(g, err);
+    }
     for (int k = 0; k < started; k++)
         c->wait(c->context, pending[k], err);
     for (int k = 0; k < SUMS; k++) {
@@ -178,6 +190,91 @@ START_TEST(deterministic_sums_are_the_tree_bit_by_bit)
         processes_check(s.p);
         scene_close(&s);
     }
+}
+END_TEST
+
+enum { LARGE = 1 << 20, LARGE_SUMS = 16 }; /* floats: 64 MiB a process */
+
+/* Most bytes that this process has had in memory. */
+static double peak(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return 1024.0 * (double)usage.ru_maxrss;
+}
+
+static pons_status sum_large(group *g, float *buffer, pons_error *err)
+{
+    const program_collective *c = group_collective(g);
+    void *pending[LARGE_SUMS];
+    int started = 0;
+
+    while (started < LARGE_SUMS
+           && c->start(c->context, buffer + (size_t)started * LARGE, LARGE, PONS_F32,
+                       &pending[started], err) == PONS_OK)
+        started++;
+    for (int k = 0; k < started && err->status == PONS_OK; k++)
+        c->wait(c->context, pending[k], err);
+    return err->status;
+}
+
+/* What all have, at one time: as a sum would be made without pieces. */
+static pons_status gather_large(group *g, const float *buffer, pons_error *err)
+{
+    size_t size = (size_t)LARGE_SUMS * LARGE * sizeof *buffer;
+    char *all = malloc(size * (size_t)group_size(g));
+
+    if (all == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    group_all_gather(g, buffer, size, all, err);
+    free(all);
+    return err->status;
+}
+
+static pons_status weigh_sums(processes *p, int rank, void *context, pons_error *err)
+{
+    const scene *s = context;
+    float *buffer = malloc((size_t)LARGE_SUMS * LARGE * sizeof *buffer);
+    double before;
+    group *g;
+
+    if (buffer == NULL || join(s, rank, &g, err) != PONS_OK)
+        return PONS_FAILURE;
+    for (int64_t i = 0; i < (int64_t)LARGE_SUMS * LARGE; i++)
+        buffer[i] = (float)(rank + 1);
+    before = peak();
+    for (int step = 0; step < 2 && err->status == PONS_OK; step++)
+        s->deterministic ? sum_large(g, buffer, err) : gather_large(g, buffer, err);
+    p->note[rank] = peak() - before;
+    for (int64_t i = 0; s->deterministic && i < (int64_t)LARGE_SUMS * LARGE; i++)
+        if (err->status == PONS_OK && buffer[i] != (float)(10 * p->count))
+            pons_fail(err, PONS_FAILURE, "element %lld is %g", (long long)i, (double)buffer[i]);
+    leave(g, err);
+    free(buffer);
+    return err->status;
+}
+
+START_TEST(deterministic_sums_take_no_more_than_what_is_summed)
+{
+    const double size = sizeof(float) * (double)LARGE_SUMS * LARGE, little = 4e6;
+    scene sums = scene_open(4), control = scene_open(4);
+
+    sums.deterministic = true;
+    run_all(&sums, weigh_sums, 60);
+    run_all(&control, weigh_sums, 60);
+    processes_check(sums.p);
+    processes_check(control.p);
+    for (int r = 0; r < 4; r++) {
+        printf("rank %d: %.1f MB for sums of %.1f MB, %.1f MB without pieces\n", r,
+               1e-6 * sums.p->note[r], 1e-6 * size, 1e-6 * control.p->note[r]);
+        if (counts_are_ours) {
+            ck_assert_double_lt(sums.p->note[r], size + little);
+            ck_assert_double_gt(control.p->note[r], size + little);
+        }
+    }
+    scene_close(&sums);
+    scene_close(&control);
 }
 END_TEST
 
@@ -571,6 +668,7 @@ int main(void)
     TCase *c = suite_new("group");
 
     tcase_add_test(c, deterministic_sums_are_the_tree_bit_by_bit);
+    tcase_add_test(c, deterministic_sums_take_no_more_than_what_is_summed);
     tcase_add_test(c, fast_sums_are_right_in_any_order);
     tcase_add_test(c, what_differs_is_named_with_both_sides_by_all);
     tcase_add_test(c, values_reach_everybody);

@@ -4,7 +4,10 @@
  */
 #include <config.h>
 
+#include "plugin/plugin_load.h"
 #include "train/measure.h"
+
+#include <pons/comm.h>
 
 #include "suite.h"
 #include "tolerance.h"
@@ -167,6 +170,47 @@ START_TEST(a_replica_among_two_takes_what_a_single_one_does)
 }
 END_TEST
 
+static bool has_gloo(void)
+{
+    pons_error err = PONS_ERROR_INIT;
+    const plugin *comm;
+
+    return plugin_load(PONS_KIND_COMM, "gloo", sizeof(pons_comm_operations), NULL, &comm, &err)
+        == PONS_OK;
+}
+
+static const struct { const char *precision, *deterministic; } rank_cases[] = {
+    { "train.precision=fp32", "experiment.deterministic=no" },
+    { "train.precision=bf16", "experiment.deterministic=yes" },
+};
+
+/*
+ * The larger of two ranks takes what a single process does, and no more than one set of buckets
+ * beside it. A process with two replicas is the control.
+ */
+START_TEST(a_rank_among_two_takes_what_a_single_process_does)
+{
+    const char *precision = rank_cases[_i].precision, *exact = rank_cases[_i].deterministic;
+
+    RUN("explain", "peak.ini", "--json");
+    double buckets = 4 * said("parameter_count");
+    double single = RUN("train", "peak.ini", "--fresh", "-q", "--set", precision, "--set",
+                        "train.steps=2", "--set", "distribute.threads=1");
+    double limit = RANK_RELATIVE * single + buckets;
+    double rank = RUN("launch", "-n", "2", "--", "train", "peak.ini", "--fresh", "-q", "--set",
+                      precision, "--set", exact, "--set", "train.steps=2", "--set",
+                      "distribute.threads=1", "--set", "distribute.backend=gloo");
+    double both = RUN("train", "peak.ini", "--fresh", "-q", "--set", precision, "--set",
+                      "train.steps=2", "--set", cases[SINGLES + _i].threads);
+    printf("%s, %s: single %.1f MB, the larger of two ranks %.1f MB, at most %.1f MB\n", precision,
+           exact, 1e-6 * single, 1e-6 * rank, 1e-6 * limit);
+    if (!counts_are_ours)
+        return;
+    ck_assert_double_le(rank, limit);
+    ck_assert_double_gt(both, limit);
+}
+END_TEST
+
 /* In a process of its own: a step of a program in which no memory is reused. */
 static void step_without_reuse(void)
 {
@@ -211,6 +255,8 @@ int main(void)
     tcase_add_loop_test(c, training_peaks_where_explain_says, 0, ALL);
     tcase_add_loop_test(c, the_arena_is_at_most_three_fifths_of_all_tensors, 0, SINGLES);
     tcase_add_loop_test(c, a_replica_among_two_takes_what_a_single_one_does, 0, ALL - SINGLES);
+    if (has_gloo())
+        tcase_add_loop_test(c, a_rank_among_two_takes_what_a_single_process_does, 0, 2);
     tcase_add_test(c, without_reuse_the_peak_is_missed);
     return suite_run();
 }

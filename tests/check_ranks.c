@@ -394,7 +394,7 @@ START_TEST(a_case_that_cannot_be_read_ends_all_ranks_with_one_line)
              "truncate -s 3000 damaged/imagesTr/phantom_00[123].nii.gz", root);
     ck_assert_int_eq(system(command), 0);
     expect_error(start_launch(&l), PONS_DATA);
-    EXPECT_SAID("error: case 'phantom_001': cannot read");
+    EXPECT_SAID(" failed: case 'phantom_001': cannot read");
 }
 END_TEST
 

@@ -87,6 +87,8 @@
 
 /* What a replica of a process may take of what a single one does, beside one set of buckets. */
 #define REPLICA_RELATIVE 1.05
+/* The same for a process among several: connections, the watch and their threads are 2 MB. */
+#define RANK_RELATIVE 1.05
 
 /* Share of the sum of all tensors that one arena with reuse may take, spleen U-Net: what keeps only
  * convolution results of the forward pass needs about a third, a plan without reuse all of it. */

@@ -338,6 +338,7 @@ static pons_status fill_read(fill *f, int threads, pons_error *err)
 static pons_status fill_meet(fill *f, const cache_peers *p, pons_error *err)
 {
     fill_report *all;
+    int64_t earliest = f->count;
 
     if (p == NULL || p->count < 2)
         return PONS_OK;
@@ -347,16 +348,19 @@ static pons_status fill_meet(fill *f, const cache_peers *p, pons_error *err)
     memcpy(f->report.seen, f->seen.seen, sizeof f->report.seen);
     if (p->all_gather(p->context, &f->report, sizeof f->report, all, err) == PONS_OK)
         for (int r = 0; r < p->count; r++) {
-            if (all[r].place < f->report.place) {
-                f->report.place = all[r].place;
-                f->report.error = all[r].error;
+            if (all[r].place < earliest) {
+                earliest = all[r].place;
+                f->report.error = (pons_error)PONS_ERROR_INIT;
+                pons_fail(&f->report.error, all[r].error.status, "rank %d failed: %s", r,
+                          all[r].error.text);
             }
             class_seen_join(&f->seen, all[r].seen);
             if (all[r].unkept.status != PONS_OK)
                 pons_fail(&f->report.unkept, PONS_FAILURE, "%s", all[r].unkept.text);
         }
     free(all);
-    if (f->report.place < f->count && p->failed != NULL)
+    f->report.place = earliest;
+    if (earliest < f->count && p->failed != NULL)
         p->failed(p->context, &f->report.error);
     return err->status;
 }
@@ -432,6 +436,38 @@ static pons_status fill_run(fill *f, const cache_settings *s, pons_error *err)
     return PONS_OK;
 }
 
+static void add_mark(fingerprint *total, const void *data, size_t size)
+{
+    fingerprint both[2] = { *total, fingerprint_of(data, size) };
+
+    *total = fingerprint_of(both, sizeof both);
+}
+
+static void add_text(fingerprint *total, const char *text)
+{
+    add_mark(total, text != NULL ? text : "", text != NULL ? strlen(text) : 0);
+}
+
+/* What processes have in common that share a cache: its files, and how they are kept. */
+static fingerprint mark_of(const dataset *d, int count, const int *ranks, const cache_settings *s)
+{
+    const int64_t numbers[] = { s->mode, s->limit, s->sampling };
+    fingerprint total = { { 0 } };
+
+    add_mark(&total, numbers, sizeof numbers);
+    add_mark(&total, &s->background_above, sizeof s->background_above);
+    add_text(&total, s->folder);
+    add_text(&total, s->output);
+    for (int i = 0; i < count; i++) {
+        const data_case *c = &d->cases[ranks[i]];
+
+        for (int n = 0; n < c->image_count; n++)
+            add_text(&total, c->image[n]);
+        add_text(&total, c->label);
+    }
+    return total;
+}
+
 pons_status cache_fill(cache *c, int count, const int *ranks, const cache_settings *s, logger *l,
                        pons_error *err)
 {
@@ -441,7 +477,8 @@ pons_status cache_fill(cache *c, int count, const int *ranks, const cache_settin
 
     if (count == 0)
         return PONS_OK;
-    if (cache_share_open(&f.share, count, s->peers, l, err) != PONS_OK)
+    if (cache_share_open(&f.share, count, mark_of(c->data, count, ranks, s), s->peers, l, err)
+        != PONS_OK)
         return err->status;
     f.board = f.share.board;
     if (s->mode == CACHE_NONE)

@@ -20,9 +20,15 @@
 
 enum { PAGE = 4096 };
 
+/* Those with the same share a cache. */
+typedef struct share_mark {
+    char kernel[KERNEL_NAME_SIZE];
+    fingerprint given;
+} share_mark;
+
 /* Where a process keeps its memory; told to all. */
 typedef struct greeting {
-    char kernel[KERNEL_NAME_SIZE];
+    share_mark mark;
     char token[16];
     int64_t process;           /* its number as /proc has it                                      */
     int64_t file;              /* -1: it has no such memory                                       */
@@ -67,10 +73,10 @@ static int make_file(size_t board_size, int count, const char token[16])
     return fd;
 }
 
-static void greet(greeting *g, size_t board_size, int count)
+static void greet(greeting *g, fingerprint mark, size_t board_size, int count)
 {
-    *g = (greeting){ .process = own_number() };
-    kernel_name(g->kernel);
+    *g = (greeting){ .mark.given = mark, .process = own_number() };
+    kernel_name(g->mark.kernel);
     if (getrandom(g->token, sizeof g->token, 0) != sizeof g->token || g->process < 0)
         g->file = -1;
     else
@@ -96,16 +102,20 @@ static int open_other(const greeting *g)
     return fd;
 }
 
+static bool is_together(const greeting *a, const greeting *b)
+{
+    return memcmp(&a->mark, &b->mark, sizeof a->mark) == 0;
+}
+
 /* Whether this process can use the memory of all processes of its machine. */
 static bool open_others(cache_share *s, const greeting *all, const cache_peers *p)
 {
     const greeting *mine = &all[p->rank];
-    int first = -1, at = 0;
+    int at = 0;
 
     for (int r = 0; r < p->count; r++) {
-        if (memcmp(all[r].kernel, mine->kernel, sizeof mine->kernel) != 0)
+        if (!is_together(&all[r], mine))
             continue;
-        first = first < 0 ? r : first;
         s->file[at] = r == p->rank ? (int)mine->file : open_other(&all[r]);
         if (s->file[at++] < 0)
             return false;
@@ -120,7 +130,7 @@ static void find_node(cache_share *s, const greeting *all, const cache_peers *p)
 {
     s->count = s->self = 0;
     for (int r = 0; r < p->count; r++) {
-        if (memcmp(all[r].kernel, all[p->rank].kernel, sizeof all[r].kernel) != 0)
+        if (!is_together(&all[r], &all[p->rank]))
             continue;
         s->self += r < p->rank;
         s->count++;
@@ -144,7 +154,7 @@ static pons_status join(cache_share *s, const greeting *all, const cache_peers *
     if (p->all_gather(p->context, &mine, 1, able, err) == PONS_OK) {
         *joined = true;
         for (int r = 0; r < p->count; r++)
-            if (memcmp(all[r].kernel, all[p->rank].kernel, sizeof all[r].kernel) == 0)
+            if (is_together(&all[r], &all[p->rank]))
                 *joined = *joined && able[r];
     }
     free(able);
@@ -164,15 +174,15 @@ static pons_status stay_alone(cache_share *s, int count, size_t board_size, pons
     return PONS_OK;
 }
 
-static pons_status meet(cache_share *s, int count, const cache_peers *p, bool *joined,
-                        pons_error *err)
+static pons_status meet(cache_share *s, int count, fingerprint mark, const cache_peers *p,
+                        bool *joined, pons_error *err)
 {
     greeting mine, *all = malloc((size_t)p->count * sizeof *all);
 
     *joined = false;
     if (all == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for %d processes", p->count);
-    greet(&mine, s->board_size, count);
+    greet(&mine, mark, s->board_size, count);
     s->used = page_end(s->board_size);
     if (p->all_gather(p->context, &mine, sizeof mine, all, err) == PONS_OK) {
         find_node(s, all, p);
@@ -184,8 +194,8 @@ static pons_status meet(cache_share *s, int count, const cache_peers *p, bool *j
     return err->status;
 }
 
-pons_status cache_share_open(cache_share *s, int count, const cache_peers *peers, logger *l,
-                             pons_error *err)
+pons_status cache_share_open(cache_share *s, int count, fingerprint mark,
+                             const cache_peers *peers, logger *l, pons_error *err)
 {
     size_t board_size = sizeof *s->board + (size_t)count * sizeof *s->board->entry;
     bool joined;
@@ -193,7 +203,7 @@ pons_status cache_share_open(cache_share *s, int count, const cache_peers *peers
     *s = (cache_share){ .count = 1, .board_size = board_size };
     if (peers == NULL || peers->count < 2)
         return stay_alone(s, count, board_size, err);
-    if (meet(s, count, peers, &joined, err) != PONS_OK) {
+    if (meet(s, count, mark, peers, &joined, err) != PONS_OK) {
         cache_share_close(s);
         return err->status;
     }

@@ -8,6 +8,7 @@
 #ifndef CORE_DATA_CACHE_SHARE_H
 #define CORE_DATA_CACHE_SHARE_H
 
+#include <base/fingerprint.h>
 #include <data/case_file.h>
 #include <data/loader.h>
 
@@ -44,9 +45,12 @@ typedef struct cache_share {
     _Atomic int64_t used;      /* of file[self]                                                   */
 } cache_share;
 
-/* 'peers' and 'l' may be NULL. Where processes of a machine cannot share, 'l' is told why. */
-pons_status cache_share_open(cache_share *s, int count, const cache_peers *peers, logger *l,
-                             pons_error *err);
+/*
+ * For 'count' cases; processes share where they have the same 'mark': files, and how they are kept.
+ * 'peers' and 'l' may be NULL. Where processes of a machine cannot share, 'l' is told why.
+ */
+pons_status cache_share_open(cache_share *s, int count, fingerprint mark,
+                             const cache_peers *peers, logger *l, pons_error *err);
 /* What has been mapped stays. */
 void cache_share_close(cache_share *s);
 

@@ -1,53 +1,19 @@
 /*
- * group.c - store, watch and communicator of a process, and the collectives that go through them.
+ * group.c - store, watch and communicator of a process, and one collective through them.
  */
 #include <config.h>
 
 #include "dist/group_parts.h"
 
-#include "base/tree.h"
-#include "dist/store.h"
-#include "dist/watch.h"
-
 #include <stdlib.h>
-#include <time.h>
 
 #define CAUSE_S 1.5 /* from a collective's failure until the watch knows why, at most             */
 #define CLOSE_S 5.0 /* rank 0 keeps the store for others that leave, ...                         */
 #define FAILED_S 1.0 /* ... and that hear of a failure                                           */
-#define POLL_S 1.0  /* an abort ends every wait, so this only bounds a wait for it                */
-
-/* A collective under way. */
-typedef struct operation {
-    struct operation *next;   /* of those that are free                                           */
-    int64_t number;
-    const char *kind;
-    size_t size;
-    void *pending;            /* the plugin's                                                     */
-    void *buffer;             /* a sum by tree: what is summed, ...                               */
-    int64_t count;
-    pons_type type;
-    char *all;                /* ... and everybody's, NULL: no such sum                           */
-    size_t room;              /* of 'all'; kept for the next one                                  */
-    bool tree;
-} operation;
-
-struct group {
-    int rank, size;
-    bool deterministic;
-    const pons_comm_operations *operations;
-    void *comm;
-    store *store;
-    watch *watch;
-    int64_t started;
-    operation *spare;
-    double ended;             /* of the sum that was last waited for                              */
-    program_collective collective;
-};
 
 /* ---- one collective -------------------------------------------------------------------------- */
 
-static operation *take(group *g, const char *kind, size_t size, pons_error *err)
+operation *group_take(group *g, const char *kind, size_t size, pons_error *err)
 {
     operation *o = g->spare;
 
@@ -65,7 +31,7 @@ static operation *take(group *g, const char *kind, size_t size, pons_error *err)
     return o;
 }
 
-static void give_back(group *g, operation *o)
+void group_give_back(group *g, operation *o)
 {
     o->next = g->spare;
     g->spare = o;
@@ -76,7 +42,7 @@ static void give_back(group *g, operation *o)
  * watch knows the cause soon; where it does not, the plugin's line is it. What this process lacks,
  * memory say, is told at once: the others see only that it has gone.
  */
-static pons_status fail(group *g, const operation *o, const pons_error *why, pons_error *err)
+pons_status group_fail(group *g, const operation *o, const pons_error *why, pons_error *err)
 {
     pons_error own = PONS_ERROR_INIT;
 
@@ -89,26 +55,29 @@ static pons_status fail(group *g, const operation *o, const pons_error *why, pon
 }
 
 /* Give 'o' back and end: its plugin's part has not begun. */
-static pons_status fail_to_start(group *g, operation *o, const pons_error *why, pons_error *err)
+pons_status group_fail_to_start(group *g, operation *o, const pons_error *why, pons_error *err)
 {
-    pons_status status = fail(g, o, why, err);
+    pons_status status = group_fail(g, o, why, err);
 
-    give_back(g, o);
+    group_give_back(g, o);
     return status;
 }
 
-static pons_status end(group *g, operation *o, pons_error *err)
+pons_status group_end(group *g, operation *o, double wait_s, bool *ended, pons_error *err)
 {
     pons_error why = PONS_ERROR_INIT;
     pons_comm_state state;
 
-    watch_wait(g->watch, o->number, o->kind, (int64_t)o->size);
+    if (wait_s > 0)
+        watch_wait(g->watch, o->number, o->kind, (int64_t)o->size);
     do
-        state = g->operations->poll(g->comm, o->pending, POLL_S, &why);
-    while (state == PONS_COMM_RUNNING);
+        state = g->operations->poll(g->comm, o->pending, wait_s, &why);
+    while (state == PONS_COMM_RUNNING && wait_s > 0);
+    *ended = state != PONS_COMM_RUNNING;
     if (state == PONS_COMM_FAILED)
-        fail(g, o, &why, err);
-    watch_done(g->watch);
+        group_fail(g, o, &why, err);
+    if (*ended)
+        watch_done(g->watch);
     return state == PONS_COMM_FAILED ? err->status : PONS_OK;
 }
 
@@ -116,17 +85,23 @@ static pons_status run_to_end(group *g, operation *o, pons_status started, const
                               pons_error *err)
 {
     pons_status status;
+    bool ended;
 
     if (started != PONS_OK)
-        return fail_to_start(g, o, why, err);
-    status = end(g, o, err);
-    give_back(g, o);
+        return group_fail_to_start(g, o, why, err);
+    status = group_end(g, o, GROUP_POLL_S, &ended, err);
+    group_give_back(g, o);
     return status;
+}
+
+static operation *take_alone(group *g, const char *kind, size_t size, pons_error *err)
+{
+    return group_end_sums(g, err) == PONS_OK ? group_take(g, kind, size, err) : NULL;
 }
 
 pons_status group_broadcast(group *g, void *buffer, size_t size, int root, pons_error *err)
 {
-    operation *o = take(g, "broadcast", size, err);
+    operation *o = take_alone(g, "broadcast", size, err);
     pons_error why = PONS_ERROR_INIT;
 
     if (o == NULL)
@@ -138,7 +113,7 @@ pons_status group_broadcast(group *g, void *buffer, size_t size, int root, pons_
 
 pons_status group_all_gather(group *g, const void *mine, size_t size, void *all, pons_error *err)
 {
-    operation *o = take(g, "all_gather", size, err);
+    operation *o = take_alone(g, "all_gather", size, err);
     pons_error why = PONS_ERROR_INIT;
 
     if (o == NULL)
@@ -149,103 +124,12 @@ pons_status group_all_gather(group *g, const void *mine, size_t size, void *all,
 
 pons_status group_barrier(group *g, pons_error *err)
 {
-    operation *o = take(g, "barrier", 0, err);
+    operation *o = take_alone(g, "barrier", 0, err);
     pons_error why = PONS_ERROR_INIT;
 
     if (o == NULL)
         return err->status;
     return run_to_end(g, o, g->operations->barrier(g->comm, &o->pending, &why), &why, err);
-}
-
-/* ---- sums of the program --------------------------------------------------------------------- */
-
-static bool make_room(group *g, operation *o)
-{
-    size_t room = o->size * (size_t)g->size;
-
-    if (o->room >= room)
-        return true;
-    free(o->all);
-    o->all = malloc(room);
-    o->room = o->all != NULL ? room : 0;
-    return o->all != NULL;
-}
-
-static pons_status begin_sum(group *g, operation *o, void *buffer, int64_t count, pons_type type,
-                             pons_error *err)
-{
-    if (!g->deterministic)
-        return g->operations->all_reduce(g->comm, buffer, count, type, &o->pending, err);
-    o->tree = true;
-    o->buffer = buffer;
-    o->count = count;
-    o->type = type;
-    if (!make_room(g, o))
-        return pons_fail(err, PONS_DEVICE, "out of memory for the sums of %d processes", g->size);
-    return g->operations->all_gather(g->comm, buffer, o->size, o->all, &o->pending, err);
-}
-
-static pons_status start_sum(void *context, void *buffer, int64_t count, pons_type type,
-                             void **pending, pons_error *err)
-{
-    group *g = context;
-    size_t size = (size_t)count * (type == PONS_F64 ? sizeof(double) : sizeof(float));
-    operation *o = take(g, g->deterministic ? "all_gather" : "all_reduce", size, err);
-    pons_error why = PONS_ERROR_INIT;
-
-    if (o == NULL)
-        return err->status;
-    if (begin_sum(g, o, buffer, count, type, &why) != PONS_OK)
-        return fail_to_start(g, o, &why, err);
-    *pending = o;
-    return PONS_OK;
-}
-
-static void add_up(const group *g, const operation *o, void **part)
-{
-    size_t cell = o->type == PONS_F64 ? sizeof(double) : sizeof(float);
-
-    for (int r = 0; r < g->size; r++)
-        part[r] = o->all + (size_t)r * o->size;
-    for (int64_t at = 0; at < o->count; at += TREE_TILE) {
-        int count = o->count - at < TREE_TILE ? (int)(o->count - at) : TREE_TILE;
-        tree_sum(part, g->size, o->type == PONS_F64, at, count,
-                 (char *)o->buffer + (size_t)at * cell);
-    }
-}
-
-static double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static pons_status end_sum(void *context, void *pending, pons_error *err)
-{
-    group *g = context;
-    operation *o = pending;
-    pons_status status = end(g, o, err);
-
-    if (status == PONS_OK && o->tree) {
-        void **part = malloc((size_t)g->size * sizeof *part);
-        if (part != NULL)
-            add_up(g, o, part);
-        else
-            status = pons_fail(err, PONS_DEVICE, "out of memory for the sums of %d processes",
-                               g->size);
-        free(part);
-    }
-    g->ended = o->tree || g->operations->ended == NULL ? seconds_now()
-                                                       : g->operations->ended(g->comm);
-    give_back(g, o);
-    return status;
-}
-
-static double ended(void *context)
-{
-    return ((const group *)context)->ended;
 }
 
 /* ---- open and close -------------------------------------------------------------------------- */
@@ -257,6 +141,7 @@ static void group_free(group *g)
         free(o->all);
         free(o);
     }
+    group_drop_sums(g);
     free(g);
 }
 
@@ -304,7 +189,7 @@ pons_status group_open(const group_settings *settings, group **out, pons_error *
     *g = (group){ .rank = settings->place->rank, .size = settings->place->size,
                   .deterministic = settings->deterministic,
                   .operations = settings->comm->operations };
-    g->collective = (program_collective){ g->size, g->rank, g, start_sum, end_sum, ended };
+    group_prepare_sums(g);
     if (store_open(settings->place, settings->timeout_s, &g->store, err) != PONS_OK) {
         group_free(g);
         return err->status;

@@ -5,11 +5,64 @@
 #define CORE_DIST_GROUP_PARTS_H
 
 #include "dist/group.h"
+#include "dist/store.h"
+#include "dist/watch.h"
 
+#define GROUP_POLL_S 1.0 /* an abort ends every wait, so this only bounds a wait for it           */
+
+typedef struct exact_sum exact_sum;
+
+/* A collective under way. */
+typedef struct operation {
+    struct operation *next;   /* of those that are free, or of the pieces under way               */
+    int64_t number;
+    const char *kind;
+    size_t size;
+    void *pending;            /* the plugin's                                                     */
+    exact_sum *sum;            /* a piece of a sum by tree: elements 'at' ..., of everybody        */
+    int64_t at, count;
+    char *all;                /* kept for the next one; 'room' bytes                              */
+    size_t room;
+} operation;
+
+struct group {
+    int rank, size;
+    bool deterministic;
+    const pons_comm_operations *operations;
+    void *comm;
+    store *store;
+    watch *watch;
+    int64_t started;
+    operation *spare;
+    double ended;             /* of the sum that was last waited for                              */
+    program_collective collective;
+    /* group_sum.c, sums by tree */
+    exact_sum *waiting, *last; /* in order, the first with pieces that have not been started       */
+    exact_sum *idle, *made;   /* free ones; all                                                   */
+    operation *oldest, *newest; /* pieces under way                                               */
+    int pieces;
+    size_t asked, most;       /* bytes of the sums that nobody has waited for; most of them ever  */
+    void **part;              /* of each process                                                  */
+};
+
+/* group.c */
+operation *group_take(group *g, const char *kind, size_t size, pons_error *err);
+void group_give_back(group *g, operation *o);
+pons_status group_fail(group *g, const operation *o, const pons_error *why, pons_error *err);
+/* Give 'o' back and end: its plugin's part has not begun. */
+pons_status group_fail_to_start(group *g, operation *o, const pons_error *why, pons_error *err);
+/* Wait until it has ended; with wait_s 0 look only whether it has. */
+pons_status group_end(group *g, operation *o, double wait_s, bool *ended, pons_error *err);
 /*
  * A failure that all processes find in the same moment: who is slower, and finds broken connections
  * instead, gets the same line.
  */
 void group_fail_together(group *g, const pons_error *failure);
+
+/* group_sum.c */
+/* All pieces of the sums have been sent: what is started now comes behind them everywhere. */
+pons_status group_end_sums(group *g, pons_error *err);
+void group_prepare_sums(group *g);
+void group_drop_sums(group *g);
 
 #endif

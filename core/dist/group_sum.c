@@ -1,0 +1,269 @@
+/*
+ * group_sum.c - sums over the processes of a run, for its program.
+ *
+ * A fast sum is the plugin's, in place. A deterministic one is added up here in R2's order, from
+ * what everybody has: that needs room for all processes, so a sum is cut into pieces, a few of
+ * which are under way at a time. They take together no more than the sums themselves do, however
+ * many processes there are. Pieces begin in the order of their sums, in the same sizes everywhere;
+ * when one begins has no influence on that.
+ */
+#include <config.h>
+
+#include "dist/group_parts.h"
+
+#include "base/tree.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+enum { PIECES = 8, LEAST = 16384 }; /* under way at a time; bytes of a process's part             */
+
+struct exact_sum {
+    exact_sum *next, *below;  /* of 'waiting' or 'idle'; of 'made'                                */
+    char *buffer;
+    int64_t count, piece, started, added; /* elements: of all, of a piece, sent, added up         */
+    size_t cell, size;
+    double ended;
+};
+
+static double seconds_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static size_t cell_of(pons_type type)
+{
+    return type == PONS_F64 ? sizeof(double) : sizeof(float);
+}
+
+/* ---- one piece ------------------------------------------------------------------------------- */
+
+static bool make_room(const group *g, operation *o, const exact_sum *s)
+{
+    size_t room = (size_t)(s->piece < s->count ? s->piece : s->count) * s->cell * (size_t)g->size;
+
+    if (o->room >= room)
+        return true;
+    free(o->all);
+    o->all = malloc(room);
+    o->room = o->all != NULL ? room : 0;
+    return o->all != NULL;
+}
+
+static pons_status start_piece(group *g, exact_sum *s, pons_error *err)
+{
+    int64_t left = s->count - s->started, count = left < s->piece ? left : s->piece;
+    operation *o = group_take(g, "all_gather", (size_t)count * s->cell, err);
+    pons_error why = PONS_ERROR_INIT;
+
+    if (o == NULL)
+        return err->status;
+    o->sum = s;
+    o->at = s->started;
+    o->count = count;
+    if (!make_room(g, o, s))
+        pons_fail(&why, PONS_DEVICE, "out of memory for the sums of %d processes", g->size);
+    else
+        g->operations->all_gather(g->comm, s->buffer + (size_t)o->at * s->cell, o->size, o->all,
+                                  &o->pending, &why);
+    if (why.status != PONS_OK)
+        return group_fail_to_start(g, o, &why, err);
+    s->started += count;
+    *(g->oldest == NULL ? &g->oldest : &g->newest->next) = o;
+    g->newest = o;
+    g->pieces++;
+    return PONS_OK;
+}
+
+static void add_up(const group *g, const operation *o)
+{
+    const exact_sum *s = o->sum;
+    char *out = s->buffer + (size_t)o->at * s->cell;
+
+    for (int r = 0; r < g->size; r++)
+        g->part[r] = o->all + (size_t)r * o->size;
+    for (int64_t at = 0; at < o->count; at += TREE_TILE) {
+        int count = o->count - at < TREE_TILE ? (int)(o->count - at) : TREE_TILE;
+        tree_sum(g->part, g->size, s->cell == sizeof(double), at, count,
+                 out + (size_t)at * s->cell);
+    }
+}
+
+/* The oldest piece under way; one that failed is given back too. */
+static pons_status end_piece(group *g, double wait_s, bool *ended, pons_error *err)
+{
+    operation *o = g->oldest;
+
+    group_end(g, o, wait_s, ended, err);
+    if (!*ended)
+        return PONS_OK;
+    g->oldest = o->next;
+    g->pieces--;
+    if (err->status == PONS_OK) {
+        add_up(g, o);
+        o->sum->added += o->count;
+        o->sum->ended = seconds_now();
+    }
+    group_give_back(g, o);
+    return err->status;
+}
+
+/* ---- in order -------------------------------------------------------------------------------- */
+
+/* As many pieces as may be under way. */
+static pons_status start_pieces(group *g, pons_error *err)
+{
+    while (g->waiting != NULL && g->pieces < PIECES) {
+        exact_sum *s = g->waiting;
+
+        if (start_piece(g, s, err) != PONS_OK)
+            return err->status;
+        if (s->started == s->count)
+            g->waiting = s->next;
+    }
+    return PONS_OK;
+}
+
+/* Add up what has come, without waiting, and send what there is room for. */
+static pons_status go_on(group *g, pons_error *err)
+{
+    bool ended = true;
+
+    while (g->oldest != NULL && ended)
+        if (end_piece(g, 0, &ended, err) != PONS_OK)
+            return err->status;
+    return start_pieces(g, err);
+}
+
+static exact_sum *take_sum(group *g, pons_error *err)
+{
+    exact_sum *s = g->idle;
+
+    if (g->part == NULL)
+        g->part = malloc((size_t)g->size * sizeof *g->part);
+    if (s != NULL && g->part != NULL) {
+        g->idle = s->next;
+        return s;
+    }
+    s = g->part != NULL ? calloc(1, sizeof *s) : NULL;
+    if (s == NULL) {
+        pons_fail(err, PONS_DEVICE, "out of memory for the sums of %d processes", g->size);
+        return NULL;
+    }
+    s->below = g->made;
+    g->made = s;
+    return s;
+}
+
+/* Of a process's part: all pieces under way together are as large as all sums together. */
+static int64_t piece_of(const group *g, size_t cell)
+{
+    size_t size = g->most / (PIECES * (size_t)g->size);
+
+    return (int64_t)((size < LEAST ? LEAST : size) / cell);
+}
+
+static pons_status start_tree(group *g, void *buffer, int64_t count, pons_type type,
+                              void **pending, pons_error *err)
+{
+    exact_sum *s = take_sum(g, err);
+
+    if (s == NULL)
+        return err->status;
+    *s = (exact_sum){ .below = s->below, .buffer = buffer, .count = count, .cell = cell_of(type) };
+    s->size = (size_t)count * s->cell;
+    g->asked += s->size;
+    g->most = g->asked > g->most ? g->asked : g->most;
+    s->piece = piece_of(g, s->cell);
+    *(g->waiting == NULL ? &g->waiting : &g->last->next) = s;
+    g->last = s;
+    *pending = s;
+    return go_on(g, err);
+}
+
+static pons_status end_tree(group *g, exact_sum *s, pons_error *err)
+{
+    bool ended;
+
+    while (s->added < s->count && err->status == PONS_OK)
+        if (start_pieces(g, err) == PONS_OK)
+            end_piece(g, GROUP_POLL_S, &ended, err);
+    g->ended = s->ended;
+    g->asked -= s->size;
+    if (err->status != PONS_OK)
+        return err->status; /* its pieces may be under way: it stays until the group closes */
+    s->next = g->idle;
+    g->idle = s;
+    return start_pieces(g, err);
+}
+
+pons_status group_end_sums(group *g, pons_error *err)
+{
+    bool ended;
+
+    while (g->waiting != NULL && err->status == PONS_OK)
+        if (start_pieces(g, err) == PONS_OK && g->waiting != NULL)
+            end_piece(g, GROUP_POLL_S, &ended, err);
+    return err->status;
+}
+
+/* ---- the program's --------------------------------------------------------------------------- */
+
+static pons_status start_sum(void *context, void *buffer, int64_t count, pons_type type,
+                             void **pending, pons_error *err)
+{
+    group *g = context;
+    operation *o;
+    pons_error why = PONS_ERROR_INIT;
+
+    if (g->deterministic)
+        return start_tree(g, buffer, count, type, pending, err);
+    o = group_take(g, "all_reduce", (size_t)count * cell_of(type), err);
+    if (o == NULL)
+        return err->status;
+    if (g->operations->all_reduce(g->comm, buffer, count, type, &o->pending, &why) != PONS_OK)
+        return group_fail_to_start(g, o, &why, err);
+    *pending = o;
+    return PONS_OK;
+}
+
+static pons_status end_sum(void *context, void *pending, pons_error *err)
+{
+    group *g = context;
+    pons_status status;
+    bool ended;
+
+    if (g->deterministic)
+        return end_tree(g, pending, err);
+    status = group_end(g, pending, GROUP_POLL_S, &ended, err);
+    g->ended = g->operations->ended == NULL ? seconds_now() : g->operations->ended(g->comm);
+    group_give_back(g, pending);
+    return status;
+}
+
+static double ended(void *context)
+{
+    return ((const group *)context)->ended;
+}
+
+void group_prepare_sums(group *g)
+{
+    g->collective = (program_collective){ g->size, g->rank, g, start_sum, end_sum, ended };
+}
+
+void group_drop_sums(group *g)
+{
+    for (operation *o = g->oldest, *next; o != NULL; o = next) {
+        next = o->next;
+        free(o->all);
+        free(o);
+    }
+    for (exact_sum *s = g->made, *next; s != NULL; s = next) {
+        next = s->below;
+        free(s);
+    }
+    free(g->part);
+}
