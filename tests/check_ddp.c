@@ -337,6 +337,42 @@ START_TEST(ranks_that_differ_are_refused_and_both_sides_named)
 }
 END_TEST
 
+static double seconds_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The file, a library and the mode are looked at before a process meets the others. */
+static const char *const refusals[] = { "train.batch=none", "distribute.backend=nccl",
+                                        "distribute.mode=dp" };
+
+START_TEST(who_is_refused_before_the_others_are_met_ends_them_at_once)
+{
+    make_experiment();
+    for (int rank = 0; rank < 3; rank += 2) {
+        ranks three = { .count = 3 };
+        double begin = seconds_now();
+        char phrase[64];
+
+        three.own_word[rank] = refusals[_i];
+        RANKS_START(&three, "train", "e.ini", "--set", "distribute.timeout_s=90");
+        ranks_finish(&three);
+        ck_assert_double_lt(seconds_now() - begin, 60); /* not the timeout */
+        snprintf(phrase, sizeof phrase, "rank %d failed (start): ", rank);
+        for (int k = 0; k < 3; k++) {
+            ck_assert_msg(three.code[k] == three.code[rank] && three.code[k] > 0, "rank %d: %d, %s",
+                          k, three.code[k], said_by(k));
+            ck_assert_msg(k == rank || strstr(said_by(k), phrase) != NULL, "rank %d: %s", k,
+                          said_by(k));
+        }
+    }
+    remove_root();
+}
+END_TEST
+
 START_TEST(a_plugin_with_other_bytes_is_refused)
 {
     const char *given = getenv("PONS_PLUGIN_PATH");
@@ -510,6 +546,8 @@ int main(void)
     tcase_add_test(c, a_random_key_with_the_rank_in_it_is_noticed);
     tcase_add_test(c, uneven_shares_are_refused_and_their_plain_average_would_be_noticed);
     tcase_add_test(c, ranks_that_differ_are_refused_and_both_sides_named);
+    tcase_add_loop_test(c, who_is_refused_before_the_others_are_met_ends_them_at_once, 0,
+                        sizeof refusals / sizeof *refusals);
     tcase_add_test(c, a_plugin_with_other_bytes_is_refused);
     tcase_add_test(c, modes_of_one_process_and_wrong_lists_are_refused_among_ranks);
     tcase_add_test(c, a_step_that_is_not_finite_ends_all_ranks_with_the_same_cases);

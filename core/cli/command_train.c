@@ -177,8 +177,10 @@ static pons_status prepare(start *s, pons_error *err)
     int wanted = 0;
 
     if (read_file(s, err) != PONS_OK
-        || processes_wanted(s->config, &s->sections, &wanted, err) != PONS_OK)
+        || processes_wanted(s->config, &s->sections, &wanted, err) != PONS_OK) {
+        processes_refuse(err);
         return err->status;
+    }
     if (wanted > 0)
         return become_launcher(s, err);
     if (processes_open(s->config, &s->sections, s->call->log, &s->processes, err) != PONS_OK

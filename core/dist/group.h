@@ -30,6 +30,12 @@ pons_status group_open(const group_settings *settings, group **out, pons_error *
 /* After a failure: the others learn the first cause, and nothing is waited for. */
 void group_close(group *g, const pons_error *failure);
 
+/*
+ * Instead of group_open, in a process that cannot take part: the others' group_open fails at once
+ * and says why. Waits for them, some seconds at most.
+ */
+void group_refuse(const dist_place *place, const pons_error *failure);
+
 int group_rank(const group *g);
 int group_size(const group *g);
 

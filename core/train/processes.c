@@ -95,8 +95,10 @@ static pons_status join(config *c, const sections *s, logger *l, processes *p, p
         .timeout_s = s->distribute.timeout_s
     };
 
-    if (check_mode(c, s, &p->place, err) != PONS_OK || choose_comm(c, s, p, err) != PONS_OK)
+    if (check_mode(c, s, &p->place, err) != PONS_OK || choose_comm(c, s, p, err) != PONS_OK) {
+        group_refuse(&p->place, err);
         return err->status;
+    }
     settings.comm = p->comm;
     settings.comm_config = p->comm_config;
     if (group_open(&settings, &p->group, err) != PONS_OK)
@@ -117,6 +119,15 @@ pons_status processes_open(config *c, const sections *s, logger *l, processes *o
     else
         *out = p;
     return err->status;
+}
+
+void processes_refuse(const pons_error *failure)
+{
+    pons_error problem = PONS_ERROR_INIT;
+    dist_place place;
+
+    if (dist_place_find(look, NULL, &place, &problem) == PONS_OK)
+        group_refuse(&place, failure);
 }
 
 void processes_close(processes *p, const pons_error *failure)

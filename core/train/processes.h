@@ -23,6 +23,8 @@ typedef struct processes {
  */
 pons_status processes_open(config *c, const sections *s, logger *l, processes *out,
                            pons_error *err);
+/* Instead, where this process has failed before: the others end with its failure. */
+void processes_refuse(const pons_error *failure);
 /* 'failure': why this process leaves; where its status is not PONS_OK the others end with it. */
 void processes_close(processes *p, const pons_error *failure);
 
