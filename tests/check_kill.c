@@ -139,7 +139,8 @@ END_TEST
 /* ---- SIGTERM and SIGUSR1 --------------------------------------------------------------------- */
 
 typedef struct answers {
-    int interrupted, ended, early, twice, late; /* late: longer than a second after the second   */
+    int interrupted, ended, early, twice;
+    int over, late;          /* longer than ten seconds; than one after a second signal           */
     double slowest, slowest_twice;
 } answers;
 
@@ -162,6 +163,7 @@ static void ask(int round, answers *a)
     double took = seconds_now() - begin, *slowest = again ? &a->slowest_twice : &a->slowest;
     *slowest = took > *slowest ? took : *slowest;
     a->twice += again;
+    a->over += took > 10;
     a->late += again && took > 1;
     if (code == 0) {
         end_run(&a->ended);
@@ -195,9 +197,9 @@ START_TEST(asked_to_end_at_any_moment_it_saves_and_exits_75)
             end_run(&a.ended);
     printf("%d answers, %d runs to the end; slowest %.2f s, after a second signal %.2f s\n",
            a.interrupted, a.ended, a.slowest, a.slowest_twice);
-    ck_assert_double_le(a.slowest, 10);
     ck_assert_int_gt(a.twice, 10);
-    ck_assert_int_le(a.late, a.twice / 10); /* the whole machine may pause now and then */
+    ck_assert_int_le(a.over, wanted / 50); /* the whole machine may pause now and then */
+    ck_assert_int_le(a.late, a.twice / 10);
     remove_root();
 }
 END_TEST
