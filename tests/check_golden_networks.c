@@ -241,12 +241,7 @@ static void check_bf16(const golden *g, const json_value *c, const golden_mode *
 
 START_TEST(logits_in_bf16_stay_near)
 {
-    static const golden_mode modes[] = {
-        { "reference, bf16", NULL, false, true, PRECISION_BF16 },
-        { "cpu, bf16", "cpu", false, false, PRECISION_BF16 },
-    };
-
-    each_network(&modes[_i], check_bf16);
+    each_network(&golden_bf16_modes[_i], check_bf16);
 }
 END_TEST
 
@@ -325,7 +320,7 @@ int main(void)
     TCase *c = suite_new("golden networks");
 
     tcase_add_loop_test(c, networks_are_those_of_monai, 0, golden_mode_count);
-    tcase_add_loop_test(c, logits_in_bf16_stay_near, 0, 2);
+    tcase_add_loop_test(c, logits_in_bf16_stay_near, 0, golden_bf16_mode_count);
     tcase_add_loop_test(c, names_shapes_and_counts_are_those_of_monai, 0,
                         (int)(sizeof counts / sizeof counts[0]));
     return suite_run();

@@ -49,3 +49,45 @@ tests_count_kernels_LDADD = $(DEVICE_LDADD)
 tests_count_kernels_LDFLAGS = $(OPENMP_CFLAGS)
 TESTS += tests/check_counts.sh
 EXTRA_DIST += tests/check_counts.sh tests/counts
+
+# The cuda device on a driver and a compiler that compute here: tests open them first, so that the
+# device finds them under the names that it looks for.
+CARD_FILES = tests/card/block.c tests/card/block.h tests/card/driver.c tests/card/compiler.c
+EXTRA_DIST += $(CARD_FILES) tests/card/shim.h tests/check_cuda.c
+if HAVE_CUDA
+check_LTLIBRARIES += tests/card/libcuda.la tests/card/libnvrtc.la
+tests_card_libcuda_la_SOURCES = tests/card/driver.c tests/card/block.c tests/card/block.h
+tests_card_libcuda_la_LDFLAGS = -rpath /nowhere -version-info 1:0:0
+tests_card_libnvrtc_la_SOURCES = tests/card/compiler.c
+tests_card_libnvrtc_la_CPPFLAGS = $(AM_CPPFLAGS) -DCARD_CC='"$(CC)"' \
+	-DCARD_SHIM='"$(abs_top_srcdir)/tests/card/shim.h"'
+tests_card_libnvrtc_la_LDFLAGS = -rpath /nowhere -version-info 13:0:0
+check_PROGRAMS += tests/check_cuda
+tests_check_cuda_SOURCES = tests/check_cuda.c tests/op_table.c tests/op_table.h tests/evaluate.c \
+	tests/evaluate.h
+tests_check_cuda_LDADD = libcudadevice.la $(TEST_LDADD)
+tests_check_cuda_DEPENDENCIES = libcudadevice.la tests/libpons.la tests/card/libcuda.la \
+	tests/card/libnvrtc.la
+TESTS += tests/check_cuda
+
+# The golden cases of programs, on it.
+GOLDEN_CUDA = $(GOLDEN_COMMON) tests/golden_modes_cuda.c
+CUDA_GOLDEN_TESTS = tests/check_cuda_losses tests/check_cuda_optimizers \
+	tests/check_cuda_networks
+check_PROGRAMS += $(CUDA_GOLDEN_TESTS)
+tests_check_cuda_losses_SOURCES = tests/check_golden_losses.c $(GOLDEN_CUDA)
+tests_check_cuda_losses_LDADD = $(TEST_LDADD)
+tests_check_cuda_optimizers_SOURCES = tests/check_golden_optimizers.c $(GOLDEN_CUDA)
+tests_check_cuda_optimizers_LDADD = $(TEST_LDADD)
+tests_check_cuda_networks_SOURCES = tests/check_golden_networks.c $(GOLDEN_CUDA)
+tests_check_cuda_networks_LDADD = $(TEST_LDADD)
+TESTS += $(CUDA_GOLDEN_TESTS)
+if HAVE_NVCC
+# What NVRTC says of the text of every golden case.
+check_PROGRAMS += tests/check_cuda_text
+tests_check_cuda_text_SOURCES = tests/check_cuda_text.c $(GOLDEN_COMMON) tests/golden_modes.c
+tests_check_cuda_text_LDADD = libcudadevice.la $(TEST_LDADD)
+TESTS += tests/check_cuda_text
+endif
+endif
+EXTRA_DIST += tests/golden_modes_cuda.c tests/check_cuda_text.c

@@ -272,6 +272,17 @@ static pons_status prepare_node(evaluation *e, const pons_node *x, pons_error *e
     return PONS_OK;
 }
 
+/* Run, and wait where the device does not. */
+static pons_status run_kernel(const evaluation *e, const pons_kernel *k, const pons_call *call,
+                              pons_error *err)
+{
+    pons_status status = k->run(k, call, err);
+
+    if (status == PONS_OK && e->device.operations->synchronise != NULL)
+        status = e->device.operations->synchronise(e->device.handle, err);
+    return status;
+}
+
 static pons_status run_node(evaluation *e, const pons_node *x, const pons_moment *moment,
                             pons_error *err)
 {
@@ -290,7 +301,7 @@ static pons_status run_node(evaluation *e, const pons_node *x, const pons_moment
         input[i] = c->packed[i].data;
     }
     if (status == PONS_OK)
-        status = c->kernel.run(&c->kernel, &call, err);
+        status = run_kernel(e, &c->kernel, &call, err);
     if (status == PONS_OK && (!guarded_intact(&c->memory) || !guarded_intact(&c->scratch)))
         status = pons_fail(err, PONS_FAILURE, "'%s' wrote beside its output", c->request.name);
     return status;
@@ -401,7 +412,7 @@ double evaluation_seconds(evaluation *e, const pons_node *x, int rounds, const p
     for (int round = 0; round < rounds; round++) {
         double start = now();
 
-        if (c->kernel.run(&c->kernel, &call, err) != PONS_OK)
+        if (run_kernel(e, &c->kernel, &call, err) != PONS_OK)
             return 0;
         start = now() - start;
         best = round == 0 || start < best ? start : best;

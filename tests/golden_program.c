@@ -19,14 +19,6 @@ static pons_error error;
 #define MUST(call) ck_assert_msg((error = (pons_error)PONS_ERROR_INIT, (call)) == PONS_OK, "%s",  \
                                  error.text)
 
-const golden_mode golden_modes[] = {
-    { "reference, double", NULL, true, false, PRECISION_FP32 },
-    { "reference, float, freed memory filled with NaN", NULL, false, true, PRECISION_FP32 },
-    { "cpu, fp32", "cpu", false, false, PRECISION_FP32 },
-    { "cpu, fp32, freed memory filled with NaN", "cpu", false, true, PRECISION_FP32 },
-};
-const int golden_mode_count = sizeof golden_modes / sizeof golden_modes[0];
-
 void golden_open(golden *g, const char *name)
 {
     const char *folder = getenv("srcdir");

@@ -37,6 +37,8 @@ typedef struct golden_mode {
 
 extern const golden_mode golden_modes[];
 extern const int golden_mode_count;
+extern const golden_mode golden_bf16_modes[];
+extern const int golden_bf16_mode_count;
 
 void golden_device(const golden_mode *m, device *d);
 program_settings golden_settings(const golden_mode *m);

@@ -25,7 +25,8 @@ tests_check_passes_LDADD = $(TEST_LDADD)
 TESTS += tests/check_passes
 
 # Golden tests of programs share golden_program.c and load the built plugins.
-GOLDEN_PROGRAM = tests/golden_program.c tests/golden_program.h tests/suite.h tests/tolerance.h
+GOLDEN_COMMON = tests/golden_program.c tests/golden_program.h tests/suite.h tests/tolerance.h
+GOLDEN_PROGRAM = $(GOLDEN_COMMON) tests/golden_modes.c
 check_PROGRAMS += tests/check_masked_loss
 tests_check_masked_loss_SOURCES = tests/check_masked_loss.c $(GOLDEN_PROGRAM)
 tests_check_masked_loss_LDADD = $(TEST_LDADD)

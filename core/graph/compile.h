@@ -40,6 +40,7 @@ typedef struct program_call {
     void **input_memory, **output_memory;
     void **packed;             /* by input: the packed tensor, or NULL                            */
     bool packs;                /* packs input 'pack_input' of call 'pack_call'                    */
+    bool host;                 /* this process computes: the device must have ended what it reads */
     int pack_call, pack_input;
     int scratch;               /* block of the memory plan, -1: none                              */
     int nodes;

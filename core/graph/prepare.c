@@ -47,20 +47,23 @@ static pons_status prepare_on(const device *d, const pons_request *r, pons_kerne
     return d->operations->prepare(d->handle, r, k, supported, err);
 }
 
-static pons_status prepare_kernel(program *p, const pons_request *r, pons_kernel *k,
-                                  pons_error *err)
+static pons_status prepare_kernel(program *p, program_call *c, pons_error *err)
 {
+    const pons_request *r = c->request;
+    pons_kernel *k = &c->kernel;
     bool supported;
     device reference;
     pons_status status;
 
-    if (r->kind == PONS_KERNEL_ALL_REDUCE)
+    c->host = r->kind == PONS_KERNEL_ALL_REDUCE;
+    if (c->host)
         return collective_prepare(p, r, k, err);
     status = prepare_on(&p->device, r, k, &supported, err);
     if (status != PONS_OK || supported)
         return status;
     if (p->device.facts.host_memory && !p->device.reference) {
         device_reference(&reference, p->device.wide);
+        c->host = true;
         status = prepare_on(&reference, r, k, &supported, err);
     }
     if (status == PONS_OK && !supported)
@@ -89,7 +92,7 @@ static pons_status add_call(program *p, node_section section, const pons_request
                          PONS_KERNEL_INPUTS_MAX);
     c->bytes = request_bytes(r);
     *out = c;
-    return prepare_kernel(p, r, &c->kernel, err);
+    return prepare_kernel(p, c, err);
 }
 
 /* ---- the plan -------------------------------------------------------------------------------- */

@@ -16,6 +16,23 @@ static double seconds_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Until the device has ended what it was given. */
+static pons_status synchronise(const program *p, pons_error *err)
+{
+    const device *d = &p->device;
+
+    return d->operations->synchronise != NULL ? d->operations->synchronise(d->handle, err)
+                                              : PONS_OK;
+}
+
+/* At the end of what may have failed before: the first failure stays. */
+static pons_status end_run(const program *p, pons_status status, pons_error *err)
+{
+    pons_error later = PONS_ERROR_INIT;
+
+    return status == PONS_OK ? synchronise(p, err) : (synchronise(p, &later), status);
+}
+
 static pons_status run_pack(program *p, const program_call *c, pons_error *err)
 {
     const program_call *reader = p->call + c->pack_call;
@@ -36,9 +53,14 @@ static void poison_freed(const program *p, int k)
 static pons_status run_call(program *p, int k, pons_error *err)
 {
     program_call *c = p->call + k;
+    bool alone = p->after != NULL || (p->settings.poison && c->section == SECTION_MICRO);
+    pons_status status = c->host ? synchronise(p, err) : PONS_OK;
     double start = p->after != NULL ? seconds_now() : 0;
-    pons_status status = c->packs ? run_pack(p, c, err) : c->kernel.run(&c->kernel, &c->call, err);
 
+    if (status == PONS_OK)
+        status = c->packs ? run_pack(p, c, err) : c->kernel.run(&c->kernel, &c->call, err);
+    if (alone)
+        status = end_run(p, status, err);
     if (p->after != NULL)
         p->after(p->context, k, seconds_now() - start);
     if (p->settings.poison && c->section == SECTION_MICRO)
@@ -72,7 +94,9 @@ pons_status program_evaluate(program *p, pons_error *err)
     p->moment.step = p->moment.micro_batch = 0;
     if (status == PONS_OK && p->version != p->storage->version)
         status = run_begin(p, err);
-    return status == PONS_OK ? run_section(p, SECTION_MICRO, err) : status;
+    if (status == PONS_OK)
+        status = run_section(p, SECTION_MICRO, err);
+    return end_run(p, status, err);
 }
 
 void program_weights_changed(program *p)
@@ -115,6 +139,8 @@ static pons_status finish_bucket(program *p, int b, int top, pons_error *err)
 
     for (int i = top - 1; i >= 0 && status == PONS_OK; i--)
         status = fold_bucket(p, i, b, err);
+    if (status == PONS_OK && p->settings.collective != NULL)
+        status = synchronise(p, err);
     return status == PONS_OK ? program_bucket_start(p, p->bucket + b, err) : status;
 }
 
@@ -147,11 +173,11 @@ pons_status program_micro(program *p, uint64_t micro_batch, pons_error *err)
     program_land(p, top);
     p->micro++;
     if (p->micro == p->settings.accumulate)
-        return run_last_micro(p, top, err);
+        return end_run(p, run_last_micro(p, top, err), err);
     status = run_section(p, SECTION_MICRO, err);
     for (int m = p->micro; m % 2 == 0 && top > 0 && status == PONS_OK; m /= 2)
         status = fold_set(p, --top, err);
-    return status;
+    return end_run(p, status, err);
 }
 
 pons_status program_step_wait(program *p, pons_error *err)
@@ -176,6 +202,7 @@ pons_status program_step_finish(program *p, double lr, step_result *result, pons
     middle = seconds_now();
     if (status == PONS_OK)
         status = run_section(p, SECTION_UPDATE, err);
+    status = end_run(p, status, err);
     p->storage->version++;
     if (status == PONS_OK)
         *result = (step_result){ .loss = table_read(&p->pool, p->number[STEP_LOSS]),
@@ -255,7 +282,7 @@ const char *program_first_nonfinite(program *p)
          (name == NULL || p->sum_count > 0) && k < p->section_first[SECTION_MICRO + 1]; k++) {
         const program_call *c = p->call + k;
 
-        if (run_call(p, k, &ignored) != PONS_OK)
+        if (run_call(p, k, &ignored) != PONS_OK || synchronise(p, &ignored) != PONS_OK)
             break;
         if (name == NULL && !outputs_are_finite(p, c))
             name = call_name(c);

@@ -224,6 +224,7 @@ typedef struct pons_device_settings {
     int index, count;      /* the index-th of count shares of this process's processors           */
     int threads;           /* kernel threads; 0: all of the share                                 */
     bool deterministic;
+    const char *cache_dir; /* folder of compiled kernels; NULL or "": they are not kept           */
 } pons_device_settings;
 
 typedef struct pons_device_facts {
@@ -260,6 +261,11 @@ typedef struct pons_device_operations {
                            bool *supported, pons_error *err);
     /* Optional: measure, which takes about a second; by the thread that is attached. */
     pons_status (*limits)(void *device, pons_device_limits *limits, pons_error *err);
+    /*
+     * Optional: return when all kernels that were run have ended, or with what went wrong in them.
+     * Without it a kernel has ended when 'run' returns.
+     */
+    pons_status (*synchronise)(void *device, pons_error *err);
 } pons_device_operations;
 
 #define PONS_DEVICE(NAME, VERSION, SUMMARY, OPERATIONS)                                           \

@@ -88,3 +88,23 @@ device_LTLIBRARIES += cpu.la
 cpu_la_SOURCES =
 cpu_la_LIBADD = libcpudevice.la $(PLUGIN_LIBADD)
 cpu_la_LDFLAGS = $(PLUGIN_LDFLAGS) $(OPENMP_CFLAGS) -export-symbols-regex '^pons_plugin_entry$$'
+
+# The cuda device. Nothing of CUDA is needed to build it: the driver and the compiler of its kernels
+# are found when it is opened.
+CUDA_FILES = plugins/devices/cuda/cuda.h plugins/devices/cuda/device.c \
+	plugins/devices/cuda/driver.c plugins/devices/cuda/driver.h plugins/devices/cuda/kernel.c \
+	plugins/devices/cuda/library.c plugins/devices/cuda/source.c plugins/devices/cuda/source.h \
+	plugins/devices/cuda/source_convolution.c plugins/devices/cuda/source_extreme.c \
+	plugins/devices/cuda/source_map.c plugins/devices/cuda/source_map.h \
+	plugins/devices/cuda/source_pool.c plugins/devices/cuda/source_reduce.c \
+	plugins/devices/cuda/source_take.c plugins/devices/cuda/source_value.c \
+	plugins/devices/cuda/text.c plugins/devices/cuda/text.h plugins/devices/cuda/text_preamble.c
+EXTRA_DIST += $(CUDA_FILES)
+if HAVE_CUDA
+noinst_LTLIBRARIES += libcudadevice.la
+libcudadevice_la_SOURCES = $(CUDA_FILES)
+device_LTLIBRARIES += cuda.la
+cuda_la_SOURCES =
+cuda_la_LIBADD = libcudadevice.la $(PLUGIN_LIBADD)
+cuda_la_LDFLAGS = $(PLUGIN_LDFLAGS) -export-symbols-regex '^pons_plugin_entry$$'
+endif

@@ -1,0 +1,52 @@
+/*
+ * cuda.h - what the files of the cuda device share: the device, and its compiled kernels.
+ */
+#ifndef CUDA_CUDA_H
+#define CUDA_CUDA_H
+
+#include "driver.h"
+#include "source.h"
+
+/* A function that was compiled, or will be with the next translation unit. */
+typedef struct cuda_kernel {
+    char name[48];
+    char *text;            /* NULL once compiled                                                  */
+    cuda_function function;
+} cuda_kernel;
+
+typedef struct cuda_library {
+    int count, room, waiting;
+    cuda_kernel **kernel;
+    int module_count, module_room;
+    cuda_module *module;
+} cuda_library;
+
+typedef struct cuda_device {
+    cuda_driver driver;
+    cuda_compiler compiler;
+    int ordinal, device, architecture; /* 90: sm_90                                               */
+    bool retained;
+    cuda_context context;
+    cuda_stream stream;
+    char *cache_dir;       /* NULL: compiled kernels are not kept                                 */
+    cuda_library library;
+} cuda_device;
+
+/* PONS_DEVICE with what failed and the driver's words, unless 'result' is 0. */
+pons_status cuda_check(const cuda_device *d, int result, const char *what, pons_error *err);
+
+/* library.c: the kernel of a launch, the same one for the same text; NULL: out of memory. */
+cuda_kernel *cuda_library_add(cuda_library *l, const cuda_launch *launch);
+/* What waits, as one translation unit. */
+void cuda_library_write(const cuda_library *l, text *t);
+/* Compile what waits, or read it from cache_dir, and look its functions up. */
+pons_status cuda_library_load(cuda_device *d, pons_error *err);
+void cuda_library_free(cuda_device *d);
+
+/* kernel.c */
+pons_status cuda_prepare(void *device, const pons_request *request, pons_kernel *kernel,
+                         bool *supported, pons_error *err);
+
+extern const pons_device_operations cuda_operations;
+
+#endif

@@ -1,0 +1,175 @@
+/*
+ * device.c - the cuda device: NVIDIA's cards through the driver's own interface.
+ *
+ * Memory is managed: kernels and this process read and write the same addresses, and pages follow
+ * who touches them. Kernels are queued on one stream; 'synchronise' waits for them, which core does
+ * before this process looks at what they wrote.
+ */
+#include "cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+pons_status cuda_check(const cuda_device *d, int result, const char *what, pons_error *err)
+{
+    const char *name = "unknown", *why = "unknown error";
+
+    if (result == 0)
+        return PONS_OK;
+    d->driver.error_name(result, &name);
+    d->driver.error_text(result, &why);
+    return pons_fail(err, PONS_DEVICE, "cannot %s on device 'cuda:%d': %s (%s)", what, d->ordinal,
+                     why != NULL ? why : "unknown error", name != NULL ? name : "unknown");
+}
+
+static pons_status find_device(cuda_device *d, pons_error *err)
+{
+    int count = 0, major = 0, minor = 0, managed = 0;
+
+    if (cuda_check(d, d->driver.count(&count), "count devices", err) != PONS_OK)
+        return PONS_DEVICE;
+    if (d->ordinal >= count)
+        return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda:%d': the driver has %d "
+                         "device%s", d->ordinal, count, count == 1 ? "" : "s");
+    if (cuda_check(d, d->driver.get(&d->device, d->ordinal), "find the card", err) != PONS_OK
+        || cuda_check(d, d->driver.attribute(&major, CUDA_CAPABILITY_MAJOR, d->device),
+                      "ask for the capability", err) != PONS_OK
+        || cuda_check(d, d->driver.attribute(&minor, CUDA_CAPABILITY_MINOR, d->device),
+                      "ask for the capability", err) != PONS_OK
+        || cuda_check(d, d->driver.attribute(&managed, CUDA_CONCURRENT_MANAGED, d->device),
+                      "ask for managed memory", err) != PONS_OK)
+        return PONS_DEVICE;
+    d->architecture = 10 * major + minor;
+    if (!managed)
+        return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda:%d': its memory cannot be "
+                         "shared with the processor", d->ordinal);
+    return PONS_OK;
+}
+
+static void device_close(void *device)
+{
+    cuda_device *d = device;
+
+    if (d->context != NULL) {
+        d->driver.use(d->context);
+        cuda_library_free(d);
+        if (d->stream != NULL)
+            d->driver.stream_free(d->stream);
+    }
+    if (d->retained)
+        d->driver.release(d->device);
+    cuda_compiler_close(&d->compiler);
+    cuda_driver_close(&d->driver);
+    free(d->cache_dir);
+    free(d);
+}
+
+static pons_status open_parts(cuda_device *d, const pons_device_settings *settings, pons_error *err)
+{
+    if (cuda_driver_open(&d->driver, err) != PONS_OK
+        || cuda_compiler_open(&d->compiler, err) != PONS_OK || find_device(d, err) != PONS_OK
+        || cuda_check(d, d->driver.retain(&d->context, d->device), "take the card", err) != PONS_OK)
+        return PONS_DEVICE;
+    d->retained = true;
+    if (cuda_check(d, d->driver.use(d->context), "use the card", err) != PONS_OK
+        || cuda_check(d, d->driver.stream_new(&d->stream, CUDA_STREAM_NON_BLOCKING),
+                      "make a stream", err) != PONS_OK)
+        return PONS_DEVICE;
+    if (settings->cache_dir != NULL && settings->cache_dir[0] != '\0'
+        && (d->cache_dir = strdup(settings->cache_dir)) == NULL)
+        return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': out of memory");
+    return PONS_OK;
+}
+
+static pons_status device_open(const pons_device_settings *settings, void **device, pons_error *err)
+{
+    cuda_device *d = calloc(1, sizeof *d);
+
+    if (d == NULL)
+        return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': out of memory");
+    d->ordinal = settings->index;
+    if (open_parts(d, settings, err) != PONS_OK) {
+        device_close(d);
+        return PONS_DEVICE;
+    }
+    *device = d;
+    return PONS_OK;
+}
+
+static void device_facts(void *device, pons_device_facts *facts)
+{
+    const cuda_device *d = device;
+    size_t memory = 0;
+    int version = 0;
+
+    *facts = (pons_device_facts){ .threads = 1, .host_memory = true };
+    d->driver.name(facts->name, (int)sizeof facts->name, d->device);
+    d->driver.memory(&memory, d->device);
+    d->driver.version(&version);
+    facts->memory_size = memory;
+    facts->bf16 = d->architecture >= 80;
+    facts->fp16 = d->architecture >= 53;
+    snprintf(facts->library, sizeof facts->library, "driver %d.%d, NVRTC %d.%d", version / 1000,
+             version % 1000 / 10, d->compiler.major, d->compiler.minor);
+    snprintf(facts->features, sizeof facts->features, "sm_%d nvrtc_%d.%d", d->architecture,
+             d->compiler.major, d->compiler.minor);
+}
+
+static void *device_allocate(void *device, size_t size, pons_error *err)
+{
+    cuda_device *d = device;
+    size_t room = size > 0 ? (size + 4095) / 4096 * 4096 : 4096;
+    cuda_address memory = 0;
+
+    if (cuda_check(d, d->driver.use(d->context), "use the card", err) != PONS_OK
+        || cuda_check(d, d->driver.allocate_managed(&memory, room, CUDA_ATTACH_GLOBAL),
+                      "allocate memory", err) != PONS_OK)
+        return NULL;
+    if (cuda_check(d, d->driver.clear(memory, 0, room), "clear memory", err) != PONS_OK
+        || cuda_check(d, d->driver.stream_wait(NULL), "clear memory", err) != PONS_OK) {
+        d->driver.free(memory);
+        return NULL;
+    }
+    return (void *)(uintptr_t)memory;
+}
+
+static void device_release(void *device, void *memory, size_t size)
+{
+    cuda_device *d = device;
+
+    if (memory == NULL)
+        return;
+    d->driver.use(d->context);
+    d->driver.free((cuda_address)(uintptr_t)memory);
+}
+
+static pons_status device_attach(void *device, pons_error *err)
+{
+    const cuda_device *d = device;
+
+    return cuda_check(d, d->driver.use(d->context), "use the card", err);
+}
+
+static pons_status device_synchronise(void *device, pons_error *err)
+{
+    cuda_device *d = device;
+
+    if (cuda_check(d, d->driver.use(d->context), "use the card", err) != PONS_OK)
+        return PONS_DEVICE;
+    return cuda_check(d, d->driver.stream_wait(d->stream), "run kernels", err);
+}
+
+const pons_device_operations cuda_operations = {
+    .open = device_open,
+    .close = device_close,
+    .facts = device_facts,
+    .allocate = device_allocate,
+    .release = device_release,
+    .attach = device_attach,
+    .prepare = cuda_prepare,
+    .synchronise = device_synchronise,
+};
+
+PONS_DEVICE(cuda, "1.0", "NVIDIA's cards, with kernels that are compiled when they are needed",
+            cuda_operations);

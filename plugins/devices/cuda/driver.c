@@ -1,0 +1,155 @@
+/*
+ * driver.c - find libcuda and NVRTC, and compile one translation unit.
+ */
+#include "driver.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct symbol {
+    const char *name;
+    size_t offset;
+} symbol;
+
+#define DRIVER_SYMBOL(member, symbol, parameters) { symbol, offsetof(cuda_driver, member) },
+#define COMPILER_SYMBOL(member, symbol, parameters) { symbol, offsetof(cuda_compiler, member) },
+static const symbol driver_symbols[] = { CUDA_DRIVER_FUNCTIONS(DRIVER_SYMBOL) { NULL, 0 } };
+static const symbol compiler_symbols[] = { CUDA_COMPILER_FUNCTIONS(COMPILER_SYMBOL) { NULL, 0 } };
+
+/* The first of 'symbols' that the library lacks, or NULL. */
+static const char *find_symbols(void *library, const symbol *symbols, void *table)
+{
+    for (const symbol *s = symbols; s->name != NULL; s++) {
+        void *found = dlsym(library, s->name);
+        if (found == NULL)
+            return s->name;
+        memcpy((char *)table + s->offset, &found, sizeof found);
+    }
+    return NULL;
+}
+
+pons_status cuda_driver_open(cuda_driver *d, pons_error *err)
+{
+    const char *missing;
+    int result;
+
+    *d = (cuda_driver){ .library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) };
+    if (d->library == NULL)
+        return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': no driver (%s)", dlerror());
+    missing = find_symbols(d->library, driver_symbols, d);
+    if (missing != NULL) {
+        pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': the driver has no '%s', expected "
+                  "one for CUDA 11 or later", missing);
+        cuda_driver_close(d);
+        return PONS_DEVICE;
+    }
+    result = d->init(0);
+    if (result != 0) {
+        const char *why = "unknown error";
+        d->error_text(result, &why);
+        pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': the driver says '%s'", why);
+        cuda_driver_close(d);
+        return PONS_DEVICE;
+    }
+    return PONS_OK;
+}
+
+void cuda_driver_close(cuda_driver *d)
+{
+    if (d->library != NULL)
+        dlclose(d->library);
+    *d = (cuda_driver){ .library = NULL };
+}
+
+/* ---- the compiler ---------------------------------------------------------------------------- */
+
+/* The newest that is installed, where the loader looks and where the toolkit puts it. */
+static void *find_compiler(void)
+{
+    static const char *const names[] = {
+        "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so",
+        "/usr/local/cuda/lib64/libnvrtc.so"
+    };
+    void *library = NULL;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names && library == NULL; i++)
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    return library;
+}
+
+pons_status cuda_compiler_open(cuda_compiler *c, pons_error *err)
+{
+    const char *missing;
+
+    *c = (cuda_compiler){ .library = find_compiler() };
+    if (c->library == NULL)
+        return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': no libnvrtc.so, which "
+                         "compiles its kernels\nhint: install the CUDA toolkit's NVRTC");
+    missing = find_symbols(c->library, compiler_symbols, c);
+    if (missing == NULL && c->get_version(&c->major, &c->minor) == 0)
+        return PONS_OK;
+    pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': libnvrtc.so has no '%s', expected "
+              "one of CUDA 11.2 or later", missing != NULL ? missing : "version");
+    cuda_compiler_close(c);
+    return PONS_DEVICE;
+}
+
+void cuda_compiler_close(cuda_compiler *c)
+{
+    if (c->library != NULL)
+        dlclose(c->library);
+    *c = (cuda_compiler){ .library = NULL };
+}
+
+/* The first line of the compiler's log that is an error, else its first. */
+static pons_status report(const cuda_compiler *c, nvrtc_program program, int architecture,
+                          pons_error *err)
+{
+    size_t size = 0;
+    char *log, *line;
+
+    if (c->log_size(program, &size) != 0 || size == 0 || (log = calloc(1, size + 1)) == NULL)
+        return pons_fail(err, PONS_DEVICE, "cannot compile kernels for sm_%d", architecture);
+    c->log(program, log);
+    line = strstr(log, "error");
+    while (line != NULL && line > log && line[-1] != '\n')
+        line--;
+    line = line != NULL ? line : log;
+    line[strcspn(line, "\n")] = '\0';
+    pons_fail(err, PONS_DEVICE, "cannot compile kernels for sm_%d: %s", architecture, line);
+    free(log);
+    return PONS_DEVICE;
+}
+
+static pons_status take_binary(const cuda_compiler *c, nvrtc_program program, char **binary,
+                               size_t *size, pons_error *err)
+{
+    if (c->binary_size(program, size) != 0 || *size == 0 || (*binary = malloc(*size)) == NULL)
+        return pons_fail(err, PONS_DEVICE, "cannot read compiled kernels: out of memory");
+    if (c->binary(program, *binary) == 0)
+        return PONS_OK;
+    free(*binary);
+    return pons_fail(err, PONS_DEVICE, "cannot read compiled kernels");
+}
+
+pons_status cuda_compile(const cuda_compiler *c, const char *source, int architecture,
+                         char **binary, size_t *size, pons_error *err)
+{
+    char target[48];
+    /* Bits as on the cpu: a product and a sum are fused only where the text says so. */
+    const char *const options[] = { target, "--fmad=false", "--std=c++17", "-default-device" };
+    nvrtc_program program;
+    pons_status status;
+
+    snprintf(target, sizeof target, "--gpu-architecture=sm_%d", architecture);
+    if (c->create(&program, source, "pons.cu", 0, NULL, NULL) != 0)
+        return pons_fail(err, PONS_DEVICE, "cannot compile kernels: out of memory");
+    if (c->compile(program, 3, options) == 0)
+        status = take_binary(c, program, binary, size, err);
+    else
+        status = report(c, program, architecture, err);
+    c->destroy(&program);
+    return status;
+}

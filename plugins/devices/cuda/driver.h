@@ -1,0 +1,94 @@
+/*
+ * driver.h - NVIDIA's driver and its runtime compiler, found when the device is opened.
+ *
+ * Nothing of CUDA is linked, and none of its headers is needed: the few functions are declared here
+ * as the driver's interface has had them since CUDA 11, and looked up by name.
+ */
+#ifndef CUDA_DRIVER_H
+#define CUDA_DRIVER_H
+
+#include <pons/device.h>
+
+typedef struct cuda_context_object *cuda_context;
+typedef struct cuda_stream_object *cuda_stream;
+typedef struct cuda_module_object *cuda_module;
+typedef struct cuda_function_object *cuda_function;
+typedef struct nvrtc_program_object *nvrtc_program;
+typedef unsigned long long cuda_address;
+
+/* What is asked of a device. */
+enum {
+    CUDA_CAPABILITY_MAJOR = 75, CUDA_CAPABILITY_MINOR = 76, CUDA_CONCURRENT_MANAGED = 89
+};
+enum { CUDA_ATTACH_GLOBAL = 1, CUDA_STREAM_NON_BLOCKING = 1 };
+
+#define CUDA_DRIVER_FUNCTIONS(X)                                                                  \
+    X(init, "cuInit", (unsigned flags))                                                           \
+    X(version, "cuDriverGetVersion", (int *version))                                              \
+    X(error_name, "cuGetErrorName", (int result, const char **name))                              \
+    X(error_text, "cuGetErrorString", (int result, const char **text))                            \
+    X(count, "cuDeviceGetCount", (int *count))                                                    \
+    X(get, "cuDeviceGet", (int *device, int ordinal))                                             \
+    X(name, "cuDeviceGetName", (char *name, int size, int device))                                \
+    X(memory, "cuDeviceTotalMem_v2", (size_t *size, int device))                                  \
+    X(attribute, "cuDeviceGetAttribute", (int *value, int attribute, int device))                 \
+    X(retain, "cuDevicePrimaryCtxRetain", (cuda_context *context, int device))                    \
+    X(release, "cuDevicePrimaryCtxRelease_v2", (int device))                                      \
+    X(use, "cuCtxSetCurrent", (cuda_context context))                                             \
+    X(stream_new, "cuStreamCreate", (cuda_stream *stream, unsigned flags))                        \
+    X(stream_free, "cuStreamDestroy_v2", (cuda_stream stream))                                    \
+    X(stream_wait, "cuStreamSynchronize", (cuda_stream stream))                                   \
+    X(allocate, "cuMemAlloc_v2", (cuda_address *memory, size_t size))                             \
+    X(allocate_managed, "cuMemAllocManaged", (cuda_address *memory, size_t size, unsigned flags)) \
+    X(free, "cuMemFree_v2", (cuda_address memory))                                                \
+    X(clear, "cuMemsetD8_v2", (cuda_address memory, unsigned char value, size_t size))            \
+    X(upload, "cuMemcpyHtoD_v2", (cuda_address to, const void *from, size_t size))                \
+    X(module_load, "cuModuleLoadData", (cuda_module *module, const void *image))                  \
+    X(module_free, "cuModuleUnload", (cuda_module module))                                        \
+    X(function, "cuModuleGetFunction", (cuda_function *function, cuda_module module,              \
+                                        const char *name))                                        \
+    X(launch, "cuLaunchKernel", (cuda_function function, unsigned grid_x, unsigned grid_y,        \
+                                 unsigned grid_z, unsigned block_x, unsigned block_y,             \
+                                 unsigned block_z, unsigned shared, cuda_stream stream,           \
+                                 void **parameters, void **extra))
+
+#define CUDA_COMPILER_FUNCTIONS(X)                                                                \
+    X(get_version, "nvrtcVersion", (int *major, int *minor))                                      \
+    X(create, "nvrtcCreateProgram", (nvrtc_program *program, const char *text, const char *name,  \
+                                     int headers, const char *const *header,                      \
+                                     const char *const *header_name))                             \
+    X(destroy, "nvrtcDestroyProgram", (nvrtc_program *program))                                   \
+    X(compile, "nvrtcCompileProgram", (nvrtc_program program, int options,                        \
+                                       const char *const *option))                                \
+    X(log_size, "nvrtcGetProgramLogSize", (nvrtc_program program, size_t *size))                  \
+    X(log, "nvrtcGetProgramLog", (nvrtc_program program, char *log))                              \
+    X(binary_size, "nvrtcGetCUBINSize", (nvrtc_program program, size_t *size))                    \
+    X(binary, "nvrtcGetCUBIN", (nvrtc_program program, char *binary))
+
+#define CUDA_MEMBER(name, symbol, parameters) int(*name) parameters;
+typedef struct cuda_driver {
+    void *library;
+    CUDA_DRIVER_FUNCTIONS(CUDA_MEMBER)
+} cuda_driver;
+
+typedef struct cuda_compiler {
+    void *library;
+    int major, minor;          /* its version                                                     */
+    CUDA_COMPILER_FUNCTIONS(CUDA_MEMBER)
+} cuda_compiler;
+#undef CUDA_MEMBER
+
+/* PONS_DEVICE with one line ("no driver: ...") where there is none. */
+pons_status cuda_driver_open(cuda_driver *d, pons_error *err);
+void cuda_driver_close(cuda_driver *d);
+pons_status cuda_compiler_open(cuda_compiler *c, pons_error *err);
+void cuda_compiler_close(cuda_compiler *c);
+
+/*
+ * Compile 'source' for the processors 'architecture' (90 for sm_90); *binary is malloc'ed. The
+ * compiler's own first line says what was wrong.
+ */
+pons_status cuda_compile(const cuda_compiler *c, const char *source, int architecture,
+                         char **binary, size_t *size, pons_error *err);
+
+#endif

@@ -1,0 +1,201 @@
+/*
+ * block.c - threads of a block as coroutines: each runs to a barrier or a shuffle, then the next.
+ *
+ * The first thread of a block tells: where it meets no barrier, no other thread may, and all run
+ * one after the other on its stack.
+ */
+#include "block.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { THREADS = 256, STACK = 256 << 10 };
+typedef enum stop { STOP_END = 0, STOP_BARRIER, STOP_SHUFFLE } stop;
+
+/* ---- coroutines ------------------------------------------------------------------------------ */
+
+#if defined(__x86_64__)
+
+typedef struct place {
+    void *stack;
+} place;
+
+void card_block_switch(void **from, void *to);
+__asm__(".text\n"
+        ".type card_block_switch, @function\n"
+        "card_block_switch:\n"
+        "    pushq %rbp\n    pushq %rbx\n    pushq %r12\n    pushq %r13\n    pushq %r14\n"
+        "    pushq %r15\n"
+        "    movq %rsp, (%rdi)\n"
+        "    movq %rsi, %rsp\n"
+        "    popq %r15\n    popq %r14\n    popq %r13\n    popq %r12\n    popq %rbx\n"
+        "    popq %rbp\n"
+        "    ret\n"
+        ".size card_block_switch, .-card_block_switch\n");
+
+static void place_switch(place *from, place *to) { card_block_switch(&from->stack, to->stack); }
+
+static void place_make(place *p, char *stack, size_t size, void (*enter)(void))
+{
+    uintptr_t *top = (uintptr_t *)(stack + size);
+
+    *--top = 0;
+    *--top = 0; /* where 'enter' would return to: the stack is as behind a call */
+    *--top = (uintptr_t)enter;
+    for (int i = 0; i < 6; i++)
+        *--top = 0;
+    p->stack = top;
+}
+
+#else
+
+#include <ucontext.h>
+
+typedef struct place {
+    ucontext_t context;
+} place;
+
+static void place_switch(place *from, place *to) { swapcontext(&from->context, &to->context); }
+
+static void place_make(place *p, char *stack, size_t size, void (*enter)(void))
+{
+    getcontext(&p->context);
+    p->context.uc_stack.ss_sp = stack;
+    p->context.uc_stack.ss_size = size;
+    makecontext(&p->context, enter, 0);
+}
+
+#endif
+
+/* ---- a block --------------------------------------------------------------------------------- */
+
+typedef struct fiber {
+    place at;
+    char *stack;
+    stop stopped;
+    unsigned turn;         /* of shuffles: values of one turn stay until the next is read         */
+} fiber;
+
+struct block_runner {
+    place home;
+    fiber fiber[THREADS];
+    float value[2][THREADS];
+    struct shim_state *shim;
+    void (*kernel)(void **);
+    void **parameters;
+    int current, threads;
+    struct shim_place block;
+};
+
+static _Thread_local block_runner *running;
+
+static void leave(stop why)
+{
+    fiber *f = &running->fiber[running->current];
+
+    f->stopped = why;
+    place_switch(&f->at, &running->home);
+}
+
+static void enter(void)
+{
+    for (;;) {
+        running->kernel(running->parameters);
+        leave(STOP_END);
+    }
+}
+
+static void barrier(void) { leave(STOP_BARRIER); }
+
+static float shuffle_down(float x, unsigned offset)
+{
+    block_runner *r = running;
+    int thread = r->current, from = thread % 32 + (int)offset < 32 ? thread + (int)offset : thread;
+    unsigned turn = r->fiber[thread].turn++ % 2;
+
+    r->value[turn][thread] = x;
+    leave(STOP_SHUFFLE);
+    return running->value[turn][from];
+}
+
+static void resume(block_runner *r, int thread)
+{
+    r->current = thread;
+    r->shim->thread = (struct shim_place){ (unsigned)thread, 0, 0 };
+    place_switch(&r->home, &r->fiber[thread].at);
+}
+
+static void prepare(block_runner *r, int thread)
+{
+    fiber *f = &r->fiber[thread];
+
+    f->turn = 0;
+    if (f->stack == NULL) {
+        f->stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (f->stack == MAP_FAILED)
+            abort();
+        place_make(&f->at, f->stack, STACK, enter);
+    }
+}
+
+static void diverged(const block_runner *r, int thread)
+{
+    static const char *const names[] = { "its end", "a barrier", "a shuffle" };
+
+    fprintf(stderr, "card: block %u: thread %d is at %s, thread 0 at %s\n", r->block.x, thread,
+            names[r->fiber[thread].stopped], names[r->fiber[0].stopped]);
+    abort();
+}
+
+/* One more piece of every thread; what thread 0 stopped at, all stop at. */
+static stop run_pieces(block_runner *r, int first)
+{
+    for (int i = first; i < r->threads; i++) {
+        resume(r, i);
+        if (r->fiber[i].stopped != r->fiber[0].stopped)
+            diverged(r, i);
+    }
+    return r->fiber[0].stopped;
+}
+
+void block_run(block_runner *r, struct shim_state *shim, void (*kernel)(void **), void **parameters,
+               unsigned block, int threads)
+{
+    running = r;
+    r->shim = shim;
+    r->kernel = kernel;
+    r->parameters = parameters;
+    r->threads = threads;
+    r->block = (struct shim_place){ block, 0, 0 };
+    shim->block = r->block;
+    shim->barrier = barrier;
+    shim->shuffle_down = shuffle_down;
+    prepare(r, 0);
+    resume(r, 0);
+    if (r->fiber[0].stopped == STOP_END) {
+        for (int i = 1; i < threads; i++) {
+            shim->thread = (struct shim_place){ (unsigned)i, 0, 0 };
+            r->current = 0;
+            kernel(parameters);
+        }
+        return;
+    }
+    for (int i = 1; i < threads; i++)
+        prepare(r, i);
+    run_pieces(r, 1);
+    while (r->fiber[0].stopped != STOP_END)
+        run_pieces(r, 0);
+}
+
+block_runner *block_runner_new(void) { return calloc(1, sizeof(block_runner)); }
+
+void block_runner_free(block_runner *r)
+{
+    for (int i = 0; i < THREADS; i++)
+        if (r->fiber[i].stack != NULL)
+            munmap(r->fiber[i].stack, STACK);
+    free(r);
+}
