@@ -59,8 +59,8 @@ check_LTLIBRARIES += tests/card/libcuda.la tests/card/libnvrtc.la
 tests_card_libcuda_la_SOURCES = tests/card/driver.c tests/card/block.c tests/card/block.h
 tests_card_libcuda_la_LDFLAGS = -rpath /nowhere -version-info 1:0:0
 tests_card_libnvrtc_la_SOURCES = tests/card/compiler.c
-tests_card_libnvrtc_la_CPPFLAGS = $(AM_CPPFLAGS) -DCARD_CC='"$(CC)"' \
-	-DCARD_SHIM='"$(abs_top_srcdir)/tests/card/shim.h"'
+tests_card_libnvrtc_la_CPPFLAGS = $(AM_CPPFLAGS) -DHOST_CC='"$(CC)"' \
+	-DHOST_SHIM='"$(abs_top_srcdir)/tests/card/shim.h"'
 tests_card_libnvrtc_la_LDFLAGS = -rpath /nowhere -version-info 13:0:0
 check_PROGRAMS += tests/check_cuda
 tests_check_cuda_SOURCES = tests/check_cuda.c tests/op_table.c tests/op_table.h tests/evaluate.c \
@@ -81,7 +81,7 @@ tests_check_cuda_optimizers_SOURCES = tests/check_golden_optimizers.c $(GOLDEN_C
 tests_check_cuda_optimizers_LDADD = $(TEST_LDADD)
 tests_check_cuda_networks_SOURCES = tests/check_golden_networks.c $(GOLDEN_CUDA)
 tests_check_cuda_networks_LDADD = $(TEST_LDADD)
-TESTS += $(CUDA_GOLDEN_TESTS)
+TESTS += $(CUDA_GOLDEN_TESTS) tests/check_cuda_train.sh
 if HAVE_NVCC
 # What NVRTC says of the text of every golden case.
 check_PROGRAMS += tests/check_cuda_text
@@ -90,4 +90,4 @@ tests_check_cuda_text_LDADD = libcudadevice.la $(TEST_LDADD)
 TESTS += tests/check_cuda_text
 endif
 endif
-EXTRA_DIST += tests/golden_modes_cuda.c tests/check_cuda_text.c
+EXTRA_DIST += tests/golden_modes_cuda.c tests/check_cuda_text.c tests/check_cuda_train.sh

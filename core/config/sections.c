@@ -212,7 +212,7 @@ static const pons_option device_table[] = {
     PONS_FLAG(device_options, autotune, no, "Choose kernels by timing them."),
     PONS_SIZE(device_options, workspace_limit, "", 0, ANY_SIZE,
               "Largest scratch memory of a kernel."),
-    PONS_PATH(device_options, cache_dir, "", "Folder of compiled kernels and plans."),
+    PONS_PATH(device_options, cache_dir, "", "Folder where compiled kernels of cuda are kept."),
     PONS_OPTIONS_END
 };
 
@@ -259,7 +259,6 @@ static const struct { const char *section, *key, *value; } not_built[] = {
     { "schedule", "plugin", "step" }, { "schedule", "plugin", "one_cycle" },
     { "distribute", "backend", "nccl" },
     { "device", "autotune", NULL }, { "device", "workspace_limit", NULL },
-    { "device", "cache_dir", NULL },
     { "log", "sinks", "tensorboard" }, { "log", "sinks", "mlflow" },
     { "log", "device_every", NULL },
 };

@@ -186,6 +186,11 @@ static pons_status resolve_precision(experiment *e, const experiment_known *know
     precision asked = (precision)e->sections.train.precision;
     int bf16 = e->device.facts.bf16;
 
+    if ((asked == PRECISION_FP16 || asked == PRECISION_TF32)
+        && strcmp(e->listed.item[0].name, "cuda") == 0)
+        return pons_fail(err, PONS_CONFIG, "%s: '%s' on cuda is not in this build\nhint: "
+                         "precision = bf16, or fp32", experiment_place(e, "train", "precision"),
+                         precision_name(asked));
     if (asked == PRECISION_FP16 || asked == PRECISION_TF32)
         return pons_fail(err, PONS_CONFIG, "%s: precision %s does not exist on a cpu\nhint: "
                          "precision = bf16, or fp32", experiment_place(e, "train", "precision"),

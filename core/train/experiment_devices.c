@@ -7,7 +7,7 @@
 
 #include "base/kernel_name.h"
 #include "device/open.h"
-#include "device/visible.h"
+#include "plugin/plugin_load.h"
 #include "train/processes.h"
 
 #include <sched.h>
@@ -20,24 +20,43 @@ static bool is_reference(const experiment *e)
     return strcmp(e->listed.item[0].name, "reference") == 0;
 }
 
-/* A list that makes no sense here is refused as such, before what the build lacks. */
-static pons_status refuse_absent(const experiment *e, const char *text, const char *where,
-                                 pons_error *err)
+/* Shares of the processor, of which each replica has one; else cards with numbers of their own. */
+static bool is_shares(const experiment *e)
 {
-    visible_devices v;
+    return strcmp(e->listed.item[0].name, "cpu") == 0 || is_reference(e);
+}
+
+static bool is_built(const char *name)
+{
+    pons_error ignored = PONS_ERROR_INIT;
+    const plugin *p;
+
+    return plugin_load(PONS_KIND_DEVICE, name, sizeof(pons_device_operations), NULL, &p, &ignored)
+           == PONS_OK;
+}
+
+/* A list that makes no sense here is refused as such, before what the build lacks. */
+static pons_status check_cards(experiment *e, const char *text, const char *where, pons_error *err)
+{
+    const char *name = e->listed.item[0].name;
     char told[512] = "";
 
-    if (strcmp(e->listed.item[0].name, "cuda") != 0)
+    if (strcmp(name, "cuda") != 0 && !is_built(name))
         return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': there is no device "
-                         "'%s', expected cpu, cuda or reference", where, text,
-                         e->listed.item[0].name);
-    if (visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, &v, err) != PONS_OK
-        || visible_devices_check(&v, &e->listed, where, err) != PONS_OK)
+                         "'%s', expected cpu, cuda or reference", where, text, name);
+    if (strcmp(name, "cuda") != 0)
+        return PONS_OK;
+    if (visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, &e->visible, err) != PONS_OK
+        || visible_devices_check(&e->visible, &e->listed, where, err) != PONS_OK)
         return err->status;
-    visible_devices_tell(&v, &e->listed, told, sizeof told);
-    return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': 'cuda' is not in this "
-                     "build%s%s%s", where, text, told[0] != '\0' ? " (" : "", told,
-                     told[0] != '\0' ? ")" : "");
+    visible_devices_tell(&e->visible, &e->listed, told, sizeof told);
+    if (!is_built(name))
+        return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': 'cuda' is not in this "
+                         "build%s%s%s", where, text, told[0] != '\0' ? " (" : "", told,
+                         told[0] != '\0' ? ")" : "");
+    if (told[0] != '\0')
+        log_line(e->log, "%s", told);
+    return PONS_OK;
 }
 
 /* Whether this is one of several processes, or the only one that a launcher has started. */
@@ -68,7 +87,11 @@ static pons_status find_entry(experiment *e, const char *text, pons_error *err)
                          p->local_size, p->origin);
     if (list->count > 1)
         list->item[0] = list->item[p->local_rank];
-    if (list->item[0].index >= p->local_size)
+    else if (!is_shares(e) && !list->item[0].numbered
+             && visible_devices_rank(&e->visible, p->local_rank, p->local_size,
+                                     &list->item[0].index, err) != PONS_OK)
+        return err->status;
+    if (is_shares(e) && list->item[0].index >= p->local_size)
         return refuse_index(e, text, &list->item[0], p->local_size, err);
     e->replicas = p->size;
     e->first = p->rank;
@@ -80,7 +103,7 @@ static pons_status count_replicas(experiment *e, const char *text, pons_error *e
     const distribute_options *d = &e->sections.distribute;
 
     for (int i = 0; i < e->listed.count; i++)
-        if (e->listed.item[i].index >= e->listed.count)
+        if (is_shares(e) && e->listed.item[i].index >= e->listed.count)
             return refuse_index(e, text, &e->listed.item[i], e->listed.count, err);
     /* The mode in the file of a run is how it was trained; a prediction takes what is listed. */
     if (e->purpose == EXPERIMENT_TRAIN && d->mode == MODE_SINGLE && e->listed.count > 1)
@@ -103,8 +126,9 @@ pons_status experiment_find_devices(experiment *e, const experiment_known *known
         text = "cpu";
     if (device_list_parse(text, where, &e->listed, err) != PONS_OK)
         return err->status;
-    if (strcmp(e->listed.item[0].name, "cpu") != 0 && !is_reference(e))
-        return refuse_absent(e, text, where, err);
+    e->visible.count = -1;
+    if (!is_shares(e) && check_cards(e, text, where, err) != PONS_OK)
+        return err->status;
     if ((apart ? find_entry : count_replicas)(e, text, err) != PONS_OK)
         return err->status;
     e->mode = apart ? MODE_DDP
@@ -169,8 +193,9 @@ static pons_status find_shares(experiment *e, pons_error *err)
 
     e->share = arena_alloc(e->memory, DEVICES_MAX * sizeof *e->share);
     for (int i = 0; i < e->listed.count; i++)
-        e->share[i] = (device_share){ e->replicas > 1 ? item[i].index : 0, e->replicas };
-    if (e->mode != MODE_DDP)
+        e->share[i] = (device_share){ e->replicas > 1 || !is_shares(e) ? item[i].index : 0,
+                                      e->replicas };
+    if (e->mode != MODE_DDP || !is_shares(e))
         return PONS_OK;
     e->share[0] = (device_share){ 0, e->listed.count };
     if (e->group != NULL && find_share(e, &e->share[0].index, &e->share[0].count, err) != PONS_OK)
@@ -193,7 +218,8 @@ static pons_status open_one(experiment *e, int threads, int i, pons_error *err)
 {
     pons_device_settings settings = {
         .index = e->share[i].index, .count = e->share[i].count, .threads = threads,
-        .deterministic = e->sections.experiment.deterministic
+        .deterministic = e->sections.experiment.deterministic,
+        .cache_dir = e->sections.device.cache_dir
     };
 
     if (!is_reference(e))

@@ -3,6 +3,8 @@
  *
  * The text is compiled as C behind shim.h. For each kernel a caller is added that takes the
  * parameters as cuLaunchKernel has them. What comes out is a shared object behind its length.
+ *
+ * CARD_CC and CARD_CFLAGS in the environment replace compiler and flags; CARD_KEEP keeps the files.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -110,6 +112,7 @@ static char *read_all(const char *path, size_t *size)
 
 static int compile_in(nvrtcProgram p, const char *folder)
 {
+    const char *compiler = getenv("CARD_CC"), *flags = getenv("CARD_CFLAGS");
     char path[256], command[2048], *object;
     size_t size = 0;
     FILE *f;
@@ -124,8 +127,8 @@ static int compile_in(nvrtcProgram p, const char *folder)
     fclose(f);
     snprintf(command, sizeof command, "cd %s && %s -x c -std=gnu11 -w -fPIC -shared "
              "-fno-strict-aliasing -ffp-contract=off %s -include %s unit.c -o unit.so -lm "
-             ">log 2>&1", folder, CARD_CC, getenv("CARD_CFLAGS") != NULL ? getenv("CARD_CFLAGS")
-                                                                 : "-O0", CARD_SHIM);
+             ">log 2>&1", folder, compiler != NULL ? compiler : HOST_CC,
+             flags != NULL ? flags : "-O0", HOST_SHIM);
     result = system(command);
     snprintf(path, sizeof path, "%s/log", folder);
     p->log = read_all(path, &size);

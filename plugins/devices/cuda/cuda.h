@@ -25,6 +25,7 @@ typedef struct cuda_device {
     cuda_driver driver;
     cuda_compiler compiler;
     int ordinal, device, architecture; /* 90: sm_90                                               */
+    int threads;           /* as asked for: kernels do not depend on it                           */
     bool retained;
     cuda_context context;
     cuda_stream stream;

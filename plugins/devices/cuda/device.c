@@ -89,6 +89,7 @@ static pons_status device_open(const pons_device_settings *settings, void **devi
     if (d == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': out of memory");
     d->ordinal = settings->index;
+    d->threads = settings->threads > 0 ? settings->threads : 1;
     if (open_parts(d, settings, err) != PONS_OK) {
         device_close(d);
         return PONS_DEVICE;
@@ -103,7 +104,7 @@ static void device_facts(void *device, pons_device_facts *facts)
     size_t memory = 0;
     int version = 0;
 
-    *facts = (pons_device_facts){ .threads = 1, .host_memory = true };
+    *facts = (pons_device_facts){ .threads = d->threads, .host_memory = true };
     d->driver.name(facts->name, (int)sizeof facts->name, d->device);
     d->driver.memory(&memory, d->device);
     d->driver.version(&version);

@@ -3,8 +3,8 @@
  * right for every channel count, stride, dilation and group, in no library.
  *
  * x [N, D, H, W, I], w [O, kD, kH, kW, I / groups], y [N, D', H', W', O]. Forward and input
- * gradient have a thread for each element of the result, which adds up the products of one kernel
- * point before it adds that to the rest. The weight gradient is a sum over all points of y: columns of
+ * gradient have a thread for each element of the result, which adds up the products of one
+ * kernel point before it adds that to the rest. The weight gradient is a sum over all points of y: columns of
  * input channels, pieces of points, and a second kernel that joins the pieces, as maps reduce.
  */
 #include "source.h"

@@ -1,0 +1,110 @@
+#!/bin/sh
+# The whole program on the cuda device, whose driver and compiler are those of tests/card: a run gives
+# the losses of the cpu, one card listed twice those of one, a prediction those of the cpu, and faults
+# end in one line. Prints what Check prints, so that both are counted alike.
+set -u
+LC_ALL=C
+export LC_ALL
+build=$(pwd)
+program=$(realpath "${PONS:-./pons}")
+PONS_PLUGIN_PATH=${PONS_PLUGIN_PATH:-$build/stage}
+export PONS_PLUGIN_PATH
+cards=$build/tests/card/.libs
+folder=$(mktemp -d "${TMPDIR:-/tmp}/pons-cuda-XXXXXX") || exit 1
+trap 'rm -rf "$folder"' EXIT
+checks=0
+failures=0
+
+check() {
+    name=$1
+    shift
+    checks=$((checks + 1))
+    "$@" >"$folder/said" 2>&1 && return 0
+    failures=$((failures + 1))
+    echo "FAILED: $name: $*"
+    cat "$folder/said"
+    return 1
+}
+
+cuda() { LD_LIBRARY_PATH=$cards${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$program" "$@"; }
+
+# ends CODE TEXT COMMAND...: with that code and that text.
+ends() {
+    code=$1
+    text=$2
+    shift 2
+    "$@" >"$folder/out" 2>&1
+    found=$?
+    [ $found = "$code" ] && grep -qF -e "$text" "$folder/out" && return 0
+    echo "code $found, expected $code and '$text'"
+    cat "$folder/out"
+    return 1
+}
+
+losses() { sed -n 's/^{"kind":"step",.*"loss":\([^,]*\).*/\1/p' "runs/$1/metrics.jsonl"; }
+
+# Losses of two runs: as many, and equal to a part in 'tolerance'.
+near() {
+    losses "$1" >"$folder/a"
+    losses "$2" >"$folder/b"
+    paste "$folder/a" "$folder/b" | awk -v t="$3" '
+        { d = $1 - $2; if (d < 0) d = -d; if (NF != 2 || !(d <= t * $1)) { print; bad = 1 } }
+        END { exit bad || NR < 4 }'
+}
+
+cd "$folder" || exit 1
+"$program" data phantom -o ph --cases 4 --extent 18,16,16 2>log || { cat log; exit 1; }
+ini() {
+    printf '%s\n' "[experiment]" "name = $1" "deterministic = yes" "[data]" "source = ph" \
+        "validation = last:1" "[preprocess]" "steps = normalize" "[augment]" "steps = flip" \
+        "[patch]" "extent = 16" "[model]" "plugin = unet" "channels = 4 8" "strides = 2" \
+        "num_res_units = 1" "dropout = 0.1" "[loss]" "plugin = dice_ce" "[optimizer]" \
+        "plugin = novograd" "lr = 0.01" "[train]" "steps = 4" "precision = fp32" "clip_norm = 1" \
+        "ema_decay = 0.5" "micro_batches = 2" "[distribute]" "$2"
+}
+ini cpu "devices = cpu" >cpu.ini
+ini one "devices = cuda" >one.ini
+ini two "devices = cuda:0,0" >two.ini
+ini apart "devices = cuda:0,1" >apart.ini
+
+check "a run on the cpu" "$program" train cpu.ini
+check "a run on a card" cuda train one.ini
+check "its losses are those of the cpu" near cpu one 1e-5
+check "a run on one card listed twice" cuda train two.ini
+check "gives the bits of one" cmp runs/one/checkpoints/last-bits runs/two/checkpoints/last-bits
+check "a run on two cards" cuda train apart.ini
+check "a prediction on a card" cuda predict runs/one ph/imagesTr/phantom_000.nii.gz -o card.nii.gz \
+    --devices cuda
+check "a prediction on the cpu" "$program" predict runs/one ph/imagesTr/phantom_000.nii.gz \
+    -o cpu.nii.gz --devices cpu
+check "both are one segmentation" cmp card.nii.gz cpu.nii.gz
+check "every kernel is explained" cuda explain one.ini
+
+# ---- what goes wrong -----------------------------------------------------------------------------
+
+ini other "devices = cuda:7" >seven.ini
+check "a card that is not there" ends 5 "cannot open device 'cuda:7': the driver has 2 devices" \
+    cuda train seven.ini
+check "a launch that fails" ends 5 "launch a kernel on device 'cuda:0': unspecified launch failure" \
+    env CARD_FAIL=launch:40 LD_LIBRARY_PATH="$cards" "$program" train --fresh one.ini
+check "memory that ends" ends 5 "allocate memory on device 'cuda:0': out of memory" \
+    env CARD_FAIL=allocate:9 LD_LIBRARY_PATH="$cards" "$program" train --fresh one.ini
+if ! ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1 '; then
+    check "no driver" ends 5 "cannot open device 'cuda': no driver" "$program" train --fresh one.ini
+fi
+
+# ---- compiled kernels are kept -------------------------------------------------------------------
+
+check "kernels are kept" cuda train --fresh one.ini --set "device.cache_dir=$folder/kept"
+kept=$(ls "$folder/kept" | wc -l)
+check "in files" test "$kept" -gt 0
+check "and read again without a compiler" env CARD_CC=/bin/false LD_LIBRARY_PATH="$cards" \
+    "$program" train --fresh one.ini --set "device.cache_dir=$folder/kept"
+for file in "$folder"/kept/*; do
+    head -c 300 "$file" >"$folder/cut" && mv "$folder/cut" "$file"
+done
+check "a file that was cut is made again" cuda train --fresh one.ini \
+    --set "device.cache_dir=$folder/kept"
+
+echo "100%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
