@@ -57,7 +57,7 @@ cd "$folder" || exit 1
 ini() {
     printf '%s\n' "[experiment]" "name = $1" "deterministic = yes" "[data]" "source = ph" \
         "validation = last:1" "[preprocess]" "steps = normalize" "[augment]" "steps = flip" \
-        "[patch]" "extent = 16" "[model]" "plugin = unet" "channels = 4 8" "strides = 2" \
+        "[augment.flip]" "axes = 0 1 2" "[patch]" "extent = 16" "[model]" "plugin = unet" "channels = 4 8" "strides = 2" \
         "num_res_units = 1" "dropout = 0.1" "[loss]" "plugin = dice_ce" "[optimizer]" \
         "plugin = novograd" "lr = 0.01" "[train]" "steps = 4" "precision = fp32" "clip_norm = 1" \
         "ema_decay = 0.5" "micro_batches = 2" "[distribute]" "$2"
@@ -67,16 +67,17 @@ ini one "devices = cuda" >one.ini
 ini two "devices = cuda:0,0" >two.ini
 ini apart "devices = cuda:0,1" >apart.ini
 
+last=checkpoints/step-00000004/model.safetensors
 check "a run on the cpu" "$program" train cpu.ini
 check "a run on a card" cuda train one.ini
 check "its losses are those of the cpu" near cpu one 1e-5
 check "a run on one card listed twice" cuda train two.ini
-check "gives the bits of one" cmp runs/one/checkpoints/last-bits runs/two/checkpoints/last-bits
+check "gives the bits of one" cmp runs/one/$last runs/two/$last
 check "a run on two cards" cuda train apart.ini
-check "a prediction on a card" cuda predict runs/one ph/imagesTr/phantom_000.nii.gz -o card.nii.gz \
-    --devices cuda
-check "a prediction on the cpu" "$program" predict runs/one ph/imagesTr/phantom_000.nii.gz \
-    -o cpu.nii.gz --devices cpu
+check "a prediction on a card" cuda predict runs/one ph/imagesTr/phantom_001.nii.gz \
+    -o card.nii.gz --set distribute.devices=cuda
+check "a prediction on the cpu" "$program" predict runs/one ph/imagesTr/phantom_001.nii.gz \
+    -o cpu.nii.gz --set distribute.devices=cpu
 check "both are one segmentation" cmp card.nii.gz cpu.nii.gz
 check "every kernel is explained" cuda explain one.ini
 
@@ -87,7 +88,7 @@ check "a card that is not there" ends 5 "cannot open device 'cuda:7': the driver
     cuda train seven.ini
 check "a launch that fails" ends 5 "launch a kernel on device 'cuda:0': unspecified launch failure" \
     env CARD_FAIL=launch:40 LD_LIBRARY_PATH="$cards" "$program" train --fresh one.ini
-check "memory that ends" ends 5 "allocate memory on device 'cuda:0': out of memory" \
+check "memory that ends" ends 5 "on device 'cuda:0': out of memory" \
     env CARD_FAIL=allocate:9 LD_LIBRARY_PATH="$cards" "$program" train --fresh one.ini
 if ! ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1 '; then
     check "no driver" ends 5 "cannot open device 'cuda': no driver" "$program" train --fresh one.ini
