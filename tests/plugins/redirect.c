@@ -1,5 +1,6 @@
 /*
- * redirect.c - preloaded: connections to this machine go through the proxy at PROXY_PORT.
+ * redirect.c - preloaded: connections to this machine go through the proxy at PROXY_PORT, and its
+ * processes cannot read each other's memory, as if they were on machines of their own.
  */
 #include "../proxy.h"
 
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 typedef int connect_function(int file, const struct sockaddr *address, socklen_t size);
@@ -72,4 +74,11 @@ int connect(int file, const struct sockaddr *address, socklen_t size)
     fcntl(file, F_SETFL, flags);
     errno = failed;
     return failed != 0 ? -1 : 0;
+}
+
+ssize_t process_vm_readv(pid_t process, const struct iovec *here, unsigned long here_count,
+                         const struct iovec *there, unsigned long there_count, unsigned long flags)
+{
+    errno = EPERM;
+    return -1;
 }
