@@ -134,9 +134,13 @@ for comm in stage/comm/*.so; do
 done
 
 # Every plugin that is built keeps the rules of its kind, and each broken rule is named.
-for file in stage/transform/*.so stage/sink/*.so stage/schedule/*.so stage/device/*.so stage/model/segresnet.so; do
+for file in stage/transform/*.so stage/sink/*.so stage/schedule/*.so stage/device/cpu.so \
+        stage/model/segresnet.so; do
     [ -f "$file" ] && expect 0 stdout "file, note, descriptor and options are in order" plugin check "$file"
 done
+if [ -f stage/device/cuda.so ] && [ ! -e /dev/nvidiactl ]; then
+    expect 5 stderr "no driver" plugin check stage/device/cuda.so
+fi
 broken() {
     expect 6 stderr "$1" plugin check "tests/plugins/.libs/$2.so" --set "transform.fault=$3"
 }
