@@ -515,6 +515,24 @@ START_TEST(epochs_steps_and_patience_decide_when_things_happen)
 }
 END_TEST
 
+/* Two passes over three cases, four a step: the second step takes two cases more than there are. */
+START_TEST(no_step_is_of_an_epoch_that_was_not_asked_for)
+{
+    char text[sizeof ini + 16];
+    const char *steps = strstr(ini, "steps = 40");
+
+    make_experiment();
+    snprintf(text, sizeof text, "%.*sepochs = 2%s", (int)(steps - ini), ini,
+             steps + strlen("steps = 40"));
+    write_text("e.ini", text);
+    expect(TRAIN("-q"), NULL);
+    const char *lines = text_of("runs/first/metrics.jsonl");
+    ck_assert_ptr_nonnull(strstr(lines, "\"step\":2,\"epoch\":2,"));
+    ck_assert_ptr_null(strstr(lines, "\"epoch\":3"));
+    remove_root();
+}
+END_TEST
+
 START_TEST(pretrained_weights_are_where_training_starts)
 {
     char hash[65], other[65];
@@ -598,6 +616,7 @@ int main(void)
     tcase_add_test(c, manifest_says_what_made_the_checkpoint_and_a_change_is_told);
     tcase_add_test(c, debug_is_a_short_run_with_checks);
     tcase_add_test(c, epochs_steps_and_patience_decide_when_things_happen);
+    tcase_add_test(c, no_step_is_of_an_epoch_that_was_not_asked_for);
     tcase_add_test(c, pretrained_weights_are_where_training_starts);
     tcase_add_test(c, gradient_that_is_not_finite_stops_or_skips);
     tcase_add_test(c, run_goes_on_from_another_one);

@@ -215,13 +215,17 @@ static pons_status check_finite(const step_begun *s, pons_error *err)
     return PONS_OK;
 }
 
-/* Of the last case of the last step, whichever process had it (R6). */
+/*
+ * Of the last case of the last step, whichever process had it (R6). What the run's last step takes
+ * beyond its last epoch fills the step, and begins no epoch.
+ */
 static int64_t last_epoch(const trainer *t)
 {
     const experiment *e = t->experiment;
     int64_t cases = t->state.step * e->sections.train.batch * e->micro_batches;
+    int64_t epoch = (cases - 1) / t->training_count + 1, last = e->sections.train.epochs;
 
-    return (cases - 1) / t->training_count + 1;
+    return last > 0 && epoch > last ? last : epoch;
 }
 
 /* The step is done when its record is written: a checkpoint has both or neither. */
