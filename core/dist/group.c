@@ -17,22 +17,24 @@ operation *group_take(group *g, const char *kind, size_t size, pons_error *err)
 {
     operation *o = g->spare;
 
-    if (o != NULL)
+    if (o != NULL) {
         g->spare = o->next;
-    else
-        o = calloc(1, sizeof *o);
-    if (o == NULL) {
+    } else if ((o = calloc(1, sizeof *o)) != NULL) {
+        o->below = g->made_operations;
+        g->made_operations = o;
+    } else {
         pons_fail(err, PONS_DEVICE, "out of memory for a collective");
         return NULL;
     }
-    *o = (operation){ .number = g->started++, .kind = kind, .size = size, .all = o->all,
-                      .room = o->room };
+    *o = (operation){ .below = o->below, .number = g->started++, .kind = kind, .size = size,
+                      .all = o->all, .room = o->room };
     watch_start(g->watch, o->number, kind, (int64_t)size);
     return o;
 }
 
 void group_give_back(group *g, operation *o)
 {
+    o->pending = NULL;
     o->next = g->spare;
     g->spare = o;
 }
@@ -136,8 +138,8 @@ pons_status group_barrier(group *g, pons_error *err)
 
 static void group_free(group *g)
 {
-    for (operation *o = g->spare, *next; o != NULL; o = next) {
-        next = o->next;
+    for (operation *o = g->made_operations, *next; o != NULL; o = next) {
+        next = o->below;
         free(o->all);
         free(o);
     }
@@ -215,6 +217,20 @@ static void part(group *g)
     watch_end(g->watch);
 }
 
+/* Who failed has not waited for all that it had started; after an abort that has failed too. */
+static void abort_all(group *g)
+{
+    g->operations->abort(g->comm);
+    for (operation *o = g->made_operations; o != NULL; o = o->below) {
+        pons_error failed = PONS_ERROR_INIT;
+
+        while (o->pending != NULL
+               && g->operations->poll(g->comm, o->pending, GROUP_POLL_S, &failed)
+                  == PONS_COMM_RUNNING)
+            continue;
+    }
+}
+
 void group_close(group *g, const pons_error *failure)
 {
     pons_error cause = PONS_ERROR_INIT;
@@ -228,7 +244,7 @@ void group_close(group *g, const pons_error *failure)
     watch_leave(g->watch);
     watch_comm(g->watch, NULL, NULL);
     if (failure != NULL)
-        g->operations->abort(g->comm);
+        abort_all(g);
     g->operations->close(g->comm);
     watch_close(g->watch);
     store_close_within(g->store, failure == NULL ? CLOSE_S : FAILED_S);

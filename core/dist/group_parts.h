@@ -15,11 +15,12 @@ typedef struct exact_sum exact_sum;
 /* A collective under way. */
 typedef struct operation {
     struct operation *next;   /* of those that are free, or of the pieces under way               */
+    struct operation *below;  /* of all that were made                                            */
     int64_t number;
     const char *kind;
     size_t size;
-    void *pending;            /* the plugin's                                                     */
-    exact_sum *sum;            /* a piece of a sum by tree: elements 'at' ..., of everybody        */
+    void *pending;            /* the plugin's, until it has ended                                 */
+    exact_sum *sum;           /* a piece of a sum by tree: elements 'at' ..., of everybody        */
     int64_t at, count;
     char *all;                /* kept for the next one; 'room' bytes                              */
     size_t room;
@@ -33,7 +34,7 @@ struct group {
     store *store;
     watch *watch;
     int64_t started;
-    operation *spare;
+    operation *spare, *made_operations;
     double ended;             /* of the sum that was last waited for                              */
     program_collective collective;
     /* group_sum.c, sums by tree */

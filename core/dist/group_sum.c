@@ -256,11 +256,6 @@ void group_prepare_sums(group *g)
 
 void group_drop_sums(group *g)
 {
-    for (operation *o = g->oldest, *next; o != NULL; o = next) {
-        next = o->next;
-        free(o->all);
-        free(o);
-    }
     for (exact_sum *s = g->made, *next; s != NULL; s = next) {
         next = s->below;
         free(s);
