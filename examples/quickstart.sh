@@ -129,7 +129,8 @@ half right "$folder/held-out" "$left,0,0" "$right,$2,$3"
 prediction=$folder/held-out/prediction-$name-right.nii.gz
 "$pons" predict "$folder/train/runs/brain" "$folder/held-out/images/$name-right.nii.gz" -o "$prediction"
 "$pons" evaluate --prediction "$prediction" --label "$folder/held-out/labels/$name-right.nii.gz" \
-    --labels brain:1 --overlay "$folder/held-out/overlay.png" --json >"$folder/held-out/scores.json"
+    --labels brain:1 --overlay "$folder/held-out/overlay.png" \
+    --image "$folder/held-out/images/$name-right.nii.gz" --json >"$folder/held-out/scores.json"
 dice=$(grep -o '"dice":[0-9.]*' "$folder/held-out/scores.json" | head -n 1 | cut -d : -f 2)
 
 echo "run         $folder/train/runs/brain"
