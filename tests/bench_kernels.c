@@ -7,22 +7,14 @@
 #include "../plugins/devices/cpu/cpu.h"
 #include "../plugins/devices/cpu/direct.h"
 #include "../plugins/devices/cpu/onednn.h"
+#include "base/clock.h"
 
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define ROUNDS 5
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static size_t tensor_size(const pons_tensor *x)
 {
@@ -67,9 +59,9 @@ static double seconds(cpu_device *device, cpu_prepare prepare, const pons_reques
         void *plain = input[1];
         double begin;
         input[1] = packed != NULL ? packed : plain;
-        begin = now();
+        begin = seconds_now();
         k.run(&k, &call, &err);
-        best = now() - begin < best ? now() - begin : best;
+        best = seconds_now() - begin < best ? seconds_now() - begin : best;
         input[1] = plain;
     }
     for (int i = 0; i < r->input_count; i++)

@@ -4,21 +4,13 @@
  *     make tests/bench_map && tests/bench_map [threads [log2 of the elements]]
  */
 #include "../plugins/devices/cpu/cpu.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define ROUNDS 7
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void *memory(size_t size)
 {
@@ -96,9 +88,9 @@ static void run(bench *b, void *const *input, void *const *output, int threads, 
     cpu_operations.prepare(device, &request, &kernel, &supported, &err);
     call.scratch = memory(kernel.scratch_size);
     for (int i = 0; i < ROUNDS; i++) {
-        double begin = now();
+        double begin = seconds_now();
         kernel.run(&kernel, &call, &err);
-        best = now() - begin < best ? now() - begin : best;
+        best = seconds_now() - begin < best ? seconds_now() - begin : best;
     }
     printf("%-44s %9.3f ms %6.2f GB/s %5.2f of a copy\n", b->name, 1e3 * best, 1e-9 * bytes / best,
            best / (copy * bytes));
@@ -124,9 +116,9 @@ static double copy_rate(void *to, const void *from, size_t size, int threads)
     double best = 1e9;
 
     for (int i = 0; i < ROUNDS; i++) {
-        double begin = now();
+        double begin = seconds_now();
         cpu_parallel(threads, (int64_t)(size >> 20), copy_piece, &c);
-        best = now() - begin < best ? now() - begin : best;
+        best = seconds_now() - begin < best ? seconds_now() - begin : best;
     }
     printf("%-44s %9.3f ms %6.2f GB/s\n", "copy", 1e3 * best, 2e-9 * (double)size / best);
     return best / (2 * (double)size);

@@ -5,13 +5,13 @@
  *     make tests/bench_narrow && tests/bench_narrow [threads [lanes, 0 the plainest [layer]]]
  */
 #include "../plugins/devices/cpu/cpu.h"
+#include "base/clock.h"
 #include "convolutions.h"
 #include "graph/node.h"
 
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define ROUNDS 7
 
@@ -21,14 +21,6 @@ static const struct { const char *name; int extent, in, out, kernel, stride; } l
     { "4 -> 32", 96, 4, 32, 3, 1 },      { "32 -> 3 (1)", 96, 32, 3, 1, 1 },
     { "32 -> 2", 96, 32, 2, 3, 1 },      { "3 -> 64 / 2", 96, 3, 64, 3, 2 },
 };
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void *tensor_new(const pons_tensor *t)
 {
@@ -60,10 +52,10 @@ static void time_one(void *device, const sliding *s, const char *name, const cha
     void *out[1] = { tensor_new(&r.output[0]) };
     pons_call call = { in, out, cpu_operations.allocate(NULL, kernel.scratch_size, &err), NULL };
     for (int i = 0; i < ROUNDS; i++) {
-        double start = now();
+        double start = seconds_now();
         if (kernel.run(&kernel, &call, &err) != PONS_OK)
             exit(1);
-        double took = now() - start;
+        double took = seconds_now() - start;
         best = took < best ? took : best;
     }
     printf("%-12s %-8s %-6s %7.2f ms %6.0f GF/s, scratch %.1f MB\n", name, direction,

@@ -5,6 +5,7 @@
  */
 #include <config.h>
 
+#include "base/clock.h"
 #include "run_modes.h"
 #include "suite.h"
 
@@ -337,14 +338,6 @@ START_TEST(ranks_that_differ_are_refused_and_both_sides_named)
     remove_root();
 }
 END_TEST
-
-static double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* The file, a library and the mode are looked at before a process meets the others. */
 static const char *const refusals[] = { "train.batch=none", "distribute.backend=nccl",

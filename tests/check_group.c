@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "comm_suite.h"
 #include "dist/group.h"
@@ -393,14 +394,14 @@ static pons_status train(processes *p, int rank, void *context, pons_error *err)
         if (step <= 5)
             usleep(250000);
         if (step == 5 && rank == s->victim) {
-            p->note[0] = processes_time();
+            p->note[0] = seconds_now();
             if (s->happen(s, g, rank))
                 return PONS_OK;
         }
         if (c->start(c->context, buffer, 1000, PONS_F32, &pending, err) == PONS_OK)
             c->wait(c->context, pending, err);
     }
-    p->note[rank + 1] = processes_time();
+    p->note[rank + 1] = seconds_now();
     leave(g, err);
     return err->status;
 }
@@ -408,7 +409,7 @@ static pons_status train(processes *p, int rank, void *context, pons_error *err)
 /* A machine may be paused once, and only then something takes longer than it may. */
 enum { ROUNDS = 3 };
 
-/* All but the victim have failed, with 'expected' in their lines; whether within 'limit' seconds. */
+/* All but the victim have failed, 'expected' in their lines; whether within 'limit' seconds. */
 static bool check_others(const scene *s, const char *expected, double limit)
 {
     bool in_time = true;
@@ -568,7 +569,7 @@ END_TEST
 
 static bool loop(const scene *s, group *g, int rank)
 {
-    while (processes_time() > 0)
+    while (seconds_now() > 0)
         usleep(1000);
     return true;
 }

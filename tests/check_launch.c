@@ -2,6 +2,7 @@
  * check_launch.c - the launcher: whatever happens to a rank or to the launcher, all end, nobody is
  * left, and one line says why.
  */
+#include "base/clock.h"
 #include "dist/launch.h"
 #include "dist/launch_parts.h"
 
@@ -15,14 +16,6 @@
 #include <time.h>
 
 static char rank_program[4096];
-
-static double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void pause_for(double seconds)
 {

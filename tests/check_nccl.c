@@ -2,10 +2,10 @@
  * check_nccl.c - the comm plugin 'nccl' on a GPU and a library that tests/fake makes up: the
  * contract of all communicators, and everything that is known to go wrong with NCCL.
  */
-#include "comm_suite.h"
-
 #include <stdlib.h>
 
+#include "base/clock.h"
+#include "comm_suite.h"
 #include "suite.h"
 
 #define AT_ONCE_S 1.0 /* what comm.h promises after a failure                                     */
@@ -367,7 +367,7 @@ static pons_status ask_late(processes *p, int rank, void *context, pons_error *e
         if (party.operations->all_reduce(party.comm, buffer, 100, PONS_F32, &pending,
                                          err) == PONS_OK)
             comm_end(&party, pending, 10, err);
-    started = processes_time();
+    started = seconds_now();
     if (rank == 1)
         usleep(200000);
     if (party.operations->all_reduce(party.comm, buffer, 100, PONS_F32, &pending, err) == PONS_OK) {

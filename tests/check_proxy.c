@@ -1,6 +1,7 @@
 /*
  * check_proxy.c - the network that other tests disturb passes bytes on as they came, and disturbs.
  */
+#include "base/clock.h"
 #include "proxy.h"
 
 #include "suite.h"
@@ -15,14 +16,6 @@
 
 static proxy *network;
 static int near, far;          /* ends of one connection through it                               */
-
-static double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void connect_through(void)
 {

@@ -4,6 +4,7 @@
  */
 #include <config.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
@@ -16,7 +17,6 @@
 #include <math.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <time.h>
 
 /* ---- a small dataset and its experiment ------------------------------------------------------ */
 
@@ -85,14 +85,6 @@ static void expect(int status, const char *phrase)
 {
     ck_assert_msg(phrase == NULL ? status == 0 : strstr(text_of("said"), phrase) != NULL,
                   "status %d, said: %s", status, text_of("said"));
-}
-
-static double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static bool exists(const char *name)

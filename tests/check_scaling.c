@@ -6,6 +6,7 @@
 #include <math.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "suite.h"
 #include "train/scaling.h"
 
@@ -144,14 +145,6 @@ typedef struct link_played {
     double done[8];
     int count;
 } link_played;
-
-static double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void sleep_until(double when)
 {

@@ -4,6 +4,7 @@
  */
 #include <config.h>
 
+#include "base/clock.h"
 #include "dist/link.h"
 #include "dist/store.h"
 #include "dist/store_message.h"
@@ -71,9 +72,9 @@ static void *run_rank(void *context)
     double start;
 
     pause_for(r->delay_s);
-    start = link_now();
+    start = seconds_now();
     store_open(&r->place, r->timeout_s, &r->store, &r->err);
-    r->took_s = link_now() - start;
+    r->took_s = seconds_now() - start;
     if (r->err.status == PONS_OK && r->work != NULL)
         r->work(r);
     store_close(r->store);
@@ -291,7 +292,7 @@ END_TEST
 
 static void ask_for_nothing(rank *r)
 {
-    double start = link_now();
+    double start = seconds_now();
     char text[64];
     size_t size;
 
@@ -301,7 +302,7 @@ static void ask_for_nothing(rank *r)
     r->err = (pons_error)PONS_ERROR_INIT;
     store_get(r->store, "nothing", 0.3, text, sizeof text, &size, &r->err);
     SAYS(r, PONS_COMMUNICATION, "nobody has set 'nothing' within 0.3 s");
-    ck_assert_double_ge(link_now() - start, 0.3);
+    ck_assert_double_ge(seconds_now() - start, 0.3);
     r->err = (pons_error)PONS_ERROR_INIT;
     ck_assert(!store_broken(r->store));
 }
@@ -563,10 +564,10 @@ static void watch_the_lost(rank *r)
 
     get_text(r, "alive", text);
     set_text(r, "seen", "yes");
-    start = link_now();
+    start = seconds_now();
     get_text(r, STORE_LOST, text);
     ck_assert_str_eq(text, "1");
-    ck_assert_double_lt(link_now() - start, PATIENCE / 2);
+    ck_assert_double_lt(seconds_now() - start, PATIENCE / 2);
     ck_assert(!store_broken(r->store));
 }
 
@@ -609,7 +610,7 @@ END_TEST
 /* Rank 0 has ended: what waits and what is asked later fails at once, and no signal comes. */
 static void outlive_rank_0(rank *r)
 {
-    double start = link_now();
+    double start = seconds_now();
     char text[64];
     size_t size;
 
@@ -624,7 +625,7 @@ static void outlive_rank_0(rank *r)
         store_set(r->store, "k", "v", 1, &r->err);
         SAYS(r, PONS_COMMUNICATION, "has ended ('k' was asked for)");
     }
-    ck_assert_double_lt(link_now() - start, PATIENCE / 2);
+    ck_assert_double_lt(seconds_now() - start, PATIENCE / 2);
     r->err = (pons_error)PONS_ERROR_INIT;
 }
 
@@ -660,9 +661,9 @@ static void ask_the_stopped(rank *r)
     get_text(r, "alive", text);
     set_text(r, "seen", "yes");
     waitpid(r->other, NULL, WUNTRACED);
-    start = link_now();
+    start = seconds_now();
     store_get(r->store, "never", 0.2, text, sizeof text, &size, &r->err);
-    ck_assert_double_ge(link_now() - start, r->timeout_s);
+    ck_assert_double_ge(seconds_now() - start, r->timeout_s);
     kill(r->other, SIGCONT);
     SAYS(r, PONS_COMMUNICATION, "does not answer ('never' was asked for)");
     r->err = (pons_error)PONS_ERROR_INIT;
@@ -731,7 +732,7 @@ static int connect_raw(int port)
 {
     char why[128];
 
-    return link_connect("127.0.0.1", port, link_now() + PATIENCE, why, sizeof why);
+    return link_connect("127.0.0.1", port, seconds_now() + PATIENCE, why, sizeof why);
 }
 
 static void send_noise(int fd, unsigned seed)
@@ -740,7 +741,7 @@ static void send_noise(int fd, unsigned seed)
 
     for (size_t i = 0; i < sizeof noise; i++)
         noise[i] = (uint8_t)((seed = seed * 1103515245u + 12345u) >> 16);
-    link_send(fd, noise, sizeof noise, link_now() + 1);
+    link_send(fd, noise, sizeof noise, seconds_now() + 1);
 }
 
 static void send_text(int fd, unsigned seed)
@@ -748,12 +749,12 @@ static void send_text(int fd, unsigned seed)
     static const char text[] = "GET / HTTP/1.1\r\nHost: a\r\nAccept: */*\r\n\r\n";
 
     (void)seed;
-    link_send(fd, text, sizeof text - 1, link_now() + 1);
+    link_send(fd, text, sizeof text - 1, seconds_now() + 1);
 }
 
 static void send_little(int fd, unsigned seed)
 {
-    link_send(fd, "pons rank 1\n", seed % 12, link_now() + 1);
+    link_send(fd, "pons rank 1\n", seed % 12, seconds_now() + 1);
 }
 
 static void send_wrong_token(int fd, unsigned seed)
@@ -761,10 +762,10 @@ static void send_wrong_token(int fd, unsigned seed)
     const store_hello hello = { seed % 2, 2, seed, 1000 };
     uint8_t greeting[STORE_GREETING], bytes[STORE_HELLO];
 
-    if (!link_receive(fd, greeting, sizeof greeting, link_now() + 1))
+    if (!link_receive(fd, greeting, sizeof greeting, seconds_now() + 1))
         return;
     store_hello_write(&hello, "guessed", greeting, bytes);
-    link_send(fd, bytes, sizeof bytes, link_now() + 1);
+    link_send(fd, bytes, sizeof bytes, seconds_now() + 1);
 }
 
 /* Many more than are let wait, until they are told to stop. */
@@ -815,15 +816,15 @@ static void listen_in(rank *r)
     int a = connect_raw(r->place.port), b = connect_raw(r->place.port);
     store_message m;
 
-    ck_assert(link_receive(a, first, sizeof first, link_now() + PATIENCE));
-    ck_assert(link_receive(b, second, sizeof second, link_now() + PATIENCE));
+    ck_assert(link_receive(a, first, sizeof first, seconds_now() + PATIENCE));
+    ck_assert(link_receive(b, second, sizeof second, seconds_now() + PATIENCE));
     ck_assert_int_ne(memcmp(first, second, sizeof first), 0);
     store_hello_write(&hello, r->place.token, first, bytes);
-    ck_assert(link_send(b, bytes, sizeof bytes, link_now() + PATIENCE));
-    ck_assert(link_receive(b, bytes, STORE_HEAD, link_now() + PATIENCE));
+    ck_assert(link_send(b, bytes, sizeof bytes, seconds_now() + PATIENCE));
+    ck_assert(link_receive(b, bytes, STORE_HEAD, seconds_now() + PATIENCE));
     ck_assert_int_eq(store_message_read(bytes, STORE_HEAD, &m), STORE_HEAD);
     ck_assert_int_eq(m.kind, STORE_STRANGER);
-    ck_assert(!link_receive(b, bytes, 1, link_now() + PATIENCE));
+    ck_assert(!link_receive(b, bytes, 1, seconds_now() + PATIENCE));
     close(a);
     close(b);
     exchange(r);
@@ -859,15 +860,15 @@ static void *claim_too_much(void *context)
         fd = connect_raw(r->place.port);
         pause_for(0.01);
     }
-    ck_assert(link_receive(fd, bytes, STORE_GREETING, link_now() + PATIENCE));
+    ck_assert(link_receive(fd, bytes, STORE_GREETING, seconds_now() + PATIENCE));
     uint8_t greeting[STORE_GREETING];
     memcpy(greeting, bytes, sizeof greeting);
     store_hello_write(&hello, r->place.token, greeting, bytes);
-    ck_assert(link_send(fd, bytes, STORE_HELLO, link_now() + PATIENCE));
-    ck_assert(link_receive(fd, bytes, STORE_HEAD + strlen("127.0.0.1"), link_now() + PATIENCE));
+    ck_assert(link_send(fd, bytes, STORE_HELLO, seconds_now() + PATIENCE));
+    ck_assert(link_receive(fd, bytes, STORE_HEAD + strlen("127.0.0.1"), seconds_now() + PATIENCE));
     ck_assert_int_eq(bytes[0], STORE_WELCOME);
-    ck_assert(link_send(fd, claims[which], STORE_HEAD, link_now() + PATIENCE));
-    ck_assert(!link_receive(fd, bytes, 1, link_now() + PATIENCE));
+    ck_assert(link_send(fd, claims[which], STORE_HEAD, seconds_now() + PATIENCE));
+    ck_assert(!link_receive(fd, bytes, 1, seconds_now() + PATIENCE));
     close(fd);
     return NULL;
 }

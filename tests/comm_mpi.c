@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "comm_trial.h"
 #include "plugin/plugin_load.h"
 
@@ -63,7 +64,7 @@ static void *stop_soon(void *context)
 static pons_status abort_alone(const comm_party *p, pons_error *err)
 {
     pons_error failure = PONS_ERROR_INIT;
-    double begin = comm_time();
+    double begin = seconds_now();
     pthread_t thread;
     void *pending;
 
@@ -77,8 +78,8 @@ static pons_status abort_alone(const comm_party *p, pons_error *err)
         && comm_end(p, pending, 10, &failure) != PONS_COMM_FAILED)
         pons_fail(err, PONS_FAILURE, "the barrier has not failed");
     pthread_join(thread, NULL);
-    if (comm_time() - begin > 1.2)
-        pons_fail(err, PONS_FAILURE, "the abort took %g s", comm_time() - begin - 0.2);
+    if (seconds_now() - begin > 1.2)
+        pons_fail(err, PONS_FAILURE, "the abort took %g s", seconds_now() - begin - 0.2);
     return err->status;
 }
 

@@ -6,31 +6,23 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fingerprint.h"
 #include "base/random.h"
 
 enum { SUMS = 6 };
 static const int64_t counts[SUMS] = { 1, 3, 64, 1000, 65537, 700001 };
 
-double comm_time(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 pons_comm_state comm_end(const comm_party *p, void *pending, double patience, pons_error *err)
 {
-    double end = comm_time() + patience;
+    double end = seconds_now() + patience;
     pons_comm_state state;
 
     do
         state = p->operations->poll(p->comm, pending, 0.1, err);
-    while (state == PONS_COMM_RUNNING && comm_time() < end);
+    while (state == PONS_COMM_RUNNING && seconds_now() < end);
     return state;
 }
 
@@ -189,10 +181,10 @@ static pons_status barriers_wait_for_the_last(const comm_party *p, pons_error *e
         void *pending;
         if (p->rank == late)
             usleep(60000);
-        begin = comm_time();
+        begin = seconds_now();
         if (p->operations->barrier(p->comm, &pending, err) == PONS_OK)
             wait_for(p, pending, "a barrier", err);
-        left = comm_time();
+        left = seconds_now();
         /* One machine: its clock is the same for all. */
         if (err->status == PONS_OK
             && p->operations->all_gather(p->comm, &begin, sizeof begin, all, &pending,

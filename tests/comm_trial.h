@@ -25,6 +25,5 @@ extern const comm_trial comm_trials[]; /* ends with a NULL run */
 /* Until the end, or what 'poll' says after 'patience' seconds. */
 pons_comm_state comm_end(const comm_party *party, void *pending, double patience, pons_error *err);
 /* Monotonic seconds. */
-double comm_time(void);
 
 #endif

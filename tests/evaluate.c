@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "graph/reference/reference.h"
 
 enum { CANARY = 0xa5, ALIGNMENT = 64 };
@@ -385,14 +385,6 @@ static void mark_needed(const pons_node *x, bool *needed)
     needed[x->number] = true;
 }
 
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 double evaluation_seconds(evaluation *e, const pons_node *x, int rounds, const pons_moment *moment,
                           pons_error *err)
 {
@@ -410,11 +402,11 @@ double evaluation_seconds(evaluation *e, const pons_node *x, int rounds, const p
         if (c->kernel.pack_size[i] > 0)
             c->input[i] = c->packed[i].data;
     for (int round = 0; round < rounds; round++) {
-        double start = now();
+        double start = seconds_now();
 
         if (run_kernel(e, &c->kernel, &call, err) != PONS_OK)
             return 0;
-        start = now() - start;
+        start = seconds_now() - start;
         best = round == 0 || start < best ? start : best;
     }
     return best;

@@ -5,6 +5,8 @@
 #ifndef TESTS_PROCESSES_H
 #define TESTS_PROCESSES_H
 
+#include "base/clock.h"
+
 #include <check.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,7 +14,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <pons/comm.h>
@@ -39,14 +40,6 @@ typedef struct processes {
     double ended[PROCESSES];  /* when its work returned, monotonic                                */
     double note[PROCESSES];   /* what the work wants to tell                                      */
 } processes;
-
-static inline double processes_time(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static inline processes *processes_new(int count)
 {
@@ -102,7 +95,7 @@ static inline pons_status table_get(void *context, const char *key, void *value,
                                     size_t *size, pons_error *err)
 {
     processes *p = context;
-    double end = processes_time() + p->patience;
+    double end = seconds_now() + p->patience;
 
     do {
         table_row *row;
@@ -116,7 +109,7 @@ static inline pons_status table_get(void *context, const char *key, void *value,
         if (row != NULL)
             return PONS_OK;
         usleep(1000);
-    } while (processes_time() < end);
+    } while (seconds_now() < end);
     return pons_fail(err, PONS_COMMUNICATION, "nobody has set '%s'", key);
 }
 
@@ -133,7 +126,7 @@ static inline void processes_start(processes *p, processes_work *work, void *con
             p->pid[r] = pid;
         } else {
             work(p, r, context, &p->err[r]);
-            p->ended[r] = processes_time();
+            p->ended[r] = seconds_now();
             _exit(p->err[r].status == PONS_OK ? 0 : 1);
         }
     }

@@ -3,6 +3,8 @@
  */
 #include "proxy.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -13,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { PAIRS_MAX = 256, CHUNK = 65536, CHUNKS_MAX = 64 };
@@ -50,14 +51,6 @@ struct proxy {
     int count;
     pair pair[PAIRS_MAX];
 };
-
-static double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- connections ----------------------------------------------------------------------------- */
 

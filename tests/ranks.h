@@ -6,6 +6,7 @@
 #ifndef TESTS_RANKS_H
 #define TESTS_RANKS_H
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "run_pons.h"
 
@@ -13,14 +14,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <time.h>
-
-static inline double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static inline void pause_for(double seconds)
 {

@@ -6,13 +6,13 @@
 #ifndef TESTS_TINY_RUN_H
 #define TESTS_TINY_RUN_H
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "train/checkpoint.h"
 
 #include "run_pons.h"
 
-#include <time.h>
 
 static const char tiny_ini[] =
     "[experiment]\nname = run\n"
@@ -42,14 +42,6 @@ static inline void make_tiny_run(void)
 static inline bool exists(const char *name)
 {
     return access(in_root(name), F_OK) == 0;
-}
-
-static inline double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* The step in 'step-00000012', of a file's first line or a folder's path; -1: there is none. */

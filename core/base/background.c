@@ -5,13 +5,13 @@
 
 #include "base/background.h"
 
+#include "base/clock.h"
 #include "base/thread.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { NICENESS = 10 };
@@ -26,14 +26,6 @@ struct background {
     double seconds;
     bool closing;
 };
-
-static double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Between lock and unlock; the work itself runs unlocked. */
 static void do_work(background *b)

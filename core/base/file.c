@@ -84,15 +84,21 @@ bool file_is(const char *path, const char *other)
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
-static pons_status make_one(const char *path, pons_error *err)
+bool folder_is_there(const char *path)
 {
     struct stat facts;
+
+    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+static pons_status make_one(const char *path, pons_error *err)
+{
     int problem;
 
     if (mkdir(path, 0777) == 0)
         return PONS_OK;
     problem = errno;
-    if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode))
+    if (folder_is_there(path))
         return PONS_OK;
     return pons_fail(err, PONS_FAILURE, "cannot make folder '%s': %s", path,
                      problem == EEXIST ? "a file of that name is in the way" : strerror(problem));

@@ -13,6 +13,8 @@ pons_status file_read(const char *path, size_t limit, char **data, size_t *size,
                       pons_error *err);
 /* Create 'path' and its parents; an existing folder is fine. */
 pons_status folder_make(const char *path, pons_error *err);
+/* A folder, also through a link. */
+bool folder_is_there(const char *path);
 /* Both are there and are one file, whatever the paths look like. */
 bool file_is(const char *path, const char *other);
 

@@ -5,6 +5,7 @@ libcore_la_SOURCES += core/base/arena.c core/base/arena.h core/base/error.c core
 	core/base/log.c core/base/log.h core/base/pages.c core/base/pages.h core/base/random.c \
 	core/base/random.h core/base/random_normal.h core/base/text.c core/base/text.h
 libcore_la_SOURCES += core/base/background.c core/base/background.h
+libcore_la_SOURCES += core/base/clock.h
 libcore_la_SOURCES += core/base/parallel.c core/base/parallel.h
 libcore_la_SOURCES += core/base/room.c core/base/room.h
 libcore_la_SOURCES += core/base/tree.c core/base/tree.h

@@ -4,6 +4,8 @@
 #include <config.h>
 
 #include "cli/command.h"
+
+#include "base/file.h"
 #include "report/overlay.h"
 #include "train/evaluate.h"
 #include "train/evaluate_run.h"
@@ -11,7 +13,6 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 typedef struct evaluate_flags {
     const char *prediction, *label, *run, *overlay, *image;
@@ -45,13 +46,6 @@ typedef struct pair_list {
 static bool given(const char *text)
 {
     return text != NULL && text[0] != '\0';
-}
-
-static bool is_folder(const char *path)
-{
-    struct stat facts;
-
-    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
@@ -139,10 +133,10 @@ static pons_status find_pairs(pair_list *p, const evaluate_flags *f, pons_error 
     const char *slash = strrchr(f->label, '/');
     const char *base = slash != NULL ? slash + 1 : f->label, *name;
 
-    if (is_folder(f->prediction) != is_folder(f->label))
+    if (folder_is_there(f->prediction) != folder_is_there(f->label))
         return pons_fail(err, PONS_USAGE, "--prediction and --label: expected two files or two "
                          "folders");
-    if (is_folder(f->label))
+    if (folder_is_there(f->label))
         return pair_folders(p, f->prediction, f->label, err);
     name = stem_of(p->memory, base);
     p->item = arena_alloc(p->memory, sizeof *p->item);

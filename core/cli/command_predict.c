@@ -11,7 +11,6 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define MEMBERS_MAX 64
 
@@ -155,20 +154,13 @@ static pons_status add_folder(job *j, const char *path, bool channels, pons_erro
     return PONS_OK;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat facts;
-
-    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
-}
-
 static pons_status list_cases(job *j, pons_error *err)
 {
     const invocation *call = j->call;
     int channels = predictor_experiment(j->member[0])->task.channels;
 
     for (int i = 1; i < call->argument_count; i++) {
-        if (!is_folder(call->argument[i])) {
+        if (!folder_is_there(call->argument[i])) {
             add_list(j, call->argument[i]);
             continue;
         }
@@ -176,7 +168,7 @@ static pons_status list_cases(job *j, pons_error *err)
         if (add_folder(j, call->argument[i], channels > 1, err) != PONS_OK)
             return err->status;
     }
-    j->folder = j->folder || j->case_count > 1 || is_folder(j->flags->output);
+    j->folder = j->folder || j->case_count > 1 || folder_is_there(j->flags->output);
     for (int i = 0; i < j->case_count; i++) {
         for (int k = 0; k < i; k++) {
             if (j->folder && strcmp(j->cases[i].name, j->cases[k].name) == 0)
@@ -199,7 +191,7 @@ static int count_channels(const char *argument)
 
     for (const char *c = argument; *c != '\0'; c++)
         files += *c == ',';
-    if (files > 1 || is_folder(argument)
+    if (files > 1 || folder_is_there(argument)
         || volume_read_facts(argument, &facts, &ignored) != PONS_OK)
         return files;
     return facts.channels;

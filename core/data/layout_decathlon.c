@@ -18,7 +18,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define JSON_SIZE_MAX ((size_t)64 << 20)
 
@@ -314,13 +313,6 @@ static pons_status parse(const char *path, json_document *out, pons_error *err)
     return status;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat facts;
-
-    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
-}
-
 pons_status layout_decathlon_read(const dataset_settings *settings, layout_result *out,
                                   pons_error *err)
 {
@@ -328,7 +320,7 @@ pons_status layout_decathlon_read(const dataset_settings *settings, layout_resul
     json_document document;
     const char *slash;
 
-    r.path = is_folder(settings->source)
+    r.path = folder_is_there(settings->source)
                  ? arena_format(out->memory, "%s/dataset.json", settings->source)
                  : arena_string(out->memory, settings->source);
     slash = strrchr(r.path, '/');

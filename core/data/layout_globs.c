@@ -8,6 +8,8 @@
  */
 #include <data/layout.h>
 
+#include <base/file.h>
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -90,13 +92,6 @@ static pons_status add_file(search *s, int stars, const char *path, pons_error *
     return PONS_OK;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat facts;
-
-    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
-}
-
 /* 'rest' is what is still to be matched below 'prefix' (which ends with '/' or is empty). */
 static pons_status walk(search *s, const char *prefix, const char *rest, int stars,
                         pons_error *err);
@@ -117,7 +112,7 @@ static pons_status walk_folder(search *s, DIR *folder, const char *prefix, const
         if (!name_matches(part, name, s->star + stars))
             continue;
         const char *path = arena_format(s->memory, "%s%s", prefix, name);
-        if (is_folder(path) != (*rest == '/'))
+        if (folder_is_there(path) != (*rest == '/'))
             continue;
         if (*rest != '/') {
             if (add_file(s, stars + more, path, err) != PONS_OK)

@@ -5,13 +5,13 @@
 
 #include "device/local.h"
 
+#include "base/clock.h"
 #include "base/tree.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* One sum under way; it stays where it is. */
 typedef struct operation {
@@ -109,14 +109,6 @@ static pons_status arrive(seat *s, void *buffer, int64_t count, pons_type type, 
         pthread_cond_broadcast(&c->changed);
     s->started++;
     return PONS_OK;
-}
-
-static double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* Add this replica's share of every sum that all have arrived at; without the lock meanwhile. */

@@ -8,6 +8,8 @@
 
 #include "dist/board.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -190,13 +192,10 @@ void board_collective(board_seat *s, int64_t sequence, const char *kind, int64_t
 
 void board_end(board_seat *s, int status, const char *text)
 {
-    struct timespec now;
-
     if (s == NULL || s->mine->ended)
         return;
-    clock_gettime(CLOCK_MONOTONIC, &now);
     s->mine->status = status;
-    s->mine->when = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    s->mine->when = seconds_now();
     snprintf(s->mine->text, sizeof s->mine->text, "%s", text);
     s->mine->ended = true;
 }

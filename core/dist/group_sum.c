@@ -11,10 +11,10 @@
 
 #include "dist/group_parts.h"
 
+#include "base/clock.h"
 #include "base/tree.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 enum { PIECES = 8, LEAST = 16384 }; /* under way at a time; bytes of a process's part             */
 
@@ -25,14 +25,6 @@ struct exact_sum {
     size_t cell, size;
     double ended;
 };
-
-static double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static size_t cell_of(pons_type type)
 {

@@ -6,13 +6,14 @@
 
 #include "dist/launch_parts.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ---- settings of the end --------------------------------------------------------------------- */
@@ -42,14 +43,6 @@ typedef struct watch {
     int running;
     bool late;                 /* somebody outlived the patience                                  */
 } watch;
-
-static double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- phases ---------------------------------------------------------------------------------- */
 

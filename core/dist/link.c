@@ -5,6 +5,8 @@
 
 #include "dist/link.h"
 
+#include "base/clock.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,18 +18,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #define CONNECT_S 5.0
-
-double link_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- options --------------------------------------------------------------------------------- */
 
@@ -140,7 +133,7 @@ static bool wait_for(int fd, short events, double deadline)
     struct pollfd p = { fd, events, 0 };
 
     for (;;) {
-        double left = deadline - link_now();
+        double left = deadline - seconds_now();
         int ready = poll(&p, 1, left <= 0 ? 0 : (int)fmin(ceil(left * 1e3), 3600e3));
         if (ready > 0)
             return true;
@@ -207,7 +200,7 @@ int link_connect(const char *host, int port, double deadline, char *why, size_t 
         return -1;
     }
     for (const struct addrinfo *a = list; a != NULL && fd < 0; a = a->ai_next) {
-        fd = connect_to(a, fmin(deadline, link_now() + CONNECT_S));
+        fd = connect_to(a, fmin(deadline, seconds_now() + CONNECT_S));
         if (fd < 0)
             snprintf(why, why_size, "%s", strerror(errno));
     }

@@ -11,7 +11,6 @@
 enum { LINK_ADDRESS = 64, LINK_LISTENERS = 4 };
 
 /* Seconds on a clock that never goes back. */
-double link_now(void);
 
 /*
  * Listen at a port of all addresses of this machine, or only at those of 'host' where it is a

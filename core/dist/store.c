@@ -6,6 +6,7 @@
 
 #include "dist/store.h"
 
+#include "base/clock.h"
 #include "base/thread.h"
 #include "dist/link.h"
 #include "dist/store_message.h"
@@ -212,7 +213,7 @@ static pons_status ask(store *s, store_message *m, question *q, double deadline,
     if (add_question(s, q)) {
         m->number = q->number;
         /* Half a message would end the connection: no haste here. */
-        if (!send_message(s, m, link_now() + patience(s)))
+        if (!send_message(s, m, seconds_now() + patience(s)))
             declare_broken(s, strerror(errno));
     }
     wait_for_answer(s, q, deadline);
@@ -247,7 +248,7 @@ static pons_status set_value(store *s, store_kind kind, const char *key, const v
     if (size > PONS_COMM_VALUE_MAX)
         return pons_fail(err, PONS_FAILURE, "the value of '%s' has %zu bytes, the store takes at "
                          "most %d", key, size, PONS_COMM_VALUE_MAX);
-    return ask(s, &m, &q, link_now() + answer_s, err);
+    return ask(s, &m, &q, seconds_now() + answer_s, err);
 }
 
 pons_status store_set(store *s, const char *key, const void *value, size_t size, pons_error *err)
@@ -276,7 +277,7 @@ pons_status store_try_get(store *s, const char *key, double wait_s, double answe
     if (!take_key(&m, key, err))
         return err->status;
     m.extra = (uint32_t)ceil(fmin(fmax(wait_s, 0), 4e6) * 1e3);
-    if (ask(s, &m, &q, link_now() + fmax(wait_s, 0) + answer_s, err) != PONS_OK)
+    if (ask(s, &m, &q, seconds_now() + fmax(wait_s, 0) + answer_s, err) != PONS_OK)
         return err->status;
     if (q.kind != STORE_VALUE)
         return pons_fail(err, PONS_COMMUNICATION, "rank %d: nobody has set '%s' within %g s",
@@ -361,12 +362,12 @@ static bool receive_message(store *s, double deadline, store_message *m)
 
 static outcome say_hello(store *s, double deadline, char *why, size_t room)
 {
-    double left = fmax(deadline - link_now(), 0);
+    double left = fmax(deadline - seconds_now(), 0);
     const store_hello hello = { (uint32_t)s->place.rank, (uint32_t)s->place.size,
                                 (uint32_t)getpid(), (uint32_t)(fmin(left, 4e6) * 1e3) };
     uint8_t greeting[STORE_GREETING], bytes[STORE_HELLO];
 
-    if (!link_receive(s->fd, greeting, sizeof greeting, fmin(deadline, link_now() + ANSWER_S))) {
+    if (!link_receive(s->fd, greeting, sizeof greeting, fmin(deadline, seconds_now() + ANSWER_S))) {
         snprintf(why, room, "%s", strerror(errno));
         return NOBODY;
     }
@@ -387,11 +388,11 @@ static outcome hear_answer(store *s, double deadline, char *why, size_t room, po
     store_message m;
     int size;
 
-    if (!link_wait(s->fd, deadline) && !link_wait(s->fd, link_now() + VERDICT_S)) {
+    if (!link_wait(s->fd, deadline) && !link_wait(s->fd, seconds_now() + VERDICT_S)) {
         snprintf(why, room, "not all processes have come");
         return REFUSED;
     }
-    if (!receive_message(s, link_now() + ANSWER_S, &m)) {
+    if (!receive_message(s, seconds_now() + ANSWER_S, &m)) {
         snprintf(why, room, "rank 0 has ended the connection");
         return NOBODY;
     }
@@ -450,7 +451,7 @@ static pons_status connect_store(store *s, double deadline, pons_error *err)
 
     for (;;) {
         outcome o = try_once(s, deadline, why, sizeof why, err);
-        double now = link_now();
+        double now = seconds_now();
         if (o == JOINED)
             return PONS_OK;
         wrong = o == WRONG ? fmin(wrong, now) : INFINITY;
@@ -519,7 +520,7 @@ static void store_free(store *s, double wait_s)
 
 pons_status store_open(const dist_place *place, double timeout_s, store **out, pons_error *err)
 {
-    double deadline = link_now() + timeout_s;
+    double deadline = seconds_now() + timeout_s;
     store *s = store_new(place, timeout_s);
 
     if (s == NULL)
@@ -540,7 +541,7 @@ pons_status store_open(const dist_place *place, double timeout_s, store **out, p
 static void leave(store *s, double wait_s)
 {
     const store_message m = { .kind = STORE_CLOSE };
-    double deadline = link_now() + wait_s;
+    double deadline = seconds_now() + wait_s;
     const struct timespec until = clock_at(deadline);
 
     if (store_broken(s) || !send_message(s, &m, deadline))

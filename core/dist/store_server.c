@@ -10,6 +10,7 @@
 
 #include "dist/store_server.h"
 
+#include "base/clock.h"
 #include "base/thread.h"
 #include "dist/link.h"
 #include "dist/store.h"
@@ -152,7 +153,7 @@ static void dismiss(member *m, store_kind kind, pons_status status, const char *
 {
     m->ending = true;
     m->closing = true;
-    m->deadline = link_now() + FLUSH_S;
+    m->deadline = seconds_now() + FLUSH_S;
     answer_text(m, kind, 0, status, text);
     flush(m);
 }
@@ -197,7 +198,7 @@ static void take_set(store_server *s, member *m, const store_message *message)
     }
     answer(m, &done);
     if (!keeps)
-        settle(s, message->key, link_now());
+        settle(s, message->key, seconds_now());
 }
 
 static void take_get(store_server *s, member *m, const store_message *message)
@@ -215,7 +216,7 @@ static void take_get(store_server *s, member *m, const store_message *message)
         return;
     }
     *r = (request){ .next = s->requests, .from = m, .number = message->number,
-                    .deadline = link_now() + 1e-3 * message->extra };
+                    .deadline = seconds_now() + 1e-3 * message->extra };
     memcpy(r->key, message->key, sizeof r->key);
     s->requests = r;
     m->requests++;
@@ -350,7 +351,7 @@ static void join(store_server *s, member *m)
     s->by_rank[m->hello.rank] = m;
     s->joined++;
     /* Before anybody's own patience ends, so that the line with the names reaches everybody. */
-    s->deadline = fmin(s->deadline, link_now() + 1e-3 * m->hello.wait_ms - margin);
+    s->deadline = fmin(s->deadline, seconds_now() + 1e-3 * m->hello.wait_ms - margin);
     if (s->joined == s->place.size)
         welcome_all(s);
 }
@@ -457,7 +458,7 @@ static void lose(store_server *s, member *m)
     snprintf(rank, sizeof rank, "%u", m->hello.rank);
     if (!m->closing && store_table_find(&s->table, STORE_LOST) == NULL
         && store_table_set(&s->table, STORE_LOST, rank, strlen(rank)))
-        settle(s, STORE_LOST, link_now());
+        settle(s, STORE_LOST, seconds_now());
 }
 
 static void member_free(member *m)
@@ -552,7 +553,7 @@ static void greet(store_server *s, int fd)
     m->fd = fd;
     m->state = MEMBER_STRANGER;
     m->hello.rank = UINT32_MAX;
-    m->deadline = link_now() + HELLO_S;
+    m->deadline = seconds_now() + HELLO_S;
     link_peer(fd, m->address);
     s->members[s->count++] = m;
     out = room_out(m, STORE_GREETING);
@@ -595,7 +596,7 @@ static double next_deadline(const store_server *s)
 
 static int wait_ms(double until)
 {
-    double left = until - link_now();
+    double left = until - seconds_now();
 
     return left <= 0 ? 0 : (int)ceil(fmin(left, 3600) * 1e3);
 }
@@ -624,7 +625,7 @@ static void take_stop(store_server *s)
     if (read(s->stop, &given, sizeof given) != sizeof given)
         return;
     s->stopping = true;
-    s->stop_at = link_now() + 1e-3 * (double)(given - 1);
+    s->stop_at = seconds_now() + 1e-3 * (double)(given - 1);
     if (!s->complete && !s->failed)
         fail_all(s, PONS_COMMUNICATION, "rank 0 has given up before all processes were there");
 }
@@ -665,7 +666,7 @@ static void *serve(void *context)
     bool accepting = true;
 
     for (;;) {
-        double now = link_now(), until = next_deadline(s);
+        double now = seconds_now(), until = next_deadline(s);
         if (!s->complete && !s->failed && now >= s->deadline)
             end_gathering(s);
         sweep(s, now);
@@ -683,7 +684,7 @@ static void *serve(void *context)
 static pons_status listen_at_port(store_server *s, double timeout_s, pons_error *err)
 {
     const struct timespec pause = { 0, 100000000 };
-    double until = link_now() + fmin(timeout_s / 2, LISTEN_S); /* before others give up */
+    double until = seconds_now() + fmin(timeout_s / 2, LISTEN_S); /* before others give up */
 
     if (s->place.listener > 2) {
         s->listener[0] = s->place.listener;
@@ -697,7 +698,7 @@ static pons_status listen_at_port(store_server *s, double timeout_s, pons_error 
         s->listeners = link_listen(s->place.master, s->place.port, s->listener);
         if (s->listeners > 0)
             return PONS_OK;
-        if (errno != EADDRINUSE || link_now() >= until)
+        if (errno != EADDRINUSE || seconds_now() >= until)
             return pons_fail(err, PONS_COMMUNICATION, "rank 0 cannot open the store at port %d: %s"
                              "%s", s->place.port, strerror(errno), errno != EADDRINUSE ? ""
                              : "\nhint: another run, or another process with rank 0, has it; "
@@ -758,7 +759,7 @@ pons_status store_server_open(const dist_place *place, double timeout_s, store_s
         return pons_fail(err, PONS_DEVICE, "out of memory");
     s->place = *place;
     s->timeout_s = timeout_s;
-    s->deadline = link_now() + timeout_s;
+    s->deadline = seconds_now() + timeout_s;
     s->by_rank = calloc((size_t)place->size, sizeof(member *));
     s->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     allow_descriptors(place->size);

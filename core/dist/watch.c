@@ -8,6 +8,7 @@
 
 #include "dist/watch.h"
 
+#include "base/clock.h"
 #include "base/thread.h"
 #include "dist/beat.h"
 #include "dist/board.h"
@@ -55,14 +56,6 @@ struct watch {
     double answered;          /* when the store last answered                                     */
 };
 
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static struct timespec clock_at(double time)
 {
     return (struct timespec){ .tv_sec = (time_t)time,
@@ -76,7 +69,7 @@ static struct timespec clock_at(double time)
  */
 static void count_round(watch *w, double most)
 {
-    double time = now();
+    double time = seconds_now();
 
     w->lived += fmin(time - w->before, most);
     w->before = time;
@@ -271,14 +264,14 @@ static bool is_over(watch *w)
 static void watch_all(watch *w)
 {
     while (!is_over(w)) {
-        double next = now() + BEAT_S;
+        double next = seconds_now() + BEAT_S;
         send_beat(w);
         collect_beats(w);
         publish_table(w);
         do
             if (read_verdict(w, GLANCE_S) || find_lost(w) || judge(w))
                 return;
-        while (now() < next && !is_over(w));
+        while (seconds_now() < next && !is_over(w));
     }
 }
 
@@ -306,7 +299,7 @@ static void call_last(watch *w)
 /* The process has heard of the failure when it leaves or closes; otherwise it is ended here. */
 static void end_process(watch *w)
 {
-    const struct timespec until = clock_at(now() + GRACE_S);
+    const struct timespec until = clock_at(seconds_now() + GRACE_S);
     bool heard;
 
     pthread_mutex_lock(&w->lock);
@@ -364,7 +357,7 @@ static void start_rows(watch *w)
     for (int k = 0; k < w->settings.size; k++)
         w->row[k] = (beat_row){ .last = { .step = -1, .number = -1, .doing = "start" } };
     w->mine = w->row[0].last;
-    w->before = now();
+    w->before = seconds_now();
 }
 
 pons_status watch_open(const watch_settings *settings, watch **out, pons_error *err)
@@ -477,7 +470,7 @@ void watch_done(watch *w)
 
 pons_status watch_cause(watch *w, double wait_s, pons_error *err)
 {
-    const struct timespec until = clock_at(now() + wait_s);
+    const struct timespec until = clock_at(seconds_now() + wait_s);
     pons_status status = PONS_OK;
 
     pthread_mutex_lock(&w->lock);
@@ -532,7 +525,7 @@ static bool await_key(watch *w, const char *key, double until)
 {
     size_t size;
 
-    while (!is_over(w) && now() < until) {
+    while (!is_over(w) && seconds_now() < until) {
         pons_error late = PONS_ERROR_INIT;
         if (store_get(w->settings.store, key, BEAT_S, NULL, 0, &size, &late) == PONS_OK)
             return true;
@@ -546,7 +539,7 @@ static bool await_key(watch *w, const char *key, double until)
 void watch_end(watch *w)
 {
     static const verdict in_order = { PONS_OK, "" };
-    const double until = now() + w->settings.timeout_s;
+    const double until = seconds_now() + w->settings.timeout_s;
     const struct timespec last = clock_at(until);
     pons_error lost = PONS_ERROR_INIT;
     bool all = true;

@@ -2,19 +2,12 @@
  * run.c - run a compiled program: begin, micro, fold, reduce, update (R1, R2, R8). Nothing is
  * allocated here.
  */
-#include <math.h>
-#include <string.h>
-#include <time.h>
-
 #include "graph/compile.h"
 
-static double seconds_now(void)
-{
-    struct timespec t;
+#include "base/clock.h"
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+#include <math.h>
+#include <string.h>
 
 /* Until the device has ended what it was given. */
 static pons_status synchronise(const program *p, pons_error *err)

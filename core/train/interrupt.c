@@ -5,6 +5,7 @@
 
 #include "train/interrupt.h"
 
+#include "base/clock.h"
 #include "base/thread.h"
 
 #include <errno.h>
@@ -26,14 +27,6 @@ struct interrupt {
     pons_status (*save)(void *context);
     void *context;
 };
-
-static double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Until 'end' or a signal has come; whether one has. */
 static bool wait_signal(const interrupt *i, double end)

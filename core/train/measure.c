@@ -6,6 +6,7 @@
 
 #include "train/measure.h"
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "train/processes.h"
 #include "train/replicas.h"
@@ -14,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 typedef struct bench {
     const experiment *experiment;
@@ -31,14 +31,6 @@ typedef struct bench {
 static program *program_of(const bench *b, const replica *r)
 {
     return b->settings->forward ? r->evaluation : r->training;
-}
-
-double measure_clock(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -119,20 +111,20 @@ static pons_status step(void *context, replica *r, pons_error *err)
 {
     bench *b = context;
     int first = r->number * b->experiment->accumulate;
-    double begin = measure_clock(), micro, finish;
+    double begin = seconds_now(), micro, finish;
     step_result result;
 
     if (r->trace != NULL)
         trace_begin(r->trace, b->at);
     if (program_step_begin(r->training, b->number, err) != PONS_OK)
         return err->status;
-    micro = measure_clock();
+    micro = seconds_now();
     for (int m = 0; m < b->experiment->accumulate; m++) {
         if ((r->loader != NULL && feed(r, err) != PONS_OK)
             || program_micro(r->training, (uint64_t)(first + m), err) != PONS_OK)
             return err->status;
     }
-    finish = measure_clock();
+    finish = seconds_now();
     if (r->trace != NULL)
         trace_backward_done(r->trace);
     if (program_step_finish(r->training, b->experiment->sections.optimizer.lr, &result, err)
@@ -153,18 +145,18 @@ static pons_status step(void *context, replica *r, pons_error *err)
 static pons_status forward(void *context, replica *r, pons_error *err)
 {
     bench *b = context;
-    double begin = measure_clock();
+    double begin = seconds_now();
     pons_status status = program_evaluate(r->evaluation, err);
 
     if (r->index == 0)
-        b->section[1][b->at] = measure_clock() - begin;
+        b->section[1][b->at] = seconds_now() - begin;
     return status;
 }
 
 static pons_status run_steps(bench *b, int warm_up, double *seconds, pons_error *err)
 {
     for (int i = 0; i < warm_up + b->settings->steps; i++) {
-        double begin = measure_clock();
+        double begin = seconds_now();
 
         b->number = (uint64_t)i;
         b->at = i < warm_up ? 0 : i - warm_up;
@@ -172,7 +164,7 @@ static pons_status run_steps(bench *b, int warm_up, double *seconds, pons_error 
             kernel_watch_step(b->watch, b->at);
         if (replicas_run(&b->replicas, b->settings->forward ? forward : step, b, err) != PONS_OK)
             return err->status;
-        seconds[b->at] = measure_clock() - begin;
+        seconds[b->at] = seconds_now() - begin;
     }
     return PONS_OK;
 }

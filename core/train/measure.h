@@ -49,7 +49,6 @@ typedef struct measured {
 } measured;
 
 double measure_median(int count, const double *value);
-double measure_clock(void); /* seconds, of CLOCK_MONOTONIC                                        */
 /* measured_clear after success and failure. */
 pons_status measure_steps(const experiment *e, const measure_settings *settings, measured *out,
                           pons_error *err);

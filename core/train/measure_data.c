@@ -5,9 +5,9 @@
 
 #include "train/measure_data.h"
 
+#include "base/clock.h"
 #include "data/loader.h"
 
-#include <time.h>
 
 enum { CASES_MAX = 8 };
 
@@ -18,14 +18,6 @@ typedef struct data_bench {
     cache *cache;
     measured_data *out;
 } data_bench;
-
-static double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static pons_status open_data(data_bench *b, config *c, pons_error *err)
 {

@@ -6,6 +6,7 @@
 
 #include "train/measure.h"
 
+#include "base/clock.h"
 #include "dist/group.h"
 #include "train/replicas.h"
 
@@ -123,13 +124,13 @@ static pons_status time_sum(const program_collective *c, float *buffer, int64_t 
     double round[ROUNDS];
 
     for (int i = -WARM_UP; i < ROUNDS; i++) {
-        double begin = measure_clock();
+        double begin = seconds_now();
         void *pending;
         if (c->start(c->context, buffer, count, PONS_F32, &pending, err) != PONS_OK
             || c->wait(c->context, pending, err) != PONS_OK)
             return err->status;
         if (i >= 0)
-            round[i] = measure_clock() - begin;
+            round[i] = seconds_now() - begin;
     }
     *seconds = measure_median(ROUNDS, round);
     return PONS_OK;

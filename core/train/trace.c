@@ -5,9 +5,10 @@
 
 #include "train/trace.h"
 
+#include "base/clock.h"
+
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 struct trace {
     const program_collective *inner;
@@ -19,14 +20,6 @@ struct trace {
     double begin, lost;       /* of this step; seconds inside of starts and waits                 */
     bool backward_done;
 };
-
-static double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static trace_sum *append(trace *t)
 {

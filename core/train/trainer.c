@@ -9,20 +9,12 @@
 
 #include "train/trainer_parts.h"
 
+#include "base/clock.h"
 #include "dist/group.h"
 
 #include <math.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
-
-static double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static double peak_memory(void)
 {
