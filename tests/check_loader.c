@@ -3,8 +3,8 @@
  *
  * Voxels of the test's volumes hold their own position, so that a patch says where it came from.
  */
-#include <data/loader.h>
-#include <data/packed_case.h>
+#include "data/loader.h"
+#include "data/packed_case.h"
 
 #include "dataset_maker.h"
 #include "suite.h"

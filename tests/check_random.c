@@ -4,7 +4,7 @@
 #include "suite.h"
 
 #include "base/random.h"
-#include "pons/transform.h"
+#include <pons/transform.h>
 
 #include <math.h>
 #include <stdio.h>

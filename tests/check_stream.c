@@ -1,8 +1,8 @@
 /*
  * check_stream.c - the stream of cases (R6) and the split.
  */
-#include <data/loader.h>
-#include <data/split.h>
+#include "data/loader.h"
+#include "data/split.h"
 
 #include "suite.h"
 

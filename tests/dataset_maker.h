@@ -4,9 +4,9 @@
 #ifndef TESTS_DATASET_MAKER_H
 #define TESTS_DATASET_MAKER_H
 
-#include <base/file.h>
+#include "base/file.h"
 #include <check.h>
-#include <data/volume.h>
+#include "data/volume.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
  * pages.c - ask for large pages, and do without them where there are none.
  */
-#include <base/pages.h>
+#include "base/pages.h"
 
 #include <stdint.h>
 #include <stdlib.h>

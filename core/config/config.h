@@ -8,7 +8,7 @@
 #ifndef CORE_CONFIG_CONFIG_H
 #define CORE_CONFIG_CONFIG_H
 
-#include <base/hash.h>
+#include "base/hash.h"
 #include <pons/plugin.h>
 
 typedef struct config config;

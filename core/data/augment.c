@@ -5,9 +5,9 @@
  * case is read; then those that change values run on the patch, in order. A step's numbers depend
  * on its name and the sample alone, so that taking one step out leaves the others' as they were.
  */
-#include <data/augment.h>
+#include "data/augment.h"
 
-#include <base/random.h>
+#include "base/random.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef CORE_DATA_AUGMENT_H
 #define CORE_DATA_AUGMENT_H
 
-#include <data/volume_chain.h>
+#include "data/volume_chain.h"
 
 typedef struct augment {
     const volume_chain *chain; /* NULL: nothing happens                                           */

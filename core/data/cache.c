@@ -2,8 +2,8 @@
  * cache.c - preprocessed cases as they are asked for: kept (cache_fill.c), or read now. Which cases
  * are kept has no influence on what they hold.
  */
-#include <data/cache_hold.h>
-#include <data/cache_parts.h>
+#include "data/cache_hold.h"
+#include "data/cache_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,9 +4,9 @@
  * The time of a file's last change is the time of its last use: it decides which files make room.
  * Removing a file that another process has mapped takes nothing from that process.
  */
-#include <data/cache_disk.h>
+#include "data/cache_disk.h"
 
-#include <base/file.h>
+#include "base/file.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -9,8 +9,8 @@
 #ifndef CORE_DATA_CACHE_DISK_H
 #define CORE_DATA_CACHE_DISK_H
 
-#include <base/log.h>
-#include <data/case_file.h>
+#include "base/log.h"
+#include "data/case_file.h"
 
 typedef struct cache_disk {
     char *folder;

@@ -8,12 +8,12 @@
  * reported is the one of the earliest case, and warnings come out in order of the list. When all
  * have been read each process maps those that others have made.
  */
-#include <data/cache_parts.h>
+#include "data/cache_parts.h"
 
-#include <base/thread.h>
-#include <data/cache_key.h>
-#include <data/cache_share.h>
-#include <data/class_seen.h>
+#include "base/thread.h"
+#include "data/cache_key.h"
+#include "data/cache_share.h"
+#include "data/class_seen.h"
 
 #include <pthread.h>
 #include <stdlib.h>

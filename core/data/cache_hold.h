@@ -4,8 +4,8 @@
 #ifndef CORE_DATA_CACHE_HOLD_H
 #define CORE_DATA_CACHE_HOLD_H
 
-#include <data/loader.h>
-#include <data/packed_case.h>
+#include "data/loader.h"
+#include "data/packed_case.h"
 
 /* A case for reading; 'own' was read for this call because the cache does not hold it. */
 typedef struct cache_hold {

@@ -3,12 +3,12 @@
  * was changed behind an old time is another file. Their bytes are as many as the disk must give
  * anyway on a first reading, and take a hundredth of the time that inflating them does.
  */
-#include <data/cache_key.h>
+#include "data/cache_key.h"
 
-#include <base/fingerprint.h>
-#include <base/hash.h>
-#include <base/pages.h>
-#include <config/config.h>
+#include "base/fingerprint.h"
+#include "base/hash.h"
+#include "base/pages.h"
+#include "config/config.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,9 +4,9 @@
 #ifndef CORE_DATA_CACHE_KEY_H
 #define CORE_DATA_CACHE_KEY_H
 
-#include <data/case_file.h>
-#include <data/dataset.h>
-#include <data/volume_chain.h>
+#include "data/case_file.h"
+#include "data/dataset.h"
+#include "data/volume_chain.h"
 
 /*
  * The content of the case's files, what their labels mean, the steps with their options and

@@ -4,8 +4,8 @@
 #ifndef CORE_DATA_CACHE_PARTS_H
 #define CORE_DATA_CACHE_PARTS_H
 
-#include <data/cache_disk.h>
-#include <data/loader.h>
+#include "data/cache_disk.h"
+#include "data/loader.h"
 
 typedef struct cache_slot {
     bool wanted, held;

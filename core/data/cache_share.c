@@ -6,9 +6,9 @@
  * It is closed to another user and, in containers of their own, to other processes: then everybody
  * fills a cache of his own, as if he were alone on his machine.
  */
-#include <data/cache_share.h>
+#include "data/cache_share.h"
 
-#include <base/kernel_name.h>
+#include "base/kernel_name.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,9 +8,9 @@
 #ifndef CORE_DATA_CACHE_SHARE_H
 #define CORE_DATA_CACHE_SHARE_H
 
-#include <base/fingerprint.h>
-#include <data/case_file.h>
-#include <data/loader.h>
+#include "base/fingerprint.h"
+#include "data/case_file.h"
+#include "data/loader.h"
 
 #include <stdatomic.h>
 

@@ -3,10 +3,10 @@
  * at a multiple of a page. Numbers are this machine's: a file of another byte order or version is
  * refused, and built again.
  */
-#include <data/case_file.h>
+#include "data/case_file.h"
 
-#include <base/file.h>
-#include <base/fingerprint.h>
+#include "base/file.h"
+#include "base/fingerprint.h"
 
 #include <errno.h>
 #include <fcntl.h>

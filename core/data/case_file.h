@@ -4,7 +4,7 @@
 #ifndef CORE_DATA_CASE_FILE_H
 #define CORE_DATA_CASE_FILE_H
 
-#include <data/packed_case.h>
+#include "data/packed_case.h"
 
 #define CASE_KEY_SIZE 65 /* 64 hexadecimal digits and a NUL */
 

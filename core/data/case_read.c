@@ -1,10 +1,10 @@
 /*
  * case_read.c - the files of one case, checked against each other, the label as a target.
  */
-#include <data/loader.h>
+#include "data/loader.h"
 
-#include <data/label_map.h>
-#include <data/volume.h>
+#include "data/label_map.h"
+#include "data/volume.h"
 
 #include <string.h>
 

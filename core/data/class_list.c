@@ -1,7 +1,7 @@
 /*
  * class_list.c - read 'labels' and 'regions' and refuse what cannot be meant.
  */
-#include <data/class_list.h>
+#include "data/class_list.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #ifndef CORE_DATA_CLASS_LIST_H
 #define CORE_DATA_CLASS_LIST_H
 
-#include <data/dataset.h>
+#include "data/dataset.h"
 
 #define CLASS_ID_MAX 65535
 #define CLASS_COUNT_MAX 256 /* class numbers are u8 */

@@ -1,7 +1,7 @@
 /*
  * class_seen.c - look for the classes in targets until all were seen.
  */
-#include <data/class_seen.h>
+#include "data/class_seen.h"
 
 #include <string.h>
 

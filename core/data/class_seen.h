@@ -6,7 +6,7 @@
 #ifndef CORE_DATA_CLASS_SEEN_H
 #define CORE_DATA_CLASS_SEEN_H
 
-#include <data/class_list.h>
+#include "data/class_list.h"
 
 #include <pthread.h>
 

@@ -1,9 +1,9 @@
 /*
  * crop - cut a box out of a file and write it where it was.
  */
-#include <data/crop.h>
+#include "data/crop.h"
 
-#include <base/file.h>
+#include "base/file.h"
 #include <stdlib.h>
 #include <string.h>
 

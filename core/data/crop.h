@@ -4,7 +4,7 @@
 #ifndef CORE_DATA_CROP_H
 #define CORE_DATA_CROP_H
 
-#include <data/volume.h>
+#include "data/volume.h"
 
 typedef struct crop_settings {
     int start[3], extent[3]; /* extent 0: up to the end of the axis                               */

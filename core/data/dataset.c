@@ -4,11 +4,11 @@
  * Layouts find the files (layout.h); here their cases are sorted and checked for duplicates, the
  * INI's labels win over the layout's, and the held-out cases are marked.
  */
-#include <data/dataset.h>
+#include "data/dataset.h"
 
-#include <data/class_list.h>
-#include <data/layout.h>
-#include <data/split.h>
+#include "data/class_list.h"
+#include "data/layout.h"
+#include "data/split.h"
 
 #include <stdio.h>
 #include <stdlib.h>

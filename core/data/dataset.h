@@ -7,8 +7,8 @@
 #ifndef CORE_DATA_DATASET_H
 #define CORE_DATA_DATASET_H
 
-#include <base/arena.h>
-#include <base/log.h>
+#include "base/arena.h"
+#include "base/log.h"
 #include <pons/model.h>
 
 /* An entry of 'labels' or 'regions': a name for one or several ids of the label file. */

@@ -6,11 +6,11 @@
  * a file that two cases share. Warnings: no foreground, values that are not finite, equal voxels in
  * two cases, a class that no case has. A case goes on after a problem as far as it can.
  */
-#include <data/dataset.h>
+#include "data/dataset.h"
 
-#include <data/class_list.h>
-#include <data/label_map.h>
-#include <data/volume.h>
+#include "data/class_list.h"
+#include "data/label_map.h"
+#include "data/volume.h"
 
 #include <inttypes.h>
 #include <math.h>

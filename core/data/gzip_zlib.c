@@ -1,7 +1,7 @@
 /*
  * gzip_zlib - gzip content in memory through zlib: the first bytes of it, all of it, and back.
  */
-#include <data/nifti.h>
+#include "data/nifti.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /*
  * label_map.c - a table from id to target, applied to a whole label.
  */
-#include <data/label_map.h>
+#include "data/label_map.h"
 
-#include <base/pages.h>
-#include <data/class_list.h>
+#include "base/pages.h"
+#include "data/class_list.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 #ifndef CORE_DATA_LABEL_MAP_H
 #define CORE_DATA_LABEL_MAP_H
 
-#include <data/dataset.h>
-#include <data/volume.h>
+#include "data/dataset.h"
+#include "data/volume.h"
 
 typedef struct label_map {
     int count;          /* ids below it are looked up, others are not listed                      */

@@ -4,7 +4,7 @@
  * A value of 'layout' wins; 'auto' looks at what 'source' names. Layouts that a later build will
  * read are recognised, so that their users are told and not misread.
  */
-#include <data/layout.h>
+#include "data/layout.h"
 
 #include <errno.h>
 #include <stdarg.h>

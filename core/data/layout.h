@@ -4,7 +4,7 @@
 #ifndef CORE_DATA_LAYOUT_H
 #define CORE_DATA_LAYOUT_H
 
-#include <data/dataset.h>
+#include "data/dataset.h"
 
 typedef struct layout_case {
     data_case info;            /* rank is not yet known                                           */

@@ -10,11 +10,11 @@
  * in it. Anything else in the file is not read ("tensorImageSize", "numTraining" and "test" are
  * wrong in published sets).
  */
-#include <data/layout.h>
+#include "data/layout.h"
 
-#include <base/file.h>
-#include <base/json.h>
-#include <data/class_list.h>
+#include "base/file.h"
+#include "base/json.h"
+#include "data/class_list.h"
 
 #include <stdlib.h>
 #include <string.h>

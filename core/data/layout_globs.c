@@ -6,9 +6,9 @@
  * begin with a dot match only a pattern that says so ("._" files of archives). Patterns without '*'
  * name one case, whose files belong together as they are.
  */
-#include <data/layout.h>
+#include "data/layout.h"
 
-#include <base/file.h>
+#include "base/file.h"
 
 #include <dirent.h>
 #include <errno.h>

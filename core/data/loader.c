@@ -6,10 +6,10 @@
  * the number of threads, 0 included, changes no bit. After the ring is made nothing is allocated
  * (but for cases that the cache does not hold).
  */
-#include <data/loader.h>
+#include "data/loader.h"
 
-#include <base/thread.h>
-#include <data/patch_make.h>
+#include "base/thread.h"
+#include "data/patch_make.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -10,9 +10,9 @@
 #ifndef CORE_DATA_LOADER_H
 #define CORE_DATA_LOADER_H
 
-#include <config/sections.h>
-#include <data/dataset.h>
-#include <data/volume_chain.h>
+#include "config/sections.h"
+#include "data/dataset.h"
+#include "data/volume_chain.h"
 
 /* ---- preprocessed cases ---------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #ifndef CORE_DATA_NIFTI_H
 #define CORE_DATA_NIFTI_H
 
-#include <data/volume.h>
+#include "data/volume.h"
 #include <stdio.h>
 
 enum {

@@ -7,9 +7,9 @@
  * memory once. Most types become floats at once; others pass as doubles, as scaling and the check
  * of labels do, so that a value is rounded once.
  */
-#include <data/nifti.h>
+#include "data/nifti.h"
 
-#include <data/transpose.h>
+#include "data/transpose.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * nifti_header - check a header before anybody trusts it, and make one. Byte order, quaternions and
  * their matrices are libnifti2's; every field it would repair in silence has been refused before.
  */
-#include <data/nifti.h>
+#include "data/nifti.h"
 
 #include <math.h>
 #include <nifti2_io.h>

@@ -1,7 +1,7 @@
 /*
  * nifti_kind - the types of voxels that are read and written, one table row each.
  */
-#include <data/nifti.h>
+#include "data/nifti.h"
 
 #include <math.h>
 #include <string.h>

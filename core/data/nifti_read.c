@@ -1,9 +1,9 @@
 /*
  * nifti_read - bytes of a file, and the volumes they make. nifti_convert.c makes numbers of them.
  */
-#include <data/nifti.h>
+#include "data/nifti.h"
 
-#include <base/pages.h>
+#include "base/pages.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,9 +2,9 @@
  * nifti_write - a volume to a file that is complete or absent: back to the file's order, header,
  * compression by name. The same volume gives the same bytes.
  */
-#include <data/nifti.h>
+#include "data/nifti.h"
 
-#include <base/file.h>
+#include "base/file.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

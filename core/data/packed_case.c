@@ -1,9 +1,9 @@
 /*
  * packed_case.c - find the different values of an image, number them, and give them back.
  */
-#include <data/packed_case.h>
+#include "data/packed_case.h"
 
-#include <data/packed_set.h>
+#include "data/packed_set.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * bisection and walks through it. That is 2 bytes per 1000 voxels and set however ragged the set
  * is, where runs may need more than the image (noise above a threshold).
  */
-#include <data/packed_set.h>
+#include "data/packed_set.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  * of the case in even steps, so a patch is copied row by row. Other maps take eight neighbours per
  * voxel.
  */
-#include <data/patch_cut.h>
+#include "data/patch_cut.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 #ifndef CORE_DATA_PATCH_CUT_H
 #define CORE_DATA_PATCH_CUT_H
 
-#include <data/loader.h>
-#include <data/packed_case.h>
+#include "data/loader.h"
+#include "data/packed_case.h"
 
 /* What the sampler needs of loader_settings, and the draws of this sample. */
 typedef struct patch_place {

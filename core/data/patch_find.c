@@ -5,7 +5,7 @@
  * positive / (positive + negative) a foreground voxel, else a background voxel, becomes the centre;
  * the box is then shifted into the case. An empty set gives way to the other one.
  */
-#include <data/patch_cut.h>
+#include "data/patch_cut.h"
 
 #include <inttypes.h>
 

@@ -4,11 +4,11 @@
  * Everything drawn here depends on (seed, epoch, rank of the case, sample) and on names (R5), so it
  * does not matter which thread does it, or when.
  */
-#include <data/patch_make.h>
+#include "data/patch_make.h"
 
-#include <data/patch_cut.h>
+#include "data/patch_cut.h"
 
-#include <base/random.h>
+#include "base/random.h"
 
 #include <stdlib.h>
 

@@ -4,8 +4,8 @@
 #ifndef CORE_DATA_PATCH_MAKE_H
 #define CORE_DATA_PATCH_MAKE_H
 
-#include <data/augment.h>
-#include <data/cache_hold.h>
+#include "data/augment.h"
+#include "data/cache_hold.h"
 
 typedef struct patch_maker {
     cache *held;

@@ -5,10 +5,10 @@
  *
  * Only arithmetic of our own is used, so a seed gives the same files on every machine.
  */
-#include <data/phantom.h>
+#include "data/phantom.h"
 
-#include <base/file.h>
-#include <base/random.h>
+#include "base/file.h"
+#include "base/random.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

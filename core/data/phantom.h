@@ -4,8 +4,8 @@
 #ifndef CORE_DATA_PHANTOM_H
 #define CORE_DATA_PHANTOM_H
 
-#include <base/log.h>
-#include <data/volume.h>
+#include "base/log.h"
+#include "data/volume.h"
 
 typedef struct phantom_settings {
     int64_t cases;

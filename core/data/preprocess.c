@@ -1,14 +1,14 @@
 /*
  * preprocess - the deterministic half of the data path, written to files.
  */
-#include <data/preprocess.h>
+#include "data/preprocess.h"
 
-#include <base/file.h>
-#include <config/sections.h>
-#include <data/label_map.h>
-#include <data/loader.h>
-#include <data/volume.h>
-#include <data/volume_chain.h>
+#include "base/file.h"
+#include "config/sections.h"
+#include "data/label_map.h"
+#include "data/loader.h"
+#include "data/volume.h"
+#include "data/volume_chain.h"
 
 #include <stdio.h>
 #include <stdlib.h>

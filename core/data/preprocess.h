@@ -4,8 +4,8 @@
 #ifndef CORE_DATA_PREPROCESS_H
 #define CORE_DATA_PREPROCESS_H
 
-#include <base/log.h>
-#include <config/config.h>
+#include "base/log.h"
+#include "config/config.h"
 
 /*
  * FOLDER/CASE/image.nii.gz (float32, 4D where there are several channels) and label.nii.gz (class

@@ -1,7 +1,7 @@
 /*
  * settings.c - what the INI file says about data, in the terms of dataset, cache and loader.
  */
-#include <data/loader.h>
+#include "data/loader.h"
 
 #include <math.h>
 #include <sched.h>

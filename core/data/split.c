@@ -4,9 +4,9 @@
  * 'random' and 'fold' walk one permutation of the sorted cases that is keyed by the seed, so the
  * folds of one seed are disjoint and cover every case.
  */
-#include <data/split.h>
+#include "data/split.h"
 
-#include <base/random.h>
+#include "base/random.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef CORE_DATA_SPLIT_H
 #define CORE_DATA_SPLIT_H
 
-#include <data/dataset.h>
+#include "data/dataset.h"
 
 /*
  * Mark the held-out cases of a sorted manifest: held[rank] = true. 'rule' is a value of

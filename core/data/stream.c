@@ -5,9 +5,9 @@
  * exactly once per epoch whatever the batch. Which case stands where depends on the seed, the epoch
  * and the number of cases alone.
  */
-#include <data/loader.h>
+#include "data/loader.h"
 
-#include <base/random.h>
+#include "base/random.h"
 
 int64_t stream_steps(int64_t epochs, int64_t cases, int64_t batch, int64_t micro_batches)
 {

@@ -1,9 +1,9 @@
 /*
  * transform - what a transform plugin calls: warnings, random draws (R5), composition of maps.
  */
-#include <data/volume.h>
+#include "data/volume.h"
 
-#include <base/random.h>
+#include "base/random.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * r + SIDE / 2 are interleaved into rows 2r and 2r + 1, as often as halving leads to 1. What is
  * left at the edges goes element by element.
  */
-#include <data/transpose.h>
+#include "data/transpose.h"
 
 #include <string.h>
 

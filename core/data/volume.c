@@ -1,9 +1,9 @@
 /*
  * volume - memory of volumes: make, clear, copy, measure. Geometry and files are elsewhere.
  */
-#include <data/volume.h>
+#include "data/volume.h"
 
-#include <base/pages.h>
+#include "base/pages.h"
 
 #include <math.h>
 #include <stdlib.h>

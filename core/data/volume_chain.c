@@ -2,10 +2,10 @@
  * volume_chain - turn 'steps' of an INI section into loaded plugins with filled options, and run
  * the deterministic ones over a case.
  */
-#include <data/volume_chain.h>
+#include "data/volume_chain.h"
 
-#include <config/sections.h>
-#include <plugin/plugin_load.h>
+#include "config/sections.h"
+#include "plugin/plugin_load.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,8 +4,8 @@
 #ifndef CORE_DATA_VOLUME_CHAIN_H
 #define CORE_DATA_VOLUME_CHAIN_H
 
-#include <base/log.h>
-#include <config/config.h>
+#include "base/log.h"
+#include "config/config.h"
 #include <pons/transform.h>
 
 typedef struct volume_step {

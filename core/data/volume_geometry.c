@@ -2,7 +2,7 @@
  * volume_geometry - affines, orientation, and the moves that keep every voxel's value: reorder
  * axes, flip, crop, pad. Interpolation is in volume_resample.c.
  */
-#include <data/volume.h>
+#include "data/volume.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  */
 #include <pons/transform.h>
 
-#include <base/random_normal.h>
+#include "base/random_normal.h"
 
 enum { LANES = 32 };
 

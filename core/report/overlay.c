@@ -2,11 +2,11 @@
  * overlay - draw label and prediction on three slices: pick the slices, sample them in millimetres,
  * mark where classes change.
  */
-#include <report/overlay.h>
+#include "report/overlay.h"
 
-#include <base/file.h>
+#include "base/file.h"
 #include <math.h>
-#include <report/png_write.h>
+#include "report/png_write.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /*
  * png_libpng - a picture through libpng, into a file that is complete or absent.
  */
-#include <report/png_write.h>
+#include "report/png_write.h"
 
-#include <base/file.h>
+#include "base/file.h"
 #include <png.h>
 #include <setjmp.h>
 

@@ -1,7 +1,7 @@
 /*
  * png_missing - what pictures are in a build without libpng.
  */
-#include <report/png_write.h>
+#include "report/png_write.h"
 
 bool png_available(void)
 {
