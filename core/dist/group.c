@@ -26,8 +26,7 @@ operation *group_take(group *g, const char *kind, size_t size, pons_error *err)
         pons_fail(err, PONS_DEVICE, "out of memory for a collective");
         return NULL;
     }
-    *o = (operation){ .below = o->below, .number = g->started++, .kind = kind, .size = size,
-                      .all = o->all, .room = o->room };
+    *o = (operation){ .below = o->below, .number = g->started++, .kind = kind, .size = size };
     watch_start(g->watch, o->number, kind, (int64_t)size);
     return o;
 }
@@ -140,7 +139,6 @@ static void group_free(group *g)
 {
     for (operation *o = g->made_operations, *next; o != NULL; o = next) {
         next = o->below;
-        free(o->all);
         free(o);
     }
     group_drop_sums(g);

@@ -22,8 +22,7 @@ typedef struct operation {
     void *pending;            /* the plugin's, until it has ended                                 */
     exact_sum *sum;           /* a piece of a sum by tree: elements 'at' ..., of everybody        */
     int64_t at, count;
-    char *all;                /* kept for the next one; 'room' bytes                              */
-    size_t room;
+    char *all;                /* its room                                                         */
 } operation;
 
 struct group {
@@ -42,6 +41,8 @@ struct group {
     exact_sum *idle, *made;   /* free ones; all                                                   */
     operation *oldest, *newest; /* pieces under way                                               */
     int pieces;
+    char *rooms;              /* of the pieces under way, 'room' bytes each                       */
+    size_t room, begun;       /* begun: pieces, ever                                              */
     size_t asked, most;       /* bytes of the sums that nobody has waited for; most of them ever  */
     void **part;              /* of each process                                                  */
 };

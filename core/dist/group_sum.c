@@ -6,6 +6,10 @@
  * which are under way at a time. They take together no more than the sums themselves do, however
  * many processes there are. Pieces begin in the order of their sums, in the same sizes everywhere;
  * when one begins has no influence on that.
+ *
+ * The rooms of the pieces are one block. While the first step's sums are being counted, pieces
+ * become larger: then none begins until all have ended, and the block goes back to the system
+ * before a larger one comes. It is mapped: an allocator would keep the place of each smaller one.
  */
 #include <config.h>
 
@@ -15,6 +19,7 @@
 #include "base/tree.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 enum { PIECES = 8, LEAST = 16384 }; /* under way at a time; bytes of a process's part             */
 
@@ -33,16 +38,31 @@ static size_t cell_of(pons_type type)
 
 /* ---- one piece ------------------------------------------------------------------------------- */
 
-static bool make_room(const group *g, operation *o, const exact_sum *s)
+static size_t room_for(const group *g, const exact_sum *s)
 {
-    size_t room = (size_t)(s->piece < s->count ? s->piece : s->count) * s->cell * (size_t)g->size;
+    return (size_t)(s->piece < s->count ? s->piece : s->count) * s->cell * (size_t)g->size;
+}
 
-    if (o->room >= room)
-        return true;
-    free(o->all);
-    o->all = malloc(room);
-    o->room = o->all != NULL ? room : 0;
-    return o->all != NULL;
+static void give_rooms_back(group *g)
+{
+    if (g->rooms != NULL)
+        munmap(g->rooms, PIECES * g->room);
+    g->rooms = NULL;
+    g->room = 0;
+}
+
+/* With no piece under way. */
+static pons_status enlarge_rooms(group *g, size_t room, pons_error *err)
+{
+    give_rooms_back(g);
+    g->rooms = mmap(NULL, PIECES * room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                    0);
+    if (g->rooms != MAP_FAILED) {
+        g->room = room;
+        return PONS_OK;
+    }
+    g->rooms = NULL;
+    return pons_fail(err, PONS_DEVICE, "out of memory for the sums of %d processes", g->size);
 }
 
 static pons_status start_piece(group *g, exact_sum *s, pons_error *err)
@@ -56,12 +76,9 @@ static pons_status start_piece(group *g, exact_sum *s, pons_error *err)
     o->sum = s;
     o->at = s->started;
     o->count = count;
-    if (!make_room(g, o, s))
-        pons_fail(&why, PONS_DEVICE, "out of memory for the sums of %d processes", g->size);
-    else
-        g->operations->all_gather(g->comm, s->buffer + (size_t)o->at * s->cell, o->size, o->all,
-                                  &o->pending, &why);
-    if (why.status != PONS_OK)
+    o->all = g->rooms + g->begun++ % PIECES * g->room; /* they end in order: that one is free */
+    if (g->operations->all_gather(g->comm, s->buffer + (size_t)o->at * s->cell, o->size, o->all,
+                                  &o->pending, &why) != PONS_OK)
         return group_fail_to_start(g, o, &why, err);
     s->started += count;
     *(g->oldest == NULL ? &g->oldest : &g->newest->next) = o;
@@ -111,6 +128,12 @@ static pons_status start_pieces(group *g, pons_error *err)
     while (g->waiting != NULL && g->pieces < PIECES) {
         exact_sum *s = g->waiting;
 
+        if (room_for(g, s) > g->room) {
+            if (g->pieces > 0)
+                return PONS_OK;
+            if (enlarge_rooms(g, room_for(g, s), err) != PONS_OK)
+                return err->status;
+        }
         if (start_piece(g, s, err) != PONS_OK)
             return err->status;
         if (s->started == s->count)
@@ -253,4 +276,5 @@ void group_drop_sums(group *g)
         free(s);
     }
     free(g->part);
+    give_rooms_back(g);
 }
