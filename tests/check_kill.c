@@ -139,10 +139,29 @@ END_TEST
 /* ---- SIGTERM and SIGUSR1 --------------------------------------------------------------------- */
 
 typedef struct answers {
-    int interrupted, ended, early, twice;
-    int over, late;          /* longer than ten seconds; than one after a second signal           */
+    int interrupted, ended, early, twice, late; /* late: longer than a second after the second   */
     double slowest, slowest_twice;
 } answers;
+
+/*
+ * A machine that is suspended, or all of whose processes are stopped, stops this one too: a nap that
+ * took longer than it can on a machine that runs counts for what it can take.
+ */
+static int finish_counting(pid_t child, double *seconds)
+{
+    double before = seconds_now();
+    siginfo_t ended = { .si_pid = 0 };
+
+    *seconds = 0;
+    while (ended.si_pid == 0) {
+        usleep(2000);
+        double now = seconds_now();
+        *seconds += now - before < 0.25 ? now - before : 0.25;
+        before = now;
+        ck_assert_int_eq(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOHANG | WNOWAIT), 0);
+    }
+    return finish(child);
+}
 
 /* One process that is asked to end, every third one twice. */
 static void ask(int round, answers *a)
@@ -152,18 +171,15 @@ static void ask(int round, answers *a)
     bool again = round % 3 == 2;
 
     wait_a_while();
-    double begin = seconds_now();
     kill(child, signals[round % 2]);
     if (again) {
         usleep(random_below(4000));
-        begin = seconds_now();
         kill(child, signals[(round + 1) % 2]);
     }
-    int code = finish(child);
-    double took = seconds_now() - begin, *slowest = again ? &a->slowest_twice : &a->slowest;
+    double took, *slowest = again ? &a->slowest_twice : &a->slowest;
+    int code = finish_counting(child, &took);
     *slowest = took > *slowest ? took : *slowest;
     a->twice += again;
-    a->over += took > 10;
     a->late += again && took > 1;
     if (code == 0) {
         end_run(&a->ended);
@@ -197,9 +213,9 @@ START_TEST(asked_to_end_at_any_moment_it_saves_and_exits_75)
             end_run(&a.ended);
     printf("%d answers, %d runs to the end; slowest %.2f s, after a second signal %.2f s\n",
            a.interrupted, a.ended, a.slowest, a.slowest_twice);
+    ck_assert_double_le(a.slowest, 10);
     ck_assert_int_gt(a.twice, 10);
-    ck_assert_int_le(a.over, wanted / 50); /* the whole machine may pause now and then */
-    ck_assert_int_le(a.late, a.twice / 10);
+    ck_assert_int_le(a.late, a.twice / 10); /* a machine may be far too busy now and then */
     remove_root();
 }
 END_TEST
