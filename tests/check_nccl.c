@@ -57,12 +57,12 @@ START_TEST(what_a_machine_lacks_is_said_in_one_line)
     const pons_comm_operations *o = comm_suite_load();
     pons_error err = PONS_ERROR_INIT;
 
-    ck_assert_msg(o->check(NULL, &err) == PONS_OK, "%s", err.text);
+    ck_assert_msg(o->check(&err) == PONS_OK, "%s", err.text);
     for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++) {
         pons_error found = PONS_ERROR_INIT;
         setenv("FAKE_CUDA", lacks[i].cuda, 1);
         setenv("FAKE_NCCL", lacks[i].nccl, 1);
-        ck_assert_int_eq(o->check(NULL, &found), PONS_DEVICE);
+        ck_assert_int_eq(o->check(&found), PONS_DEVICE);
         ck_assert_str_eq(found.text, lacks[i].expected);
     }
 }
@@ -75,7 +75,7 @@ START_TEST(processors_are_not_joined)
     pons_error err = PONS_ERROR_INIT;
     void *comm;
 
-    ck_assert_int_eq(o->open(NULL, &place, NULL, &comm, &err), PONS_CONFIG);
+    ck_assert_int_eq(o->open(&place, NULL, &comm, &err), PONS_CONFIG);
     ck_assert_msg(strstr(err.text, "'nccl' joins GPUs, not processors") != NULL, "%s", err.text);
 }
 END_TEST

@@ -108,7 +108,7 @@ static int grant(const pons_comm_operations *o, int wish)
     comm_party p = { .operations = o, .rank = place.rank, .size = place.size };
     pons_error err = PONS_ERROR_INIT;
 
-    if (o->open(NULL, &place, NULL, &p.comm, &err) != PONS_OK) {
+    if (o->open(&place, NULL, &p.comm, &err) != PONS_OK) {
         if (wishes[wish].expected != NULL && strstr(err.text, wishes[wish].expected) != NULL)
             return EXIT_SUCCESS;
     } else if (wishes[wish].expected != NULL) {

@@ -57,7 +57,7 @@ pons_status comm_suite_join(processes *p, int rank, const char *address, comm_pa
     snprintf(loopback, sizeof loopback, "127.0.0.%d",
              p->per_node > 0 ? 1 + rank / p->per_node : 1);
     *out = (comm_party){ .operations = o, .rank = rank, .size = p->count };
-    return o->open(NULL, &place, &store, &out->comm, err);
+    return o->open(&place, &store, &out->comm, err);
 }
 
 pons_status comm_suite_leave(processes *p, const comm_party *party, pons_error *err)

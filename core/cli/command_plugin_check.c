@@ -40,6 +40,15 @@ static pons_status check_file_name(const plugin *p, pons_error *err)
                      p->path, plugin_kind_name((pons_kind)p->descriptor->kind), name, name);
 }
 
+/* A kind without options: what is set would be ignored. */
+static pons_status check_set(const plugin *p, const invocation *call, pons_error *err)
+{
+    if (p->descriptor->options != NULL || call->set_count == 0)
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "'--set %s': a %s plugin has no options", call->set[0],
+                     plugin_kind_name((pons_kind)p->descriptor->kind));
+}
+
 static pons_status run(const invocation *call, const void *flags, pons_error *err)
 {
     const plugin *p;
@@ -48,7 +57,7 @@ static pons_status run(const invocation *call, const void *flags, pons_error *er
     if (strchr(call->argument[0], '/') == NULL && access(call->argument[0], F_OK) != 0)
         return refuse_name(call->argument[0], err);
     if (plugin_load_file(call->argument[0], 0, &p, err) != PONS_OK ||
-        check_file_name(p, err) != PONS_OK)
+        check_file_name(p, err) != PONS_OK || check_set(p, call, err) != PONS_OK)
         return err->status;
     printf("%s %s: file, note, descriptor and options are in order\n",
            plugin_kind_name((pons_kind)p->descriptor->kind), p->descriptor->name);

@@ -67,19 +67,14 @@ static void print_comm(FILE *to, const char *name)
     const pons_comm_operations *o;
     pons_error err = PONS_ERROR_INIT;
     const plugin *p;
-    void *config;
 
     if (plugin_load(PONS_KIND_COMM, name, sizeof *o, NULL, &p, &err) != PONS_OK) {
         print_problem(to, name, err.text);
         return;
     }
     o = p->operations;
-    config = calloc(1, p->descriptor->config_size + 1);
-    if (config == NULL)
-        pons_fail(&err, PONS_DEVICE, "out of memory");
-    else if (o->check != NULL)
-        o->check(config, &err);
-    free(config);
+    if (o->check != NULL)
+        o->check(&err);
     print_problem(to, name, err.status == PONS_OK ? "ready" : err.text);
 }
 

@@ -172,7 +172,7 @@ static pons_status check_abort(trial *t, pons_error *err)
 static pons_status check_missing(const pons_comm_operations *o, pons_error *err)
 {
     const struct { const char *name; bool there; } needed[] = {
-        { "check", o->check != NULL }, { "open", o->open != NULL }, { "close", o->close != NULL },
+        { "open", o->open != NULL }, { "close", o->close != NULL },
         { "all_reduce", o->all_reduce != NULL }, { "broadcast", o->broadcast != NULL },
         { "all_gather", o->all_gather != NULL }, { "barrier", o->barrier != NULL },
         { "poll", o->poll != NULL }, { "abort", o->abort != NULL }
@@ -186,7 +186,7 @@ static pons_status check_missing(const pons_comm_operations *o, pons_error *err)
     return PONS_OK;
 }
 
-static pons_status check_process(const pons_comm_operations *o, const void *config, pons_error *err)
+static pons_status check_process(const pons_comm_operations *o, pons_error *err)
 {
     const pons_comm_place place = { .size = 1, .local_size = 1, .address = "127.0.0.1",
                                     .timeout_s = PATIENCE_S };
@@ -197,8 +197,8 @@ static pons_status check_process(const pons_comm_operations *o, const void *conf
     if (t == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     t->operations = o;
-    if (o->check(config, err) == PONS_OK
-        && o->open(config, &place, &store, &t->comm, err) == PONS_OK) {
+    if ((o->check == NULL || o->check(err) == PONS_OK)
+        && o->open(&place, &store, &t->comm, err) == PONS_OK) {
         if (check_results(t, err) == PONS_OK)
             check_abort(t, err);
         o->close(t->comm);
@@ -210,14 +210,7 @@ static pons_status check_process(const pons_comm_operations *o, const void *conf
 
 pons_status plugin_check_comm(const plugin *p, const invocation *call, pons_error *err)
 {
-    config *values;
-    void *target;
-
-    if (check_missing(p->operations, err) != PONS_OK
-        || plugin_check_options(p, call, &target, &values, err) != PONS_OK)
+    if (check_missing(p->operations, err) != PONS_OK)
         return err->status;
-    check_process(p->operations, target, err);
-    config_close(values);
-    free(target);
-    return err->status;
+    return check_process(p->operations, err);
 }

@@ -154,7 +154,7 @@ static pons_status open_comm(group *g, const group_settings *s, pons_error *err)
     };
     pons_error why = PONS_ERROR_INIT;
 
-    if (g->operations->open(s->comm_config, &place, store_shared(g->store), &g->comm, &why)
+    if (g->operations->open(&place, store_shared(g->store), &g->comm, &why)
         == PONS_OK) {
         watch_comm(g->watch, g->operations, g->comm);
         return PONS_OK;

@@ -18,7 +18,6 @@ typedef struct group group;
 typedef struct group_settings {
     const dist_place *place;
     const struct plugin *comm;    /* a loaded comm plugin                                         */
-    const void *comm_config;
     void *stream;                 /* of the device that has the sums' buffers; NULL: host memory  */
     bool deterministic;           /* sums by all_gather and R2's tree instead of all_reduce (R3)  */
     double timeout_s;

@@ -50,12 +50,12 @@ typedef enum pons_comm_state {
 typedef struct pons_comm_operations {
     /*
      * Whether this machine has what the communicator needs (a library, a driver): PONS_OK, or one
-     * line that says what is missing. Nothing is opened.
+     * line that says what is missing. Nothing is opened. NULL: it needs nothing.
      */
-    pons_status (*check)(const void *config, pons_error *err);
+    pons_status (*check)(pons_error *err);
     /* Returns when all 'size' processes are there, or fails within the timeout. */
-    pons_status (*open)(const void *config, const pons_comm_place *place,
-                        const pons_comm_store *store, void **comm, pons_error *err);
+    pons_status (*open)(const pons_comm_place *place, const pons_comm_store *store, void **comm,
+                        pons_error *err);
     /* Nothing is under way any more, or 'abort' came before. */
     void (*close)(void *comm);
     /* Sum over the processes in place; type is PONS_F32 or PONS_F64. Equal bits everywhere. */
@@ -90,7 +90,7 @@ typedef struct pons_comm_operations {
     double (*ended)(void *comm);
 } pons_comm_operations;
 
-#define PONS_COMM(NAME, VERSION, SUMMARY, CONFIG_SIZE, OPTIONS, OPERATIONS)                       \
-    PONS_PLUGIN_DEFINE_(PONS_KIND_COMM, NAME, CONFIG_SIZE, VERSION, SUMMARY, OPTIONS, OPERATIONS)
+#define PONS_COMM(NAME, VERSION, SUMMARY, OPERATIONS)                                             \
+    PONS_PLUGIN_DEFINE_(PONS_KIND_COMM, NAME, 0, VERSION, SUMMARY, NULL, OPERATIONS)
 
 #endif

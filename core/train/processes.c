@@ -30,17 +30,7 @@ static pons_status load_comm(const char *name, const char *where, processes *p, 
     if (plugin_load(PONS_KIND_COMM, name, sizeof *operations, where, &p->comm, err) != PONS_OK)
         return err->status;
     operations = p->comm->operations;
-    p->comm_config = calloc(1, p->comm->descriptor->config_size + 1);
-    if (p->comm_config == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory for communicator '%s'", name);
-    return operations->check != NULL ? operations->check(p->comm_config, err) : PONS_OK;
-}
-
-static void drop_comm(processes *p)
-{
-    free(p->comm_config);
-    p->comm_config = NULL;
-    p->comm = NULL;
+    return operations->check != NULL ? operations->check(err) : PONS_OK;
 }
 
 static pons_status choose_comm(config *c, const sections *s, processes *p, pons_error *err)
@@ -56,7 +46,7 @@ static pons_status choose_comm(config *c, const sections *s, processes *p, pons_
         if (load_comm(backends[preferred[i]], NULL, p, &problem) == PONS_OK)
             return PONS_OK;
         snprintf(why[i], sizeof why[i], "%.*s", (int)strcspn(problem.text, "\n"), problem.text);
-        drop_comm(p);
+        p->comm = NULL;
     }
     return pons_fail(err, PONS_CONFIG, "%s: nothing can join %d processes: %.300s; %.300s\n"
                      "hint: pons plugin list shows what there is; gloo or Open MPI must be there "
@@ -100,7 +90,6 @@ static pons_status join(config *c, const sections *s, logger *l, processes *p, p
         return err->status;
     }
     settings.comm = p->comm;
-    settings.comm_config = p->comm_config;
     if (group_open(&settings, &p->group, err) != PONS_OK)
         return err->status;
     tell(p, l);
@@ -114,9 +103,7 @@ pons_status processes_open(config *c, const sections *s, logger *l, processes *o
 
     if (dist_place_find(look, NULL, &p.place, err) == PONS_OK && p.place.size > 1)
         join(c, s, l, &p, err);
-    if (err->status != PONS_OK)
-        drop_comm(&p);
-    else
+    if (err->status == PONS_OK)
         *out = p;
     return err->status;
 }
@@ -135,7 +122,7 @@ void processes_close(processes *p, const pons_error *failure)
     if (p->group != NULL)
         group_close(p->group, failure->status != PONS_OK ? failure : NULL);
     p->group = NULL;
-    drop_comm(p);
+    p->comm = NULL;
 }
 
 pons_status processes_wanted(config *c, const sections *s, int *out, pons_error *err)

@@ -12,7 +12,6 @@
 typedef struct processes {
     dist_place place;
     const plugin *comm;      /* NULL: this process is alone                                       */
-    void *comm_config;
     group *group;            /* NULL: this process is alone                                       */
 } processes;
 

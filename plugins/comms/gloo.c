@@ -85,11 +85,6 @@ static const queue_transport transport = { run, link_stop, link_close };
 
 /* ---- the plugin ------------------------------------------------------------------------------ */
 
-static pons_status gloo_check(const void *config, pons_error *err)
-{
-    return PONS_OK;
-}
-
 /* Threads that begin here inherit the mask. */
 static pons_status connect_all(const pons_comm_place *place, const pons_comm_store *store,
                                void **comm, pons_error *err)
@@ -105,8 +100,8 @@ static pons_status connect_all(const pons_comm_place *place, const pons_comm_sto
 }
 
 /* gloo's threads write to connections that the other side may have closed: an error, no signal. */
-static pons_status gloo_open(const void *config, const pons_comm_place *place,
-                             const pons_comm_store *store, void **comm, pons_error *err)
+static pons_status gloo_open(const pons_comm_place *place, const pons_comm_store *store,
+                             void **comm, pons_error *err)
 {
     sigset_t pipe, before;
     pons_status status;
@@ -121,11 +116,9 @@ static pons_status gloo_open(const void *config, const pons_comm_place *place,
     return status;
 }
 
-static const pons_option options[] = { PONS_OPTIONS_END };
 static const pons_comm_operations operations = {
-    gloo_check, gloo_open, queue_close, queue_all_reduce, queue_broadcast, queue_all_gather,
+    NULL, gloo_open, queue_close, queue_all_reduce, queue_broadcast, queue_all_gather,
     queue_barrier, queue_poll, queue_abort, NULL, NULL, queue_ended
 };
 
-PONS_COMM(gloo, "1.0", "collectives of host memory over TCP, by the library gloo", 0, options,
-          operations)
+PONS_COMM(gloo, "1.0", "collectives of host memory over TCP, by the library gloo", operations)

@@ -158,11 +158,6 @@ static const queue_transport transport = { run, link_stop, link_close };
 
 /* ---- the plugin ------------------------------------------------------------------------------ */
 
-static pons_status mpi_check(const void *config, pons_error *err)
-{
-    return PONS_OK;
-}
-
 static pons_status begin(pons_error *err)
 {
     int begun, ended, level;
@@ -200,8 +195,8 @@ static pons_status make_comm(const pons_comm_place *place, link_to_all *l, pons_
     return PONS_OK;
 }
 
-static pons_status mpi_open(const void *config, const pons_comm_place *place,
-                            const pons_comm_store *store, void **comm, pons_error *err)
+static pons_status mpi_open(const pons_comm_place *place, const pons_comm_store *store,
+                            void **comm, pons_error *err)
 {
     link_to_all *l;
 
@@ -219,10 +214,9 @@ static pons_status mpi_open(const void *config, const pons_comm_place *place,
     return queue_open(&transport, l, place->rank, place->size, comm, err);
 }
 
-static const pons_option options[] = { PONS_OPTIONS_END };
 static const pons_comm_operations operations = {
-    mpi_check, mpi_open, queue_close, queue_all_reduce, queue_broadcast, queue_all_gather,
+    NULL, mpi_open, queue_close, queue_all_reduce, queue_broadcast, queue_all_gather,
     queue_barrier, queue_poll, queue_abort, NULL, NULL, queue_ended
 };
 
-PONS_COMM(mpi, "1.0", "collectives of host memory by Open MPI", 0, options, operations)
+PONS_COMM(mpi, "1.0", "collectives of host memory by Open MPI", operations)

@@ -24,7 +24,7 @@ static pons_status check_library(pons_error *err)
     return PONS_OK;
 }
 
-static pons_status check(const void *config, pons_error *err)
+static pons_status check(pons_error *err)
 {
     nccl_driver driver;
 
@@ -127,8 +127,8 @@ static pons_status open_group(nccl_comm *c, const pons_comm_place *place,
     return err->status;
 }
 
-static pons_status nccl_open(const void *config, const pons_comm_place *place,
-                             const pons_comm_store *store, void **comm, pons_error *err)
+static pons_status nccl_open(const pons_comm_place *place, const pons_comm_store *store,
+                             void **comm, pons_error *err)
 {
     nccl_comm *c;
 
@@ -149,10 +149,9 @@ static pons_status nccl_open(const void *config, const pons_comm_place *place,
     return PONS_OK;
 }
 
-static const pons_option options[] = { PONS_OPTIONS_END };
 static const pons_comm_operations operations = {
     check, nccl_open, nccl_close, nccl_all_reduce, nccl_broadcast, nccl_all_gather, nccl_barrier,
     nccl_poll, nccl_abort, nccl_group_begin, nccl_group_end, nccl_ended
 };
 
-PONS_COMM(nccl, "1.0", "collectives between GPUs by NVIDIA's NCCL", 0, options, operations)
+PONS_COMM(nccl, "1.0", "collectives between GPUs by NVIDIA's NCCL", operations)
