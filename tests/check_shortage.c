@@ -155,12 +155,33 @@ START_TEST(knobs_that_are_turned_already_are_not_named)
     pons_error err = PONS_ERROR_INIT;
 
     pons_fail(&err, PONS_DEVICE, "out of memory for a test");
-    shortage_hint(&s, &err);
+    shortage_hint(&s, true, &err);
     ck_assert_str_eq(err.text, "out of memory for a test\nhint: what needs less memory: [patch] a "
                      "smaller per_case (now 4); [patch] a smaller extent; 'pons explain' says how "
                      "much");
-    shortage_hint(&s, &err); /* once */
+    shortage_hint(&s, true, &err); /* once */
     ck_assert_int_eq(count_in(err.text, "hint: "), 1);
+}
+END_TEST
+
+/* What auto has chosen stands in the sections of an experiment. */
+START_TEST(a_prediction_names_what_a_prediction_has)
+{
+    const struct { int precision, batch; const char *expected; } hints[] = {
+        { 3, 1, "out of memory\nhint: what needs less memory: [window] a smaller extent" },
+        { 1, 4, "out of memory\nhint: what needs less memory: [train] precision = bf16; [window] a "
+                "smaller batch (now 4); [window] a smaller extent" },
+    };
+
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) {
+        sections s = { .train = { .batch = 8, .precision = hints[i].precision },
+                       .window = { .batch = hints[i].batch } };
+        pons_error err = PONS_ERROR_INIT;
+
+        pons_fail(&err, PONS_DEVICE, "out of memory");
+        shortage_hint(&s, false, &err);
+        ck_assert_str_eq(err.text, hints[i].expected);
+    }
 }
 END_TEST
 
@@ -169,10 +190,10 @@ START_TEST(other_failures_get_no_such_hint)
     pons_error err = PONS_ERROR_INIT, device = PONS_ERROR_INIT;
 
     pons_fail(&err, PONS_CONFIG, "out of memory is what this key is called");
-    shortage_hint(NULL, &err);
+    shortage_hint(NULL, true, &err);
     ck_assert_int_eq(count_in(err.text, "hint: "), 0);
     pons_fail(&device, PONS_DEVICE, "no kernel for this");
-    shortage_hint(NULL, &device);
+    shortage_hint(NULL, true, &device);
     ck_assert_int_eq(count_in(device.text, "hint: "), 0);
 }
 END_TEST
@@ -187,6 +208,7 @@ int main(void)
     tcase_add_test(c, memory_that_is_there_ends_nothing);
     tcase_add_test(c, memory_that_a_process_lacks_ends_its_replicas_with_one_line);
     tcase_add_test(c, knobs_that_are_turned_already_are_not_named);
+    tcase_add_test(c, a_prediction_names_what_a_prediction_has);
     tcase_add_test(c, other_failures_get_no_such_hint);
     return suite_run();
 }

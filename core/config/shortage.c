@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FIRST_OF_16_BITS = 3 }; /* among auto fp32 tf32 bf16 fp16 */
+enum { FP32 = 1, TF32 = 2 }; /* among auto fp32 tf32 bf16 fp16; where auto stands none is known */
 
 typedef struct knob {
     const char *text;                       /* as it stands in the hint                           */
+    bool training, predicting;              /* where it helps                                     */
     bool (*helps)(const sections *s);
     int64_t (*value)(const sections *s);    /* shown behind the text; NULL: none is               */
 } knob;
@@ -46,7 +47,7 @@ static bool keeps_all(const sections *s)
 
 static bool is_wide(const sections *s)
 {
-    return s->train.precision < FIRST_OF_16_BITS;
+    return s->train.precision == FP32 || s->train.precision == TF32;
 }
 
 static bool holds_cases(const sections *s)
@@ -66,16 +67,17 @@ static int64_t windows(const sections *s)
 }
 
 static const knob knobs[] = {
-    { "[train] a smaller batch", has_batches, batch },
-    { "[train] precision = bf16", is_wide, NULL },
-    { "[train] recompute = yes", keeps_all, NULL },
-    { "[patch] a smaller per_case", has_patches, per_case },
-    { "[patch] a smaller extent", always, NULL },
-    { "[window] a smaller batch", has_windows, windows },
-    { "[data] a cache_limit, or cache = disk", holds_cases, NULL },
+    { "[train] a smaller batch", true, false, has_batches, batch },
+    { "[train] precision = bf16", true, true, is_wide, NULL },
+    { "[train] recompute = yes", true, false, keeps_all, NULL },
+    { "[patch] a smaller per_case", true, false, has_patches, per_case },
+    { "[patch] a smaller extent", true, false, always, NULL },
+    { "[window] a smaller batch", true, true, has_windows, windows },
+    { "[window] a smaller extent", false, true, always, NULL },
+    { "[data] a cache_limit, or cache = disk", true, false, holds_cases, NULL },
 };
 
-void shortage_hint(const sections *s, pons_error *err)
+void shortage_hint(const sections *s, bool training, pons_error *err)
 {
     size_t used = strlen(err->text), room = sizeof err->text;
     const char *between = "\nhint: what needs less memory: ";
@@ -86,7 +88,7 @@ void shortage_hint(const sections *s, pons_error *err)
     for (size_t i = 0; i < sizeof knobs / sizeof *knobs && used < room; i++) {
         const knob *k = &knobs[i];
 
-        if (s != NULL && !k->helps(s))
+        if (!(training ? k->training : k->predicting) || (s != NULL && !k->helps(s)))
             continue;
         used += (size_t)snprintf(err->text + used, room - used, "%s%s", between, k->text);
         if (s != NULL && k->value != NULL && used < room)
@@ -94,6 +96,6 @@ void shortage_hint(const sections *s, pons_error *err)
                                      (long long)k->value(s));
         between = "; ";
     }
-    if (used < room)
+    if (training && used < room)
         snprintf(err->text + used, room - used, "; 'pons explain' says how much");
 }

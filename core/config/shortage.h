@@ -8,8 +8,9 @@
 
 /*
  * Add the hint to an error that has 'out of memory' in its text and no hint yet. 's' tells what is
- * turned down already and what the others stand at; NULL: nothing is known of the file.
+ * turned down already and what the others stand at; NULL: nothing is known of the file. A
+ * prediction ('training' false) has fewer keys to turn.
  */
-void shortage_hint(const sections *s, pons_error *err);
+void shortage_hint(const sections *s, bool training, pons_error *err);
 
 #endif

@@ -204,6 +204,7 @@ static pons_status resolve_precision(experiment *e, const experiment_known *know
     e->precision = bf16 ? PRECISION_BF16 : PRECISION_FP32;
     if (known->precision != PRECISION_AUTO)
         e->precision = known->precision;
+    e->sections.train.precision = e->precision;
     config_resolve(e->config, "train", "precision", precision_name(e->precision),
                    known->precision != PRECISION_AUTO ? "the checkpoint's"
                    : bf16 ? "the processor has bf16 instructions"

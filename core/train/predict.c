@@ -5,6 +5,7 @@
 
 #include "train/predict_parts.h"
 
+#include "config/shortage.h"
 #include "train/agreement.h"
 #include "train/checkpoint.h"
 #include "train/trainer_state.h"
@@ -174,6 +175,7 @@ pons_status predictor_open(const predict_source *source, const predictor *beside
     if (find_weights(source, l, &found, err) == PONS_OK)
         open_network(p, &found, source, beside, err);
     found_weights_clear(&found);
+    shortage_hint(p->experiment != NULL ? &p->experiment->sections : NULL, false, err);
     if (err->status != PONS_OK) {
         predictor_close(p, err);
         return err->status;

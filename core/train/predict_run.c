@@ -8,6 +8,7 @@
 
 #include "train/predict_parts.h"
 
+#include "config/shortage.h"
 #include "data/loader.h"
 #include "train/activation.h"
 #include "train/spread.h"
@@ -328,6 +329,7 @@ pons_status predict_run(int count, predictor *const *p, const predict_work *work
     if ((g == NULL || agree(g, work->count, err) == PONS_OK)
         && spread_run(&p[0]->replicas, &cases, err) == PONS_OK)
         tell_rest(&s, err);
+    shortage_hint(&p[0]->experiment->sections, false, err);
     pons_volume_clear(&s.image);
     clear_sums(&s);
     free(s.records);

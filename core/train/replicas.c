@@ -107,10 +107,9 @@ static pons_status check_room(const replicas *r, pons_error *err)
     if (room <= 0 || needed * processes <= room)
         return PONS_OK;
     return pons_fail(err, PONS_DEVICE, "out of memory: %d replica%s on this node need%s %.3g GB, "
-                     "expected at most the %.3g GB that there are%s", replicas,
+                     "expected at most the %.3g GB that there are", replicas,
                      replicas == 1 ? "" : "s", replicas == 1 ? "s" : "", needed * processes / 1e9,
-                     room / 1e9, e->purpose == EXPERIMENT_TRAIN ? ""
-                     : "\nhint: what needs less memory: a smaller [window] batch or extent");
+                     room / 1e9);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
