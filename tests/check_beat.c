@@ -70,6 +70,21 @@ START_TEST(the_same_beat_read_again_is_no_sign_of_life)
 }
 END_TEST
 
+START_TEST(a_process_that_is_alone_is_no_rank)
+{
+    beat_row row = { .last = { .serial = 9, .progress = 30, .step = 7, .number = -1,
+                               .doing = "data" } };
+    char line[512] = "";
+
+    hear(&row, false, 4);
+    ck_assert(!beats_judge(&row, 1, 5, TIMEOUT, line, sizeof line));
+    hear(&row, false, 6);
+    ck_assert(beats_judge(&row, 1, 6, TIMEOUT, line, sizeof line));
+    ck_assert_str_eq(line, "the run hangs: no progress for 6.0 s (step 7, data)\nhint: what takes "
+                     "longer needs a larger [distribute] timeout_s");
+}
+END_TEST
+
 START_TEST(a_rank_that_lives_without_progress_hangs)
 {
     beat_row row[RANKS];
@@ -175,6 +190,7 @@ int main(void)
     tcase_add_test(c, nothing_is_wrong_within_the_timeout);
     tcase_add_test(c, a_rank_that_is_not_heard_of_has_stopped);
     tcase_add_test(c, the_same_beat_read_again_is_no_sign_of_life);
+    tcase_add_test(c, a_process_that_is_alone_is_no_rank);
     tcase_add_test(c, a_rank_that_lives_without_progress_hangs);
     tcase_add_test(c, waiting_for_a_rank_that_makes_progress_is_no_fault);
     tcase_add_test(c, a_start_may_take_its_time_until_others_wait_for_it);

@@ -111,6 +111,44 @@ START_TEST(a_loader_that_never_returns_is_found_in_time)
 }
 END_TEST
 
+/* One process, whose loaders hang from the fourth epoch on: it ends as ranks do. */
+static double hang_alone(const char *mode, const char *devices)
+{
+    pid_t process;
+    double last = seconds_now();
+    int steps = 0, code = -1;
+
+    process = START("train", "ranks.ini", "--fresh", "--set", "experiment.name=alone", "--set",
+                    "train.steps=20", "--set", steps_word, "--set", "augment.trouble.what=hang",
+                    "--set", "distribute.timeout_s=3", "--set", mode, "--set", devices, "--set",
+                    "train.validate_every=0");
+    while (waitpid(process, &code, WNOHANG) == 0) {
+        if (steps_of("alone") != steps)
+            last = seconds_now();
+        steps = steps_of("alone");
+        pause_for(0.01);
+    }
+    ck_assert_msg(WIFEXITED(code) && WEXITSTATUS(code) == PONS_COMMUNICATION, "code %d: %s", code,
+                  text_of("said"));
+    ck_assert_int_eq(count_in(text_of("said"), "error: "), 1);
+    EXPECT_SAID("error: the run hangs: no progress for ");
+    EXPECT_SAID(", data)\nhint: ");
+    return seconds_now() - last;
+}
+
+static const char *const modes[] = { "distribute.mode=single", "distribute.mode=dp" };
+static const char *const devices[] = { "distribute.devices=cpu", "distribute.devices=cpu:0,cpu:1" };
+
+START_TEST(a_loader_that_never_returns_ends_a_process_that_is_alone)
+{
+    double took = 1e9;
+
+    for (int round = 0; round < TIMED_ROUNDS && took > 3 + 2 + 5; round++)
+        took = hang_alone(modes[_i], devices[_i]);
+    ck_assert_msg(took <= 10, "%g s", took);
+}
+END_TEST
+
 /* ---- voxels ---------------------------------------------------------------------------------- */
 
 static const char *const voxels[] = { "augment.trouble.what=nan", "augment.trouble.what=huge" };
@@ -188,6 +226,7 @@ int main(void)
     tcase_set_timeout(c, 300);
     tcase_add_unchecked_fixture(c, setup, remove_root);
     tcase_add_loop_test(c, a_loader_that_never_returns_is_found_in_time, 0, 2);
+    tcase_add_loop_test(c, a_loader_that_never_returns_ends_a_process_that_is_alone, 0, 2);
     tcase_add_loop_test(c, a_voxel_of_one_rank_ends_the_step_of_all, 0, 4);
     tcase_add_test(c, skipping_is_one_decision_of_all);
     tcase_add_test(c, a_run_without_trouble_ends_with_the_bits_of_one_process);

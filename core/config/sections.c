@@ -179,7 +179,7 @@ static const pons_option distribute_table[] = {
     PONS_CHOICE(distribute_options, lr_scaling, none, scaling_words,
                 "How the learning rate grows with the micro-batches of a step."),
     PONS_REAL(distribute_options, timeout_s, 600, ABOVE_0, 1e9,
-              "Seconds after which a collective that hangs is an error."),
+              "Seconds without progress after which a run ends: it hangs."),
     PONS_OPTIONS_END
 };
 

@@ -106,8 +106,12 @@ static bool find_hanging(const beat_row *row, int count, double now, double time
         if (row[k].last.waiting || !is_still(&row[k], now, timeout_s) || (starting && !awaited))
             continue;
         tell(&row[k].last, where, sizeof where);
-        snprintf(line, room, "rank %d hangs: no progress for %.1f s (%s)", k, now - row[k].changed,
-                 where);
+        if (count == 1)
+            snprintf(line, room, "the run hangs: no progress for %.1f s (%s)\nhint: what takes "
+                     "longer needs a larger [distribute] timeout_s", now - row[k].changed, where);
+        else
+            snprintf(line, room, "rank %d hangs: no progress for %.1f s (%s)", k,
+                     now - row[k].changed, where);
         return true;
     }
     return false;

@@ -5,6 +5,8 @@
  * (beat.h). The others read what rank 0 has found, and find for themselves when rank 0 is gone. The
  * first cause of a failure is one value in the store: whoever sets it first is right, everybody's
  * error names it.
+ *
+ * A process that is alone has a watch too, without a store: one that makes no progress ends.
  */
 #ifndef CORE_DIST_WATCH_H
 #define CORE_DIST_WATCH_H
@@ -14,7 +16,7 @@
 typedef struct watch watch;
 
 typedef struct watch_settings {
-    store *store;
+    store *store;             /* NULL: size is 1                                                  */
     int rank, size;
     double timeout_s;
     void (*failed)(void *context, const char *text); /* as in group.h                             */

@@ -116,7 +116,7 @@ static void add_names(case_names *n, const loader_batch *batch)
 static pons_status compute_share(void *context, replica *r, pons_error *err)
 {
     const step_begun *s = context;
-    const trainer *t = s->trainer;
+    trainer *t = s->trainer;
     share *mine = &s->share[r->index];
     const loader_batch *batch = NULL;
 
@@ -125,11 +125,12 @@ static pons_status compute_share(void *context, replica *r, pons_error *err)
         return err->status;
     for (int m = 0; m < t->experiment->accumulate; m++) {
         double begin = seconds_now();
+        t->reading++;
         trainer_note(t, "data");
         if (loader_next(r->loader, &batch, err) != PONS_OK)
             return err->status;
         mine->data_seconds += seconds_now() - begin;
-        trainer_note(t, "step");
+        trainer_note(t, --t->reading > 0 ? "data" : "step");
         add_names(&mine->names, batch);
         if (feed(t, r->training, batch, err) != PONS_OK
             || program_micro(r->training, (uint64_t)batch->micro_batch, err) != PONS_OK)
@@ -301,6 +302,8 @@ static void end_watching(trainer *t)
 
     if (t->experiment->group != NULL)
         group_before_end(t->experiment->group, NULL, NULL);
+    else
+        watch_leave(t->watch);
     if (i != NULL)
         interrupt_watch(i, t->experiment->sections.train.grace_s, NULL, NULL);
 }
@@ -315,11 +318,22 @@ static void save_given_up(trainer *t, const pons_error *cause)
         log_warning(t->experiment->log, "%s", problem.text);
 }
 
+/* The loop of a process that is alone is watched as a group's is. */
+static pons_status open_watch(trainer *t, pons_error *err)
+{
+    const watch_settings alone = { .size = 1,
+                                   .timeout_s = t->experiment->sections.distribute.timeout_s };
+
+    return t->experiment->group != NULL ? PONS_OK : watch_open(&alone, &t->watch, err);
+}
+
 pons_status trainer_run(experiment *e, const trainer_settings *settings, pons_error *err)
 {
     trainer t = { .experiment = e, .settings = settings, .kept = { .step = -1 } };
     double grace_s = e->sections.train.grace_s;
 
+    if (open_watch(&t, err) != PONS_OK)
+        return err->status;
     if (trainer_open(&t, err) == PONS_OK) {
         if (settings->interrupt != NULL)
             interrupt_watch(settings->interrupt, grace_s, trainer_save_and_end, &t);
@@ -331,5 +345,7 @@ pons_status trainer_run(experiment *e, const trainer_settings *settings, pons_er
         end_watching(&t);
     }
     trainer_close(&t);
+    if (t.watch != NULL)
+        watch_close(t.watch);
     return err->status;
 }

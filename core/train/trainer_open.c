@@ -15,7 +15,7 @@ static void note_reading(void *context)
     trainer_note(context, "data");
 }
 
-static pons_status open_cache(trainer *t, pons_error *err)
+static pons_status read_cases(trainer *t, pons_error *err)
 {
     experiment *e = t->experiment;
     int count = t->training_count + t->validation_count;
@@ -31,7 +31,10 @@ static pons_status open_cache(trainer *t, pons_error *err)
     memcpy(ranks, e->data->training, (size_t)t->training_count * sizeof *ranks);
     memcpy(ranks + t->training_count, e->data->validation,
            (size_t)t->validation_count * sizeof *ranks);
-    return cache_open(e->data, e->preprocess, count, ranks, &settings, e->log, &t->cache, err);
+    trainer_note(t, "data");
+    cache_open(e->data, e->preprocess, count, ranks, &settings, e->log, &t->cache, err);
+    trainer_note(t, "start"); /* to prepare a network takes as long as it takes */
+    return err->status;
 }
 
 static pons_status build(trainer *t, pons_error *err)
@@ -86,7 +89,7 @@ pons_status trainer_open(trainer *t, pons_error *err)
     t->summaries = calloc((size_t)t->experiment->class_count, sizeof *t->summaries);
     if (t->summaries == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (trainer_find_best(t, err) != PONS_OK || open_cache(t, err) != PONS_OK
+    if (trainer_find_best(t, err) != PONS_OK || read_cases(t, err) != PONS_OK
         || build(t, err) != PONS_OK || trainer_open_saving(t, err) != PONS_OK
         || replicas_open_loaders(&t->replicas, t->cache, t->training_count, t->state.step, err)
            != PONS_OK

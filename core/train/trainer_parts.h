@@ -6,11 +6,14 @@
 
 #include "base/background.h"
 #include "data/loader.h"
+#include "dist/watch.h"
 #include "train/metric.h"
 #include "train/network.h"
 #include "train/replicas.h"
 #include "train/snapshot.h"
 #include "train/trainer.h"
+
+#include <stdatomic.h>
 
 typedef struct trainer trainer;
 
@@ -41,6 +44,8 @@ struct trainer {
     int64_t best_class;      /* of [train] best, -1: mean                                         */
     metric_kind best_kind;
     metric_summary *summaries;
+    watch *watch;            /* of a process that is alone; a group has its own                   */
+    atomic_int reading;      /* replicas that wait for their patches                              */
     bool stop;               /* with several processes: all have agreed to stop now               */
     float vote;
     void *vote_pending;
@@ -91,7 +96,7 @@ pons_status trainer_validate(trainer *t, pons_error *err);
 /* [train] early_stop: the run is finished before its last step. */
 void trainer_note_early_stop(trainer *t);
 
-/* trainer_ranks.c: nothing happens where there is one process */
+/* trainer_ranks.c: but for notes nothing happens where there is one process */
 /* Whether this process is the one that writes the run's folder. */
 bool trainer_writes(const trainer *t);
 /* What this process is at, for the watch. */

@@ -20,6 +20,8 @@ void trainer_note(const trainer *t, const char *doing)
 {
     if (t->experiment->group != NULL)
         group_note(t->experiment->group, t->state.step, doing);
+    else
+        watch_note(t->watch, t->state.step, doing);
 }
 
 /* ---- the beginning --------------------------------------------------------------------------- */
