@@ -75,6 +75,8 @@
 #define IMPORTANCE_ABSOLUTE 1e-6
 /* A stitched value is a weighted mean of at most 64 floats near 1. */
 #define STITCH_ABSOLUTE 1e-5
+/* A learning rate, of the base rate: doubles of a few operations, printed with nine digits. */
+#define RATE_OF_BASE 1e-8
 /* MONAI's Dice and IoU are float32 ratios: half a unit in the last place of 1. */
 #define METRIC_ABSOLUTE 1e-6
 /* Probabilities of a voxel are floats that were divided by their own sum, then interpolated. */

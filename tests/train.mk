@@ -18,6 +18,10 @@ check_PROGRAMS += tests/check_peak
 tests_check_peak_SOURCES = tests/check_peak.c
 tests_check_peak_LDADD = $(TEST_LDADD)
 TESTS += tests/check_peak
+check_PROGRAMS += tests/check_schedule
+tests_check_schedule_SOURCES = tests/check_schedule.c tests/run_json.h tests/run_pons.h
+tests_check_schedule_LDADD = $(TEST_LDADD)
+TESTS += tests/check_schedule
 TESTS += tests/check_checkpoint tests/check_metric tests/check_predict tests/check_resume \
 	tests/check_safetensors tests/check_window
 EXTRA_DIST += tests/golden
