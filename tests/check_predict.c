@@ -147,6 +147,44 @@ START_TEST(classes_are_written_as_their_ids_on_the_grid_of_the_file)
 }
 END_TEST
 
+static void copy_image(const char *name)
+{
+    char command[16384];
+
+    snprintf(command, sizeof command, "cp '%s' '%s'", golden_path("windows_image.nii.gz"),
+             in_root(name));
+    ck_assert_int_eq(system(command), 0);
+}
+
+#define PREDICT_TO(CODE, PHRASE, ...)                                                             \
+    EXPECT(CODE, PHRASE, "predict", "w.safetensors", "--config", "w.ini", __VA_ARGS__)
+#define EXISTS(NAME) ck_assert_msg(access(in_root(NAME), F_OK) == 0, "no %s", NAME)
+
+START_TEST(one_image_goes_to_a_file_several_to_a_folder)
+{
+    begin();
+    write_weights("w.safetensors", NULL);
+    ck_assert_int_eq(mkdir(in_root("scans"), 0777), 0);
+    copy_image("scans/a.nii.gz");
+    PREDICT_TO(2, "-o 'plain': expected a file .nii or .nii.gz for one image", "scans/a.nii.gz",
+               "-o", "plain");
+    PREDICT_TO(0, "a -> new/one/a.nii.gz", "scans/a.nii.gz", "-o", "new/one/");
+    EXISTS("new/one/a.nii.gz");
+    PREDICT_TO(0, "a -> file.nii.gz", "scans", "-o", "file.nii.gz");
+    ck_assert(!folder_is_there(in_root("file.nii.gz")));
+    PREDICT_TO(0, "a -> folder/a.nii.gz", "scans", "-o", "folder");
+    copy_image("scans/a,b.nii.gz");
+    PREDICT_TO(0, "a,b -> ab.nii", "scans/a,b.nii.gz", "-o", "ab.nii");
+    PREDICT_TO(2, "-o 'two.nii.gz': expected a folder for 2 images", "scans", "-o", "two.nii.gz");
+    PREDICT_TO(0, "a,b -> two/a,b.nii.gz", "scans", "-o", "two", "--logits");
+    EXISTS("two/a_logits.nii.gz");
+    copy_image("scans/a.nii");
+    PREDICT_TO(4, "are both named 'a', expected one", "scans", "-o", "two");
+    PREDICT_TO(4, "'new' holds no .nii or .nii.gz file", "new", "-o", "two");
+    remove_root();
+}
+END_TEST
+
 START_TEST(preprocessing_is_undone_on_the_way_back)
 {
     begin();
@@ -794,6 +832,7 @@ int main(void)
 
     tcase_add_test(c, stitched_logits_are_those_of_monai);
     tcase_add_test(c, classes_are_written_as_their_ids_on_the_grid_of_the_file);
+    tcase_add_test(c, one_image_goes_to_a_file_several_to_a_folder);
     tcase_add_test(c, preprocessing_is_undone_on_the_way_back);
     tcase_add_test(c, ensemble_of_a_network_with_itself_is_the_network);
     tcase_add_test(c, probabilities_follow_the_activation_of_the_loss);

@@ -84,6 +84,13 @@ static int smallest(int a, int b)
     return a < b ? a : b;
 }
 
+bool text_ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), tail = strlen(end);
+
+    return size >= tail && strcmp(text + size - tail, end) == 0;
+}
+
 int text_distance(const char *a, const char *b)
 {
     enum { ROOM = 64 };

@@ -15,6 +15,9 @@ bool text_integer(const char *text, int64_t *value);
 /* "4096", "4KiB", "4MiB", "4GiB", "1TiB", also with a decimal point: "1.5GiB". */
 bool text_size(const char *text, int64_t *size);
 
+/* "scan.nii.gz" ends with ".gz". */
+bool text_ends_with(const char *text, const char *end);
+
 /* Edits (insert, delete, replace, swap neighbours) that turn a into b. */
 int text_distance(const char *a, const char *b);
 

@@ -6,11 +6,12 @@
 #include "cli/command.h"
 
 #include "base/file.h"
+#include "base/text.h"
+#include "data/volume_files.h"
 #include "report/overlay.h"
 #include "train/evaluate.h"
 #include "train/evaluate_run.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,97 +51,36 @@ static bool given(const char *text)
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-static bool ends_in(const char *name, const char *end)
-{
-    size_t size = strlen(name), tail = strlen(end);
-
-    return size > tail && strcmp(name + size - tail, end) == 0;
-}
-
-/* "c1" of "c1.nii.gz" and "c1.nii"; NULL for another file. */
-static const char *stem_of(arena *memory, const char *name)
-{
-    static const char *const ends[] = { ".nii.gz", ".nii" };
-
-    for (int i = 0; i < 2; i++)
-        if (ends_in(name, ends[i]))
-            return arena_format(memory, "%.*s", (int)(strlen(name) - strlen(ends[i])), name);
-    return NULL;
-}
-
-typedef struct stem {
-    const char *name, *path;
-} stem;
-
-static int compare_stems(const void *a, const void *b)
-{
-    return strcmp(((const stem *)a)->name, ((const stem *)b)->name);
-}
-
-static pons_status list_stems(arena *memory, const char *folder, stem **out, int *count,
-                              pons_error *err)
-{
-    struct dirent *entry;
-    stem *list = NULL;
-    int n = 0, room = 0;
-    DIR *files = opendir(folder);
-
-    while (files != NULL && (entry = readdir(files)) != NULL) {
-        const char *name = entry->d_name[0] != '.' ? stem_of(memory, entry->d_name) : NULL;
-        if (name == NULL)
-            continue;
-        if (n == room) {
-            stem *more = arena_alloc(memory, (size_t)(room = 2 * room + 16) * sizeof *more);
-            if (n > 0)
-                memcpy(more, list, (size_t)n * sizeof *more);
-            list = more;
-        }
-        list[n++] = (stem){ name, arena_format(memory, "%s/%s", folder, entry->d_name) };
-    }
-    if (files != NULL)
-        closedir(files);
-    if (n == 0)
-        return pons_fail(err, PONS_DATA, "'%s' holds no .nii or .nii.gz file", folder);
-    qsort(list, (size_t)n, sizeof *list, compare_stems);
-    *out = list;
-    *count = n;
-    return PONS_OK;
-}
-
 static pons_status pair_folders(pair_list *p, const char *predictions, const char *labels,
                                 pons_error *err)
 {
-    stem *a = NULL, *b = NULL;
+    volume_file *a = NULL, *b = NULL;
     int m = 0, n = 0;
 
-    if (list_stems(p->memory, predictions, &a, &m, err) != PONS_OK
-        || list_stems(p->memory, labels, &b, &n, err) != PONS_OK)
+    if (volume_files_list(p->memory, predictions, &a, &m, err) != PONS_OK
+        || volume_files_list(p->memory, labels, &b, &n, err) != PONS_OK)
         return err->status;
     p->item = arena_alloc(p->memory, (size_t)m * sizeof *p->item);
     for (int i = 0; i < m || i < n; i++) {
-        int order = i >= m ? 1 : i >= n ? -1 : strcmp(a[i].name, b[i].name);
+        int order = i >= m ? 1 : i >= n ? -1 : strcmp(a[i].stem, b[i].stem);
         if (order != 0)
             return pons_fail(err, PONS_DATA, "'%s' has no %s of that name in '%s'",
                              order < 0 ? a[i].path : b[i].path, order < 0 ? "label" : "prediction",
                              order < 0 ? labels : predictions);
-        p->item[p->count++] = (pair){ a[i].name, a[i].path, b[i].path };
+        p->item[p->count++] = (pair){ a[i].stem, a[i].path, b[i].path };
     }
     return PONS_OK;
 }
 
 static pons_status find_pairs(pair_list *p, const evaluate_flags *f, pons_error *err)
 {
-    const char *slash = strrchr(f->label, '/');
-    const char *base = slash != NULL ? slash + 1 : f->label, *name;
-
     if (folder_is_there(f->prediction) != folder_is_there(f->label))
         return pons_fail(err, PONS_USAGE, "--prediction and --label: expected two files or two "
                          "folders");
     if (folder_is_there(f->label))
         return pair_folders(p, f->prediction, f->label, err);
-    name = stem_of(p->memory, base);
     p->item = arena_alloc(p->memory, sizeof *p->item);
-    p->item[p->count++] = (pair){ name != NULL ? name : base, f->prediction, f->label };
+    p->item[p->count++] = (pair){ volume_file_stem(p->memory, f->label), f->prediction, f->label };
     return PONS_OK;
 }
 
@@ -202,7 +142,7 @@ static pons_status evaluate(const invocation *call, const evaluate_flags *f, eva
 
     if (given(f->image) && !given(f->overlay))
         return pons_fail(err, PONS_USAGE, "--image is drawn under --overlay, which is not given");
-    if (given(f->overlay) && !ends_in(f->overlay, ".png"))
+    if (given(f->overlay) && !text_ends_with(f->overlay, ".png"))
         return pons_fail(err, PONS_USAGE, "--overlay '%s': expected a file .png", f->overlay);
     if (given(f->run)) {
         if (given(f->prediction) || given(f->label) || given(f->overlay))

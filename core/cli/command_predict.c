@@ -5,12 +5,14 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/command.h"
+#include "data/volume_files.h"
 #include "train/predict.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MEMBERS_MAX 64
 
@@ -41,32 +43,6 @@ typedef struct job {
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static bool ends_in(const char *text, const char *end)
-{
-    size_t size = strlen(text), tail = strlen(end);
-
-    return size >= tail && strcmp(text + size - tail, end) == 0;
-}
-
-static bool is_volume(const char *name)
-{
-    return ends_in(name, ".nii") || ends_in(name, ".nii.gz");
-}
-
-/* PATH without its folder and without .nii or .nii.gz. */
-static char *stem_of(arena *memory, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char *stem = arena_string(memory, slash != NULL ? slash + 1 : path);
-
-    for (int i = 0; i < 2; i++) {
-        static const char *const ends[] = { ".gz", ".nii" };
-        if (ends_in(stem, ends[i]))
-            stem[strlen(stem) - strlen(ends[i])] = '\0';
-    }
-    return stem;
-}
-
 /* Characters of the stem before a channel's suffix '_0000'; all of them when there is none. */
 static size_t channel_stem(const char *stem)
 {
@@ -92,83 +68,74 @@ static const char **new_case(job *j, const char *name, int files)
     return file;
 }
 
-/* "a.nii.gz,b.nii.gz": the channels of one case. */
-static void add_list(job *j, const char *list)
+/* Of "a.nii.gz,b.nii.gz", unless there is a file of that name. */
+static int count_files(const char *list)
 {
     int files = 1;
 
-    for (const char *c = list; *c != '\0'; c++)
+    for (const char *c = list; *c != '\0' && access(list, F_OK) != 0; c++)
         files += *c == ',';
+    return files;
+}
+
+/* "a.nii.gz,b.nii.gz": the channels of one case. */
+static void add_list(job *j, const char *list)
+{
+    int files = count_files(list);
     char *copy = arena_string(j->memory, list);
     const char **file = new_case(j, "", files);
     predict_input *c = &j->cases[j->case_count - 1];
-    c->file_count = 0;
-    for (char *word = strtok(copy, ","); word != NULL; word = strtok(NULL, ","))
-        file[c->file_count++] = word;
-    c->name = stem_of(j->memory, c->file_count > 0 ? file[0] : list);
-}
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    c->file_count = 0;
+    file[0] = list;
+    if (files == 1)
+        c->file_count = 1;
+    for (char *word = strtok(copy, ","); files > 1 && word != NULL; word = strtok(NULL, ","))
+        file[c->file_count++] = word;
+    c->name = volume_file_stem(j->memory, file[0]);
 }
 
 /* All volumes of a folder; with several channels those that differ only in '_0000' are one case. */
 static pons_status add_folder(job *j, const char *path, bool channels, pons_error *err)
 {
-    struct dirent *entry;
-    char **name = NULL;
-    int count = 0, first = 0;
-    DIR *list = opendir(path);
+    volume_file *file = NULL;
+    int count = 0, next;
 
-    while (list != NULL && (entry = readdir(list)) != NULL) {
-        char **more = is_volume(entry->d_name) && entry->d_name[0] != '.'
-                      ? realloc(name, (size_t)(count + 1) * sizeof *name) : NULL;
-        if (more == NULL)
-            continue;
-        name = more;
-        name[count++] = arena_format(j->memory, "%s/%s", path, entry->d_name);
-    }
-    if (list != NULL)
-        closedir(list);
-    if (count == 0)
-        return pons_fail(err, PONS_DATA, "'%s' holds no .nii or .nii.gz file", path);
-    qsort(name, (size_t)count, sizeof *name, compare_names);
-    while (first < count) {
-        char *stem = stem_of(j->memory, name[first]);
+    if (volume_files_list(j->memory, path, &file, &count, err) != PONS_OK)
+        return err->status;
+    for (int first = 0; first < count; first = next) {
+        const char *stem = file[first].stem;
         size_t size = channels ? channel_stem(stem) : strlen(stem);
-        int next = first + 1;
-        while (channels && next < count) {
-            char *other = stem_of(j->memory, name[next]);
-            if (channel_stem(other) != size || size == strlen(stem)
-                || strncmp(stem, other, size) != 0)
-                break;
+        next = first + 1;
+        while (next < count && size < strlen(stem) && channel_stem(file[next].stem) == size
+               && strncmp(stem, file[next].stem, size) == 0)
             next++;
-        }
-        stem[size] = '\0';
-        const char **file = new_case(j, stem, next - first);
-        while (first < next)
-            *file++ = name[first++];
+        const char **member = new_case(j, arena_format(j->memory, "%.*s", (int)size, stem),
+                                       next - first);
+        for (int i = first; i < next; i++)
+            *member++ = file[i].path;
     }
-    free(name);
     return PONS_OK;
 }
 
 static pons_status list_cases(job *j, pons_error *err)
 {
     const invocation *call = j->call;
+    const char *output = j->flags->output;
     int channels = predictor_experiment(j->member[0])->task.channels;
+    bool of_folder = false;
 
     for (int i = 1; i < call->argument_count; i++) {
         if (!folder_is_there(call->argument[i])) {
             add_list(j, call->argument[i]);
             continue;
         }
-        j->folder = true;
+        of_folder = true;
         if (add_folder(j, call->argument[i], channels > 1, err) != PONS_OK)
             return err->status;
     }
-    j->folder = j->folder || j->case_count > 1 || folder_is_there(j->flags->output);
+    j->folder = j->case_count > 1 || folder_is_there(output) || text_ends_with(output, "/")
+                || (of_folder && !volume_file_named(output));
     for (int i = 0; i < j->case_count; i++) {
         for (int k = 0; k < i; k++) {
             if (j->folder && strcmp(j->cases[i].name, j->cases[k].name) == 0)
@@ -176,9 +143,12 @@ static pons_status list_cases(job *j, pons_error *err)
                                  "overwrite each other", j->cases[i].name);
         }
     }
-    if (!j->folder && !is_volume(j->flags->output))
+    if (!j->folder && !volume_file_named(output))
         return pons_fail(err, PONS_USAGE, "-o '%s': expected a file .nii or .nii.gz for one image",
-                         j->flags->output);
+                         output);
+    if (j->folder && volume_file_named(output) && !folder_is_there(output))
+        return pons_fail(err, PONS_USAGE, "-o '%s': expected a folder for %d images", output,
+                         j->case_count);
     return PONS_OK;
 }
 
@@ -187,10 +157,8 @@ static int count_channels(const char *argument)
 {
     pons_error ignored = PONS_ERROR_INIT;
     volume_facts facts;
-    int files = 1;
+    int files = count_files(argument);
 
-    for (const char *c = argument; *c != '\0'; c++)
-        files += *c == ',';
     if (files > 1 || folder_is_there(argument)
         || volume_read_facts(argument, &facts, &ignored) != PONS_OK)
         return files;
@@ -217,16 +185,18 @@ static pons_status to_ids(const experiment *e, const volume *classes, volume *ou
 
 static const char *path_of(const job *j, int number)
 {
-    return j->folder ? arena_format(j->memory, "%s/%s.nii.gz", j->flags->output,
-                                    j->cases[number].name)
-                     : j->flags->output;
+    const char *output = j->flags->output;
+
+    return j->folder ? arena_format(j->memory, "%s%s%s.nii.gz", output,
+                                    text_ends_with(output, "/") ? "" : "/", j->cases[number].name)
+                     : output;
 }
 
 static const char *path_of_more(const job *j, const char *path, const char *what)
 {
     int size = (int)strlen(path);
 
-    size -= ends_in(path, ".nii.gz") ? 7 : ends_in(path, ".nii") ? 4 : 0;
+    size -= text_ends_with(path, ".nii.gz") ? 7 : text_ends_with(path, ".nii") ? 4 : 0;
     return arena_format(j->memory, "%.*s_%s.nii.gz", size, path, what);
 }
 

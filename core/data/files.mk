@@ -38,3 +38,4 @@ libvoxels_la_SOURCES = core/data/nifti_convert.c core/data/nifti_kind.c core/dat
 	core/data/volume_resample.c core/data/voxel_normals.c
 libvoxels_la_CFLAGS = $(VOXEL_CFLAGS)
 libcore_la_LIBADD += libvoxels.la
+libcore_la_SOURCES += core/data/volume_files.c core/data/volume_files.h

@@ -6,6 +6,8 @@
  */
 #include "data/layout.h"
 
+#include "base/text.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,13 +27,6 @@ static const struct layout {
     { "brats", NULL },
     { "bids", NULL },
 };
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t size = strlen(text), end_size = strlen(end);
-
-    return size >= end_size && strcmp(text + size - end_size, end) == 0;
-}
 
 static bool has_file(const char *folder, const char *name)
 {
@@ -59,9 +54,9 @@ static const char *source_layout(const char *source, pons_error *err)
         return NULL;
     }
     if (!S_ISDIR(facts.st_mode)) {
-        if (ends_with(source, ".json"))
+        if (text_ends_with(source, ".json"))
             return "decathlon";
-        if (ends_with(source, ".csv") || ends_with(source, ".tsv"))
+        if (text_ends_with(source, ".csv") || text_ends_with(source, ".tsv"))
             return "csv";
         pons_fail(err, PONS_DATA, "'%s' is no dataset, expected a folder with a dataset.json or a "
                   ".json file", source);
@@ -92,7 +87,7 @@ static pons_status check_names(const dataset_settings *s, pons_error *err)
         return pons_fail(err, PONS_CONFIG,
                          "'source' and 'label' are both given, expected one of them");
     if (s->source == NULL && s->image.count == 0)
-        return pons_fail(err, PONS_CONFIG, "neither 'source' nor 'image' is given in [data]");
+        return pons_fail(err, PONS_CONFIG, "neither 'source' nor 'image' is given");
     return PONS_OK;
 }
 
@@ -139,19 +134,6 @@ void layout_problem(layout_result *out, const char *id, const char *file, const 
         id, file, arena_vformat(out->memory, format, list), false
     };
     va_end(list);
-}
-
-const char *layout_file_stem(arena *memory, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char *stem = arena_string(memory, slash != NULL ? slash + 1 : path);
-    size_t size = strlen(stem);
-
-    if (ends_with(stem, ".nii.gz"))
-        stem[size - 7] = '\0';
-    else if (ends_with(stem, ".nii"))
-        stem[size - 4] = '\0';
-    return stem;
 }
 
 pons_status layout_check_id(const char *id, const char *file, pons_error *err)

@@ -43,8 +43,6 @@ layout_read layout_decathlon_read;
 pons_status layout_choose(const dataset_settings *settings, const char **name,
                           layout_read **reader, pons_error *err);
 
-/* The name of a case: the file's name without folders, .nii, .nii.gz. */
-const char *layout_file_stem(arena *memory, const char *path);
 /* Whether a name may become a case id and so the name of a folder. */
 pons_status layout_check_id(const char *id, const char *file, pons_error *err);
 

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "data/class_list.h"
+#include "data/volume_files.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -209,7 +210,7 @@ static pons_status read_images(const reader *r, const char *field, const json_va
 /* The stem of the first image without the suffix of channel 0. */
 static const char *case_id(arena *memory, const char *image)
 {
-    const char *stem = layout_file_stem(memory, image);
+    const char *stem = volume_file_stem(memory, image);
     size_t size = strlen(stem);
 
     if (size > 5 && strcmp(stem + size - 5, "_0000") == 0)

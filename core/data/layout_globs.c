@@ -9,6 +9,7 @@
 #include "data/layout.h"
 
 #include "base/file.h"
+#include "data/volume_files.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -29,7 +30,7 @@ typedef struct found_file {
 
 typedef struct search {
     arena *memory;
-    const char *pattern;
+    const char *key, *pattern; /* what the INI file calls it                                      */
     found_file *file;          /* malloc'ed */
     int count, room;
     span star[STARS_MAX];
@@ -188,11 +189,11 @@ static pons_status search_pattern(search *s, layout_result *out, pons_error *err
     size_t size = strlen(s->pattern);
 
     if (strstr(s->pattern, "**") != NULL)
-        return pons_fail(err, PONS_CONFIG, "pattern '%s' holds '**', expected single '*'",
-                         s->pattern);
+        return pons_fail(err, PONS_CONFIG, "'%s' is '%s', which holds '**', expected single '*'",
+                         s->key, s->pattern);
     if (count_stars(s->pattern, s->pattern + size) > STARS_MAX)
-        return pons_fail(err, PONS_CONFIG, "pattern '%s' has more than %d '*'", s->pattern,
-                         STARS_MAX);
+        return pons_fail(err, PONS_CONFIG, "'%s' is '%s', which has more than %d '*'", s->key,
+                         s->pattern, STARS_MAX);
     if (walk(s, "", s->pattern, 0, err) != PONS_OK)
         return err->status;
     if (s->count == 0)
@@ -285,7 +286,7 @@ static pons_status one_case(const dataset_settings *settings, layout_result *out
         image[c] = arena_string(out->memory, settings->image.item[c]);
     out->cases = arena_alloc(out->memory, sizeof *out->cases);
     out->cases[0].info = (data_case){
-        .id = layout_file_stem(out->memory, image[0]), .image_count = settings->image.count,
+        .id = volume_file_stem(out->memory, image[0]), .image_count = settings->image.count,
         .image = image,
         .label = settings->label != NULL ? arena_string(out->memory, settings->label) : NULL
     };
@@ -320,12 +321,15 @@ pons_status layout_globs_read(const dataset_settings *settings, layout_result *o
         return one_case(settings, out, err);
     for (int i = 0; i < count && globs != count; i++) {
         if (strchr(pattern[i], '*') == NULL)
-            return pons_fail(err, PONS_CONFIG, "'%s' has no '*' but another pattern has one",
-                             pattern[i]);
+            return pons_fail(err, PONS_CONFIG, "'%s' is '%s', which has no '*' but another pattern "
+                             "has one%s", i < images ? "image" : "label", pattern[i],
+                             i < images ? "\nhint: a pattern with blanks stands in \"double "
+                                          "quotes\"" : "");
     }
     pons_status status = PONS_OK;
     for (int i = 0; i < count && status == PONS_OK; i++) {
-        s[i] = (search){ .memory = out->memory, .pattern = pattern[i] };
+        s[i] = (search){ .memory = out->memory, .key = i < images ? "image" : "label",
+                         .pattern = pattern[i] };
         status = search_pattern(&s[i], out, err);
     }
     if (status == PONS_OK)

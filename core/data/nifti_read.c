@@ -4,6 +4,7 @@
 #include "data/nifti.h"
 
 #include "base/pages.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,13 +21,6 @@ typedef struct file_bytes {
     int64_t size;
     bool gzip;
 } file_bytes;
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-
-    return n >= m && !strcmp(text + n - m, end);
-}
 
 /* Without O_NONBLOCK a FIFO would wait for its writer before it could be refused. */
 static pons_status bytes_open(file_bytes *f, const char *path, pons_error *err)
@@ -72,7 +66,7 @@ static pons_status check_name(file_bytes *f, const unsigned char *head, size_t a
 {
     bool compressed = available >= 2 && head[0] == 0x1f && head[1] == 0x8b;
 
-    f->gzip = ends_with(f->path, ".gz");
+    f->gzip = text_ends_with(f->path, ".gz");
     if (!available)
         return pons_fail(err, PONS_DATA, "cannot read '%s': it is empty, expected a NIfTI file",
                          f->path);

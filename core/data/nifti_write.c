@@ -5,18 +5,13 @@
 #include "data/nifti.h"
 
 #include "base/file.h"
+#include "base/text.h"
+#include "data/volume_files.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SIDE_I = 64, SIDE_K = 16 };
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-
-    return n >= m && !strcmp(text + n - m, end);
-}
 
 static double voxel_value(const volume *v, int64_t index)
 {
@@ -111,7 +106,7 @@ static pons_status write_kind(const char *path, const volume *v, const volume_gr
     memcpy(bytes, header, begin);
     for (int64_t channel = 0; channel < v->channels; channel++)
         transpose_channel(v, channel, kind, bytes + begin);
-    if (!ends_with(path, ".gz")) {
+    if (!text_ends_with(path, ".gz")) {
         status = file_write(path, bytes, size, err);
         free(bytes);
         return status;
@@ -131,7 +126,7 @@ pons_status volume_write_as(const char *path, const volume *v, const volume_grid
     const nifti_kind *kind = nifti_kind_find(datatype);
     volume_grid own;
 
-    if (!ends_with(path, ".nii") && !ends_with(path, ".nii.gz"))
+    if (!volume_file_named(path))
         return pons_fail(err, PONS_USAGE, "cannot write '%s': its name ends in neither '.nii' nor "
                          "'.nii.gz'", path);
     if (!kind || !kind->store)

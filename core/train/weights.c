@@ -5,6 +5,8 @@
 
 #include "train/weights.h"
 
+#include "base/text.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +14,6 @@
 
 #define TRACKED ".num_batches_tracked"
 #define VARIANCE ".running_var"
-
-static bool ends_in(const char *name, const char *end)
-{
-    size_t size = strlen(name), tail = strlen(end);
-
-    return size >= tail && strcmp(name + size - tail, end) == 0;
-}
 
 /* A convolution's weight: its axes are in another order in a file. */
 static bool is_kernel(const storage_tensor *t)
@@ -200,7 +195,7 @@ static pons_status check_extra(const storage *s, unsigned groups, const safetens
         char shape[160];
         if (skip > 0 && strncmp(t->name, format->prefix, skip) != 0)
             continue;
-        if (ends_in(t->name, TRACKED) || is_known(s, groups, t->name + skip)
+        if (text_ends_with(t->name, TRACKED) || is_known(s, groups, t->name + skip)
             || is_another_name(s, groups, file, format, t))
             continue;
         return pons_fail(err, PONS_CONFIG, "'%s': tensor '%.200s' %s is not part of the network",
@@ -275,7 +270,7 @@ static bool add_item(weights_list *list, const storage_tensor *t, int64_t *large
     list->item[at] = file_shape(t, &list->format);
     if (list->item[at].count > *largest)
         *largest = list->item[at].count;
-    if (t->group != STORAGE_STATE || !ends_in(t->name, VARIANCE))
+    if (t->group != STORAGE_STATE || !text_ends_with(t->name, VARIANCE))
         return true;
     at = list->content.count++;
     int stem = (int)(strlen(t->name) - strlen(VARIANCE));
