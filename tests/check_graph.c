@@ -161,6 +161,20 @@ START_TEST(impossible_shape_is_refused)
 }
 END_TEST
 
+/* Whoever asks for it has a slip in the INI file: the plugin is not to blame. */
+START_TEST(more_elements_than_any_memory_holds_are_a_lack_of_memory)
+{
+    pons_graph *g = graph_new(true, -1);
+
+    node_input(g, "x", PONS_F32, (pons_shape){ 3, { 1 << 20, 1 << 19, 2 } });
+    ck_assert_int_eq(g->error.status, PONS_OK);
+    node_input(g, "y", PONS_F32, (pons_shape){ 4, { 1 << 20, 1 << 19, 2, 2 } });
+    ck_assert_int_eq(g->error.status, PONS_DEVICE);
+    fails_with(g, "out of memory for 'input': a tensor of [1048576, 524288, 2, 2] has more than "
+                  "2^40 elements");
+}
+END_TEST
+
 /* ---- shapes, folding ------------------------------------------------------------------------- */
 
 START_TEST(operations_that_change_nothing_add_no_node)
@@ -453,6 +467,7 @@ int main(void)
     tcase_add_test(c, assign_to_a_computed_node_is_refused);
     tcase_add_test(c, batch_statistics_of_one_element_are_a_configuration_error);
     tcase_add_test(c, impossible_shape_is_refused);
+    tcase_add_test(c, more_elements_than_any_memory_holds_are_a_lack_of_memory);
     tcase_add_test(c, operations_that_change_nothing_add_no_node);
     tcase_add_test(c, whole_numbers_are_not_taken_for_their_results);
     tcase_add_test(c, dropout_outside_training_does_nothing);

@@ -6,7 +6,7 @@
 
 #include "graph/build.h"
 
-#define EXTENT_LIMIT ((int64_t)1 << 40)
+#define ELEMENT_LIMIT ((int64_t)1 << 40)
 
 pons_shape pons_shape_make(int rank, const int64_t *extent)
 {
@@ -76,13 +76,19 @@ bool shape_valid(pons_graph *g, int kind, pons_shape s)
         return false;
     }
     for (int i = 0; i < s.rank; i++) {
-        if (s.extent[i] < 1 || s.extent[i] > EXTENT_LIMIT ||
-            (count *= s.extent[i]) > EXTENT_LIMIT) {
-            char text[160];
+        char text[160];
 
+        if (s.extent[i] < 1) {
             node_refuse(g, kind, "impossible shape %s", shape_text(s, text, sizeof text));
             return false;
         }
+        if (s.extent[i] > ELEMENT_LIMIT / count) {
+            pons_graph_fail(g, PONS_DEVICE, "out of memory for '%s': a tensor of %s has more than "
+                            "2^40 elements", node_kinds[kind].name,
+                            shape_text(s, text, sizeof text));
+            return false;
+        }
+        count *= s.extent[i];
     }
     return true;
 }
