@@ -58,6 +58,11 @@ printf '[data]\nimage = ph/imagesTr/*.nii.gz\nlabel = ph/labelsTr/*.nii.gz\n' >a
 expect 3 stderr "'labels' is not given in [data]"
 printf '[data]\nimage = ph/imagesTr/*.nii.gz\nlabel = ph/labelsTr/*.nii.gz\nlabels = b:0 x:1\n' >a.ini
 expect 0 stdout "layout globs"
+printf '[data]\nlabel = a b/*.nii\nimage = a b/*.nii\n' >a.ini
+expect 3 stderr "a.ini:3: [data] image: 'image' is '$(pwd)/a', which has no '*' but another pattern has one"
+expect 3 stderr 'hint: a pattern with blanks stands in "double quotes"'
+printf '[data]\nvalidation = none\n' >a.ini
+expect 3 stderr "a.ini:1: [data] source: neither 'source' nor 'image' is given"
 printf '[data]\nimage = ph/imagesTr/*.nii.gz\nlabel = ph/labelsTr/*.nii.gz\nlabels = b:0 x:1 y:4\n' >a.ini
 expect 0 stdout "warning: no case contains 'y:4', which 'labels' lists"
 expect 0 stdout "0 errors, 1 warning"

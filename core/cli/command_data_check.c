@@ -157,7 +157,7 @@ static pons_status open_data(config *c, dataset **out, pons_error *err)
     dataset_settings_fill(c, &s, &settings);
     settings.keep_problems = true;
     if (dataset_open(&settings, out, err) != PONS_OK)
-        return config_blame(c, "data", "source", err);
+        return dataset_blame(c, &s, err);
     return check_steps(c, (*out)->channels, err);
 }
 

@@ -133,6 +133,8 @@ void loader_patch(const int extent[3], int dhw[3], int *flat_axis);
 
 /* What [data], [patch], [train] and [experiment] say; for one replica, M = accumulate. */
 void dataset_settings_fill(config *c, const sections *s, dataset_settings *out);
+/* Put file, line and key before what dataset_open has said of these settings (config_blame). */
+pons_status dataset_blame(config *c, const sections *s, pons_error *err);
 void cache_settings_fill(const sections *s, cache_settings *out);
 void loader_settings_fill(const sections *s, loader_settings *out);
 

@@ -110,7 +110,7 @@ static pons_status open_dataset(config *c, bool labels_optional, sections *s, da
     settings.every_case = true;
     settings.labels_optional = labels_optional;
     dataset_open(&settings, out, err);
-    return config_blame(c, "data", "source", err);
+    return dataset_blame(c, s, err);
 }
 
 pons_status preprocess_write(config *c, const char *folder, logger *l, pons_error *err)

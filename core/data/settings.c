@@ -27,6 +27,11 @@ void dataset_settings_fill(config *c, const sections *s, dataset_settings *out)
     };
 }
 
+pons_status dataset_blame(config *c, const sections *s, pons_error *err)
+{
+    return config_blame(c, "data", s->data.image.count > 0 ? "image" : "source", err);
+}
+
 /* As many as there are processors: nothing else runs while cases are read. */
 static int fill_threads(void)
 {

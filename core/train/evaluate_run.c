@@ -105,7 +105,7 @@ static pons_status add_cases(evaluation *e, predictor *p, config *c, pons_error 
         return err->status;
     dataset_settings_fill(c, &s, &settings);
     if (dataset_open(&settings, &d, err) != PONS_OK)
-        return config_blame(c, "data", "source", err);
+        return dataset_blame(c, &s, err);
     all.data = d;
     score_cases(&all, p, err);
     dataset_close(d);

@@ -110,14 +110,11 @@ static pons_status load_sinks(experiment *e, pons_error *err)
 
 static pons_status open_dataset(experiment *e, pons_error *err)
 {
-    const data_options *d = &e->sections.data;
     dataset_settings settings;
 
     dataset_settings_fill(e->config, &e->sections, &settings);
-    if (d->source == NULL && d->image.count == 0)
-        return sections_require("data", "source", err);
     if (dataset_open(&settings, &e->data, err) != PONS_OK)
-        return config_blame(e->config, "data", d->source != NULL ? "source" : "image", err);
+        return dataset_blame(e->config, &e->sections, err);
     e->regions = e->data->region_count > 0;
     e->classes = e->regions ? e->data->regions : e->data->classes;
     e->class_count = e->regions ? e->data->region_count : e->data->class_count;
@@ -364,7 +361,7 @@ static void resolve_autos(experiment *e)
         { s->distribute.mode == MODE_AUTO, "distribute", "mode", experiment_mode(e),
           places[e->mode] },
         { strcmp(s->distribute.devices, "auto") == 0, "distribute", "devices", "cpu",
-          "this build has no other" },
+          "others are taken where they are named" },
         { s->distribute.backend == 0, "distribute", "backend",
           e->group != NULL ? e->processes->comm->descriptor->name : "auto",
           e->group != NULL ? "joins processes on processors"

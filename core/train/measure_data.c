@@ -31,7 +31,7 @@ static pons_status open_data(data_bench *b, config *c, pons_error *err)
         return sections_require("patch", "extent", err);
     dataset_settings_fill(c, &b->sections, &settings);
     if (dataset_open(&settings, &b->data, err) != PONS_OK)
-        return config_blame(c, "data", "source", err);
+        return dataset_blame(c, &b->sections, err);
     if (volume_chain_open(c, "preprocess", false, b->data->channels, &b->preprocess, err)
             != PONS_OK
         || volume_chain_open(c, "augment", true, b->data->channels, &b->augment, err) != PONS_OK)
