@@ -141,6 +141,22 @@ START_TEST(first_signal_waits_until_the_checkpoint_is_complete)
 }
 END_TEST
 
+/* As 'timeout' does, which signals the process and then the group that it is in. */
+START_TEST(a_signal_that_comes_twice_at_once_is_one)
+{
+    make_tiny_run();
+    pid_t child = start_slow("/checkpoints fsync 0 0 0 300");
+    wait_for_part();
+    kill(child, SIGTERM);
+    usleep(5000);
+    kill(child, SIGTERM);
+    ck_assert_int_eq(finish(child), 75);
+    ck_assert_ptr_null(strstr(text_of("said"), "interrupted twice"));
+    ck_assert_int_ge(newest_whole("run"), steps_recorded("run"));
+    remove_root();
+}
+END_TEST
+
 /* The end of a run is behind its last checkpoint's marks, and the next start finds it finished. */
 START_TEST(finished_run_on_a_slow_disk_is_finished)
 {
@@ -164,6 +180,7 @@ int main(void)
     tcase_add_test(c, failed_write_ends_the_run_with_path_and_cause);
     tcase_add_test(c, second_signal_does_not_wait_for_the_disk);
     tcase_add_test(c, first_signal_waits_until_the_checkpoint_is_complete);
+    tcase_add_test(c, a_signal_that_comes_twice_at_once_is_one);
     tcase_add_test(c, finished_run_on_a_slow_disk_is_finished);
     return suite_run();
 }

@@ -26,6 +26,8 @@
 #define TERMINATE_S 1.5
 /* After a second signal a rank may still save; then it is killed. */
 #define SECOND_SIGNAL_S 5.0
+/* 'timeout' and others signal a process, then its whole group: that is asked once, not twice. */
+#define ECHO_S 0.1
 
 typedef enum watch_phase {
     WATCH_RUN = 0, WATCH_NOTICE, WATCH_TERMINATE, WATCH_KILL
@@ -40,6 +42,7 @@ typedef struct watch {
     double patience;           /* until when the others may go on; INFINITY: nobody has ended     */
     int stops;                 /* signals that were passed on                                     */
     int stop;                  /* the first one                                                   */
+    double stopped;            /* when it came                                                    */
     int running;
     bool late;                 /* somebody outlived the patience                                  */
 } watch;
@@ -120,9 +123,12 @@ static void pass_on(watch *w, int number)
 {
     int sent = number == SIGHUP ? SIGTERM : number;
 
+    if (w->stops == 1 && sent == w->stop && seconds_now() < w->stopped + ECHO_S)
+        return;
     w->stops++;
     if (w->stops == 1) {
         w->stop = sent;
+        w->stopped = seconds_now();
         log_line(w->crowd->settings->log, "%s: the ranks save and end; a second signal ends at "
                  "once", launch_signal_name(number));
     }

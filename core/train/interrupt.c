@@ -28,23 +28,31 @@ struct interrupt {
     void *context;
 };
 
-/* Until 'end' or a signal has come; whether one has. */
-static bool wait_signal(const interrupt *i, double end)
+/* 'timeout' and others signal a process, then its whole group: that is asked once, not twice. */
+#define ECHO_SECONDS 0.1
+
+/* Until 'end' or a signal has come: its number, or 0. */
+static int wait_signal(const interrupt *i, double end)
 {
     for (double left = end - seconds_now(); left > 0; left = end - seconds_now()) {
         const struct timespec t = { (time_t)left, (long)((left - (double)(time_t)left) * 1e9) };
-        if (sigtimedwait(&i->signals, NULL, &t) > 0)
-            return true;
+        int number = sigtimedwait(&i->signals, NULL, &t);
+        if (number > 0)
+            return number;
     }
-    return false;
+    return 0;
 }
 
-/* Whether a second signal has ended it. */
-static bool wait_grace(const interrupt *i)
+/* Whether a second signal, no echo of the first, has ended the grace of one that came at 'begin'. */
+static bool wait_grace(const interrupt *i, int first, double begin)
 {
-    double grace = i->grace_s;
+    double grace = i->grace_s, end = begin + grace - fmin(i->reserve_s, grace / 2);
+    int number;
 
-    return wait_signal(i, seconds_now() + grace - fmin(i->reserve_s, grace / 2));
+    do {
+        number = wait_signal(i, end);
+    } while (number == first && !i->closing && seconds_now() < begin + ECHO_SECONDS);
+    return number > 0;
 }
 
 /* The process ends here, unless it is ending by itself. */
@@ -66,7 +74,7 @@ static void end_soon(interrupt *i)
                                "checkpoint before it is complete\n";
     double end = seconds_now() + INTERRUPT_LAST_SECONDS;
 
-    while (!i->closing && wait_signal(i, end))
+    while (!i->closing && wait_signal(i, end) > 0)
         continue;
     if (i->closing)
         return;
@@ -79,6 +87,7 @@ static void *wait_for_signals(void *context)
 {
     interrupt *i = context;
     pthread_t saver;
+    double begin;
     bool again;
     int number;
 
@@ -86,8 +95,9 @@ static void *wait_for_signals(void *context)
         continue;
     if (i->closing)
         return NULL;
+    begin = seconds_now();
     i->pending = true;
-    again = wait_grace(i);
+    again = wait_grace(i, number, begin);
     if (pthread_create(&saver, NULL, save_and_end, i) != 0)
         return save_and_end(i);
     while (!again && sigwait(&i->signals, &number) != 0)

@@ -5,7 +5,8 @@
  * flag. When the grace is over, or at a second signal, the state before the running step is saved
  * and the process ends with PONS_INTERRUPTED. 'enter' and 'leave' mark where the state is being
  * changed or copied, so that it is never saved half-way. After a second signal the process ends
- * within INTERRUPT_LAST_SECONDS, whatever is under way: what was complete before stays so.
+ * within INTERRUPT_LAST_SECONDS, whatever is under way: what was complete before stays so. The same
+ * signal again within a tenth of a second is the first one's echo.
  */
 #ifndef CORE_TRAIN_INTERRUPT_H
 #define CORE_TRAIN_INTERRUPT_H
