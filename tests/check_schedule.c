@@ -24,8 +24,8 @@ static json_document golden_schedules(void)
     size_t size;
     char *text;
 
-    ck_assert_msg(file_read(golden_path("schedules.json"), 1 << 20, &text, &size, &err) == PONS_OK,
-                  "%s", err.text);
+    ck_assert_msg(file_read(golden_path("schedules.json"), 1 << 20, &text, &size, PONS_DATA, &err)
+                  == PONS_OK, "%s", err.text);
     ck_assert_int_eq(json_parse(text, size, "schedules.json", PONS_DATA, &d, &err), PONS_OK);
     free(text);
     return d;

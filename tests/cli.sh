@@ -50,6 +50,7 @@ expect 0 stdout "Usage: pons COMMAND" -h
 expect 0 stdout "pons 0." --version
 expect 2 stderr "no command is given"
 expect 2 stderr "unknown command 'hlep'; did you mean 'help'?" hlep
+expect 2 stderr "'--set' stands before the command, expected it behind" --set train.steps=1 train a.ini
 expect 2 stderr "unknown command 'plugin lst'; did you mean 'plugin list'?" plugin lst
 # No name of a command is near to these, so none is offered.
 expect 2 stderr "unknown command 'plugin new'" plugin new loss mine

@@ -129,7 +129,7 @@ static void print_table(const explained *x)
     if (e->replicas > 1)
         printf("replicas    %d, which add up a step in %d buckets\n", e->replicas,
                x->facts.bucket_count);
-    printf("arena       %10s (%s without reuse)\n", amount(f->arena, "B", a),
+    printf("arena       %10s (tensors without reuse: %s)\n", amount(f->arena, "B", a),
            amount((double)x->facts.sum_of_tensors, "B", b));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         printf("%-11s %10s\n", parts[i].name, amount(parts[i].value, "B", a));

@@ -84,6 +84,9 @@ static pons_status refuse_command(int count, char **word, pons_error *err)
         usage_print_group(stderr, word[0]);
         return pons_fail(err, PONS_USAGE, "'pons %s' needs a command", word[0]);
     }
+    if (word[0][0] == '-')
+        return pons_fail(err, PONS_USAGE, "'%s' stands before the command, expected it behind\n"
+                         "hint: pons --help", word[0]);
     for (const command *const *c = commands; *c != NULL; c++)
         text_guess_try(&guess, (*c)->name);
     if (guess.best != NULL)
