@@ -18,6 +18,7 @@ typedef struct environment {
     const char *variable[VARIABLES];
     const char *told;           /* dist_place_tell's line, or a part of the refusal               */
     const char *token;
+    const char *remark;         /* NULL: none                                                     */
 } environment;
 
 static const char *look(void *context, const char *name)
@@ -106,7 +107,8 @@ static const environment good[] = {
         "TORCHELASTIC_RUN_ID=6ab2" , "MASTER_PORT=29500", "KUBERNETES_SERVICE_HOST=10.96.0.1" },
       "rank 1 of 2, local rank 0 of 1, store pons-0.pons:29500 (Kubernetes)", "6ab2" },
     { "Kubernetes numbers independent runs too", { "JOB_COMPLETION_INDEX=3" },
-      "rank 0 of 1, local rank 0 of 1", "" },
+      "rank 0 of 1, local rank 0 of 1", "", "JOB_COMPLETION_INDEX = '3' is in the environment, but "
+      "neither WORLD_SIZE nor MASTER_ADDR: this process is alone" },
     { "the first launcher decides", { "RANK=5", "WORLD_SIZE=8", "LOCAL_RANK=1",
         "LOCAL_WORLD_SIZE=4", "MASTER_ADDR=a", "MASTER_PORT=1", "OMPI_COMM_WORLD_RANK=1",
         "OMPI_COMM_WORLD_SIZE=2", "JOB_COMPLETION_INDEX=1", "PMI_RANK=0", "PMI_SIZE=1" },
@@ -127,6 +129,7 @@ START_TEST(every_launcher_is_understood)
     ck_assert_msg(strcmp(told, e.told) == 0, "%s: found '%s', expected '%s'", e.name, told, e.told);
     ck_assert_msg(strcmp(place.token, e.token) == 0, "%s: token '%s'", e.name, place.token);
     ck_assert_int_eq(place.listener, -1);
+    ck_assert_str_eq(place.remark, e.remark != NULL ? e.remark : "");
 }
 END_TEST
 

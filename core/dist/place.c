@@ -136,6 +136,7 @@ static bool is_there(const finder *f, int i)
 /* Without a launcher: what is set in spite of that would be meant for one. */
 static bool nothing_is_left(const finder *f)
 {
+    const char *index = first_set(f, launchers[KUBERNETES].rank);
     const char *size = text_of(f, "WORLD_SIZE"), *task = text_of(f, "SLURM_PROCID");
     const char *count = first_set(f, launchers[SLURM].size);
 
@@ -147,6 +148,10 @@ static bool nothing_is_left(const finder *f)
     if (task != NULL && strcmp(task, "0") != 0 && count != NULL
         && strcmp(text_of(f, count), "1") != 0)
         return lacks(f, "SLURM_PROCID", "SLURM_STEP_ID");
+    if (index != NULL) /* of a run of its own, or somebody has forgotten how many there are */
+        snprintf(f->out->remark, sizeof f->out->remark, "%s = '%.32s' is in the environment, but "
+                 "neither WORLD_SIZE nor MASTER_ADDR: this process is alone", index,
+                 text_of(f, index));
     return true;
 }
 

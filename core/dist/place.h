@@ -41,6 +41,7 @@ typedef struct dist_place {
     int listener;               /* rank 0: the store's socket, listening already; -1: open one    */
     char token[129];            /* the job's: processes of another job are refused                */
     char origin[32];            /* "pons launch", "torchrun", "Open MPI", "SLURM", ...; "" none   */
+    char remark[192];           /* what a user should know who meant several; "": nothing         */
 } dist_place;
 
 /* How the environment is read: getenv, or a table in tests. */

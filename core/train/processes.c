@@ -103,6 +103,8 @@ pons_status processes_open(config *c, const sections *s, logger *l, processes *o
 
     if (dist_place_find(look, NULL, &p.place, err) == PONS_OK && p.place.size > 1)
         join(c, s, l, &p, err);
+    if (p.place.remark[0] != '\0')
+        log_line(l, "%s", p.place.remark);
     if (err->status == PONS_OK)
         *out = p;
     return err->status;
