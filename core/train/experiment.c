@@ -347,10 +347,6 @@ static void resolve_autos(experiment *e)
         [PONS_ACTIVATION_NONE] = "none"
     };
     const sections *s = &e->sections;
-    static const char *const places[] = {
-        [MODE_SINGLE] = "one device", [MODE_DP] = "several devices",
-        [MODE_DDP] = "ranks in the environment"
-    };
     const struct { bool is_auto; const char *section, *key, *value, *reason; } autos[] = {
         { s->data.layout == 0, "data", "layout", e->data->layout, "as it was recognised" },
         { s->data.loader_threads == OPTION_AUTO, "data", "loader_threads",
@@ -359,7 +355,7 @@ static void resolve_autos(experiment *e)
         { s->loss.activation == ACTIVATION_AUTO, "loss", "activation", activations[e->activation],
           e->regions ? "regions overlap" : e->class_count > 1 ? "several classes" : "one class" },
         { s->distribute.mode == MODE_AUTO, "distribute", "mode", experiment_mode(e),
-          places[e->mode] },
+          experiment_mode_reason(e) },
         { strcmp(s->distribute.devices, "auto") == 0, "distribute", "devices", "cpu",
           "others are taken where they are named" },
         { s->distribute.backend == 0, "distribute", "backend",

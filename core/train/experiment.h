@@ -86,6 +86,8 @@ void experiment_note_ops(experiment *e, const program *training);
 
 /* Where the replicas live: "single", "dp" or "ddp". */
 const char *experiment_mode(const experiment *e);
+/* Why auto has picked it. */
+const char *experiment_mode_reason(const experiment *e);
 const char *precision_name(precision p);
 /* PRECISION_AUTO for an unknown name. */
 precision precision_named(const char *name);

@@ -146,6 +146,16 @@ const char *experiment_mode(const experiment *e)
     return names[e->mode];
 }
 
+const char *experiment_mode_reason(const experiment *e)
+{
+    static const char *const reasons[] = {
+        [MODE_SINGLE] = "one device", [MODE_DP] = "several devices",
+        [MODE_DDP] = "ranks in the environment"
+    };
+
+    return reasons[e->mode];
+}
+
 /* ---- shares of the processor ----------------------------------------------------------------- */
 
 /* Where a process may run: processors mean the same to two processes of one kernel. */

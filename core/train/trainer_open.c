@@ -53,10 +53,6 @@ static pons_status build(trainer *t, pons_error *err)
 
 static void tell_network(const trainer *t)
 {
-    static const char *const reasons[] = {
-        [MODE_SINGLE] = "one device", [MODE_DP] = "several devices",
-        [MODE_DDP] = "ranks in the environment"
-    };
     const experiment *e = t->experiment;
     const program *training = t->replicas.item[0].training;
     program_facts facts;
@@ -64,7 +60,8 @@ static void tell_network(const trainer *t)
 
     program_describe(training, &facts);
     log_line(e->log, "mode %s: %s", experiment_mode(e),
-             e->sections.distribute.mode == MODE_AUTO ? reasons[e->mode] : "as the file says");
+             e->sections.distribute.mode == MODE_AUTO ? experiment_mode_reason(e)
+                                                      : "as the file says");
     if (e->replicas > 1)
         snprintf(replicas, sizeof replicas, "%d replicas of ", e->replicas);
     log_line(e->log, "%d case%s to train on, %d to validate; %lld parameters, %s, %s%d "
