@@ -6,7 +6,7 @@ GLOO_FILES = plugins/comms/gloo.c plugins/comms/gloo_link.h plugins/comms/gloo_l
 	plugins/comms/gloo_near.cc
 NCCL_FILES = plugins/comms/nccl.c plugins/comms/nccl_comm.h plugins/comms/nccl_driver.c \
 	plugins/comms/nccl_driver.h plugins/comms/nccl_end.c plugins/comms/nccl_item.c \
-	plugins/comms/nccl_stage.c
+	plugins/comms/nccl_launch.c plugins/comms/nccl_stage.c
 EXTRA_DIST += $(COMM_QUEUE) $(GLOO_FILES) plugins/comms/mpi.c $(NCCL_FILES)
 if HAVE_GLOO
 comm_LTLIBRARIES += plugins/comms/gloo.la

@@ -133,6 +133,19 @@ CUresult nccl_stage_fetch(const nccl_comm *c, const nccl_stage *s);
 void nccl_stage_empty(const nccl_stage *s);
 void nccl_stage_free(const nccl_comm *c, nccl_stage *s);
 
+/* ---- nccl_launch.c --------------------------------------------------------------------------- */
+
+/* As a line calls it: "a broadcast". */
+const char *nccl_kind_name(nccl_kind kind);
+/* One that is free, or a new one; NULL: there is no memory for it. */
+nccl_item *nccl_item_take(nccl_comm *c, pons_error *err);
+void nccl_item_give_back(nccl_comm *c, nccl_item *i);
+void nccl_list_append(nccl_list *l, nccl_item *i);
+/* As far as NCCL lets them; its failure is the communicator's. With the lock held. */
+void nccl_move_on(nccl_comm *c);
+/* All of them; nothing is on the stream. */
+void nccl_items_free(nccl_comm *c);
+
 /* ---- nccl_item.c ----------------------------------------------------------------------------- */
 
 pons_status nccl_all_reduce(void *comm, void *buffer, int64_t count, pons_type type,
@@ -146,7 +159,5 @@ pons_comm_state nccl_poll(void *comm, void *pending, double wait_s, pons_error *
 pons_status nccl_group_begin(void *comm, pons_error *err);
 pons_status nccl_group_end(void *comm, pons_error *err);
 double nccl_ended(void *comm);
-/* All of them; nothing is on the stream. */
-void nccl_items_free(nccl_comm *c);
 
 #endif
