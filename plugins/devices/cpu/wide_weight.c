@@ -10,7 +10,9 @@
  * Positions are cut into chunks that fit a core's cache. Many chunks are a task each: it packs its
  * part and computes partial sums of all tiles, which are added in a tree. Few chunks (deep layers:
  * few positions, many weights) are computed one after another, a task is some of the tiles, and
- * these are summed up in the weight itself where channels fill them.
+ * these are summed up in the weight itself where channels fill them. A few rows then meet all
+ * columns before the next ones do: what they write lies side by side in the weight, which is larger
+ * than the cache.
  * The cut depends on the shapes alone, never on the threads (R4).
  */
 #include "cpu.h"
@@ -25,6 +27,7 @@ enum {
     CHUNKS_APART = 4,      /* that many chunks are tasks of their own; */
     SUMS_APART = 1 << 18,  /* so are fewer, cut into as many, where their sums are few numbers */
     TASKS = 64,            /* into so many tasks a chunk is cut otherwise, about */
+    TOGETHER = WIDE_ROWS,  /* rows that meet all columns in turn: neighbours in the weight */
     TILE_NUMBERS = WIDE_TILE * WIDE_TILE
 };
 
@@ -42,7 +45,8 @@ typedef struct wide_weight {
     weight_row *row;               /* those that meet the same phase of the input together */
     bool apart;                    /* chunks are tasks of their own */
     bool direct;                   /* tiles are parts of the weight */
-    int chunks, splits;            /* splits: of the rows, over tasks */
+    int chunks;
+    int splits, parts;             /* of the rows and of the columns, over tasks */
     int64_t steps;                 /* of a chunk */
     int64_t y_blocks;              /* packed gradient: as many blocks of positions */
     int64_t pitch;                 /* bytes of a packed row */
@@ -209,12 +213,16 @@ static void tile_task(void *context, int64_t i, int thread)
 {
     const work *k = context;
     const wide_weight *w = k->w;
-    int64_t split = i / job_count(w);
+    int64_t split = i / w->parts, part = i % w->parts;
+    int first = (int)(w->row_count * split / w->splits);
+    int end = (int)(w->row_count * (split + 1) / w->splits);
+    int job_end = (int)(job_count(w) * (part + 1) / w->parts);
 
     (void)thread;
     wide_begin();
-    run_job(k, k->area, k->sums, (int)(i % job_count(w)), (int)(w->row_count * split / w->splits),
-            (int)(w->row_count * (split + 1) / w->splits));
+    for (int at = first; at < end; at += TOGETHER)
+        for (int job = (int)(job_count(w) * part / w->parts); job < job_end; job++)
+            run_job(k, k->area, k->sums, job, at, smaller(at + TOGETHER, end));
     wide_end();
 }
 
@@ -268,7 +276,7 @@ static pons_status weight_run(const pons_kernel *kernel, const pons_call *call, 
         cpu_parallel(w->threads, w->chunks, chunk_task, &k);
     for (k.chunk = 0; !w->apart && k.chunk < w->chunks; k.chunk++) {
         cpu_parallel(w->threads, w->y_blocks, pack_task, &k);
-        cpu_parallel(w->threads, (int64_t)job_count(w) * w->splits, tile_task, &k);
+        cpu_parallel(w->threads, (int64_t)w->splits * w->parts, tile_task, &k);
     }
     if (!w->direct)
         cpu_parallel(w->threads, (int64_t)w->groups * w->out_tiles * w->in_tiles, write_task, &k);
@@ -323,7 +331,8 @@ static void plan_memory(wide_weight *w)
     w->y_size = rows * w->rows_size;
     w->area = w->y_size + w->grid.phases * columns * w->strip_size;
     w->sums = w->direct ? 0 : sum_count(w) * (int64_t)sizeof(float);
-    w->splits = smaller(w->row_count, (int)over(TASKS, job_count(w)));
+    w->splits = smaller((int)over(w->row_count, TOGETHER), TASKS);
+    w->parts = smaller(job_count(w), TASKS / w->splits);
 }
 
 /* By phase, and in a phase by channels: its kernel positions read the same packed rows. */
