@@ -6,8 +6,8 @@
  */
 #include "cpu.h"
 
-/* Below this many lanes times instructions waking a second thread costs more than it brings. */
-#define MAP_SERIAL_WORK (1 << 20)
+/* Below this many lanes times instructions a second thread costs more than it brings. */
+#define MAP_SERIAL_WORK (1 << 17)
 
 /* Takes 'size' bytes of a worker's memory; with no memory it only counts them. */
 static void *take(char *memory, size_t *at, size_t size)

@@ -7,7 +7,8 @@
  *
  * Positions are cut into chunks that fit a core's cache. Many chunks are a task each, which copies
  * its part of the sources; of few, all positions are copied first, and a task is some of the
- * columns at some of the positions. No sum crosses tasks, so bits do not depend on the cut.
+ * columns at some of the positions: no more tasks than keep the threads busy, since those of equal
+ * columns read the same panels. No sum crosses tasks, so bits do not depend on the cut.
  */
 #include "cpu.h"
 #include "wide_terms.h"
@@ -22,7 +23,7 @@ enum {
     SMALL_BYTES = 1 << 16,  /* of weights: packed by one thread */
     COPIED = 256,           /* positions that a task copies */
     CHUNKS_APART = 4,       /* that many chunks are tasks of their own */
-    TASKS = 64              /* into so many tasks a chunk is cut otherwise, about */
+    TASKS = 4               /* of a chunk otherwise, for each thread, at least */
 };
 
 typedef struct wide_image {
@@ -393,7 +394,7 @@ static void plan_chunks(wide_image *w)
         w->chunks = (int)over(w->chunks, CHUNKS_APART) * CHUNKS_APART;
     w->blocks = over(blocks, w->chunks);
     w->chunks = (int)over(blocks, w->blocks);
-    w->splits = (int)over(TASKS, pairs(w));
+    w->splits = (int)over(TASKS * w->threads, pairs(w));
     w->splits = w->splits > w->blocks ? (int)w->blocks : w->splits;
     w->range = t->target_count > 1 ? RANGE_BYTES / (t->target_count * t->outs * WIDE_TILE * 2) + 1
                                    : w->blocks;
