@@ -10,6 +10,7 @@
 #include "headroom.h"
 #include "onednn_version.h"
 
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,10 +27,11 @@ typedef struct argument {
     int index;                 /* among the request's inputs or outputs */
     dnnl_memory_t ours, theirs;
     dnnl_primitive_t reorder;  /* NULL: no difference */
+    bool alone;                /* is reordered by one thread: it is small */
     size_t offset;             /* of 'theirs' in scratch */
 } argument;
 
-enum { ARGUMENTS = 3, KERNEL_ROOM = 8 << 20 };
+enum { ARGUMENTS = 3, KERNEL_ROOM = 8 << 20, ALONE_BYTES = 1 << 18 };
 
 typedef struct onednn_kernel {
     onednn *library;
@@ -97,11 +99,25 @@ void onednn_version(char *text, size_t size)
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
+/* The library asks when a reorder is made and when it runs. Returns what was chosen before. */
+static int choose_threads(const argument *a)
+{
+    int threads = omp_get_max_threads();
+
+    if (a->alone)
+        omp_set_num_threads(1);
+    return threads;
+}
+
 static dnnl_status_t reorder_run(const onednn_kernel *k, const argument *a, dnnl_memory_t from,
                                  dnnl_memory_t to)
 {
     dnnl_exec_arg_t list[2] = { { DNNL_ARG_FROM, from }, { DNNL_ARG_TO, to } };
-    return dnnl_primitive_execute(a->reorder, k->library->stream, 2, list);
+    int threads = choose_threads(a);
+    dnnl_status_t status = dnnl_primitive_execute(a->reorder, k->library->stream, 2, list);
+
+    omp_set_num_threads(threads);
+    return status;
 }
 
 static void point(dnnl_memory_t memory, const void *data)
@@ -197,13 +213,15 @@ static dnnl_status_t reorder_make(const onednn_kernel *k, argument *a, onednn_la
                                   onednn_layout_view to)
 {
     dnnl_primitive_desc_t description = NULL;
+    int threads = choose_threads(a);
     dnnl_status_t status = dnnl_reorder_primitive_desc_create(
         &description, from, k->library->engine, to, k->library->engine, NULL);
 
-    if (status != dnnl_success)
-        return status;
-    status = dnnl_primitive_create(&a->reorder, description);
-    dnnl_primitive_desc_destroy(description);
+    if (status == dnnl_success) {
+        status = dnnl_primitive_create(&a->reorder, description);
+        dnnl_primitive_desc_destroy(description);
+    }
+    omp_set_num_threads(threads);
     return status;
 }
 
@@ -229,6 +247,7 @@ static dnnl_status_t argument_make(const onednn_kernel *k, argument *a, const ar
     status = dnnl_memory_create(&a->ours, plan->plain, engine, DNNL_MEMORY_NONE);
     if (status != dnnl_success)
         return status;
+    a->alone = dnnl_memory_desc_get_size(wanted) < ALONE_BYTES;
 
     if (!a->output && (request->packable & (1u << a->index)) != 0) {
         a->packed = true;
