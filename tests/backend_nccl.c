@@ -5,6 +5,8 @@
 
 #include "fake/fake.h"
 
+#include <cuda.h>
+
 /* Of this process; made after it was forked. */
 static CUstream stream;
 static CUcontext context;
@@ -29,7 +31,7 @@ static void *allocate(size_t size)
     CUdeviceptr memory;
 
     cuCtxPushCurrent(context);
-    cuMemAlloc(&memory, size);
+    cuMemAllocManaged(&memory, size, CU_MEM_ATTACH_GLOBAL); /* a test looks at it */
     cuCtxPopCurrent(&before);
     return (void *)(uintptr_t)memory;
 }

@@ -106,7 +106,7 @@ static pons_status finish(void *context, void *pending, pons_error *err)
 static void take_seat(meeting *m, seat *s, int rank)
 {
     *s = (seat){ .meeting = m, .rank = rank };
-    s->collective = (program_collective){ REPLICAS, rank, s, start, finish, NULL };
+    s->collective = (program_collective){ REPLICAS, rank, s, start, finish, NULL, NULL };
 }
 
 /* ---- a network with synchronised batch statistics and a loss over all replicas --------------- */

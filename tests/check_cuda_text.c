@@ -1,7 +1,7 @@
 /*
  * check_cuda_text.c - NVRTC compiles the text of the golden networks in training and evaluation, of
  * all losses and of all optimizers; it needs no card and no driver. Nothing runs: memory is that of
- * this process. (NVRTC looks for a driver too, so that of tests/card must not be there.)
+ * this process. (NVRTC looks for a driver too, so that of tests/fake must not be there.)
  */
 #include "../plugins/devices/cuda/cuda.h"
 #include "golden_program.h"
@@ -24,11 +24,6 @@ static int allocate(cuda_address *memory, size_t size)
 {
     *memory = (cuda_address)(uintptr_t)aligned_alloc(4096, (size + 4095) / 4096 * 4096);
     return *memory == 0;
-}
-
-static int allocate_managed(cuda_address *memory, size_t size, unsigned flags)
-{
-    return allocate(memory, size);
 }
 
 static int release(cuda_address memory)
@@ -55,8 +50,8 @@ static device card(cuda_device *d)
 {
     *d = (cuda_device){ .architecture = 90,
                         .driver = { .use = use, .allocate = allocate, .free = release,
-                                    .allocate_managed = allocate_managed, .clear = clear,
-                                    .upload = upload, .stream_wait = stream_wait } };
+                                    .clear = clear, .upload = upload,
+                                    .stream_wait = stream_wait } };
     MUST(cuda_compiler_open(&d->compiler, &error));
     return (device){ .operations = &cuda_operations, .handle = d,
                      .facts = { .name = "card", .threads = 1, .host_memory = true } };

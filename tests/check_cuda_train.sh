@@ -1,7 +1,7 @@
 #!/bin/sh
-# The whole program on the cuda device, whose driver and compiler are those of tests/card: a run gives
-# the losses of the cpu, one card listed twice those of one, a prediction those of the cpu, and faults
-# end in one line. Prints what Check prints, so that both are counted alike.
+# The whole program on the cuda device, whose driver and compiler are those of tests/fake: a run gives
+# the losses of the cpu, one card listed twice and a process for each card those of one, a prediction
+# those of the cpu, and faults end in one line. Prints what Check prints, so that both are counted alike.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -9,7 +9,7 @@ build=$(pwd)
 program=$(realpath "${PONS:-./pons}")
 PONS_PLUGIN_PATH=${PONS_PLUGIN_PATH:-$build/stage}
 export PONS_PLUGIN_PATH
-cards=$build/tests/card/.libs
+cards=$build/tests/fake/.libs
 folder=$(mktemp -d "${TMPDIR:-/tmp}/pons-cuda-XXXXXX") || exit 1
 trap 'rm -rf "$folder"' EXIT
 checks=0
@@ -60,7 +60,9 @@ ini() {
         "[augment.flip]" "axes = 0 1 2" "[patch]" "extent = 16" "[model]" "plugin = unet" "channels = 4 8" "strides = 2" \
         "num_res_units = 1" "dropout = 0.1" "[loss]" "plugin = dice_ce" "[optimizer]" \
         "plugin = novograd" "lr = 0.01" "[train]" "steps = 4" "precision = fp32" "clip_norm = 1" \
-        "ema_decay = 0.5" "micro_batches = 2" "[distribute]" "$2"
+        "ema_decay = 0.5" "micro_batches = 2" "[distribute]"
+    shift
+    printf '%s\n' "$@"
 }
 ini cpu "devices = cpu" >cpu.ini
 ini one "devices = cuda" >one.ini
@@ -81,15 +83,49 @@ check "a prediction on the cpu" "$program" predict runs/one ph/imagesTr/phantom_
 check "both are one segmentation" cmp card.nii.gz cpu.nii.gz
 check "every kernel is explained" cuda explain one.ini
 
+# ---- one process for each card, joined by nccl ---------------------------------------------------
+
+kept=device.cache_dir=$folder/kernels
+if [ -f "$PONS_PLUGIN_PATH/comm/nccl.so" ] && [ -f "$cards/libnccl.so.2" ]; then
+    ini ddp "mode = ddp" "devices = cuda:0,1" "backend = nccl" "bucket = 4KiB" >ddp.ini
+    check "a process for each card" cuda train ddp.ini --set "$kept"
+    check "gives the bits of one" cmp runs/one/$last runs/ddp/$last
+    check "sums on the cards" cuda train ddp.ini --set "$kept" --set experiment.name=quick \
+        --set experiment.deterministic=no
+    check "give the losses of one" near one quick 1e-5
+    joined="--set model.norm=batch --set distribute.sync_batchnorm=yes --set loss.sync=yes"
+    # shellcheck disable=SC2086 # words
+    check "sums inside the network, on the host" cuda train apart.ini --set "$kept" $joined \
+        --set experiment.name=near
+    # shellcheck disable=SC2086
+    check "sums inside the network, on the cards" cuda train ddp.ini --set "$kept" $joined \
+        --set experiment.name=far --set experiment.deterministic=no
+    check "are the same ones" near near far 1e-5
+    while IFS='|' read -r words code line; do
+        check "nccl: $words" ends "$code" "$line" env FAKE_NCCL="$words" \
+            LD_LIBRARY_PATH="$cards" "$program" train --fresh ddp.ini --set "$kept" \
+            --set distribute.timeout_s=5
+    done <<'END'
+init-never|7|NCCL has not joined the 2 processes within 5 s
+init-error|7|joining the processes by NCCL failed: unhandled system error
+init-memory|5|joining the processes by NCCL failed: unhandled cuda error
+error=20|7|a collective failed: unhandled system error
+lost=20|7|remote process exited or there was a network error
+error=20 abort-hangs|7|a collective failed: unhandled system error
+END
+fi
+
 # ---- what goes wrong -----------------------------------------------------------------------------
 
 ini other "devices = cuda:7" >seven.ini
 check "a card that is not there" ends 5 "cannot open device 'cuda:7': the driver has 2 devices" \
     cuda train seven.ini
 check "a launch that fails" ends 5 "launch a kernel on device 'cuda:0': unspecified launch failure" \
-    env CARD_FAIL=launch:40 LD_LIBRARY_PATH="$cards" "$program" train --fresh one.ini
+    env FAKE_CUDA_FAIL=launch:40 LD_LIBRARY_PATH="$cards" "$program" train --fresh one.ini
+check "a copy that fails" ends 5 "copy memory on device 'cuda:0': invalid argument" \
+    env FAKE_CUDA_FAIL=copy:40 LD_LIBRARY_PATH="$cards" "$program" train --fresh one.ini
 check "memory that ends" ends 5 "on device 'cuda:0': out of memory" \
-    env CARD_FAIL=allocate:9 LD_LIBRARY_PATH="$cards" "$program" train --fresh one.ini
+    env FAKE_CUDA_FAIL=allocate:9 LD_LIBRARY_PATH="$cards" "$program" train --fresh one.ini
 if ! ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1 '; then
     check "no driver" ends 5 "cannot open device 'cuda': no driver" "$program" train --fresh one.ini
 fi
@@ -99,7 +135,7 @@ fi
 check "kernels are kept" cuda train --fresh one.ini --set "device.cache_dir=$folder/kept"
 kept=$(ls "$folder/kept" | wc -l)
 check "in files" test "$kept" -gt 0
-check "and read again without a compiler" env CARD_CC=/bin/false LD_LIBRARY_PATH="$cards" \
+check "and read again without a compiler" env FAKE_CC=/bin/false LD_LIBRARY_PATH="$cards" \
     "$program" train --fresh one.ini --set "device.cache_dir=$folder/kept"
 for file in "$folder"/kept/*; do
     head -c 300 "$file" >"$folder/cut" && mv "$folder/cut" "$file"

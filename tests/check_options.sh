@@ -10,7 +10,7 @@ export LC_ALL
 here=$(cd "${srcdir:-.}" && pwd)/tests/options
 pons=${PONS:-$(pwd)/pons}
 pattern=${1-}
-cards=$(pwd)/tests/card/.libs
+cards=$(pwd)/tests/fake/.libs
 work=$(mktemp -d "${TMPDIR:-/tmp}/pons-options-XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 checks=0
@@ -131,7 +131,7 @@ run_once() {
     (cd "$folder" && find_cards "$@" && execute "$@" >stdout 2>stderr; echo $? >code)
 }
 
-# Runs on cuda compute on this processor, by the driver of tests/card.
+# Runs on cuda compute on this processor, by the driver of tests/fake.
 find_cards() {
     case "$*" in
     *distribute.devices=cuda*) LD_LIBRARY_PATH=$cards && export LD_LIBRARY_PATH ;;

@@ -3,7 +3,7 @@ COMM_SUITE = tests/comm_suite.c tests/comm_suite.h tests/comm_trial.c tests/comm
 	tests/processes.h
 EXTRA_DIST += $(COMM_SUITE) tests/check_gloo.c tests/backend_gloo.c tests/check_nccl.c \
 	tests/backend_nccl.c tests/check_group.c tests/comm_mpi.c tests/check_mpi.sh \
-	tests/thread.suppressions tests/fake/fake.h tests/fake/cuda.c tests/fake/nccl.c
+	tests/thread.suppressions
 check_LTLIBRARIES += tests/plugins/alone.la
 tests_plugins_alone_la_SOURCES = tests/plugins/alone.c
 tests_plugins_alone_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
@@ -22,13 +22,11 @@ tests_check_group_LDADD = $(TEST_LDADD)
 TESTS += tests/check_gloo tests/check_group
 endif
 
-# Programs that are linked with these find them instead of NVIDIA's, and so do the plugins they load;
-# others find them by LD_LIBRARY_PATH=tests/fake/.libs.
+# On the made-up driver of device.mk: programs that are linked with these find them instead of
+# NVIDIA's, and so do the plugins they load; others find them by LD_LIBRARY_PATH=tests/fake/.libs.
+EXTRA_DIST += tests/fake/nccl.c
 if HAVE_NCCL
-check_LTLIBRARIES += tests/fake/libcuda.la tests/fake/libnccl.la
-tests_fake_libcuda_la_SOURCES = tests/fake/cuda.c tests/fake/fake.h
-tests_fake_libcuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(NCCL_CFLAGS)
-tests_fake_libcuda_la_LDFLAGS = -rpath /nowhere -version-info 1:0:0
+check_LTLIBRARIES += tests/fake/libnccl.la
 tests_fake_libnccl_la_SOURCES = tests/fake/nccl.c tests/fake/fake.h
 tests_fake_libnccl_la_CPPFLAGS = $(AM_CPPFLAGS) $(NCCL_CFLAGS)
 tests_fake_libnccl_la_LDFLAGS = -rpath /nowhere -version-info 2:0:0

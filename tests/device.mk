@@ -50,24 +50,28 @@ tests_count_kernels_LDFLAGS = $(OPENMP_CFLAGS)
 TESTS += tests/check_counts.sh
 EXTRA_DIST += tests/check_counts.sh tests/counts
 
-# The cuda device on a driver and a compiler that compute here: tests open them first, so that the
-# device finds them under the names that it looks for.
-CARD_FILES = tests/card/block.c tests/card/block.h tests/card/driver.c tests/card/compiler.c
-EXTRA_DIST += $(CARD_FILES) tests/card/shim.h tests/check_cuda.c
+# A driver and a compiler that compute here: tests open them first, so that the device finds them
+# under the names that it looks for.
+FAKE_DRIVER = tests/fake/block.c tests/fake/block.h tests/fake/cuda.c tests/fake/driver.h \
+	tests/fake/fake.h tests/fake/memory.c tests/fake/module.c tests/fake/order.c \
+	tests/fake/stream.c
+EXTRA_DIST += $(FAKE_DRIVER) tests/fake/compiler.c tests/fake/shim.h tests/check_cuda.c
+check_LTLIBRARIES += tests/fake/libcuda.la
+tests_fake_libcuda_la_SOURCES = $(FAKE_DRIVER)
+tests_fake_libcuda_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+tests_fake_libcuda_la_LDFLAGS = -rpath /nowhere -version-info 1:0:0
 if HAVE_CUDA
-check_LTLIBRARIES += tests/card/libcuda.la tests/card/libnvrtc.la
-tests_card_libcuda_la_SOURCES = tests/card/driver.c tests/card/block.c tests/card/block.h
-tests_card_libcuda_la_LDFLAGS = -rpath /nowhere -version-info 1:0:0
-tests_card_libnvrtc_la_SOURCES = tests/card/compiler.c
-tests_card_libnvrtc_la_CPPFLAGS = $(AM_CPPFLAGS) -DHOST_CC='"$(CC)"' \
-	-DHOST_SHIM='"$(abs_top_srcdir)/tests/card/shim.h"'
-tests_card_libnvrtc_la_LDFLAGS = -rpath /nowhere -version-info 13:0:0
+check_LTLIBRARIES += tests/fake/libnvrtc.la
+tests_fake_libnvrtc_la_SOURCES = tests/fake/compiler.c
+tests_fake_libnvrtc_la_CPPFLAGS = $(AM_CPPFLAGS) -DHOST_CC='"$(CC)"' \
+	-DHOST_SHIM='"$(abs_top_srcdir)/tests/fake/shim.h"'
+tests_fake_libnvrtc_la_LDFLAGS = -rpath /nowhere -version-info 13:0:0
 check_PROGRAMS += tests/check_cuda
 tests_check_cuda_SOURCES = tests/check_cuda.c tests/op_table.c tests/op_table.h tests/evaluate.c \
 	tests/evaluate.h
 tests_check_cuda_LDADD = libcudadevice.la $(TEST_LDADD)
-tests_check_cuda_DEPENDENCIES = libcudadevice.la tests/libpons.la tests/card/libcuda.la \
-	tests/card/libnvrtc.la
+tests_check_cuda_DEPENDENCIES = libcudadevice.la tests/libpons.la tests/fake/libcuda.la \
+	tests/fake/libnvrtc.la
 TESTS += tests/check_cuda
 
 # The golden cases of programs, on it.

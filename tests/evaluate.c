@@ -10,14 +10,20 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "graph/mirror.h"
 #include "graph/reference/reference.h"
 
 enum { CANARY = 0xa5, ALIGNMENT = 64 };
 
-/* Memory whose last page is forbidden; 'data' ends less than ALIGNMENT bytes before it. */
+/*
+ * Memory whose last page is forbidden; 'data' ends less than ALIGNMENT bytes before it. On a device
+ * with memory of its own kernels get a copy of the pages between, which goes there and back.
+ */
 typedef struct guarded {
     char *pages, *data;
     size_t size, mapped;
+    const device *device;     /* NULL: kernels get 'data' itself                                  */
+    char *there;
 } guarded;
 
 typedef struct cell {
@@ -27,6 +33,7 @@ typedef struct cell {
     pons_kernel kernel;
     guarded scratch;
     guarded packed[2];
+    bool own;                 /* the kernel is the device's                                       */
     void *input[PONS_KERNEL_INPUTS_MAX], *output[2];
 } cell;
 
@@ -40,9 +47,15 @@ struct evaluation {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static guarded guarded_new(size_t size)
+static size_t page_size(void)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static guarded guarded_new(const device *d, size_t size)
+{
+    size_t page = page_size();
+    pons_error err = PONS_ERROR_INIT;
     size_t rounded = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     guarded m = { .size = size, .mapped = (rounded + page - 1) / page * page + 2 * page };
 
@@ -55,7 +68,33 @@ static guarded guarded_new(size_t size)
     if (mprotect(m.pages, page, PROT_NONE) != 0 ||
         mprotect(m.pages + m.mapped - page, page, PROT_NONE) != 0)
         abort();
+    if (!d->facts.host_memory) {
+        m.device = d;
+        m.there = d->operations->allocate(d->handle, m.mapped - 2 * page, &err);
+        if (m.there == NULL)
+            abort();
+    }
     return m;
+}
+
+/* As kernels know it. */
+static void *guarded_there(const guarded *m)
+{
+    return m->device != NULL ? m->there + (m->data - m->pages - page_size()) : m->data;
+}
+
+static pons_status guarded_send(const guarded *m, pons_error *err)
+{
+    return m->device == NULL ? PONS_OK
+         : mirror_write(m->device, m->there, m->pages + page_size(), m->mapped - 2 * page_size(),
+                        err);
+}
+
+static pons_status guarded_fetch(const guarded *m, pons_error *err)
+{
+    return m->device == NULL ? PONS_OK
+         : mirror_read(m->device, m->pages + page_size(), m->there, m->mapped - 2 * page_size(),
+                       err);
 }
 
 static bool guarded_intact(const guarded *m)
@@ -74,6 +113,8 @@ static bool guarded_intact(const guarded *m)
 
 static void guarded_free(guarded *m)
 {
+    if (m->device != NULL)
+        m->device->operations->release(m->device->handle, m->there, m->mapped - 2 * page_size());
     if (m->pages != NULL)
         munmap(m->pages, m->mapped);
 }
@@ -214,6 +255,12 @@ static char *data_of(const evaluation *e, const pons_node *x)
     return e->cell[owner(x)->number].memory.data;
 }
 
+/* As kernels of the device know it; the reference device's know the other. */
+static void *there_of(const evaluation *e, const cell *c, const pons_node *x)
+{
+    return c->own ? guarded_there(&e->cell[owner(x)->number].memory) : data_of(e, x);
+}
+
 /* The variance has a node of its own behind that of the mean. */
 static const pons_node *second_of(const evaluation *e, const pons_node *x)
 {
@@ -229,13 +276,11 @@ static void make_request(evaluation *e, const pons_node *x, cell *c)
 
     for (int i = 0; i < x->input_count; i++) {
         tensor[i] = (pons_tensor){ e->cell[x->input[i]->number].tensor.type, x->input[i]->shape };
-        c->input[i] = data_of(e, x->input[i]);
     }
     tensor[x->input_count] = tensor[x->input_count + 1] = c->tensor;
     c->request = (pons_request){ .name = node_kinds[x->kind].name, .input_count = x->input_count,
                                  .output_count = 1, .input = tensor,
                                  .output = tensor + x->input_count };
-    c->output[0] = c->memory.data;
     if (plain_kinds[x->kind] != 0) {
         c->request.kind = plain_kinds[x->kind];
         c->request.attributes = &x->attribute;
@@ -256,6 +301,7 @@ static pons_status prepare_node(evaluation *e, const pons_node *x, pons_error *e
     e->requests[c->request.kind]++;
     status = e->device.operations->prepare(e->device.handle, &c->request, &c->kernel, &supported,
                                            err);
+    c->own = supported;
     if (status == PONS_OK && !supported) {
         e->declined[c->request.kind]++;
         status = e->fallback.operations->prepare(e->fallback.handle, &c->request, &c->kernel,
@@ -265,11 +311,29 @@ static pons_status prepare_node(evaluation *e, const pons_node *x, pons_error *e
         return status;
     if (!supported)
         return pons_fail(err, PONS_DEVICE, "no kernel for '%s'", c->request.name);
-    c->scratch = guarded_new(c->kernel.scratch_size);
+    c->scratch = guarded_new(&e->device, c->kernel.scratch_size);
     for (int i = 0; i < 2; i++)
         if (c->kernel.pack_size[i] > 0)
-            c->packed[i] = guarded_new(c->kernel.pack_size[i]);
+            c->packed[i] = guarded_new(&e->device, c->kernel.pack_size[i]);
+    for (int i = 0; i < x->input_count; i++)
+        c->input[i] = there_of(e, c, x->input[i]);
+    c->output[0] = there_of(e, c, x);
     return PONS_OK;
+}
+
+/* What the kernel of 'x' reads and writes goes to the device, or comes back. */
+static pons_status move_all(const evaluation *e, const pons_node *x,
+                            pons_status (*move)(const guarded *m, pons_error *err),
+                            pons_error *err)
+{
+    const cell *c = &e->cell[x->number];
+    pons_status status = c->own ? move(&c->memory, err) : PONS_OK;
+
+    for (int i = 0; i < x->input_count && c->own && status == PONS_OK; i++)
+        status = move(&e->cell[owner(x->input[i])->number].memory, err);
+    if (c->own && status == PONS_OK && x->kind == NODE_MOMENTS)
+        status = move(&e->cell[second_of(e, x)->number].memory, err);
+    return c->own && status == PONS_OK ? move(&c->scratch, err) : status;
 }
 
 /* Run, and wait where the device does not. */
@@ -288,12 +352,13 @@ static pons_status run_node(evaluation *e, const pons_node *x, const pons_moment
 {
     cell *c = &e->cell[x->number];
     void *input[PONS_KERNEL_INPUTS_MAX];
-    pons_call call = { input, c->output, c->scratch.data, moment };
-    pons_status status = PONS_OK;
+    pons_call call = { input, c->output, c->own ? guarded_there(&c->scratch) : c->scratch.data,
+                       moment };
+    pons_status status = move_all(e, x, guarded_send, err);
 
     memcpy(input, c->input, sizeof input);
     if (x->kind == NODE_MOMENTS)
-        c->output[1] = data_of(e, second_of(e, x));
+        c->output[1] = there_of(e, c, second_of(e, x));
     for (int i = 0; i < 2 && status == PONS_OK; i++) {
         if (c->kernel.pack_size[i] == 0)
             continue;
@@ -302,6 +367,8 @@ static pons_status run_node(evaluation *e, const pons_node *x, const pons_moment
     }
     if (status == PONS_OK)
         status = run_kernel(e, &c->kernel, &call, err);
+    if (status == PONS_OK)
+        status = move_all(e, x, guarded_fetch, err);
     if (status == PONS_OK && (!guarded_intact(&c->memory) || !guarded_intact(&c->scratch)))
         status = pons_fail(err, PONS_FAILURE, "'%s' wrote beside its output", c->request.name);
     return status;
@@ -332,7 +399,8 @@ evaluation *evaluation_new(pons_graph *g, const device *d, pons_type storage, po
 
         c->tensor = (pons_tensor){ kept_as(owner(x), d, storage), x->shape };
         if (owner(x) == x)
-            c->memory = guarded_new((size_t)shape_count(x->shape) * type_size(c->tensor.type));
+            c->memory = guarded_new(&e->device,
+                                    (size_t)shape_count(x->shape) * type_size(c->tensor.type));
     }
     for (int n = 0; n < g->node_count; n++) {
         if (computes(g->node[n]) && prepare_node(e, g->node[n], err) != PONS_OK) {

@@ -1,6 +1,6 @@
 /*
  * golden_modes_cuda.c - the golden cases on the cuda device, whose driver and compiler are those of
- * tests/card: they are opened first, so that the device finds them under the names it looks for.
+ * tests/fake: they are opened first, so that the device finds them under the names it looks for.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -21,8 +21,8 @@ const int golden_bf16_mode_count = sizeof golden_bf16_modes / sizeof golden_bf16
 
 static __attribute__((constructor)) void open_fakes(void)
 {
-    static const char *const fakes[] = { "tests/card/.libs/libcuda.so.1",
-                                         "tests/card/.libs/libnvrtc.so.13" };
+    static const char *const fakes[] = { "tests/fake/.libs/libcuda.so.1",
+                                         "tests/fake/.libs/libnvrtc.so.13" };
 
     for (size_t i = 0; i < sizeof fakes / sizeof *fakes; i++)
         if (dlopen(fakes[i], RTLD_NOW | RTLD_LOCAL) == NULL) {

@@ -257,7 +257,6 @@ static const struct { const char *section, *key, *value; } not_built[] = {
     { "data", "cache", "device" },
     { "data", "smart_share", NULL }, { "data", "smart_replace", NULL },
     { "schedule", "plugin", "step" }, { "schedule", "plugin", "one_cycle" },
-    { "distribute", "backend", "nccl" },
     { "device", "autotune", NULL }, { "device", "workspace_limit", NULL },
     { "log", "sinks", "tensorboard" }, { "log", "sinks", "mlflow" },
     { "log", "device_every", NULL },

@@ -147,3 +147,13 @@ void visible_devices_tell(const visible_devices *v, const device_list *list, cha
     fclose(f);
     out[size - 1] = '\0';
 }
+
+pons_status visible_devices_entry(const visible_devices *v, const device_list *list,
+                                  int local_rank, int local_size, device_item *out,
+                                  pons_error *err)
+{
+    *out = list->item[list->count > 1 ? local_rank % list->count : 0];
+    if (list->count > 1 || out->numbered)
+        return PONS_OK;
+    return visible_devices_rank(v, local_rank, local_size, &out->index, err);
+}

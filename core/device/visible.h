@@ -33,6 +33,10 @@ pons_status visible_devices_check(const visible_devices *v, const device_list *l
  */
 pons_status visible_devices_rank(const visible_devices *v, int local_rank, int local_size,
                                  int *index, pons_error *err);
+/* The entry of 'list' for a process: of one for each process its own, else the one of all. */
+pons_status visible_devices_entry(const visible_devices *v, const device_list *list,
+                                  int local_rank, int local_size, device_item *out,
+                                  pons_error *err);
 /* "cuda:0 and cuda:2 are the devices 5 and 3 of CUDA_VISIBLE_DEVICES = 5,1,3"; "" if not given. */
 void visible_devices_tell(const visible_devices *v, const device_list *list, char *out,
                           size_t size);

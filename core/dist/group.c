@@ -189,7 +189,7 @@ pons_status group_open(const group_settings *settings, group **out, pons_error *
     *g = (group){ .rank = settings->place->rank, .size = settings->place->size,
                   .deterministic = settings->deterministic,
                   .operations = settings->comm->operations };
-    group_prepare_sums(g);
+    group_prepare_sums(g, settings->stream);
     if (store_open(settings->place, settings->timeout_s, &g->store, err) != PONS_OK) {
         group_free(g);
         return err->status;

@@ -18,7 +18,8 @@ typedef struct group group;
 typedef struct group_settings {
     const dist_place *place;
     const struct plugin *comm;    /* a loaded comm plugin                                         */
-    void *stream;                 /* of the device that has the sums' buffers; NULL: host memory  */
+    void *stream;                 /* of the device that has the sums' buffers: the communicator's */
+                                  /* work goes there; NULL: it has no device                      */
     bool deterministic;           /* sums by all_gather and R2's tree instead of all_reduce (R3)  */
     double timeout_s;
     void (*failed)(void *context, const char *line); /* from the watch's thread, once: this       */

@@ -68,7 +68,7 @@ pons_status group_meet(store *s, const dist_place *place, double timeout_s, pons
 /* group_sum.c */
 /* All pieces of the sums have been sent: what is started now comes behind them everywhere. */
 pons_status group_end_sums(group *g, pons_error *err);
-void group_prepare_sums(group *g);
+void group_prepare_sums(group *g, void *stream);
 void group_drop_sums(group *g);
 
 #endif

@@ -264,9 +264,11 @@ static double ended(void *context)
     return ((const group *)context)->ended;
 }
 
-void group_prepare_sums(group *g)
+/* What is added up here is so on the host; the plugin's own sums take memory of the device. */
+void group_prepare_sums(group *g, void *stream)
 {
-    g->collective = (program_collective){ g->size, g->rank, g, start_sum, end_sum, ended };
+    g->collective = (program_collective){ g->size, g->rank, g, start_sum, end_sum, ended,
+                                          g->deterministic ? NULL : stream };
 }
 
 void group_drop_sums(group *g)

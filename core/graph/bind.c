@@ -16,9 +16,9 @@ void *program_address(const program *p, const program_tensor *t)
     case PLACE_ENTRY:
         b = t->entry->block;
         offset = (size_t)t->entry->offset * p->storage->real_size;
-        if (p->storage->ema && !p->training && b->ema != NULL)
-            return (char *)b->ema + offset;
-        return (char *)b->memory + offset;
+        if (p->storage->ema && !p->training && b->ema.size > 0)
+            return b->ema.device + offset;
+        return b->memory.device + offset;
     case PLACE_FOLD:
         return p->fold + (size_t)p->landing * p->fold_size + t->offset;
     case PLACE_ARENA:
@@ -72,7 +72,7 @@ static void bind_call(program *p, program_call *c)
 
 pons_status program_bind(program *p, pons_error *err)
 {
-    if (storage_take_work(p->storage, err) != PONS_OK)
+    if (storage_take_work(p->storage, err) != PONS_OK || storage_give(p->storage, err) != PONS_OK)
         return PONS_DEVICE;
     if (p->layout == p->storage->layout)
         return PONS_OK;

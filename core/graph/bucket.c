@@ -123,22 +123,78 @@ void program_cut_buckets(program *p)
     qsort(p->bucket, (size_t)p->bucket_count, sizeof *p->bucket, compare_ready);
 }
 
-pons_status program_bucket_start(program *p, program_bucket *b, pons_error *err)
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+static int64_t count_of(const program *p, const program_bucket *b)
+{
+    return (int64_t)(b->size / p->storage->real_size);
+}
+
+static pons_status start_sum(program *p, program_bucket *b, char *set, pons_error *err)
 {
     const program_collective *c = p->settings.collective;
 
+    return c->start(c->context, set + b->offset, count_of(p, b), p->storage->real, &b->pending,
+                    err);
+}
+
+/* To the host, beside the kernels that come. */
+static pons_status send_bucket(program *p, int number, pons_error *err)
+{
+    const pons_device_operations *o = p->device.operations;
+    const program_bucket *b = p->bucket + number;
+    void *device = p->device.handle;
+    int complete = MARK_BUCKETS + 2 * number;
+
+    if (o->mark(device, PONS_QUEUE_KERNELS, complete, err) != PONS_OK
+        || o->follow(device, PONS_QUEUE_COPIES, complete, err) != PONS_OK
+        || o->copy(device, PONS_QUEUE_COPIES, p->summed + b->offset, p->fold + b->offset,
+                   b->size, err) != PONS_OK)
+        return err->status;
+    return o->mark(device, PONS_QUEUE_COPIES, complete + 1, err);
+}
+
+pons_status program_bucket_start(program *p, int number, pons_error *err)
+{
+    const program_collective *c = p->settings.collective;
+    const device *d = &p->device;
+
     if (c == NULL)
         return PONS_OK;
-    return c->start(c->context, p->fold + b->offset, (int64_t)(b->size / p->storage->real_size),
-                    p->storage->real, &b->pending, err);
+    if (p->summed != NULL)
+        return send_bucket(p, number, err);
+    if (c->stream != NULL && d->operations->precede(d->handle, c->stream, err) != PONS_OK)
+        return err->status;
+    return start_sum(p, p->bucket + number, p->fold, err);
+}
+
+/* In the order in which they are complete, while the device computes what is behind them. */
+pons_status program_buckets_started(program *p, pons_error *err)
+{
+    const device *d = &p->device;
+
+    for (int i = 0; p->summed != NULL && i < p->bucket_count; i++)
+        if (d->operations->reach(d->handle, MARK_BUCKETS + 2 * i + 1, err) != PONS_OK
+            || start_sum(p, p->bucket + i, p->summed, err) != PONS_OK)
+            return err->status;
+    return PONS_OK;
+}
+
+static pons_status end_sum(program *p, program_bucket *b, pons_error *err)
+{
+    const program_collective *c = p->settings.collective;
+    const device *d = &p->device;
+
+    if (c->wait(c->context, b->pending, err) != PONS_OK || p->summed == NULL)
+        return err->status;
+    return d->operations->copy(d->handle, PONS_QUEUE_KERNELS, p->fold + b->offset,
+                               p->summed + b->offset, b->size, err);
 }
 
 pons_status program_buckets_wait(program *p, pons_error *err)
 {
-    const program_collective *c = p->settings.collective;
-    pons_status status = PONS_OK;
-
-    for (int i = 0; c != NULL && i < p->bucket_count && status == PONS_OK; i++)
-        status = c->wait(c->context, p->bucket[i].pending, err);
-    return status;
+    for (int i = 0; p->settings.collective != NULL && i < p->bucket_count; i++)
+        if (end_sum(p, p->bucket + i, err) != PONS_OK)
+            return err->status;
+    return PONS_OK;
 }

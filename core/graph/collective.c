@@ -11,57 +11,81 @@
 
 typedef struct half {
     const program_collective *collective;
+    device device;
     void **pending;
     pons_tensor tensor;
     int64_t count;
     size_t size;
+    char *host;               /* where memory is the device's, and sums are made on the host:     */
+    bool owner;               /* both halves' buffer, which the start gives back                  */
 } half;
 
-static void take_over(const half *h, const pons_call *call)
+static pons_status take_over(const half *h, const pons_call *call, pons_error *err)
 {
-    if (call->output[0] != call->input[0])
-        memcpy(call->output[0], call->input[0], h->size);
+    const device *d = &h->device;
+
+    if (call->output[0] == call->input[0])
+        return PONS_OK;
+    if (!d->facts.host_memory)
+        return d->operations->copy(d->handle, PONS_QUEUE_KERNELS, call->output[0], call->input[0],
+                                   h->size, err);
+    memcpy(call->output[0], call->input[0], h->size);
+    return PONS_OK;
 }
 
 static pons_status run_start(const pons_kernel *kernel, const pons_call *call, pons_error *err)
 {
     const half *h = kernel->state;
+    const program_collective *c = h->collective;
+    const device *d = &h->device;
+    void *buffer = h->host != NULL ? h->host : call->output[0];
 
-    take_over(h, call);
-    return h->collective->start(h->collective->context, call->output[0], h->count, h->tensor.type,
-                                h->pending, err);
+    if (h->host != NULL ? mirror_read(d, h->host, call->input[0], h->size, err) != PONS_OK
+                        : take_over(h, call, err) != PONS_OK)
+        return err->status;
+    if (c->stream != NULL && d->operations->precede(d->handle, c->stream, err) != PONS_OK)
+        return err->status;
+    return c->start(c->context, buffer, h->count, h->tensor.type, h->pending, err);
 }
 
 static pons_status run_wait(const pons_kernel *kernel, const pons_call *call, pons_error *err)
 {
     const half *h = kernel->state;
-    pons_status status = h->collective->wait(h->collective->context, *h->pending, err);
 
-    if (status == PONS_OK)
-        take_over(h, call);
-    return status;
+    if (h->collective->wait(h->collective->context, *h->pending, err) != PONS_OK)
+        return err->status;
+    return h->host != NULL ? mirror_write(&h->device, call->output[0], h->host, h->size, err)
+                           : take_over(h, call, err);
 }
 
 static void half_free(pons_kernel *kernel)
 {
-    free(kernel->state);
+    half *h = kernel->state;
+
+    if (h->owner)
+        free(h->host);
+    free(h);
 }
 
 pons_status collective_prepare(program *p, const pons_request *r, pons_kernel *k, pons_error *err)
 {
     const pons_all_reduce_attributes *a = r->attributes;
-    half *h;
+    half *h = calloc(1, sizeof *h);
 
-    if (!p->device.facts.host_memory)
-        return pons_fail(err, PONS_DEVICE, "the device '%s' cannot sum over replicas: its memory "
-                         "is not host memory", p->device.facts.name);
-    h = malloc(sizeof *h);
     if (h == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    *h = (half){ p->settings.collective, p->pending + a->index, r->output[0],
-                 shape_count(r->output[0].shape), 0 };
+    *h = (half){ .collective = p->settings.collective, .device = p->device,
+                 .pending = p->pending + a->index, .tensor = r->output[0],
+                 .count = shape_count(r->output[0].shape) };
     h->size = (size_t)h->count * type_size(h->tensor.type);
-    *k = (pons_kernel){ .run = a->part == PONS_ALL_REDUCE_START ? run_start : run_wait,
+    h->owner = a->part == PONS_ALL_REDUCE_START;
+    if (h->owner && !p->device.facts.host_memory && h->collective->stream == NULL
+        && (p->on_host[a->index] = malloc(h->size)) == NULL) {
+        free(h);
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    }
+    h->host = p->on_host[a->index];
+    *k = (pons_kernel){ .run = h->owner ? run_start : run_wait,
                         .free = half_free, .state = h, .implementation = "collective", .share = 1 };
     return PONS_OK;
 }

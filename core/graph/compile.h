@@ -55,6 +55,12 @@ typedef struct program_bucket {
     void *pending;
 } program_bucket;
 
+/*
+ * Marks on the queues of a device whose memory is not host memory: the inputs have left the host,
+ * have reached where kernels read them; and two for each bucket: it is complete, it is on the host.
+ */
+enum { MARK_SENT = 0, MARK_TAKEN, MARK_BUCKETS };
+
 /* An address that moves with the fold set. */
 typedef struct relocation {
     void **address;
@@ -79,6 +85,7 @@ struct program {
     const char **untrained;
     int sum_count;                      /* sums over replicas in a micro-batch                    */
     void **pending;                     /* by index of the sum: what its start has begun          */
+    char **on_host;                     /* likewise: its buffer, where sums are made on the host  */
     plan plan;
     int tensor_count;                   /* nodes, when the plan was made                          */
     program_tensor *tensor;             /* by number of the owner                                 */
@@ -87,6 +94,10 @@ struct program {
     size_t work_size;                   /* of the arena                                           */
     size_t scratch_size;                /* largest of a call                                      */
     char *kept, *inputs, *fold;         /* begin's tensors; inputs; fold sets                     */
+    mirror sent;                        /* inputs on their way, where memory is the device's      */
+    char *summed;                       /* a fold set on the host, where sums are made there      */
+    void *looked_at;                    /* host memory for a look at a tensor of the device       */
+    size_t looked_at_size;
     size_t kept_size, packed_size, inputs_size, fold_size, fold_gradients, fold_loss;
     size_t *fold_block;                 /* by storage block in list order: offset in a set        */
     int fold_sets;
@@ -117,13 +128,21 @@ size_t fold_block_offset(const program *p, const storage_block *block); /* bytes
 /* prepare.c: kernels for the plan, packing, folding, reduce and update. */
 pons_status program_prepare(program *p, pons_error *err);
 const char *kernel_kind_name(pons_kernel_kind kind);
+/* hosted.c: 'k', which reads and writes host memory, for a device that has its own. */
+pons_status hosted_prepare(const device *d, const pons_request *r, pons_kernel *k,
+                           pons_error *err);
 /* collective.c: the halves of a sum over replicas. */
 pons_status collective_prepare(program *p, const pons_request *r, pons_kernel *k, pons_error *err);
 /* bucket.c: the pieces in which a step is summed over replicas; one without replicas. */
 int program_bucket_limit(const program *p);
 void program_cut_buckets(program *p);
-pons_status program_bucket_start(program *p, program_bucket *b, pons_error *err);
+/* Bucket b is complete behind all kernels run so far: its sum begins, or will. */
+pons_status program_bucket_start(program *p, int b, pons_error *err);
+/* All kernels of the step's last micro-batch have been run. */
+pons_status program_buckets_started(program *p, pons_error *err);
 pons_status program_buckets_wait(program *p, pons_error *err);
+/* program.c: what the device has at 'memory', as the host reads it until the next call; or NULL. */
+const void *program_look(program *p, const void *memory, size_t size);
 /* bind.c */
 pons_status program_bind(program *p, pons_error *err);  /* does nothing when addresses still hold */
 void program_land(program *p, int set);                 /* the fold set that micro writes         */

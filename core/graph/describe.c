@@ -59,9 +59,9 @@ static size_t storage_bytes(const storage *s)
     size_t bytes = 0;
 
     for (const storage_block *b = s->block; b != NULL; b = b->next) {
-        bytes += (size_t)b->elements * s->real_size * (b->ema != NULL ? 2 : 1);
+        bytes += (size_t)b->elements * s->real_size * (b->ema.size > 0 ? 2 : 1);
         for (int i = 0; i < PONS_SLOTS_MAX; i++)
-            bytes += b->slot_size[i];
+            bytes += b->slot[i].size;
     }
     return bytes;
 }

@@ -9,7 +9,8 @@ libcore_la_SOURCES += core/graph/build.h core/graph/build.c core/graph/shape.c c
 	core/graph/target.c core/graph/gradient.c
 
 # programs
-libcore_la_SOURCES += core/graph/memory.h core/graph/memory.c core/graph/storage.h \
+libcore_la_SOURCES += core/graph/memory.h core/graph/memory.c core/graph/mirror.h \
+	core/graph/mirror.c core/graph/hosted.c core/graph/storage.h \
 	core/graph/storage.c core/graph/formula.h core/graph/formula.c core/graph/recipe.h \
 	core/graph/recipe.c core/graph/update.h core/graph/update.c \
 	core/graph/update_class.h core/graph/update_class.c core/graph/update_kernel.c core/graph/table.c \

@@ -81,7 +81,11 @@ static pons_status make_fold(program *p, pons_error *err)
     if (storage_allocate(p->storage, p->fold_size * (size_t)p->fold_sets, &memory, err) != PONS_OK)
         return PONS_DEVICE;
     p->fold = memory;
-    return PONS_OK;
+    if (p->settings.collective == NULL || p->device.facts.host_memory
+        || p->settings.collective->stream != NULL)
+        return PONS_OK;
+    p->summed = p->device.operations->allocate_host(p->device.handle, p->fold_size, err);
+    return p->summed != NULL ? PONS_OK : PONS_DEVICE;
 }
 
 static void land_in_fold(const program *p, pons_node *x, size_t offset)
@@ -151,6 +155,9 @@ static pons_status allocate_fixed(program *p, pons_error *err)
     if (storage_allocate(p->storage, p->inputs_size, &memory, err) != PONS_OK)
         return PONS_DEVICE;
     p->inputs = memory;
+    if (!p->device.facts.host_memory
+        && mirror_new(&p->device, p->inputs_size, &p->sent, err) != PONS_OK)
+        return PONS_DEVICE;
     if (storage_allocate(p->storage, p->kept_size, &memory, err) != PONS_OK)
         return PONS_DEVICE;
     p->kept = memory;

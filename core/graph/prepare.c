@@ -1,9 +1,8 @@
 /*
  * prepare.c - make a kernel for every request of a program, in the order they run (R15).
  *
- * What the device declines runs on the reference kernel where memory is host memory. Weights that a
- * kernel wants in a layout of its own are packed once a step; kernels that want the same layout
- * share it.
+ * What the device declines runs on the reference kernel. Weights that a kernel wants in a layout of
+ * its own are packed once a step; kernels that want the same layout share it.
  */
 #include <string.h>
 
@@ -55,16 +54,19 @@ static pons_status prepare_kernel(program *p, program_call *c, pons_error *err)
     device reference;
     pons_status status;
 
-    c->host = r->kind == PONS_KERNEL_ALL_REDUCE;
-    if (c->host)
+    if (r->kind == PONS_KERNEL_ALL_REDUCE) {
+        c->host = p->device.facts.host_memory;
         return collective_prepare(p, r, k, err);
+    }
     status = prepare_on(&p->device, r, k, &supported, err);
     if (status != PONS_OK || supported)
         return status;
-    if (p->device.facts.host_memory && !p->device.reference) {
+    if (!p->device.reference) {
         device_reference(&reference, p->device.wide);
-        c->host = true;
+        c->host = p->device.facts.host_memory;
         status = prepare_on(&reference, r, k, &supported, err);
+        if (supported && !c->host)
+            status = hosted_prepare(&p->device, r, k, err);
     }
     if (status == PONS_OK && !supported)
         status = pons_fail(err, PONS_DEVICE, "the device '%s' has no kernel for '%s' of '%s'",

@@ -59,6 +59,7 @@ static pons_status communicate(program *p, pons_error *err)
     if (replicas(p) > 1)
         p->sum_count = pass_communicate(p->graph, replicas(p));
     p->pending = arena_alloc(p->arena, (size_t)(p->sum_count + 1) * sizeof *p->pending);
+    p->on_host = arena_alloc(p->arena, (size_t)(p->sum_count + 1) * sizeof *p->on_host);
     return pons_graph_status(p->graph, err);
 }
 
@@ -125,6 +126,10 @@ void program_free(program *p)
     for (int k = 0; k < p->call_count; k++)
         if (p->call[k].kernel.free != NULL)
             p->call[k].kernel.free(&p->call[k].kernel);
+    mirror_free(&p->device, &p->sent);
+    if (p->summed != NULL)
+        p->device.operations->release_host(p->device.handle, p->summed, p->fold_size);
+    free(p->looked_at);
     storage_release(p->storage, p->inputs, p->inputs_size);
     storage_release(p->storage, p->kept, p->kept_size);
     storage_release(p->storage, p->fold, p->fold_size * (size_t)p->fold_sets);
@@ -136,6 +141,34 @@ void program_free(program *p)
 
 /* ---- what the host fills and reads ----------------------------------------------------------- */
 
+const void *program_look(program *p, const void *memory, size_t size)
+{
+    pons_error ignored = PONS_ERROR_INIT;
+
+    if (p->device.facts.host_memory)
+        return memory;
+    if (size > p->looked_at_size) {
+        free(p->looked_at);
+        p->looked_at = malloc(size);
+        p->looked_at_size = p->looked_at != NULL ? size : 0;
+    }
+    if (p->looked_at_size < size
+        || mirror_read(&p->device, p->looked_at, memory, size, &ignored) != PONS_OK)
+        return NULL;
+    return p->looked_at;
+}
+
+/* Where the host writes what lies at 'memory' among the inputs: the last copy has left there. */
+static void *host_input(program *p, void *memory)
+{
+    pons_error ignored = PONS_ERROR_INIT; /* the next copy fails as well */
+
+    if (p->device.facts.host_memory)
+        return memory;
+    p->device.operations->reach(p->device.handle, MARK_SENT, &ignored);
+    return p->sent.host + ((char *)memory - p->inputs);
+}
+
 void *program_input(program *p, const char *name, pons_tensor *tensor)
 {
     for (int i = 0; i < p->tensor_count; i++) {
@@ -145,7 +178,7 @@ void *program_input(program *p, const char *name, pons_tensor *tensor)
             continue;
         if (tensor != NULL)
             *tensor = p->tensor[i].tensor;
-        return p->tensor[i].memory;
+        return host_input(p, p->tensor[i].memory);
     }
     return NULL;
 }
@@ -157,14 +190,16 @@ const void *program_output(program *p, int index, pons_tensor *tensor)
 
     if (tensor != NULL)
         *tensor = (pons_tensor){ t->tensor.type, x->shape };
-    return program_address(p, t);
+    return program_look(p, program_address(p, t), t->size);
 }
 
 const void *program_gradient(program *p, const char *name)
 {
     for (int i = 0; i < p->gradient_count; i++)
         if (strcmp(p->trained[i]->tensor.name, name) == 0)
-            return p->fold + fold_block_offset(p, p->trained[i]->block)
-                   + (size_t)p->trained[i]->offset * p->storage->real_size;
+            return program_look(p, p->fold + fold_block_offset(p, p->trained[i]->block)
+                                   + (size_t)p->trained[i]->offset * p->storage->real_size,
+                                (size_t)shape_count(p->trained[i]->tensor.shape)
+                                * p->storage->real_size);
     return NULL;
 }

@@ -49,6 +49,11 @@ typedef struct program_collective {
     /* When the sum that 'wait' last returned for was done, in seconds of CLOCK_MONOTONIC; NULL:  */
     /* it is not known, at the latest when 'wait' returned.                                       */
     double (*ended)(void *context);
+    /*
+     * Where 'start' takes memory of a device that is not host memory, too: the stream on which the
+     * sum is put, behind what is there. NULL: buffers are host memory.
+     */
+    void *stream;
 } program_collective;
 
 typedef struct program_settings {
@@ -84,11 +89,17 @@ typedef struct storage_tensor {
     storage_group group;
     pons_role role;
     pons_shape shape;         /* internal order: [O, kD, kH, kW, I]                               */
-    void *memory;             /* f32 (f64 on a wide reference device), dense                      */
+    void *memory;             /* f32 (f64 on a wide reference device), dense; host memory, which  */
+                              /* holds the newest values until a program runs                     */
 } storage_tensor;
 
 int storage_count(const storage *s, storage_group group);
 storage_tensor storage_item(const storage *s, storage_group group, int index);
+/*
+ * Look for the newest values on the device; what follows does it too, but cannot say why it did not
+ * work: then tensors are NaN.
+ */
+pons_status storage_fetch(const storage *s, pons_error *err);
 pons_type storage_type(const storage *s); /* of every tensor: f32, f64 on a wide device */
 /* Device state of the update section: applied updates (p->step). */
 int64_t storage_applied(const storage *s);
@@ -125,9 +136,11 @@ void program_free(program *p);
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
-/* Host-writable memory of input 'name' (NULL: there is none); filled before each micro-batch. */
+/*
+ * Host memory of input 'name' (NULL: there is none), asked for and filled before each micro-batch.
+ */
 void *program_input(program *p, const char *name, pons_tensor *tensor);
-/* Memory of output i, valid after program_evaluate or program_micro until the next run. */
+/* Host memory of output i after program_evaluate or program_micro, valid until the next run. */
 const void *program_output(program *p, int index, pons_tensor *tensor);
 
 /* The folded gradient of a parameter after a step: a sum over micro-batches, unclipped (tests). */

@@ -9,21 +9,19 @@
 #include <math.h>
 #include <string.h>
 
-/* Until the device has ended what it was given. */
-static pons_status synchronise(const program *p, pons_error *err)
-{
-    const device *d = &p->device;
-
-    return d->operations->synchronise != NULL ? d->operations->synchronise(d->handle, err)
-                                              : PONS_OK;
-}
-
 /* At the end of what may have failed before: the first failure stays. */
 static pons_status end_run(const program *p, pons_status status, pons_error *err)
 {
     pons_error later = PONS_ERROR_INIT;
 
-    return status == PONS_OK ? synchronise(p, err) : (synchronise(p, &later), status);
+    return status == PONS_OK ? mirror_wait(&p->device, err)
+                             : (mirror_wait(&p->device, &later), status);
+}
+
+/* After a piece of a step: where memory is not the host's nobody looks before the step's end. */
+static pons_status end_piece(const program *p, pons_status status, pons_error *err)
+{
+    return p->device.facts.host_memory || status != PONS_OK ? end_run(p, status, err) : PONS_OK;
 }
 
 static pons_status run_pack(program *p, const program_call *c, pons_error *err)
@@ -35,19 +33,35 @@ static pons_status run_pack(program *p, const program_call *c, pons_error *err)
                                reader->packed[c->pack_input], err);
 }
 
-/* Test switch: whatever dies with call k becomes NaN. */
-static void poison_freed(const program *p, int k)
+static pons_status fill_with_nan(const program *p, char *memory, size_t size, pons_error *err)
 {
-    for (int i = 0; i < p->block_count; i++)
-        if (p->block[i].last == k && p->block[i].size > 0)
-            memset((char *)p->storage->work + p->block[i].offset, 0xff, p->block[i].size);
+    unsigned char nan[4096];
+
+    memset(nan, 0xff, sizeof nan);
+    for (size_t at = 0; at < size; at += sizeof nan)
+        if (mirror_write(&p->device, memory + at, nan,
+                         size - at < sizeof nan ? size - at : sizeof nan, err) != PONS_OK)
+            return err->status;
+    return PONS_OK;
+}
+
+/* Test switch: whatever dies with call k becomes NaN. */
+static pons_status poison_freed(const program *p, int k, pons_error *err)
+{
+    pons_status status = PONS_OK;
+
+    for (int i = 0; i < p->block_count && status == PONS_OK; i++)
+        if (p->block[i].last == k)
+            status = fill_with_nan(p, (char *)p->storage->work + p->block[i].offset,
+                                   p->block[i].size, err);
+    return status;
 }
 
 static pons_status run_call(program *p, int k, pons_error *err)
 {
     program_call *c = p->call + k;
     bool alone = p->after != NULL || (p->settings.poison && c->section == SECTION_MICRO);
-    pons_status status = c->host ? synchronise(p, err) : PONS_OK;
+    pons_status status = c->host ? mirror_wait(&p->device, err) : PONS_OK;
     double start = p->after != NULL ? seconds_now() : 0;
 
     if (status == PONS_OK)
@@ -56,8 +70,8 @@ static pons_status run_call(program *p, int k, pons_error *err)
         status = end_run(p, status, err);
     if (p->after != NULL)
         p->after(p->context, k, seconds_now() - start);
-    if (p->settings.poison && c->section == SECTION_MICRO)
-        poison_freed(p, k);
+    if (p->settings.poison && c->section == SECTION_MICRO && status == PONS_OK)
+        status = poison_freed(p, k, err);
     return status;
 }
 
@@ -69,6 +83,25 @@ static pons_status run_section(program *p, int section, pons_error *err)
         if ((status = run_call(p, k, err)) != PONS_OK)
             break;
     return status;
+}
+
+/* What the host has filled in reaches the kernels, beside those that still run. */
+static pons_status send_inputs(program *p, pons_error *err)
+{
+    const pons_device_operations *o = p->device.operations;
+    void *device = p->device.handle;
+
+    if (p->sent.size == 0)
+        return PONS_OK;
+    if (o->follow(device, PONS_QUEUE_COPIES, MARK_TAKEN, err) != PONS_OK
+        || o->copy(device, PONS_QUEUE_COPIES, p->sent.device, p->sent.host, p->sent.size, err)
+           != PONS_OK
+        || o->mark(device, PONS_QUEUE_COPIES, MARK_SENT, err) != PONS_OK
+        || o->follow(device, PONS_QUEUE_KERNELS, MARK_SENT, err) != PONS_OK
+        || o->copy(device, PONS_QUEUE_KERNELS, p->inputs, p->sent.device, p->sent.size, err)
+           != PONS_OK)
+        return err->status;
+    return o->mark(device, PONS_QUEUE_KERNELS, MARK_TAKEN, err);
 }
 
 static pons_status run_begin(program *p, pons_error *err)
@@ -88,6 +121,8 @@ pons_status program_evaluate(program *p, pons_error *err)
     if (status == PONS_OK && p->version != p->storage->version)
         status = run_begin(p, err);
     if (status == PONS_OK)
+        status = send_inputs(p, err);
+    if (status == PONS_OK)
         status = run_section(p, SECTION_MICRO, err);
     return end_run(p, status, err);
 }
@@ -104,6 +139,7 @@ pons_status program_step_begin(program *p, uint64_t step, pons_error *err)
     p->moment.step = step;
     p->micro = 0;
     p->waited = false;
+    storage_lose(p->storage);
     return status == PONS_OK ? run_begin(p, err) : status;
 }
 
@@ -132,9 +168,9 @@ static pons_status finish_bucket(program *p, int b, int top, pons_error *err)
 
     for (int i = top - 1; i >= 0 && status == PONS_OK; i--)
         status = fold_bucket(p, i, b, err);
-    if (status == PONS_OK && p->settings.collective != NULL)
-        status = synchronise(p, err);
-    return status == PONS_OK ? program_bucket_start(p, p->bucket + b, err) : status;
+    if (status == PONS_OK && p->settings.collective != NULL && p->device.facts.host_memory)
+        status = mirror_wait(&p->device, err);
+    return status == PONS_OK ? program_bucket_start(p, b, err) : status;
 }
 
 static pons_status run_last_micro(program *p, int top, pons_error *err)
@@ -147,7 +183,7 @@ static pons_status run_last_micro(program *p, int top, pons_error *err)
         for (; b < p->bucket_count && p->bucket[b].ready <= k && status == PONS_OK; b++)
             status = finish_bucket(p, b, top, err);
     }
-    return status;
+    return status == PONS_OK ? program_buckets_started(p, err) : status;
 }
 
 /*
@@ -165,12 +201,14 @@ pons_status program_micro(program *p, uint64_t micro_batch, pons_error *err)
     p->moment.micro_batch = micro_batch;
     program_land(p, top);
     p->micro++;
-    if (p->micro == p->settings.accumulate)
-        return end_run(p, run_last_micro(p, top, err), err);
-    status = run_section(p, SECTION_MICRO, err);
+    status = send_inputs(p, err);
+    if (status == PONS_OK && p->micro == p->settings.accumulate)
+        return end_piece(p, run_last_micro(p, top, err), err);
+    if (status == PONS_OK)
+        status = run_section(p, SECTION_MICRO, err);
     for (int m = p->micro; m % 2 == 0 && top > 0 && status == PONS_OK; m /= 2)
         status = fold_set(p, --top, err);
-    return end_run(p, status, err);
+    return end_piece(p, status, err);
 }
 
 pons_status program_step_wait(program *p, pons_error *err)
@@ -184,12 +222,25 @@ pons_status program_step_wait(program *p, pons_error *err)
     return program_buckets_wait(p, err);
 }
 
+static pons_status read_result(const program *p, step_result *result, pons_error *err)
+{
+    double applied;
+
+    if (table_read(&p->pool, p->number[STEP_LOSS], &result->loss, err) != PONS_OK
+        || table_read(&p->pool, p->number[STEP_NORM], &result->grad_norm, err) != PONS_OK
+        || table_read(&p->pool, p->number[STEP_OK], &applied, err) != PONS_OK)
+        return err->status;
+    result->applied = applied != 0;
+    return PONS_OK;
+}
+
 pons_status program_step_finish(program *p, double lr, step_result *result, pons_error *err)
 {
     double start = seconds_now(), middle;
     pons_status status = program_step_wait(p, err);
 
-    table_write(&p->pool, p->number[STEP_LR], 0, lr);
+    if (status == PONS_OK)
+        status = table_write(&p->pool, p->number[STEP_LR], 0, lr, err);
     if (status == PONS_OK)
         status = run_section(p, SECTION_REDUCE, err);
     middle = seconds_now();
@@ -198,20 +249,25 @@ pons_status program_step_finish(program *p, double lr, step_result *result, pons
     status = end_run(p, status, err);
     p->storage->version++;
     if (status == PONS_OK)
-        *result = (step_result){ .loss = table_read(&p->pool, p->number[STEP_LOSS]),
-                                 .grad_norm = table_read(&p->pool, p->number[STEP_NORM]),
-                                 .applied = table_read(&p->pool, p->number[STEP_OK]) != 0,
-                                 .reduce_seconds = middle - start,
-                                 .update_seconds = seconds_now() - middle };
+        status = read_result(p, result, err);
+    if (status == PONS_OK) {
+        result->reduce_seconds = middle - start;
+        result->update_seconds = seconds_now() - middle;
+    }
     return status;
 }
 
 /* ---- what was not finite --------------------------------------------------------------------- */
 
-static bool is_finite(pons_tensor tensor, const void *memory)
+/* What cannot be looked at is not finite either. */
+static bool is_finite(program *p, const program_tensor *t)
 {
+    const pons_tensor tensor = t->tensor;
     int64_t count = shape_count(tensor.shape);
+    const void *memory = program_look(p, program_address(p, t), t->size);
 
+    if (memory == NULL)
+        return false;
     for (int64_t i = 0; i < count; i++) {
         if (tensor.type == PONS_F32 && !isfinite(((const float *)memory)[i]))
             return false;
@@ -233,12 +289,12 @@ static bool is_under_way(const program_call *c)
     return c->request->kind == PONS_KERNEL_ALL_REDUCE && a->part == PONS_ALL_REDUCE_START;
 }
 
-static bool outputs_are_finite(const program *p, const program_call *c)
+static bool outputs_are_finite(program *p, const program_call *c)
 {
     if (c->packs || is_under_way(c))
         return true;
     for (int i = 0; i < c->request->output_count; i++)
-        if (!is_finite(c->output[i]->tensor, program_address(p, c->output[i])))
+        if (!is_finite(p, c->output[i]))
             return false;
     return true;
 }
@@ -250,13 +306,13 @@ static const char *call_name(const program_call *c)
     return name != NULL && name[0] ? name : kernel_kind_name(c->request->kind);
 }
 
-static const char *bad_leaf(const program *p)
+static const char *bad_leaf(program *p)
 {
     for (int i = 0; i < p->tensor_count; i++) {
         const program_tensor *t = p->tensor + i;
         bool input = t->kind == PLACE_FIXED && p->graph->node[i]->kind == NODE_INPUT;
 
-        if ((t->kind == PLACE_ENTRY || input) && !is_finite(t->tensor, program_address(p, t)))
+        if ((t->kind == PLACE_ENTRY || input) && !is_finite(p, t))
             return p->graph->node[i]->name;
     }
     return NULL;
@@ -275,7 +331,7 @@ const char *program_first_nonfinite(program *p)
          (name == NULL || p->sum_count > 0) && k < p->section_first[SECTION_MICRO + 1]; k++) {
         const program_call *c = p->call + k;
 
-        if (run_call(p, k, &ignored) != PONS_OK || synchronise(p, &ignored) != PONS_OK)
+        if (run_call(p, k, &ignored) != PONS_OK || mirror_wait(&p->device, &ignored) != PONS_OK)
             break;
         if (name == NULL && !outputs_are_finite(p, c))
             name = call_name(c);

@@ -52,7 +52,9 @@ pons_status storage_new(const device *d, storage **out, pons_error *err)
     s->real_size = d->wide ? sizeof(double) : sizeof(float);
     s->block_end = &s->block;
     s->version = s->layout = 1;
-    if (storage_allocate(s, s->real_size, &s->applied, err) != PONS_OK) {
+    s->newest = arena_alloc(s->arena, sizeof *s->newest);
+    *s->newest = (storage_newest){ true, true };
+    if (mirror_new(d, s->real_size, &s->applied, err) != PONS_OK) {
         storage_free(s);
         return err != NULL ? err->status : PONS_DEVICE;
     }
@@ -65,19 +67,74 @@ void storage_free(storage *s)
     if (s == NULL)
         return;
     for (storage_block *b = s->block; b != NULL; b = b->next) {
-        size_t size = (size_t)b->elements * s->real_size;
-
-        storage_release(s, b->memory, size);
-        storage_release(s, b->ema, size);
+        mirror_free(s->device, &b->memory);
+        mirror_free(s->device, &b->ema);
         for (int i = 0; i < PONS_SLOTS_MAX; i++)
-            storage_release(s, b->slot[i], b->slot_size[i]);
+            mirror_free(s->device, &b->slot[i]);
     }
-    storage_release(s, s->applied, s->real_size);
+    mirror_free(s->device, &s->applied);
     storage_release(s, s->work, s->work_size);
     for (int i = 0; i < STORAGE_GROUP_COUNT; i++)
         free(s->entry[i]);
     arena_free(s->arena);
     free(s);
+}
+
+/* ---- the device and the host ----------------------------------------------------------------- */
+
+enum { PIECES = 2 + PONS_SLOTS_MAX }; /* of a block: memory, averages, slots */
+
+int storage_piece_count(const storage *s)
+{
+    int count = 1; /* the number of updates */
+
+    for (const storage_block *b = s->block; b != NULL; b = b->next)
+        count += PIECES;
+    return count;
+}
+
+static const mirror *piece_at(const storage *s, int index)
+{
+    const storage_block *b = s->block;
+    int slot = index % PIECES - 2;
+
+    for (int before = index / PIECES; before > 0 && b != NULL; before--)
+        b = b->next;
+    return b == NULL ? &s->applied : slot >= 0 ? &b->slot[slot] : slot == -1 ? &b->ema : &b->memory;
+}
+
+pons_status storage_fetch(const storage *s, pons_error *err)
+{
+    for (int i = 0; !s->newest->host && i < storage_piece_count(s); i++)
+        if (mirror_pull(s->device, piece_at(s, i), err) != PONS_OK)
+            return err->status;
+    s->newest->host = true;
+    return PONS_OK;
+}
+
+pons_status storage_give(storage *s, pons_error *err)
+{
+    for (int i = 0; !s->newest->device && i < storage_piece_count(s); i++)
+        if (mirror_push(s->device, piece_at(s, i), err) != PONS_OK)
+            return err->status;
+    s->newest->device = true;
+    return PONS_OK;
+}
+
+void storage_lose(storage *s)
+{
+    s->newest->host = s->device->facts.host_memory;
+}
+
+/* The host is to read or write; where the device does not answer, what it reads is NaN. */
+static void take_over(const storage *s)
+{
+    pons_error ignored = PONS_ERROR_INIT;
+
+    if (storage_fetch(s, &ignored) != PONS_OK)
+        for (int i = 0; i < storage_piece_count(s); i++)
+            memset(piece_at(s, i)->host, 0xff, piece_at(s, i)->size);
+    *s->newest = (storage_newest){ s->device->facts.host_memory, true };
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -168,14 +225,14 @@ static pons_status declare_group(storage *s, storage_group group, const leaf *li
             return PONS_DEVICE;
     if (b->count == 0)
         return PONS_OK;
-    if (storage_allocate(s, (size_t)b->elements * s->real_size, &b->memory, err) != PONS_OK) {
+    if (mirror_new(s->device, (size_t)b->elements * s->real_size, &b->memory, err) != PONS_OK) {
         s->count[group] = first;
         return PONS_DEVICE;
     }
     for (int i = first; i < s->count[group]; i++) {
         storage_entry *e = s->entry[group][i];
 
-        e->tensor.memory = (char *)b->memory + (size_t)e->offset * s->real_size;
+        e->tensor.memory = b->memory.host + (size_t)e->offset * s->real_size;
     }
     *s->block_end = b;
     s->block_end = &b->next;
@@ -204,7 +261,7 @@ static pons_status list_copies(storage *s, storage_block *b, int slot, pons_erro
 {
     storage_group group = slot < 0 ? STORAGE_EMA : STORAGE_SLOT;
     bool whole = slot < 0 || b->slots[slot].kind == PONS_SLOT_ELEMENT;
-    char *memory = slot < 0 ? b->ema : b->slot[slot];
+    char *memory = slot < 0 ? b->ema.host : b->slot[slot].host;
 
     for (int i = 0; i < s->count[STORAGE_PARAMETER]; i++) {
         const storage_entry *p = s->entry[STORAGE_PARAMETER][i];
@@ -250,9 +307,8 @@ pons_status storage_add_slots(storage *s, storage_block *b, const pons_slot *slo
     for (int i = 0; i < count; i++) {
         if (!(used >> i & 1))
             continue;
-        b->slot_size[i] = (size_t)(slots[i].kind == PONS_SLOT_ELEMENT ? b->elements : b->count)
-                          * s->real_size;
-        if (storage_allocate(s, b->slot_size[i], &b->slot[i], err) != PONS_OK
+        size_t count = (size_t)(slots[i].kind == PONS_SLOT_ELEMENT ? b->elements : b->count);
+        if (mirror_new(s->device, count * s->real_size, &b->slot[i], err) != PONS_OK
             || list_copies(s, b, i, err) != PONS_OK)
             return PONS_DEVICE;
     }
@@ -263,11 +319,12 @@ pons_status storage_add_ema(storage *s, storage_block *b, pons_error *err)
 {
     size_t size = (size_t)b->elements * s->real_size;
 
-    if (b->ema != NULL)
+    if (b->ema.size > 0)
         return PONS_OK;
-    if (storage_allocate(s, size, &b->ema, err) != PONS_OK)
+    if (storage_fetch(s, err) != PONS_OK || mirror_new(s->device, size, &b->ema, err) != PONS_OK)
         return PONS_DEVICE;
-    memcpy(b->ema, b->memory, size);
+    take_over(s);
+    memcpy(b->ema.host, b->memory.host, size);
     return list_copies(s, b, -1, err);
 }
 
@@ -321,6 +378,9 @@ pons_status storage_initialise(storage *s, uint64_t seed, pons_error *err)
 {
     static const storage_group drawn[] = { STORAGE_PARAMETER, STORAGE_STATE };
 
+    if (storage_fetch(s, err) != PONS_OK)
+        return err->status;
+    take_over(s);
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < s->count[drawn[k]]; i++) {
             storage_entry *e = s->entry[drawn[k]][i];
@@ -333,7 +393,7 @@ pons_status storage_initialise(storage *s, uint64_t seed, pons_error *err)
         storage_entry *e = s->entry[STORAGE_EMA][i];
 
         if (!e->drawn)
-            memcpy(e->tensor.memory, (char *)e->block->memory + (size_t)e->offset * s->real_size,
+            memcpy(e->tensor.memory, e->block->memory.host + (size_t)e->offset * s->real_size,
                    (size_t)shape_count(e->tensor.shape) * s->real_size);
         e->drawn = true;
     }
@@ -341,33 +401,12 @@ pons_status storage_initialise(storage *s, uint64_t seed, pons_error *err)
     return PONS_OK;
 }
 
-enum { PIECES = 2 + PONS_SLOTS_MAX }; /* of a block: memory, averages, slots */
-
-int storage_piece_count(const storage *s)
-{
-    int count = 1; /* the number of updates */
-
-    for (const storage_block *b = s->block; b != NULL; b = b->next)
-        count += PIECES;
-    return count;
-}
-
 storage_piece storage_piece_at(const storage *s, int index)
 {
-    const storage_block *b = s->block;
-    int slot = index % PIECES - 2;
-    size_t size;
+    const mirror *m = piece_at(s, index);
 
-    for (int before = index / PIECES; before > 0 && b != NULL; before--)
-        b = b->next;
-    if (b == NULL)
-        return (storage_piece){ s->applied, s->real_size };
-    size = (size_t)b->elements * s->real_size;
-    if (slot >= 0)
-        return (storage_piece){ b->slot[slot], b->slot[slot] != NULL ? b->slot_size[slot] : 0 };
-    if (slot == -1)
-        return (storage_piece){ b->ema, b->ema != NULL ? size : 0 };
-    return (storage_piece){ b->memory, size };
+    take_over(s);
+    return (storage_piece){ m->host, m->size };
 }
 
 void storage_changed(storage *s)
@@ -391,9 +430,10 @@ void storage_copy(storage *to, const storage *from)
 
 void storage_restart_ema(storage *s)
 {
+    take_over(s);
     for (storage_block *b = s->block; b != NULL; b = b->next)
-        if (b->ema != NULL)
-            memcpy(b->ema, b->memory, (size_t)b->elements * s->real_size);
+        if (b->ema.size > 0)
+            memcpy(b->ema.host, b->memory.host, b->ema.size);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -405,6 +445,7 @@ int storage_count(const storage *s, storage_group group)
 
 storage_tensor storage_item(const storage *s, storage_group group, int index)
 {
+    take_over(s);
     return s->entry[group][index]->tensor;
 }
 
@@ -415,12 +456,17 @@ pons_type storage_type(const storage *s)
 
 int64_t storage_applied(const storage *s)
 {
-    return s->real == PONS_F64 ? (int64_t)*(double *)s->applied : (int64_t)*(float *)s->applied;
+    const void *applied = s->applied.host;
+
+    take_over(s);
+    return s->real == PONS_F64 ? (int64_t)*(const double *)applied
+                               : (int64_t)*(const float *)applied;
 }
 
 void storage_set_applied(storage *s, int64_t applied)
 {
-    write_real(s, s->applied, 0, (double)applied);
+    take_over(s);
+    write_real(s, s->applied.host, 0, (double)applied);
 }
 
 void storage_use_ema(storage *s, bool ema)

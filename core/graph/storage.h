@@ -9,6 +9,7 @@
 #ifndef CORE_GRAPH_STORAGE_H
 #define CORE_GRAPH_STORAGE_H
 
+#include "graph/mirror.h"
 #include "graph/program.h"
 
 enum { STORAGE_ALIGNMENT = 64 }; /* elements */
@@ -19,12 +20,11 @@ typedef struct storage_block {
     int index;                       /* among the blocks of its group                             */
     int count;                       /* tensors                                                   */
     int64_t elements;
-    void *memory;
-    void *ema;                       /* parameters: NULL before a program asks for averages       */
+    mirror memory;
+    mirror ema;                      /* parameters: empty before a program asks for averages      */
     const pons_slot *slots;          /* parameters: NULL before a program brings an optimizer     */
-    void *slot[PONS_SLOTS_MAX];      /* element slots; tensor slots: one number per parameter, at */
-    size_t slot_size[PONS_SLOTS_MAX];/* entry->place                                              */
-} storage_block;
+    mirror slot[PONS_SLOTS_MAX];     /* element slots; tensor slots: one number per parameter, at */
+} storage_block;                     /* entry->place                                              */
 
 typedef struct storage_entry {
     storage_tensor tensor;
@@ -35,6 +35,11 @@ typedef struct storage_entry {
     int place;                       /* in tensor slots: parameters of one class side by side     */
 } storage_entry;
 
+/* Who has the newest values: the device, the host, both. */
+typedef struct storage_newest {
+    bool device, host;
+} storage_newest;
+
 struct storage {
     const device *device;
     struct arena *arena;
@@ -44,13 +49,19 @@ struct storage {
     int count[STORAGE_GROUP_COUNT], room[STORAGE_GROUP_COUNT];
     storage_entry **entry[STORAGE_GROUP_COUNT];
     bool trained;                    /* a training program has been built                         */
-    void *applied;                   /* one number on the device: updates applied so far          */
+    mirror applied;                  /* one number: updates applied so far                        */
+    storage_newest *newest;
     bool ema;                        /* evaluate programs read the averages                       */
     uint64_t version;                /* changes whenever weights may have                         */
     void *work;                      /* the arena that programs share                             */
     size_t work_size, work_wanted;
     uint64_t layout;                 /* changes whenever programs have to be bound again          */
 };
+
+/* Before a program reads on the device what the host may have written. */
+pons_status storage_give(storage *s, pons_error *err);
+/* A program writes on the device. */
+void storage_lose(storage *s);
 
 storage_entry *storage_find(const storage *s, storage_group group, const char *name);
 /* Give every parameter and state of 'g' its memory (R16). */

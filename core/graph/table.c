@@ -2,6 +2,7 @@
  * table.c - tables in device memory that a program takes one by one and gives back together.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "graph/update.h"
 
@@ -79,15 +80,30 @@ void table_free(table_pool *pool)
     }
 }
 
-void table_write(const table_pool *pool, void *table, int64_t index, double value)
+pons_status table_write(const table_pool *pool, void *table, int64_t index, double value,
+                        pons_error *err)
 {
-    if (pool->storage->real == PONS_F64)
-        ((double *)table)[index] = value;
-    else
-        ((float *)table)[index] = (float)value;
+    const device *d = pool->storage->device;
+    size_t size = pool->storage->real_size;
+    char *to = (char *)table + (size_t)index * size;
+    float narrow = (float)value;
+    const void *from = pool->storage->real == PONS_F64 ? (const void *)&value : &narrow;
+
+    if (!d->facts.host_memory)
+        return d->operations->copy(d->handle, PONS_QUEUE_KERNELS, to, from, size, err);
+    memcpy(to, from, size);
+    return PONS_OK;
 }
 
-double table_read(const table_pool *pool, const void *table)
+pons_status table_read(const table_pool *pool, const void *table, double *value, pons_error *err)
 {
-    return pool->storage->real == PONS_F64 ? *(const double *)table : *(const float *)table;
+    bool wide = pool->storage->real == PONS_F64;
+    double number;
+    float narrow;
+
+    if (mirror_read(pool->storage->device, wide ? (void *)&number : &narrow, table,
+                    pool->storage->real_size, err) != PONS_OK)
+        return err->status;
+    *value = wide ? number : narrow;
+    return PONS_OK;
 }

@@ -50,8 +50,9 @@ static pons_status merge_states(const update_settings *u, const storage_block *b
     if (rates.memory == NULL)
         return PONS_DEVICE;
     for (int i = 0; i < count; i++)
-        table_write(u->pool, rates.memory, i, rate[i]);
-    state = (formula_operand){ b->memory, b->elements, PONS_ALONG_ELEMENT };
+        if (table_write(u->pool, rates.memory, i, rate[i], err) != PONS_OK)
+            return PONS_DEVICE;
+    state = (formula_operand){ b->memory.device, b->elements, PONS_ALONG_ELEMENT };
     contribution.count = b->elements;
     ok = (formula_operand){ u->number[STEP_OK], 1, PONS_ALONG_NOTHING };
     formula_begin_ragged(&f, u->arena, u->storage->real, count, start, length);
@@ -117,7 +118,7 @@ static int clip_factor(formula *f, const update_settings *u, int norm)
 /* Everything that is one number per step. */
 static formula_call *make_numbers(const update_settings *u)
 {
-    formula_operand applied = { u->storage->applied, 1, PONS_ALONG_NOTHING };
+    formula_operand applied = { u->storage->applied.device, 1, PONS_ALONG_NOTHING };
     formula_operand loss = { u->loss, 1, PONS_ALONG_NOTHING };
     formula f;
     int norm, ok, mean, factor, old, next;

@@ -15,7 +15,7 @@
 
 static formula_operand slot_operand(const update_class *c, int slot)
 {
-    char *memory = c->block->slot[slot];
+    char *memory = c->block->slot[slot].device;
 
     if (c->block->slots[slot].kind == PONS_SLOT_ELEMENT)
         return (formula_operand){ memory, c->block->elements, PONS_ALONG_ELEMENT };
@@ -30,11 +30,11 @@ static formula_operand leaf_operand(const update_class *c, const term *t)
 
     switch (t->operation) {
     case TERM_PARAMETER:
-        return (formula_operand){ c->block->memory, n, PONS_ALONG_ELEMENT };
+        return (formula_operand){ c->block->memory.device, n, PONS_ALONG_ELEMENT };
     case TERM_GRADIENT:
         return (formula_operand){ c->gradient, n, PONS_ALONG_ELEMENT };
     case TERM_EMA:
-        return (formula_operand){ c->block->ema, n, PONS_ALONG_ELEMENT };
+        return (formula_operand){ c->block->ema.device, n, PONS_ALONG_ELEMENT };
     case TERM_NUMBER:
         return (formula_operand){ c->settings->number[t->detail], 1, PONS_ALONG_NOTHING };
     default:
@@ -122,7 +122,9 @@ static int load_constant(update_kernel *k, int t)
         return formula_constant(&k->formula, first);
     value = load_table(k, t);
     for (int i = 0; i < c->count && value >= 0; i++)
-        table_write(c->settings->pool, c->table[t], i, c->recipe[i]->term[t].number);
+        if (table_write(c->settings->pool, c->table[t], i, c->recipe[i]->term[t].number, k->err)
+            != PONS_OK)
+            value = -1;
     return value;
 }
 

@@ -3,8 +3,8 @@
  *
  * The compiler turns a graph into requests. For each the device makes a kernel once ('prepare', may
  * be slow) and runs it thousands of times ('run', allocates nothing). A request that the device
- * declines runs on the core's reference kernel when the memory is host memory, and is an error
- * otherwise.
+ * declines runs on the core's reference kernel, for which memory that is not host memory is copied
+ * there and back.
  *
  * Kinds of requests: MAP is any fused group of pointwise nodes and reductions, described by a
  * pons_map; every other kind is one node of the graph, described by its attributes.
@@ -231,7 +231,8 @@ typedef struct pons_device_facts {
     char name[128];        /* the processor's or card's own name                                  */
     char library[128];     /* "oneDNN 2.6.3", ""                                                  */
     int threads;
-    bool host_memory;      /* kernels read and write memory of this process                       */
+    bool host_memory;      /* kernels read and write memory of this process; else only 'copy'     */
+                           /* and collectives reach theirs                                        */
     bool bf16;             /* has instructions for products of bf16 (precision auto)              */
     bool fp16;
     uint64_t memory_size;
@@ -244,6 +245,16 @@ typedef struct pons_device_limits {
     double f32;    /* operations a second, fused products and sums in float                       */
     double bf16;   /* the same with products of bf16; 0: no instructions for it                   */
 } pons_device_limits;
+
+/*
+ * A device whose memory is not host memory has two queues of work, each in order: kernels and
+ * copies. What is put into one of them knows nothing of the other but by marks.
+ */
+typedef enum pons_queue {
+    PONS_QUEUE_KERNELS = 0, /* where 'run' puts kernels                                           */
+    PONS_QUEUE_COPIES,
+    PONS_QUEUE_COUNT
+} pons_queue;
 
 typedef struct pons_device_operations {
     pons_status (*open)(const pons_device_settings *settings, void **device, pons_error *err);
@@ -266,6 +277,29 @@ typedef struct pons_device_operations {
      * Without it a kernel has ended when 'run' returns.
      */
     pons_status (*synchronise)(void *device, pons_error *err);
+    /*
+     * The rest is there where host_memory is false. Host memory that copies reach without this
+     * process's help; not zeroed.
+     */
+    void *(*allocate_host)(void *device, size_t size, pons_error *err);
+    void (*release_host)(void *device, void *memory, size_t size);
+    /*
+     * Put a copy at the end of a queue; one side at least is memory of the device. Memory of
+     * 'allocate_host' is nobody else's until the copy has ended; of any other memory of this
+     * process the call is done with when it returns.
+     */
+    pons_status (*copy)(void *device, pons_queue queue, void *to, const void *from, size_t size,
+                        pons_error *err);
+    /* Mark 'number' (from 0) is where the queue ends now; before, it is where it was last. */
+    pons_status (*mark)(void *device, pons_queue queue, int number, pons_error *err);
+    /* What comes into the queue later waits for a mark; for one that was never set it does not. */
+    pons_status (*follow)(void *device, pons_queue queue, int number, pons_error *err);
+    /* This process waits for a mark. */
+    pons_status (*reach)(void *device, int number, pons_error *err);
+    /* The stream for a communicator of this process (comm.h), the same one whenever asked. */
+    void *(*stream)(void *device, pons_error *err);
+    /* What is put on a stream of this device later comes behind all kernels run so far. */
+    pons_status (*precede)(void *device, void *stream, pons_error *err);
 } pons_device_operations;
 
 #define PONS_DEVICE(NAME, VERSION, SUMMARY, OPERATIONS)                                           \

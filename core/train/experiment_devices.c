@@ -85,11 +85,11 @@ static pons_status find_entry(experiment *e, const char *text, pons_error *err)
                          "processes (%s), expected one for each",
                          experiment_place(e, "distribute", "devices"), text, list->count,
                          p->local_size, p->origin);
-    if (list->count > 1)
+    if (is_shares(e) && list->count > 1)
         list->item[0] = list->item[p->local_rank];
-    else if (!is_shares(e) && !list->item[0].numbered
-             && visible_devices_rank(&e->visible, p->local_rank, p->local_size,
-                                     &list->item[0].index, err) != PONS_OK)
+    else if (!is_shares(e) && visible_devices_entry(&e->visible, list, p->local_rank,
+                                                    p->local_size, &list->item[0], err)
+                              != PONS_OK)
         return err->status;
     if (is_shares(e) && list->item[0].index >= p->local_size)
         return refuse_index(e, text, &list->item[0], p->local_size, err);

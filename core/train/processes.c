@@ -5,7 +5,8 @@
 
 #include "train/processes.h"
 
-#include "device/list.h"
+#include "device/open.h"
+#include "device/visible.h"
 
 #include <pons/comm.h>
 
@@ -17,9 +18,15 @@ static const char *look(void *context, const char *name)
     return getenv(name);
 }
 
-/* Values of [distribute] backend; 'auto' takes the first that can be used. */
-static const char *const backends[] = { NULL, "gloo", "nccl", "mpi" };
-static const int preferred[] = { 1, 3 }; /* the buffers of a cpu are host memory */
+/* Values of [distribute] backend. */
+static const struct backend {
+    const char *name;
+    bool cards;              /* joins cards, and puts its work on a stream of theirs              */
+} backends[] = { { NULL, false }, { "gloo", false }, { "nccl", true }, { "mpi", false } };
+
+/* 'auto' takes the first that can be used; one of cards only for these. */
+static const int preferred[] = { 2, 1, 3 };
+enum { PREFERRED = sizeof preferred / sizeof *preferred };
 
 /* ---- the library of the collectives ---------------------------------------------------------- */
 
@@ -33,24 +40,67 @@ static pons_status load_comm(const char *name, const char *where, processes *p, 
     return operations->check != NULL ? operations->check(err) : PONS_OK;
 }
 
-static pons_status choose_comm(config *c, const sections *s, processes *p, pons_error *err)
+static const char *listed_devices(const sections *s)
+{
+    const char *text = s->distribute.devices;
+
+    return text == NULL || text[0] == '\0' || strcmp(text, "auto") == 0 ? "cpu" : text;
+}
+
+static pons_status choose_comm(config *c, const sections *s, bool cards, processes *p,
+                               const struct backend **chosen, pons_error *err)
 {
     const char *where = config_place(c, "distribute", "backend");
-    char why[2][sizeof err->text];
+    char why[2 * sizeof err->text] = "";
+    size_t used = 0;
 
+    *chosen = &backends[s->distribute.backend];
     if (s->distribute.backend != 0)
-        return load_comm(backends[s->distribute.backend], where, p, err);
-    for (size_t i = 0; i < sizeof preferred / sizeof *preferred; i++) {
+        return load_comm((*chosen)->name, where, p, err);
+    for (int i = 0; i < PREFERRED; i++) {
         pons_error problem = PONS_ERROR_INIT;
 
-        if (load_comm(backends[preferred[i]], NULL, p, &problem) == PONS_OK)
+        *chosen = &backends[preferred[i]];
+        if ((*chosen)->cards && !cards)
+            continue;
+        if (load_comm((*chosen)->name, NULL, p, &problem) == PONS_OK)
             return PONS_OK;
-        snprintf(why[i], sizeof why[i], "%.*s", (int)strcspn(problem.text, "\n"), problem.text);
+        used += (size_t)snprintf(why + used, sizeof why - used, "%s%.*s", used > 0 ? "; " : "",
+                                 (int)strcspn(problem.text, "\n") < 300
+                                 ? (int)strcspn(problem.text, "\n") : 300, problem.text);
         p->comm = NULL;
     }
-    return pons_fail(err, PONS_CONFIG, "%s: nothing can join %d processes: %.300s; %.300s\n"
+    return pons_fail(err, PONS_CONFIG, "%s: nothing can join %d processes: %.1000s\n"
                      "hint: pons plugin list shows what there is; gloo or Open MPI must be there "
-                     "when pons is built", where, p->place.size, why[0], why[1]);
+                     "when pons is built", where, p->place.size, why);
+}
+
+/* ---- the card of a communicator -------------------------------------------------------------- */
+
+/* The card of this process, opened for the stream on which the communicator's work is put. */
+static pons_status open_card(config *c, const device_list *list, processes *p, void **stream,
+                             pons_error *err)
+{
+    const char *where = config_place(c, "distribute", "devices");
+    pons_device_settings settings = { .count = 1 };
+    visible_devices visible;
+    device_item item;
+
+    if (visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, &visible, err) != PONS_OK
+        || visible_devices_entry(&visible, list, p->place.local_rank, p->place.local_size, &item,
+                                 err) != PONS_OK)
+        return err->status;
+    settings.index = item.index;
+    if (device_open(item.name, &settings, where, &p->device, err) != PONS_OK)
+        return err->status;
+    *stream = p->device.operations->stream(p->device.handle, err);
+    return err->status;
+}
+
+static void close_card(processes *p)
+{
+    if (p->device.operations != NULL)
+        device_close(&p->device);
 }
 
 /* ---- open ------------------------------------------------------------------------------------ */
@@ -66,6 +116,11 @@ static pons_status check_mode(config *c, const sections *s, const dist_place *pl
     return pons_fail(err, PONS_CONFIG, "%s: mode = %s is one process, but there are %d (%s)\n"
                      "hint: mode = ddp, or auto", config_place(c, "distribute", "mode"),
                      names[mode], place->size, place->origin);
+}
+
+static bool is_card(const device_list *list)
+{
+    return strcmp(list->item[0].name, "cuda") == 0;
 }
 
 static void tell(const processes *p, logger *l)
@@ -84,8 +139,15 @@ static pons_status join(config *c, const sections *s, logger *l, processes *p, p
         .place = &p->place, .deterministic = s->experiment.deterministic,
         .timeout_s = s->distribute.timeout_s
     };
+    const struct backend *chosen;
+    device_list list;
 
-    if (check_mode(c, s, &p->place, err) != PONS_OK || choose_comm(c, s, p, err) != PONS_OK) {
+    if (check_mode(c, s, &p->place, err) != PONS_OK
+        || device_list_parse(listed_devices(s), config_place(c, "distribute", "devices"), &list,
+                             err) != PONS_OK
+        || choose_comm(c, s, is_card(&list), p, &chosen, err) != PONS_OK
+        || (chosen->cards && is_card(&list)
+            && open_card(c, &list, p, &settings.stream, err) != PONS_OK)) {
         group_refuse(&p->place, err);
         return err->status;
     }
@@ -105,7 +167,9 @@ pons_status processes_open(config *c, const sections *s, logger *l, processes *o
         join(c, s, l, &p, err);
     if (p.place.remark[0] != '\0')
         log_line(l, "%s", p.place.remark);
-    if (err->status == PONS_OK)
+    if (err->status != PONS_OK)
+        close_card(&p);
+    else
         *out = p;
     return err->status;
 }
@@ -124,12 +188,12 @@ void processes_close(processes *p, const pons_error *failure)
     if (p->group != NULL)
         group_close(p->group, failure->status != PONS_OK ? failure : NULL);
     p->group = NULL;
+    close_card(p);
     p->comm = NULL;
 }
 
 pons_status processes_wanted(config *c, const sections *s, int *out, pons_error *err)
 {
-    const char *text = s->distribute.devices;
     dist_place place;
     device_list list;
 
@@ -137,9 +201,8 @@ pons_status processes_wanted(config *c, const sections *s, int *out, pons_error 
     if (s->distribute.mode != MODE_DDP || dist_place_find(look, NULL, &place, err) != PONS_OK
         || place.origin[0] != '\0')
         return err->status;
-    if (text == NULL || text[0] == '\0' || strcmp(text, "auto") == 0)
-        text = "cpu";
-    if (device_list_parse(text, config_place(c, "distribute", "devices"), &list, err) == PONS_OK)
+    if (device_list_parse(listed_devices(s), config_place(c, "distribute", "devices"), &list, err)
+        == PONS_OK)
         *out = list.count;
     return err->status;
 }

@@ -12,6 +12,7 @@
 typedef struct processes {
     dist_place place;
     const plugin *comm;      /* NULL: this process is alone                                       */
+    device device;           /* has the stream of the communicator's work, where it has one       */
     group *group;            /* NULL: this process is alone                                       */
 } processes;
 

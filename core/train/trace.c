@@ -101,7 +101,8 @@ pons_status trace_new(const program_collective *inner, int steps, trace **out, p
     t->now = t->step;
     t->collective = (program_collective){ .count = inner != NULL ? inner->count : 1,
                                           .rank = inner != NULL ? inner->rank : 0,
-                                          .context = t, .start = start, .wait = finish };
+                                          .context = t, .start = start, .wait = finish,
+                                          .stream = inner != NULL ? inner->stream : NULL };
     *out = t;
     return PONS_OK;
 }

@@ -1,11 +1,18 @@
 /*
- * fake.h - NVIDIA's driver and NCCL on machines without a GPU: libraries with the names and the
- * functions of the real ones, as far as pons calls them. 'Memory of the GPU' is memory of the
- * process that is known as such, a stream is a thread, a collective exchanges bytes between
- * processes through a file that they all map. Who breaks a rule of the real ones (a call without a
- * context, a buffer of the host, a call while another one is in progress) is refused.
+ * fake.h - NVIDIA's driver, its runtime compiler and NCCL on machines without a GPU: libraries with
+ * the names and the functions of the real ones, as far as pons calls them. Who breaks a rule of the
+ * real ones (a call without a context, a buffer of the host, a call while another one is in
+ * progress) is refused.
  *
- * FAKE_CUDA       none: no GPU is found; N: that many (1)
+ * A stream is a thread with a queue, an event an edge between queues. Kernels are compiled by the
+ * host's compiler. Memory of the GPU has addresses that this process cannot touch; kernels, copies
+ * and collectives reach it at others. Whatever they touch is compared with what other streams touch:
+ * two that meet, one of them writing, with no edge between them, end the process with a line, and
+ * so does this process when it touches memory of a copy that it has not waited for.
+ *
+ * FAKE_CUDA       none: no GPU is found; N: that many (2)
+ * FAKE_CUDA_FAIL  launch:N, allocate:N, copy:N: the N-th such call of the process fails
+ * FAKE_CC, FAKE_CFLAGS   the compiler of kernels and its flags; FAKE_KEEP keeps its files
  * FAKE_NCCL       words that go wrong, of the process that has them:
  *                   version=N     what ncclGetVersion says
  *                   init-never    the group never comes together
@@ -20,14 +27,21 @@
 #ifndef TESTS_FAKE_FAKE_H
 #define TESTS_FAKE_FAKE_H
 
-#include <cuda.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #define FAKE_PUBLIC __attribute__((visibility("default")))
 
+struct CUstream_st;
+
 /* On the stream's thread, behind what was pushed before. */
-FAKE_PUBLIC void fake_stream_push(CUstream stream, void (*run)(void *context), void *context);
+FAKE_PUBLIC void fake_stream_push(struct CUstream_st *stream, void (*run)(void *context),
+                                  void *context);
+/* What is pushed next reads or writes these bytes. */
+FAKE_PUBLIC void fake_stream_touch(struct CUstream_st *stream, const void *memory, size_t size,
+                                   bool writes);
+/* Where tasks of streams find the byte that callers of the driver know as 'memory'. */
+FAKE_PUBLIC void *fake_reach(const void *memory);
 /* Whether 'size' bytes lie in one piece of memory of the GPU. */
 FAKE_PUBLIC bool fake_on_device(const void *memory, size_t size);
 FAKE_PUBLIC bool fake_has_context(void);

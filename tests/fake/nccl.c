@@ -9,6 +9,7 @@
  */
 #include "fake.h"
 
+#include <cuda.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <nccl.h>
@@ -53,6 +54,8 @@ typedef struct work {
     const char *from;
     char *to;
     CUstream stream;
+    const void *known[2];    /* 'from' and 'to' of the caller                                     */
+    size_t size[2];
 } work;
 
 struct ncclComm {
@@ -311,6 +314,8 @@ static void push_all(work *first)
 {
     for (work *w = first, *next; w != NULL; w = next) {
         next = w->next;
+        fake_stream_touch(w->stream, w->known[0], w->size[0], false);
+        fake_stream_touch(w->stream, w->known[1], w->size[1], true);
         fake_stream_push(w->stream, run_work, w);
     }
 }
@@ -569,8 +574,9 @@ static ncclResult_t start(ncclComm_t c, kind kind, const void *from, void *to, s
     if (!fake_on_device(from, size) || !fake_on_device(to, all) || root >= c->size)
         return say(ncclInvalidArgument, "a buffer is no memory of the GPU");
     w = malloc(sizeof *w);
-    *w = (work){ .comm = c, .what = { (int32_t)kind, (int32_t)type, root, count }, .from = from,
-                 .to = to, .stream = stream };
+    *w = (work){ .comm = c, .what = { (int32_t)kind, (int32_t)type, root, count },
+                 .from = fake_reach(from), .to = fake_reach(to), .stream = stream,
+                 .known = { from, to }, .size = { size, all } };
     atomic_fetch_add(&c->flying, 1);
     ncclGroupStart();
     group[group_count++] = w;

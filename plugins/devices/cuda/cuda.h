@@ -28,7 +28,11 @@ typedef struct cuda_device {
     int threads;           /* as asked for: kernels do not depend on it                           */
     bool retained;
     cuda_context context;
-    cuda_stream stream;
+    cuda_stream queue[PONS_QUEUE_COUNT];
+    cuda_stream sums;      /* of a communicator; NULL before it was asked for                     */
+    cuda_event behind;     /* where kernels were when 'sums' was told to follow them              */
+    int mark_count;
+    cuda_event *mark;
     char *cache_dir;       /* NULL: compiled kernels are not kept                                 */
     cuda_library library;
 } cuda_device;
@@ -47,6 +51,22 @@ void cuda_library_free(cuda_device *d);
 /* kernel.c */
 pons_status cuda_prepare(void *device, const pons_request *request, pons_kernel *kernel,
                          bool *supported, pons_error *err);
+
+/* memory.c, queue.c: operations of the device. */
+void *cuda_allocate(void *device, size_t size, pons_error *err);
+void cuda_release(void *device, void *memory, size_t size);
+void *cuda_allocate_host(void *device, size_t size, pons_error *err);
+void cuda_release_host(void *device, void *memory, size_t size);
+pons_status cuda_copy(void *device, pons_queue queue, void *to, const void *from, size_t size,
+                      pons_error *err);
+pons_status cuda_mark(void *device, pons_queue queue, int number, pons_error *err);
+pons_status cuda_follow(void *device, pons_queue queue, int number, pons_error *err);
+pons_status cuda_reach(void *device, int number, pons_error *err);
+pons_status cuda_synchronise(void *device, pons_error *err);
+void *cuda_sums(void *device, pons_error *err);
+pons_status cuda_precede(void *device, void *stream, pons_error *err);
+pons_status cuda_queues_open(cuda_device *d, pons_error *err);
+void cuda_queues_close(cuda_device *d);
 
 extern const pons_device_operations cuda_operations;
 

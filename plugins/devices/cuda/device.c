@@ -1,9 +1,7 @@
 /*
  * device.c - the cuda device: NVIDIA's cards through the driver's own interface.
  *
- * Memory is managed: kernels and this process read and write the same addresses, and pages follow
- * who touches them. Kernels are queued on one stream; 'synchronise' waits for them, which core does
- * before this process looks at what they wrote.
+ * Its memory, and what runs when, are memory.c's and queue.c's; kernels are kernel.c's.
  */
 #include "cuda.h"
 
@@ -25,7 +23,7 @@ pons_status cuda_check(const cuda_device *d, int result, const char *what, pons_
 
 static pons_status find_device(cuda_device *d, pons_error *err)
 {
-    int count = 0, major = 0, minor = 0, managed = 0;
+    int count = 0, major = 0, minor = 0;
 
     if (cuda_check(d, d->driver.count(&count), "count devices", err) != PONS_OK)
         return PONS_DEVICE;
@@ -36,14 +34,9 @@ static pons_status find_device(cuda_device *d, pons_error *err)
         || cuda_check(d, d->driver.attribute(&major, CUDA_CAPABILITY_MAJOR, d->device),
                       "ask for the capability", err) != PONS_OK
         || cuda_check(d, d->driver.attribute(&minor, CUDA_CAPABILITY_MINOR, d->device),
-                      "ask for the capability", err) != PONS_OK
-        || cuda_check(d, d->driver.attribute(&managed, CUDA_CONCURRENT_MANAGED, d->device),
-                      "ask for managed memory", err) != PONS_OK)
+                      "ask for the capability", err) != PONS_OK)
         return PONS_DEVICE;
     d->architecture = 10 * major + minor;
-    if (!managed)
-        return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda:%d': its memory cannot be "
-                         "shared with the processor", d->ordinal);
     return PONS_OK;
 }
 
@@ -54,8 +47,7 @@ static void device_close(void *device)
     if (d->context != NULL) {
         d->driver.use(d->context);
         cuda_library_free(d);
-        if (d->stream != NULL)
-            d->driver.stream_free(d->stream);
+        cuda_queues_close(d);
     }
     if (d->retained)
         d->driver.release(d->device);
@@ -73,8 +65,7 @@ static pons_status open_parts(cuda_device *d, const pons_device_settings *settin
         return PONS_DEVICE;
     d->retained = true;
     if (cuda_check(d, d->driver.use(d->context), "use the card", err) != PONS_OK
-        || cuda_check(d, d->driver.stream_new(&d->stream, CUDA_STREAM_NON_BLOCKING),
-                      "make a stream", err) != PONS_OK)
+        || cuda_queues_open(d, err) != PONS_OK)
         return PONS_DEVICE;
     if (settings->cache_dir != NULL && settings->cache_dir[0] != '\0'
         && (d->cache_dir = strdup(settings->cache_dir)) == NULL)
@@ -104,7 +95,7 @@ static void device_facts(void *device, pons_device_facts *facts)
     size_t memory = 0;
     int version = 0;
 
-    *facts = (pons_device_facts){ .threads = d->threads, .host_memory = true };
+    *facts = (pons_device_facts){ .threads = d->threads };
     d->driver.name(facts->name, (int)sizeof facts->name, d->device);
     d->driver.memory(&memory, d->device);
     d->driver.version(&version);
@@ -117,34 +108,6 @@ static void device_facts(void *device, pons_device_facts *facts)
              d->compiler.major, d->compiler.minor);
 }
 
-static void *device_allocate(void *device, size_t size, pons_error *err)
-{
-    cuda_device *d = device;
-    size_t room = size > 0 ? (size + 4095) / 4096 * 4096 : 4096;
-    cuda_address memory = 0;
-
-    if (cuda_check(d, d->driver.use(d->context), "use the card", err) != PONS_OK
-        || cuda_check(d, d->driver.allocate_managed(&memory, room, CUDA_ATTACH_GLOBAL),
-                      "allocate memory", err) != PONS_OK)
-        return NULL;
-    if (cuda_check(d, d->driver.clear(memory, 0, room), "clear memory", err) != PONS_OK
-        || cuda_check(d, d->driver.stream_wait(NULL), "clear memory", err) != PONS_OK) {
-        d->driver.free(memory);
-        return NULL;
-    }
-    return (void *)(uintptr_t)memory;
-}
-
-static void device_release(void *device, void *memory, size_t size)
-{
-    cuda_device *d = device;
-
-    if (memory == NULL)
-        return;
-    d->driver.use(d->context);
-    d->driver.free((cuda_address)(uintptr_t)memory);
-}
-
 static pons_status device_attach(void *device, pons_error *err)
 {
     const cuda_device *d = device;
@@ -152,24 +115,23 @@ static pons_status device_attach(void *device, pons_error *err)
     return cuda_check(d, d->driver.use(d->context), "use the card", err);
 }
 
-static pons_status device_synchronise(void *device, pons_error *err)
-{
-    cuda_device *d = device;
-
-    if (cuda_check(d, d->driver.use(d->context), "use the card", err) != PONS_OK)
-        return PONS_DEVICE;
-    return cuda_check(d, d->driver.stream_wait(d->stream), "run kernels", err);
-}
-
 const pons_device_operations cuda_operations = {
     .open = device_open,
     .close = device_close,
     .facts = device_facts,
-    .allocate = device_allocate,
-    .release = device_release,
+    .allocate = cuda_allocate,
+    .release = cuda_release,
     .attach = device_attach,
     .prepare = cuda_prepare,
-    .synchronise = device_synchronise,
+    .synchronise = cuda_synchronise,
+    .allocate_host = cuda_allocate_host,
+    .release_host = cuda_release_host,
+    .copy = cuda_copy,
+    .mark = cuda_mark,
+    .follow = cuda_follow,
+    .reach = cuda_reach,
+    .stream = cuda_sums,
+    .precede = cuda_precede,
 };
 
 PONS_DEVICE(cuda, "1.0", "NVIDIA's cards, with kernels that are compiled when they are needed",

@@ -11,6 +11,7 @@
 
 typedef struct cuda_context_object *cuda_context;
 typedef struct cuda_stream_object *cuda_stream;
+typedef struct cuda_event_object *cuda_event;
 typedef struct cuda_module_object *cuda_module;
 typedef struct cuda_function_object *cuda_function;
 typedef struct nvrtc_program_object *nvrtc_program;
@@ -18,9 +19,9 @@ typedef unsigned long long cuda_address;
 
 /* What is asked of a device. */
 enum {
-    CUDA_CAPABILITY_MAJOR = 75, CUDA_CAPABILITY_MINOR = 76, CUDA_CONCURRENT_MANAGED = 89
+    CUDA_CAPABILITY_MAJOR = 75, CUDA_CAPABILITY_MINOR = 76
 };
-enum { CUDA_ATTACH_GLOBAL = 1, CUDA_STREAM_NON_BLOCKING = 1 };
+enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_EVENT_NO_TIMING = 2 };
 
 #define CUDA_DRIVER_FUNCTIONS(X)                                                                  \
     X(init, "cuInit", (unsigned flags))                                                           \
@@ -38,11 +39,19 @@ enum { CUDA_ATTACH_GLOBAL = 1, CUDA_STREAM_NON_BLOCKING = 1 };
     X(stream_new, "cuStreamCreate", (cuda_stream *stream, unsigned flags))                        \
     X(stream_free, "cuStreamDestroy_v2", (cuda_stream stream))                                    \
     X(stream_wait, "cuStreamSynchronize", (cuda_stream stream))                                   \
+    X(stream_follow, "cuStreamWaitEvent", (cuda_stream stream, cuda_event event, unsigned flags)) \
+    X(event_new, "cuEventCreate", (cuda_event *event, unsigned flags))                            \
+    X(event_free, "cuEventDestroy_v2", (cuda_event event))                                        \
+    X(event_record, "cuEventRecord", (cuda_event event, cuda_stream stream))                      \
+    X(event_wait, "cuEventSynchronize", (cuda_event event))                                       \
     X(allocate, "cuMemAlloc_v2", (cuda_address *memory, size_t size))                             \
-    X(allocate_managed, "cuMemAllocManaged", (cuda_address *memory, size_t size, unsigned flags)) \
     X(free, "cuMemFree_v2", (cuda_address memory))                                                \
     X(clear, "cuMemsetD8_v2", (cuda_address memory, unsigned char value, size_t size))            \
+    X(host_new, "cuMemHostAlloc", (void **memory, size_t size, unsigned flags))                   \
+    X(host_free, "cuMemFreeHost", (void *memory))                                                 \
     X(upload, "cuMemcpyHtoD_v2", (cuda_address to, const void *from, size_t size))                \
+    X(copy, "cuMemcpyAsync", (cuda_address to, cuda_address from, size_t size,                    \
+                              cuda_stream stream))                                                \
     X(module_load, "cuModuleLoadData", (cuda_module *module, const void *image))                  \
     X(module_free, "cuModuleUnload", (cuda_module module))                                        \
     X(function, "cuModuleGetFunction", (cuda_function *function, cuda_module module,              \

@@ -99,12 +99,14 @@ text *source_begin(cuda_source *s, int64_t blocks)
     l->blocks = blocks;
     text_add(t, "(");
     for (int i = 0; i < r->input_count; i++)
-        text_add(t, "const %s *in%d, ", text_type(r->input[i].type), i);
+        text_add(t, "const %s *in%d /* %lld */, ", text_type(r->input[i].type), i,
+                 (long long)source_count(r->input[i].shape));
     for (int i = 0; i < r->output_count; i++)
-        text_add(t, "%s *out%d, ", text_type(r->output[i].type), i);
+        text_add(t, "%s *out%d /* %lld */, ", text_type(r->output[i].type), i,
+                 (long long)source_count(r->output[i].shape));
     text_add(t, "float *scratch");
     for (int i = 0; i < s->table_count; i++)
-        text_add(t, ", const %s *table%d", s->table[i].type, i);
+        text_add(t, ", const %s *table%d /* %zu */", s->table[i].type, i, s->table[i].size / 4);
     if (s->random)
         text_add(t, ", u64 seed, u64 step, u64 micro_batch");
     text_add(t, ")\n{\n");

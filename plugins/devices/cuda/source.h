@@ -3,8 +3,9 @@
  *
  * Every kernel of a request has the same parameters: the inputs, the outputs, the scratch memory,
  * the tables (numbers that were computed here, once) and, where it draws random numbers, seed, step
- * and micro-batch. Extents and strides are literals; kernels that come out equal are one kernel, so
- * no name of the request is in the text. Blocks are 256 threads.
+ * and micro-batch; behind a pointer stands how many elements it has. Extents and strides are
+ * literals; kernels that come out equal are one kernel, so no name of the request is in the text.
+ * Blocks are 256 threads.
  */
 #ifndef CUDA_SOURCE_H
 #define CUDA_SOURCE_H

@@ -23,10 +23,10 @@ typedef struct place {
     void *stack;
 } place;
 
-void card_block_switch(void **from, void *to);
+void fake_block_switch(void **from, void *to);
 __asm__(".text\n"
-        ".type card_block_switch, @function\n"
-        "card_block_switch:\n"
+        ".type fake_block_switch, @function\n"
+        "fake_block_switch:\n"
         "    pushq %rbp\n    pushq %rbx\n    pushq %r12\n    pushq %r13\n    pushq %r14\n"
         "    pushq %r15\n"
         "    movq %rsp, (%rdi)\n"
@@ -34,9 +34,9 @@ __asm__(".text\n"
         "    popq %r15\n    popq %r14\n    popq %r13\n    popq %r12\n    popq %rbx\n"
         "    popq %rbp\n"
         "    ret\n"
-        ".size card_block_switch, .-card_block_switch\n");
+        ".size fake_block_switch, .-fake_block_switch\n");
 
-static void place_switch(place *from, place *to) { card_block_switch(&from->stack, to->stack); }
+static void place_switch(place *from, place *to) { fake_block_switch(&from->stack, to->stack); }
 
 static void place_make(place *p, char *stack, size_t size, void (*enter)(void))
 {
@@ -145,7 +145,7 @@ static void diverged(const block_runner *r, int thread)
 {
     static const char *const names[] = { "its end", "a barrier", "a shuffle" };
 
-    fprintf(stderr, "card: block %u: thread %d is at %s, thread 0 at %s\n", r->block.x, thread,
+    fprintf(stderr, "fake cuda: block %u: thread %d is at %s, thread 0 at %s\n", r->block.x, thread,
             names[r->fiber[thread].stopped], names[r->fiber[0].stopped]);
     abort();
 }

@@ -1,8 +1,8 @@
 /*
  * shim.h - what generated CUDA C needs of its language, for the host's compiler.
  *
- * A module belongs to one stream, so that where a thread is, and what a block shares, are plain
- * variables. The executor (driver.c) fills 'shim' in.
+ * Kernels of a module run one at a time, so that where a thread is, and what a block shares, are
+ * plain variables. The executor (module.c) fills 'shim' in.
  */
 #include <math.h>
 #include <string.h>
@@ -15,6 +15,12 @@ struct shim_state {
     struct shim_place thread, block;
     void (*barrier)(void);                      /* of the block                                   */
     float (*shuffle_down)(float x, unsigned offset);
+};
+
+struct shim_parameter {
+    const char *name;
+    int memory, writes;
+    size_t size;                                /* bytes; 0: not told                             */
 };
 
 struct shim_state shim;

@@ -1,8 +1,8 @@
 /*
  * block.h - run the 256 threads of a block on one thread of this process.
  */
-#ifndef TESTS_CARD_BLOCK_H
-#define TESTS_CARD_BLOCK_H
+#ifndef TESTS_FAKE_BLOCK_H
+#define TESTS_FAKE_BLOCK_H
 
 #include <stddef.h>
 
@@ -15,6 +15,12 @@ struct shim_state {
     struct shim_place thread, block;
     void (*barrier)(void);
     float (*shuffle_down)(float x, unsigned offset);
+};
+
+struct shim_parameter {
+    const char *name;
+    int memory, writes;
+    size_t size;
 };
 
 typedef struct block_runner block_runner;

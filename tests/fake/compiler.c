@@ -3,8 +3,6 @@
  *
  * The text is compiled as C behind shim.h. For each kernel a caller is added that takes the
  * parameters as cuLaunchKernel has them. What comes out is a shared object behind its length.
- *
- * CARD_CC and CARD_CFLAGS in the environment replace compiler and flags; CARD_KEEP keeps the files.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -60,36 +58,57 @@ int nvrtcDestroyProgram(nvrtcProgram *program)
     return 0;
 }
 
-/* "*(T *)p[i]" for each parameter "T name" between the parentheses; how many there are. */
-static int write_arguments(FILE *f, const char *at, const char *end)
-{
-    int count = 0;
+/* A parameter: "const float *in0 /" "* 120 *" "/" is memory of 120 numbers that is read. */
+typedef struct parameter {
+    const char *type, *name;
+    int type_size, name_size;
+    long long count;          /* of what it points to; 0: not told                                */
+} parameter;
 
-    while (at < end) {
-        size_t size = strcspn(at, ",)");
-        const char *name = at + size;
-        while (name > at && name[-1] != ' ' && name[-1] != '*')
-            name--;
-        if (f != NULL)
-            fprintf(f, "%s*(%.*s *)p[%d]", count > 0 ? ", " : "", (int)(name - at), at, count);
-        count++;
-        at += size + 1;
-        at += strspn(at, " ");
+/* The one at 'at'; where the next one begins, NULL behind the last. */
+static const char *read_parameter(const char *at, const char *end, parameter *p)
+{
+    const char *stop = at + strcspn(at, ",)/"), *count = strstr(at, "/*");
+    const char *next = at + strcspn(at, ",)"), *name = stop;
+
+    while (name[-1] == ' ')
+        name--;
+    p->name_size = (int)(name - at);
+    while (name > at && name[-1] != ' ' && name[-1] != '*')
+        name--;
+    p->name_size -= (int)(name - at);
+    *p = (parameter){ at, name, (int)(name - at), p->name_size,
+                      count != NULL && count < next ? atoll(count + 2) : 0 };
+    next += strspn(next, ", ");
+    return next < end ? next : NULL;
+}
+
+static void write_caller(FILE *f, const char *name, int size, const char *open, const char *close)
+{
+    parameter p;
+    int i = 0;
+
+    fprintf(f, "void shim_call_%.*s(void **p) { %.*s(", size, name, size, name);
+    for (const char *at = open + 1; at != NULL; i++) {
+        at = read_parameter(at, close, &p);
+        fprintf(f, "%s*(%.*s *)p[%d]", i > 0 ? ", " : "", p.type_size, p.type, i);
     }
-    return count;
+    fprintf(f, "); }\nstruct shim_parameter shim_parameters_%.*s[] = {\n", size, name);
+    for (const char *at = open + 1; at != NULL;) {
+        at = read_parameter(at, close, &p);
+        fprintf(f, "    { \"%.*s\", %d, %d, %lld * sizeof(*(%.*s *)0) },\n", p.name_size, p.name,
+                p.type[p.type_size - 1] == '*', strncmp(p.type, "const ", 6) != 0, p.count,
+                p.type_size - (p.type[p.type_size - 1] == '*'), p.type);
+    }
+    fprintf(f, "    { 0 }\n};\n");
 }
 
 static void write_callers(FILE *f, const char *text)
 {
     for (const char *at = text; (at = strstr(at, "\nKERNEL ")) != NULL; at++) {
         const char *name = at + strlen("\nKERNEL "), *open = strchr(name, '(');
-        const char *close = strchr(open, ')');
-        int size = (int)(open - name);
 
-        fprintf(f, "void shim_call_%.*s(void **p) { %.*s(", size, name, size, name);
-        write_arguments(f, open + 1, close);
-        fprintf(f, "); }\nint shim_count_%.*s = %d;\n", size, name,
-                write_arguments(NULL, open + 1, close));
+        write_caller(f, name, (int)(open - name), open, strchr(open, ')'));
     }
 }
 
@@ -112,7 +131,7 @@ static char *read_all(const char *path, size_t *size)
 
 static int compile_in(nvrtcProgram p, const char *folder)
 {
-    const char *compiler = getenv("CARD_CC"), *flags = getenv("CARD_CFLAGS");
+    const char *compiler = getenv("FAKE_CC"), *flags = getenv("FAKE_CFLAGS");
     char path[256], command[2048], *object;
     size_t size = 0;
     FILE *f;
@@ -147,14 +166,14 @@ static int compile_in(nvrtcProgram p, const char *folder)
 
 int nvrtcCompileProgram(nvrtcProgram program, int options, const char *const *option)
 {
-    char folder[] = "/tmp/card-compiler-XXXXXX", command[128];
+    char folder[] = "/tmp/fake-compiler-XXXXXX", command[128];
     int result;
 
     if (options < 1 || strncmp(option[0], "--gpu-architecture=sm_", 22) != 0
         || mkdtemp(folder) == NULL)
         return 1;
     result = compile_in(program, folder);
-    if (getenv("CARD_KEEP") == NULL) {
+    if (getenv("FAKE_KEEP") == NULL) {
         snprintf(command, sizeof command, "rm -rf %s", folder);
         if (system(command) != 0)
             result = 1;

@@ -1,0 +1,368 @@
+/*
+ * memory.c - memory of the GPU, of both, and of the host with fixed pages.
+ *
+ * Every piece is mapped twice: where callers know it, and where tasks of streams reach it. Memory of
+ * the GPU cannot be touched at the former; of the host's pages those of a copy cannot either, until
+ * this process has waited for it. A page that may not be touched follows each piece.
+ */
+#include "driver.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, FILLING = 0x5a };
+enum { TYPE_HOST = 1, TYPE_DEVICE = 2, ATTRIBUTE_TYPE = 2 }; /* CUmemorytype, CUpointer_attribute */
+
+typedef struct piece {
+    struct piece *next;
+    char *known, *reached;
+    size_t size, mapped;
+    int type;
+    bool managed;
+    order_list list;
+} piece;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static piece *pieces;
+static int allocations, copies;
+
+#pragma GCC visibility push(default)
+int cuMemAlloc_v2(uint64_t *memory, size_t size);
+int cuMemAllocManaged(uint64_t *memory, size_t size, unsigned flags);
+int cuMemFree_v2(uint64_t memory);
+int cuMemHostAlloc(void **memory, size_t size, unsigned flags);
+int cuMemFreeHost(void *memory);
+int cuPointerGetAttribute(void *out, int attribute, uint64_t memory);
+int cuMemsetD8_v2(uint64_t memory, unsigned char value, size_t size);
+int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t size);
+int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t size);
+int cuMemcpyAsync(uint64_t to, uint64_t from, size_t size, stream *s);
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, stream *s);
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, stream *s);
+int cuStreamSynchronize(stream *s);
+#pragma GCC visibility pop
+
+/* With the lock held; NULL: the driver does not know these bytes. */
+static piece *find(const void *memory, size_t size)
+{
+    const char *at = memory;
+
+    for (piece *p = pieces; p != NULL; p = p->next)
+        if (at >= p->known && at + size <= p->known + p->size)
+            return p;
+    return NULL;
+}
+
+static int type_of(const void *memory, size_t size)
+{
+    const piece *p;
+    int type;
+
+    pthread_mutex_lock(&lock);
+    p = find(memory, size);
+    type = p != NULL ? p->type : 0;
+    pthread_mutex_unlock(&lock);
+    return type;
+}
+
+bool fake_on_device(const void *memory, size_t size)
+{
+    return type_of(memory, size) == TYPE_DEVICE;
+}
+
+void *fake_reach(const void *memory)
+{
+    const piece *p;
+    char *at;
+
+    pthread_mutex_lock(&lock);
+    p = find(memory, 0);
+    if (p == NULL)
+        abort();
+    at = p->reached + ((const char *)memory - p->known);
+    pthread_mutex_unlock(&lock);
+    return at;
+}
+
+int fake_left_over_memory(void);
+int fake_left_over_memory(void)
+{
+    int count = 0;
+
+    pthread_mutex_lock(&lock);
+    for (const piece *p = pieces; p != NULL; p = p->next)
+        count++;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+/* ---- pages of the host ----------------------------------------------------------------------- */
+
+/* The whole pages of a range. */
+static void protect(const piece *p, const order_record *r, int protection)
+{
+    size_t begin = (r->begin + PAGE - 1) / PAGE * PAGE, end = r->end / PAGE * PAGE;
+
+    if (begin < end && mprotect(p->known + begin, end - begin, protection) != 0)
+        abort();
+}
+
+/* What streams may write cannot be read, what they may read cannot be written. */
+static void settle_piece(piece *p)
+{
+    const order_record all = { 0, p->mapped - PAGE, 0, 0, false };
+
+    protect(p, &all, PROT_READ | PROT_WRITE);
+    for (int writes = 0; writes < 2; writes++)
+        for (int i = 0; i < p->list.count; i++)
+            if (p->list.record[i].actor != HOST && p->list.record[i].writes == (writes != 0)
+                && !order_known(&p->list.record[i]))
+                protect(p, &p->list.record[i], writes ? PROT_NONE : PROT_READ);
+}
+
+void memory_settle(void)
+{
+    pthread_mutex_lock(&lock);
+    for (piece *p = pieces; p != NULL; p = p->next)
+        if (p->type == TYPE_HOST)
+            settle_piece(p);
+    pthread_mutex_unlock(&lock);
+}
+
+bool memory_touch(int actor, const void *at, size_t size, bool writes)
+{
+    piece *p;
+
+    if (size == 0)
+        return true;
+    pthread_mutex_lock(&lock);
+    p = find(at, size);
+    if (p != NULL) {
+        size_t begin = (size_t)((const char *)at - p->known);
+        order_touch(&p->list, actor, begin, begin + size, writes);
+        if (p->type == TYPE_HOST)
+            settle_piece(p);
+    }
+    pthread_mutex_unlock(&lock);
+    return p != NULL;
+}
+
+/* ---- to take and to give back ---------------------------------------------------------------- */
+
+static bool map_piece(piece *p)
+{
+    int file = memfd_create("fake-cuda", MFD_CLOEXEC);
+    size_t body = (p->size + PAGE - 1) / PAGE * PAGE;
+    bool mapped;
+
+    p->mapped = body + PAGE;
+    if (file < 0 || ftruncate(file, (off_t)p->mapped) != 0)
+        return false;
+    p->known = mmap(NULL, p->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    p->reached = mmap(NULL, p->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    mapped = p->known != MAP_FAILED && p->reached != MAP_FAILED
+          && mprotect(p->reached + body, PAGE, PROT_NONE) == 0
+          && mprotect(p->known + body, PAGE, PROT_NONE) == 0;
+    if (mapped)
+        memset(p->reached, FILLING, body);
+    return mapped
+        && (p->type == TYPE_HOST || p->managed || mprotect(p->known, p->mapped, PROT_NONE) == 0);
+}
+
+static int allocate(size_t size, int type, bool managed, void **out)
+{
+    piece *p;
+
+    if (fake_context() == NULL)
+        return NO_CONTEXT;
+    if (size == 0)
+        return INVALID;
+    if (fake_fails("allocate", &allocations))
+        return NO_MEMORY;
+    p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return NO_MEMORY;
+    *p = (piece){ .size = size, .type = type, .managed = managed };
+    if (!map_piece(p)) {
+        free(p);
+        return NO_MEMORY;
+    }
+    pthread_mutex_lock(&lock);
+    p->next = pieces;
+    pieces = p;
+    pthread_mutex_unlock(&lock);
+    *out = p->known;
+    return OK;
+}
+
+/* The driver waits for what is under way. */
+static int release(void *memory, int type)
+{
+    piece *found = NULL;
+
+    if (fake_context() == NULL)
+        return NO_CONTEXT;
+    stream_drain_all();
+    pthread_mutex_lock(&lock);
+    for (piece **at = &pieces; *at != NULL; at = &(*at)->next)
+        if ((*at)->known == memory && (*at)->type == type) {
+            found = *at;
+            *at = found->next;
+            break;
+        }
+    pthread_mutex_unlock(&lock);
+    if (found == NULL)
+        return INVALID;
+    munmap(found->known, found->mapped);
+    munmap(found->reached, found->mapped);
+    free(found->list.record);
+    free(found);
+    return OK;
+}
+
+int cuMemAlloc_v2(uint64_t *memory, size_t size)
+{
+    void *at = NULL;
+    int result = allocate(size, TYPE_DEVICE, false, &at);
+
+    *memory = (uint64_t)(uintptr_t)at;
+    return result;
+}
+
+int cuMemAllocManaged(uint64_t *memory, size_t size, unsigned flags)
+{
+    void *at = NULL;
+    int result = flags == 1 ? allocate(size, TYPE_DEVICE, true, &at) : INVALID;
+
+    *memory = (uint64_t)(uintptr_t)at;
+    return result;
+}
+
+int cuMemFree_v2(uint64_t memory)
+{
+    return memory == 0 ? OK : release((void *)(uintptr_t)memory, TYPE_DEVICE);
+}
+
+int cuMemHostAlloc(void **memory, size_t size, unsigned flags)
+{
+    return allocate(size, TYPE_HOST, false, memory);
+}
+
+int cuMemFreeHost(void *memory) { return release(memory, TYPE_HOST); }
+
+int cuPointerGetAttribute(void *out, int attribute, uint64_t memory)
+{
+    int type = type_of((void *)(uintptr_t)memory, 1);
+
+    if (attribute != ATTRIBUTE_TYPE || type == 0)
+        return INVALID;
+    memcpy(out, &type, sizeof type);
+    return OK;
+}
+
+/* ---- at once, by this process ---------------------------------------------------------------- */
+
+int cuMemsetD8_v2(uint64_t memory, unsigned char value, size_t size)
+{
+    void *at = (void *)(uintptr_t)memory;
+
+    order_begin(HOST);
+    if (!fake_on_device(at, size) || !memory_touch(HOST, at, size, true))
+        return INVALID;
+    memset(fake_reach(at), value, size);
+    return OK;
+}
+
+int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t size)
+{
+    void *at = (void *)(uintptr_t)to;
+
+    order_begin(HOST);
+    if (fake_fails("copy", &copies) || !fake_on_device(at, size)
+        || !memory_touch(HOST, at, size, true))
+        return INVALID;
+    memcpy(fake_reach(at), from, size);
+    return OK;
+}
+
+int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t size)
+{
+    const void *at = (const void *)(uintptr_t)from;
+
+    order_begin(HOST);
+    if (fake_fails("copy", &copies) || !fake_on_device(at, size)
+        || !memory_touch(HOST, at, size, false))
+        return INVALID;
+    memcpy(to, fake_reach(at), size);
+    return OK;
+}
+
+/* ---- later, by a stream ---------------------------------------------------------------------- */
+
+typedef struct copy {
+    void *to;
+    const void *from;
+    size_t size;
+    char taken[];             /* what came from plain memory of the host                          */
+} copy;
+
+static void run_copy(void *context)
+{
+    copy *c = context;
+
+    memcpy(c->to, c->from != NULL ? c->from : c->taken, c->size);
+    free(c);
+}
+
+/* Plain memory of the host is read before the call returns, and written before it does. */
+static copy *new_copy(void *to, const void *from, size_t size)
+{
+    bool plain = type_of(from, size) == 0;
+    copy *c = malloc(sizeof *c + (plain ? size : 0));
+
+    if (c == NULL)
+        return NULL;
+    *c = (copy){ type_of(to, size) == 0 ? to : fake_reach(to), plain ? NULL : fake_reach(from),
+                 size };
+    if (plain)
+        memcpy(c->taken, from, size);
+    return c;
+}
+
+int cuMemcpyAsync(uint64_t to, uint64_t from, size_t size, stream *s)
+{
+    void *target = (void *)(uintptr_t)to, *source = (void *)(uintptr_t)from;
+    copy *c;
+
+    if (fake_context() == NULL)
+        return NO_CONTEXT;
+    if (fake_fails("copy", &copies) || s == NULL
+        || (!fake_on_device(target, size) && !fake_on_device(source, size)))
+        return INVALID;
+    c = new_copy(target, source, size);
+    if (c == NULL)
+        return NO_MEMORY;
+    fake_stream_touch(s, source, size, false);
+    fake_stream_touch(s, target, size, true);
+    fake_stream_push(s, run_copy, c);
+    return type_of(target, size) == 0 ? cuStreamSynchronize(s) : OK;
+}
+
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, stream *s)
+{
+    if (!fake_on_device((void *)(uintptr_t)to, size) || type_of(from, size) != TYPE_HOST)
+        return INVALID;
+    return cuMemcpyAsync(to, (uint64_t)(uintptr_t)from, size, s);
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, stream *s)
+{
+    if (!fake_on_device((void *)(uintptr_t)from, size) || type_of(to, size) != TYPE_HOST)
+        return INVALID;
+    return cuMemcpyAsync((uint64_t)(uintptr_t)to, from, size, s);
+}

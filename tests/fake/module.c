@@ -1,0 +1,213 @@
+/*
+ * module.c - kernels that the compiler of compiler.c has made: to load, to find, to launch.
+ *
+ * A kernel tells of each parameter whether it is memory, of how many bytes where that is known, and
+ * whether it writes there. Parameters are of 8 bytes; a pointer becomes the address at which streams
+ * reach the memory.
+ */
+#include "driver.h"
+
+#include "block.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PARAMETERS = 192, THREADS = 256 };
+
+/* What threads share are variables of the module: one kernel at a time. */
+typedef struct module {
+    void *library;
+    struct shim_state *shim;
+    pthread_mutex_t lock;
+} module;
+
+typedef struct function {
+    struct function *next;
+    module *module;
+    void (*call)(void **);
+    const struct shim_parameter *parameter;
+    int count;
+} function;
+
+typedef struct launch {
+    const function *function;
+    unsigned blocks;
+    uint64_t value[PARAMETERS];
+} launch;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static function *functions;
+static int launches;
+
+#pragma GCC visibility push(default)
+int cuModuleLoadData(module **out, const void *image);
+int cuModuleUnload(module *m);
+int cuModuleGetFunction(function **out, module *m, const char *name);
+int cuLaunchKernel(function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned shared, stream *s, void **parameters, void **extra);
+#pragma GCC visibility pop
+
+/* ---- modules --------------------------------------------------------------------------------- */
+
+/* The loader knows libraries by their paths. */
+static void *load(const char *image, size_t size)
+{
+    char path[] = "/tmp/fake-module-XXXXXX";
+    int file = mkstemp(path);
+    void *library = NULL;
+
+    if (file < 0)
+        return NULL;
+    if (write(file, image, size) == (ssize_t)size)
+        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    unlink(path);
+    close(file);
+    return library;
+}
+
+int cuModuleLoadData(module **out, const void *image)
+{
+    module *m;
+    uint64_t size;
+
+    if (fake_context() == NULL)
+        return NO_CONTEXT;
+    m = calloc(1, sizeof *m);
+    memcpy(&size, image, sizeof size);
+    if (m == NULL)
+        return NO_MEMORY;
+    m->library = load((const char *)image + sizeof size, size);
+    m->shim = m->library != NULL ? dlsym(m->library, "shim") : NULL;
+    if (m->shim == NULL) {
+        fprintf(stderr, "fake cuda: %s\n", dlerror());
+        free(m);
+        return INVALID;
+    }
+    pthread_mutex_init(&m->lock, NULL);
+    *out = m;
+    return OK;
+}
+
+int cuModuleUnload(module *m)
+{
+    stream_drain_all();
+    pthread_mutex_lock(&lock);
+    for (function **at = &functions; *at != NULL;) {
+        function *f = *at;
+        if (f->module == m) {
+            *at = f->next;
+            free(f);
+        } else {
+            at = &f->next;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    dlclose(m->library);
+    pthread_mutex_destroy(&m->lock);
+    free(m);
+    return OK;
+}
+
+int cuModuleGetFunction(function **out, module *m, const char *name)
+{
+    char symbol[128];
+    function *f = calloc(1, sizeof *f);
+
+    if (f == NULL)
+        return NO_MEMORY;
+    f->module = m;
+    snprintf(symbol, sizeof symbol, "shim_call_%s", name);
+    *(void **)&f->call = dlsym(m->library, symbol);
+    snprintf(symbol, sizeof symbol, "shim_parameters_%s", name);
+    f->parameter = dlsym(m->library, symbol);
+    if (f->call == NULL || f->parameter == NULL) {
+        free(f);
+        return NOT_FOUND;
+    }
+    while (f->parameter[f->count].name != NULL)
+        f->count++;
+    pthread_mutex_lock(&lock);
+    f->next = functions;
+    functions = f;
+    pthread_mutex_unlock(&lock);
+    *out = f;
+    return OK;
+}
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+static _Thread_local block_runner *runner; /* of a stream's thread                                */
+static pthread_key_t runner_key;
+static pthread_once_t runner_once = PTHREAD_ONCE_INIT;
+
+static void free_runner(void *r) { block_runner_free(r); }
+
+static void make_key(void) { pthread_key_create(&runner_key, free_runner); }
+
+static void run_launch(void *context)
+{
+    launch *l = context;
+    module *m = l->function->module;
+    void *parameters[PARAMETERS];
+
+    pthread_once(&runner_once, make_key);
+    if (runner == NULL) {
+        runner = block_runner_new();
+        pthread_setspecific(runner_key, runner);
+    }
+    for (int i = 0; i < l->function->count; i++)
+        parameters[i] = &l->value[i];
+    pthread_mutex_lock(&m->lock);
+    for (unsigned b = 0; b < l->blocks; b++)
+        block_run(runner, m->shim, l->function->call, parameters, b, THREADS);
+    pthread_mutex_unlock(&m->lock);
+    free(l);
+}
+
+/* What the kernel may touch; the address at which it does. */
+static bool take_pointer(stream *s, const struct shim_parameter *p, uint64_t *value)
+{
+    const void *at = (const void *)(uintptr_t)*value;
+
+    if (!p->memory || at == NULL)
+        return true;
+    if (!fake_on_device(at, p->size)) {
+        fprintf(stderr, "fake cuda: parameter '%s' at %p is no memory of the GPU of %zu bytes\n",
+                p->name, at, p->size);
+        return false;
+    }
+    fake_stream_touch(s, at, p->size, p->writes);
+    *value = (uint64_t)(uintptr_t)fake_reach(at);
+    return true;
+}
+
+int cuLaunchKernel(function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned shared, stream *s, void **parameters, void **extra)
+{
+    launch *l;
+
+    if (fake_context() == NULL)
+        return NO_CONTEXT;
+    if (s == NULL || gx == 0 || gy != 1 || gz != 1 || bx != THREADS || by != 1 || bz != 1
+        || shared != 0 || extra != NULL || f->count > PARAMETERS)
+        return INVALID;
+    if (fake_fails("launch", &launches))
+        return LAUNCH_FAILED;
+    l = calloc(1, sizeof *l);
+    if (l == NULL)
+        return NO_MEMORY;
+    *l = (launch){ .function = f, .blocks = gx };
+    for (int i = 0; i < f->count; i++) {
+        memcpy(&l->value[i], parameters[i], sizeof l->value[i]);
+        if (!take_pointer(s, &f->parameter[i], &l->value[i])) {
+            free(l);
+            return ILLEGAL_ADDRESS;
+        }
+    }
+    fake_stream_push(s, run_launch, l);
+    return OK;
+}

@@ -1,0 +1,342 @@
+/*
+ * stream.c - streams and events. Tasks begin late, on a thread of their own, so that who reads too
+ * early reads old numbers.
+ */
+#include "driver.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+typedef struct task {
+    struct task *next;
+    void (*run)(void *context);
+    void *context;
+} task;
+
+struct CUstream_st {
+    stream *next;
+    context context;
+    int actor;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    task *first, **last;
+    bool closing;
+};
+
+typedef struct CUevent_st {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint64_t recorded, reached;
+    int users;                /* who has made it, and waits for it                                */
+    order_clock clock;        /* of the last record                                               */
+    double time;
+} event;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static stream *streams;
+static atomic_int events;
+
+int fake_left_over_memory(void);
+
+#pragma GCC visibility push(default)
+int cuStreamCreate(stream **out, unsigned flags);
+int cuStreamDestroy_v2(stream *s);
+int cuStreamSynchronize(stream *s);
+int cuStreamGetCtx(stream *s, context *out);
+int cuStreamWaitEvent(stream *s, event *e, unsigned flags);
+int cuEventCreate(event **out, unsigned flags);
+int cuEventDestroy_v2(event *e);
+int cuEventRecord(event *e, stream *s);
+int cuEventQuery(event *e);
+int cuEventSynchronize(event *e);
+int cuEventElapsedTime(float *out, event *from, event *to);
+#pragma GCC visibility pop
+
+int fake_left_over(void) { return fake_left_over_memory() + atomic_load(&events); }
+
+/* ---- tasks ----------------------------------------------------------------------------------- */
+
+static void *live(void *argument)
+{
+    stream *s = argument;
+
+    pthread_mutex_lock(&s->lock);
+    for (;;) {
+        task *t;
+        while (s->first == NULL && !s->closing)
+            pthread_cond_wait(&s->changed, &s->lock);
+        t = s->first;
+        if (t == NULL)
+            break;
+        pthread_mutex_unlock(&s->lock);
+        t->run(t->context);
+        pthread_mutex_lock(&s->lock);
+        s->first = t->next;
+        if (s->first == NULL)
+            s->last = &s->first;
+        free(t);
+        pthread_cond_broadcast(&s->changed);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+void fake_stream_touch(stream *s, const void *memory, size_t size, bool writes)
+{
+    order_begin(s->actor);
+    memory_touch(s->actor, memory, size, writes);
+}
+
+void fake_stream_push(stream *s, void (*run)(void *context), void *context)
+{
+    task *t = malloc(sizeof *t);
+
+    if (t == NULL)
+        abort();
+    *t = (task){ .run = run, .context = context };
+    pthread_mutex_lock(&s->lock);
+    *s->last = t;
+    s->last = &t->next;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* This process knows what 'c' tells. */
+static void learn(const order_clock *c)
+{
+    order_follow(HOST, c);
+    memory_settle();
+}
+
+static void drain(stream *s)
+{
+    pthread_mutex_lock(&s->lock);
+    while (s->first != NULL)
+        pthread_cond_wait(&s->changed, &s->lock);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void stream_drain_all(void)
+{
+    pthread_mutex_lock(&lock);
+    for (stream *s = streams; s != NULL; s = s->next)
+        drain(s);
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+int cuStreamCreate(stream **out, unsigned flags)
+{
+    stream *s;
+
+    if (fake_context() == NULL)
+        return NO_CONTEXT;
+    if (flags > 1 || (s = calloc(1, sizeof *s)) == NULL)
+        return INVALID;
+    s->context = fake_context();
+    s->actor = order_actor_new();
+    s->last = &s->first;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->changed, NULL);
+    pthread_create(&s->thread, NULL, live, s);
+    pthread_mutex_lock(&lock);
+    s->next = streams;
+    streams = s;
+    pthread_mutex_unlock(&lock);
+    *out = s;
+    return OK;
+}
+
+int cuStreamSynchronize(stream *s)
+{
+    order_clock seen;
+
+    if (fake_context() == NULL)
+        return NO_CONTEXT;
+    if (s == NULL)
+        return OK; /* the default stream: what this process does at once */
+    order_look(s->actor, &seen);
+    drain(s);
+    learn(&seen);
+    return OK;
+}
+
+int cuStreamDestroy_v2(stream *s)
+{
+    order_clock seen;
+
+    order_look(s->actor, &seen);
+    pthread_mutex_lock(&lock);
+    for (stream **at = &streams; *at != NULL; at = &(*at)->next)
+        if (*at == s) {
+            *at = s->next;
+            break;
+        }
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&s->lock);
+    s->closing = true;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+    pthread_join(s->thread, NULL);
+    learn(&seen);
+    order_actor_free(s->actor);
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+    return OK;
+}
+
+int cuStreamGetCtx(stream *s, context *out)
+{
+    *out = s->context;
+    return OK;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+int cuEventCreate(event **out, unsigned flags)
+{
+    event *e;
+
+    if (fake_context() == NULL)
+        return NO_CONTEXT;
+    e = calloc(1, sizeof *e);
+    if (e == NULL)
+        return NO_MEMORY;
+    pthread_mutex_init(&e->lock, NULL);
+    pthread_cond_init(&e->changed, NULL);
+    e->users = 1;
+    atomic_fetch_add(&events, 1);
+    *out = e;
+    return OK;
+}
+
+static void reach(void *context)
+{
+    event *e = context;
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    pthread_mutex_lock(&e->lock);
+    e->time = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    e->reached++;
+    pthread_cond_broadcast(&e->changed);
+    pthread_mutex_unlock(&e->lock);
+}
+
+int cuEventRecord(event *e, stream *s)
+{
+    if (fake_context() == NULL)
+        return NO_CONTEXT;
+    if (s == NULL)
+        return INVALID;
+    order_begin(s->actor);
+    pthread_mutex_lock(&e->lock);
+    e->recorded++;
+    order_look(s->actor, &e->clock);
+    pthread_mutex_unlock(&e->lock);
+    fake_stream_push(s, reach, e);
+    return OK;
+}
+
+static void drop(event *e)
+{
+    bool last;
+
+    pthread_mutex_lock(&e->lock);
+    last = --e->users == 0;
+    pthread_mutex_unlock(&e->lock);
+    if (!last)
+        return;
+    pthread_cond_destroy(&e->changed);
+    pthread_mutex_destroy(&e->lock);
+    free(e);
+}
+
+typedef struct wait {
+    event *event;
+    uint64_t number;
+} wait;
+
+static void wait_until(event *e, uint64_t number)
+{
+    pthread_mutex_lock(&e->lock);
+    while (e->reached < number)
+        pthread_cond_wait(&e->changed, &e->lock);
+    pthread_mutex_unlock(&e->lock);
+}
+
+static void run_wait(void *context)
+{
+    wait *w = context;
+
+    wait_until(w->event, w->number);
+    drop(w->event);
+    free(w);
+}
+
+int cuStreamWaitEvent(stream *s, event *e, unsigned flags)
+{
+    wait *w;
+
+    if (fake_context() == NULL || s == NULL || flags != 0)
+        return INVALID;
+    w = malloc(sizeof *w);
+    if (w == NULL)
+        return NO_MEMORY;
+    pthread_mutex_lock(&e->lock);
+    *w = (wait){ e, e->recorded };
+    e->users++;
+    order_follow(s->actor, &e->clock);
+    pthread_mutex_unlock(&e->lock);
+    fake_stream_push(s, run_wait, w);
+    return OK;
+}
+
+static bool is_reached(event *e)
+{
+    bool reached;
+
+    pthread_mutex_lock(&e->lock);
+    reached = e->reached == e->recorded;
+    pthread_mutex_unlock(&e->lock);
+    return reached;
+}
+
+int cuEventQuery(event *e)
+{
+    if (!is_reached(e))
+        return NOT_READY;
+    learn(&e->clock);
+    return OK;
+}
+
+int cuEventSynchronize(event *e)
+{
+    if (fake_context() == NULL)
+        return NO_CONTEXT;
+    wait_until(e, e->recorded);
+    learn(&e->clock);
+    return OK;
+}
+
+int cuEventElapsedTime(float *out, event *from, event *to)
+{
+    if (!is_reached(from) || !is_reached(to))
+        return NOT_READY;
+    *out = (float)(1e3 * (to->time - from->time));
+    return OK;
+}
+
+int cuEventDestroy_v2(event *e)
+{
+    if (fake_context() == NULL || !is_reached(e))
+        return INVALID;
+    drop(e);
+    atomic_fetch_sub(&events, 1);
+    return OK;
+}
