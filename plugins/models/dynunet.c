@@ -11,7 +11,7 @@
  * With deep_supervision the levels below the top have heads of their own, enlarged to the full
  * extent (nearest); [loss] heads has their weights.
  */
-#include <pons/model.h>
+#include "layers.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,10 +25,8 @@ typedef struct dynunet {
     bool affine, deep_supervision, res_block, trans_bias;
 } dynunet;
 
-enum { ACT_LEAKYRELU, ACT_RELU, ACT_PRELU };
 enum { NORM_INSTANCE, NORM_BATCH, NORM_GROUP };
 
-static const char *const act_names[] = { "leakyrelu", "relu", "prelu", NULL };
 static const char *const norm_names[] = { "instance", "batch", "group", NULL };
 
 static const pons_option options[] = {
@@ -42,7 +40,7 @@ static const pons_option options[] = {
     PONS_CHOICE(dynunet, norm_name, instance, norm_names, "Normalisation."),
     PONS_FLAG(dynunet, affine, yes, "Whether the normalisation scales and shifts."),
     PONS_INTEGER(dynunet, num_groups, 8, 1, 4096, "Groups of channels of norm_name = group."),
-    PONS_CHOICE(dynunet, act_name, leakyrelu, act_names, "Activation; leakyrelu 0.01."),
+    PONS_CHOICE(dynunet, act_name, leakyrelu, layer_acts, "Activation; leakyrelu 0.01."),
     PONS_FLAG(dynunet, deep_supervision, no, "Whether levels below the top have heads."),
     PONS_INTEGER(dynunet, deep_supr_num, 1, 1, 7, "How many levels have, from the top."),
     PONS_FLAG(dynunet, res_block, no, "Residual blocks on the way down."),
@@ -67,43 +65,21 @@ static int64_t channels_of(const pons_node *x)
     return pons_shape_of(x).extent[4];
 }
 
-static pons_node *vector(const net *n, const char *name, const char *end, pons_role role,
-                         int64_t count, double value)
-{
-    return pons_parameter_leaf(n->g, pons_name(n->g, "%s.%s", name, end), role,
-                               pons_shape_make(1, &count),
-                               (pons_init){ PONS_INIT_CONSTANT, value });
-}
-
 static pons_node *normalise(const net *n, const char *name, pons_node *x)
 {
     pons_graph *g = n->g;
     int64_t count = channels_of(x);
-    pons_shape shape = pons_shape_make(1, &count);
     pons_node *scale = NULL, *shift = NULL;
 
     if (n->c->affine) {
-        scale = vector(n, name, "weight", PONS_ROLE_NORM_SCALE, count, 1);
-        shift = vector(n, name, "bias", PONS_ROLE_NORM_SHIFT, count, 0);
+        scale = layer_vector(g, name, "weight", PONS_ROLE_NORM_SCALE, count, 1);
+        shift = layer_vector(g, name, "bias", PONS_ROLE_NORM_SHIFT, count, 0);
     }
     if (n->c->norm_name == NORM_INSTANCE)
         return pons_instance_norm(g, x, scale, shift, 1e-5);
     if (n->c->norm_name == NORM_GROUP)
         return pons_group_norm(g, x, (int)n->c->num_groups, scale, shift, 1e-5);
-    return pons_batch_norm(g, x, scale, shift,
-                           pons_state_leaf(g, pons_name(g, "%s.running_mean", name), shape, 0),
-                           pons_state_leaf(g, pons_name(g, "%s.running_var", name), shape, 1), 0.1,
-                           1e-5);
-}
-
-static pons_node *activate(const net *n, const char *block, pons_node *x)
-{
-    if (n->c->act_name == ACT_RELU)
-        return pons_relu(n->g, x);
-    if (n->c->act_name == ACT_LEAKYRELU)
-        return pons_leaky_relu(n->g, x, 0.01);
-    return pons_prelu(n->g, x, vector(n, pons_name(n->g, "%s.lrelu", block), "weight",
-                                      PONS_ROLE_SLOPE, 1, 0.25));
+    return layer_batch_norm(g, name, x, scale, shift);
 }
 
 /* One convolution with its dropout: NAME.conv.weight, NAME.conv.bias. */
@@ -142,8 +118,8 @@ static pons_node *convolve(const net *n, const char *name, const layer *l, pons_
     x = l->transposed ? pons_convolve_transposed(g, x, weight, &how, extra)
                       : pons_convolve(g, x, weight, &how);
     if (l->bias)
-        x = pons_add(g, x, vector(n, pons_name(g, "%s.conv", name), "bias", PONS_ROLE_BIAS, l->out,
-                                  0));
+        x = pons_add(g, x, layer_vector(g, pons_name(g, "%s.conv", name), "bias", PONS_ROLE_BIAS,
+                                        l->out, 0));
     return pons_dropout(g, x, n->c->dropout, pons_name(g, "%s.adn.D", name));
 }
 
@@ -155,16 +131,18 @@ static pons_node *block(const net *n, const char *name, const int kernel[3], con
     layer first = { out, kernel, stride, false, false };
     layer second = { out, kernel, one, false, false };
     layer shortcut = { out, one, stride, false, false };
+    const char *slope = pons_name(g, "%s.lrelu", name);
     pons_node *y = convolve(n, pons_name(g, "%s.conv1", name), &first, x);
 
-    y = activate(n, name, normalise(n, pons_name(g, "%s.norm1", name), y));
+    y = layer_activate(g, n->c->act_name, slope,
+                       normalise(n, pons_name(g, "%s.norm1", name), y));
     y = convolve(n, pons_name(g, "%s.conv2", name), &second, y);
     y = normalise(n, pons_name(g, "%s.norm2", name), y);
     if (residual && (channels_of(x) != out || memcmp(stride, one, sizeof one) != 0)) {
         x = convolve(n, pons_name(g, "%s.conv3", name), &shortcut, x);
         x = normalise(n, pons_name(g, "%s.norm3", name), x);
     }
-    return activate(n, name, residual ? pons_add(g, y, x) : y);
+    return layer_activate(g, n->c->act_name, slope, residual ? pons_add(g, y, x) : y);
 }
 
 static const char *down_name(const net *n, int level)

@@ -11,7 +11,7 @@
  *
  * pixelshuffle starts from independent weights, where MONAI repeats each of them eight times.
  */
-#include <pons/model.h>
+#include "layers.h"
 
 #include <math.h>
 
@@ -23,18 +23,16 @@ typedef struct segresnet {
     pons_integers blocks_down, blocks_up;
 } segresnet;
 
-enum { ACT_RELU, ACT_LEAKYRELU, ACT_PRELU };
 enum { NORM_GROUP, NORM_INSTANCE, NORM_BATCH };
 enum { UP_NONTRAINABLE, UP_DECONV, UP_PIXELSHUFFLE };
 
-static const char *const act_names[] = { "relu", "leakyrelu", "prelu", NULL };
 static const char *const norm_names[] = { "group", "instance", "batch", NULL };
 static const char *const upsample_names[] = { "nontrainable", "deconv", "pixelshuffle", NULL };
 
 static const pons_option options[] = {
     PONS_INTEGER(segresnet, init_filters, 8, 1, 4096, "Features of the first level."),
     PONS_REAL(segresnet, dropout_prob, 0, 0, 1, "Probability that a channel of the first is zero."),
-    PONS_CHOICE(segresnet, act, relu, act_names, "Activation; leakyrelu 0.01, prelu one slope."),
+    PONS_CHOICE(segresnet, act, relu, layer_acts, "Activation; leakyrelu 0.01, prelu one slope."),
     PONS_CHOICE(segresnet, norm, group, norm_names, "Normalisation; instance has no parameters."),
     PONS_INTEGER(segresnet, num_groups, 8, 1, 4096, "Groups of channels of norm = group."),
     PONS_FLAG(segresnet, use_conv_final, yes, "Whether a convolution makes the classes."),
@@ -63,13 +61,6 @@ static pons_shape vector_shape(int64_t count)
     return pons_shape_make(1, &count);
 }
 
-static pons_node *vector(const net *n, const char *name, const char *end, pons_role role,
-                         int64_t count, double value)
-{
-    return pons_parameter_leaf(n->g, pons_name(n->g, "%s.%s", name, end), role,
-                               vector_shape(count), (pons_init){ PONS_INIT_CONSTANT, value });
-}
-
 static pons_node *normalise(const net *n, const char *name, pons_node *x)
 {
     pons_graph *g = n->g;
@@ -78,25 +69,11 @@ static pons_node *normalise(const net *n, const char *name, pons_node *x)
     if (n->c->norm == NORM_INSTANCE)
         return pons_instance_norm(g, x, NULL, NULL, 1e-5);
 
-    pons_node *scale = vector(n, name, "weight", PONS_ROLE_NORM_SCALE, count, 1);
-    pons_node *shift = vector(n, name, "bias", PONS_ROLE_NORM_SHIFT, count, 0);
+    pons_node *scale = layer_vector(g, name, "weight", PONS_ROLE_NORM_SCALE, count, 1);
+    pons_node *shift = layer_vector(g, name, "bias", PONS_ROLE_NORM_SHIFT, count, 0);
     if (n->c->norm == NORM_GROUP)
         return pons_group_norm(g, x, (int)n->c->num_groups, scale, shift, 1e-5);
-
-    pons_shape shape = vector_shape(count);
-    return pons_batch_norm(g, x, scale, shift,
-                           pons_state_leaf(g, pons_name(g, "%s.running_mean", name), shape, 0),
-                           pons_state_leaf(g, pons_name(g, "%s.running_var", name), shape, 1), 0.1,
-                           1e-5);
-}
-
-static pons_node *activate(const net *n, const char *name, pons_node *x)
-{
-    if (n->c->act == ACT_RELU)
-        return pons_relu(n->g, x);
-    if (n->c->act == ACT_LEAKYRELU)
-        return pons_leaky_relu(n->g, x, 0.01);
-    return pons_prelu(n->g, x, vector(n, name, "weight", PONS_ROLE_SLOPE, 1, 0.25));
+    return layer_batch_norm(g, name, x, scale, shift);
 }
 
 /* NAME.weight and, if asked for, NAME.bias: uniform within 1 / sqrt(fan_in), PyTorch's default. */
@@ -143,7 +120,7 @@ static pons_node *block(const net *n, const char *name, pons_node *x)
 
     for (int i = 1; i <= 2; i++) {
         y = normalise(n, pons_name(g, "%s.norm%d", name, i), y);
-        y = activate(n, act, y);
+        y = layer_activate(g, n->c->act, act, y);
         y = convolve(n, pons_name(g, "%s.conv%d.conv", name, i), same, y);
     }
     return pons_add(g, y, x);
@@ -274,7 +251,7 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     x = encode(&n, pons_input_named(g, inputs, "image"), kept);
     x = decode(&n, x, kept);
     if (n.c->use_conv_final) {
-        x = activate(&n, "act_mod", normalise(&n, "conv_final.0", x));
+        x = layer_activate(g, n.c->act, "act_mod", normalise(&n, "conv_final.0", x));
         x = convolve(&n, "conv_final.2.conv", (affine){ task->classes, 1, 1, true, false }, x);
     }
     outputs->count = 1;

@@ -10,7 +10,7 @@
  * transposed convolution followed by a residual unit of one. Each convolution but the last of the
  * network is followed by normalisation, dropout and activation in the order of adn_ordering.
  */
-#include <pons/model.h>
+#include "layers.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,10 +26,8 @@ typedef struct unet {
     const char *adn_ordering;
 } unet;
 
-enum { ACT_PRELU, ACT_RELU, ACT_LEAKYRELU };
 enum { NORM_INSTANCE, NORM_BATCH };
 
-static const char *const act_names[] = { "prelu", "relu", "leakyrelu", NULL };
 static const char *const norm_names[] = { "instance", "batch", NULL };
 
 static const pons_option options[] = {
@@ -38,7 +36,7 @@ static const pons_option options[] = {
     PONS_AXES(unet, kernel_size, "3", 1, 31, "Extent of the convolutions; odd."),
     PONS_AXES(unet, up_kernel_size, "3", 1, 31, "Extent of the transposed convolutions; odd."),
     PONS_INTEGER(unet, num_res_units, 0, 0, 64, "Convolutions in a residual unit; 0: no units."),
-    PONS_CHOICE(unet, act, prelu, act_names, "Activation; prelu has one slope, leakyrelu 0.01."),
+    PONS_CHOICE(unet, act, prelu, layer_acts, "Activation; prelu has one slope, leakyrelu 0.01."),
     PONS_CHOICE(unet, norm, instance, norm_names, "Normalisation; instance has no parameters."),
     PONS_REAL(unet, dropout, 0, 0, 1, "Probability that an element is zeroed."),
     PONS_FLAG(unet, bias, yes, "Whether convolutions add a bias."),
@@ -77,35 +75,15 @@ static pons_init uniform(double bound)
     return (pons_init){ PONS_INIT_UNIFORM, bound };
 }
 
-static pons_init constant(double value)
-{
-    return (pons_init){ PONS_INIT_CONSTANT, value };
-}
-
 static pons_node *normalise(pons_graph *g, const unet *c, const char *name, pons_node *x)
 {
+    int64_t count = channels_of(x);
+
     if (c->norm == NORM_INSTANCE)
         return pons_instance_norm(g, x, NULL, NULL, 1e-5);
-
-    pons_shape shape = vector_shape(channels_of(x));
-    return pons_batch_norm(
-        g, x,
-        pons_parameter_leaf(g, pons_name(g, "%s.N.weight", name), PONS_ROLE_NORM_SCALE, shape,
-                            constant(1)),
-        pons_parameter_leaf(g, pons_name(g, "%s.N.bias", name), PONS_ROLE_NORM_SHIFT, shape,
-                            constant(0)),
-        pons_state_leaf(g, pons_name(g, "%s.N.running_mean", name), shape, 0),
-        pons_state_leaf(g, pons_name(g, "%s.N.running_var", name), shape, 1), 0.1, 1e-5);
-}
-
-static pons_node *activate(pons_graph *g, const unet *c, const char *name, pons_node *x)
-{
-    if (c->act == ACT_RELU)
-        return pons_relu(g, x);
-    if (c->act == ACT_LEAKYRELU)
-        return pons_leaky_relu(g, x, 0.01);
-    return pons_prelu(g, x, pons_parameter_leaf(g, pons_name(g, "%s.A.weight", name),
-                                                PONS_ROLE_SLOPE, vector_shape(1), constant(0.25)));
+    return layer_batch_norm(g, name, x,
+                            layer_vector(g, name, "weight", PONS_ROLE_NORM_SCALE, count, 1),
+                            layer_vector(g, name, "bias", PONS_ROLE_NORM_SHIFT, count, 0));
 }
 
 /* Normalisation, dropout and activation, in the order that the options ask for. */
@@ -114,9 +92,9 @@ static pons_node *finish(pons_graph *g, const unet *c, const char *name, pons_no
     name = pons_name(g, "%s.adn", name);
     for (const char *part = c->adn_ordering; *part != '\0'; part++) {
         switch (*part) {
-        case 'N': x = normalise(g, c, name, x); break;
+        case 'N': x = normalise(g, c, pons_name(g, "%s.N", name), x); break;
         case 'D': x = pons_dropout(g, x, c->dropout, pons_name(g, "%s.D", name)); break;
-        case 'A': x = activate(g, c, name, x); break;
+        case 'A': x = layer_activate(g, c->act, pons_name(g, "%s.A", name), x); break;
         }
     }
     return x;
