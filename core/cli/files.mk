@@ -5,6 +5,7 @@ libcore_la_SOURCES += core/cli/arguments.c core/cli/command.h core/cli/command_h
 	core/cli/plugin_check.c core/cli/plugin_check.h \
 	core/cli/plugin_check_comm.c core/cli/plugin_check_device.c \
 	core/cli/plugin_check_graph.c core/cli/plugin_check_op.c core/cli/plugin_check_random.c \
+	core/cli/plugin_check_requests.c \
 	core/cli/plugin_check_sink.c core/cli/plugin_check_transform.c core/cli/pons_main.c \
 	core/cli/usage.c
 libcore_la_SOURCES += core/cli/command_data_crop.c core/cli/command_data_phantom.c \

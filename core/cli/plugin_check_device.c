@@ -17,304 +17,6 @@
 /* Differences, of the largest element: sums of fp32 in another order; products rounded to bf16. */
 static const double agreement = 1e-4, half_agreement = 3e-2;
 
-/* ---- requests -------------------------------------------------------------------------------- */
-
-static int64_t extent_of(const pons_node *x, int axis)
-{
-    return pons_shape_of(x).extent[axis];
-}
-
-static pons_node *weight(pons_graph *g, const char *name, pons_shape shape)
-{
-    return pons_parameter_leaf(g, name, PONS_ROLE_WEIGHT, shape,
-                               (pons_init){ PONS_INIT_UNIFORM, 0.5 });
-}
-
-static pons_node *vector(pons_graph *g, const char *name, const pons_node *x)
-{
-    return weight(g, name, pons_shape_make(1, (int64_t[]){ extent_of(x, 4) }));
-}
-
-/* A convolution with one kernel extent, stride and dilation, padded to keep the extent. */
-static pons_node *convolved(pons_graph *g, pons_node *x, int k, int stride, int dilation,
-                            bool depthwise)
-{
-    int64_t in = extent_of(x, 4), out = depthwise ? in : 5;
-    int pad = dilation * (k - 1) / 2;
-    pons_convolution c = { { stride, stride, stride }, { dilation, dilation, dilation },
-                           { pad, pad, pad }, { pad, pad, pad }, depthwise ? (int)in : 1 };
-
-    return pons_convolve(g, x, weight(g, "w", pons_shape_make(
-        5, (int64_t[]){ out, k, k, k, depthwise ? 1 : in })), &c);
-}
-
-static pons_node *convolution_3(pons_graph *g, pons_node *x)
-{
-    return convolved(g, x, 3, 1, 1, false);
-}
-
-static pons_node *convolution_1(pons_graph *g, pons_node *x)
-{
-    return convolved(g, x, 1, 1, 1, false);
-}
-
-static pons_node *convolution_strided(pons_graph *g, pons_node *x)
-{
-    return convolved(g, x, 3, 2, 1, false);
-}
-
-static pons_node *convolution_1_strided(pons_graph *g, pons_node *x)
-{
-    return convolved(g, x, 1, 2, 1, false);
-}
-
-static pons_node *convolution_dilated(pons_graph *g, pons_node *x)
-{
-    return convolved(g, x, 3, 1, 2, false);
-}
-
-static pons_node *convolution_depthwise(pons_graph *g, pons_node *x)
-{
-    return convolved(g, x, 3, 1, 1, true);
-}
-
-static pons_node *transposed(pons_graph *g, pons_node *x, int k, int pad, int more)
-{
-    pons_convolution c = { { 2, 2, 2 }, { 1, 1, 1 }, { pad, pad, pad }, { pad, pad, pad }, 1 };
-    pons_shape shape = pons_shape_make(5, (int64_t[]){ extent_of(x, 4), k, k, k, 5 });
-
-    return pons_convolve_transposed(g, x, weight(g, "w", shape), &c, (int[]){ more, more, more });
-}
-
-static pons_node *transposed_2(pons_graph *g, pons_node *x)
-{
-    return transposed(g, x, 2, 0, 0);
-}
-
-static pons_node *transposed_3(pons_graph *g, pons_node *x)
-{
-    return transposed(g, x, 3, 1, 1);
-}
-
-/* [N, D H, W C] x [N, W C, 6] and its transpose. */
-static pons_node *product(pons_graph *g, pons_node *x)
-{
-    pons_shape s = pons_shape_of(x);
-    int64_t n = s.extent[0], rows = s.extent[1] * s.extent[2], depth = s.extent[3] * s.extent[4];
-    pons_node *a = pons_reshape(g, x, pons_shape_make(3, (int64_t[]){ n, rows, depth }));
-    pons_node *b = weight(g, "b", pons_shape_make(3, (int64_t[]){ n, depth, 6 }));
-    pons_node *c = weight(g, "c", pons_shape_make(3, (int64_t[]){ n, 6, depth }));
-
-    return pons_add(g, pons_matmul(g, a, b, false, false), pons_matmul(g, a, c, false, true));
-}
-
-static pons_node *pool(pons_graph *g, pons_node *x, bool mean, int k, int stride, int pad)
-{
-    pons_pool p = { PONS_POOL_MAX, { k, k, k }, { stride, stride, stride }, { pad, pad, pad },
-                    { pad, pad, pad }, false };
-
-    if (mean)
-        p.mode = PONS_POOL_MEAN;
-    return pons_pooling(g, x, &p);
-}
-
-static pons_node *pool_max(pons_graph *g, pons_node *x)
-{
-    return pool(g, x, false, 2, 2, 0);
-}
-
-static pons_node *pool_max_overlapping(pons_graph *g, pons_node *x)
-{
-    return pool(g, x, false, 3, 2, 1);
-}
-
-static pons_node *pool_mean(pons_graph *g, pons_node *x)
-{
-    return pool(g, x, true, 2, 1, 1);
-}
-
-/* Twice and 3/2 of the extent one after another, so that both directions are met. */
-static pons_node *resized(pons_graph *g, pons_node *x, pons_resize_mode mode)
-{
-    const int64_t up[3] = { 2 * extent_of(x, 1), 2 * extent_of(x, 2), 2 * extent_of(x, 3) };
-    const int64_t down[3] = { extent_of(x, 1) + 1, extent_of(x, 2), extent_of(x, 3) - 1 };
-
-    return pons_resize(g, pons_resize(g, x, mode, up), mode, down);
-}
-
-static pons_node *resize_nearest(pons_graph *g, pons_node *x)
-{
-    return resized(g, x, PONS_RESIZE_NEAREST);
-}
-
-static pons_node *resize_exact(pons_graph *g, pons_node *x)
-{
-    return resized(g, x, PONS_RESIZE_NEAREST_EXACT);
-}
-
-static pons_node *resize_linear(pons_graph *g, pons_node *x)
-{
-    return resized(g, x, PONS_RESIZE_LINEAR);
-}
-
-static pons_node *transpose(pons_graph *g, pons_node *x)
-{
-    return pons_transpose(g, x, (int[]){ 0, 4, 1, 3, 2 });
-}
-
-static pons_node *flip(pons_graph *g, pons_node *x)
-{
-    return pons_flip(g, x, 1u << 1 | 1u << 3 | 1u << 4);
-}
-
-static pons_node *crop(pons_graph *g, pons_node *x)
-{
-    const int64_t start[5] = { 0, 1, 0, 1, 1 }, step[5] = { 1, 1, 2, 1, 1 };
-    const int64_t extent[5] = { 1, extent_of(x, 1) - 1, 2, 2, extent_of(x, 4) - 1 };
-
-    return pons_crop(g, x, start, extent, step);
-}
-
-static pons_node *padded(pons_graph *g, pons_node *x, pons_pad_mode mode)
-{
-    const int64_t low[5] = { 0, 1, 2, 0, 0 }, high[5] = { 0, 2, 1, 1, 0 };
-
-    return pons_pad(g, x, mode, low, high);
-}
-
-static pons_node *pad_zero(pons_graph *g, pons_node *x)
-{
-    return padded(g, x, PONS_PAD_ZERO);
-}
-
-static pons_node *pad_edge(pons_graph *g, pons_node *x)
-{
-    return padded(g, x, PONS_PAD_EDGE);
-}
-
-static pons_node *pad_reflect(pons_graph *g, pons_node *x)
-{
-    return padded(g, x, PONS_PAD_REFLECT);
-}
-
-static pons_node *concatenate(pons_graph *g, pons_node *x)
-{
-    pons_node *y = pons_concatenate(g, 2, (pons_node *[]){ x, pons_square(g, x) }, 4);
-
-    return pons_concatenate(g, 2, (pons_node *[]){ y, pons_scale(g, y, 0.5) }, 2);
-}
-
-/* It has no gradient for the data. */
-static pons_node *gather(pons_graph *g, pons_node *x)
-{
-    pons_node *index = pons_offset(g, pons_neg(g, pons_iota(g, 1, 0, 3)), 2);
-    pons_node *taken = pons_gather(g, pons_stop_gradient(g, x), pons_cast(g, index, PONS_I32), 2);
-
-    return pons_add(g, taken, pons_mean_all(g, x));
-}
-
-static pons_node *arg_max(pons_graph *g, pons_node *x)
-{
-    pons_node *place = pons_cast(g, pons_arg_max(g, x, 4), PONS_F32);
-    pons_shape s = pons_shape_of(x);
-
-    s.extent[4] = 1;
-    return pons_mul(g, x, pons_reshape(g, place, s));
-}
-
-static pons_node *extremes(pons_graph *g, pons_node *x)
-{
-    const unsigned volume = 1u << 1 | 1u << 2 | 1u << 3;
-
-    return pons_sub(g, pons_maximum(g, x, volume), pons_minimum(g, x, volume));
-}
-
-static pons_node *sums(pons_graph *g, pons_node *x)
-{
-    pons_node *mean = pons_mean(g, pons_square(g, x), 1u << 0 | 1u << 4);
-
-    return pons_add(g, pons_mul(g, x, mean), pons_sum(g, x, 1u << 2));
-}
-
-static pons_node *pointwise(pons_graph *g, pons_node *x)
-{
-    pons_node *small = pons_tanh(g, x), *root = pons_sqrt(g, pons_offset(g, pons_square(g, x), 1));
-
-    small = pons_add(g, pons_exp(g, small), pons_log1p(g, pons_abs(g, x)));
-    root = pons_add(g, pons_sin(g, root), pons_erf(g, pons_cos(g, x)));
-    return pons_div(g, pons_mul(g, small, root), pons_pow(g, pons_offset(g, pons_abs(g, x), 1),
-                                                          pons_real(g, 1.7)));
-}
-
-static pons_node *softmax(pons_graph *g, pons_node *x)
-{
-    return pons_add(g, pons_softmax(g, x, 4), pons_log_softmax(g, x, 4));
-}
-
-static pons_node *instance_norm(pons_graph *g, pons_node *x)
-{
-    return pons_prelu(g, pons_instance_norm(g, x, vector(g, "scale", x), vector(g, "shift", x),
-                                            1e-5), vector(g, "slope", x));
-}
-
-static pons_node *batch_norm(pons_graph *g, pons_node *x)
-{
-    pons_shape shape = pons_shape_make(1, (int64_t[]){ extent_of(x, 4) });
-
-    return pons_relu(g, pons_batch_norm(g, x, vector(g, "scale", x), vector(g, "shift", x),
-                                        pons_state_leaf(g, "mean", shape, 0),
-                                        pons_state_leaf(g, "variance", shape, 1), 0.1, 1e-5));
-}
-
-static pons_node *group_norm(pons_graph *g, pons_node *x)
-{
-    int groups = extent_of(x, 4) % 4 == 0 ? 4 : 1;
-
-    return pons_leaky_relu(g, pons_group_norm(g, x, groups, vector(g, "scale", x),
-                                              vector(g, "shift", x), 1e-5), 0.1);
-}
-
-static pons_node *random_numbers(pons_graph *g, pons_node *x)
-{
-    pons_node *noise = pons_random_normal(g, "normal", pons_shape_of(x));
-    pons_node *share = pons_random_uniform(g, "uniform", pons_shape_of(x));
-
-    return pons_add(g, pons_mul(g, x, share), pons_mul(g, noise, pons_dropout(g, x, 0.3, "drop")));
-}
-
-static pons_node *bytes(pons_graph *g, pons_node *x)
-{
-    pons_node *byte = pons_cast(g, pons_scale(g, pons_abs(g, x), 40), PONS_U8);
-
-    return pons_mul(g, x, pons_cast(g, byte, PONS_F32));
-}
-
-static const struct device_case {
-    const char *name;
-    pons_node *(*build)(pons_graph *g, pons_node *x);
-    bool half;                 /* in bf16 as well                                                 */
-} cases[] = {
-    { "convolution 3", convolution_3, true }, { "convolution 1", convolution_1, true },
-    { "convolution 3 with stride 2", convolution_strided, true },
-    { "convolution 1 with stride 2", convolution_1_strided, true },
-    { "convolution 3 with dilation 2", convolution_dilated, true },
-    { "convolution 3 of each channel", convolution_depthwise, true },
-    { "transposed convolution 2", transposed_2, true },
-    { "transposed convolution 3", transposed_3, true }, { "matrix product", product, true },
-    { "pool max 2", pool_max, false }, { "pool max 3", pool_max_overlapping, false },
-    { "pool mean 2", pool_mean, false }, { "resize nearest", resize_nearest, false },
-    { "resize nearest exact", resize_exact, false }, { "resize linear", resize_linear, false },
-    { "transpose", transpose, false }, { "flip", flip, false }, { "crop", crop, false },
-    { "pad zero", pad_zero, false }, { "pad edge", pad_edge, false },
-    { "pad reflect", pad_reflect, false }, { "concatenate", concatenate, false },
-    { "gather", gather, false }, { "arg max", arg_max, false },
-    { "maximum and minimum", extremes, false }, { "sums and means", sums, false },
-    { "pointwise", pointwise, false }, { "softmax", softmax, false },
-    { "instance norm", instance_norm, false }, { "batch norm", batch_norm, false },
-    { "group norm", group_norm, false }, { "random numbers", random_numbers, false },
-    { "bytes", bytes, false },
-};
-
 static const pons_shape shapes[] = { { 5, { 2, 5, 4, 6, 3 } }, { 5, { 1, 4, 5, 4, 16 } } };
 
 /* ---- one step -------------------------------------------------------------------------------- */
@@ -327,7 +29,7 @@ typedef struct outcome {
 } outcome;
 
 typedef struct device_trial {
-    const struct device_case *what;
+    const device_request *what;
     pons_shape shape;
     precision precision;
     pons_error *err;
@@ -398,7 +100,7 @@ static pons_status run_case(const device_trial *t, const device *d, outcome *out
     g->scope = SCOPE_MODEL;
     pons_node *x = pons_parameter_leaf(g, "x", PONS_ROLE_WEIGHT, t->shape,
                                        (pons_init){ PONS_INIT_NORMAL, 1 });
-    pons_node *y = t->what->build(g, x);
+    pons_node *y = t->what->build(g, x, t->what->which);
     g->scope = SCOPE_CORE;
     pons_node *loss = weighted_sum(g, y);
     if (pons_graph_status(g, t->err) != PONS_OK || storage_new(d, &s, t->err) != PONS_OK) {
@@ -454,17 +156,16 @@ static pons_status check_case(const device_trial *t, const device *d, outcome *t
     return t->err->status;
 }
 
-static pons_status check_cases(const device *d, outcome *total, pons_error *err)
+static pons_status check_requests(const device *d, outcome *total, pons_error *err)
 {
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (const device_request *r = device_requests; r->name != NULL; r++)
         for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
-            for (int half = 0; half <= cases[i].half; half++) {
+            for (int half = 0; half <= r->half; half++) {
                 pons_error cause = PONS_ERROR_INIT;
-                device_trial t = { &cases[i], shapes[k],
-                                   half ? PRECISION_BF16 : PRECISION_FP32, &cause };
+                device_trial t = { r, shapes[k], half ? PRECISION_BF16 : PRECISION_FP32, &cause };
                 if (check_case(&t, d, total) != PONS_OK)
                     return pons_fail(err, cause.status, "%s of [%lld, %lld, %lld, %lld, %lld] in "
-                                     "%s: %s", cases[i].name, (long long)t.shape.extent[0],
+                                     "%s: %s", r->name, (long long)t.shape.extent[0],
                                      (long long)t.shape.extent[1], (long long)t.shape.extent[2],
                                      (long long)t.shape.extent[3], (long long)t.shape.extent[4],
                                      half ? "bf16" : "fp32", cause.text);
@@ -520,7 +221,7 @@ pons_status plugin_check_device(const plugin *p, const invocation *call, pons_er
         pons_fail(err, PONS_PLUGIN, "its facts are the name '%s' and %d threads, expected a name "
                   "and at least 1", d.facts.name, d.facts.threads);
     else if (device_attach(&d, err) == PONS_OK && check_memory(&d, err) == PONS_OK)
-        check_cases(&d, &total, err);
+        check_requests(&d, &total, err);
     if (err->status == PONS_OK)
         printf("device %s: %s; %d of %d kernels are its own\n", p->descriptor->name, d.facts.name,
                total.own, total.kernels);
