@@ -5,8 +5,9 @@
 
 #include "base/parallel.h"
 
+#include "base/thread.h"
+
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 
 enum { THREADS_MAX = 64 };
@@ -28,21 +29,13 @@ static void *take_pieces(void *context)
     return NULL;
 }
 
-static int processors(void)
-{
-    cpu_set_t all;
-
-    CPU_ZERO(&all);
-    return sched_getaffinity(0, sizeof all, &all) == 0 ? CPU_COUNT(&all) : 1;
-}
-
 /* Where a thread cannot be started the others do its part. */
 void parallel_run(int64_t count, int64_t piece, void (*body)(void *context, int64_t first,
                                                              int64_t end), void *context)
 {
     loop l = { .count = count, .piece = piece, .body = body, .context = context };
     int64_t pieces = (count + piece - 1) / piece;
-    int wanted = processors(), started = 0;
+    int wanted = thread_processors(), started = 0;
     pthread_t thread[THREADS_MAX];
 
     wanted = wanted < THREADS_MAX ? wanted : THREADS_MAX;

@@ -1,8 +1,11 @@
 /*
- * thread.c - start a thread, or say why there is none.
+ * thread.c - start a thread, or say why there is none; how many could run at a time.
  */
+#include <config.h>
+
 #include "base/thread.h"
 
+#include <sched.h>
 #include <string.h>
 
 pons_status thread_start(pthread_t *out, void *(*work)(void *), void *context, const char *what,
@@ -14,4 +17,11 @@ pons_status thread_start(pthread_t *out, void *(*work)(void *), void *context, c
         return PONS_OK;
     return pons_fail(err, PONS_DEVICE, "out of memory for %s, or too many threads: %s", what,
                      strerror(cause));
+}
+
+int thread_processors(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
 }

@@ -14,4 +14,7 @@
 pons_status thread_start(pthread_t *out, void *(*work)(void *), void *context, const char *what,
                          pons_error *err);
 
+/* Processors that this process may run on; at least 1. */
+int thread_processors(void);
+
 #endif

@@ -7,12 +7,12 @@
 #include "cli/bench_modes.h"
 
 #include "base/json.h"
+#include "base/thread.h"
 #include "device/list.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <sched.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,14 +38,6 @@ typedef struct arrangements {
 } arrangements;
 
 /* ---- which ----------------------------------------------------------------------------------- */
-
-static int processors(void)
-{
-    cpu_set_t set;
-    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-
-    return count < 1 ? 1 : count > DEVICES_MAX ? DEVICES_MAX : count;
-}
 
 /* 1, 2, 4, ... and all processors. */
 static void list_arrangements(int all, arrangements *out)
@@ -257,12 +249,13 @@ pons_status bench_modes(const char *const *words, const sections *s, bool json, 
 {
     const char *devices = s->distribute.devices;
     device_list list = { .count = 1, .item = { { .name = "cpu" } } };
+    int most = thread_processors();
     arrangements all;
 
     if (devices != NULL && devices[0] != '\0' && strcmp(devices, "auto") != 0
         && device_list_parse(devices, "[distribute] devices", &list, err) != PONS_OK)
         return err->status;
-    list_arrangements(processors(), &all);
+    list_arrangements(most < DEVICES_MAX ? most : DEVICES_MAX, &all);
     if (measure_all(words, list.item[0].name, &all, l, err) == PONS_OK)
         (json ? print_array : print_table)(&all);
     for (int i = 0; i < all.count; i++) {

@@ -12,7 +12,6 @@
 #include "data/patch_make.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,8 +201,7 @@ static pons_status start_threads(loader *l, int count, pons_error *err)
 /* One for every two processors of this process, four at most. */
 int loader_threads_chosen(void)
 {
-    cpu_set_t set;
-    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) / 2 : 1;
+    int count = thread_processors() / 2;
 
     return count < 1 ? 1 : count > 4 ? 4 : count;
 }

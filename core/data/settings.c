@@ -3,8 +3,9 @@
  */
 #include "data/loader.h"
 
+#include "base/thread.h"
+
 #include <math.h>
-#include <sched.h>
 #include <string.h>
 
 /* Each works on a case of its own, which takes about ten times the bytes of its voxels. */
@@ -35,10 +36,9 @@ pons_status dataset_blame(config *c, const sections *s, pons_error *err)
 /* As many as there are processors: nothing else runs while cases are read. */
 static int fill_threads(void)
 {
-    cpu_set_t set;
-    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    int count = thread_processors();
 
-    return count < 1 ? 1 : count > FILL_THREADS_MAX ? FILL_THREADS_MAX : count;
+    return count > FILL_THREADS_MAX ? FILL_THREADS_MAX : count;
 }
 
 void cache_settings_fill(const sections *s, cache_settings *out)
