@@ -531,7 +531,7 @@ START_TEST(channels_of_regions_are_scored_against_their_ids)
     /* Ids of the label are no regions, even where there are as many. */
     EXPECT(2, "'p.nii' has 2 channels, expected --labels", "evaluate", "--prediction", "p.nii",
            "--label", "l.nii");
-    EXPECT(3, "'--labels' holds '1', expected NAME:ID", "evaluate", "--prediction", "p.nii",
+    EXPECT(2, "'--labels' holds '1', expected NAME:ID", "evaluate", "--prediction", "p.nii",
            "--label", "l.nii", "--labels", "1");
     EXPECT(2, "--image is drawn under --overlay", "evaluate", "--prediction", "p.nii", "--label",
            "l.nii", "--labels", "x:1,2 y:2,3", "--image", "l.nii");

@@ -20,6 +20,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { THREADS_MAX = 64 };
+
 typedef struct fill_note {     /* what a case's warnings said */
     char *text;
     size_t size;
@@ -312,7 +314,7 @@ static void fill_watch(fill *f)
 
 static pons_status fill_read(fill *f, int threads, pons_error *err)
 {
-    pthread_t thread[64];
+    pthread_t thread[THREADS_MAX];
     pons_error none = PONS_ERROR_INIT; /* one thread does */
     int started = 0;
 
@@ -418,7 +420,7 @@ static void fill_tell(fill *f)
 
 static pons_status fill_run(fill *f, const cache_settings *s, pons_error *err)
 {
-    int threads = s->threads < 1 ? 1 : s->threads > 64 ? 64 : s->threads;
+    int threads = s->threads < 1 ? 1 : s->threads > THREADS_MAX ? THREADS_MAX : s->threads;
     time_t begin = time(NULL);
 
     if (fill_read(f, threads < f->count ? threads : f->count, err) != PONS_OK

@@ -33,10 +33,11 @@ pons_status evaluation_name_classes(evaluation *e, const pons_texts *items, pons
 {
     const data_class *all;
     data_class *kept;
+    pons_error wrong = PONS_ERROR_INIT; /* of a command line, not of a file */
     int count;
 
-    if (class_list_parse(e->memory, "--labels", items, &all, &count, err) != PONS_OK)
-        return err->status;
+    if (class_list_parse(e->memory, "--labels", items, &all, &count, &wrong) != PONS_OK)
+        return pons_fail(err, PONS_USAGE, "%s", wrong.text);
     e->named = true;
     kept = arena_alloc(e->memory, (size_t)count * sizeof *kept);
     for (int i = 0; i < count; i++) {
