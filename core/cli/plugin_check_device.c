@@ -87,13 +87,24 @@ static pons_node *weighted_sum(pons_graph *g, pons_node *y)
     return pons_sum_all(g, pons_mul(g, pons_reshape(g, y, row), share));
 }
 
-static pons_status run_case(const device_trial *t, const device *d, outcome *out)
+/* A step that can be taken. */
+typedef struct made {
+    storage *storage;
+    program *program;
+} made;
+
+static void made_free(made *m)
+{
+    program_free(m->program);
+    storage_free(m->storage);
+    *m = (made){ .storage = NULL };
+}
+
+static pons_status make_case(const device_trial *t, const device *d, made *m)
 {
     program_settings settings = { .precision = t->precision, .micro_batches = 1, .accumulate = 1,
                                   .optimizer = &plugin_check_descent, .seed = 1 };
     pons_graph *g = graph_new(true, -1);
-    storage *s = NULL;
-    program *p = NULL;
 
     if (g == NULL)
         return pons_fail(t->err, PONS_DEVICE, "out of memory");
@@ -103,15 +114,22 @@ static pons_status run_case(const device_trial *t, const device *d, outcome *out
     pons_node *y = t->what->build(g, x, t->what->which);
     g->scope = SCOPE_CORE;
     pons_node *loss = weighted_sum(g, y);
-    if (pons_graph_status(g, t->err) != PONS_OK || storage_new(d, &s, t->err) != PONS_OK) {
+    if (pons_graph_status(g, t->err) != PONS_OK || storage_new(d, &m->storage, t->err) != PONS_OK) {
         graph_free(g);
         return t->err->status;
     }
-    if (program_new(s, d, g, loss, 1, &y, &settings, &p, t->err) == PONS_OK
-        && storage_initialise(s, 1, t->err) == PONS_OK)
-        take_step(t, s, p, out);
-    program_free(p);
-    storage_free(s);
+    if (program_new(m->storage, d, g, loss, 1, &y, &settings, &m->program, t->err) == PONS_OK)
+        storage_initialise(m->storage, 1, t->err);
+    return t->err->status;
+}
+
+static pons_status run_case(const device_trial *t, const device *d, outcome *out)
+{
+    made m = { .storage = NULL };
+
+    if (make_case(t, d, &m) == PONS_OK)
+        take_step(t, m.storage, m.program, out);
+    made_free(&m);
     return t->err->status;
 }
 
@@ -139,13 +157,15 @@ static pons_status compare(const device_trial *t, const outcome *expected, const
     return PONS_OK;
 }
 
-static pons_status check_case(const device_trial *t, const device *d, outcome *total)
+static pons_status check_case(const device_trial *t, const device *d, const made *first,
+                              outcome *total)
 {
     outcome expected = { .number = NULL }, found = expected, again = expected;
     device reference;
 
     device_reference(&reference, false);
-    if (run_case(t, &reference, &expected) == PONS_OK && run_case(t, d, &found) == PONS_OK
+    if (run_case(t, &reference, &expected) == PONS_OK
+        && take_step(t, first->storage, first->program, &found) == PONS_OK
         && run_case(t, d, &again) == PONS_OK)
         compare(t, &expected, &found, &again);
     free(expected.number);
@@ -156,21 +176,58 @@ static pons_status check_case(const device_trial *t, const device *d, outcome *t
     return t->err->status;
 }
 
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+/* Trial 'number' in the order of the requests; false: it is none, the request is not for bf16. */
+static bool find_trial(int number, device_trial *t, pons_error *cause)
+{
+    const device_request *r = &device_requests[number / 2 / SHAPES];
+    bool half = number % 2 != 0;
+
+    *cause = (pons_error)PONS_ERROR_INIT;
+    *t = (device_trial){ r, shapes[number / 2 % SHAPES], half ? PRECISION_BF16 : PRECISION_FP32,
+                         cause };
+    return !half || r->half;
+}
+
+static int count_trials(void)
+{
+    int count = 0;
+
+    while (device_requests[count].name != NULL)
+        count++;
+    return count * SHAPES * 2;
+}
+
+static pons_status blame(const device_trial *t, pons_error *err)
+{
+    return pons_fail(err, t->err->status, "%s of [%lld, %lld, %lld, %lld, %lld] in %s: %s",
+                     t->what->name, (long long)t->shape.extent[0], (long long)t->shape.extent[1],
+                     (long long)t->shape.extent[2], (long long)t->shape.extent[3],
+                     (long long)t->shape.extent[4],
+                     t->precision == PRECISION_BF16 ? "bf16" : "fp32", t->err->text);
+}
+
+/* All are made before one runs: a device that compiles its kernels does so once. */
 static pons_status check_requests(const device *d, outcome *total, pons_error *err)
 {
-    for (const device_request *r = device_requests; r->name != NULL; r++)
-        for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
-            for (int half = 0; half <= r->half; half++) {
-                pons_error cause = PONS_ERROR_INIT;
-                device_trial t = { r, shapes[k], half ? PRECISION_BF16 : PRECISION_FP32, &cause };
-                if (check_case(&t, d, total) != PONS_OK)
-                    return pons_fail(err, cause.status, "%s of [%lld, %lld, %lld, %lld, %lld] in "
-                                     "%s: %s", r->name, (long long)t.shape.extent[0],
-                                     (long long)t.shape.extent[1], (long long)t.shape.extent[2],
-                                     (long long)t.shape.extent[3], (long long)t.shape.extent[4],
-                                     half ? "bf16" : "fp32", cause.text);
-            }
-    return PONS_OK;
+    int trials = count_trials();
+    made *list = calloc((size_t)trials, sizeof *list);
+    pons_error cause;
+    device_trial t;
+
+    if (list == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    for (int i = 0; i < trials && err->status == PONS_OK; i++)
+        if (find_trial(i, &t, &cause) && make_case(&t, d, &list[i]) != PONS_OK)
+            blame(&t, err);
+    for (int i = 0; i < trials && err->status == PONS_OK; i++)
+        if (find_trial(i, &t, &cause) && check_case(&t, d, &list[i], total) != PONS_OK)
+            blame(&t, err);
+    for (int i = 0; i < trials; i++)
+        made_free(&list[i]);
+    free(list);
+    return err->status;
 }
 
 /* ---- the device itself ----------------------------------------------------------------------- */
