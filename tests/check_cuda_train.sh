@@ -82,6 +82,7 @@ check "a prediction on the cpu" "$program" predict runs/one ph/imagesTr/phantom_
     -o cpu.nii.gz --set distribute.devices=cpu
 check "both are one segmentation" cmp card.nii.gz cpu.nii.gz
 check "every kernel is explained" cuda explain one.ini
+check "every kind of request" cuda plugin check "$PONS_PLUGIN_PATH/device/cuda.so"
 
 # ---- one process for each card, joined by nccl ---------------------------------------------------
 

@@ -60,6 +60,10 @@ check_LTLIBRARIES += tests/fake/libcuda.la
 tests_fake_libcuda_la_SOURCES = $(FAKE_DRIVER)
 tests_fake_libcuda_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 tests_fake_libcuda_la_LDFLAGS = -rpath /nowhere -version-info 1:0:0
+check_PROGRAMS += tests/check_fake_cuda
+tests_check_fake_cuda_SOURCES = tests/check_fake_cuda.c tests/fake/fake.h
+tests_check_fake_cuda_LDADD = tests/fake/libcuda.la $(TEST_LDADD)
+TESTS += tests/check_fake_cuda
 if HAVE_CUDA
 check_LTLIBRARIES += tests/fake/libnvrtc.la
 tests_fake_libnvrtc_la_SOURCES = tests/fake/compiler.c

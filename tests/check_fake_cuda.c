@@ -1,0 +1,146 @@
+/*
+ * check_fake_cuda.c - the made-up driver finds what a card would not tell: memory that two streams
+ * touch with no edge between them, and that this process touches too early or not at all.
+ */
+#include "fake/fake.h"
+#include "suite.h"
+
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { SIZE = 1 << 16 };
+
+typedef struct CUevent_st *event;
+typedef struct CUstream_st *stream;
+
+int cuCtxSetCurrent(void *context);
+int cuDevicePrimaryCtxRetain(void **out, int device);
+int cuMemAlloc_v2(uint64_t *memory, size_t size);
+int cuMemHostAlloc(void **memory, size_t size, unsigned flags);
+int cuMemFree_v2(uint64_t memory);
+int cuMemcpyAsync(uint64_t to, uint64_t from, size_t size, stream s);
+int cuStreamCreate(stream *out, unsigned flags);
+int cuStreamSynchronize(stream s);
+int cuStreamWaitEvent(stream s, event e, unsigned flags);
+int cuEventCreate(event *out, unsigned flags);
+int cuEventRecord(event e, stream s);
+int cuEventSynchronize(event e);
+
+static stream one, two;
+static event edge;
+static uint64_t device;
+static char *host, *other;
+
+static uint64_t address(const void *memory) { return (uint64_t)(uintptr_t)memory; }
+
+static void open_card(void)
+{
+    void *context;
+
+    ck_assert_int_eq(cuDevicePrimaryCtxRetain(&context, 0), 0);
+    ck_assert_int_eq(cuCtxSetCurrent(context), 0);
+    ck_assert_int_eq(cuStreamCreate(&one, 1), 0);
+    ck_assert_int_eq(cuStreamCreate(&two, 1), 0);
+    ck_assert_int_eq(cuEventCreate(&edge, 2), 0);
+    ck_assert_int_eq(cuMemAlloc_v2(&device, SIZE), 0);
+    ck_assert_int_eq(cuMemHostAlloc((void **)&host, SIZE, 0), 0);
+    ck_assert_int_eq(cuMemHostAlloc((void **)&other, SIZE, 0), 0);
+    memset(host, 7, SIZE);
+}
+
+START_TEST(streams_with_an_edge_hand_memory_over)
+{
+    cuMemcpyAsync(device, address(host), SIZE, one);
+    cuEventRecord(edge, one);
+    cuStreamWaitEvent(two, edge, 0);
+    cuMemcpyAsync(address(other), device, SIZE, two);
+    cuEventRecord(edge, two);
+    ck_assert_int_eq(cuEventSynchronize(edge), 0);
+    ck_assert_mem_eq(host, other, SIZE);
+    memset(host, 0, SIZE);
+}
+END_TEST
+
+START_TEST(a_read_without_an_edge_is_found)
+{
+    cuMemcpyAsync(device, address(host), SIZE, one);
+    cuMemcpyAsync(address(other), device, SIZE, two);
+}
+END_TEST
+
+START_TEST(a_write_beside_a_read_is_found)
+{
+    cuMemcpyAsync(address(other), device, SIZE, one);
+    cuMemcpyAsync(device + 128, address(host), 128, two);
+}
+END_TEST
+
+START_TEST(an_edge_of_before_does_not_help)
+{
+    cuEventRecord(edge, one);
+    cuMemcpyAsync(device, address(host), SIZE, one);
+    cuStreamWaitEvent(two, edge, 0);
+    cuMemcpyAsync(address(other), device, SIZE, two);
+}
+END_TEST
+
+START_TEST(ranges_apart_need_no_edge)
+{
+    cuMemcpyAsync(device, address(host), 128, one);
+    cuMemcpyAsync(address(other), device + 128, 128, two);
+    ck_assert_int_eq(cuStreamSynchronize(one), 0);
+    ck_assert_int_eq(cuStreamSynchronize(two), 0);
+}
+END_TEST
+
+START_TEST(this_process_cannot_read_the_cards_memory)
+{
+    ck_assert_int_eq(*(const volatile char *)(uintptr_t)device, 0);
+}
+END_TEST
+
+START_TEST(a_copy_that_nobody_waited_for_cannot_be_read)
+{
+    cuMemcpyAsync(address(other), device, SIZE, one);
+    ck_assert_int_eq(*(const volatile char *)other, 0);
+}
+END_TEST
+
+START_TEST(what_a_copy_still_reads_cannot_be_written)
+{
+    cuMemcpyAsync(device, address(host), SIZE, one);
+    *(volatile char *)host = 1;
+}
+END_TEST
+
+START_TEST(memory_that_was_given_back_is_refused)
+{
+    ck_assert_int_eq(cuMemFree_v2(device), 0);
+    ck_assert_int_ne(cuMemcpyAsync(address(other), device, SIZE, one), 0);
+}
+END_TEST
+
+/* Read by AddressSanitizer: signals are what is expected here, and what they end leaves memory. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "handle_segv=0:handle_abort=0:detect_leaks=0";
+}
+
+int main(void)
+{
+    TCase *c = suite_new("fake cuda");
+
+    tcase_add_checked_fixture(c, open_card, NULL);
+    tcase_add_test(c, streams_with_an_edge_hand_memory_over);
+    tcase_add_test(c, ranges_apart_need_no_edge);
+    tcase_add_test(c, memory_that_was_given_back_is_refused);
+    tcase_add_test_raise_signal(c, a_read_without_an_edge_is_found, SIGABRT);
+    tcase_add_test_raise_signal(c, a_write_beside_a_read_is_found, SIGABRT);
+    tcase_add_test_raise_signal(c, an_edge_of_before_does_not_help, SIGABRT);
+    tcase_add_test_raise_signal(c, this_process_cannot_read_the_cards_memory, SIGSEGV);
+    tcase_add_test_raise_signal(c, a_copy_that_nobody_waited_for_cannot_be_read, SIGSEGV);
+    tcase_add_test_raise_signal(c, what_a_copy_still_reads_cannot_be_written, SIGSEGV);
+    return suite_run();
+}
