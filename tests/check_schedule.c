@@ -10,6 +10,7 @@
 #include "suite.h"
 #include "tolerance.h"
 
+#include <math.h>
 #include <stdbool.h>
 
 static const char ini[] =
@@ -74,7 +75,7 @@ static void compare_case(const json_value *c)
         text = strchr(text, '\n');
         ck_assert_msg(text != NULL && sscanf(text, "%ld %lf", &found, &rate) == 2 && found == step,
                       "%s: no line of step %ld", at(c, "name")->text, step);
-        ck_assert_msg(rate >= v->number - RATE_OF_BASE * lr && rate <= v->number + RATE_OF_BASE * lr,
+        ck_assert_msg(fabs(rate - v->number) <= RATE_OF_BASE * lr,
                       "%s, step %ld: %.9g, expected %.9g", at(c, "name")->text, step, rate,
                       v->number);
         text++;

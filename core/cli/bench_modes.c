@@ -113,15 +113,13 @@ static pons_status run_child(const char *const *words, int *code, char **out, po
         return pons_fail(err, PONS_FAILURE, "cannot start a measurement: %s", strerror(errno));
     start(words, pipe_end[1], &child, err);
     close(pipe_end[1]);
-    if (err->status == PONS_OK) {
+    bool started = err->status == PONS_OK;
+    if (started)
         read_all(pipe_end[0], out, err);
-        close(pipe_end[0]);
-        while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-            ;
-        *code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-        return err->status;
-    }
-    close(pipe_end[0]);
+    close(pipe_end[0]); /* a child that still writes ends */
+    while (started && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    *code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     return err->status;
 }
 

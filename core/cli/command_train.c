@@ -19,7 +19,6 @@
 #include <string.h>
 #include <unistd.h>
 
-
 typedef struct train_flags {
     bool fresh;
     const char *resume;
@@ -165,9 +164,6 @@ static pons_status read_file(start *s, pons_error *err)
         sections_require("experiment", "name", err);
     if (err->status != PONS_OK)
         return config_blame(s->config, NULL, NULL, err);
-    if (strchr(e->name, '/') != NULL || strcmp(e->name, "..") == 0 || strcmp(e->name, ".") == 0)
-        return pons_fail(err, PONS_CONFIG, "%s: [experiment] name '%s' is a path, expected a name "
-                         "of a folder", config_place(s->config, "experiment", "name"), e->name);
     return run_folder_name(e->output, e->name, &s->folder, err);
 }
 
@@ -282,8 +278,9 @@ static pons_status go(start *s, pons_error *err)
     if (share_finished(s, &settings, &finished, err) != PONS_OK)
         return err->status;
     if (finished) {
-        log_line(l, "'%s' is finished (step %lld)\nhint: more [train] %s go on, --fresh starts anew",
-                 s->folder.path, (long long)s->saved.state.step,
+        log_line(l, "'%s' is finished (step %lld)\n"
+                 "hint: more [train] %s go on, --fresh starts anew", s->folder.path,
+                 (long long)s->saved.state.step,
                  config_given(s->config, "train", "steps") ? "steps" : "epochs");
         return PONS_OK;
     }

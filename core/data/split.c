@@ -7,6 +7,7 @@
 #include "data/split.h"
 
 #include "base/random.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -50,11 +51,10 @@ static pons_status split_none(const split_input *in, bool *held, pons_error *err
 
 static pons_status split_random(const split_input *in, bool *held, pons_error *err)
 {
-    char *end;
-    double share = strtod(in->text, &end);
+    double share;
     int count, *order;
 
-    if (end == in->text || *end != '\0' || !(share >= 0 && share < 1))
+    if (!text_real(in->text, &share) || share < 0 || share >= 1)
         return pons_fail(err, PONS_CONFIG,
                          "'validation' is '%s', expected a share from 0 to below 1", in->rule);
     count = (int)floor(share * in->case_count + 0.5);
