@@ -410,7 +410,6 @@ int main(void)
 {
     TCase *c = suite_new("checkpoint");
 
-    soak_timeout(c);
     tcase_add_test(c, killed_writers_leave_a_valid_checkpoint);
     tcase_add_test(c, every_damaged_byte_is_found);
     tcase_add_test(c, random_damage_is_found_and_honest_damage_is_harmless);

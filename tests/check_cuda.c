@@ -129,7 +129,6 @@ int main(void)
         fprintf(stderr, "%s\n", dlerror());
         return 1;
     }
-    tcase_set_timeout(c, 600);
     tcase_add_test(c, every_case_agrees);
     tcase_add_test(c, every_case_agrees_in_16_bits);
     return suite_run();

@@ -281,7 +281,6 @@ int main(void)
         return 77;
     }
     cuda_compiler_close(&nvrtc);
-    tcase_set_timeout(c, 600);
     tcase_add_test(c, every_network_compiles);
     tcase_add_loop_test(c, a_network_compiles_for_every_architecture, 0, 3);
     tcase_add_test(c, every_loss_compiles);

@@ -531,7 +531,6 @@ int main(void)
 
     if (access("stage/comm/gloo.so", F_OK) != 0)
         return 77; /* a build without gloo */
-    tcase_set_timeout(c, 300);
     tcase_add_test(c, four_micro_batches_give_the_same_bits_in_every_mode);
     tcase_add_test(c, three_micro_batches_give_the_same_bits_on_one_and_three_ranks);
     tcase_add_test(c, open_mpi_gives_the_same_bits);

@@ -283,7 +283,6 @@ int main(void)
 {
     TCase *c = suite_new("disk");
 
-    soak_timeout(c);
     tcase_add_test(c, call_that_fails_once_is_told_and_harms_nothing);
     tcase_add_test(c, step_that_is_written_again_is_never_missing);
     tcase_add_test(c, writer_in_place_is_found_out);

@@ -224,7 +224,6 @@ int main(void)
 {
     TCase *c = suite_new("kill");
 
-    soak_timeout(c);
     tcase_add_test(c, killed_at_any_moment_every_checkpoint_is_whole);
     tcase_add_test(c, control_that_writes_in_place_is_found_unreadable);
     tcase_add_test(c, asked_to_end_at_any_moment_it_saves_and_exits_75);

@@ -223,7 +223,6 @@ int main(void)
 {
     TCase *c = suite_new("modes");
 
-    tcase_set_timeout(c, 300);
     tcase_add_test(c, four_micro_batches_give_the_same_bits_on_one_two_and_four_replicas);
     tcase_add_test(c, three_micro_batches_give_the_same_bits_on_one_and_three_replicas);
     tcase_add_test(c, other_micro_batches_are_noticed);

@@ -143,7 +143,6 @@ int main(void)
 {
     TCase *c = suite_new("network");
 
-    tcase_set_timeout(c, 300);
     tcase_add_unchecked_fixture(c, setup_once, remove_root);
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, a_network_as_it_should_be_is_not_seen);

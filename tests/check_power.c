@@ -417,7 +417,6 @@ int main(void)
 {
     TCase *c = suite_new("power");
 
-    soak_timeout(c);
     tcase_add_test(c, power_that_fails_at_any_moment_leaves_the_last_checkpoint);
     tcase_add_test(c, writers_that_do_not_sync_are_found_out);
     return suite_run();

@@ -402,7 +402,6 @@ int main(void)
 {
     TCase *c = suite_new("ranks");
 
-    tcase_set_timeout(c, soak_times(300, 7200));
     tcase_add_unchecked_fixture(c, setup, remove_root);
     tcase_add_test(c, ranks_count_epochs_as_one_process);
     tcase_add_test(c, ranks_end_with_the_bits_of_one_process);

@@ -69,7 +69,6 @@ int main(void)
 {
     TCase *c = suite_new("room");
 
-    tcase_set_timeout(c, 120);
     tcase_add_unchecked_fixture(c, setup, remove_root);
     tcase_add_test(c, room_is_at_most_memory_and_swap);
     tcase_add_test(c, training_beyond_the_memory_is_refused_before_it_begins);

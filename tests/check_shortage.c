@@ -202,7 +202,6 @@ int main(void)
 {
     TCase *c = suite_new("shortage");
 
-    soak_timeout(c);
     tcase_add_unchecked_fixture(c, setup, remove_root);
     tcase_add_loop_test(c, memory_that_one_rank_lacks_ends_all_with_one_line, 0, 2);
     tcase_add_test(c, memory_that_is_there_ends_nothing);

@@ -277,7 +277,6 @@ int main(void)
 {
     TCase *c = suite_new("spread");
 
-    tcase_set_timeout(c, 300);
     tcase_add_test(c, windows_of_one_case_give_the_same_bytes_on_several_devices);
     tcase_add_test(c, several_cases_give_the_same_bytes_and_lines_on_several_devices);
     tcase_add_test(c, scores_of_a_run_are_the_same_bytes_on_several_devices);

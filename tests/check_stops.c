@@ -295,7 +295,6 @@ int main(void)
 {
     TCase *c = suite_new("stops");
 
-    soak_timeout(c);
     tcase_add_loop_test(c, run_that_stops_after_any_step_goes_on_to_the_same_bits, 0, 2);
     tcase_add_test(c, run_that_stops_after_every_step_goes_on_to_the_same_bits);
     tcase_add_test(c, any_piece_of_a_checkpoint_that_is_not_brought_back_is_noticed);

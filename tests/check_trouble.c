@@ -223,7 +223,6 @@ int main(void)
 {
     TCase *c = suite_new("trouble");
 
-    tcase_set_timeout(c, 300);
     tcase_add_unchecked_fixture(c, setup, remove_root);
     tcase_add_loop_test(c, a_loader_that_never_returns_is_found_in_time, 0, 2);
     tcase_add_loop_test(c, a_loader_that_never_returns_ends_a_process_that_is_alone, 0, 2);

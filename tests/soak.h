@@ -5,17 +5,11 @@
 #ifndef TESTS_SOAK_H
 #define TESTS_SOAK_H
 
-#include <check.h>
 #include <stdlib.h>
 
 static inline int soak_times(int usual, int soaked)
 {
     return getenv("SOAK") != NULL ? soaked : usual;
-}
-
-static inline void soak_timeout(TCase *c)
-{
-    tcase_set_timeout(c, soak_times(120, 7200));
 }
 
 #endif
