@@ -49,7 +49,7 @@ static int64_t folder_size(const char *folder)
 }
 
 /* Open as a run does, take the records first .. last, flush, close. */
-static pons_status check_session(const pons_sink_operations *o, const void *options,
+static pons_status check_writing(const pons_sink_operations *o, const void *options,
                                  const char *folder, pons_sink_kept keep, int first, int last,
                                  pons_error *err)
 {
@@ -105,8 +105,8 @@ pons_status plugin_check_sink(const plugin *p, const invocation *call, pons_erro
     if (mkdtemp(folder) == NULL) {
         pons_fail(err, PONS_FAILURE, "cannot make a folder in /tmp: %s", strerror(errno));
     } else {
-        if (check_session(o, options, folder, none, 1, STEPS, err) == PONS_OK)
-            check_session(o, options, folder, kept, KEPT + 1, STEPS, err);
+        if (check_writing(o, options, folder, none, 1, STEPS, err) == PONS_OK)
+            check_writing(o, options, folder, kept, KEPT + 1, STEPS, err);
         remove_files(folder);
     }
     config_close(values);
