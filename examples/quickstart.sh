@@ -58,7 +58,8 @@ install_packages() {
     fi
     echo "installing: $absent"
     $as_root apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq $absent >"$folder/apt.log" 2>&1 || {
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $absent \
+        >"$folder/apt.log" 2>&1 || {
         echo "apt-get failed, see $folder/apt.log" >&2
         [ -z "$(missing $required)" ] || exit 1
     }
