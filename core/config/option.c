@@ -28,10 +28,10 @@ static bool has_range(const pons_option *o)
     return o->minimum < o->maximum;
 }
 
-/* "16" and not "16.000000"; as many digits as are needed. */
+/* 16 and not 16.000000, 1000000000 and not 1e+09; as many digits as are needed. */
 static const char *number_text(double x, char text[32])
 {
-    for (int digits = 6; digits <= 17; digits++) {
+    for (int digits = 10; digits <= 17; digits++) {
         snprintf(text, 32, "%.*g", digits, x);
         if (strtod(text, NULL) == x)
             break;
