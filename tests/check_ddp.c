@@ -448,20 +448,21 @@ START_TEST(a_signal_to_one_rank_stops_all_behind_the_same_step)
         ranks two = { .count = 2 };
         char command[256];
 
-        RANKS_START(&two, "train", "e.ini", "--set", "experiment.name=stopped", "--set",
-                    "experiment.deterministic=yes");
-        while (!has_steps("stopped", 3))
-            nanosleep(&pause, NULL);
-        kill(two.pid[rank], rank == 0 ? SIGTERM : SIGUSR1);
-        ranks_finish(&two);
+        /* On a machine that pauses they may get to the last step: then once more. */
+        for (int tries = 0; two.code[0] + two.code[1] != 2 * 75 && tries < 5; tries++) {
+            snprintf(command, sizeof command, "rm -rf %s/runs/stopped", root);
+            ck_assert_int_eq(system(command), 0);
+            RANKS_START(&two, "train", "e.ini", "--set", "experiment.name=stopped", "--set",
+                        "experiment.deterministic=yes");
+            while (!has_steps("stopped", 3))
+                nanosleep(&pause, NULL);
+            kill(two.pid[rank], rank == 0 ? SIGTERM : SIGUSR1);
+            ranks_finish(&two);
+        }
         for (int k = 0; k < 2; k++)
-            ck_assert_msg(two.code[k] == 75 || two.code[k] == two.code[0], "rank %d: %d: %s", k,
-                          two.code[k], said_by(k));
-        ck_assert(two.code[0] == 75 || two.code[0] == 0); /* it may have been the last step */
+            ck_assert_msg(two.code[k] == 75, "rank %d: %d: %s", k, two.code[k], said_by(k));
         train(&again);
         same_run("single", "stopped");
-        snprintf(command, sizeof command, "rm -rf %s/runs/stopped", root);
-        ck_assert_int_eq(system(command), 0);
     }
     remove_root();
 }
