@@ -63,19 +63,51 @@ static void card_close(cuda_device *d)
     cuda_compiler_close(&d->compiler);
 }
 
+/*
+ * Bytes of registers that a kernel may keep in memory for want of room: none. A spill is read and
+ * written in the innermost loops, and a kernel that is bound by memory has nothing to hide it.
+ */
+enum { SPILL = 0 };
+
+/* "ptxas . 0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads", of every kernel. */
+static void check_spills(const char *log, const char *what)
+{
+    static const char words[] = " bytes spill stores";
+    const char *name = what;
+    int kernels = 0;
+
+    for (const char *line = log; line != NULL; line = strchr(line, '\n'), line += line != NULL) {
+        const char *found = strstr(line, words), *end = line + strcspn(line, "\n");
+        const char *entry = strstr(line, "Compiling entry function '");
+        if (entry != NULL && entry < end)
+            name = entry;
+        if (found == NULL || found > end)
+            continue;
+        while (found[-1] >= '0' && found[-1] <= '9')
+            found--;
+        ck_assert_msg(atoi(found) <= SPILL, "%s: %d bytes spilled: %.120s", what, atoi(found),
+                      name);
+        kernels++;
+    }
+    ck_assert_msg(kernels > 0, "%s: ptxas says nothing", what);
+}
+
 /* All that waits on the device, as one translation unit. */
 static void compile_all(const device *d, int architecture, const char *what)
 {
     cuda_device *c = d->handle;
     text unit = { .at = NULL };
-    char *binary = NULL;
+    char *binary = NULL, *log = NULL;
     size_t size = 0;
 
     ck_assert_int_gt(c->library.waiting, 0);
     cuda_library_write(&c->library, &unit);
-    ck_assert_msg(cuda_compile(&c->compiler, unit.at, architecture, &binary, &size, &error)
-                  == PONS_OK, "%s: %s", what, error.text);
+    ck_assert_msg(cuda_compile(&c->compiler, unit.at, architecture, &binary, &size, &log,
+                               &error) == PONS_OK, "%s: %s", what, error.text);
     ck_assert(size > 4 && memcmp(binary, "\177ELF", 4) == 0);
+    ck_assert_msg(log != NULL, "%s: no log", what);
+    check_spills(log, what);
+    free(log);
     free(binary);
     text_free(&unit);
 }

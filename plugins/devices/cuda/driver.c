@@ -103,16 +103,27 @@ void cuda_compiler_close(cuda_compiler *c)
     *c = (cuda_compiler){ .library = NULL };
 }
 
+/* malloc'ed; NULL: there is none. */
+static char *read_log(const cuda_compiler *c, nvrtc_program program)
+{
+    size_t size = 0;
+    char *log = NULL;
+
+    if (c->log_size(program, &size) == 0 && size > 0)
+        log = calloc(1, size + 1);
+    if (log != NULL)
+        c->log(program, log);
+    return log;
+}
+
 /* The first line of the compiler's log that is an error, else its first. */
 static pons_status report(const cuda_compiler *c, nvrtc_program program, int architecture,
                           pons_error *err)
 {
-    size_t size = 0;
-    char *log, *line;
+    char *log = read_log(c, program), *line;
 
-    if (c->log_size(program, &size) != 0 || size == 0 || (log = calloc(1, size + 1)) == NULL)
+    if (log == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot compile kernels for sm_%d", architecture);
-    c->log(program, log);
     line = strstr(log, "error");
     while (line != NULL && line > log && line[-1] != '\n')
         line--;
@@ -135,21 +146,24 @@ static pons_status take_binary(const cuda_compiler *c, nvrtc_program program, ch
 }
 
 pons_status cuda_compile(const cuda_compiler *c, const char *source, int architecture,
-                         char **binary, size_t *size, pons_error *err)
+                         char **binary, size_t *size, char **log, pons_error *err)
 {
     char target[48];
     /* Bits as on the cpu: a product and a sum are fused only where the text says so. */
-    const char *const options[] = { target, "--fmad=false", "--std=c++17", "-default-device" };
+    const char *const options[] = { target, "--fmad=false", "--std=c++17", "--ptxas-options=-v" };
+    const int count = log != NULL ? 4 : 3;
     nvrtc_program program;
     pons_status status;
 
     snprintf(target, sizeof target, "--gpu-architecture=sm_%d", architecture);
     if (c->create(&program, source, "pons.cu", 0, NULL, NULL) != 0)
         return pons_fail(err, PONS_DEVICE, "cannot compile kernels: out of memory");
-    if (c->compile(program, 3, options) == 0)
+    if (c->compile(program, count, options) == 0)
         status = take_binary(c, program, binary, size, err);
     else
         status = report(c, program, architecture, err);
+    if (log != NULL)
+        *log = status == PONS_OK ? read_log(c, program) : NULL;
     c->destroy(&program);
     return status;
 }

@@ -95,9 +95,10 @@ void cuda_compiler_close(cuda_compiler *c);
 
 /*
  * Compile 'source' for the processors 'architecture' (90 for sm_90); *binary is malloc'ed. The
- * compiler's own first line says what was wrong.
+ * compiler's own first line says what was wrong. log: NULL, or gets what ptxas says of each kernel,
+ * malloc'ed.
  */
 pons_status cuda_compile(const cuda_compiler *c, const char *source, int architecture,
-                         char **binary, size_t *size, pons_error *err);
+                         char **binary, size_t *size, char **log, pons_error *err);
 
 #endif

@@ -195,7 +195,7 @@ static pons_status load_unit(cuda_device *d, const char *unit, cuda_module *modu
         return PONS_OK;
     }
     free(binary);
-    status = cuda_compile(&d->compiler, unit, d->architecture, &binary, &size, err);
+    status = cuda_compile(&d->compiler, unit, d->architecture, &binary, &size, NULL, err);
     if (status != PONS_OK)
         return status;
     if (d->cache_dir != NULL)
