@@ -42,8 +42,7 @@ static void place_make(place *p, char *stack, size_t size, void (*enter)(void))
 {
     uintptr_t *top = (uintptr_t *)(stack + size);
 
-    *--top = 0;
-    *--top = 0; /* where 'enter' would return to: the stack is as behind a call */
+    *--top = 0; /* where 'enter' would return to: 16 bytes divide what lies above, as in a call */
     *--top = (uintptr_t)enter;
     for (int i = 0; i < 6; i++)
         *--top = 0;
