@@ -70,6 +70,10 @@ says "backend = auto ; default; one replica needs none"
 check "loader threads are a number" grep -qE "^loader_threads = [1-4] ; default; one for" $resolved
 check "no other value is left open" test "$(grep -c '= auto ;' $resolved)" -eq 1
 
+JOB_COMPLETION_INDEX=3 "$program" train told.ini --set experiment.name=numbered >numbered 2>&1
+check "a numbered process says that it trains alone" \
+    grep -q "^JOB_COMPLETION_INDEX = '3' .* WORLD_SIZE .* this process is alone$" numbered
+
 # ---- explain -------------------------------------------------------------------------------------
 
 "$program" explain told.ini >table 2>said || cat said
