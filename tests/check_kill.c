@@ -143,26 +143,6 @@ typedef struct answers {
     double slowest, slowest_twice;
 } answers;
 
-/*
- * A machine that is suspended, or all of whose processes are stopped, stops this one too: a nap that
- * took longer than it can on a machine that runs counts for what it can take.
- */
-static int finish_counting(pid_t child, double *seconds)
-{
-    double before = seconds_now();
-    siginfo_t ended = { .si_pid = 0 };
-
-    *seconds = 0;
-    while (ended.si_pid == 0) {
-        usleep(2000);
-        double now = seconds_now();
-        *seconds += now - before < 0.25 ? now - before : 0.25;
-        before = now;
-        ck_assert_int_eq(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOHANG | WNOWAIT), 0);
-    }
-    return finish(child);
-}
-
 /* One process that is asked to end, every third one twice. */
 static void ask(int round, answers *a)
 {

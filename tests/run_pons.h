@@ -4,8 +4,11 @@
 #ifndef TESTS_RUN_PONS_H
 #define TESTS_RUN_PONS_H
 
+#include "base/clock.h"
+
 #include <check.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +80,27 @@ static inline int finish(pid_t child)
 
     waitpid(child, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+/*
+ * The same, and the seconds until then. A machine that is suspended, or all of whose processes are
+ * stopped, stops this one too: a nap that took longer than it can on a machine that runs counts for
+ * what it can take.
+ */
+static inline int finish_counting(pid_t child, double *seconds)
+{
+    double before = seconds_now();
+    siginfo_t ended = { .si_pid = 0 };
+
+    *seconds = 0;
+    while (ended.si_pid == 0) {
+        usleep(2000);
+        double now = seconds_now();
+        *seconds += now - before < 0.25 ? now - before : 0.25;
+        before = now;
+        ck_assert_int_eq(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOHANG | WNOWAIT), 0);
+    }
+    return finish(child);
 }
 
 #define START(...) start((const char *const[]){ __VA_ARGS__, NULL })
