@@ -1,30 +1,9 @@
 #!/bin/sh
 # The whole program on the cuda device, whose driver and compiler are those of tests/fake: a run gives
 # the losses of the cpu, one card listed twice and a process for each card those of one, a prediction
-# those of the cpu, and faults end in one line. Prints what Check prints, so that both are counted alike.
-set -u
-LC_ALL=C
-export LC_ALL
-build=$(pwd)
-program=$(realpath "${PONS:-./pons}")
-PONS_PLUGIN_PATH=${PONS_PLUGIN_PATH:-$build/stage}
-export PONS_PLUGIN_PATH
+# those of the cpu, and faults end in one line.
+. "${srcdir:-.}/tests/checks.sh"
 cards=$build/tests/fake/.libs
-folder=$(mktemp -d "${TMPDIR:-/tmp}/pons-cuda-XXXXXX") || exit 1
-trap 'rm -rf "$folder"' EXIT
-checks=0
-failures=0
-
-check() {
-    name=$1
-    shift
-    checks=$((checks + 1))
-    "$@" >"$folder/said" 2>&1 && return 0
-    failures=$((failures + 1))
-    echo "FAILED: $name: $*"
-    cat "$folder/said"
-    return 1
-}
 
 cuda() { LD_LIBRARY_PATH=$cards${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$program" "$@"; }
 
@@ -144,5 +123,4 @@ done
 check "a file that was cut is made again" cuda train --fresh one.ini \
     --set "device.cache_dir=$folder/kept"
 
-echo "100%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

@@ -1,28 +1,21 @@
 #!/bin/sh
 # pons data check and pons bench --data: what they print of a sound dataset, and codes and phrases
 # of broken ones.
-# Prints what Check prints, so that both are counted alike.
-set -u
-pons=$(realpath "${PONS:-./pons}")
-folder=$(mktemp -d "${TMPDIR:-/tmp}/pons-data-XXXXXX") || exit 1
-trap 'rm -rf "$folder"' EXIT
+. "${srcdir:-.}/tests/checks.sh"
 cd "$folder" || exit 1
-checks=0
-failures=0
 
 # expect CODE STREAM PHRASE: 'pons data check a.ini' ends so and says so.
 expect() {
     checks=$((checks + 1))
-    "$pons" data check a.ini >stdout 2>stderr
+    "$program" data check a.ini >stdout 2>stderr
     found=$?
     if [ "$found" -ne "$1" ] || ! grep -qF -e "$3" "$2"; then
-        failures=$((failures + 1))
-        echo "FAILED: code $found, expected $1, '$3' in $2:"
+        fail "code $found, expected $1, '$3' in $2:"
         cat stdout stderr
     fi
 }
 
-"$pons" data phantom -o ph --cases 3 --extent 24,20,18 2>/dev/null || exit 1
+"$program" data phantom -o ph --cases 3 --extent 24,20,18 2>/dev/null || exit 1
 printf '[data]\nsource = ph\nvalidation = last:1\n[model]\nplugin = unet\n' >a.ini
 expect 0 stdout "3 cases, 2 for training, 1 for validation: phantom_002"
 expect 0 stdout "1  brain"
@@ -31,8 +24,8 @@ expect 0 stdout "0 errors, 0 warnings"
 
 cp -r ph sound
 label=ph/labelsTr/phantom_001.nii.gz
-"$pons" data crop sound/labelsTr/phantom_001.nii.gz -o $label --start 1,0,0 --extent 24,20,18 \
-    2>/dev/null || "$pons" data crop sound/labelsTr/phantom_001.nii.gz -o $label --start 1,0,0 \
+"$program" data crop sound/labelsTr/phantom_001.nii.gz -o $label --start 1,0,0 --extent 24,20,18 \
+    2>/dev/null || "$program" data crop sound/labelsTr/phantom_001.nii.gz -o $label --start 1,0,0 \
     --extent 23,20,18 2>/dev/null
 expect 4 stdout "error: case 'phantom_001'"
 head -c 200 sound/imagesTr/phantom_000.nii.gz >ph/imagesTr/phantom_000.nii.gz
@@ -83,18 +76,16 @@ printf '%s\n' '[experiment]' 'name = a' '[data]' 'source = ph' 'labels = b:0 bra
     '[optimizer]' 'plugin = sgd' 'lr = 0.1' '[train]' 'steps = 1' >a.ini
 for cache in memory none disk disk; do
     checks=$((checks + 1))
-    "$pons" train a.ini --fresh --set data.cache=$cache 2>stderr
+    "$program" train a.ini --fresh --set data.cache=$cache 2>stderr
     if [ $? -ne 0 ] || [ "$(grep -c "warning: no case contains 'y:4,5', which 'labels' lists" stderr)" -ne 1 ]; then
-        failures=$((failures + 1))
-        echo "FAILED: a training with cache $cache names the class that no case has:"
+        fail "a training with cache $cache names the class that no case has:"
         cat stderr
     fi
 done
 checks=$((checks + 1))
-"$pons" train a.ini --fresh --set "data.labels=b:0 brain:1" 2>stderr
+"$program" train a.ini --fresh --set "data.labels=b:0 brain:1" 2>stderr
 if [ $? -ne 0 ] || grep -q "no case contains" stderr; then
-    failures=$((failures + 1))
-    echo "FAILED: a training names a class although cases have all of them:"
+    fail "a training names a class although cases have all of them:"
     cat stderr
 fi
 
@@ -106,11 +97,10 @@ refuses() {
     shift
     checks=$((checks + 1))
     rm -rf before && cp -r kept before
-    "$pons" "$@" >stdout 2>stderr
+    "$program" "$@" >stdout 2>stderr
     found=$?
     if [ "$found" -ne 2 ] || ! grep -qF -e "$phrase" stderr || ! diff -r kept before >/dev/null; then
-        failures=$((failures + 1))
-        echo "FAILED: pons $*: code $found, expected 2 and '$phrase':"
+        fail "pons $*: code $found, expected 2 and '$phrase':"
         cat stderr
     fi
 }
@@ -126,36 +116,34 @@ rm -rf kept && mkdir -p kept/a && cp sound/imagesTr/phantom_000.nii.gz kept/a/im
 printf '[data]\nimage = kept/*/image.nii.gz\n[preprocess]\nsteps = normalize\n' >a.ini
 refuses "which is read, expected another folder" data preprocess a.ini -o kept
 checks=$((checks + 1))
-"$pons" data preprocess a.ini -o other 2>stderr || { failures=$((failures + 1)); cat stderr; }
+"$program" data preprocess a.ini -o other 2>stderr || fail "$(cat stderr)"
 checks=$((checks + 1))
-"$pons" data phantom -o ph --cases 1 --extent 8 2>stderr || { failures=$((failures + 1)); cat stderr; }
+"$program" data phantom -o ph --cases 1 --extent 8 2>stderr || fail "$(cat stderr)"
 
 # pons bench --data needs no model, and counts what it was asked for.
 # said PHRASE: the last bench said so.
 said() {
     checks=$((checks + 1))
     if ! grep -q -e "$1" stdout; then
-        failures=$((failures + 1))
-        echo "FAILED: expected '$1' in:"
+        fail "expected '$1' in:"
         cat stdout stderr
     fi
 }
 
 printf '[data]\nsource = sound\nvalidation = last:1\n[patch]\nextent = 8 8 8\nper_case = 3\n' >a.ini
-"$pons" bench a.ini --data --json --steps 4 >stdout 2>stderr
+"$program" bench a.ini --data --json --steps 4 >stdout 2>stderr
 said '^{"cases":2,"voxels":17280,"read":{"seconds":[0-9.e-]*,"megavoxels_per_second":[0-9.e+]*},'
 said '"patches":{"seconds":[^}]*"count":12,'
 python3 -c 'import json; json.load(open("stdout"))' 2>/dev/null || ! command -v python3 >/dev/null ||
     echo 'not JSON' >stdout
 said '^{"cases"'
-"$pons" bench a.ini --data >stdout 2>stderr
+"$program" bench a.ini --data >stdout 2>stderr
 said '^preprocess  *[0-9.]* Mvoxel/s'
 said '^patches  *[0-9.]* /s .* loader thread'
-"$pons" bench a.ini --data --set patch.per_cases=2 >stdout 2>&1
+"$program" bench a.ini --data --set patch.per_cases=2 >stdout 2>&1
 said "unknown key 'per_cases' in \[patch\]"
 printf '[data]\nsource = sound\n' >a.ini
-"$pons" bench a.ini --data >stdout 2>&1
+"$program" bench a.ini --data >stdout 2>&1
 said "'extent'"
 
-echo "$(((checks - failures) * 100 / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ "$failures" -eq 0 ]
+finish

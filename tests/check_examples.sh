@@ -1,28 +1,11 @@
 #!/bin/sh
 # The examples for launchers, replayed: each is run with the launcher's command replaced by one that
 # sets what the launcher sets. First its processes only meet in the store; then, where the build has
-# gloo, they train, and the weights are those of one process. Prints what Check prints.
-set -u
-build=$(pwd)
-source=$(cd "${srcdir:-.}" && pwd)
-folder=$(mktemp -d "${TMPDIR:-/tmp}/pons-examples-XXXXXX") || exit 1
+# gloo, they train, and the weights are those of one process.
+. "${srcdir:-.}/tests/checks.sh"
 holder=
 # shellcheck disable=SC2086 # a list of processes
 trap 'rm -rf "$folder"; [ -z "$holder" ] || kill $holder 2>/dev/null' EXIT
-checks=0
-failures=0
-
-# check NAME COMMAND...: the command succeeds.
-check() {
-    name=$1
-    shift
-    checks=$((checks + 1))
-    "$@" >"$folder/said" 2>&1 && return 0
-    failures=$((failures + 1))
-    echo "FAILED: $name: $*"
-    cat "$folder/said"
-    return 1
-}
 
 # ends CODE COMMAND...: it ends with this code; its words stay in 'output'.
 ends() {
@@ -49,8 +32,7 @@ printf '#!/bin/sh\nexec "$REPLAY_PONS" "$@"\n' >"$folder/bin/pons"
 chmod +x "$folder/bin/pons"
 PATH=$folder/bin:$PATH
 REPLAY_PONS=$build/tests/join_place
-PONS_PLUGIN_PATH=${PONS_PLUGIN_PATH:-$build/stage}
-export PATH REPLAY_PONS PONS_PLUGIN_PATH
+export PATH REPLAY_PONS
 
 # ---- scripts --------------------------------------------------------------------------------------
 
@@ -242,7 +224,7 @@ flatten() {
 yaml=$source/examples/kubernetes.yaml
 flat=$folder/flat
 checks=$((checks + 1))
-flatten "$yaml" >"$flat" || { failures=$((failures + 1)); echo "FAILED: the YAML is read"; cat "$flat"; }
+flatten "$yaml" >"$flat" || { fail "the YAML is read"; cat "$flat"; }
 
 # value PATH: what stands there.
 value() {
@@ -294,10 +276,7 @@ for broken in 's/^  name: pons$/ name: pons/' 's/^kind: Job/kind Job/' 's/parall
     sed "$broken" "$yaml" >"$folder/broken.yaml"
     check "a broken file is noticed" sh -c "! cmp -s '$yaml' '$folder/broken.yaml'"
     checks=$((checks + 1))
-    if flatten "$folder/broken.yaml" >/dev/null; then
-        failures=$((failures + 1))
-        echo "FAILED: '$broken' was not noticed"
-    fi
+    flatten "$folder/broken.yaml" >/dev/null && fail "'$broken' was not noticed"
 done
 
 # ---- two nodes ------------------------------------------------------------------------------------
@@ -425,5 +404,4 @@ else
     echo "skipped: training, since this build has no gloo"
 fi
 
-echo "$((100 * (checks - failures) / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ "$failures" -eq 0 ]
+finish

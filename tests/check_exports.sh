@@ -1,23 +1,14 @@
 #!/bin/sh
 # The installed library exports pons_* and nothing else; the tests' library exports the core as well.
-# Prints what Check prints, so that both are counted alike.
-set -u
+. "${srcdir:-.}/tests/checks.sh"
 library=.libs/libpons.so
-tests_library=tests/.libs/libpons.so
-failures=0
 
+checks=$((checks + 1))
 foreign=$(nm -D --defined-only "$library" | awk '$3 !~ /^pons_/ { print $3 }')
-if [ -n "$foreign" ]; then
-    echo "exported besides pons_*: $foreign"
-    failures=$((failures + 1))
-fi
-if ! nm -D --defined-only "$library" | grep -q ' pons_main$'; then
-    echo "pons_main is not exported"
-    failures=$((failures + 1))
-fi
-if ! nm -D --defined-only "$tests_library" | grep -q ' sha256_init$'; then
-    echo "the tests' library hides sha256_init"
-    failures=$((failures + 1))
-fi
-echo "$(((3 - failures) * 100 / 3))%: Checks: 3, Failures: $failures, Errors: 0"
-[ "$failures" -eq 0 ]
+[ -z "$foreign" ] || fail "exported besides pons_*: $foreign"
+
+# exports LIBRARY NAME
+exports() { nm -D --defined-only "$1" | grep " $2\$"; }
+check "the program's entry is exported" exports "$library" pons_main
+check "the tests' library exports the core" exports tests/.libs/libpons.so sha256_init
+finish

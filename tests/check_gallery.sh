@@ -2,23 +2,10 @@
 # Broken files as a user meets them: the program is asked about each file of the galleries, must end
 # with its code and say its phrase in one line (and a hint), and must neither open an existing file of
 # the user for writing nor truncate, remove or replace one. Valid twins are accepted.
-# Prints what Check prints, so that both are counted alike.
-set -u
-build=$(pwd)
-program=$(realpath "${PONS:-./pons}")
-PONS_PLUGIN_PATH=${PONS_PLUGIN_PATH:-$build/stage}
-folder=$(mktemp -d "${TMPDIR:-/tmp}/pons-gallery-XXXXXX") || exit 1
-trap 'rm -rf "$folder"' EXIT
+. "${srcdir:-.}/tests/checks.sh"
 keep=$folder/keep
 results=$folder/results
-export keep results program PONS_PLUGIN_PATH
-checks=0
-failures=0
-
-fail() {
-    failures=$((failures + 1))
-    echo "FAILED: $*"
-}
+export keep results program
 
 pons() {
     "$program" "$@"
@@ -212,5 +199,4 @@ checks=$((checks + 1))
 count=$(find cases -mindepth 1 -maxdepth 1 | wc -l)
 [ "$count" -ge 120 ] || fail "$count broken files, expected at least 120"
 echo "$count broken files, $# twins"
-echo "$(((checks - failures) * 100 / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ "$failures" -eq 0 ]
+finish

@@ -1,11 +1,9 @@
 #!/bin/sh
-# The comm plugin 'mpi', between processes that mpirun starts. Prints what Check prints.
-set -u
+# The comm plugin 'mpi', between processes that mpirun starts.
+. "${srcdir:-.}/tests/checks.sh"
 command -v mpirun >/dev/null || { echo "mpirun is not there (Debian: openmpi-bin)"; exit 77; }
 ASAN_OPTIONS=detect_leaks=0:${ASAN_OPTIONS-} # Open MPI keeps much of what it takes
 export ASAN_OPTIONS
-checks=0
-failures=0
 
 # start COUNT WISH: what is wrong begins with 'rank N: '; a process that leaves MPI unfinished is ended
 # by mpirun, which says so at length and by its code.
@@ -26,5 +24,4 @@ done
 start 2 size
 start 3 mismatch
 start 3 abort
-echo "$(((checks - failures) * 100 / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ "$failures" -eq 0 ]
+finish

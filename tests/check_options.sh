@@ -4,22 +4,10 @@
 # must not. 'pons help --list' says which options there are; one without a line is a failure.
 #
 #   tests/check_options.sh [PATTERN]     only lines that match; then nothing is asked about the rest
-set -u
-LC_ALL=C
-export LC_ALL
-here=$(cd "${srcdir:-.}" && pwd)/tests/options
-pons=${PONS:-$(pwd)/pons}
+. "${srcdir:-.}/tests/checks.sh"
+here=$source/tests/options
 pattern=${1-}
-cards=$(pwd)/tests/fake/.libs
-work=$(mktemp -d "${TMPDIR:-/tmp}/pons-options-XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-checks=0
-failures=0
-
-fail() {
-    failures=$((failures + 1))
-    echo "FAILED: $*"
-}
+cards=$build/tests/fake/.libs
 
 trim() {
     value=$1
@@ -40,20 +28,20 @@ bytes() { find "$@" -type f | sort | xargs cksum; }
 names() { find . -type f ! -name 'std*' ! -name '*.ini' | sort; }
 predict() {
     set -- "$@" --logits --probabilities
-    cp -R "$work/trained/runs" . && "$pons" predict runs/run heads/imagesTr/phantom_001.nii.gz \
+    cp -R "$folder/trained/runs" . && "$program" predict runs/run heads/imagesTr/phantom_001.nii.gz \
         -o out.nii.gz "$@"
 }
 # A run that goes on with another file of its schedule, equal in all but the last byte.
 resumed() {
-    "$pons" train base.ini "$@" || return
-    file=$("$pons" plugin list | awk '$1 == "schedule" && $2 == "constant" { print $3 }')
+    "$program" train base.ini "$@" || return
+    file=$("$program" plugin list | awk '$1 == "schedule" && $2 == "constant" { print $3 }')
     mkdir -p plugins/schedule && cp "$file" plugins/schedule/ && echo >>plugins/schedule/constant.so
     PONS_PLUGIN_PATH=$(pwd)/plugins${PONS_PLUGIN_PATH:+:$PONS_PLUGIN_PATH} \
-        "$pons" train base.ini "$@" --set train.epochs=3
+        "$program" train base.ini "$@" --set train.epochs=3
 }
 # A TERM in the middle of a step that takes seconds.
 interrupted() {
-    "$pons" train base.ini "$@" 2>lines &
+    "$program" train base.ini "$@" 2>lines &
     until grep -q ' to train on' lines; do sleep 0.02; done
     sleep 0.2
     kill -TERM $!
@@ -62,7 +50,7 @@ interrupted() {
 
 # One of two ranks, which waits for the other.
 missing() {
-    RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 "$pons" train base.ini "$@"
+    RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 "$program" train base.ini "$@"
     [ $? != 0 ]
 }
 
@@ -71,15 +59,15 @@ execute() {
     kind=$1
     shift
     case $kind in
-    train) "$pons" train base.ini "$@" ;;
+    train) "$program" train base.ini "$@" ;;
     predict) predict "$@" ;;
     interrupted) interrupted "$@" ;;
     resumed) resumed "$@" ;;
     missing) missing "$@" ;;
-    explain) "$pons" explain base.ini --json "$@" ;;
-    schedule) "$pons" explain base.ini --schedule "$@" ;;
-    preprocess) "$pons" data preprocess base.ini -o cases "$@" ;;
-    check) "$pons" data check base.ini "$@" ;;
+    explain) "$program" explain base.ini --json "$@" ;;
+    schedule) "$program" explain base.ini --schedule "$@" ;;
+    preprocess) "$program" data preprocess base.ini -o cases "$@" ;;
+    check) "$program" data check base.ini "$@" ;;
     esac
 }
 
@@ -116,19 +104,19 @@ observe() {
     esac
 }
 
-# run_once FOLDER KIND SET...: what has been run already is not run again.
+# run_once RUN KIND SET...: what has been run already is not run again.
 run_once() {
-    folder=$1
+    run=$1
     shift
-    [ ! -e "$folder/code" ] || return 0
-    mkdir -p "$folder"
-    cp "$here"/*.ini "$folder/"
-    ln -s "$work/heads" "$work/single" "$work/second" "$work/trained.safetensors" "$folder/"
+    [ ! -e "$run/code" ] || return 0
+    mkdir -p "$run"
+    cp "$here"/*.ini "$run/"
+    ln -s "$folder/heads" "$folder/single" "$folder/second" "$folder/trained.safetensors" "$run/"
     case "$*" in
     *model.plugin=unet*) ;;
-    *model.plugin=*) sed '/^channels\|^strides/d' "$here/base.ini" >"$folder/base.ini" ;;
+    *model.plugin=*) sed '/^channels\|^strides/d' "$here/base.ini" >"$run/base.ini" ;;
     esac
-    (cd "$folder" && find_cards "$@" && execute "$@" >stdout 2>stderr; echo $? >code)
+    (cd "$run" && find_cards "$@" && execute "$@" >stdout 2>stderr; echo $? >code)
 }
 
 # Runs on cuda compute on this processor, by the driver of tests/fake.
@@ -149,34 +137,34 @@ sets_of() {
 # Run with the sets of file $2 and leave the observable $1 in $3; $4 tells repetitions apart.
 show() {
     kind=$(kind_of "$1")
-    folder=$work/$kind-$(cksum <"$2" | tr ' ' '-')-$4
+    run=$folder/$kind-$(cksum <"$2" | tr ' ' '-')-$4
     set -- "$1" "$2" "$3"
     observable=$1 sets=$2 result=$3
     set --
     while IFS= read -r line; do
         set -- "$@" --set "$line"
     done <"$sets"
-    run_once "$folder" "$kind" "$@"
-    (cd "$folder" && observe "$observable") >"$result" 2>"$result.problem"
+    run_once "$run" "$kind" "$@"
+    (cd "$run" && observe "$observable") >"$result" 2>"$result.problem"
     case $observable in
     exit | refused | resumed | interrupted) ;;
-    *) [ "$(cat "$folder/code")" = 0 ] || echo "the program failed" >>"$result.problem" ;;
+    *) [ "$(cat "$run/code")" = 0 ] || echo "the program failed" >>"$result.problem" ;;
     esac
 }
 
 judge() {
     name=$1 observable=$2
-    if [ -s "$work/base.problem" ] || [ -s "$work/other.problem" ]; then
-        fail "$name: $(cat "$work/base.problem" "$work/other.problem") ($(head -n 1 "$folder/stderr"))"
-    elif [ ! -s "$work/base" ] && [ ! -s "$work/other" ]; then
+    if [ -s "$folder/base.problem" ] || [ -s "$folder/other.problem" ]; then
+        fail "$name: $(cat "$folder/base.problem" "$folder/other.problem") ($(head -n 1 "$run/stderr"))"
+    elif [ ! -s "$folder/base" ] && [ ! -s "$folder/other" ]; then
         fail "$name: nothing is seen of '$observable'"
-    elif ! cmp -s "$work/base" "$work/again"; then
+    elif ! cmp -s "$folder/base" "$folder/again"; then
         fail "$name: two runs with one value differ in '$observable'"
-    elif cmp -s "$work/base" "$work/other"; then
+    elif cmp -s "$folder/base" "$folder/other"; then
         fail "$name: another value leaves '$observable' as it is"
-    elif [ "$observable" = refused ] && { ! grep -qx 0 "$work/base" || ! grep -qx 3 "$work/other" ||
-            ! grep -q 'not in this build' "$work/other"; }; then
-        fail "$name: expected to be refused with 3: $(cat "$work/base" "$work/other")"
+    elif [ "$observable" = refused ] && { ! grep -qx 0 "$folder/base" || ! grep -qx 3 "$folder/other" ||
+            ! grep -q 'not in this build' "$folder/other"; }; then
+        fail "$name: expected to be refused with 3: $(cat "$folder/base" "$folder/other")"
     fi
 }
 
@@ -201,15 +189,15 @@ check_option() {
         '""') given=$path.$key= ;;
         *) given=$path.$key=$given ;;
         esac
-        sets_of "$given" "$chosen; $extra" >"$work/sets.$value"
+        sets_of "$given" "$chosen; $extra" >"$folder/sets.$value"
     done
-    show "$observable" "$work/sets.base" "$work/base" 1
-    show "$observable" "$work/sets.base" "$work/again" 2
-    show "$observable" "$work/sets.other" "$work/other" 1
-    if [ "$observable" = missing ] && grep -q 'nothing can join' "$folder/stderr"; then
+    show "$observable" "$folder/sets.base" "$folder/base" 1
+    show "$observable" "$folder/sets.base" "$folder/again" 2
+    show "$observable" "$folder/sets.other" "$folder/other" 1
+    if [ "$observable" = missing ] && grep -q 'nothing can join' "$run/stderr"; then
         return
     fi
-    if [ "$observable" != refused ] && grep -q "'cuda' is not in this build" "$folder/stderr"; then
+    if [ "$observable" != refused ] && grep -q "'cuda' is not in this build" "$run/stderr"; then
         return
     fi
     judge "$place $key" "$observable"
@@ -217,13 +205,13 @@ check_option() {
 
 # The words of a command line in a folder that holds a trained run.
 run_words() {
-    folder=$1 words=$2
-    rm -rf "$folder"
-    mkdir -p "$folder"
-    cp "$here"/*.ini "$here"/*.json "$folder/"
-    cp -R "$work/trained/runs" "$folder/"
-    ln -s "$work/heads" "$work/single" "$folder/"
-    (cd "$folder" && eval "set -- $words" && "$pons" "$@" >stdout 2>stderr; echo $? >code)
+    run=$1 words=$2
+    rm -rf "$run"
+    mkdir -p "$run"
+    cp "$here"/*.ini "$here"/*.json "$run/"
+    cp -R "$folder/trained/runs" "$run/"
+    ln -s "$folder/heads" "$folder/single" "$run/"
+    (cd "$run" && eval "set -- $words" && "$program" "$@" >stdout 2>stderr; echo $? >code)
 }
 
 observe_words() {
@@ -250,14 +238,14 @@ check_flag() {
     for round in base again other; do
         words=$2
         [ $round != other ] || words=$3
-        run_words "$work/flag" "$words"
-        (cd "$work/flag" && observe_words "$observable") >"$work/$round" 2>"$work/$round.problem"
+        run_words "$folder/flag" "$words"
+        (cd "$folder/flag" && observe_words "$observable") >"$folder/$round" 2>"$folder/$round.problem"
     done
-    if [ -n "$part" ] && grep -qx 3 "$work/flag/code" &&
-        grep -q "needs $part, which is not in this build" "$work/flag/stderr"; then
+    if [ -n "$part" ] && grep -qx 3 "$folder/flag/code" &&
+        grep -q "needs $part, which is not in this build" "$folder/flag/stderr"; then
         return
     fi
-    folder=$work/flag
+    run=$folder/flag
     judge "pons $1" "$observable"
 }
 
@@ -283,46 +271,45 @@ each() {
 
 # Options of the program without a line, and lines without an option.
 check_cover() {
-    "$pons" help --list >"$work/list" || fail "pons help --list"
+    "$program" help --list >"$folder/list" || fail "pons help --list"
     awk -F'\t' '{ gsub("_", "-", $3); sub("^pons *", "", $1)
                   print "flag", ($1 == "" ? "" : $1 " ") "--" $3 }' \
-        >"$work/program" <<END
-$(grep '^pons' "$work/list")
+        >"$folder/program" <<END
+$(grep '^pons' "$folder/list")
 END
-    awk -F'\t' '!/^pons/ { print "option", $1 ($2 == "-" ? "" : "." $2) " " $3 }' "$work/list" \
-        >>"$work/program"
-    sed -n 's/^\([^#|]*[^ #|]\) *|.*/option \1/p' "$here/table" >"$work/covered"
-    sed -n 's/^\([^#|]*[^ #|]\) *|.*/flag \1/p' "$here/flags" >>"$work/covered"
+    awk -F'\t' '!/^pons/ { print "option", $1 ($2 == "-" ? "" : "." $2) " " $3 }' "$folder/list" \
+        >>"$folder/program"
+    sed -n 's/^\([^#|]*[^ #|]\) *|.*/option \1/p' "$here/table" >"$folder/covered"
+    sed -n 's/^\([^#|]*[^ #|]\) *|.*/flag \1/p' "$here/flags" >>"$folder/covered"
     for list in program covered; do
-        sort -u "$work/$list" >"$work/$list.sorted"
+        sort -u "$folder/$list" >"$folder/$list.sorted"
     done
     checks=$((checks + 2))
-    comm -23 "$work/program.sorted" "$work/covered.sorted" >"$work/missing"
-    comm -13 "$work/program.sorted" "$work/covered.sorted" >"$work/unknown"
-    [ ! -s "$work/missing" ] || fail "options without a line:
-$(cat "$work/missing")"
-    [ ! -s "$work/unknown" ] || fail "lines without an option:
-$(cat "$work/unknown")"
+    comm -23 "$folder/program.sorted" "$folder/covered.sorted" >"$folder/missing"
+    comm -13 "$folder/program.sorted" "$folder/covered.sorted" >"$folder/unknown"
+    [ ! -s "$folder/missing" ] || fail "options without a line:
+$(cat "$folder/missing")"
+    [ ! -s "$folder/unknown" ] || fail "lines without an option:
+$(cat "$folder/unknown")"
 }
 
 # ---- all ----------------------------------------------------------------------------------------
 
-"$pons" data phantom -o "$work/heads" --cases 4 --extent 18,16,20 --channels 2 --classes 3 \
-    --seed 1 >"$work/phantom.log" 2>&1 || { cat "$work/phantom.log"; exit 1; }
+"$program" data phantom -o "$folder/heads" --cases 4 --extent 18,16,20 --channels 2 --classes 3 \
+    --seed 1 >"$folder/phantom.log" 2>&1 || { cat "$folder/phantom.log"; exit 1; }
 for seed in 1 2; do
     name=single
     [ $seed = 1 ] || name=second
-    "$pons" data phantom -o "$work/$name" --cases 3 --extent 18,16,20 --classes 3 --seed $seed \
-        >"$work/phantom.log" 2>&1 || { cat "$work/phantom.log"; exit 1; }
+    "$program" data phantom -o "$folder/$name" --cases 3 --extent 18,16,20 --classes 3 --seed $seed \
+        >"$folder/phantom.log" 2>&1 || { cat "$folder/phantom.log"; exit 1; }
 done
-mkdir "$work/trained"
-(cd "$work/trained" && cp "$here/base.ini" . && ln -s ../heads heads &&
-    "$pons" train base.ini) >"$work/trained.log" 2>&1 || { cat "$work/trained.log"; exit 1; }
-cp "$work/trained/runs/run/checkpoints/$(cat "$work/trained/runs/run/checkpoints/last")/model.safetensors" \
-    "$work/trained.safetensors"
+mkdir "$folder/trained"
+(cd "$folder/trained" && cp "$here/base.ini" . && ln -s ../heads heads &&
+    "$program" train base.ini) >"$folder/trained.log" 2>&1 || { cat "$folder/trained.log"; exit 1; }
+cp "$folder/trained/runs/run/checkpoints/$(cat "$folder/trained/runs/run/checkpoints/last")/model.safetensors" \
+    "$folder/trained.safetensors"
 each table check_option
 each flags check_flag
 [ -n "$pattern" ] || check_cover
 
-echo "$(((checks - failures) * 100 / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ "$failures" -eq 0 ]
+finish

@@ -1,27 +1,7 @@
 #!/bin/sh
 # Settings as a user writes them: folders with blanks, messages that name the file, line and key, and
-# a resolved.ini that says what was chosen. Prints what Check prints, so that both are counted alike.
-set -u
-build=$(pwd)
-program=$(realpath "${PONS:-./pons}")
-PONS_PLUGIN_PATH=${PONS_PLUGIN_PATH:-$build/stage}
-export PONS_PLUGIN_PATH
-folder=$(mktemp -d "${TMPDIR:-/tmp}/pons-settings-XXXXXX") || exit 1
-trap 'rm -rf "$folder"' EXIT
-checks=0
-failures=0
-
-# check NAME COMMAND...: the command succeeds.
-check() {
-    name=$1
-    shift
-    checks=$((checks + 1))
-    "$@" >"$folder/said" 2>&1 && return 0
-    failures=$((failures + 1))
-    echo "FAILED: $name: $*"
-    cat "$folder/said"
-    return 1
-}
+# a resolved.ini that says what was chosen.
+. "${srcdir:-.}/tests/checks.sh"
 
 mkdir "$folder/with blank" && cd "$folder/with blank" || exit 1
 "$program" data phantom -o ph --cases 2 --extent 18,16,16 2>log || { cat log; exit 1; }
@@ -150,5 +130,4 @@ refused "x.ini:19: [augment] steps: 'flip' occurs twice" \
     -e 's/^\[data\]/[augment]\nsteps = flip flip\n[augment.gaussian_noise]\nstd = 0.1\n&/'
 
 cd / || exit 1
-echo "100%: Checks: $checks, Failures: $failures, Errors: 0"
-[ "$failures" -eq 0 ]
+finish

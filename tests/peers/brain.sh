@@ -10,17 +10,10 @@
 #   STEPS     numbers of steps to try; default: 20 30 40 60 100 150 200 300 400
 #   SIDES     of pons, same, small (MONAI's two); default: all of them
 #   RUNNER    a command put before each run, to keep the machine quiet
-set -eu
+. "$(dirname "$0")/rounds.sh"
 
-pons=$(realpath "$1")
-here=$(cd "$(dirname "$0")" && pwd)
-kept=${2:-}
-folder=${kept:-$(mktemp -d)}
-mkdir -p "$folder"
-folder=$(cd "$folder" && pwd)
-[ -n "$kept" ] || trap 'rm -rf "$folder"' EXIT
+keep "${2:-}"
 templates=/usr/share/mricron/templates
-runner=${RUNNER:-}
 cd "$folder"
 
 # half NAME START EXTENT: image and mask of one half of the head.

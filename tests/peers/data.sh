@@ -5,19 +5,12 @@
 #   tests/peers/data.sh PONS [ROUNDS]      needs: pip install monai nibabel
 #
 # Ends with a line for reading, for reading with preprocessing (Mvoxel/s), and for patches of 96^3 a second.
-set -eu
+. "$(dirname "$0")/rounds.sh"
 
-pons=$1
 rounds=${2:-5}
-here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cp "$here/data.ini" "$work"
-python3 "$here/data.py" "$work/ct" make
-
-median() {
-    sort -n "$1" | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
-}
+keep
+cp "$here/data.ini" "$folder"
+python3 "$here/data.py" "$folder/ct" make
 
 # number NAME: what follows "NAME": in the line on stdin.
 number() {
@@ -26,17 +19,17 @@ number() {
 
 round=0
 while [ "$round" -lt "$rounds" ]; do
-    "$pons" bench "$work/data.ini" --data --json --steps 20 >"$work/ours" 2>"$work/log"
-    python3 "$here/data.py" "$work/ct" measure >"$work/theirs" 2>"$work/log"
+    "$pons" bench "$folder/data.ini" --data --json --steps 20 >"$folder/ours" 2>"$folder/log"
+    python3 "$here/data.py" "$folder/ct" measure >"$folder/theirs" 2>"$folder/log"
     for part in read preprocess; do
-        sed "s/.*\"$part\":/ /" "$work/ours" | number megavoxels_per_second >>"$work/pons.$part"
-        number $part <"$work/theirs" >>"$work/monai.$part"
+        sed "s/.*\"$part\":/ /" "$folder/ours" | number megavoxels_per_second >>"$folder/pons.$part"
+        number $part <"$folder/theirs" >>"$folder/monai.$part"
     done
-    number per_second_of_one_thread <"$work/ours" >>"$work/pons.patches"
-    number patches <"$work/theirs" >>"$work/monai.patches"
+    number per_second_of_one_thread <"$folder/ours" >>"$folder/pons.patches"
+    number patches <"$folder/theirs" >>"$folder/monai.patches"
     round=$((round + 1))
 done
 for part in read preprocess patches; do
-    echo "$part $(median "$work/pons.$part") $(median "$work/monai.$part")" |
+    echo "$part $(median <"$folder/pons.$part") $(median <"$folder/monai.$part")" |
         awk '{ printf "%-10s pons %.1f, MONAI %.1f, ratio %.1f\n", $1, $2, $3, $2 / $3 }'
 done

@@ -12,19 +12,12 @@
 #   PRECISIONS  of fp32, bf16; default: both
 #   SIDES       of pons, torch; default: both
 #   RUNNER      a command put before each measurement, to keep the machine quiet
-set -eu
+. "$(dirname "$0")/rounds.sh"
 
-pons=$(realpath "$1")
 rounds=${2:-5}
-here=$(cd "$(dirname "$0")" && pwd)
-kept=${3:-}
-folder=${kept:-$(mktemp -d)}
-mkdir -p "$folder"
-folder=$(cd "$folder" && pwd)
-[ -n "$kept" ] || trap 'rm -rf "$folder"' EXIT
+keep "${3:-}"
 precisions=${PRECISIONS:-fp32 bf16}
 sides=${SIDES:-pons torch}
-runner=${RUNNER:-}
 ways="pons.one pons.two pons.dp pons.ddp torch.one torch.two torch.ddp"
 
 words() {
@@ -58,14 +51,10 @@ measure_torch() {
 # Each measurement is a line "ROUND MICRO-BATCHES/S HIDDEN" of $folder/PRECISION.WAY.
 measure() {
     to=$folder/$3.$2
-    [ -e "$to" ] && awk -v r="$1" '$1 == r { found = 1 } END { exit !found }' "$to" && return
+    has_round "$to" "$1" && return
     "measure_${2%%.*}" "$2" "$3" >"$folder/line"
     echo "$1 $(cat "$folder/line")" >>"$to"
     echo "$3, round $1: $2 $(cat "$folder/line")" >&2
-}
-
-median() {
-    sort -g | awk '{ v[NR] = $1 } END { if (NR) print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
 }
 
 # ratio FILE BASE: the median over rounds of the one to the other.

@@ -9,17 +9,13 @@
 # memory at the end of 1,000 that is 5 % above that at the beginning. Environment:
 #   PARTS     of batch, patch, threads, drift; default: all of them
 #   RUNNER    a command put before each measurement, to keep the machine quiet
-set -eu
+. "$(dirname "$0")/rounds.sh"
 
-pons=$(realpath "$1")
 precision=${2:-bf16}
 parts=${PARTS:-batch patch threads drift}
-runner=${RUNNER:-}
-here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cp "$here/spleen.ini" "$work"
-cd "$work"
+keep
+cp "$here/spleen.ini" "$folder"
+cd "$folder"
 "$pons" data phantom -o phantom --cases 4 --extent 64,64,64 >&2
 wrong=0
 

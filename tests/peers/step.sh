@@ -10,19 +10,12 @@
 #   ROWS      names of rows; default: all of them
 #   WAYS      of eager, eager_last, compiled, compiled_last; default: all of them
 #   RUNNER    a command put before each measurement, to keep the machine quiet
-set -eu
+. "$(dirname "$0")/rounds.sh"
 
-pons=$(realpath "$1")
 rounds=${2:-5}
-here=$(cd "$(dirname "$0")" && pwd)
-kept=${3:-}
-folder=${kept:-$(mktemp -d)}
-mkdir -p "$folder"
-folder=$(cd "$folder" && pwd)
-[ -n "$kept" ] || trap 'rm -rf "$folder"' EXIT
+keep "${3:-}"
 rows=${ROWS:-spleen_fp32 spleen_bf16 fast_bf16 forward_bf16 segresnet_bf16 dynunet_bf16}
 ways=${WAYS:-eager eager_last compiled compiled_last}
-runner=${RUNNER:-}
 export TORCHINDUCTOR_CACHE_DIR="$folder/compiled"
 
 # What a row is: a title, PyTorch's words, the file and the words of pons.
@@ -59,13 +52,8 @@ way() {
     esac
 }
 
-# Column $2 of a file of measurements: its median.
-median() {
-    awk -v c="$2" '{ print $c }' "$1" | sort -g |
-        awk '{ v[NR] = $1 } END { if (NR) print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
-}
-
-has_round() { [ -e "$1" ] && awk -v r="$2" '$1 == r { found = 1 } END { exit !found }' "$1"; }
+# column FILE NUMBER: the median of that column.
+column() { awk -v c="$2" '{ print $c }' "$1" | median; }
 
 # Each measurement is a line "ROUND SECONDS MIB" of $folder/ROW.WHO.
 measure_pons() {
@@ -107,17 +95,17 @@ measure_torch() {
 # The ways that are worth another round.
 near_best() {
     for w in $ways; do
-        echo "$(median "$folder/$1.$w" 2) $w"
+        echo "$(column "$folder/$1.$w" 2) $w"
     done | sort -g | awk 'NR == 1 { best = $1 } $1 != "inf" && $1 <= 1.15 * best { print $2 }'
 }
 
 report_row() {
     row "$1"
     best=$(for w in $ways; do
-        [ ! -e "$folder/$1.$w" ] || echo "$(median "$folder/$1.$w" 2) $w"
+        [ ! -e "$folder/$1.$w" ] || echo "$(column "$folder/$1.$w" 2) $w"
     done | sort -g | head -n 1)
     winner=${best#* }
-    echo "${best%% *} $(median "$folder/$1.$winner" 3) $(median "$folder/$1.pons" 2) $(median "$folder/$1.pons" 3)" |
+    echo "${best%% *} $(column "$folder/$1.$winner" 3) $(column "$folder/$1.pons" 2) $(column "$folder/$1.pons" 3)" |
         awk -v title="$title" -v way="$winner" -v row="$1" '{
             printf "| %s | %.3f s (%s) | %.3f s | %.2f | %.0f MiB | %.0f MiB | %.2f | `ROWS=%s tests/peers/step.sh PONS` |\n",
                 title, $1, way, $3, $1 / $3, $2, $4, $4 / $2, row }'
