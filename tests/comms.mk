@@ -1,25 +1,16 @@
 # Tests of the communicators and of the processes of a run.
-COMM_SUITE = tests/comm_suite.c tests/comm_suite.h tests/comm_trial.c tests/comm_trial.h \
-	tests/processes.h
+COMM_SUITE = tests/comm_suite.c tests/comm_trial.c
 EXTRA_DIST += $(COMM_SUITE) tests/check_gloo.c tests/backend_gloo.c tests/check_nccl.c \
 	tests/backend_nccl.c tests/check_group.c tests/comm_mpi.c tests/check_mpi.sh \
 	tests/thread.suppressions
 check_LTLIBRARIES += tests/plugins/alone.la
-tests_plugins_alone_la_SOURCES = tests/plugins/alone.c
-tests_plugins_alone_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+tests_plugins_alone_la_LDFLAGS = $(MODULE_LDFLAGS)
 
-check_PROGRAMS += tests/check_beat
-tests_check_beat_SOURCES = tests/check_beat.c
-tests_check_beat_LDADD = $(TEST_LDADD)
-TESTS += tests/check_beat
+PROGRAM_TESTS += tests/check_beat
 if HAVE_GLOO
-check_PROGRAMS += tests/check_gloo tests/check_group
+PROGRAM_TESTS += tests/check_gloo tests/check_group
 tests_check_gloo_SOURCES = tests/check_gloo.c tests/backend_gloo.c $(COMM_SUITE)
-tests_check_gloo_LDADD = $(TEST_LDADD)
-tests_check_group_SOURCES = tests/check_group.c tests/backend_gloo.c tests/comm_suite.h \
-	tests/comm_trial.h tests/processes.h
-tests_check_group_LDADD = $(TEST_LDADD)
-TESTS += tests/check_gloo tests/check_group
+tests_check_group_SOURCES = tests/check_group.c tests/backend_gloo.c
 endif
 
 # On the made-up driver of device.mk: programs that are linked with these find them instead of
@@ -27,26 +18,23 @@ endif
 EXTRA_DIST += tests/fake/nccl.c
 if HAVE_NCCL
 check_LTLIBRARIES += tests/fake/libnccl.la
-tests_fake_libnccl_la_SOURCES = tests/fake/nccl.c tests/fake/fake.h
+tests_fake_libnccl_la_SOURCES = tests/fake/nccl.c
 tests_fake_libnccl_la_CPPFLAGS = $(AM_CPPFLAGS) $(NCCL_CFLAGS)
 tests_fake_libnccl_la_LDFLAGS = -rpath /nowhere -version-info 2:0:0
 tests_fake_libnccl_la_LIBADD = tests/fake/libcuda.la
 FAKE_GPU = tests/fake/libnccl.la tests/fake/libcuda.la
-check_PROGRAMS += tests/check_nccl tests/check_group_nccl
+PROGRAM_TESTS += tests/check_nccl tests/check_group_nccl
 tests_check_nccl_SOURCES = tests/check_nccl.c tests/backend_nccl.c $(COMM_SUITE)
 tests_check_nccl_CPPFLAGS = $(AM_CPPFLAGS) $(NCCL_CFLAGS)
 tests_check_nccl_LDFLAGS = -Wl,--no-as-needed
-tests_check_nccl_LDADD = $(FAKE_GPU) $(TEST_LDADD)
-tests_check_group_nccl_SOURCES = tests/check_group.c tests/backend_nccl.c tests/comm_suite.h \
-	tests/comm_trial.h tests/processes.h
+tests_check_nccl_LDADD = $(FAKE_GPU) $(LDADD)
+tests_check_group_nccl_SOURCES = tests/check_group.c tests/backend_nccl.c
 tests_check_group_nccl_CPPFLAGS = $(AM_CPPFLAGS) $(NCCL_CFLAGS)
 tests_check_group_nccl_LDFLAGS = -Wl,--no-as-needed
-tests_check_group_nccl_LDADD = $(FAKE_GPU) $(TEST_LDADD)
-TESTS += tests/check_nccl tests/check_group_nccl
+tests_check_group_nccl_LDADD = $(FAKE_GPU) $(LDADD)
 endif
 if HAVE_MPI
 check_PROGRAMS += tests/comm_mpi
-tests_comm_mpi_SOURCES = tests/comm_mpi.c tests/comm_trial.c tests/comm_trial.h
-tests_comm_mpi_LDADD = $(TEST_LDADD)
+tests_comm_mpi_SOURCES = tests/comm_mpi.c tests/comm_trial.c
 TESTS += tests/check_mpi.sh
 endif

@@ -1,54 +1,26 @@
 # Tests of device.
-
-DEVICE_LDADD = libcpudevice.la $(TEST_LDADD)
-check_PROGRAMS += tests/check_lane tests/check_map
-tests_check_lane_SOURCES = tests/check_lane.c
+PROGRAM_TESTS += tests/check_direct tests/check_kernels tests/check_lane tests/check_map \
+	tests/check_narrow tests/check_wide
 tests_check_lane_LDADD = $(DEVICE_LDADD)
-tests_check_lane_LDFLAGS = $(OPENMP_CFLAGS)
-tests_check_map_SOURCES = tests/check_map.c
 tests_check_map_LDADD = $(DEVICE_LDADD)
-tests_check_map_LDFLAGS = $(OPENMP_CFLAGS)
-TESTS += tests/check_lane tests/check_map
-EXTRA_PROGRAMS += tests/bench_map
-tests_bench_map_SOURCES = tests/bench_map.c
-tests_bench_map_LDADD = $(DEVICE_LDADD)
-tests_bench_map_LDFLAGS = $(OPENMP_CFLAGS)
-check_PROGRAMS += tests/check_direct
-tests_check_direct_SOURCES = tests/check_direct.c tests/kernel_trial.c tests/kernel_trial.h
+tests_check_direct_SOURCES = tests/check_direct.c tests/kernel_trial.c
 tests_check_direct_LDADD = $(DEVICE_LDADD)
-tests_check_direct_LDFLAGS = $(OPENMP_CFLAGS)
-TESTS += tests/check_direct
-EXTRA_PROGRAMS += tests/bench_kernels
-tests_bench_kernels_SOURCES = tests/bench_kernels.c
-tests_bench_kernels_LDADD = $(DEVICE_LDADD)
-tests_bench_kernels_LDFLAGS = $(OPENMP_CFLAGS)
-check_PROGRAMS += tests/check_wide
-tests_check_wide_SOURCES = tests/check_wide.c
 tests_check_wide_LDADD = $(DEVICE_LDADD)
-tests_check_wide_LDFLAGS = $(OPENMP_CFLAGS)
-TESTS += tests/check_wide
-check_PROGRAMS += tests/check_kernels
-tests_check_kernels_SOURCES = tests/check_kernels.c tests/kernel_trial.c tests/kernel_trial.h
+tests_check_kernels_SOURCES = tests/check_kernels.c tests/kernel_trial.c
 tests_check_kernels_LDADD = $(DEVICE_LDADD)
-tests_check_kernels_LDFLAGS = $(OPENMP_CFLAGS)
-TESTS += tests/check_kernels
-check_PROGRAMS += tests/check_narrow
-tests_check_narrow_SOURCES = tests/check_narrow.c tests/convolutions.h
 tests_check_narrow_LDADD = $(DEVICE_LDADD)
-tests_check_narrow_LDFLAGS = $(OPENMP_CFLAGS)
-TESTS += tests/check_narrow
-EXTRA_PROGRAMS += tests/bench_narrow
-tests_bench_narrow_SOURCES = tests/bench_narrow.c tests/convolutions.h
+
+# These print; built and run by hand.
+EXTRA_PROGRAMS += tests/bench_kernels tests/bench_map tests/bench_narrow
+tests_bench_kernels_LDADD = $(DEVICE_LDADD)
+tests_bench_map_LDADD = $(DEVICE_LDADD)
 tests_bench_narrow_LDADD = $(DEVICE_LDADD)
-tests_bench_narrow_LDFLAGS = $(OPENMP_CFLAGS)
 
 # Instructions of kernels, counted.
 check_PROGRAMS += tests/count_kernels
-tests_count_kernels_SOURCES = tests/count_kernels.c
 tests_count_kernels_LDADD = $(DEVICE_LDADD)
-tests_count_kernels_LDFLAGS = $(OPENMP_CFLAGS)
-TESTS += tests/check_counts.sh
-EXTRA_DIST += tests/check_counts.sh tests/counts
+SCRIPT_TESTS += tests/check_counts.sh
+EXTRA_DIST += tests/counts
 
 # A driver and a compiler that compute here: tests open them first, so that the device finds them
 # under the names that it looks for.
@@ -60,42 +32,33 @@ check_LTLIBRARIES += tests/fake/libcuda.la
 tests_fake_libcuda_la_SOURCES = $(FAKE_DRIVER)
 tests_fake_libcuda_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 tests_fake_libcuda_la_LDFLAGS = -rpath /nowhere -version-info 1:0:0
-check_PROGRAMS += tests/check_fake_cuda
-tests_check_fake_cuda_SOURCES = tests/check_fake_cuda.c tests/fake/fake.h
-tests_check_fake_cuda_LDADD = tests/fake/libcuda.la $(TEST_LDADD)
-TESTS += tests/check_fake_cuda
+PROGRAM_TESTS += tests/check_fake_cuda
+tests_check_fake_cuda_LDADD = tests/fake/libcuda.la $(LDADD)
 if HAVE_CUDA
 check_LTLIBRARIES += tests/fake/libnvrtc.la
 tests_fake_libnvrtc_la_SOURCES = tests/fake/compiler.c
 tests_fake_libnvrtc_la_CPPFLAGS = $(AM_CPPFLAGS) -DHOST_CC='"$(CC)"' \
 	-DHOST_SHIM='"$(abs_top_srcdir)/tests/fake/shim.h"'
 tests_fake_libnvrtc_la_LDFLAGS = -rpath /nowhere -version-info 13:0:0
-check_PROGRAMS += tests/check_cuda
-tests_check_cuda_SOURCES = tests/check_cuda.c tests/op_table.c tests/op_table.h tests/evaluate.c \
-	tests/evaluate.h
-tests_check_cuda_LDADD = libcudadevice.la $(TEST_LDADD)
+PROGRAM_TESTS += tests/check_cuda
+tests_check_cuda_SOURCES = tests/check_cuda.c tests/op_table.c tests/evaluate.c
+tests_check_cuda_LDADD = libcudadevice.la $(LDADD)
 tests_check_cuda_DEPENDENCIES = libcudadevice.la tests/libpons.la tests/fake/libcuda.la \
 	tests/fake/libnvrtc.la
-TESTS += tests/check_cuda
 
 # The golden cases of programs, on it.
-GOLDEN_CUDA = $(GOLDEN_COMMON) tests/golden_modes_cuda.c
-CUDA_GOLDEN_TESTS = tests/check_cuda_losses tests/check_cuda_optimizers \
-	tests/check_cuda_networks
+GOLDEN_CUDA = tests/golden_program.c tests/golden_modes_cuda.c
+CUDA_GOLDEN_TESTS = tests/check_cuda_losses tests/check_cuda_optimizers tests/check_cuda_networks
 check_PROGRAMS += $(CUDA_GOLDEN_TESTS)
 tests_check_cuda_losses_SOURCES = tests/check_golden_losses.c $(GOLDEN_CUDA)
-tests_check_cuda_losses_LDADD = $(TEST_LDADD)
 tests_check_cuda_optimizers_SOURCES = tests/check_golden_optimizers.c $(GOLDEN_CUDA)
-tests_check_cuda_optimizers_LDADD = $(TEST_LDADD)
 tests_check_cuda_networks_SOURCES = tests/check_golden_networks.c $(GOLDEN_CUDA)
-tests_check_cuda_networks_LDADD = $(TEST_LDADD)
 TESTS += $(CUDA_GOLDEN_TESTS) tests/check_cuda_train.sh
 if HAVE_NVCC
 # What NVRTC says of the text of every golden case.
-check_PROGRAMS += tests/check_cuda_text
-tests_check_cuda_text_SOURCES = tests/check_cuda_text.c $(GOLDEN_COMMON) tests/golden_modes.c
-tests_check_cuda_text_LDADD = libcudadevice.la $(TEST_LDADD)
-TESTS += tests/check_cuda_text
+PROGRAM_TESTS += tests/check_cuda_text
+tests_check_cuda_text_SOURCES = tests/check_cuda_text.c $(GOLDEN_PROGRAM)
+tests_check_cuda_text_LDADD = libcudadevice.la $(LDADD)
 endif
 endif
 EXTRA_DIST += tests/golden_modes_cuda.c tests/check_cuda_text.c tests/check_cuda_train.sh

@@ -1,7 +1,9 @@
 /*
- * fuzz_replay.c - a fuzz target over the files of the folder CORPUS, without a fuzzer.
+ * fuzz_replay.c - a fuzz target over its files in tests/corpus, without a fuzzer. The name of the
+ * program, replay_TARGET, says which folder is its own.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,12 +34,16 @@ static int replay(const char *path)
 int main(void)
 {
     const char *source = getenv("srcdir");
+    const char *target = strstr(program_invocation_short_name, "replay_");
     char folder[1024], path[2048];
     struct dirent *entry;
     int count = 0;
     DIR *files;
 
-    snprintf(folder, sizeof folder, "%s/%s", source ? source : ".", CORPUS);
+    if (target == NULL)
+        return EXIT_FAILURE;
+    snprintf(folder, sizeof folder, "%s/tests/corpus/%s", source ? source : ".",
+             target + strlen("replay_"));
     files = opendir(folder);
     while (files && (entry = readdir(files)) != NULL) {
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
