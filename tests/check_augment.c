@@ -459,7 +459,7 @@ int main(void)
 {
     TCase *c = suite_new("augment");
 
-    tcase_add_checked_fixture(c, maker_begin, maker_end);
+    tcase_add_checked_fixture(c, make_root, remove_root);
     tcase_add_test(c, a_flip_along_one_axis_reverses_it);
     tcase_add_test(c, flipping_twice_is_nothing);
     tcase_add_test(c, each_axis_is_flipped_by_itself_at_its_rate);

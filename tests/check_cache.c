@@ -482,7 +482,7 @@ int main(void)
 {
     TCase *c = suite_new("cache");
 
-    tcase_add_checked_fixture(c, maker_begin, maker_end);
+    tcase_add_checked_fixture(c, make_root, remove_root);
     tcase_add_test(c, a_second_opening_maps_what_the_first_has_made);
     tcase_add_test(c, content_and_options_decide_and_not_names_or_times);
     tcase_add_test(c, a_warning_is_said_again_of_a_case_from_before);

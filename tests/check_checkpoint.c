@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "train/checkpoint.h"
 
+#include "root.h"
 #include "soak.h"
 #include "suite.h"
 
@@ -16,22 +17,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static char root[64];
-
-static void make_root(void)
-{
-    strcpy(root, "/tmp/check-checkpoint-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(root));
-}
-
-static void remove_root(void)
-{
-    char command[128];
-
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    ck_assert_int_eq(system(command), 0);
-}
 
 /* A checkpoint whose every number is its step. */
 static pons_status write_step(int64_t step, int numbers, pons_error *err)

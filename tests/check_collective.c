@@ -9,6 +9,8 @@
 
 #include "device/open.h"
 #include "graph/program.h"
+
+#include "descent.h"
 #include "suite.h"
 #include "tolerance.h"
 
@@ -115,17 +117,6 @@ static void take_seat(meeting *m, seat *s, int rank)
     pons_shape_make((int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)),                  \
                     (int64_t[]){ __VA_ARGS__ })
 
-static const pons_slot no_slots[] = { PONS_SLOTS_END };
-
-static pons_status update(pons_graph *g, const void *config, const pons_parameter *p,
-                          pons_error *err)
-{
-    pons_assign(g, p->value, pons_sub(g, p->value, pons_mul(g, p->lr, p->gradient)));
-    return pons_graph_status(g, err);
-}
-
-static const pons_optimizer_operations sgd = { no_slots, update };
-
 static pons_node *layer(pons_graph *g, pons_node *x, const char *name, int64_t in, int64_t out)
 {
     pons_convolution c = PONS_CONVOLUTION_INIT;
@@ -185,7 +176,7 @@ static void replica_open(replica *r, const device *d, precision precision, int i
     pons_node *x = node_input(g, "image", PONS_F32, SHAPE(images, 4, 3, 5, CHANNELS));
     pons_node *target = node_input(g, "target", PONS_F32, SHAPE(images, 4, 3, 5, 1));
     program_settings settings = { .precision = precision, .micro_batches = count,
-        .accumulate = 1, .optimizer = &sgd, .seed = 3,
+        .accumulate = 1, .optimizer = &descent, .seed = 3,
         .collective = count > 1 ? &r->seat.collective : NULL };
     pons_error err = PONS_ERROR_INIT;
 

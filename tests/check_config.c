@@ -1,6 +1,7 @@
 /*
  * check_config.c - values are read as they stand, overridden by --set, and written back.
  */
+#include "root.h"
 #include "suite.h"
 
 #include "base/file.h"
@@ -11,47 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static char folder[64];
-
-static const char *path_of(const char *name)
-{
-    static char path[4][256];
-    static int turn;
-
-    turn = (turn + 1) % 4;
-    snprintf(path[turn], sizeof path[turn], "%s/%s", folder, name);
-    return path[turn];
-}
-
-static void write_text(const char *name, const char *text)
-{
-    FILE *f = fopen(path_of(name), "wb");
-    ck_assert_ptr_nonnull(f);
-    fputs(text, f);
-    fclose(f);
-}
-
-static void make_folder(void)
-{
-    strcpy(folder, "/tmp/pons-check-config-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-}
-
-static void remove_folder(void)
-{
-    char command[128];
-
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    ck_assert_int_eq(system(command), 0);
-}
-
 static config *open_text(const char *text)
 {
     pons_error err = PONS_ERROR_INIT;
     config *c = NULL;
 
     write_text("a.ini", text);
-    ck_assert_msg(config_open(path_of("a.ini"), 0, NULL, &c, &err) == PONS_OK, "%s", err.text);
+    ck_assert_msg(config_open(in_root("a.ini"), 0, NULL, &c, &err) == PONS_OK, "%s", err.text);
     return c;
 }
 
@@ -122,9 +89,9 @@ START_TEST(every_type_is_read)
     ck_assert(x.axes[0] == 1 && x.axes[1] == 2 && x.axes[2] == 3);
     ck_assert(x.real_axes[0] == 4 && x.real_axes[2] == 4);
     ck_assert(x.triples.count == 2 && x.triples.item[0][2] == 1 && x.triples.item[1][1] == 3);
-    ck_assert_str_eq(x.path, path_of("sub/file"));
+    ck_assert_str_eq(x.path, in_root("sub/file"));
     ck_assert_str_eq(x.paths.item[0], "/abs");
-    ck_assert_str_eq(x.paths.item[1], path_of("rel"));
+    ck_assert_str_eq(x.paths.item[1], in_root("rel"));
     config_close(c);
 }
 END_TEST
@@ -147,20 +114,20 @@ START_TEST(items_with_blanks_stand_in_quotes_and_are_written_so)
     ck_assert_str_eq(x.texts.item[0], "left kidney:1,3");
     ck_assert_str_eq(x.texts.item[1], "b\"c");
     ck_assert_str_eq(x.texts.item[2], "d\"\te");
-    ck_assert_str_eq(x.path, path_of("sub folder/file one"));
+    ck_assert_str_eq(x.path, in_root("sub folder/file one"));
     ck_assert_int_eq(x.paths.count, 2);
-    ck_assert_str_eq(x.paths.item[0], path_of("i j*.nii"));
+    ck_assert_str_eq(x.paths.item[0], in_root("i j*.nii"));
     again = list_split(c->arena, list_join(c->arena, COUNT, item), &count);
     ck_assert_int_eq(count, COUNT);
     for (int i = 0; i < COUNT; i++)
         ck_assert_str_eq(again[i], item[i]);
-    ck_assert_int_eq(config_write(c, path_of("r.ini"), &err), PONS_OK);
+    ck_assert_int_eq(config_write(c, in_root("r.ini"), &err), PONS_OK);
     config_close(c);
-    ck_assert_int_eq(config_open(path_of("r.ini"), 0, NULL, &c, &err), PONS_OK);
+    ck_assert_int_eq(config_open(in_root("r.ini"), 0, NULL, &c, &err), PONS_OK);
     memset(&y, 0, sizeof y);
     ck_assert_msg(config_fill(c, "x", every_table, &y, &err) == PONS_OK, "%s", err.text);
     ck_assert_int_eq(y.paths.count, 2);
-    ck_assert_str_eq(y.paths.item[0], path_of("i j*.nii"));
+    ck_assert_str_eq(y.paths.item[0], in_root("i j*.nii"));
     ck_assert_str_eq(y.texts.item[2], "d\"\te");
     config_close(c);
 }
@@ -210,7 +177,7 @@ START_TEST(set_wins_over_the_file_and_the_last_set_wins)
     sections s;
 
     write_text("a.ini", "[train]\nbatch = 8\nsteps = 5\n");
-    ck_assert_int_eq(config_open(path_of("a.ini"), 3, set, &c, &err), PONS_OK);
+    ck_assert_int_eq(config_open(in_root("a.ini"), 3, set, &c, &err), PONS_OK);
     s = filled_sections(c);
     ck_assert_int_eq(s.train.batch, 4);
     ck_assert_int_eq(s.train.steps, 5);
@@ -225,7 +192,7 @@ START_TEST(included_values_are_overridden_and_paths_begin_at_their_own_file)
     config *c;
     sections s;
 
-    ck_assert_int_eq(folder_make(path_of("base"), NULL), PONS_OK);
+    ck_assert_int_eq(folder_make(in_root("base"), NULL), PONS_OK);
     write_text("base/deep.ini", "[train]\nbatch = 1\naccumulate = 7\n");
     write_text("base/base.ini", "include = deep.ini\n[train]\nbatch = 2\nkeep = 5\n"
                                 "pretrained = w.safetensors\n");
@@ -234,8 +201,8 @@ START_TEST(included_values_are_overridden_and_paths_begin_at_their_own_file)
     ck_assert_int_eq(s.train.batch, 3);
     ck_assert_int_eq(s.train.keep, 5);
     ck_assert_int_eq(s.train.accumulate, 7);
-    ck_assert_str_eq(s.train.pretrained, path_of("base/w.safetensors"));
-    ck_assert_str_eq(s.data.source, path_of("Task"));
+    ck_assert_str_eq(s.train.pretrained, in_root("base/w.safetensors"));
+    ck_assert_str_eq(s.data.source, in_root("Task"));
     config_close(c);
 }
 END_TEST
@@ -249,13 +216,13 @@ START_TEST(written_configuration_reads_back_equal)
     sections s = filled_sections(c), t;
 
     config_resolve(c, "train", "precision", "bf16", "the processor has AMX-BF16");
-    ck_assert_msg(config_write(c, path_of("resolved.ini"), &err) == PONS_OK, "%s", err.text);
-    ck_assert_int_eq(config_open(path_of("resolved.ini"), 0, NULL, &again, &err), PONS_OK);
+    ck_assert_msg(config_write(c, in_root("resolved.ini"), &err) == PONS_OK, "%s", err.text);
+    ck_assert_int_eq(config_open(in_root("resolved.ini"), 0, NULL, &again, &err), PONS_OK);
     t = filled_sections(again);
     ck_assert_msg(config_refuse_unknown(again, &err) == PONS_OK, "%s", err.text);
     ck_assert_int_eq(t.train.precision, 3);
     ck_assert_str_eq(t.data.image.item[1], s.data.image.item[1]);
-    ck_assert_str_eq(t.experiment.output, path_of("runs"));
+    ck_assert_str_eq(t.experiment.output, in_root("runs"));
     ck_assert_int_eq(config_count(c), config_count(again));
     for (int i = 0; i < config_count(c); i++) {
         const char *a[3], *b[3];
@@ -284,9 +251,9 @@ START_TEST(long_values_are_whole_with_and_without_a_comment)
     value[897] = '\0';
     ck_assert_str_eq(config_find(c, "experiment", "name")->value, value);
     filled_sections(c);
-    ck_assert_int_eq(config_write(c, path_of("r.ini"), &err), PONS_OK);
+    ck_assert_int_eq(config_write(c, in_root("r.ini"), &err), PONS_OK);
     config_close(c);
-    ck_assert_int_eq(config_open(path_of("r.ini"), 0, NULL, &c, &err), PONS_OK);
+    ck_assert_int_eq(config_open(in_root("r.ini"), 0, NULL, &c, &err), PONS_OK);
     ck_assert_str_eq(config_find(c, "experiment", "name")->value, value);
     config_close(c);
 }
@@ -301,8 +268,8 @@ START_TEST(origins_and_reasons_stand_behind_the_values)
 
     filled_sections(c);
     config_resolve(c, "distribute", "threads", "2", "cores of the replica");
-    ck_assert_int_eq(config_write(c, path_of("r.ini"), &err), PONS_OK);
-    ck_assert_int_eq(file_read(path_of("r.ini"), 1 << 20, &text, &size, PONS_DATA, &err), PONS_OK);
+    ck_assert_int_eq(config_write(c, in_root("r.ini"), &err), PONS_OK);
+    ck_assert_int_eq(file_read(in_root("r.ini"), 1 << 20, &text, &size, PONS_DATA, &err), PONS_OK);
     ck_assert_ptr_nonnull(strstr(text, "a.ini:2\n"));
     ck_assert_ptr_nonnull(strstr(text, "\nbatch = 1 ; default\n"));
     ck_assert_ptr_nonnull(strstr(text, "\nthreads = 2 ; default; cores of the replica\n"));
@@ -374,7 +341,7 @@ END_TEST
 int main(void)
 {
     TCase *c = suite_new("config");
-    tcase_add_checked_fixture(c, make_folder, remove_folder);
+    tcase_add_checked_fixture(c, make_root, remove_root);
     tcase_add_test(c, every_type_is_read);
     tcase_add_test(c, items_with_blanks_stand_in_quotes_and_are_written_so);
     tcase_add_test(c, quotes_that_do_not_end_or_hold_nothing_are_refused);

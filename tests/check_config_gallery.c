@@ -3,6 +3,7 @@
  * twin that differs in the mistake only and is accepted.
  */
 #include "gallery_ini.h"
+#include "root.h"
 #include "suite.h"
 
 #include "config/sections.h"
@@ -11,26 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char folder[64], before[4096];
-
-static const char *path_of(const char *name)
-{
-    static char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
+static char before[4096];
 
 static void write_bytes(const char *name, const char *text, size_t size)
 {
-    FILE *f = fopen(path_of(name), "wb");
+    FILE *f = fopen(in_root(name), "wb");
     ck_assert_ptr_nonnull(f);
     ck_assert_uint_eq(fwrite(text, 1, size, f), size);
     fclose(f);
-}
-
-static void write_text(const char *name, const char *text)
-{
-    write_bytes(name, text, strlen(text));
 }
 
 /* Names, sizes and times of everything in the folder: reading must leave it as it was. */
@@ -40,35 +29,26 @@ static void describe_folder(char *text, size_t size)
     FILE *pipe;
 
     snprintf(command, sizeof command, "cd '%s' && stat -c '%%n %%s %%Y %%Z %%i' . * | sort",
-             folder);
+             root);
     pipe = popen(command, "r");
     memset(text, 0, size);
     ck_assert_uint_gt(fread(text, 1, size - 1, pipe), 0);
     pclose(pipe);
 }
 
-static void make_folder(void)
+static void setup(void)
 {
-    strcpy(folder, "/tmp/pons-check-gallery-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
+    make_root();
     write_text("good.ini", "[train]\nbatch = 2\n");
     write_text("bad.ini", "[train]\nbatch = x\n");
     write_text("loop.ini", "include = a.ini\n");
-}
-
-static void remove_folder(void)
-{
-    char command[128];
-
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    ck_assert_int_eq(system(command), 0);
 }
 
 static pons_status read_all(const char *name, int set_count, const char *const *set,
                             pons_error *err)
 {
     config *c = NULL;
-    pons_status status = config_open(name != NULL ? path_of(name) : NULL, set_count, set, &c, err);
+    pons_status status = config_open(name != NULL ? in_root(name) : NULL, set_count, set, &c, err);
     sections s;
 
     if (status == PONS_OK)
@@ -121,7 +101,7 @@ START_TEST(folders_pipes_missing_and_huge_files_are_refused)
     ck_assert_int_eq(read_all("large.ini", 0, NULL, &err), PONS_OK);
     ck_assert_int_eq(read_all(".", 0, NULL, &folder_err), PONS_CONFIG);
     ck_assert_ptr_nonnull(strstr(folder_err.text, "a folder"));
-    ck_assert_int_eq(mkfifo(path_of("pipe"), 0600), 0);
+    ck_assert_int_eq(mkfifo(in_root("pipe"), 0600), 0);
     ck_assert_int_eq(read_all("pipe", 0, NULL, &pipe_err), PONS_CONFIG);
     ck_assert_ptr_nonnull(strstr(pipe_err.text, "a special file"));
     ck_assert_int_eq(read_all("none.ini", 0, NULL, &missing), PONS_CONFIG);
@@ -156,7 +136,7 @@ END_TEST
 int main(void)
 {
     TCase *c = suite_new("config_gallery");
-    tcase_add_checked_fixture(c, make_folder, remove_folder);
+    tcase_add_checked_fixture(c, setup, remove_root);
     tcase_add_loop_test(c, broken_file_is_refused_and_its_twin_is_accepted, 0, INI_GALLERY_COUNT);
     tcase_add_test(c, a_nul_byte_is_found_on_its_line);
     tcase_add_test(c, folders_pipes_missing_and_huge_files_are_refused);

@@ -114,18 +114,6 @@ static void compile_all(const device *d, int architecture, const char *what)
 
 /* ---- networks -------------------------------------------------------------------------------- */
 
-static const char *plugin_of(const json_value *c)
-{
-    static const char *const plugins[][2] = {
-        { "UNet", "unet" }, { "SegResNet", "segresnet" }, { "DynUNet", "dynunet" }
-    };
-
-    for (int i = 0; i < 3; i++)
-        if (strcmp(json_member(c, "network")->text, plugins[i][0]) == 0)
-            return plugins[i][1];
-    return NULL;
-}
-
 /* The network's training program; its kernels wait afterwards. */
 static void add_network(const golden *g, const json_value *c, const device *d, precision how)
 {
@@ -139,8 +127,8 @@ static void add_network(const golden *g, const json_value *c, const device *d, p
     storage *s;
     program *p;
 
-    golden_load(&model, PONS_KIND_MODEL, plugin_of(c), sizeof(pons_model_operations), arguments,
-                flat);
+    golden_load(&model, PONS_KIND_MODEL, golden_network_plugin(c),
+                sizeof(pons_model_operations), arguments, flat);
     golden_load(&loss, PONS_KIND_LOSS, "dice_ce", sizeof(pons_loss_operations), NULL, false);
     golden_load(&optimizer, PONS_KIND_OPTIMIZER, "sgd", sizeof(pons_optimizer_operations), NULL,
                 false);
@@ -164,7 +152,7 @@ static int add_networks(const device *d, int most)
 
     golden_open(&g, "networks");
     for (const json_value *c = g.cases.root->child; c != NULL && count < most; c = c->next)
-        if (plugin_of(c) != NULL && json_member(c, "arguments") != NULL) {
+        if (golden_network_plugin(c) != NULL && json_member(c, "arguments") != NULL) {
             add_network(&g, c, d, count % 2 == 0 ? PRECISION_FP32 : PRECISION_BF16);
             count++;
         }

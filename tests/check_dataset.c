@@ -200,7 +200,7 @@ START_TEST(source_and_image_exclude_each_other)
 {
     make_pairs();
     dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
-    s.source = maker_folder;
+    s.source = root;
     refused(&s, PONS_CONFIG, "'source' and 'image' are both given");
     s.image.count = 0;
     refused(&s, PONS_CONFIG, "'source' and 'label' are both given");
@@ -327,7 +327,7 @@ static dataset_settings source_of(const char *path)
 START_TEST(a_decathlon_folder_is_read)
 {
     maker_text("dataset.json", GOOD);
-    dataset_settings s = source_of(maker_folder);
+    dataset_settings s = source_of(root);
     dataset *d = opened(&s);
     ck_assert_str_eq(d->layout, "decathlon");
     ck_assert_int_eq(d->case_count, 2);
@@ -347,7 +347,7 @@ START_TEST(labels_of_the_ini_win_over_the_json)
     static const char *const labels[] = { "none:0", "organ:1" };
 
     maker_text("dataset.json", GOOD);
-    dataset_settings s = source_of(maker_folder);
+    dataset_settings s = source_of(root);
     s.labels = (pons_texts){ 2, labels };
     dataset *d = opened(&s);
     ck_assert_str_eq(d->classes[1].name, "organ");
@@ -359,7 +359,7 @@ START_TEST(a_validation_list_is_held_out_unless_the_ini_says_otherwise)
 {
     maker_text("dataset.json", HEAD "\"training\": [" ITEM("a") "," ITEM("b") "], "
                                "\"validation\": [" ITEM("c") ", {\"image\": \"d.nii\"}] }");
-    dataset_settings s = source_of(maker_folder);
+    dataset_settings s = source_of(root);
     dataset *d = opened(&s);
     ck_assert_int_eq(d->case_count, 3);
     ck_assert_int_eq(d->validation_count, 1);
@@ -380,7 +380,7 @@ START_TEST(a_list_of_files_is_one_image_and_loses_the_channel_suffix)
                "\"labels\": {\"0\": \"b\", \"10\": \"x\", \"2\": \"y\"}, "
                "\"training\": [{\"image\": [\"a_0000.nii\", \"a_0001.nii\"], "
                "\"label\": \"l/a.nii\"}] }");
-    dataset_settings s = source_of(maker_folder);
+    dataset_settings s = source_of(root);
     dataset *d = opened(&s);
     ck_assert_str_eq(d->cases[0].id, "a");
     ck_assert_int_eq(d->cases[0].image_count, 2);
@@ -393,7 +393,7 @@ END_TEST
 
 START_TEST(a_broken_dataset_json_is_refused_and_named)
 {
-    dataset_settings s = source_of(maker_folder);
+    dataset_settings s = source_of(root);
 
     maker_text("dataset.json", json_gallery[_i].text);
     refused(&s, json_gallery[_i].status, json_gallery[_i].phrase);
@@ -635,7 +635,7 @@ int main(void)
 {
     TCase *c = suite_new("dataset");
 
-    tcase_add_checked_fixture(c, maker_begin, maker_end);
+    tcase_add_checked_fixture(c, make_root, remove_root);
     tcase_add_test(c, a_case_is_what_the_star_matched);
     tcase_add_test(c, stars_of_folders_and_files_make_one_key);
     tcase_add_test(c, brackets_in_names_are_plain_characters);

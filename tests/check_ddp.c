@@ -6,30 +6,16 @@
 #include <config.h>
 
 #include "base/clock.h"
+#include "free_port.h"
 #include "run_modes.h"
 #include "suite.h"
 
-#include <arpa/inet.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <time.h>
 
 enum { RANKS_MAX = 4, WORDS_MAX = 40 };
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
-
-/* A port that was free a moment ago. */
-static int free_port(void)
-{
-    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t size = sizeof at;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
-    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &size), 0);
-    close(fd);
-    return ntohs(at.sin_port);
-}
 
 /* The processes of a run, and what is different in one of them. */
 typedef struct ranks {
@@ -61,7 +47,7 @@ static void put_before(const char *folder)
 /* Its output goes to root/said.RANK. */
 static void be_rank(const ranks *r, int rank, int port, const char *const *word)
 {
-    const char *argument[WORDS_MAX + 4] = { pons_program };
+    const char *argument[WORDS_MAX + 4] = { pons_program() };
     char name[32];
     int count = 1, out;
 
@@ -84,7 +70,7 @@ static void be_rank(const ranks *r, int rank, int port, const char *const *word)
     dup2(out, 1);
     dup2(out, 2);
     if (chdir(root) == 0)
-        execv(pons_program, (char *const *)argument);
+        execv(argument[0], (char *const *)argument);
     _exit(99);
 }
 
@@ -201,7 +187,7 @@ START_TEST(open_mpi_gives_the_same_bits)
              "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0 mpirun "
              "--oversubscribe -n 2 %s train e.ini --set experiment.name=mpi "
              "--set train.accumulate=2 --set distribute.backend=mpi "
-             "--set experiment.deterministic=yes >said.0 2>&1", root, pons_program);
+             "--set experiment.deterministic=yes >said.0 2>&1", root, pons_program());
     ck_assert_msg(system(command) == 0, "%s", said_by(0));
     same_run("single", "mpi");
     remove_root();

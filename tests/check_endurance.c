@@ -223,14 +223,9 @@ static int disturb_run(const launch_words *l, double mean_s)
 
 static void use_network(void)
 {
-    char module[4096], port[16];
-
     network = proxy_open();
     ck_assert_ptr_nonnull(network);
-    ck_assert_ptr_nonnull(realpath("tests/plugins/.libs/redirect.so", module));
-    snprintf(port, sizeof port, "%d", proxy_port(network));
-    setenv("PROXY_PORT", port, 1);
-    setenv("LD_PRELOAD", module, 1);
+    ck_assert(proxy_surround(network));
 }
 
 static void report(int runs, int count, double plain_s, double took_s)

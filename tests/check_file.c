@@ -1,6 +1,7 @@
 /*
  * check_file.c - files are read whole or refused, and written whole or not at all.
  */
+#include "root.h"
 #include "suite.h"
 
 #include "base/file.h"
@@ -11,35 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char folder[64];
-
-static const char *in_folder(const char *name)
-{
-    static char path[2][256];
-    static int turn;
-
-    turn = !turn;
-    snprintf(path[turn], sizeof path[turn], "%s/%s", folder, name);
-    return path[turn];
-}
-
-static void make_folder(void)
-{
-    strcpy(folder, "/tmp/pons-check-file-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-}
-
-static void remove_folder(void)
-{
-    char command[128];
-
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    ck_assert_int_eq(system(command), 0);
-}
-
 static int count_entries(void)
 {
-    DIR *d = opendir(folder);
+    DIR *d = opendir(root);
     int count = -2;
 
     while (readdir(d) != NULL)
@@ -55,11 +30,11 @@ START_TEST(committed_file_reads_back_and_leaves_no_temporary)
     char *data;
     size_t size;
 
-    ck_assert_int_eq(safe_file_open(&f, in_folder("a"), &err), PONS_OK);
+    ck_assert_int_eq(safe_file_open(&f, in_root("a"), &err), PONS_OK);
     ck_assert_int_eq(safe_file_write(&f, "one\0two", 7, &err), PONS_OK);
-    ck_assert_int_ne(access(in_folder("a"), F_OK), 0);
+    ck_assert_int_ne(access(in_root("a"), F_OK), 0);
     ck_assert_int_eq(safe_file_commit(&f, &err), PONS_OK);
-    ck_assert_int_eq(file_read(in_folder("a"), 7, &data, &size, PONS_DATA, &err), PONS_OK);
+    ck_assert_int_eq(file_read(in_root("a"), 7, &data, &size, PONS_DATA, &err), PONS_OK);
     ck_assert_uint_eq(size, 7);
     ck_assert_mem_eq(data, "one\0two", 8);
     ck_assert_int_eq(count_entries(), 1);
@@ -74,13 +49,13 @@ START_TEST(discarded_file_leaves_what_was_there)
     char *data;
     size_t size;
 
-    ck_assert_int_eq(safe_file_open(&f, in_folder("a"), &err), PONS_OK);
+    ck_assert_int_eq(safe_file_open(&f, in_root("a"), &err), PONS_OK);
     ck_assert_int_eq(safe_file_write(&f, "old", 3, &err), PONS_OK);
     ck_assert_int_eq(safe_file_commit(&f, &err), PONS_OK);
-    ck_assert_int_eq(safe_file_open(&f, in_folder("a"), &err), PONS_OK);
+    ck_assert_int_eq(safe_file_open(&f, in_root("a"), &err), PONS_OK);
     ck_assert_int_eq(safe_file_write(&f, "new", 3, &err), PONS_OK);
     safe_file_discard(&f);
-    ck_assert_int_eq(file_read(in_folder("a"), 100, &data, &size, PONS_DATA, &err), PONS_OK);
+    ck_assert_int_eq(file_read(in_root("a"), 100, &data, &size, PONS_DATA, &err), PONS_OK);
     ck_assert_str_eq(data, "old");
     ck_assert_int_eq(count_entries(), 1);
     free(data);
@@ -99,11 +74,11 @@ START_TEST(temporaries_of_killed_processes_are_removed)
     ck_assert_int_eq(waitpid(child, NULL, 0), child);
     snprintf(dead, sizeof dead, "a.part-%ld-0", (long)child);
     snprintf(alive, sizeof alive, "a.part-%ld-0", (long)getppid());
-    fclose(fopen(in_folder(dead), "w"));
-    fclose(fopen(in_folder(alive), "w"));
-    ck_assert_int_eq(safe_file_open(&f, in_folder("a"), &err), PONS_OK);
-    ck_assert_int_ne(access(in_folder(dead), F_OK), 0);
-    ck_assert_int_eq(access(in_folder(alive), F_OK), 0);
+    fclose(fopen(in_root(dead), "w"));
+    fclose(fopen(in_root(alive), "w"));
+    ck_assert_int_eq(safe_file_open(&f, in_root("a"), &err), PONS_OK);
+    ck_assert_int_ne(access(in_root(dead), F_OK), 0);
+    ck_assert_int_eq(access(in_root(alive), F_OK), 0);
     safe_file_discard(&f);
 }
 END_TEST
@@ -114,7 +89,7 @@ START_TEST(a_full_disk_is_an_error_and_not_a_short_file)
     pons_status status;
     safe_file f;
 
-    ck_assert_int_eq(safe_file_open(&f, in_folder("a"), &err), PONS_OK);
+    ck_assert_int_eq(safe_file_open(&f, in_root("a"), &err), PONS_OK);
     fclose(f.file);
     f.file = fopen("/dev/full", "wb");
     status = safe_file_write(&f, data, sizeof data, &err);
@@ -138,13 +113,13 @@ START_TEST(folders_pipes_large_and_missing_files_are_refused)
     size_t size = 0;
     safe_file f;
 
-    ck_assert_int_eq(mkfifo(in_folder("pipe"), 0600), 0);
-    ck_assert_int_eq(safe_file_open(&f, in_folder("large"), &err), PONS_OK);
+    ck_assert_int_eq(mkfifo(in_root("pipe"), 0600), 0);
+    ck_assert_int_eq(safe_file_open(&f, in_root("large"), &err), PONS_OK);
     ck_assert_int_eq(safe_file_write(&f, "12345", 5, &err), PONS_OK);
     ck_assert_int_eq(safe_file_commit(&f, &err), PONS_OK);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         pons_error problem = PONS_ERROR_INIT;
-        ck_assert_int_eq(file_read(in_folder(bad[i].name), 4, &data, &size, PONS_DATA, &problem),
+        ck_assert_int_eq(file_read(in_root(bad[i].name), 4, &data, &size, PONS_DATA, &problem),
                          PONS_DATA);
         ck_assert_msg(strstr(problem.text, bad[i].phrase) != NULL, "%s", problem.text);
         ck_assert_ptr_null(data);
@@ -158,12 +133,12 @@ START_TEST(folders_are_made_with_their_parents)
     struct stat facts;
     safe_file f;
 
-    ck_assert_int_eq(folder_make(in_folder("a/b/c"), &err), PONS_OK);
-    ck_assert_int_eq(folder_make(in_folder("a/b/c/"), &err), PONS_OK);
-    ck_assert_int_eq(stat(in_folder("a/b/c"), &facts), 0);
-    ck_assert_int_eq(safe_file_open(&f, in_folder("file"), &err), PONS_OK);
+    ck_assert_int_eq(folder_make(in_root("a/b/c"), &err), PONS_OK);
+    ck_assert_int_eq(folder_make(in_root("a/b/c/"), &err), PONS_OK);
+    ck_assert_int_eq(stat(in_root("a/b/c"), &facts), 0);
+    ck_assert_int_eq(safe_file_open(&f, in_root("file"), &err), PONS_OK);
     ck_assert_int_eq(safe_file_commit(&f, &err), PONS_OK);
-    ck_assert_int_eq(folder_make(in_folder("file"), &err), PONS_FAILURE);
+    ck_assert_int_eq(folder_make(in_root("file"), &err), PONS_FAILURE);
     ck_assert_ptr_nonnull(strstr(err.text, "in the way"));
 }
 END_TEST
@@ -172,7 +147,7 @@ START_TEST(folder_that_cannot_be_made_says_what_the_system_said)
 {
     pons_error err = PONS_ERROR_INIT;
     char path[600];
-    int size = snprintf(path, sizeof path, "%s/", folder);
+    int size = snprintf(path, sizeof path, "%s/", root);
 
     memset(path + size, 'x', 300);
     path[size + 300] = '\0';
@@ -186,24 +161,24 @@ START_TEST(a_file_is_itself_by_every_path)
     pons_error err = PONS_ERROR_INIT;
     char file[4096], other[4096], link_to[4096];
 
-    snprintf(file, sizeof file, "%s", in_folder("a/file"));
-    snprintf(other, sizeof other, "%s", in_folder("a/../a/file"));
-    snprintf(link_to, sizeof link_to, "%s", in_folder("link"));
-    ck_assert_int_eq(folder_make(in_folder("a"), &err), PONS_OK);
+    snprintf(file, sizeof file, "%s", in_root("a/file"));
+    snprintf(other, sizeof other, "%s", in_root("a/../a/file"));
+    snprintf(link_to, sizeof link_to, "%s", in_root("link"));
+    ck_assert_int_eq(folder_make(in_root("a"), &err), PONS_OK);
     ck_assert(!file_is(file, file));
     fclose(fopen(file, "w"));
     ck_assert_int_eq(symlink("a/file", link_to), 0);
     ck_assert(file_is(file, other));
     ck_assert(file_is(file, link_to));
-    ck_assert(!file_is(file, in_folder("a")));
-    ck_assert(!file_is(file, in_folder("none")));
+    ck_assert(!file_is(file, in_root("a")));
+    ck_assert(!file_is(file, in_root("none")));
 }
 END_TEST
 
 int main(void)
 {
     TCase *c = suite_new("file");
-    tcase_add_checked_fixture(c, make_folder, remove_folder);
+    tcase_add_checked_fixture(c, make_root, remove_root);
     tcase_add_test(c, committed_file_reads_back_and_leaves_no_temporary);
     tcase_add_test(c, discarded_file_leaves_what_was_there);
     tcase_add_test(c, temporaries_of_killed_processes_are_removed);

@@ -29,19 +29,6 @@ typedef struct net_case {
     bool flat;
 } net_case;
 
-/* The plugin for a class of MONAI's; NULL: there is none. */
-static const char *plugin_of(const json_value *c)
-{
-    static const char *const plugins[][2] = {
-        { "UNet", "unet" }, { "SegResNet", "segresnet" }, { "DynUNet", "dynunet" }
-    };
-
-    for (int i = 0; i < 3; i++)
-        if (strcmp(json_member(c, "network")->text, plugins[i][0]) == 0)
-            return plugins[i][1];
-    return NULL;
-}
-
 static void case_open(net_case *n, const golden *g, const json_value *c, const golden_mode *m,
                       device *d)
 {
@@ -51,8 +38,8 @@ static void case_open(net_case *n, const golden *g, const json_value *c, const g
     n->flat = json_member(arguments, "spatial_dims")->number == 2;
     n->classes = (int)json_member(arguments, "out_channels")->number;
     n->image = golden_image_shape(golden_find(g, "%s/image", n->name));
-    golden_load(&n->model, PONS_KIND_MODEL, plugin_of(c), sizeof(pons_model_operations), arguments,
-                n->flat);
+    golden_load(&n->model, PONS_KIND_MODEL, golden_network_plugin(c),
+                sizeof(pons_model_operations), arguments, n->flat);
     golden_load(&n->loss, PONS_KIND_LOSS, "dice_ce", sizeof(pons_loss_operations), NULL, false);
     golden_load(&n->optimizer, PONS_KIND_OPTIMIZER, "sgd", sizeof(pons_optimizer_operations), NULL,
                 false);
@@ -205,7 +192,7 @@ static void each_network(const golden_mode *m, void (*check)(const golden *, con
     golden_open(&g, "networks");
     golden_device(m, &d);
     for (const json_value *c = g.cases.root->child; c != NULL; c = c->next)
-        if (plugin_of(c) != NULL && json_member(c, "arguments") != NULL) {
+        if (golden_network_plugin(c) != NULL && json_member(c, "arguments") != NULL) {
             check(&g, c, m, &d);
             count++;
         }
@@ -293,7 +280,7 @@ START_TEST(names_shapes_and_counts_are_those_of_monai)
     state = json_member(c, "state");
     MUST(json_parse(counts[_i].arguments, strlen(counts[_i].arguments), "arguments", PONS_DATA,
                     &arguments, &error));
-    golden_load(&model, PONS_KIND_MODEL, plugin_of(c), sizeof(pons_model_operations),
+    golden_load(&model, PONS_KIND_MODEL, golden_network_plugin(c), sizeof(pons_model_operations),
                 arguments.root, false);
     net = golden_build(&model, NULL,
                        (pons_shape){ 5, { 1, 32, 32, 32, counts[_i].channels } },

@@ -3,6 +3,7 @@
  * models build and every loss plugin, on two replicas joined as those of a process are, against one
  * replica with all the cases (R10). Values, gradients and running statistics.
  */
+#include "descent.h"
 #include "golden_program.h"
 #include "suite.h"
 #include "tolerance.h"
@@ -48,17 +49,6 @@ static const struct trial {
 enum { TRIALS = sizeof trials / sizeof *trials };
 
 /* ---- the network ----------------------------------------------------------------------------- */
-
-static const pons_slot no_slots[] = { PONS_SLOTS_END };
-
-static pons_status update(pons_graph *g, const void *config, const pons_parameter *p,
-                          pons_error *err)
-{
-    pons_assign(g, p->value, pons_sub(g, p->value, pons_mul(g, p->lr, p->gradient)));
-    return pons_graph_status(g, err);
-}
-
-static const pons_optimizer_operations sgd = { no_slots, update };
 
 /* What is joined, and how many cases a replica has. */
 typedef struct arrangement {
@@ -173,7 +163,7 @@ static void team_open(team *m, const struct trial *t, const arrangement *a, cons
         pons_graph *g = graph_new(true, -1);
 
         settings.micro_batches = a->replicas;
-        settings.optimizer = &sgd;
+        settings.optimizer = &descent;
         settings.collective = a->replicas > 1 ? local_comm_seat(m->comm, r) : NULL;
         settings.bucket = 64;
         MUST(storage_new(&m->device, &m->part[r].storage, &error));

@@ -6,6 +6,8 @@
 #include "dist/launch.h"
 #include "dist/launch_parts.h"
 
+#include "pause.h"
+#include "process_state.h"
 #include "run_pons.h"
 #include "suite.h"
 
@@ -13,17 +15,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <time.h>
 
 static char rank_program[4096];
-
-static void pause_for(double seconds)
-{
-    struct timespec t = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
-
-    while (nanosleep(&t, &t) != 0 && errno == EINTR)
-        continue;
-}
 
 static void setup(void)
 {
@@ -112,28 +105,14 @@ static int wait_number(int rank, const char *kind)
     return number;
 }
 
-static bool is_gone(int process)
-{
-    char path[64], state = 'Z';
-
-    snprintf(path, sizeof path, "/proc/%d/stat", process);
-    FILE *file = fopen(path, "r");
-    if (file == NULL)
-        return true;
-    if (fscanf(file, "%*d %*s %c", &state) != 1)
-        state = 'Z';
-    fclose(file);
-    return state == 'Z' || state == 'X';
-}
-
 /* What the launcher leaves is killed by the kernel, not by it: within moments, not at once. */
 static void expect_gone(int process, double within)
 {
     double until = seconds_now() + within;
 
-    while (!is_gone(process) && seconds_now() < until)
+    while (!process_is_gone(process) && seconds_now() < until)
         pause_for(0.01);
-    ck_assert_msg(is_gone(process), "process %d is still there", process);
+    ck_assert_msg(process_is_gone(process), "process %d is still there", process);
 }
 
 static void expect_all_gone(int ranks, const char *kind, double within)
@@ -412,7 +391,7 @@ static double signal_deaf(int signals)
     wait_for_all(2);
     kill(launcher, SIGTERM);
     pause_for(0.3);
-    ck_assert(!is_gone(number_in(0, "pid")));
+    ck_assert(!process_is_gone(number_in(0, "pid")));
     double before = seconds_now();
     for (int i = 1; i < signals; i++) {
         kill(launcher, SIGTERM);

@@ -576,7 +576,7 @@ int main(void)
 {
     TCase *c = suite_new("loader");
 
-    tcase_add_checked_fixture(c, maker_begin, maker_end);
+    tcase_add_checked_fixture(c, make_root, remove_root);
     tcase_add_test(c, each_case_occurs_once_an_epoch_for_any_batch);
     tcase_add_test(c, threads_change_no_bit);
     tcase_add_test(c, what_the_cache_holds_changes_no_bit);

@@ -13,14 +13,9 @@ enum { TIMED_ROUNDS = 3 };
 /* All connections of ranks that are started from here on go through the proxy. */
 static void setup(void)
 {
-    char module[4096], port[16];
-
     network = proxy_open();
     ck_assert_ptr_nonnull(network);
-    ck_assert_ptr_nonnull(realpath("tests/plugins/.libs/redirect.so", module));
-    snprintf(port, sizeof port, "%d", proxy_port(network));
-    setenv("PROXY_PORT", port, 1);
-    setenv("LD_PRELOAD", module, 1);
+    ck_assert(proxy_surround(network));
 }
 
 static void teardown(void)

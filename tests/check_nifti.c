@@ -4,6 +4,7 @@
  * without the change is accepted each time.
  */
 #include "gallery_nifti.h"
+#include "root.h"
 #include "suite.h"
 
 #include "data/volume.h"
@@ -11,22 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char folder[64], path_plain[96], path_gzip[96];
+static char path_plain[96], path_gzip[96];
 
 static void setup(void)
 {
-    strcpy(folder, "/tmp/pons-nifti-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(path_plain, sizeof path_plain, "%s/case.nii", folder);
-    snprintf(path_gzip, sizeof path_gzip, "%s/case.nii.gz", folder);
-}
-
-static void teardown(void)
-{
-    char command[128];
-
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    ck_assert_int_eq(system(command), 0);
+    make_root();
+    snprintf(path_plain, sizeof path_plain, "%s/case.nii", root);
+    snprintf(path_gzip, sizeof path_gzip, "%s/case.nii.gz", root);
 }
 
 static const char *write_made(const maker *m, int flags)
@@ -220,10 +212,10 @@ START_TEST(what_is_no_regular_file_is_refused_without_waiting)
 {
     char fifo[96];
 
-    snprintf(fifo, sizeof fifo, "%s/fifo.nii", folder);
+    snprintf(fifo, sizeof fifo, "%s/fifo.nii", root);
     ck_assert_int_eq(mkfifo(fifo, 0600), 0);
     assert_refused(fifo, 0, "expected a regular file", "fifo");
-    assert_refused(folder, 0, "it is a folder", "folder");
+    assert_refused(root, 0, "it is a folder", "folder");
     assert_refused("/dev/zero", 0, "expected a regular file", "device");
     assert_refused("/nowhere/case.nii", 0, "No such file", "missing");
 }
@@ -524,7 +516,7 @@ START_TEST(what_is_written_is_read_again)
         volume_facts facts;
 
         make_volume(&v, PONS_F32, n < 2 ? 1 : 2);
-        snprintf(path, sizeof path, "%s/%s", folder, name[n % 2]);
+        snprintf(path, sizeof path, "%s/%s", root, name[n % 2]);
         ck_assert_msg(!volume_write(path, &v, NULL, &err), "%s", err.text);
         ck_assert_msg(!volume_read_image(path, &back, &facts, &err), "%s", err.text);
         ck_assert_int_eq(facts.datatype, 16);
@@ -661,7 +653,7 @@ START_TEST(channels_come_from_several_files_with_one_grid)
     volume v;
     maker m;
 
-    snprintf(second, sizeof second, "%s/second.nii", folder);
+    snprintf(second, sizeof second, "%s/second.nii", root);
     maker_base(&m, 0);
     maker_write(path_plain, m.bytes, m.size);
     maker_write(second, m.bytes, m.size);
@@ -684,7 +676,7 @@ int main(void)
 {
     TCase *c = suite_new("nifti");
 
-    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_checked_fixture(c, setup, remove_root);
     tcase_add_loop_test(c, a_changed_field_is_refused_and_named_and_the_unchanged_file_accepted, 0,
                         NIFTI_GALLERY_COUNT);
     tcase_add_test(c, every_truncation_of_a_gzip_file_is_refused);

@@ -8,6 +8,8 @@
 
 #include "device/open.h"
 #include "graph/program.h"
+
+#include "descent.h"
 #include "suite.h"
 
 enum { LAYERS = 3, CHANNELS = 16, EXTENT = 8, CASES = 2 };
@@ -160,17 +162,6 @@ static pons_node *layer(pons_graph *g, pons_node *x, int number, norm_kind norm)
     return pons_prelu(g, x, pons_parameter_leaf(g, pons_name(g, "%d.slope", number),
                                                 PONS_ROLE_SLOPE, vector_of(1), slope));
 }
-
-static const pons_slot no_slots[] = { PONS_SLOTS_END };
-
-static pons_status descend(pons_graph *g, const void *config, const pons_parameter *p,
-                           pons_error *err)
-{
-    pons_assign(g, p->value, pons_sub(g, p->value, pons_mul(g, p->lr, p->gradient)));
-    return pons_graph_status(g, err);
-}
-
-static const pons_optimizer_operations descent = { no_slots, descend };
 
 /* The other replica has the same. */
 static pons_status double_it(void *context, void *buffer, int64_t n, pons_type type, void **pending,

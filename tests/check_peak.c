@@ -9,6 +9,7 @@
 
 #include <pons/comm.h>
 
+#include "root.h"
 #include "suite.h"
 #include "tolerance.h"
 
@@ -27,7 +28,7 @@ static const bool counts_are_ours = false;
 static const bool counts_are_ours = true;
 #endif
 
-static char root[64], pons[4096];
+static char pons[4096];
 
 static const char ini[] =
     "[experiment]\nname = peak\n"
@@ -67,41 +68,21 @@ static double run(const char *const *word)
 
 #define RUN(...) run((const char *const[]){ __VA_ARGS__, NULL })
 
-static void write_ini(void)
+static void setup(void)
 {
-    char path[128];
-
-    snprintf(path, sizeof path, "%s/peak.ini", root);
-    FILE *file = fopen(path, "w");
-    fputs(ini, file);
-    fclose(file);
-}
-
-static void make_root(void)
-{
-    strcpy(root, "/tmp/check-peak-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(root));
+    make_root();
     ck_assert_ptr_nonnull(realpath("pons", pons));
-    write_ini();
+    write_text("peak.ini", ini);
     RUN("data", "phantom", "-o", "phantom", "--cases", "2", "--extent", "96,96,96", "-q");
-}
-
-static void remove_root(void)
-{
-    char command[128];
-
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    ck_assert_int_eq(system(command), 0);
 }
 
 /* A number of what explain said. */
 static double said(const char *name)
 {
     static char text[1024];
-    char path[128], key[64];
+    char key[64];
+    FILE *file = fopen(in_root("said"), "r");
 
-    snprintf(path, sizeof path, "%s/said", root);
-    FILE *file = fopen(path, "r");
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
     snprintf(key, sizeof key, "\"%s\":", name);
@@ -263,7 +244,7 @@ int main(void)
 
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-    tcase_add_checked_fixture(c, make_root, remove_root);
+    tcase_add_checked_fixture(c, setup, remove_root);
     tcase_add_loop_test(c, training_peaks_where_explain_says, 0, ALL);
     tcase_add_loop_test(c, the_arena_is_at_most_three_fifths_of_all_tensors, 0, SINGLES);
     tcase_add_loop_test(c, a_replica_among_two_takes_what_a_single_one_does, 0, ALL - SINGLES);

@@ -3,6 +3,7 @@
  * the loader says of it; none of them may run.
  */
 #include "gallery_plugin.h"
+#include "root.h"
 #include "suite.h"
 
 #include "base/file.h"
@@ -18,48 +19,34 @@
 
 static const char valid[] = "tests/plugins/.libs/effect.so";
 
-static char folder[64], trace[128];
-
-static const char *path_of(const char *name)
-{
-    static char path[4][256];
-    static int turn;
-
-    turn = (turn + 1) % 4;
-    snprintf(path[turn], sizeof path[turn], "%s/%s", folder, name);
-    return path[turn];
-}
+static char trace[128];
 
 static void write_image(const char *name, size_t size)
 {
-    int fd = open(path_of(name), O_WRONLY | O_CREAT | O_TRUNC, 0755);
+    int fd = open(in_root(name), O_WRONLY | O_CREAT | O_TRUNC, 0755);
 
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, image, size), (ssize_t)size);
     close(fd);
 }
 
-static void make_folder(void)
+static void setup(void)
 {
     pons_error err = PONS_ERROR_INIT;
 
-    strcpy(folder, "/tmp/pons-check-plugin-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(trace, sizeof trace, "%s/trace", folder);
+    make_root();
+    snprintf(trace, sizeof trace, "%s/trace", root);
     setenv("PONS_TEST_EFFECT", trace, 1);
-    setenv("PONS_PLUGIN_PATH", folder, 1);
-    ck_assert_int_eq(folder_make(path_of("schedule"), &err), PONS_OK);
-    ck_assert_int_eq(folder_make(path_of("loss"), &err), PONS_OK);
+    setenv("PONS_PLUGIN_PATH", root, 1);
+    ck_assert_int_eq(folder_make(in_root("schedule"), &err), PONS_OK);
+    ck_assert_int_eq(folder_make(in_root("loss"), &err), PONS_OK);
     ck_assert_msg(file_read(valid, 1 << 26, &image, &image_size, PONS_DATA, &err) == PONS_OK, "%s",
                   err.text);
 }
 
-static void remove_folder(void)
+static void teardown(void)
 {
-    char command[256];
-
-    snprintf(command, sizeof command, "chmod -R u+w '%s'; rm -rf '%s'", folder, folder);
-    ck_assert_int_eq(system(command), 0);
+    remove_root();
     free(image);
 }
 
@@ -98,7 +85,7 @@ START_TEST(valid_plugin_runs_and_its_operations_are_copied)
     ck_assert_ptr_null(wide->later);
     ck_assert_ptr_ne(p->operations, p->descriptor->operations);
     ck_assert_str_eq(p->descriptor->name, "effect");
-    ck_assert_str_eq(p->path, path_of("schedule/effect.so"));
+    ck_assert_str_eq(p->path, in_root("schedule/effect.so"));
     ck_assert_uint_eq(strlen(p->sha256), 64);
     ck_assert_int_eq(plugin_load(PONS_KIND_SCHEDULE, "effect", sizeof *wide, NULL, &again, &err),
                      PONS_OK);
@@ -181,24 +168,24 @@ END_TEST
 
 START_TEST(folders_and_escaping_links_are_refused)
 {
-    ck_assert_int_eq(mkdir(path_of("schedule/effect.so"), 0755), 0);
+    ck_assert_int_eq(mkdir(in_root("schedule/effect.so"), 0755), 0);
     refused(PONS_KIND_SCHEDULE, "effect", "it is a folder, expected a regular file", false);
     write_image("schedule/real.so", image_size);
-    ck_assert_int_eq(mkdir(path_of("else"), 0755), 0);
+    ck_assert_int_eq(mkdir(in_root("else"), 0755), 0);
     write_image("else/effect.so", image_size);
-    ck_assert_int_eq(rmdir(path_of("schedule/effect.so")), 0);
-    setenv("PONS_PLUGIN_PATH", path_of("inner"), 1);
-    ck_assert_int_eq(folder_make(path_of("inner/schedule"), NULL), PONS_OK);
-    ck_assert_int_eq(symlink(path_of("else/effect.so"), path_of("inner/schedule/effect.so")), 0);
+    ck_assert_int_eq(rmdir(in_root("schedule/effect.so")), 0);
+    setenv("PONS_PLUGIN_PATH", in_root("inner"), 1);
+    ck_assert_int_eq(folder_make(in_root("inner/schedule"), NULL), PONS_OK);
+    ck_assert_int_eq(symlink(in_root("else/effect.so"), in_root("inner/schedule/effect.so")), 0);
     {
         pons_error err = PONS_ERROR_INIT;
         ck_assert_int_eq(load(PONS_KIND_SCHEDULE, "effect", &err), PONS_PLUGIN);
         ck_assert_msg(strstr(err.text, "outside of the plugin folder") != NULL, "%s", err.text);
         ck_assert_int_ne(access(trace, F_OK), 0);
     }
-    ck_assert_int_eq(unlink(path_of("inner/schedule/effect.so")), 0);
+    ck_assert_int_eq(unlink(in_root("inner/schedule/effect.so")), 0);
     write_image("inner/schedule/original.so", image_size);
-    ck_assert_int_eq(symlink("original.so", path_of("inner/schedule/effect.so")), 0);
+    ck_assert_int_eq(symlink("original.so", in_root("inner/schedule/effect.so")), 0);
     {
         pons_error err = PONS_ERROR_INIT;
         ck_assert_msg(load(PONS_KIND_SCHEDULE, "effect", &err) == PONS_OK, "%s", err.text);
@@ -209,12 +196,12 @@ END_TEST
 START_TEST(files_that_everybody_may_write_are_refused)
 {
     write_image("schedule/effect.so", image_size);
-    ck_assert_int_eq(chmod(path_of("schedule/effect.so"), 0777), 0);
+    ck_assert_int_eq(chmod(in_root("schedule/effect.so"), 0777), 0);
     refused(PONS_KIND_SCHEDULE, "effect", "lets everybody write it", false);
-    ck_assert_int_eq(chmod(path_of("schedule/effect.so"), 0755), 0);
-    ck_assert_int_eq(chmod(path_of("schedule"), 0777), 0);
+    ck_assert_int_eq(chmod(in_root("schedule/effect.so"), 0755), 0);
+    ck_assert_int_eq(chmod(in_root("schedule"), 0777), 0);
     refused(PONS_KIND_SCHEDULE, "effect", "lets everybody replace it", false);
-    ck_assert_int_eq(chmod(path_of("schedule"), 0755), 0);
+    ck_assert_int_eq(chmod(in_root("schedule"), 0755), 0);
     {
         pons_error err = PONS_ERROR_INIT;
         ck_assert_msg(load(PONS_KIND_SCHEDULE, "effect", &err) == PONS_OK, "%s", err.text);
@@ -229,14 +216,14 @@ START_TEST(a_file_replaced_after_the_check_is_refused)
     verified v;
 
     write_image("schedule/effect.so", image_size);
-    ck_assert_int_eq(verified_read(path_of("schedule/effect.so"), folder, &v, &err), PONS_OK);
+    ck_assert_int_eq(verified_read(in_root("schedule/effect.so"), root, &v, &err), PONS_OK);
     write_image("schedule/other.so", image_size);
-    ck_assert_int_eq(rename(path_of("schedule/other.so"), path_of("schedule/effect.so")), 0);
+    ck_assert_int_eq(rename(in_root("schedule/other.so"), in_root("schedule/effect.so")), 0);
     ck_assert_int_eq(verified_load(&v, 8, &p, &err), PONS_PLUGIN);
     ck_assert_msg(strstr(err.text, "it changed after it was checked") != NULL, "%s", err.text);
     ck_assert_int_ne(access(trace, F_OK), 0);
     plugin_file_clear(&v.file);
-    ck_assert_int_eq(verified_read(path_of("schedule/effect.so"), folder, &v, &none), PONS_OK);
+    ck_assert_int_eq(verified_read(in_root("schedule/effect.so"), root, &v, &none), PONS_OK);
     ck_assert_msg(verified_load(&v, 8, &p, &none) == PONS_OK, "%s", none.text);
     ck_assert_int_eq(access(trace, F_OK), 0);
     free((void *)p.operations);
@@ -252,13 +239,13 @@ START_TEST(names_are_never_paths_and_never_looked_up_by_the_linker)
     };
 
     write_image("effect.so", image_size);
-    setenv("LD_LIBRARY_PATH", folder, 1);
+    setenv("LD_LIBRARY_PATH", root, 1);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         pons_error err = PONS_ERROR_INIT;
         ck_assert_int_eq(load(PONS_KIND_SCHEDULE, names[i], &err), PONS_PLUGIN);
         ck_assert_msg(strstr(err.text, "no schedule plugin is called") != NULL, "%s", err.text);
     }
-    ck_assert_int_eq(chdir(folder), 0);
+    ck_assert_int_eq(chdir(root), 0);
     refused(PONS_KIND_SCHEDULE, "effect", "no schedule plugin is called 'effect'", false);
 }
 END_TEST
@@ -299,7 +286,7 @@ START_TEST(list_reads_notes_and_runs_nothing)
     write_image("schedule/broken.so", image_size);
     ck_assert_int_eq(plugin_list(&files, &count, &err), PONS_OK);
     for (int i = 0; i < count; i++) {
-        if (strncmp(files[i].path, folder, strlen(folder)) != 0)
+        if (strncmp(files[i].path, root, strlen(root)) != 0)
             continue;
         seen++;
         ck_assert_str_eq(files[i].name, seen == 1 ? "broken" : "effect");
@@ -314,7 +301,7 @@ END_TEST
 int main(void)
 {
     TCase *c = suite_new("plugin");
-    tcase_add_checked_fixture(c, make_folder, remove_folder);
+    tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, valid_plugin_runs_and_its_operations_are_copied);
     tcase_add_test(c, a_file_cut_at_any_multiple_of_64_bytes_is_refused);
     tcase_add_test(c, damaged_headers_are_refused_or_harmless);

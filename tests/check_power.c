@@ -1,7 +1,7 @@
 /*
- * check_power.c - the power fails at any moment of writing checkpoints: what a disk may hold then is
- * made from a record of all calls, and a checkpoint no older than the last complete one is found in
- * each of these states.
+ * check_power.c - the power fails at any moment of writing checkpoints: what a disk may hold then
+ * is made from a record of all calls, and a checkpoint no older than the last complete one is found
+ * in each of these states.
  *
  * The disk promises no more than POSIX: what was written to a file is there when the file has been
  * synced, what was made, renamed or removed in a folder when the folder has been. Of the rest all

@@ -3,6 +3,7 @@
  * pure function of its seed and a dataset as it stands, boxes that stay where they were, and cases
  * on the transformed grid.
  */
+#include "root.h"
 #include "suite.h"
 
 #include "data/crop.h"
@@ -13,32 +14,6 @@
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
-
-static char folder[64];
-
-static void setup(void)
-{
-    strcpy(folder, "/tmp/pons-preprocess-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-}
-
-static void teardown(void)
-{
-    char command[128];
-
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    ck_assert_int_eq(system(command), 0);
-}
-
-static const char *in_folder(const char *name)
-{
-    static char path[4][256];
-    static int turn;
-
-    turn = (turn + 1) % 4;
-    snprintf(path[turn], sizeof path[turn], "%s/%s", folder, name);
-    return path[turn];
-}
 
 static const phantom_settings small = { 3, { 24, 20, 28 }, 2, 4, 7 };
 
@@ -87,11 +62,11 @@ END_TEST
 START_TEST(a_phantom_is_a_dataset_as_it_stands)
 {
     pons_error err = PONS_ERROR_INIT;
-    dataset_settings settings = { .source = in_folder("data") };
+    dataset_settings settings = { .source = in_root("data") };
     dataset *d;
     dataset_report *report;
 
-    ck_assert_msg(!phantom_write(in_folder("data"), &small, NULL, &err), "%s", err.text);
+    ck_assert_msg(!phantom_write(in_root("data"), &small, NULL, &err), "%s", err.text);
     ck_assert_msg(!dataset_open(&settings, &d, &err), "%s", err.text);
     ck_assert_int_eq(d->case_count, 3);
     ck_assert_int_eq(d->class_count, 4);
@@ -113,7 +88,7 @@ START_TEST(a_phantom_that_cannot_be_is_a_usage_error)
     for (int n = 0; n < 4; n++) {
         pons_error err = PONS_ERROR_INIT;
 
-        ck_assert_int_eq(phantom_write(in_folder("x"), &wrong[n], NULL, &err), PONS_USAGE);
+        ck_assert_int_eq(phantom_write(in_root("x"), &wrong[n], NULL, &err), PONS_USAGE);
         ck_assert_ptr_nonnull(strstr(err.text, "expected"));
     }
 }
@@ -143,10 +118,10 @@ START_TEST(a_box_keeps_values_type_and_place)
     volume v;
     volume_facts facts;
 
-    make_file(in_folder("a.nii.gz"));
-    ck_assert_msg(!crop_file(in_folder("a.nii.gz"), in_folder("new/b.nii"), &s, &err), "%s",
+    make_file(in_root("a.nii.gz"));
+    ck_assert_msg(!crop_file(in_root("a.nii.gz"), in_root("new/b.nii"), &s, &err), "%s",
                   err.text);
-    ck_assert_msg(!volume_read_image(in_folder("new/b.nii"), &v, &facts, &err), "%s", err.text);
+    ck_assert_msg(!volume_read_image(in_root("new/b.nii"), &v, &facts, &err), "%s", err.text);
     ck_assert_int_eq(facts.datatype, 4);
     ck_assert_int_eq(v.extent[0] * 100 + v.extent[1] * 10 + v.extent[2], 341);
     for (int i = 0; i < 3; i++)
@@ -167,9 +142,9 @@ START_TEST(a_mask_is_1_above_a_value)
     volume v;
     volume_facts facts;
 
-    make_file(in_folder("a.nii.gz"));
-    ck_assert(!crop_file(in_folder("a.nii.gz"), in_folder("m.nii.gz"), &s, &err));
-    ck_assert(!volume_read_label(in_folder("m.nii.gz"), &v, &facts, &err));
+    make_file(in_root("a.nii.gz"));
+    ck_assert(!crop_file(in_root("a.nii.gz"), in_root("m.nii.gz"), &s, &err));
+    ck_assert(!volume_read_label(in_root("m.nii.gz"), &v, &facts, &err));
     ck_assert_int_eq(facts.datatype, 2);
     for (int n = 0; n < 120; n++)
         ck_assert_int_eq(((int32_t *)v.voxels)[n], n > 10);
@@ -182,11 +157,11 @@ START_TEST(a_box_outside_is_a_usage_error_with_both_sizes)
     const crop_settings s = { .start = { 4, 0, 0 }, .extent = { 3, 5, 4 } };
     pons_error err = PONS_ERROR_INIT;
 
-    make_file(in_folder("a.nii.gz"));
-    ck_assert_int_eq(crop_file(in_folder("a.nii.gz"), in_folder("b.nii"), &s, &err), PONS_USAGE);
+    make_file(in_root("a.nii.gz"));
+    ck_assert_int_eq(crop_file(in_root("a.nii.gz"), in_root("b.nii"), &s, &err), PONS_USAGE);
     ck_assert_ptr_nonnull(strstr(err.text, "4,0,0"));
     ck_assert_ptr_nonnull(strstr(err.text, "6,5,4"));
-    ck_assert_int_ne(access(in_folder("b.nii"), F_OK), 0);
+    ck_assert_int_ne(access(in_root("b.nii"), F_OK), 0);
 }
 END_TEST
 
@@ -194,7 +169,7 @@ END_TEST
 
 static pons_status preprocess(const char *ini, pons_error *err)
 {
-    const char *path = in_folder("case.ini");
+    const char *path = in_root("case.ini");
     FILE *f = fopen(path, "w");
     config *c;
     pons_status status;
@@ -203,7 +178,7 @@ static pons_status preprocess(const char *ini, pons_error *err)
     fputs(ini, f);
     fclose(f);
     ck_assert_msg(!config_open(path, 0, NULL, &c, err), "%s", err->text);
-    status = preprocess_write(c, in_folder("out"), NULL, err);
+    status = preprocess_write(c, in_root("out"), NULL, err);
     config_close(c);
     return status;
 }
@@ -214,7 +189,7 @@ START_TEST(cases_are_written_on_the_transformed_grid)
     volume image, label;
     volume_facts facts;
 
-    ck_assert(!phantom_write(in_folder("data"), &small, NULL, &err));
+    ck_assert(!phantom_write(in_root("data"), &small, NULL, &err));
     ck_assert_msg(!preprocess("[experiment]\nname = x\n[data]\nsource = data\n[model]\n"
                               "plugin = unet\nchannels = 4 8\n"
                               "[preprocess]\nsteps = spacing normalize pad\n"
@@ -222,7 +197,7 @@ START_TEST(cases_are_written_on_the_transformed_grid)
                               "extent = 16 0 30\n"
                               "[augment]\nsteps = flip\n[augment.flip]\naxes = 0\n", &err),
                   "%s", err.text);
-    ck_assert_msg(!volume_read_image(in_folder("out/phantom_001/image.nii.gz"), &image, &facts,
+    ck_assert_msg(!volume_read_image(in_root("out/phantom_001/image.nii.gz"), &image, &facts,
                                      &err), "%s", err.text);
     ck_assert_int_eq(facts.datatype, 16);
     ck_assert_int_eq(image.channels, 2);
@@ -230,7 +205,7 @@ START_TEST(cases_are_written_on_the_transformed_grid)
     ck_assert_int_eq(image.extent[1], 20);
     ck_assert_int_eq(image.extent[2], 30);
     ck_assert_double_eq_tol(facts.grid.spacing[0], 2, 1e-6);
-    ck_assert(!volume_read_label(in_folder("out/phantom_001/label.nii.gz"), &label, &facts, &err));
+    ck_assert(!volume_read_label(in_root("out/phantom_001/label.nii.gz"), &label, &facts, &err));
     ck_assert_int_eq(facts.datatype, 2);
     ck_assert_int_eq(label.extent[0], 16);
     pons_volume_clear(&image);
@@ -242,7 +217,7 @@ START_TEST(a_misspelt_key_of_a_step_is_refused)
 {
     pons_error err = PONS_ERROR_INIT;
 
-    ck_assert(!phantom_write(in_folder("data"), &small, NULL, &err));
+    ck_assert(!phantom_write(in_root("data"), &small, NULL, &err));
     ck_assert_int_eq(preprocess("[data]\nsource = data\n[preprocess]\nsteps = spacing\n"
                                 "[preprocess.spacing]\nmm = 1\ndiagonl = yes\n", &err),
                      PONS_CONFIG);
@@ -255,7 +230,7 @@ int main(void)
 {
     TCase *c = suite_new("preprocess");
 
-    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_checked_fixture(c, make_root, remove_root);
     tcase_add_test(c, a_seed_gives_the_same_phantom_and_another_seed_another);
     tcase_add_test(c, every_case_has_every_class_and_air_around_it);
     tcase_add_test(c, a_phantom_is_a_dataset_as_it_stands);

@@ -8,20 +8,11 @@
 
 #include "device/open.h"
 #include "graph/program.h"
+
+#include "descent.h"
 #include "suite.h"
 
 /* ---- a small network: convolution, bias, batch norm, prelu, mean square ---------------------- */
-
-static const pons_slot no_slots[] = { PONS_SLOTS_END };
-
-static pons_status sgd_update(pons_graph *g, const void *config, const pons_parameter *p,
-                              pons_error *err)
-{
-    pons_assign(g, p->value, pons_sub(g, p->value, pons_mul(g, p->lr, p->gradient)));
-    return pons_graph_status(g, err);
-}
-
-static const pons_optimizer_operations sgd = { no_slots, sgd_update };
 
 typedef struct net {
     pons_graph *graph;
@@ -138,7 +129,7 @@ static void bench_open(bench *b, int kind, bool norm, program_settings settings)
     b->settings = settings;
     b->settings.precision = PRECISION_FP32;
     if (b->settings.optimizer == NULL)
-        b->settings.optimizer = &sgd;
+        b->settings.optimizer = &descent;
     if (b->settings.accumulate == 0)
         b->settings.accumulate = b->settings.micro_batches = 1;
     ck_assert_int_eq(storage_new(&b->device, &b->storage, &error), PONS_OK);
@@ -550,7 +541,7 @@ START_TEST(parameters_without_a_path_are_listed_and_stay)
 
     device_reference(&b.device, true);
     b.settings = (program_settings){ .precision = PRECISION_FP32, .micro_batches = 1,
-                                     .accumulate = 1, .optimizer = &sgd };
+                                     .accumulate = 1, .optimizer = &descent };
     ck_assert_int_eq(storage_new(&b.device, &b.storage, &error), PONS_OK);
     program *p = make(&b, n, true);
     program_describe(p, &facts);
@@ -645,7 +636,7 @@ START_TEST(gradients_that_coincide_have_their_own_places)
 
     device_reference(&b.device, true);
     b.settings = (program_settings){ .precision = PRECISION_FP32, .micro_batches = 2,
-                                     .accumulate = 2, .optimizer = &sgd };
+                                     .accumulate = 2, .optimizer = &descent };
     ck_assert_int_eq(storage_new(&b.device, &b.storage, &error), PONS_OK);
     program *p = make(&b, n, true);
     ck_assert_int_eq(program_step_begin(p, 0, &error), PONS_OK);

@@ -2,12 +2,11 @@
  * check_ranks.c - trainings under 'pons launch': what is killed, stopped or interrupted and started
  * again ends with the bits of one process that nobody disturbed.
  */
+#include "free_port.h"
+#include "process_state.h"
 #include "ranks.h"
 #include "soak.h"
 #include "suite.h"
-
-#include <arpa/inet.h>
-#include <sys/socket.h>
 
 enum { TIMED_ROUNDS = 3 };
 
@@ -116,18 +115,6 @@ START_TEST(a_file_with_mode_ddp_starts_its_own_ranks)
     expect_same_state("plain", "own");
 }
 END_TEST
-
-static int free_port(void)
-{
-    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t size = sizeof at;
-    int file = socket(AF_INET, SOCK_STREAM, 0);
-
-    ck_assert_int_eq(bind(file, (struct sockaddr *)&at, sizeof at), 0);
-    ck_assert_int_eq(getsockname(file, (struct sockaddr *)&at, &size), 0);
-    close(file);
-    return ntohs(at.sin_port);
-}
 
 START_TEST(launchers_of_two_nodes_make_one_run)
 {
@@ -282,20 +269,6 @@ END_TEST
 
 /* ---- suspended ------------------------------------------------------------------------------- */
 
-static char state_of(pid_t process)
-{
-    char path[64], state = 'X';
-
-    snprintf(path, sizeof path, "/proc/%d/stat", process);
-    FILE *file = fopen(path, "r");
-    if (file == NULL)
-        return state;
-    if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-        state = 'X';
-    fclose(file);
-    return state;
-}
-
 /* Ctrl-Z, longer than the timeout, and fg. */
 START_TEST(a_suspended_run_goes_on_as_if_nothing_had_been)
 {
@@ -309,10 +282,11 @@ START_TEST(a_suspended_run_goes_on_as_if_nothing_had_been)
     kill(launcher, SIGTSTP);
     ck_assert_int_eq(waitpid(launcher, &status, WUNTRACED), launcher);
     ck_assert(WIFSTOPPED(status));
-    for (int i = 0; i < 200 && (state_of(rank[0]) != 'T' || state_of(rank[1]) != 'T'); i++)
+    for (int i = 0; i < 200 && (process_state(rank[0]) != 'T'
+                                || process_state(rank[1]) != 'T'); i++)
         pause_for(0.01);
-    ck_assert_int_eq(state_of(rank[0]), 'T');
-    ck_assert_int_eq(state_of(rank[1]), 'T');
+    ck_assert_int_eq(process_state(rank[0]), 'T');
+    ck_assert_int_eq(process_state(rank[1]), 'T');
     int steps = steps_of("suspended");
     pause_for(5);
     ck_assert_int_eq(steps_of("suspended"), steps);

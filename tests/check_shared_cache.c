@@ -56,7 +56,7 @@ static void write_cases(void)
 
 static void setup(void)
 {
-    maker_begin();
+    make_root();
     write_cases();
 }
 
@@ -384,7 +384,7 @@ START_TEST(each_case_is_read_once)
 
     for (int n = 0; n < 3; n++) {
         char command[128];
-        snprintf(command, sizeof command, "rm -rf %s/kept", maker_folder);
+        snprintf(command, sizeof command, "rm -rf %s/kept", root);
         ck_assert_int_eq(system(command), 0);
         ck_assert_int_eq(run_plan(plans[n]), 0);
         expect_true_cases(plans[n]);
@@ -415,9 +415,9 @@ START_TEST(on_disk_all_processes_map_the_same_files)
             for (int r = 0; r < p.processes; r++)
                 ck_assert_uint_eq(all->process[r].inode[n], all->process[0].inode[n]);
         }
+        const char *before = round == 0 ? ", 0 of them from before" : ", 5 of them from before";
         for (int r = 0; r < p.processes; r++)
-            ck_assert_ptr_nonnull(strstr(all->process[r].said, round == 0 ? ", 0 of them from before"
-                                                                          : ", 5 of them from"));
+            ck_assert_ptr_nonnull(strstr(all->process[r].said, before));
         END();
     }
 }
@@ -458,8 +458,8 @@ START_TEST(where_memory_ends_cases_are_read_each_time_and_one_line_says_so)
     for (int r = 0; r < p.processes; r++) {
         const seen *s = &all->process[r];
         ck_assert_int_eq(s->held, held);
-        ck_assert_msg(count_in(s->said, "cannot be kept, and are read each time: no memory to share: "
-                               "File too large") == 1, "%s", s->said);
+        ck_assert_msg(count_in(s->said, "cannot be kept, and are read each time: no memory to "
+                               "share: File too large") == 1, "%s", s->said);
     }
     END();
 }
@@ -557,7 +557,7 @@ END_TEST
 /* Where no file has a name none is left: whatever holds the memory is a process. */
 static void die_with_files_counted(cache *c, int self)
 {
-    all->process[self].failures = count_files(maker_folder);
+    all->process[self].failures = count_files(root);
     kill(getpid(), SIGKILL);
 }
 
@@ -572,7 +572,7 @@ START_TEST(memory_has_no_name_that_could_be_left)
         ck_assert_uint_eq(all->process[r].inode[0], all->process[0].inode[0]);
         ck_assert_int_eq(all->process[r].failures, 3 + p.processes); /* . .. d, INI files */
     }
-    ck_assert_int_eq(count_files(maker_folder), 3 + p.processes);
+    ck_assert_int_eq(count_files(root), 3 + p.processes);
     END();
 }
 END_TEST
@@ -581,7 +581,7 @@ int main(void)
 {
     TCase *c = suite_new("shared_cache");
 
-    tcase_add_checked_fixture(c, setup, maker_end);
+    tcase_add_checked_fixture(c, setup, remove_root);
     tcase_add_loop_test(c, memory_holds_each_case_once_whatever_the_number_of_processes, 0, 3);
     tcase_add_loop_test(c, each_case_is_read_once, 0, 3);
     tcase_add_test(c, on_disk_all_processes_map_the_same_files);

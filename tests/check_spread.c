@@ -4,13 +4,12 @@
  */
 #include <config.h>
 
+#include "free_port.h"
 #include "run_pons.h"
 #include "suite.h"
 
-#include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdbool.h>
-#include <sys/socket.h>
 
 static const char ini[] =
     "[experiment]\nname = run\n"
@@ -177,19 +176,6 @@ END_TEST
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-/* A port that was free a moment ago. */
-static int free_port(void)
-{
-    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t size = sizeof at;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
-    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &size), 0);
-    close(fd);
-    return ntohs(at.sin_port);
-}
-
 /*
  * pons WORDS on 'count' ranks; all must end with 'code'. What a rank writes is in out.RANK and
  * said.RANK.
@@ -199,7 +185,7 @@ static void on_ranks(int count, int code, const char *words)
     shell("rm -f out.* said.*; export WORLD_SIZE=%d LOCAL_WORLD_SIZE=%d MASTER_ADDR=127.0.0.1 "
           "MASTER_PORT=%d; for r in $(seq 0 %d); do (RANK=$r LOCAL_RANK=$r timeout 120 %s %s "
           ">out.$r 2>said.$r; echo $? >code.$r) & done; wait", count, count, free_port(), count - 1,
-          pons_program, words);
+          pons_program(), words);
     for (int r = 0; r < count; r++)
         shell("cat said.%d; test $(cat code.%d) = %d", r, r, code);
 }
@@ -225,7 +211,7 @@ START_TEST(processes_write_the_bytes_of_one)
         char words[256];
         snprintf(words, sizeof words, "predict %s %s one/ --logits --set 'window.mirror=0 2'",
                  runs[n % 2], images[n / 2]);
-        shell("mkdir one && %s %s 2>said", pons_program, words);
+        shell("mkdir one && %s %s 2>said", pons_program(), words);
         for (int count = 2; count < 4; count++) {
             snprintf(words, sizeof words, "predict %s %s many/ --logits --set 'window.mirror=0 2'",
                      runs[n % 2], images[n / 2]);

@@ -9,9 +9,9 @@
 #include "dist/store.h"
 #include "dist/store_message.h"
 
+#include "free_port.h"
 #include "suite.h"
 
-#include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -26,19 +26,6 @@
 #define SLACK 30.0    /* of a busy machine, where a wait is to end in time                        */
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
-
-/* A port of the loopback address at which nobody listens. */
-static int free_port(void)
-{
-    struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t size = sizeof a;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
-    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&a, &size), 0);
-    close(fd);
-    return ntohs(a.sin_port);
-}
 
 static dist_place place_of(int rank, int size, int port)
 {

@@ -1,6 +1,6 @@
 /*
- * check_trouble.c - trainings of two ranks of which one meets what no other sees: a loader that never
- * returns, voxels, weights and slots that are no numbers. All end together, or all go on.
+ * check_trouble.c - trainings of two ranks of which one meets what no other sees: a loader that
+ * never returns, voxels, weights and slots that are no numbers. All end together, or all go on.
  */
 #include "finite.h"
 #include "ranks.h"

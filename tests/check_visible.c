@@ -192,8 +192,8 @@ START_TEST(the_program_echoes_and_honours_the_variable)
     EXPECT(3, "CUDA_VISIBLE_DEVICES = '5,5' in the environment: '5' is there twice", "train",
            "e.ini");
     setenv("CUDA_VISIBLE_DEVICES", "5,2", 1);
-    EXPECT(built ? 4 : 3, "cuda:0 and cuda:1 are the devices 5 and 2 of CUDA_VISIBLE_DEVICES = 5,2", "train",
-           "e.ini");
+    EXPECT(built ? 4 : 3, "cuda:0 and cuda:1 are the devices 5 and 2 of CUDA_VISIBLE_DEVICES = 5,2",
+           "train", "e.ini");
     unsetenv("CUDA_VISIBLE_DEVICES");
     EXPECT(built ? 4 : 3, built ? "of [data] source"
            : "e.ini:19: [distribute] devices = 'cuda:0,1': 'cuda' is not in this build\n", "train",

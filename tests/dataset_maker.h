@@ -5,8 +5,9 @@
 #define TESTS_DATASET_MAKER_H
 
 #include "base/file.h"
-#include <check.h>
 #include "data/volume.h"
+#include "root.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,29 +15,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char maker_folder[64];
 static char maker_paths[64][512];
 static int maker_path_count;
-
-static inline void maker_begin(void)
-{
-    strcpy(maker_folder, "/tmp/pons-data-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(maker_folder));
-}
-
-static inline void maker_end(void)
-{
-    char command[128];
-
-    snprintf(command, sizeof command, "rm -rf '%s'", maker_folder);
-    ck_assert_int_eq(system(command), 0);
-}
 
 /* A path in the folder; one of the last 64 stays. */
 static inline const char *maker_path(const char *format, ...)
 {
     char *out = maker_paths[maker_path_count++ % 64];
-    int size = snprintf(out, sizeof maker_paths[0], "%s/", maker_folder);
+    int size = snprintf(out, sizeof maker_paths[0], "%s/", root);
     va_list list;
 
     va_start(list, format);

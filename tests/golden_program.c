@@ -152,6 +152,18 @@ void golden_unload(golden_plugin *p)
     config_close(p->config);
 }
 
+const char *golden_network_plugin(const json_value *c)
+{
+    static const char *const plugins[][2] = {
+        { "UNet", "unet" }, { "SegResNet", "segresnet" }, { "DynUNet", "dynunet" }
+    };
+
+    for (int i = 0; i < 3; i++)
+        if (strcmp(json_member(c, "network")->text, plugins[i][0]) == 0)
+            return plugins[i][1];
+    return NULL;
+}
+
 /* ---- axis orders ----------------------------------------------------------------------------- */
 
 /* Axis i of ours in PyTorch's array; -1: it has none (2D). */

@@ -57,6 +57,8 @@ typedef struct golden_plugin {
 void golden_load(golden_plugin *p, pons_kind kind, const char *name, size_t operations_size,
                  const json_value *options, bool flat);
 void golden_unload(golden_plugin *p);
+/* The plugin for the class of MONAI's in a case's 'network'; NULL: there is none. */
+const char *golden_network_plugin(const json_value *c);
 
 /* PyTorch's order to ours, for a shape of ours: images when 'image', else weights and vectors. */
 void golden_read(const safetensor *from, pons_tensor to, bool image, void *memory);

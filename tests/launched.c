@@ -6,28 +6,20 @@
  * Its process number goes to FOLDER/RANK.pid, that of a process it starts to FOLDER/RANK.child.
  */
 #include "dist/board.h"
+#include "pause.h"
+#include "process_state.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char *folder;
 static int rank, size;
 static board_seat *seat;
-
-static void pause_for(double seconds)
-{
-    struct timespec t = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
-
-    while (nanosleep(&t, &t) != 0 && errno == EINTR)
-        continue;
-}
 
 static void write_number(const char *kind, int number)
 {
@@ -56,21 +48,6 @@ static int read_number(int of, const char *kind)
     return number;
 }
 
-static bool is_gone(int process)
-{
-    char path[64], state = 'Z';
-    FILE *file;
-
-    snprintf(path, sizeof path, "/proc/%d/stat", process);
-    file = fopen(path, "r");
-    if (file == NULL)
-        return true;
-    if (fscanf(file, "%*d %*s %c", &state) != 1)
-        state = 'Z';
-    fclose(file);
-    return state == 'Z' || state == 'X';
-}
-
 static _Noreturn void end(int status, const char *text)
 {
     board_end(seat, status, text);
@@ -91,7 +68,7 @@ static void work(const char *value)
         for (int i = 0; i < size; i++) {
             int other = read_number(i, "pid");
             snprintf(text, sizeof text, "rank %d is gone", i);
-            if (other > 0 && is_gone(other))
+            if (other > 0 && process_is_gone(other))
                 end(PONS_COMMUNICATION, text);
         }
     }

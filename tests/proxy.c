@@ -7,11 +7,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -330,6 +332,15 @@ void proxy_close(proxy *p)
 int proxy_port(const proxy *p)
 {
     return p->port;
+}
+
+bool proxy_surround(const proxy *p)
+{
+    char module[PATH_MAX], port[16];
+
+    snprintf(port, sizeof port, "%d", p->port);
+    return realpath("tests/plugins/.libs/redirect.so", module) != NULL
+        && setenv("PROXY_PORT", port, 1) == 0 && setenv("LD_PRELOAD", module, 1) == 0;
 }
 
 void proxy_delay(proxy *p, double seconds)

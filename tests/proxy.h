@@ -25,12 +25,14 @@ typedef struct proxy proxy;
 proxy *proxy_open(void);
 void proxy_close(proxy *p);
 int proxy_port(const proxy *p);
+/* Processes that are started from here on reach everything through it; false: no redirect.so. */
+bool proxy_surround(const proxy *p);
 
 /* From now on; any thread. */
 void proxy_delay(proxy *p, double seconds);  /* each byte arrives that much later                 */
 void proxy_cut(proxy *p, bool cut);          /* nothing passes, and nobody learns of it           */
 void proxy_reset(proxy *p);                  /* all connections end at once                       */
-int64_t proxy_bytes(proxy *p);               /* that came in to be passed on                       */
+int64_t proxy_bytes(proxy *p);               /* that came in to be passed on                      */
 int proxy_connections(proxy *p);             /* that have been made                               */
 
 #endif

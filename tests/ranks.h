@@ -8,20 +8,13 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "pause.h"
+#include "process_state.h"
 #include "run_pons.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
-#include <time.h>
-
-static inline void pause_for(double seconds)
-{
-    struct timespec t = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
-
-    while (nanosleep(&t, &t) != 0 && errno == EINTR)
-        continue;
-}
 
 /*
  * With sanitizers in the build: they would make an exit of a signal, and want to be loaded before
@@ -146,29 +139,15 @@ static inline pid_t find_rank(pid_t launcher, int number)
     return 0;
 }
 
-static inline bool is_process_gone(pid_t process)
-{
-    char path[64], state = 'Z';
-
-    snprintf(path, sizeof path, "/proc/%d/stat", process);
-    FILE *file = fopen(path, "r");
-    if (file == NULL)
-        return true;
-    if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-        state = 'Z';
-    fclose(file);
-    return state == 'Z' || state == 'X';
-}
-
 /* Nobody that the launcher had started is left. */
 static inline void expect_processes_gone(const pid_t *rank, int count, double within)
 {
     double until = seconds_now() + within;
 
     for (int i = 0; i < count; i++) {
-        while (!is_process_gone(rank[i]) && seconds_now() < until)
+        while (!process_is_gone(rank[i]) && seconds_now() < until)
             pause_for(0.01);
-        ck_assert_msg(is_process_gone(rank[i]), "rank %d is still there", i);
+        ck_assert_msg(process_is_gone(rank[i]), "rank %d is still there", i);
     }
 }
 
@@ -201,7 +180,7 @@ static inline int steps_of(const char *run)
 static inline bool wait_steps(pid_t launcher, const char *run, int steps)
 {
     while (steps_of(run) < steps) {
-        if (is_process_gone(launcher))
+        if (process_is_gone(launcher))
             return false;
         pause_for(0.005);
     }

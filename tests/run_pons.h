@@ -1,61 +1,31 @@
 /*
- * run_pons.h - the built program as a process, in a folder of the test's own.
+ * run_pons.h - the built program as a process, in a folder of the test's own (root.h).
  */
 #ifndef TESTS_RUN_PONS_H
 #define TESTS_RUN_PONS_H
 
 #include "base/clock.h"
+#include "root.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char root[64], pons_program[4096];
-
-static inline void make_root(void)
+/* Asked for before the first change of the working folder. */
+static inline const char *pons_program(void)
 {
-    strcpy(root, "/tmp/check-pons-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(root));
-    ck_assert_ptr_nonnull(realpath("pons", pons_program));
-}
+    static char path[4096];
 
-static inline void remove_root(void)
-{
-    char command[128];
-
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    ck_assert_int_eq(system(command), 0);
-}
-
-/* A path in the folder; one of the last 16 stays. */
-static inline const char *in_root(const char *name)
-{
-    static char paths[16][512];
-    static int count;
-    char *path = paths[count++ % 16];
-
-    snprintf(path, sizeof paths[0], "%s/%s", root, name);
+    if (path[0] == '\0')
+        ck_assert_ptr_nonnull(realpath("pons", path));
     return path;
-}
-
-static inline void write_text(const char *name, const char *text)
-{
-    FILE *file = fopen(in_root(name), "w");
-
-    ck_assert_ptr_nonnull(file);
-    fputs(text, file);
-    fclose(file);
 }
 
 /* Start pons with words, NULL at the end; its output goes to root/out and root/said. */
 static inline pid_t start(const char *const *word)
 {
-    const char *argument[64] = { pons_program };
+    const char *argument[64] = { pons_program() };
     int count = 1;
 
     while (*word != NULL && count < 63)
@@ -67,7 +37,7 @@ static inline pid_t start(const char *const *word)
         dup2(out, 1);
         dup2(said, 2);
         if (chdir(root) == 0)
-            execv(pons_program, (char *const *)argument);
+            execv(argument[0], (char *const *)argument);
         _exit(99);
     }
     return child;

@@ -1,0 +1,48 @@
+/*
+ * root.h - a folder of the test's own, and files in it.
+ */
+#ifndef TESTS_ROOT_H
+#define TESTS_ROOT_H
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char root[64];
+
+static inline void make_root(void)
+{
+    strcpy(root, "/tmp/check-pons-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(root));
+}
+
+static inline void remove_root(void)
+{
+    char command[160];
+
+    snprintf(command, sizeof command, "chmod -R u+w '%s'; rm -rf '%s'", root, root);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* A path in the folder; one of the last 16 stays. */
+static inline const char *in_root(const char *name)
+{
+    static char paths[16][512];
+    static int count;
+    char *path = paths[count++ % 16];
+
+    snprintf(path, sizeof paths[0], "%s/%s", root, name);
+    return path;
+}
+
+static inline void write_text(const char *name, const char *text)
+{
+    FILE *file = fopen(in_root(name), "w");
+
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+#endif
