@@ -34,16 +34,6 @@ static void set_number(const char *name, int number)
     setenv(name, text, 1);
 }
 
-static void put_before(const char *folder)
-{
-    const char *given = getenv("PONS_PLUGIN_PATH");
-    char folders[8192];
-
-    snprintf(folders, sizeof folders, "%s%s%s", folder, given != NULL ? ":" : "",
-             given != NULL ? given : "");
-    setenv("PONS_PLUGIN_PATH", folders, 1);
-}
-
 /* Its output goes to root/said.RANK. */
 static void be_rank(const ranks *r, int rank, int port, const char *const *word)
 {
@@ -58,7 +48,7 @@ static void be_rank(const ranks *r, int rank, int port, const char *const *word)
         argument[count++] = r->own_word[rank];
     }
     if (r->own_path[rank] != NULL)
-        put_before(r->own_path[rank]);
+        search_first(r->own_path[rank]);
     set_number("RANK", rank);
     set_number("LOCAL_RANK", rank);
     set_number("WORLD_SIZE", r->count);
@@ -234,14 +224,12 @@ static void make_rank_key(const char *wrong)
 {
     static const char steps[] = "gaussian_noise\n[";
     const char *at = strstr(modes_ini, steps);
-    char command[512], text[8192];
+    char text[8192];
 
     make_experiment();
     ck_assert_ptr_nonnull(at);
-    snprintf(command, sizeof command, "mkdir -p %s/plugins/transform && cp "
-             "tests/plugins/.libs/rank_key.so %s/plugins/transform", root, root);
-    ck_assert_int_eq(system(command), 0);
-    put_before(in_root("plugins"));
+    add_plugin("transform", "rank_key");
+    search_first(in_root("plugins"));
     snprintf(text, sizeof text, "%.*sgaussian_noise rank_key\n[augment.rank_key]\nwrong = %s\n%s",
              (int)(at - modes_ini), modes_ini, wrong, at + strlen(steps) - 1);
     write_text("e.ini", text);

@@ -21,18 +21,11 @@ static const char ini[] =
 
 static void make_experiment(void)
 {
-    char command[8192], folders[8192];
-    const char *given = getenv("PONS_PLUGIN_PATH");
-
     make_root();
     EXPECT(0, NULL, "data", "phantom", "-o", "data", "--cases", "3", "--extent", "12,12,12");
     write_text("e.ini", ini);
-    snprintf(command, sizeof command, "mkdir -p %s/plugins/sink && cp tests/plugins/.libs/alarm.so "
-             "%s/plugins/sink", root, root);
-    ck_assert_int_eq(system(command), 0);
-    snprintf(folders, sizeof folders, "%s%s%s", in_root("plugins"), given != NULL ? ":" : "",
-             given != NULL ? given : "");
-    setenv("PONS_PLUGIN_PATH", folders, 1);
+    add_plugin("sink", "alarm");
+    search_first(in_root("plugins"));
 }
 
 static int train(const char *alarm)

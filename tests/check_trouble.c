@@ -8,27 +8,13 @@
 
 enum { TIMED_ROUNDS = 3, STEPS = 20 };
 
-static void copy_plugin(const char *name, const char *kind)
-{
-    char command[1024];
-
-    snprintf(command, sizeof command, "mkdir -p %s/plugins/%s && cp tests/plugins/.libs/%s.so "
-             "%s/plugins/%s", root, kind, name, root, kind);
-    ck_assert_int_eq(system(command), 0);
-}
-
 static void setup(void)
 {
-    char folders[8192];
-    const char *given = getenv("PONS_PLUGIN_PATH");
-
     make_root();
     make_phantom();
-    copy_plugin("trouble", "transform");
-    copy_plugin("poison", "optimizer");
-    snprintf(folders, sizeof folders, "%s%s%s", in_root("plugins"), given != NULL ? ":" : "",
-             given != NULL ? given : "");
-    setenv("PONS_PLUGIN_PATH", folders, 1);
+    add_plugin("transform", "trouble");
+    add_plugin("optimizer", "poison");
+    search_first(in_root("plugins"));
 }
 
 #define SAID(PHRASE) (strstr(text_of("said"), PHRASE) != NULL)

@@ -97,6 +97,27 @@ static inline char *text_of(const char *name)
                       "'%s' is not in: %s", phrase_, text_of("said"));                            \
     } while (0)
 
+/* Plugins are looked for there before anywhere else. */
+static inline void search_first(const char *folder)
+{
+    const char *given = getenv("PONS_PLUGIN_PATH");
+    char folders[8192];
+
+    snprintf(folders, sizeof folders, "%s%s%s", folder, given != NULL ? ":" : "",
+             given != NULL ? given : "");
+    setenv("PONS_PLUGIN_PATH", folders, 1);
+}
+
+/* A plugin of tests/plugins into root/plugins. */
+static inline void add_plugin(const char *kind, const char *name)
+{
+    char command[512];
+
+    snprintf(command, sizeof command, "mkdir -p %s/plugins/%s && cp tests/plugins/.libs/%s.so "
+             "%s/plugins/%s", root, kind, name, root, kind);
+    ck_assert_int_eq(system(command), 0);
+}
+
 static inline const char *golden_path(const char *name)
 {
     static char path[8192];
