@@ -177,7 +177,7 @@ static pons_status wait_for_none(void *context, void *pending, pons_error *err)
     return PONS_OK;
 }
 
-static const program_collective twins = { 2, 0, NULL, double_it, wait_for_none, NULL };
+static const program_collective twins = { 2, 0, NULL, double_it, wait_for_none, NULL, NULL };
 
 /* Bytes that explain foretells for the map kernels of the micro section. */
 static uint64_t foretold(const program *p)

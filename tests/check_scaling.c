@@ -215,7 +215,7 @@ START_TEST(a_traced_step_is_predicted_within_a_tenth)
     enum { TRIES = 8 };
     double nearest = 0;
     link_played link = { .network = { 1e-3, 1e6, false } };
-    program_collective joined = { 2, 1, &link, start, finish, ended };
+    program_collective joined = { 2, 1, &link, start, finish, ended, NULL };
     trace *t;
 
     error = (pons_error)PONS_ERROR_INIT;
