@@ -34,14 +34,18 @@ static size_t stack_size(void)
 
 pons_status headroom_start_threads(int threads, pons_error *err)
 {
+    int there = 0;
+
     omp_set_num_threads(threads);
     if (threads <= 1)
         return PONS_OK;
     if (headroom_check((size_t)(threads - 1) * stack_size(), "the stacks of the kernels' threads",
                        err) != PONS_OK)
         return err->status;
-    int there = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : there)
     there++;
-    return there > 0 ? PONS_OK : pons_fail(err, PONS_DEVICE, "OpenMP starts no thread");
+    if (there < threads)
+        return pons_fail(err, PONS_DEVICE, "OpenMP starts %d threads, %d are asked for", there,
+                         threads);
+    return PONS_OK;
 }

@@ -3,11 +3,9 @@
  * function names the instructions that it is compiled for; a table finds what runs here.
  */
 #include "limits.h"
+#include "wide.h"
 
-#include <cpuid.h>
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 /*
  * Independent sums: latency (4) times units (2) at least, and registers for the arguments left.
@@ -23,77 +21,35 @@ static bool has_avx2(void)
 static bool has_avx512(void) { return has_avx2() && __builtin_cpu_supports("avx512f"); }
 static bool has_avx512_bf16(void) { return has_avx512() && __builtin_cpu_supports("avx512bf16"); }
 
-/* The processor has tiles of bf16, and the system lets this process use them. */
-static bool has_amx_bf16(void)
-{
-    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
-    const unsigned bf16 = 1u << 22, tile = 1u << 24;
-    unsigned a, b, c, d;
-
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & bf16) != 0 && (d & tile) != 0
-        && syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
-}
+/* A loop of products on vectors: 'next' is what becomes of sum[i], with arguments a and b. */
+#define LOOP(name, needs, vector, prefix, next)                                                \
+    needs static void name(int64_t rounds, const void *input, float *output)                   \
+    {                                                                                          \
+        enum { LANES = sizeof(vector) / sizeof(float) };                                       \
+        const float *from = input;                                                             \
+        vector a = prefix##_load_ps(from), b = prefix##_load_ps(from + LANES), sum[SUMS];      \
+                                                                                               \
+        _Pragma("GCC unroll 12")                                                               \
+        for (int i = 0; i < SUMS; i++)                                                         \
+            sum[i] = prefix##_load_ps(from + LANES * i);                                       \
+        for (int64_t r = 0; r < rounds; r++) {                                                 \
+            _Pragma("GCC unroll 12")                                                           \
+            for (int i = 0; i < SUMS; i++)                                                     \
+                sum[i] = next;                                                                 \
+        }                                                                                      \
+        _Pragma("GCC unroll 12")                                                               \
+        for (int i = 1; i < SUMS; i++)                                                         \
+            sum[0] = prefix##_add_ps(sum[0], sum[i]);                                          \
+        prefix##_storeu_ps(output, sum[0]);                                                    \
+    }
 
 /* ---- float ----------------------------------------------------------------------------------- */
 
-static void products_sse(int64_t rounds, const void *input, float *output)
-{
-    const float *from = input;
-    __m128 a = _mm_load_ps(from), b = _mm_load_ps(from + 4), sum[SUMS];
-
-#pragma GCC unroll 12
-    for (int i = 0; i < SUMS; i++)
-        sum[i] = _mm_load_ps(from + 4 * i);
-    for (int64_t r = 0; r < rounds; r++) {
-#pragma GCC unroll 12
-        for (int i = 0; i < SUMS; i++)
-            sum[i] = _mm_add_ps(_mm_mul_ps(sum[i], b), a);
-    }
-#pragma GCC unroll 12
-    for (int i = 1; i < SUMS; i++)
-        sum[0] = _mm_add_ps(sum[0], sum[i]);
-    _mm_storeu_ps(output, sum[0]);
-}
-
-__attribute__((target("avx2,fma")))
-static void products_avx2(int64_t rounds, const void *input, float *output)
-{
-    const float *from = input;
-    __m256 a = _mm256_load_ps(from), b = _mm256_load_ps(from + 8), sum[SUMS];
-
-#pragma GCC unroll 12
-    for (int i = 0; i < SUMS; i++)
-        sum[i] = _mm256_load_ps(from + 8 * i);
-    for (int64_t r = 0; r < rounds; r++) {
-#pragma GCC unroll 12
-        for (int i = 0; i < SUMS; i++)
-            sum[i] = _mm256_fmadd_ps(sum[i], b, a);
-    }
-#pragma GCC unroll 12
-    for (int i = 1; i < SUMS; i++)
-        sum[0] = _mm256_add_ps(sum[0], sum[i]);
-    _mm256_storeu_ps(output, sum[0]);
-}
-
-__attribute__((target("avx512f")))
-static void products_avx512(int64_t rounds, const void *input, float *output)
-{
-    const float *from = input;
-    __m512 a = _mm512_load_ps(from), b = _mm512_load_ps(from + 16), sum[SUMS];
-
-#pragma GCC unroll 12
-    for (int i = 0; i < SUMS; i++)
-        sum[i] = _mm512_load_ps(from + 16 * i);
-    for (int64_t r = 0; r < rounds; r++) {
-#pragma GCC unroll 12
-        for (int i = 0; i < SUMS; i++)
-            sum[i] = _mm512_fmadd_ps(sum[i], b, a);
-    }
-#pragma GCC unroll 12
-    for (int i = 1; i < SUMS; i++)
-        sum[0] = _mm512_add_ps(sum[0], sum[i]);
-    _mm512_storeu_ps(output, sum[0]);
-}
+LOOP(products_sse, , __m128, _mm, _mm_add_ps(_mm_mul_ps(sum[i], b), a))
+LOOP(products_avx2, __attribute__((target("avx2,fma"))), __m256, _mm256,
+     _mm256_fmadd_ps(sum[i], b, a))
+LOOP(products_avx512, __attribute__((target("avx512f"))), __m512, _mm512,
+     _mm512_fmadd_ps(sum[i], b, a))
 
 const limits_loop limits_f32[] = {
     { has_avx512, products_avx512, 2.0 * 16 * SUMS },
@@ -104,26 +60,8 @@ const limits_loop limits_f32[] = {
 
 /* ---- bf16 ------------------------------------------------------------------------------------ */
 
-__attribute__((target("avx512f,avx512bf16")))
-static void pairs_avx512(int64_t rounds, const void *input, float *output)
-{
-    const float *from = input;
-    __m512bh a = (__m512bh)_mm512_load_ps(from), b = (__m512bh)_mm512_load_ps(from + 16);
-    __m512 sum[SUMS];
-
-#pragma GCC unroll 12
-    for (int i = 0; i < SUMS; i++)
-        sum[i] = _mm512_load_ps(from + 16 * i);
-    for (int64_t r = 0; r < rounds; r++) {
-#pragma GCC unroll 12
-        for (int i = 0; i < SUMS; i++)
-            sum[i] = _mm512_dpbf16_ps(sum[i], a, b);
-    }
-#pragma GCC unroll 12
-    for (int i = 1; i < SUMS; i++)
-        sum[0] = _mm512_add_ps(sum[0], sum[i]);
-    _mm512_storeu_ps(output, sum[0]);
-}
+LOOP(pairs_avx512, __attribute__((target("avx512f,avx512bf16"))), __m512, _mm512,
+     _mm512_dpbf16_ps(sum[i], (__m512bh)a, (__m512bh)b))
 
 /* Four tiles of sums from two and two tiles of 16 x 32 numbers, as a matrix product uses them. */
 __attribute__((target("amx-tile,amx-bf16")))
@@ -161,7 +99,7 @@ static void tiles_amx(int64_t rounds, const void *input, float *output)
 }
 
 const limits_loop limits_bf16[] = {
-    { has_amx_bf16, tiles_amx, 4 * 2.0 * 16 * 16 * 32 },
+    { wide_runs, tiles_amx, 4 * 2.0 * 16 * 16 * 32 },
     { has_avx512_bf16, pairs_avx512, 2.0 * 32 * SUMS },
     { 0 }
 };

@@ -91,6 +91,19 @@ static void buffer_box(work *w, const narrow_side *s, const int low[2], const in
                 w->buffer + (plane - w->low) * n->plane + (row - w->low_row) * n->row);
 }
 
+/* Whether a tap of output row (d, h) lies inside x, and the row that it reads. */
+static bool meet(const work *w, int tap, int d, int h, const float **to)
+{
+    const narrow *n = w->n;
+    int plane = d * n->stride[0] + tap / n->kernel[1] - n->pad[0];
+    int row = h * n->stride[1] + tap % n->kernel[1] - n->pad[1];
+
+    if (plane < 0 || plane >= n->x.extent[0] || row < 0 || row >= n->x.extent[1])
+        return false;
+    *to = buffered(w, plane, row);
+    return true;
+}
+
 /* Rows and weights of the taps that output row (d, h) of a forward convolution reads. */
 static int forward_taps(const work *w, int d, int h)
 {
@@ -98,11 +111,8 @@ static int forward_taps(const work *w, int d, int h)
     int count = 0;
 
     for (int tap = 0; tap < n->taps; tap++) {
-        int plane = d * n->stride[0] + tap / n->kernel[1] - n->pad[0];
-        int row = h * n->stride[1] + tap % n->kernel[1] - n->pad[1];
-        if (plane < 0 || plane >= n->x.extent[0] || row < 0 || row >= n->x.extent[1])
+        if (!meet(w, tap, d, h, &w->row[count]))
             continue;
-        w->row[count] = buffered(w, plane, row);
         w->block[count++] = w->weight + (int64_t)tap * n->inner * n->outs;
     }
     return count;
@@ -266,11 +276,8 @@ static int weight_taps(const work *w, int d, int h, float *sum, float **to)
     int count = 0;
 
     for (int tap = 0; tap < n->taps; tap++) {
-        int plane = d * n->stride[0] + tap / n->kernel[1] - n->pad[0];
-        int row = h * n->stride[1] + tap % n->kernel[1] - n->pad[1];
-        if (plane < 0 || plane >= n->x.extent[0] || row < 0 || row >= n->x.extent[1])
+        if (!meet(w, tap, d, h, &w->row[count]))
             continue;
-        w->row[count] = buffered(w, plane, row);
         to[count++] = sum + tap * size;
     }
     return count;

@@ -4,6 +4,7 @@
 #include "map_lanes.h"
 #include "wide.h"
 
+#include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,14 +12,12 @@
 bool wide_runs(void)
 {
     enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18, ROWS = 3 };
+    const unsigned bf16 = 1u << 22, tile = 1u << 24;
     unsigned a, b, c, d;
 
     if (map_lanes_count() < ROWS || !__builtin_cpu_supports("avx512bf16"))
         return false;
-    a = 7;
-    c = 0;
-    __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-    if ((d >> 22 & 1) == 0 || (d >> 24 & 1) == 0)
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & bf16) == 0 || (d & tile) == 0)
         return false;
     return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 }
