@@ -18,7 +18,6 @@ typedef struct environment {
     const char *variable[VARIABLES];
     const char *told;           /* dist_place_tell's line, or a part of the refusal               */
     const char *token;
-    const char *remark;         /* NULL: none                                                     */
 } environment;
 
 static const char *look(void *context, const char *name)
@@ -106,9 +105,6 @@ static const environment good[] = {
     { "Kubernetes", { "JOB_COMPLETION_INDEX=1", "WORLD_SIZE=2", "MASTER_ADDR=pons-0.pons",
         "TORCHELASTIC_RUN_ID=6ab2" , "MASTER_PORT=29500", "KUBERNETES_SERVICE_HOST=10.96.0.1" },
       "rank 1 of 2, local rank 0 of 1, store pons-0.pons:29500 (Kubernetes)", "6ab2" },
-    { "Kubernetes numbers independent runs too", { "JOB_COMPLETION_INDEX=3" },
-      "rank 0 of 1, local rank 0 of 1", "", "JOB_COMPLETION_INDEX = '3' is in the environment, but "
-      "neither WORLD_SIZE nor MASTER_ADDR: this process is alone" },
     { "the first launcher decides", { "RANK=5", "WORLD_SIZE=8", "LOCAL_RANK=1",
         "LOCAL_WORLD_SIZE=4", "MASTER_ADDR=a", "MASTER_PORT=1", "OMPI_COMM_WORLD_RANK=1",
         "OMPI_COMM_WORLD_SIZE=2", "JOB_COMPLETION_INDEX=1", "PMI_RANK=0", "PMI_SIZE=1" },
@@ -129,7 +125,21 @@ START_TEST(every_launcher_is_understood)
     ck_assert_msg(strcmp(told, e.told) == 0, "%s: found '%s', expected '%s'", e.name, told, e.told);
     ck_assert_msg(strcmp(place.token, e.token) == 0, "%s: token '%s'", e.name, place.token);
     ck_assert_int_eq(place.listener, -1);
-    ck_assert_str_eq(place.remark, e.remark != NULL ? e.remark : "");
+    ck_assert_str_eq(place.remark, "");
+}
+END_TEST
+
+/* Kubernetes numbers independent runs too. */
+START_TEST(a_numbered_process_without_others_is_alone_and_says_so)
+{
+    environment e = { .name = "an index", .variable = { "JOB_COMPLETION_INDEX=3" } };
+    pons_error err = PONS_ERROR_INIT;
+    dist_place place;
+
+    ck_assert_msg(dist_place_find(look, &e, &place, &err) == PONS_OK, "%s", err.text);
+    ck_assert_int_eq(place.size, 1);
+    ck_assert_str_eq(place.remark, "JOB_COMPLETION_INDEX = '3' is in the environment, but neither "
+                     "WORLD_SIZE nor MASTER_ADDR: this process is alone");
 }
 END_TEST
 
@@ -342,6 +352,7 @@ int main(void)
     TCase *c = suite_new("place");
 
     tcase_add_loop_test(c, every_launcher_is_understood, 0, (int)(sizeof good / sizeof *good));
+    tcase_add_test(c, a_numbered_process_without_others_is_alone_and_says_so);
     tcase_add_loop_test(c, contradictions_are_refused_with_names_and_values, 0,
                         (int)(sizeof bad / sizeof *bad));
     tcase_add_test(c, a_port_that_nobody_gives_comes_from_the_job);
