@@ -52,6 +52,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_ops: %s\n", err.text);
         return (int)err.status;
     }
+    cpu_operations.facts(cpu.handle, &cpu.facts);
     status = bench(&cpu, argc > 2 ? atoi(argv[2]) : 10);
     cpu_operations.close(cpu.handle);
     return status;

@@ -74,6 +74,7 @@ START_TEST(every_timing_case_runs)
     pons_error err = PONS_ERROR_INIT;
 
     ck_assert_int_eq(cpu_operations.open(&settings, &cpu.handle, &err), PONS_OK);
+    cpu_operations.facts(cpu.handle, &cpu.facts);
     for (int kind = 0; kind < NODE_FAILED; kind++) {
         op_timing timing;
         op_time time = { .seconds = 0 };

@@ -43,9 +43,8 @@ fi
 mkdir -p "$build" && cd "$build" || stop "making '$build'"
 build=$(pwd)
 "$source/configure" -q --enable-sanitizers=thread CFLAGS="-O1 -g" || stop configure
-make -j"$(nproc)" all tests/check_loader tests/check_stream tests/check_augment \
-    tests/check_local tests/check_store >make.log 2>&1 ||
-    { tail make.log; stop make; }
+{ make -j"$(nproc)" && make tests/check_loader tests/check_stream tests/check_augment \
+    tests/check_local tests/check_store; } >make.log 2>&1 || { tail make.log; stop make; }
 PONS_PLUGIN_PATH=$build/stage
 TSAN_OPTIONS="exitcode=66 ${TSAN_OPTIONS-}"
 export PONS_PLUGIN_PATH TSAN_OPTIONS
