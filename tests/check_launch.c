@@ -73,6 +73,7 @@ static pid_t begin(const plan *p)
         dup2(said, 2);
         for (int i = 3; i < 1024; i++) /* of whoever runs this test */
             close(i);
+        signal(SIGHUP, SIG_DFL); /* nohup's is passed down to tests, too */
         _exit(launch_here(p));
     }
     return child;
