@@ -307,8 +307,8 @@ pons_status storage_add_slots(storage *s, storage_block *b, const pons_slot *slo
     for (int i = 0; i < count; i++) {
         if (!(used >> i & 1))
             continue;
-        size_t count = (size_t)(slots[i].kind == PONS_SLOT_ELEMENT ? b->elements : b->count);
-        if (mirror_new(s->device, count * s->real_size, &b->slot[i], err) != PONS_OK
+        size_t numbers = (size_t)(slots[i].kind == PONS_SLOT_ELEMENT ? b->elements : b->count);
+        if (mirror_new(s->device, numbers * s->real_size, &b->slot[i], err) != PONS_OK
             || list_copies(s, b, i, err) != PONS_OK)
             return PONS_DEVICE;
     }
