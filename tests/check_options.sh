@@ -42,8 +42,8 @@ resumed() {
 # A TERM in the middle of a step that takes seconds.
 interrupted() {
     "$program" train base.ini "$@" 2>lines &
-    until grep -q ' to train on' lines; do sleep 0.02; done
-    sleep 0.2
+    until grep -qs '"kind":"step"' runs/run/metrics.jsonl; do sleep 0.02; done
+    sleep 0.1
     kill -TERM $!
     wait $!
 }
