@@ -40,20 +40,11 @@ typedef struct onednn_kernel {
     argument argument[ARGUMENTS];
 } onednn_kernel;
 
-static const char *status_text(dnnl_status_t status)
-{
-    switch (status) {
-    case dnnl_out_of_memory: return "out of memory";
-    case dnnl_invalid_arguments: return "invalid arguments";
-    case dnnl_unimplemented: return "not implemented";
-    case dnnl_runtime_error: return "runtime error";
-    default: return "unexpected status";
-    }
-}
-
+/* The library's word for it; a shortage in ours, which the hint at what needs memory looks for. */
 static pons_status refuse(pons_error *err, const char *what, dnnl_status_t status)
 {
-    return pons_fail(err, PONS_DEVICE, "oneDNN cannot %s: %s", what, status_text(status));
+    return pons_fail(err, PONS_DEVICE, "oneDNN cannot %s: %s", what,
+                     status == dnnl_out_of_memory ? "out of memory" : dnnl_status2str(status));
 }
 
 /* ---- device ---------------------------------------------------------------------------------- */

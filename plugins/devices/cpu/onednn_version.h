@@ -8,6 +8,7 @@
 #define CPU_ONEDNN_VERSION_H
 
 #include <oneapi/dnnl/dnnl.h>
+#include <oneapi/dnnl/dnnl_debug.h>
 #include <stdint.h>
 
 #if DNNL_VERSION_MAJOR >= 3
