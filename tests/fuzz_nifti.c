@@ -14,7 +14,8 @@ static void require_sound(const volume *v)
     int64_t count = pons_volume_count(v) * v->channels;
 
     require(count > 0, "a volume has voxels");
-    require(affine_invert((const double (*)[4])v->affine, inverse), "an affine can be inverted");
+    require(pons_affine_invert((const double (*)[4])v->affine, inverse),
+            "an affine can be inverted");
     for (int64_t n = 0; v->type == PONS_F32 && n < count; n++)
         require(!isnan(((const float *)v->voxels)[n]), "voxels are numbers");
 }

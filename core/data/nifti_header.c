@@ -245,7 +245,7 @@ static pons_status check_matrix(const header *x, const char *name, const double 
     det = m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) -
           m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0]) +
           m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0]);
-    if (!(fabs(det) > 1e-4 * product) || !affine_invert(m, inverse))
+    if (!(fabs(det) > 1e-4 * product) || !pons_affine_invert(m, inverse))
         return pons_fail(err, PONS_DATA, "cannot read '%s': '%s' is singular (determinant %g, "
                          "columns of %g, %g and %g mm), expected three independent axes",
                          x->path, name, det, norm[0], norm[1], norm[2]);

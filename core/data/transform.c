@@ -76,6 +76,6 @@ void pons_sample_turn(pons_sample *s, const double map[3][4])
 {
     double product[3][4];
 
-    affine_multiply((const double (*)[4])s->map, map, product);
+    pons_affine_multiply((const double (*)[4])s->map, map, product);
     memcpy(s->map, product, sizeof product);
 }

@@ -87,10 +87,6 @@ pons_status volume_grid_compare(const volume_grid *a, const char *name, const vo
                                 const char *other, pons_error *err);
 /* "RAS", "LPS", ... */
 void volume_codes(const double affine[3][4], char codes[4]);
-/* out = inverse of a; false if singular. */
-bool affine_invert(const double a[3][4], double out[3][4]);
-/* out = a b; out may be neither. */
-void affine_multiply(const double a[3][4], const double b[3][4], double out[3][4]);
 
 /* ---- the way back of a prediction (R28) ------------------------------------------------------ */
 

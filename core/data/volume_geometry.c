@@ -10,7 +10,7 @@
 
 /* ---- affines --------------------------------------------------------------------------------- */
 
-void affine_multiply(const double a[3][4], const double b[3][4], double out[3][4])
+void pons_affine_multiply(const double a[3][4], const double b[3][4], double out[3][4])
 {
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 4; c++)
@@ -18,7 +18,7 @@ void affine_multiply(const double a[3][4], const double b[3][4], double out[3][4
                         (c == 3 ? a[r][3] : 0);
 }
 
-bool affine_invert(const double a[3][4], double out[3][4])
+bool pons_affine_invert(const double a[3][4], double out[3][4])
 {
     double cofactor[3][3], det = 0;
 
@@ -52,7 +52,7 @@ static void polar_rotation(const double affine[3][4], double r[3][4])
     for (int step = 0; step < 50; step++) {
         double inverse[3][4], change = 0;
 
-        if (!affine_invert((const double (*)[4])r, inverse))
+        if (!pons_affine_invert((const double (*)[4])r, inverse))
             return;
         for (int i = 0; i < 3; i++)
             for (int c = 0; c < 3; c++) {

@@ -279,9 +279,10 @@ pons_status pons_volume_resample(pons_volume *v, const double affine[3][4],
     volume out;
     pons_status status;
 
-    if (!affine_invert((const double (*)[4])v->affine, inverse) || !affine_invert(affine, back))
+    if (!pons_affine_invert((const double (*)[4])v->affine, inverse)
+        || !pons_affine_invert(affine, back))
         return pons_fail(err, PONS_DATA, "a volume with a singular affine cannot be resampled");
-    affine_multiply((const double (*)[4])inverse, affine, m);
+    pons_affine_multiply((const double (*)[4])inverse, affine, m);
     status = pons_volume_init(&out, v->type, v->channels, extent, err);
     if (status)
         return status;
@@ -291,7 +292,7 @@ pons_status pons_volume_resample(pons_volume *v, const double affine[3][4],
         pons_volume_clear(&out);
         return status;
     }
-    affine_multiply((const double (*)[4])back, (const double (*)[4])v->affine, m);
+    pons_affine_multiply((const double (*)[4])back, (const double (*)[4])v->affine, m);
     inside_resampled(v, (const double (*)[4])m, &out);
     free(v->voxels);
     *v = out;
@@ -407,9 +408,9 @@ pons_status volume_resample_back(const volume *v, const volume_grid *grid, int64
     tables t;
     pons_status status;
 
-    if (!affine_invert((const double (*)[4])v->affine, inverse))
+    if (!pons_affine_invert((const double (*)[4])v->affine, inverse))
         return pons_fail(err, PONS_DATA, "a volume with a singular affine cannot be resampled");
-    affine_multiply((const double (*)[4])inverse, grid->affine, m);
+    pons_affine_multiply((const double (*)[4])inverse, grid->affine, m);
     status = pons_volume_init(&fresh, PONS_F32, v->channels, extent, err);
     if (status)
         return status;

@@ -79,26 +79,6 @@ static void scale_axes(const pons_volume *v, const double length[3], bool diagon
                 out[r][c] = r == c ? length[c] : 0;
 }
 
-/* m = inverse(a) b for the 3x3 parts, by Cramer's rule. */
-static void solve(const double a[3][4], const double b[3][4], double m[3][3])
-{
-    double cofactor[3][3], det = 0;
-
-    for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 3; c++) {
-            int r1 = (r + 1) % 3, r2 = (r + 2) % 3, c1 = (c + 1) % 3, c2 = (c + 2) % 3;
-            cofactor[r][c] = a[r1][c1] * a[r2][c2] - a[r1][c2] * a[r2][c1];
-        }
-    for (int c = 0; c < 3; c++)
-        det += a[0][c] * cofactor[0][c];
-    for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 3; c++) {
-            m[r][c] = 0;
-            for (int k = 0; k < 3; k++)
-                m[r][c] += cofactor[k][r] / det * b[k][c];
-        }
-}
-
 /* Index of a corner voxel's centre: 0 or n - 1 along each axis. */
 static double corner_index(const pons_volume *v, int corner, int axis)
 {
@@ -109,12 +89,15 @@ static double corner_index(const pons_volume *v, int corner, int axis)
  * The extent that covers all corner centres, and the origin: the corner that has the least index on
  * every axis of the new grid, or, where a shear leaves none, equal centres.
  */
-static void place_grid(const pons_volume *v, double affine[3][4], int64_t extent[3])
+static pons_status place_grid(const pons_volume *v, double affine[3][4], int64_t extent[3],
+                              pons_error *err)
 {
-    double m[3][3], at[8][3];
+    double inverse[3][4], m[3][4], at[8][3];
     int origin = -1;
 
-    solve((const double (*)[4])affine, (const double (*)[4])v->affine, m);
+    if (!pons_affine_invert((const double (*)[4])affine, inverse))
+        return pons_fail(err, PONS_DATA, "a volume with a singular affine cannot be resampled");
+    pons_affine_multiply((const double (*)[4])inverse, (const double (*)[4])v->affine, m);
     for (int n = 0; n < 8; n++)
         for (int r = 0; r < 3; r++)
             at[n][r] = m[r][0] * corner_index(v, n, 0) + m[r][1] * corner_index(v, n, 1) +
@@ -140,6 +123,7 @@ static void place_grid(const pons_volume *v, double affine[3][4], int64_t extent
                                         : v->affine[r][c] * (double)v->extent[c] / 2 -
                                               affine[r][c] * (double)extent[c] / 2;
     }
+    return PONS_OK;
 }
 
 static bool is_same(const pons_volume *v, const double affine[3][4], const int64_t extent[3])
@@ -155,13 +139,14 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
                          pons_error *err)
 {
     const spacing *s = config;
-    double now[3], wanted[3], affine[3][4];
+    double now[3], wanted[3], affine[3][4] = { { 0 } };
     int64_t extent[3];
 
     pons_volume_spacing(&c->image, now);
     wanted_spacing(s, now, wanted);
     scale_axes(&c->image, wanted, s->diagonal, affine);
-    place_grid(&c->image, affine, extent);
+    if (place_grid(&c->image, affine, extent, err) != PONS_OK)
+        return err->status;
     if (is_same(&c->image, (const double (*)[4])affine, extent))
         return PONS_OK;
     return pons_case_resample(c, (const double (*)[4])affine, extent, err);
