@@ -288,6 +288,19 @@ START_TEST(early_signal_is_answered_with_a_line_and_leaves_no_part)
 }
 END_TEST
 
+START_TEST(checkpoint_is_chosen_by_a_number_that_is_recorded)
+{
+    make_experiment();
+    EXPECT(3, "[train] best is 'hd95.mean': 'hd95' is not in this build", "train", "e.ini", "--set",
+           "train.best=hd95.mean");
+    EXPECT(3, "[train] best is 'dice.nobody', expected dice.mean, iou.mean, or dice or iou of a "
+           "class", "train", "e.ini", "--set", "train.best=dice.nobody");
+    EXPECT(3, "[train] best is 'dice', expected", "train", "e.ini", "--set", "train.best=dice");
+    EXPECT(0, NULL, "train", "e.ini", "--set", "train.best=iou.brain");
+    remove_root();
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("records");
@@ -300,6 +313,7 @@ int main(void)
     tcase_add_test(c, validation_that_was_killed_is_made_up_for);
     tcase_add_test(c, checkpoint_that_was_not_marked_is_marked);
     tcase_add_test(c, patience_that_ends_in_a_validation_put_off_ends_the_run);
+    tcase_add_test(c, checkpoint_is_chosen_by_a_number_that_is_recorded);
     tcase_add_test(c, early_signal_is_answered_with_a_line_and_leaves_no_part);
     return suite_run();
 }

@@ -118,27 +118,45 @@ void trainer_note_early_stop(trainer *t)
              (long long)t->state.stale);
 }
 
+/* Whether 'name' is a metric's, with the point and what follows. */
+static bool is_metric(const char *name, const char *metric)
+{
+    size_t size = strlen(metric);
+
+    return strncmp(name, metric, size) == 0 && name[size] == '.';
+}
+
+static pons_status refuse_best(const char *name, pons_error *err)
+{
+    static const char *const surface_distances[] = { "hd", "hd95", "asd", "nsd" };
+
+    for (size_t i = 0; i < sizeof surface_distances / sizeof *surface_distances; i++)
+        if (is_metric(name, surface_distances[i]))
+            return pons_fail(err, PONS_CONFIG, "[train] best is '%s': '%s' is not in this build",
+                             name, surface_distances[i]);
+    return pons_fail(err, PONS_CONFIG, "[train] best is '%s', expected dice.mean, iou.mean, or "
+                     "dice or iou of a class", name);
+}
+
 pons_status trainer_find_best(trainer *t, pons_error *err)
 {
     const experiment *e = t->experiment;
-    const char *name = e->sections.train.best, *point = strchr(name, '.');
+    const char *name = e->sections.train.best;
 
-    for (int kind = 0; point != NULL && kind < METRIC_KIND_COUNT; kind++) {
-        size_t size = strlen(metric_names[kind]);
-        if ((size_t)(point - name) != size || strncmp(name, metric_names[kind], size) != 0)
+    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++) {
+        if (!is_metric(name, metric_names[kind]))
             continue;
+        const char *of = name + strlen(metric_names[kind]) + 1;
         t->best_kind = (metric_kind)kind;
         t->best_class = -1;
-        if (strcmp(point + 1, "mean") == 0)
+        if (strcmp(of, "mean") == 0)
             return PONS_OK;
         for (int c = 0; c < e->class_count; c++) {
-            if (strcmp(point + 1, e->classes[c].name) == 0) {
+            if (strcmp(of, e->classes[c].name) == 0) {
                 t->best_class = c;
                 return PONS_OK;
             }
         }
     }
-    return pons_fail(err, PONS_CONFIG, "[train] best is '%s', expected dice.mean, iou.mean, or "
-                     "dice or iou of a class", name);
+    return refuse_best(name, err);
 }
-
