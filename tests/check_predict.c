@@ -147,6 +147,37 @@ START_TEST(classes_are_written_as_their_ids_on_the_grid_of_the_file)
 }
 END_TEST
 
+/* One region alone has a label file, as classes have, and not a channel that must be told. */
+START_TEST(one_region_is_written_as_its_first_id)
+{
+    static const char ini[] =
+        "[experiment]\nname = run\n[data]\nsource = phantom\nvalidation = none\n"
+        "regions = ball:2,1\n[patch]\nextent = 16 16 16\n"
+        "[model]\nplugin = unet\nchannels = 4 8\nstrides = 2\n[loss]\nplugin = dice\n"
+        "[optimizer]\nplugin = sgd\nlr = 1e-3\n[train]\nsteps = 1\n";
+    pons_error err = PONS_ERROR_INIT;
+    volume label;
+    int64_t inside = 0;
+
+    make_root();
+    write_text("e.ini", ini);
+    EXPECT(0, NULL, "data", "phantom", "-o", "phantom", "--cases", "1", "--extent", "24,24,24",
+           "--classes", "3");
+    EXPECT(0, NULL, "train", "e.ini", "-q");
+    EXPECT(0, NULL, "predict", "runs/run", "phantom/imagesTr/phantom_000.nii.gz", "-o", "o.nii.gz");
+    memset(&label, 0, sizeof label);
+    ck_assert_int_eq(volume_read_label(in_root("o.nii.gz"), &label, NULL, &err), PONS_OK);
+    for (int64_t i = 0; i < pons_volume_count(&label); i++) {
+        int32_t id = ((const int32_t *)label.voxels)[i];
+        ck_assert_msg(id == 0 || id == 2, "id %d", id);
+        inside += id == 2;
+    }
+    ck_assert_int_gt(inside, 0);
+    pons_volume_clear(&label);
+    remove_root();
+}
+END_TEST
+
 static void copy_image(const char *name)
 {
     char command[16384];
@@ -832,6 +863,7 @@ int main(void)
 
     tcase_add_test(c, stitched_logits_are_those_of_monai);
     tcase_add_test(c, classes_are_written_as_their_ids_on_the_grid_of_the_file);
+    tcase_add_test(c, one_region_is_written_as_its_first_id);
     tcase_add_test(c, one_image_goes_to_a_file_several_to_a_folder);
     tcase_add_test(c, preprocessing_is_undone_on_the_way_back);
     tcase_add_test(c, ensemble_of_a_network_with_itself_is_the_network);

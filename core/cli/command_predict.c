@@ -167,19 +167,26 @@ static int count_channels(const char *argument)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* Class indices to the first id of each name. */
+/* What a voxel of one region, or of one of several channels, is in the file. */
+static int32_t id_of_region(const experiment *e)
+{
+    return e->task.classes == 1 && e->classes[0].id[0] > 0 ? e->classes[0].id[0] : 1;
+}
+
+/* Class indices to the first id of each name. Several regions keep a channel of 0 and 1 each. */
 static pons_status to_ids(const experiment *e, const volume *classes, volume *out, pons_error *err)
 {
     int64_t voxels = pons_volume_count(classes) * classes->channels;
     const uint8_t *from = classes->voxels;
     bool indices = !e->regions && e->task.classes > 1;
+    int32_t region = id_of_region(e);
 
     if (pons_volume_init(out, PONS_I32, classes->channels, classes->extent, err) != PONS_OK)
         return err->status;
     volume_place(out, classes);
     int32_t *to = out->voxels;
     for (int64_t i = 0; i < voxels; i++)
-        to[i] = indices ? e->classes[from[i]].id[0] : from[i];
+        to[i] = indices ? e->classes[from[i]].id[0] : from[i] != 0 ? region : 0;
     return PONS_OK;
 }
 
