@@ -61,6 +61,9 @@ check "a prediction on the cpu" "$program" predict runs/one ph/imagesTr/phantom_
     -o cpu.nii.gz --set distribute.devices=cpu
 check "both are one segmentation" cmp card.nii.gz cpu.nii.gz
 check "every kernel is explained" cuda explain one.ini
+few_launches() { cuda explain "$1" | grep -q '^launches  *[1-6] a step'; }
+check "a step is few launches" few_launches one.ini
+check "also where it is summed over cards" few_launches apart.ini
 check "every kind of request" cuda plugin check "$PONS_PLUGIN_PATH/device/cuda.so"
 
 # ---- one process for each card, joined by nccl ---------------------------------------------------

@@ -1,10 +1,12 @@
 /*
  * check_fake_cuda.c - the made-up driver finds what a card would not tell: memory that two streams
- * touch with no edge between them, and that this process touches too early or not at all.
+ * touch with no edge between them, and that this process touches too early or not at all; also
+ * through a graph, each time that it is launched.
  */
 #include "fake/fake.h"
 #include "suite.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
@@ -12,6 +14,7 @@
 enum { SIZE = 1 << 16 };
 
 typedef struct CUevent_st *event;
+typedef struct CUgraph_st *graph;
 typedef struct CUstream_st *stream;
 
 int cuCtxSetCurrent(void *context);
@@ -26,6 +29,12 @@ int cuStreamWaitEvent(stream s, event e, unsigned flags);
 int cuEventCreate(event *out, unsigned flags);
 int cuEventRecord(event e, stream s);
 int cuEventSynchronize(event e);
+int cuStreamBeginCapture_v2(stream s, int mode);
+int cuStreamEndCapture(stream s, graph *out);
+int cuGraphInstantiateWithFlags(graph *out, graph g, unsigned long long flags);
+int cuGraphLaunch(graph g, stream s);
+int cuGraphExecDestroy(graph g);
+int cuGraphDestroy(graph g);
 
 static stream one, two;
 static event edge;
@@ -121,6 +130,126 @@ START_TEST(memory_that_was_given_back_is_refused)
 }
 END_TEST
 
+/* ---- graphs ---------------------------------------------------------------------------------- */
+
+enum { GLOBAL = 0, THREAD_LOCAL };
+
+/* 'host' to the card to 'other'. */
+static graph round_trip(void)
+{
+    graph captured, out;
+
+    ck_assert_int_eq(cuStreamBeginCapture_v2(one, THREAD_LOCAL), 0);
+    ck_assert_int_eq(cuMemcpyAsync(device, address(host), SIZE, one), 0);
+    ck_assert_int_eq(cuMemcpyAsync(address(other), device, SIZE, one), 0);
+    ck_assert_int_eq(cuStreamEndCapture(one, &captured), 0);
+    ck_assert_int_eq(cuGraphInstantiateWithFlags(&out, captured, 0), 0);
+    ck_assert_int_eq(cuGraphDestroy(captured), 0);
+    return out;
+}
+
+START_TEST(a_graph_does_nothing_before_its_launch_and_all_with_each)
+{
+    graph g = round_trip();
+
+    memset(other, 1, SIZE);
+    ck_assert_int_eq(cuStreamSynchronize(one), 0);
+    ck_assert_int_eq(other[SIZE - 1], 1);
+    for (int i = 2; i < 4; i++) {
+        memset(host, i, SIZE);
+        ck_assert_int_eq(cuGraphLaunch(g, one), 0);
+        ck_assert_int_eq(cuStreamSynchronize(one), 0);
+        ck_assert_mem_eq(host, other, SIZE);
+    }
+    ck_assert_int_eq(cuGraphExecDestroy(g), 0);
+}
+END_TEST
+
+START_TEST(a_graph_beside_another_stream_is_found)
+{
+    graph g = round_trip();
+
+    ck_assert_int_eq(cuGraphLaunch(g, one), 0);
+    cuMemcpyAsync(device, address(host), 128, two);
+}
+END_TEST
+
+START_TEST(what_a_graph_has_not_written_yet_cannot_be_read)
+{
+    ck_assert_int_eq(cuGraphLaunch(round_trip(), one), 0);
+    ck_assert_int_eq(*(const volatile char *)other, 0);
+}
+END_TEST
+
+START_TEST(a_graph_of_memory_that_was_given_back_is_refused)
+{
+    graph g = round_trip();
+
+    ck_assert_int_eq(cuMemFree_v2(device), 0);
+    ck_assert_int_ne(cuGraphLaunch(g, one), 0);
+}
+END_TEST
+
+static int wait_for_stream(void) { return cuStreamSynchronize(one); }
+static int wait_for_event(void) { return cuEventSynchronize(edge); }
+static int mark_stream(void) { return cuEventRecord(edge, one); }
+
+static int take_memory(void)
+{
+    uint64_t more;
+
+    return cuMemAlloc_v2(&more, SIZE);
+}
+
+static int copy_plain_memory(void)
+{
+    char plain[16] = { 0 };
+
+    return cuMemcpyAsync(device, address(plain), sizeof plain, one);
+}
+
+/* Refused, and the capture is over. */
+static int (*const refused[])(void) = {
+    wait_for_stream, wait_for_event, mark_stream, take_memory, copy_plain_memory
+};
+
+START_TEST(a_call_that_no_capture_allows_ends_it)
+{
+    graph captured;
+
+    cuEventRecord(edge, two);
+    ck_assert_int_eq(cuStreamBeginCapture_v2(one, _i % 2 ? GLOBAL : THREAD_LOCAL), 0);
+    ck_assert_int_eq(refused[_i / 2](), 900);
+    ck_assert_int_eq(cuStreamEndCapture(one, &captured), 901);
+    ck_assert_ptr_null(captured);
+    ck_assert_int_eq(refused[_i / 2](), 0);
+}
+END_TEST
+
+static void *take_memory_elsewhere(void *context)
+{
+    void *card;
+
+    cuDevicePrimaryCtxRetain(&card, 0);
+    cuCtxSetCurrent(card);
+    *(int *)context = take_memory();
+    return NULL;
+}
+
+START_TEST(other_threads_go_on_beside_a_capture_of_one)
+{
+    pthread_t thread;
+    graph captured;
+    int result = -1;
+
+    ck_assert_int_eq(cuStreamBeginCapture_v2(one, _i), 0);
+    pthread_create(&thread, NULL, take_memory_elsewhere, &result);
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(result, _i == GLOBAL ? 900 : 0);
+    ck_assert_int_eq(cuStreamEndCapture(one, &captured), _i == GLOBAL ? 901 : 0);
+}
+END_TEST
+
 /* Read by AddressSanitizer: signals are what is expected here, and what they end leaves memory. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
@@ -142,5 +271,12 @@ int main(void)
     tcase_add_test_raise_signal(c, this_process_cannot_read_the_cards_memory, SIGSEGV);
     tcase_add_test_raise_signal(c, a_copy_that_nobody_waited_for_cannot_be_read, SIGSEGV);
     tcase_add_test_raise_signal(c, what_a_copy_still_reads_cannot_be_written, SIGSEGV);
+    tcase_add_test(c, a_graph_does_nothing_before_its_launch_and_all_with_each);
+    tcase_add_test_raise_signal(c, a_graph_beside_another_stream_is_found, SIGABRT);
+    tcase_add_test_raise_signal(c, what_a_graph_has_not_written_yet_cannot_be_read, SIGSEGV);
+    tcase_add_test(c, a_graph_of_memory_that_was_given_back_is_refused);
+    tcase_add_loop_test(c, a_call_that_no_capture_allows_ends_it, 0,
+                        2 * (int)(sizeof refused / sizeof *refused));
+    tcase_add_loop_test(c, other_threads_go_on_beside_a_capture_of_one, 0, 2);
     return suite_run();
 }

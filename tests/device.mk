@@ -24,10 +24,12 @@ EXTRA_DIST += tests/counts
 
 # A driver and a compiler that compute here: tests open them first, so that the device finds them
 # under the names that it looks for.
-FAKE_DRIVER = tests/fake/block.c tests/fake/block.h tests/fake/cuda.c tests/fake/driver.h \
+FAKE_DRIVER = tests/fake/block.c tests/fake/block.h tests/fake/capture.c tests/fake/cuda.c \
+	tests/fake/driver.h \
 	tests/fake/fake.h tests/fake/memory.c tests/fake/module.c tests/fake/order.c \
 	tests/fake/stream.c
-EXTRA_DIST += $(FAKE_DRIVER) tests/fake/compiler.c tests/fake/shim.h tests/check_cuda.c
+EXTRA_DIST += $(FAKE_DRIVER) tests/fake/compiler.c tests/fake/shim.h tests/check_cuda.c \
+	tests/check_recording.c
 check_LTLIBRARIES += tests/fake/libcuda.la
 tests_fake_libcuda_la_SOURCES = $(FAKE_DRIVER)
 tests_fake_libcuda_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
@@ -40,7 +42,10 @@ tests_fake_libnvrtc_la_SOURCES = tests/fake/compiler.c
 tests_fake_libnvrtc_la_CPPFLAGS = $(AM_CPPFLAGS) -DHOST_CC='"$(CC)"' \
 	-DHOST_SHIM='"$(abs_top_srcdir)/tests/fake/shim.h"'
 tests_fake_libnvrtc_la_LDFLAGS = -rpath /nowhere -version-info 13:0:0
-PROGRAM_TESTS += tests/check_cuda
+PROGRAM_TESTS += tests/check_cuda tests/check_recording
+tests_check_recording_LDADD = libcudadevice.la $(LDADD)
+tests_check_recording_DEPENDENCIES = libcudadevice.la tests/libpons.la tests/fake/libcuda.la \
+	tests/fake/libnvrtc.la
 tests_check_cuda_SOURCES = tests/check_cuda.c tests/op_table.c tests/evaluate.c
 tests_check_cuda_LDADD = libcudadevice.la $(LDADD)
 tests_check_cuda_DEPENDENCIES = libcudadevice.la tests/libpons.la tests/fake/libcuda.la \

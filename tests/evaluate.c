@@ -41,6 +41,7 @@ struct evaluation {
     pons_graph *g;
     device device, fallback;
     arena *memory;
+    guarded moment;
     int requests[PONS_KERNEL_KIND_COUNT], declined[PONS_KERNEL_KIND_COUNT];
     cell *cell;
 };
@@ -347,13 +348,17 @@ static pons_status run_kernel(const evaluation *e, const pons_kernel *k, const p
     return status;
 }
 
-static pons_status run_node(evaluation *e, const pons_node *x, const pons_moment *moment,
-                            pons_error *err)
+/* As the kernel of 'c' knows it. */
+static void *memory_for(const cell *c, const guarded *m)
+{
+    return c->own ? guarded_there(m) : m->data;
+}
+
+static pons_status run_node(evaluation *e, const pons_node *x, pons_error *err)
 {
     cell *c = &e->cell[x->number];
     void *input[PONS_KERNEL_INPUTS_MAX];
-    pons_call call = { input, c->output, c->own ? guarded_there(&c->scratch) : c->scratch.data,
-                       moment };
+    pons_call call = { input, c->output, memory_for(c, &c->scratch), memory_for(c, &e->moment) };
     pons_status status = move_all(e, x, guarded_send, err);
 
     memcpy(input, c->input, sizeof input);
@@ -392,6 +397,7 @@ evaluation *evaluation_new(pons_graph *g, const device *d, pons_type storage, po
 
     *e = (evaluation){ .g = g, .device = *d, .memory = memory };
     device_reference(&e->fallback, d->wide);
+    e->moment = guarded_new(&e->device, sizeof(pons_moment));
     e->cell = arena_alloc(memory, sizeof *e->cell * (size_t)g->node_count);
     for (int n = 0; n < g->node_count; n++) {
         const pons_node *x = g->node[n];
@@ -423,8 +429,10 @@ void evaluation_free(evaluation *e)
         guarded_free(&c->packed[0]);
         guarded_free(&c->packed[1]);
     }
-    if (e != NULL)
-        arena_free(e->memory);
+    if (e == NULL)
+        return;
+    guarded_free(&e->moment);
+    arena_free(e->memory);
 }
 
 double evaluation_get(const evaluation *e, const pons_node *x, int64_t index)
@@ -437,10 +445,18 @@ void evaluation_set(evaluation *e, const pons_node *x, int64_t index, double val
     number_store(e->cell[x->number].tensor.type, data_of(e, x), index, value);
 }
 
+static pons_status set_moment(const evaluation *e, const pons_moment *moment, pons_error *err)
+{
+    memcpy(e->moment.data, moment, sizeof *moment);
+    return guarded_send(&e->moment, err);
+}
+
 pons_status evaluation_run(evaluation *e, const pons_moment *moment, pons_error *err)
 {
+    if (set_moment(e, moment, err) != PONS_OK)
+        return err->status;
     for (int n = 0; n < e->g->node_count; n++)
-        if (computes(e->g->node[n]) && run_node(e, e->g->node[n], moment, err) != PONS_OK)
+        if (computes(e->g->node[n]) && run_node(e, e->g->node[n], err) != PONS_OK)
             return err->status;
     return PONS_OK;
 }
@@ -458,13 +474,15 @@ double evaluation_seconds(evaluation *e, const pons_node *x, int rounds, const p
 {
     bool *needed = arena_alloc(e->memory, (size_t)e->g->node_count);
     cell *c = &e->cell[x->number];
-    pons_call call = { c->input, c->output, c->scratch.data, moment };
+    pons_call call = { c->input, c->output, memory_for(c, &c->scratch), memory_for(c, &e->moment) };
     double best = 0;
 
+    if (set_moment(e, moment, err) != PONS_OK)
+        return 0;
     mark_needed(x, needed);
     for (int n = 0; n < e->g->node_count; n++)
         if (needed[n] && computes(e->g->node[n])
-            && run_node(e, e->g->node[n], moment, err) != PONS_OK)
+            && run_node(e, e->g->node[n], err) != PONS_OK)
             return 0;
     for (int i = 0; i < 2; i++)
         if (c->kernel.pack_size[i] > 0)

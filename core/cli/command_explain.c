@@ -72,8 +72,9 @@ static void print_json(const explained *x)
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         printf("%s\"%s\":%.0f", i > 0 ? "," : "{", numbers[i].name, numbers[i].value);
     printf(",\"parameter_count\":%" PRId64 ",\"sum_of_tensors\":%zu,\"replicas\":%d,"
-           "\"buckets\":%d,\"kernels\":[", x->facts.parameter_count, x->facts.sum_of_tensors,
-           x->experiment->replicas, x->facts.bucket_count);
+           "\"buckets\":%d,\"segments\":%d,\"kernels\":[", x->facts.parameter_count,
+           x->facts.sum_of_tensors, x->experiment->replicas, x->facts.bucket_count,
+           x->facts.segment_count);
     for (int i = 0; i < x->facts.kernel_count; i++) {
         kernel_facts k = program_kernel(x->training, i);
         printf("%s\n{\"section\":\"%s\",\"kind\":\"%s\",\"name\":", i > 0 ? "," : "",
@@ -129,6 +130,9 @@ static void print_table(const explained *x)
     if (e->replicas > 1)
         printf("replicas    %d, which add up a step in %d buckets\n", e->replicas,
                x->facts.bucket_count);
+    if (x->facts.segment_count > 0)
+        printf("launches    %d a step, each of kernels that the device has recorded\n",
+               x->facts.segment_count);
     printf("arena       %10s (tensors without reuse: %s)\n", amount(f->arena, "B", a),
            amount((double)x->facts.sum_of_tensors, "B", b));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)

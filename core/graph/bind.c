@@ -2,7 +2,8 @@
  * bind.c - addresses into the flat array of calls (R15).
  *
  * Addresses change when the shared arena grew, when averages take the place of weights, and, with
- * several micro-batches a step, with the fold set that the next one writes.
+ * several micro-batches a step, with the fold set that the next one writes. What a device has
+ * recorded holds no more after the former two.
  */
 #include "base/arena.h"
 #include "graph/compile.h"
@@ -47,9 +48,15 @@ static void make_addresses(program *p)
     p->relocation = arena_alloc(p->arena, (size_t)(room + 1) * sizeof *p->relocation);
 }
 
+static void set_address(program *p, void **address, void *memory)
+{
+    p->moved |= *address != memory;
+    *address = memory;
+}
+
 static void bind_tensor(program *p, const program_tensor *t, void **address)
 {
-    *address = program_address(p, t);
+    set_address(p, address, program_address(p, t));
     if (t->kind == PLACE_FOLD)
         p->relocation[p->relocation_count++] = (relocation){ address, t->offset };
 }
@@ -58,16 +65,18 @@ static void bind_call(program *p, program_call *c)
 {
     for (int i = 0; c->input != NULL && i < c->request->input_count; i++) {
         if (c->packed != NULL && c->packed[i] != NULL)
-            c->input_memory[i] = c->packed[i];
+            set_address(p, c->input_memory + i, c->packed[i]);
         else
             bind_tensor(p, c->input[i], c->input_memory + i);
     }
     for (int i = 0; c->output != NULL && i < c->request->output_count; i++)
         bind_tensor(p, c->output[i], c->output_memory + i);
-    c->call = (pons_call){ .input = c->input_memory, .output = c->output_memory,
-                           .moment = &p->moment };
+    c->call.input = c->input_memory;
+    c->call.output = c->output_memory;
+    c->call.moment = (const pons_moment *)(p->inputs + p->moment_offset);
     if (c->scratch >= 0)
-        c->call.scratch = (char *)p->storage->work + p->block[c->scratch].offset;
+        set_address(p, &c->call.scratch,
+                    (char *)p->storage->work + p->block[c->scratch].offset);
 }
 
 pons_status program_bind(program *p, pons_error *err)
@@ -81,6 +90,9 @@ pons_status program_bind(program *p, pons_error *err)
     p->relocation_count = 0;
     for (int k = 0; k < p->call_count; k++)
         bind_call(p, p->call + k);
+    if (p->moved)
+        program_forget_segments(p);
+    p->moved = false;
     p->layout = p->storage->layout;
     return PONS_OK;
 }

@@ -12,6 +12,8 @@
 #include "base/arena.h"
 #include "graph/compile.h"
 
+enum { GROUPS = 3 }; /* beside begin, reduce and update: six pieces a step                         */
+
 /* One gradient of the fold set. */
 typedef struct landed {
     size_t offset;
@@ -106,6 +108,29 @@ static int rest_ready(const program *p)
     return ready;
 }
 
+/*
+ * A device that records a section does so up to each place where buckets leave: they leave in
+ * groups, the last ones at the end, so that a step has few such pieces.
+ */
+static void gather_buckets(program *p)
+{
+    size_t before = 0, total = 0;
+    int last = p->bucket_count - 1, ready = p->section_first[SECTION_MICRO + 1] - 1;
+    int group = GROUPS - 1;
+
+    for (int b = 0; b <= last; b++)
+        total += p->bucket[b].size;
+    for (int b = last; b >= 0; b--) {
+        int own = GROUPS - 1 - (int)(GROUPS * before / total);
+
+        before += p->bucket[b].size;
+        if (own != group)
+            ready = p->bucket[b].ready;
+        group = own;
+        p->bucket[b].ready = ready;
+    }
+}
+
 int program_bucket_limit(const program *p)
 {
     return p->settings.collective != NULL ? p->gradient_count + 1 : 1;
@@ -121,6 +146,8 @@ void program_cut_buckets(program *p)
     cut_gradients(p);
     add_bucket(p, p->fold_gradients, p->fold_size, rest_ready(p));
     qsort(p->bucket, (size_t)p->bucket_count, sizeof *p->bucket, compare_ready);
+    if (p->device.operations->record != NULL)
+        gather_buckets(p);
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */

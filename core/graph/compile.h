@@ -41,6 +41,7 @@ typedef struct program_call {
     void **packed;             /* by input: the packed tensor, or NULL                            */
     bool packs;                /* packs input 'pack_input' of call 'pack_call'                    */
     bool host;                 /* this process computes: the device must have ended what it reads */
+    bool fixed;                /* the device's own: does the same whenever it is run              */
     int pack_call, pack_input;
     int scratch;               /* block of the memory plan, -1: none                              */
     int nodes;
@@ -54,6 +55,20 @@ typedef struct program_bucket {
     int ready;                 /* complete after this call of the step's last micro-batch         */
     void *pending;
 } program_bucket;
+
+/* Items of a passage that a device may record: all of them are its own. */
+typedef struct program_segment {
+    int first, count;
+    bool fixed, ran;
+    void *recording;           /* NULL: there is none                                             */
+} program_segment;
+
+/* What runs at one go, in order. */
+typedef struct program_passage {
+    int item_count, segment_count;
+    int *item;                 /* number of a call; -1 - b: bucket b is complete                  */
+    program_segment *segment;
+} program_passage;
 
 /*
  * Marks on the queues of a device whose memory is not host memory: the inputs have left the host,
@@ -93,24 +108,31 @@ struct program {
     memory_block *block;
     size_t work_size;                   /* of the arena                                           */
     size_t scratch_size;                /* largest of a call                                      */
-    char *kept, *inputs, *fold;         /* begin's tensors; inputs; fold sets                     */
+    char *kept, *inputs, *fold;         /* begin's tensors; inputs and the moment; fold sets      */
     mirror sent;                        /* inputs on their way, where memory is the device's      */
+    bool sending;                       /* they may not have left the host                        */
     char *summed;                       /* a fold set on the host, where sums are made there      */
     void *looked_at;                    /* host memory for a look at a tensor of the device       */
     size_t looked_at_size;
     size_t kept_size, packed_size, inputs_size, fold_size, fold_gradients, fold_loss;
+    size_t moment_offset;               /* in 'inputs'                                            */
     size_t *fold_block;                 /* by storage block in list order: offset in a set        */
     int fold_sets;
     int bucket_count;
     program_bucket *bucket;             /* in the order in which they become ready                */
     table_pool pool;
-    void *number[STEP_NUMBER_COUNT];
+    mirror numbers;                     /* of a step                                              */
+    void *number[STEP_NUMBER_COUNT];    /* where they are on the device                           */
+    step_result result;                 /* of the last step                                       */
+    program_passage *begin_passage, *reduce_passage, *update_passage;
+    program_passage **micro_passage;    /* by micro-batch of a step; some are the same            */
     int call_count, section_first[SECTION_ALL + 1];
     program_call *call;
     uint64_t layout, version;           /* of the storage when bound, when begin ran              */
     int landing;                        /* fold set that micro writes                             */
     int relocation_count;
     relocation *relocation;
+    bool moved;                         /* an address has changed since it was last bound         */
     pons_moment moment;
     int micro;                          /* micro-batches run in this step                         */
     bool waited;                        /* the sums of this step have ended                       */
@@ -141,8 +163,17 @@ pons_status program_bucket_start(program *p, int b, pons_error *err);
 /* All kernels of the step's last micro-batch have been run. */
 pons_status program_buckets_started(program *p, pons_error *err);
 pons_status program_buckets_wait(program *p, pons_error *err);
-/* program.c: what the device has at 'memory', as the host reads it until the next call; or NULL. */
+/* program.c: where the host writes what lies at 'memory' among the inputs. */
+void *program_host_input(program *p, void *memory);
+/* What the device has at 'memory', as the host reads it until the next call; or NULL. */
 const void *program_look(program *p, const void *memory, size_t size);
+/* segment.c */
+void program_cut_segments(program *p);
+int program_segment_count(const program *p);            /* that are recorded, in a step           */
+pons_status program_run_passage(program *p, program_passage *a, pons_error *err);
+void program_forget_segments(program *p);               /* addresses have changed                 */
+/* run.c: call k. */
+pons_status program_run_call(program *p, int k, pons_error *err);
 /* bind.c */
 pons_status program_bind(program *p, pons_error *err);  /* does nothing when addresses still hold */
 void program_land(program *p, int set);                 /* the fold set that micro writes         */

@@ -72,6 +72,7 @@ void program_describe(const program *p, program_facts *facts)
         .packed = p->kept_size + p->packed_size, .inputs = p->inputs_size,
         .parameters = storage_bytes(p->storage), .fold = p->fold_size * (size_t)p->fold_sets,
         .kernel_count = p->call_count, .bucket_count = p->bucket_count,
+        .segment_count = program_segment_count(p),
         .node_count = p->graph->node_count,
         .untrained_count = p->untrained_count };
     for (int i = 0; i < p->tensor_count; i++)

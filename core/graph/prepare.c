@@ -59,6 +59,7 @@ static pons_status prepare_kernel(program *p, program_call *c, pons_error *err)
         return collective_prepare(p, r, k, err);
     }
     status = prepare_on(&p->device, r, k, &supported, err);
+    c->fixed = supported;
     if (status != PONS_OK || supported)
         return status;
     if (!p->device.reference) {
@@ -278,11 +279,10 @@ static pons_status make_update(program *p, update_calls *calls, pons_error *err)
         .rate = rate, .sums = p->fold + p->fold_gradients,
         .sum_count = (int64_t)((p->fold_loss - p->fold_gradients) / p->storage->real_size) + 1,
         .loss = p->fold + p->fold_loss };
-    for (int i = 0; i < STEP_NUMBER_COUNT; i++) {
-        p->number[i] = u->number[i] = table_take(&p->pool, 1, err);
-        if (p->number[i] == NULL)
-            return PONS_DEVICE;
-    }
+    if (mirror_new(&p->device, STEP_NUMBER_COUNT * MEMORY_ALIGNMENT, &p->numbers, err) != PONS_OK)
+        return PONS_DEVICE;
+    for (int i = 0; i < STEP_NUMBER_COUNT; i++)
+        p->number[i] = u->number[i] = p->numbers.device + i * MEMORY_ALIGNMENT;
     for (int i = 0; i < p->gradient_count; i++)
         gradient[i] = p->fold + fold_block_offset(p, p->trained[i]->block);
     for (int i = 0; i < p->merge_count; i++) {
@@ -329,5 +329,6 @@ pons_status program_prepare(program *p, pons_error *err)
     if (prepare_step_end(p, &calls, err) != PONS_OK)
         return PONS_DEVICE;
     p->section_first[SECTION_ALL] = p->call_count;
+    program_cut_segments(p);
     return PONS_OK;
 }

@@ -123,10 +123,12 @@ void program_free(program *p)
 {
     if (p == NULL)
         return;
+    program_forget_segments(p);
     for (int k = 0; k < p->call_count; k++)
         if (p->call[k].kernel.free != NULL)
             p->call[k].kernel.free(&p->call[k].kernel);
     mirror_free(&p->device, &p->sent);
+    mirror_free(&p->device, &p->numbers);
     if (p->summed != NULL)
         p->device.operations->release_host(p->device.handle, p->summed, p->fold_size);
     free(p->looked_at);
@@ -158,14 +160,16 @@ const void *program_look(program *p, const void *memory, size_t size)
     return p->looked_at;
 }
 
-/* Where the host writes what lies at 'memory' among the inputs: the last copy has left there. */
-static void *host_input(program *p, void *memory)
+/* The last copy has left there. */
+void *program_host_input(program *p, void *memory)
 {
     pons_error ignored = PONS_ERROR_INIT; /* the next copy fails as well */
 
     if (p->device.facts.host_memory)
         return memory;
-    p->device.operations->reach(p->device.handle, MARK_SENT, &ignored);
+    if (p->sending)
+        p->device.operations->reach(p->device.handle, MARK_SENT, &ignored);
+    p->sending = false;
     return p->sent.host + ((char *)memory - p->inputs);
 }
 
@@ -178,7 +182,7 @@ void *program_input(program *p, const char *name, pons_tensor *tensor)
             continue;
         if (tensor != NULL)
             *tensor = p->tensor[i].tensor;
-        return host_input(p, p->tensor[i].memory);
+        return program_host_input(p, p->tensor[i].memory);
     }
     return NULL;
 }

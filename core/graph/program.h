@@ -150,7 +150,11 @@ const void *program_gradient(program *p, const char *name);
 pons_status program_evaluate(program *p, pons_error *err);
 void program_weights_changed(program *p);
 
-/* A training step: begin, then micro for each of 'accumulate' micro-batches, then finish. */
+/*
+ * A training step: begin, then micro for each of 'accumulate' micro-batches, then finish: that is
+ * end and result. On a device with memory of its own only 'result' waits for what is computed, and
+ * inputs of the next step may be filled in before.
+ */
 typedef struct step_result {
     double loss, grad_norm;   /* mean over micro-batches; before clipping                         */
     bool applied;             /* false: gradient, loss or a contribution to a state is not        */
@@ -160,8 +164,10 @@ typedef struct step_result {
 
 pons_status program_step_begin(program *p, uint64_t step, pons_error *err);
 pons_status program_micro(program *p, uint64_t micro_batch, pons_error *err);
-/* Until the sums over replicas have ended; finish does it where nobody has. */
+/* Until the sums over replicas have ended; end does it where nobody has. */
 pons_status program_step_wait(program *p, pons_error *err);
+pons_status program_step_end(program *p, double lr, pons_error *err);
+pons_status program_step_result(program *p, step_result *result, pons_error *err);
 pons_status program_step_finish(program *p, double lr, step_result *result, pons_error *err);
 /*
  * First tensor in program order that was not finite in the last micro-batch; NULL: there is none.
@@ -185,6 +191,7 @@ typedef struct program_facts {
     int64_t parameter_count;
     int kernel_count, node_count, untrained_count;
     int bucket_count;         /* pieces in which a step is summed over replicas; 1 with one       */
+    int segment_count;        /* pieces of a step that the device records; 0: it does not         */
 } program_facts;
 
 void program_describe(const program *p, program_facts *facts);

@@ -10,16 +10,17 @@
 #include <string.h>
 
 /* At the end of what may have failed before: the first failure stays. */
-static pons_status end_run(const program *p, pons_status status, pons_error *err)
+static pons_status end_run(program *p, pons_status status, pons_error *err)
 {
     pons_error later = PONS_ERROR_INIT;
 
+    p->sending = false;
     return status == PONS_OK ? mirror_wait(&p->device, err)
                              : (mirror_wait(&p->device, &later), status);
 }
 
 /* After a piece of a step: where memory is not the host's nobody looks before the step's end. */
-static pons_status end_piece(const program *p, pons_status status, pons_error *err)
+static pons_status end_piece(program *p, pons_status status, pons_error *err)
 {
     return p->device.facts.host_memory || status != PONS_OK ? end_run(p, status, err) : PONS_OK;
 }
@@ -57,7 +58,7 @@ static pons_status poison_freed(const program *p, int k, pons_error *err)
     return status;
 }
 
-static pons_status run_call(program *p, int k, pons_error *err)
+pons_status program_run_call(program *p, int k, pons_error *err)
 {
     program_call *c = p->call + k;
     bool alone = p->after != NULL || (p->settings.poison && c->section == SECTION_MICRO);
@@ -75,24 +76,16 @@ static pons_status run_call(program *p, int k, pons_error *err)
     return status;
 }
 
-static pons_status run_section(program *p, int section, pons_error *err)
-{
-    pons_status status = PONS_OK;
-
-    for (int k = p->section_first[section]; k < p->section_first[section + 1]; k++)
-        if ((status = run_call(p, k, err)) != PONS_OK)
-            break;
-    return status;
-}
-
-/* What the host has filled in reaches the kernels, beside those that still run. */
+/* What the host has filled in, and the moment, reach the kernels, beside those that still run. */
 static pons_status send_inputs(program *p, pons_error *err)
 {
     const pons_device_operations *o = p->device.operations;
     void *device = p->device.handle;
 
-    if (p->sent.size == 0)
+    *(pons_moment *)program_host_input(p, p->inputs + p->moment_offset) = p->moment;
+    if (p->device.facts.host_memory)
         return PONS_OK;
+    p->sending = true;
     if (o->follow(device, PONS_QUEUE_COPIES, MARK_TAKEN, err) != PONS_OK
         || o->copy(device, PONS_QUEUE_COPIES, p->sent.device, p->sent.host, p->sent.size, err)
            != PONS_OK
@@ -106,7 +99,7 @@ static pons_status send_inputs(program *p, pons_error *err)
 
 static pons_status run_begin(program *p, pons_error *err)
 {
-    pons_status status = run_section(p, SECTION_BEGIN, err);
+    pons_status status = program_run_passage(p, p->begin_passage, err);
 
     if (status == PONS_OK)
         p->version = p->storage->version;
@@ -123,7 +116,7 @@ pons_status program_evaluate(program *p, pons_error *err)
     if (status == PONS_OK)
         status = send_inputs(p, err);
     if (status == PONS_OK)
-        status = run_section(p, SECTION_MICRO, err);
+        status = program_run_passage(p, p->micro_passage[0], err);
     return end_run(p, status, err);
 }
 
@@ -143,71 +136,22 @@ pons_status program_step_begin(program *p, uint64_t step, pons_error *err)
     return status == PONS_OK ? run_begin(p, err) : status;
 }
 
-/* Add bucket b of fold set i + 1 to that of set i. */
-static pons_status fold_bucket(program *p, int i, int b, pons_error *err)
-{
-    return run_call(p, p->section_first[SECTION_FOLD] + i * p->bucket_count + b, err);
-}
-
-static pons_status fold_set(program *p, int i, pons_error *err)
-{
-    pons_status status = PONS_OK;
-
-    for (int b = 0; b < p->bucket_count && status == PONS_OK; b++)
-        status = fold_bucket(p, i, b, err);
-    return status;
-}
-
-/*
- * The last micro-batch has written bucket b into set 'top': the stack is added up,
- * and it leaves.
- */
-static pons_status finish_bucket(program *p, int b, int top, pons_error *err)
-{
-    pons_status status = PONS_OK;
-
-    for (int i = top - 1; i >= 0 && status == PONS_OK; i--)
-        status = fold_bucket(p, i, b, err);
-    if (status == PONS_OK && p->settings.collective != NULL && p->device.facts.host_memory)
-        status = mirror_wait(&p->device, err);
-    return status == PONS_OK ? program_bucket_start(p, b, err) : status;
-}
-
-static pons_status run_last_micro(program *p, int top, pons_error *err)
-{
-    int end = p->section_first[SECTION_MICRO + 1], b = 0;
-    pons_status status = PONS_OK;
-
-    for (int k = p->section_first[SECTION_MICRO]; k < end && status == PONS_OK; k++) {
-        status = run_call(p, k, err);
-        for (; b < p->bucket_count && p->bucket[b].ready <= k && status == PONS_OK; b++)
-            status = finish_bucket(p, b, top, err);
-    }
-    return status == PONS_OK ? program_buckets_started(p, err) : status;
-}
-
-/*
- * After m micro-batches the stack holds a sum for each bit of m; equal ones are added, and after
- * the last micro-batch all of them, from the top: R2's tree.
- */
 pons_status program_micro(program *p, uint64_t micro_batch, pons_error *err)
 {
-    int top = __builtin_popcount((unsigned)p->micro);
+    int m = p->micro;
     pons_status status;
 
-    if (p->micro >= p->settings.accumulate)
-        return pons_fail(err, PONS_FAILURE, "micro-batch %d of a step that has %d", p->micro + 1,
+    if (m >= p->settings.accumulate)
+        return pons_fail(err, PONS_FAILURE, "micro-batch %d of a step that has %d", m + 1,
                          p->settings.accumulate);
     p->moment.micro_batch = micro_batch;
-    program_land(p, top);
+    program_land(p, __builtin_popcount((unsigned)m));
     p->micro++;
     status = send_inputs(p, err);
-    if (status == PONS_OK && p->micro == p->settings.accumulate)
-        return end_piece(p, run_last_micro(p, top, err), err);
     if (status == PONS_OK)
-        status = run_section(p, SECTION_MICRO, err);
-    for (int m = p->micro; m % 2 == 0 && top > 0 && status == PONS_OK; m /= 2)
-        status = fold_set(p, --top, err);
+        status = program_run_passage(p, p->micro_passage[m], err);
+    if (status == PONS_OK && p->micro == p->settings.accumulate)
+        status = program_buckets_started(p, err);
     return end_piece(p, status, err);
 }
 
@@ -222,19 +166,24 @@ pons_status program_step_wait(program *p, pons_error *err)
     return program_buckets_wait(p, err);
 }
 
-static pons_status read_result(const program *p, step_result *result, pons_error *err)
+/* The device's numbers of a step, on their way to where this process reads them. */
+static pons_status send_numbers(program *p, pons_error *err)
 {
-    double applied;
+    const device *d = &p->device;
 
-    if (table_read(&p->pool, p->number[STEP_LOSS], &result->loss, err) != PONS_OK
-        || table_read(&p->pool, p->number[STEP_NORM], &result->grad_norm, err) != PONS_OK
-        || table_read(&p->pool, p->number[STEP_OK], &applied, err) != PONS_OK)
-        return err->status;
-    result->applied = applied != 0;
-    return PONS_OK;
+    return d->facts.host_memory ? PONS_OK
+         : d->operations->copy(d->handle, PONS_QUEUE_KERNELS, p->numbers.host, p->numbers.device,
+                               p->numbers.size, err);
 }
 
-pons_status program_step_finish(program *p, double lr, step_result *result, pons_error *err)
+static double number_of(const program *p, step_number number)
+{
+    const char *at = p->numbers.host + ((char *)p->number[number] - p->numbers.device);
+
+    return p->storage->real == PONS_F64 ? *(const double *)at : *(const float *)at;
+}
+
+pons_status program_step_end(program *p, double lr, pons_error *err)
 {
     double start = seconds_now(), middle;
     pons_status status = program_step_wait(p, err);
@@ -242,19 +191,34 @@ pons_status program_step_finish(program *p, double lr, step_result *result, pons
     if (status == PONS_OK)
         status = table_write(&p->pool, p->number[STEP_LR], 0, lr, err);
     if (status == PONS_OK)
-        status = run_section(p, SECTION_REDUCE, err);
+        status = program_run_passage(p, p->reduce_passage, err);
     middle = seconds_now();
     if (status == PONS_OK)
-        status = run_section(p, SECTION_UPDATE, err);
-    status = end_run(p, status, err);
-    p->storage->version++;
+        status = program_run_passage(p, p->update_passage, err);
     if (status == PONS_OK)
-        status = read_result(p, result, err);
-    if (status == PONS_OK) {
-        result->reduce_seconds = middle - start;
-        result->update_seconds = seconds_now() - middle;
-    }
+        status = send_numbers(p, err);
+    p->storage->version++;
+    status = end_piece(p, status, err);
+    p->result = (step_result){ .reduce_seconds = middle - start,
+                               .update_seconds = seconds_now() - middle };
     return status;
+}
+
+pons_status program_step_result(program *p, step_result *result, pons_error *err)
+{
+    if (end_run(p, PONS_OK, err) != PONS_OK)
+        return err->status;
+    p->result.loss = number_of(p, STEP_LOSS);
+    p->result.grad_norm = number_of(p, STEP_NORM);
+    p->result.applied = number_of(p, STEP_OK) != 0;
+    *result = p->result;
+    return PONS_OK;
+}
+
+pons_status program_step_finish(program *p, double lr, step_result *result, pons_error *err)
+{
+    return program_step_end(p, lr, err) == PONS_OK ? program_step_result(p, result, err)
+                                                   : err->status;
 }
 
 /* ---- what was not finite --------------------------------------------------------------------- */
@@ -331,7 +295,7 @@ const char *program_first_nonfinite(program *p)
          (name == NULL || p->sum_count > 0) && k < p->section_first[SECTION_MICRO + 1]; k++) {
         const program_call *c = p->call + k;
 
-        if (run_call(p, k, &ignored) != PONS_OK || mirror_wait(&p->device, &ignored) != PONS_OK)
+        if (program_run_call(p, k, &ignored) != PONS_OK || mirror_wait(&p->device, &ignored) != PONS_OK)
             break;
         if (name == NULL && !outputs_are_finite(p, c))
             name = call_name(c);

@@ -94,16 +94,3 @@ pons_status table_write(const table_pool *pool, void *table, int64_t index, doub
     memcpy(to, from, size);
     return PONS_OK;
 }
-
-pons_status table_read(const table_pool *pool, const void *table, double *value, pons_error *err)
-{
-    bool wide = pool->storage->real == PONS_F64;
-    double number;
-    float narrow;
-
-    if (mirror_read(pool->storage->device, wide ? (void *)&number : &narrow, table,
-                    pool->storage->real_size, err) != PONS_OK)
-        return err->status;
-    *value = wide ? number : narrow;
-    return PONS_OK;
-}

@@ -30,10 +30,9 @@ typedef struct table_pool {
 void *table_take(table_pool *pool, int64_t count, pons_error *err);
 void *table_take_bytes(table_pool *pool, size_t size, pons_error *err);
 void table_free(table_pool *pool);
-/* Behind what runs; the number is read when that has ended. */
+/* Behind what runs. */
 pons_status table_write(const table_pool *pool, void *table, int64_t index, double value,
                         pons_error *err);
-pons_status table_read(const table_pool *pool, const void *table, double *value, pons_error *err);
 
 /* What the section is made from. */
 typedef struct update_settings {

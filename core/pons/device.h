@@ -185,7 +185,7 @@ typedef struct pons_request {
                                        /* step, see pons_kernel.pack                              */
 } pons_request;
 
-/* What changes from run to run besides memory. */
+/* What changes from run to run besides memory; as the kernels read it. */
 typedef struct pons_moment {
     uint64_t seed, step, micro_batch;
 } pons_moment;
@@ -194,7 +194,7 @@ typedef struct pons_call {
     void *const *input;   /* in the request's order; packed inputs in the kernel's layout         */
     void *const *output;
     void *scratch;        /* 'scratch_size' bytes, at a multiple of 64                            */
-    const pons_moment *moment;
+    const pons_moment *moment; /* memory of the device, like all of the above                     */
 } pons_call;
 
 #define PONS_KERNEL_INPUTS_MAX 64
@@ -300,6 +300,17 @@ typedef struct pons_device_operations {
     void *(*stream)(void *device, pons_error *err);
     /* What is put on a stream of this device later comes behind all kernels run so far. */
     pons_status (*precede)(void *device, void *stream, pons_error *err);
+    /*
+     * Optional, all four. Between 'record' and 'end_record' kernels that were prepared here, and
+     * have been run before, are run by one thread, and nothing else is asked of the device by it:
+     * their work is kept instead of done. 'replay' puts it at the end of the queue of kernels, with
+     * the addresses that it had, as often as wanted. 'end_record' also ends what has failed: then
+     * there is no recording. Who runs kernels forgets each recording before they are freed.
+     */
+    pons_status (*record)(void *device, pons_error *err);
+    pons_status (*end_record)(void *device, void **recording, pons_error *err);
+    pons_status (*replay)(void *device, void *recording, pons_error *err);
+    void (*forget)(void *device, void *recording);
 } pons_device_operations;
 
 #define PONS_DEVICE(NAME, VERSION, SUMMARY, OPERATIONS)                                           \

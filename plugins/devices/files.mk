@@ -94,7 +94,8 @@ cpu_la_LDFLAGS = $(PLUGIN_LDFLAGS) $(OPENMP_CFLAGS) -export-symbols-regex '^pons
 CUDA_FILES = plugins/devices/cuda/cuda.h plugins/devices/cuda/device.c \
 	plugins/devices/cuda/driver.c plugins/devices/cuda/driver.h plugins/devices/cuda/kernel.c \
 	plugins/devices/cuda/library.c plugins/devices/cuda/memory.c \
-	plugins/devices/cuda/queue.c plugins/devices/cuda/source.c plugins/devices/cuda/source.h \
+	plugins/devices/cuda/queue.c plugins/devices/cuda/recording.c plugins/devices/cuda/source.c \
+	plugins/devices/cuda/source.h \
 	plugins/devices/cuda/source_convolution.c plugins/devices/cuda/source_extreme.c \
 	plugins/devices/cuda/source_map.c plugins/devices/cuda/source_map.h \
 	plugins/devices/cuda/source_pool.c plugins/devices/cuda/source_reduce.c \

@@ -3,6 +3,7 @@
  */
 #include "driver.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,12 @@ static const struct { int code; const char *name, *text; } errors[] = {
     { NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready" },
     { ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered" },
     { LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure" },
+    { CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+      "operation not permitted when stream is capturing" },
+    { CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+      "operation failed due to a previous error during capture" },
+    { CAPTURE_WRONG_THREAD, "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD",
+      "attempt to terminate a thread-local capture sequence from another thread" },
 };
 
 static const char *error_field(int code, bool name)
@@ -71,6 +78,12 @@ bool fake_fails(const char *what, int *count)
     return fault != NULL && strncmp(fault, what, size) == 0 && fault[size] == ':'
         && atoi(fault + size + 1) == number;
 }
+
+static atomic_long counts[FAKE_DEEDS];
+
+void fake_counts(fake_deed deed) { atomic_fetch_add(&counts[deed], 1); }
+
+long fake_count(fake_deed deed) { return atomic_load(&counts[deed]); }
 
 /* ---- devices --------------------------------------------------------------------------------- */
 

@@ -11,7 +11,8 @@
 /* CUresult. */
 enum {
     OK = 0, INVALID = 1, NO_MEMORY = 2, NO_DEVICE = 100, NO_CONTEXT = 201, NOT_FOUND = 500,
-    NOT_READY = 600, ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719
+    NOT_READY = 600, ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719, CAPTURE_UNSUPPORTED = 900,
+    CAPTURE_INVALIDATED = 901, CAPTURE_WRONG_THREAD = 908
 };
 
 typedef struct CUctx_st *context;
@@ -21,6 +22,8 @@ typedef struct CUstream_st stream;
 context fake_context(void);
 /* cuda.c: whether FAKE_CUDA_FAIL wants this call of kind 'what' to fail; counts it. */
 bool fake_fails(const char *what, int *count);
+/* cuda.c: such a call was made. */
+void fake_counts(fake_deed deed);
 
 /* ---- order.c --------------------------------------------------------------------------------- */
 
@@ -67,6 +70,21 @@ bool order_known(const order_record *r);
 bool memory_touch(int actor, const void *at, size_t size, bool writes);
 /* This process has waited for something: memory of copies that have ended is its own again. */
 void memory_settle(void);
+
+/* ---- capture.c ------------------------------------------------------------------------------- */
+
+/* Look at what shall be touched, and push it. */
+typedef int stream_work(stream *s, const void *what);
+
+/* Do 'work', or keep it, with a copy of 'what', where the stream is captured. */
+int stream_give(stream *s, stream_work *work, const void *what, size_t size);
+bool stream_is_captured(const stream *s);
+/* A call that no thread, or not this one, may make while a stream is captured: then an error. */
+int capture_refuses(const char *call);
+/* A call that is made with a stream, which must not be captured. */
+int capture_refuses_stream(const stream *s, const char *call);
+/* Graphs that were made and not freed. */
+int capture_left_over(void);
 
 /* stream.c: everything that was pushed has ended. */
 void stream_drain_all(void);

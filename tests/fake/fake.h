@@ -11,7 +11,8 @@
  * so does this process when it touches memory of a copy that it has not waited for.
  *
  * FAKE_CUDA       none: no GPU is found; N: that many (2)
- * FAKE_CUDA_FAIL  launch:N, allocate:N, copy:N: the N-th such call of the process fails
+ * FAKE_CUDA_FAIL  launch:N, allocate:N, copy:N, capture:N, graph:N: the N-th such call of the
+ *                 process fails (of a kernel, of memory, of a copy, the end of a capture, of a graph)
  * FAKE_CC, FAKE_CFLAGS   the compiler of kernels and its flags; FAKE_KEEP keeps its files
  * FAKE_NCCL       words that go wrong, of the process that has them:
  *                   version=N     what ncclGetVersion says
@@ -45,7 +46,13 @@ FAKE_PUBLIC void *fake_reach(const void *memory);
 /* Whether 'size' bytes lie in one piece of memory of the GPU. */
 FAKE_PUBLIC bool fake_on_device(const void *memory, size_t size);
 FAKE_PUBLIC bool fake_has_context(void);
-/* Pieces of memory and events that were made and not freed. */
+/* Pieces of memory, events and graphs that were made and not freed. */
 FAKE_PUBLIC int fake_left_over(void);
+
+/* Calls of this process so far: kernels and graphs put on streams, and waits for the GPU. */
+typedef enum fake_deed {
+    FAKE_LAUNCHES = 0, FAKE_GRAPH_LAUNCHES, FAKE_WAITS, FAKE_DEEDS
+} fake_deed;
+FAKE_PUBLIC long fake_count(fake_deed deed);
 
 #endif

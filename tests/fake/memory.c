@@ -182,6 +182,8 @@ static int allocate(size_t size, int type, bool managed, void **out)
         return NO_CONTEXT;
     if (size == 0)
         return INVALID;
+    if (capture_refuses("to allocate memory") != OK)
+        return CAPTURE_UNSUPPORTED;
     if (fake_fails("allocate", &allocations))
         return NO_MEMORY;
     p = calloc(1, sizeof *p);
@@ -207,6 +209,8 @@ static int release(void *memory, int type)
 
     if (fake_context() == NULL)
         return NO_CONTEXT;
+    if (capture_refuses("to free memory") != OK)
+        return CAPTURE_UNSUPPORTED;
     stream_drain_all();
     pthread_mutex_lock(&lock);
     for (piece **at = &pieces; *at != NULL; at = &(*at)->next)
@@ -271,6 +275,8 @@ int cuMemsetD8_v2(uint64_t memory, unsigned char value, size_t size)
 {
     void *at = (void *)(uintptr_t)memory;
 
+    if (capture_refuses("cuMemsetD8") != OK)
+        return CAPTURE_UNSUPPORTED;
     order_begin(HOST);
     if (!fake_on_device(at, size) || !memory_touch(HOST, at, size, true))
         return INVALID;
@@ -282,6 +288,8 @@ int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t size)
 {
     void *at = (void *)(uintptr_t)to;
 
+    if (capture_refuses("to copy at once") != OK)
+        return CAPTURE_UNSUPPORTED;
     order_begin(HOST);
     if (fake_fails("copy", &copies) || !fake_on_device(at, size)
         || !memory_touch(HOST, at, size, true))
@@ -294,6 +302,8 @@ int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t size)
 {
     const void *at = (const void *)(uintptr_t)from;
 
+    if (capture_refuses("to copy at once") != OK)
+        return CAPTURE_UNSUPPORTED;
     order_begin(HOST);
     if (fake_fails("copy", &copies) || !fake_on_device(at, size)
         || !memory_touch(HOST, at, size, false))
@@ -334,23 +344,43 @@ static copy *new_copy(void *to, const void *from, size_t size)
     return c;
 }
 
+typedef struct copy_call {
+    void *to;
+    const void *from;
+    size_t size;
+} copy_call;
+
+static int give_copy(stream *s, const void *what)
+{
+    const copy_call *k = what;
+    copy *c;
+
+    if (!fake_on_device(k->to, k->size) && !fake_on_device(k->from, k->size))
+        return INVALID;
+    c = new_copy(k->to, k->from, k->size);
+    if (c == NULL)
+        return NO_MEMORY;
+    fake_stream_touch(s, k->from, k->size, false);
+    fake_stream_touch(s, k->to, k->size, true);
+    fake_stream_push(s, run_copy, c);
+    return OK;
+}
+
+/* What is kept is read and written later, when plain memory may be somebody else's. */
 int cuMemcpyAsync(uint64_t to, uint64_t from, size_t size, stream *s)
 {
-    void *target = (void *)(uintptr_t)to, *source = (void *)(uintptr_t)from;
-    copy *c;
+    const copy_call k = { (void *)(uintptr_t)to, (const void *)(uintptr_t)from, size };
+    bool plain = type_of(k.to, size) == 0 || type_of(k.from, size) == 0;
+    int result;
 
     if (fake_context() == NULL)
         return NO_CONTEXT;
-    if (fake_fails("copy", &copies) || s == NULL
-        || (!fake_on_device(target, size) && !fake_on_device(source, size)))
+    if (fake_fails("copy", &copies) || s == NULL)
         return INVALID;
-    c = new_copy(target, source, size);
-    if (c == NULL)
-        return NO_MEMORY;
-    fake_stream_touch(s, source, size, false);
-    fake_stream_touch(s, target, size, true);
-    fake_stream_push(s, run_copy, c);
-    return type_of(target, size) == 0 ? cuStreamSynchronize(s) : OK;
+    if (plain && capture_refuses_stream(s, "a copy of memory that is not fixed") != OK)
+        return CAPTURE_UNSUPPORTED;
+    result = stream_give(s, give_copy, &k, sizeof k);
+    return result == OK && type_of(k.to, size) == 0 ? cuStreamSynchronize(s) : result;
 }
 
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, stream *s)

@@ -76,6 +76,8 @@ int cuModuleLoadData(module **out, const void *image)
 
     if (fake_context() == NULL)
         return NO_CONTEXT;
+    if (capture_refuses("cuModuleLoadData") != OK)
+        return CAPTURE_UNSUPPORTED;
     m = calloc(1, sizeof *m);
     memcpy(&size, image, sizeof size);
     if (m == NULL)
@@ -94,6 +96,8 @@ int cuModuleLoadData(module **out, const void *image)
 
 int cuModuleUnload(module *m)
 {
+    if (capture_refuses("cuModuleUnload") != OK)
+        return CAPTURE_UNSUPPORTED;
     stream_drain_all();
     pthread_mutex_lock(&lock);
     for (function **at = &functions; *at != NULL;) {
@@ -185,10 +189,26 @@ static bool take_pointer(stream *s, const struct shim_parameter *p, uint64_t *va
     return true;
 }
 
+static int give_launch(stream *s, const void *what)
+{
+    launch *l = malloc(sizeof *l);
+
+    if (l == NULL)
+        return NO_MEMORY;
+    memcpy(l, what, sizeof *l);
+    for (int i = 0; i < l->function->count; i++)
+        if (!take_pointer(s, &l->function->parameter[i], &l->value[i])) {
+            free(l);
+            return ILLEGAL_ADDRESS;
+        }
+    fake_stream_push(s, run_launch, l);
+    return OK;
+}
+
 int cuLaunchKernel(function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, stream *s, void **parameters, void **extra)
 {
-    launch *l;
+    launch l = { .function = f, .blocks = gx };
 
     if (fake_context() == NULL)
         return NO_CONTEXT;
@@ -197,17 +217,9 @@ int cuLaunchKernel(function *f, unsigned gx, unsigned gy, unsigned gz, unsigned 
         return INVALID;
     if (fake_fails("launch", &launches))
         return LAUNCH_FAILED;
-    l = calloc(1, sizeof *l);
-    if (l == NULL)
-        return NO_MEMORY;
-    *l = (launch){ .function = f, .blocks = gx };
-    for (int i = 0; i < f->count; i++) {
-        memcpy(&l->value[i], parameters[i], sizeof l->value[i]);
-        if (!take_pointer(s, &f->parameter[i], &l->value[i])) {
-            free(l);
-            return ILLEGAL_ADDRESS;
-        }
-    }
-    fake_stream_push(s, run_launch, l);
-    return OK;
+    if (!stream_is_captured(s))
+        fake_counts(FAKE_LAUNCHES);
+    for (int i = 0; i < f->count; i++)
+        memcpy(&l.value[i], parameters[i], sizeof l.value[i]);
+    return stream_give(s, give_launch, &l, sizeof l);
 }

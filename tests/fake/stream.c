@@ -55,7 +55,10 @@ int cuEventSynchronize(event *e);
 int cuEventElapsedTime(float *out, event *from, event *to);
 #pragma GCC visibility pop
 
-int fake_left_over(void) { return fake_left_over_memory() + atomic_load(&events); }
+int fake_left_over(void)
+{
+    return fake_left_over_memory() + atomic_load(&events) + capture_left_over();
+}
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
@@ -94,7 +97,7 @@ void fake_stream_push(stream *s, void (*run)(void *context), void *context)
 {
     task *t = malloc(sizeof *t);
 
-    if (t == NULL)
+    if (t == NULL || capture_refuses_stream(s, "work that no capture keeps") != OK)
         abort();
     *t = (task){ .run = run, .context = context };
     pthread_mutex_lock(&s->lock);
@@ -157,8 +160,12 @@ int cuStreamSynchronize(stream *s)
 
     if (fake_context() == NULL)
         return NO_CONTEXT;
+    if (capture_refuses("cuStreamSynchronize") != OK
+        || capture_refuses_stream(s, "cuStreamSynchronize") != OK)
+        return CAPTURE_UNSUPPORTED;
     if (s == NULL)
         return OK; /* the default stream: what this process does at once */
+    fake_counts(FAKE_WAITS);
     order_look(s->actor, &seen);
     drain(s);
     learn(&seen);
@@ -169,6 +176,8 @@ int cuStreamDestroy_v2(stream *s)
 {
     order_clock seen;
 
+    if (capture_refuses_stream(s, "cuStreamDestroy") != OK)
+        return CAPTURE_UNSUPPORTED;
     order_look(s->actor, &seen);
     pthread_mutex_lock(&lock);
     for (stream **at = &streams; *at != NULL; at = &(*at)->next)
@@ -234,6 +243,8 @@ int cuEventRecord(event *e, stream *s)
         return NO_CONTEXT;
     if (s == NULL)
         return INVALID;
+    if (capture_refuses_stream(s, "cuEventRecord") != OK)
+        return CAPTURE_UNSUPPORTED;
     order_begin(s->actor);
     pthread_mutex_lock(&e->lock);
     e->recorded++;
@@ -285,6 +296,8 @@ int cuStreamWaitEvent(stream *s, event *e, unsigned flags)
 
     if (fake_context() == NULL || s == NULL || flags != 0)
         return INVALID;
+    if (capture_refuses_stream(s, "cuStreamWaitEvent") != OK)
+        return CAPTURE_UNSUPPORTED;
     w = malloc(sizeof *w);
     if (w == NULL)
         return NO_MEMORY;
@@ -309,6 +322,8 @@ static bool is_reached(event *e)
 
 int cuEventQuery(event *e)
 {
+    if (capture_refuses("cuEventQuery") != OK)
+        return CAPTURE_UNSUPPORTED;
     if (!is_reached(e))
         return NOT_READY;
     learn(&e->clock);
@@ -319,6 +334,9 @@ int cuEventSynchronize(event *e)
 {
     if (fake_context() == NULL)
         return NO_CONTEXT;
+    if (capture_refuses("cuEventSynchronize") != OK)
+        return CAPTURE_UNSUPPORTED;
+    fake_counts(FAKE_WAITS);
     wait_until(e, e->recorded);
     learn(&e->clock);
     return OK;

@@ -67,6 +67,11 @@ void *cuda_sums(void *device, pons_error *err);
 pons_status cuda_precede(void *device, void *stream, pons_error *err);
 pons_status cuda_queues_open(cuda_device *d, pons_error *err);
 void cuda_queues_close(cuda_device *d);
+/* recording.c: likewise. */
+pons_status cuda_record(void *device, pons_error *err);
+pons_status cuda_end_record(void *device, void **recording, pons_error *err);
+pons_status cuda_replay(void *device, void *recording, pons_error *err);
+void cuda_forget(void *device, void *recording);
 
 extern const pons_device_operations cuda_operations;
 

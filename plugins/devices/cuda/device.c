@@ -132,6 +132,10 @@ const pons_device_operations cuda_operations = {
     .reach = cuda_reach,
     .stream = cuda_sums,
     .precede = cuda_precede,
+    .record = cuda_record,
+    .end_record = cuda_end_record,
+    .replay = cuda_replay,
+    .forget = cuda_forget,
 };
 
 PONS_DEVICE(cuda, "1.0", "NVIDIA's cards, with kernels that are compiled when they are needed",

@@ -41,7 +41,7 @@ pons_status cuda_driver_open(cuda_driver *d, pons_error *err)
     missing = find_symbols(d->library, driver_symbols, d);
     if (missing != NULL) {
         pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': the driver has no '%s', expected "
-                  "one for CUDA 11 or later", missing);
+                  "one for CUDA 11.4 or later", missing);
         cuda_driver_close(d);
         return PONS_DEVICE;
     }

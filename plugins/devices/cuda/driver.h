@@ -2,7 +2,7 @@
  * driver.h - NVIDIA's driver and its runtime compiler, found when the device is opened.
  *
  * Nothing of CUDA is linked, and none of its headers is needed: the few functions are declared here
- * as the driver's interface has had them since CUDA 11, and looked up by name.
+ * as the driver's interface has had them since CUDA 11.4, and looked up by name.
  */
 #ifndef CUDA_DRIVER_H
 #define CUDA_DRIVER_H
@@ -14,6 +14,8 @@ typedef struct cuda_stream_object *cuda_stream;
 typedef struct cuda_event_object *cuda_event;
 typedef struct cuda_module_object *cuda_module;
 typedef struct cuda_function_object *cuda_function;
+typedef struct cuda_graph_object *cuda_graph;
+typedef struct cuda_executable_object *cuda_executable;
 typedef struct nvrtc_program_object *nvrtc_program;
 typedef unsigned long long cuda_address;
 
@@ -21,7 +23,7 @@ typedef unsigned long long cuda_address;
 enum {
     CUDA_CAPABILITY_MAJOR = 75, CUDA_CAPABILITY_MINOR = 76
 };
-enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_EVENT_NO_TIMING = 2 };
+enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_EVENT_NO_TIMING = 2, CUDA_CAPTURE_THREAD_LOCAL = 1 };
 
 #define CUDA_DRIVER_FUNCTIONS(X)                                                                  \
     X(init, "cuInit", (unsigned flags))                                                           \
@@ -40,6 +42,14 @@ enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_EVENT_NO_TIMING = 2 };
     X(stream_free, "cuStreamDestroy_v2", (cuda_stream stream))                                    \
     X(stream_wait, "cuStreamSynchronize", (cuda_stream stream))                                   \
     X(stream_follow, "cuStreamWaitEvent", (cuda_stream stream, cuda_event event, unsigned flags)) \
+    X(capture, "cuStreamBeginCapture_v2", (cuda_stream stream, int mode))                         \
+    X(end_capture, "cuStreamEndCapture", (cuda_stream stream, cuda_graph *graph))                 \
+    X(graph_free, "cuGraphDestroy", (cuda_graph graph))                                           \
+    X(graph_instantiate, "cuGraphInstantiateWithFlags", (cuda_executable *executable,             \
+                                                         cuda_graph graph,                        \
+                                                         unsigned long long flags))               \
+    X(graph_launch, "cuGraphLaunch", (cuda_executable executable, cuda_stream stream))            \
+    X(executable_free, "cuGraphExecDestroy", (cuda_executable executable))                        \
     X(event_new, "cuEventCreate", (cuda_event *event, unsigned flags))                            \
     X(event_free, "cuEventDestroy_v2", (cuda_event event))                                        \
     X(event_record, "cuEventRecord", (cuda_event event, cuda_stream stream))                      \

@@ -14,12 +14,11 @@ typedef struct prepared_launch {
 
 typedef struct prepared {
     cuda_device *device;
-    int input_count, output_count, launch_count, table_count;
+    int input_count, output_count, launch_count, table_count, parameter_count;
     prepared_launch *launch;
     cuda_address table[CUDA_TABLES];
-    void **value;          /* inputs, outputs, scratch, tables                                    */
-    void **parameter;      /* where each of them is, then the moment                              */
-    pons_moment *moment;
+    void **value;          /* inputs, outputs, scratch, tables, moment                            */
+    void **parameter;      /* where each of them is                                               */
 } prepared;
 
 static void prepared_free(prepared *p)
@@ -32,7 +31,6 @@ static void prepared_free(prepared *p)
     free(p->launch);
     free(p->value);
     free(p->parameter);
-    free(p->moment);
     free(p);
 }
 
@@ -49,8 +47,7 @@ static pons_status kernel_run(const pons_kernel *kernel, const pons_call *call, 
     memcpy(p->value, call->input, (size_t)p->input_count * sizeof *p->value);
     memcpy(p->value + p->input_count, call->output, (size_t)p->output_count * sizeof *p->value);
     p->value[p->input_count + p->output_count] = call->scratch;
-    if (call->moment != NULL)
-        *p->moment = *call->moment;
+    p->value[p->parameter_count - 1] = (void *)call->moment;
     for (int i = 0; i < p->launch_count && status == PONS_OK; i++)
         status = cuda_check(d, d->driver.launch(p->launch[i].kernel->function, p->launch[i].blocks,
                                                 1, 1, CUDA_THREADS, 1, 1, 0, d->queue[PONS_QUEUE_KERNELS],
@@ -61,7 +58,7 @@ static pons_status kernel_run(const pons_kernel *kernel, const pons_call *call, 
 /* Everything but the tables' numbers. */
 static prepared *prepared_new(cuda_device *d, const cuda_source *s)
 {
-    int pointers = cuda_source_pointers(s);
+    int parameters = cuda_source_parameters(s);
     prepared *p = calloc(1, sizeof *p);
 
     if (p == NULL)
@@ -69,19 +66,16 @@ static prepared *prepared_new(cuda_device *d, const cuda_source *s)
     p->device = d;
     p->input_count = s->request->input_count;
     p->output_count = s->request->output_count;
+    p->parameter_count = parameters;
     p->launch = calloc((size_t)s->launch_count, sizeof *p->launch);
-    p->value = calloc((size_t)pointers, sizeof *p->value);
-    p->parameter = calloc((size_t)pointers + 3, sizeof *p->parameter);
-    p->moment = calloc(1, sizeof *p->moment);
-    if (p->launch == NULL || p->value == NULL || p->parameter == NULL || p->moment == NULL) {
+    p->value = calloc((size_t)parameters, sizeof *p->value);
+    p->parameter = calloc((size_t)parameters, sizeof *p->parameter);
+    if (p->launch == NULL || p->value == NULL || p->parameter == NULL) {
         prepared_free(p);
         return NULL;
     }
-    for (int i = 0; i < pointers; i++)
+    for (int i = 0; i < parameters; i++)
         p->parameter[i] = &p->value[i];
-    p->parameter[pointers] = &p->moment->seed;
-    p->parameter[pointers + 1] = &p->moment->step;
-    p->parameter[pointers + 2] = &p->moment->micro_batch;
     return p;
 }
 

@@ -68,9 +68,9 @@ void cuda_source_free(cuda_source *s)
     *s = (cuda_source){ .request = NULL };
 }
 
-int cuda_source_pointers(const cuda_source *s)
+int cuda_source_parameters(const cuda_source *s)
 {
-    return s->request->input_count + s->request->output_count + 1 + s->table_count;
+    return s->request->input_count + s->request->output_count + 1 + s->table_count + 1;
 }
 
 void *source_table(cuda_source *s, const char *type, int64_t count, int *number)
@@ -108,8 +108,11 @@ text *source_begin(cuda_source *s, int64_t blocks)
     for (int i = 0; i < s->table_count; i++)
         text_add(t, ", const %s *table%d /* %zu */", s->table[i].type, i, s->table[i].size / 4);
     if (s->random)
-        text_add(t, ", u64 seed, u64 step, u64 micro_batch");
+        text_add(t, ", const u64 *moment /* 3 */");
     text_add(t, ")\n{\n");
+    if (s->random)
+        text_add(t, "    const u64 seed = moment[0], step = moment[1], micro_batch = "
+                 "moment[2];\n");
     return t;
 }
 

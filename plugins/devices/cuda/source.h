@@ -2,10 +2,9 @@
  * source.h - a request as CUDA C: one kernel or several, run one after the other.
  *
  * Every kernel of a request has the same parameters: the inputs, the outputs, the scratch memory,
- * the tables (numbers that were computed here, once) and, where it draws random numbers, seed, step
- * and micro-batch; behind a pointer stands how many elements it has. Extents and strides are
- * literals; kernels that come out equal are one kernel, so no name of the request is in the text.
- * Blocks are 256 threads.
+ * the tables (numbers that were computed here, once) and, where it draws random numbers, the moment;
+ * behind a pointer stands how many elements it has. Extents and strides are literals; kernels that
+ * come out equal are one kernel, so no name of the request is in the text. Blocks are 256 threads.
  */
 #ifndef CUDA_SOURCE_H
 #define CUDA_SOURCE_H
@@ -44,8 +43,8 @@ typedef struct cuda_source {
 bool cuda_source_make(cuda_source *s, const pons_request *request);
 void cuda_source_free(cuda_source *s);
 
-/* Parameters of a call: pointers, then three numbers if 'random'. */
-int cuda_source_pointers(const cuda_source *s);
+/* Parameters of a call, all of them pointers; the last one, the moment, is read where 'random'. */
+int cuda_source_parameters(const cuda_source *s);
 
 /* ---- for the files that write kernels -------------------------------------------------------- */
 

@@ -1,0 +1,377 @@
+/*
+ * check_recording.c - a step that the device has recorded: few launches, no wait inside, the bits of
+ * one that runs kernel by kernel, and recorded again when addresses move.
+ *
+ * The device is cuda, on the driver of tests/fake, which looks at what each launch touches.
+ */
+#include "../plugins/devices/cuda/cuda.h"
+#include "descent.h"
+#include "fake/fake.h"
+#include "graph/program.h"
+#include "graphs.h"
+#include "suite.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEGMENTS = 6, STEPS = 5 };
+
+static long (*count)(fake_deed deed);
+static int (*left_over)(void);
+
+static device card;
+static pons_error err;
+
+#define MUST(call) ck_assert_msg((call) == PONS_OK, "%s", err.text)
+
+static void open_card(void)
+{
+    const pons_device_settings settings = { .index = 0, .count = 1 };
+
+    err = (pons_error)PONS_ERROR_INIT;
+    card = (device){ .operations = &cuda_operations };
+    MUST(cuda_operations.open(&settings, &card.handle, &err));
+    cuda_operations.facts(card.handle, &card.facts);
+    MUST(cuda_operations.attach(card.handle, &err));
+}
+
+static void close_card(void)
+{
+    cuda_operations.close(card.handle);
+}
+
+/* ---- a network ------------------------------------------------------------------------------- */
+
+typedef struct net {
+    storage *storage;
+    program *program;
+} net;
+
+/* Two layers, one with states, and random numbers. */
+static pons_node *build(pons_graph *g, int64_t images)
+{
+    pons_node *x = node_input(g, "image", PONS_F32, shape5(images, 4, 3, 5, 2));
+
+    g->scope = SCOPE_MODEL;
+    x = layer(g, x, "first", 3, 1, true);
+    x = pons_dropout(g, x, 0.25, "dropped");
+    x = layer(g, x, "second", 2, 1, false);
+    g->scope = SCOPE_CORE;
+    return x;
+}
+
+static program *training_program(storage *s, const program_settings *settings)
+{
+    pons_graph *g = graph_new(true, -1);
+    pons_node *loss = pons_mean_all(g, pons_square(g, build(g, 2)));
+    program *p;
+
+    MUST(program_new(s, &card, g, loss, 0, NULL, settings, &p, &err));
+    return p;
+}
+
+static program *evaluation_program(storage *s, int64_t images)
+{
+    const program_settings settings = { .precision = PRECISION_FP32 };
+    pons_graph *g = graph_new(false, -1);
+    pons_node *y = build(g, images);
+    program *p;
+
+    MUST(program_new(s, &card, g, NULL, 1, &y, &settings, &p, &err));
+    return p;
+}
+
+static program_settings settings_of(int accumulate)
+{
+    return (program_settings){ .precision = PRECISION_FP32, .accumulate = accumulate,
+                               .micro_batches = accumulate, .optimizer = &descent, .seed = 3 };
+}
+
+static net net_open(const program_settings *settings)
+{
+    net n;
+
+    MUST(storage_new(&card, &n.storage, &err));
+    n.program = training_program(n.storage, settings);
+    MUST(storage_initialise(n.storage, 1, &err));
+    return n;
+}
+
+static void net_close(net *n)
+{
+    program_free(n->program);
+    storage_free(n->storage);
+}
+
+static void fill(program *p, unsigned seed)
+{
+    pons_tensor t;
+    float *image = program_input(p, "image", &t);
+
+    for (int64_t i = 0; i < shape_count(t.shape); i++) {
+        seed = seed * 1664525u + 1013904223u;
+        image[i] = (float)(seed >> 9) / (1 << 22) - 1;
+    }
+}
+
+static pons_status step(program *p, int number, int accumulate)
+{
+    step_result result;
+
+    if (program_step_begin(p, (uint64_t)number, &err) != PONS_OK)
+        return err.status;
+    for (int m = 0; m < accumulate; m++) {
+        fill(p, (unsigned)(100 * number + m));
+        if (program_micro(p, (uint64_t)m, &err) != PONS_OK)
+            return err.status;
+    }
+    return program_step_finish(p, 0.1, &result, &err);
+}
+
+/* Kernel by kernel. */
+static void ignore(void *context, int kernel, double seconds) { }
+
+static void same_bits(const net *a, const net *b)
+{
+    for (storage_group group = STORAGE_PARAMETER; group <= STORAGE_STATE; group++)
+        for (int i = 0; i < storage_count(a->storage, group); i++) {
+            storage_tensor x = storage_item(a->storage, group, i);
+            storage_tensor y = storage_item(b->storage, group, i);
+
+            ck_assert_msg(memcmp(x.memory, y.memory,
+                                 (size_t)shape_count(x.shape) * sizeof(float)) == 0,
+                          "'%s' has other bits", x.name);
+        }
+}
+
+/* ---- launches and waits ---------------------------------------------------------------------- */
+
+static void count_step(const program_settings *settings, int most)
+{
+    net n = net_open(settings);
+    program_facts facts;
+    step_result result;
+    long launches, graphs, waits;
+
+    program_describe(n.program, &facts);
+    ck_assert_int_ge(facts.segment_count, 3);
+    ck_assert_int_le(facts.segment_count, most);
+    for (int i = 0; i < 2; i++)
+        MUST(step(n.program, i, settings->accumulate));
+    launches = count(FAKE_LAUNCHES);
+    graphs = count(FAKE_GRAPH_LAUNCHES);
+    waits = count(FAKE_WAITS);
+    MUST(program_step_begin(n.program, 2, &err));
+    for (int m = 0; m < settings->accumulate; m++) {
+        fill(n.program, 1);
+        MUST(program_micro(n.program, (uint64_t)m, &err));
+    }
+    MUST(program_step_end(n.program, 0.1, &err));
+    /* A second micro-batch is filled in where the first one has left from: that is all. */
+    ck_assert_int_eq(count(FAKE_WAITS) - waits,
+                     settings->collective != NULL ? facts.bucket_count : settings->accumulate - 1);
+    MUST(program_step_result(n.program, &result, &err));
+    ck_assert_int_eq(count(FAKE_LAUNCHES) - launches, 0);
+    ck_assert_int_eq(count(FAKE_GRAPH_LAUNCHES) - graphs, facts.segment_count);
+    net_close(&n);
+}
+
+START_TEST(a_step_is_few_launches_and_waits_at_its_end)
+{
+    const program_settings settings = settings_of(1);
+
+    count_step(&settings, SEGMENTS);
+}
+END_TEST
+
+START_TEST(micro_batches_are_a_launch_each)
+{
+    const program_settings settings = settings_of(4);
+
+    count_step(&settings, SEGMENTS);
+}
+END_TEST
+
+/* ---- buckets --------------------------------------------------------------------------------- */
+
+typedef struct sums {
+    int started, waited;
+    long graphs_at_first;
+} sums;
+
+static pons_status start_sum(void *context, void *buffer, int64_t size, pons_type type,
+                             void **pending, pons_error *e)
+{
+    sums *s = context;
+
+    if (s->started++ == 0)
+        s->graphs_at_first = count(FAKE_GRAPH_LAUNCHES);
+    return PONS_OK;
+}
+
+static pons_status wait_sum(void *context, void *pending, pons_error *e)
+{
+    ((sums *)context)->waited++;
+    return PONS_OK;
+}
+
+START_TEST(many_buckets_leave_in_few_groups)
+{
+    sums s = { 0 };
+    const program_collective alone = { 1, 0, &s, start_sum, wait_sum, NULL, NULL };
+    program_settings settings = settings_of(1);
+    program_facts facts;
+    net n;
+
+    settings.collective = &alone;
+    settings.bucket = 256;
+    count_step(&settings, SEGMENTS);
+    n = net_open(&settings);
+    program_describe(n.program, &facts);
+    ck_assert_int_gt(facts.bucket_count, SEGMENTS);
+    ck_assert_int_eq(s.started, 3 * facts.bucket_count);
+    ck_assert_int_eq(s.waited, 3 * facts.bucket_count);
+    net_close(&n);
+}
+END_TEST
+
+/* ---- bits ------------------------------------------------------------------------------------ */
+
+START_TEST(recorded_steps_have_the_bits_of_others)
+{
+    const program_settings settings = settings_of(_i);
+    net recorded = net_open(&settings), watched = net_open(&settings);
+
+    program_watch(watched.program, ignore, NULL);
+    for (int i = 0; i < STEPS; i++) {
+        MUST(step(recorded.program, i, _i));
+        MUST(step(watched.program, i, _i));
+        same_bits(&recorded, &watched);
+    }
+    net_close(&recorded);
+    net_close(&watched);
+}
+END_TEST
+
+START_TEST(what_has_moved_is_recorded_again)
+{
+    const program_settings settings = settings_of(1);
+    net recorded = net_open(&settings), watched = net_open(&settings);
+    program *larger = NULL;
+
+    program_watch(watched.program, ignore, NULL);
+    for (int i = 0; i < 2 * STEPS; i++) {
+        if (i == STEPS) {
+            larger = evaluation_program(recorded.storage, 64);
+            fill(larger, 1);
+            MUST(program_evaluate(larger, &err));
+        }
+        MUST(step(recorded.program, i, 1));
+        MUST(step(watched.program, i, 1));
+        same_bits(&recorded, &watched);
+    }
+    program_free(larger);
+    net_close(&recorded);
+    net_close(&watched);
+}
+END_TEST
+
+START_TEST(an_evaluation_is_one_launch)
+{
+    const program_settings settings = settings_of(1);
+    net n = net_open(&settings);
+    program *p = evaluation_program(n.storage, 2), *watched = evaluation_program(n.storage, 2);
+    pons_tensor t;
+
+    program_watch(watched, ignore, NULL);
+    for (int i = 0; i < STEPS; i++) {
+        long graphs = count(FAKE_GRAPH_LAUNCHES), launches = count(FAKE_LAUNCHES);
+        float *y;
+        size_t size;
+
+        storage_use_ema(n.storage, i == 3); /* no averages: no address changes */
+        fill(p, (unsigned)i);
+        MUST(program_evaluate(p, &err));
+        if (i > 0) {
+            ck_assert_int_eq(count(FAKE_GRAPH_LAUNCHES) - graphs, 1);
+            ck_assert_int_eq(count(FAKE_LAUNCHES) - launches, 0);
+        }
+        program_output(p, 0, &t);
+        size = (size_t)shape_count(t.shape) * sizeof(float);
+        y = malloc(size);
+        memcpy(y, program_output(p, 0, &t), size);
+        fill(watched, (unsigned)i);
+        MUST(program_evaluate(watched, &err));
+        ck_assert_mem_eq(y, program_output(watched, 0, &t), size);
+        free(y);
+    }
+    program_free(p);
+    program_free(watched);
+    net_close(&n);
+}
+END_TEST
+
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+static const struct { const char *fault, *line; } faults[] = {
+    { "capture:2", "cannot record kernels on device 'cuda:0': out of memory "
+                   "(CUDA_ERROR_OUT_OF_MEMORY)" },
+    { "graph:5", "cannot run recorded kernels on device 'cuda:0': unspecified launch failure "
+                 "(CUDA_ERROR_LAUNCH_FAILED)" },
+};
+
+START_TEST(what_fails_is_told_once)
+{
+    const program_settings settings = settings_of(1);
+    pons_status status = PONS_OK;
+    net n;
+
+    ck_assert_int_eq(setenv("FAKE_CUDA_FAIL", faults[_i].fault, 1), 0);
+    n = net_open(&settings);
+    for (int i = 0; i < STEPS && status == PONS_OK; i++)
+        status = step(n.program, i, 1);
+    ck_assert_int_eq(status, PONS_DEVICE);
+    ck_assert_str_eq(err.text, faults[_i].line);
+    err = (pons_error)PONS_ERROR_INIT;
+    MUST(step(n.program, STEPS, 1));
+    net_close(&n);
+}
+END_TEST
+
+START_TEST(nothing_is_left_over)
+{
+    const program_settings settings = settings_of(2);
+    net n = net_open(&settings);
+
+    for (int i = 0; i < 3; i++)
+        MUST(step(n.program, i, 2));
+    net_close(&n);
+    close_card();
+    ck_assert_int_eq(left_over(), 0);
+    open_card();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("recording");
+    void *driver = dlopen("tests/fake/.libs/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+
+    if (driver == NULL || dlopen("tests/fake/.libs/libnvrtc.so.13", RTLD_NOW | RTLD_LOCAL) == NULL) {
+        fprintf(stderr, "%s\n", dlerror());
+        return 1;
+    }
+    *(void **)&count = dlsym(driver, "fake_count");
+    *(void **)&left_over = dlsym(driver, "fake_left_over");
+    tcase_add_checked_fixture(c, open_card, close_card);
+    tcase_add_test(c, a_step_is_few_launches_and_waits_at_its_end);
+    tcase_add_test(c, micro_batches_are_a_launch_each);
+    tcase_add_test(c, many_buckets_leave_in_few_groups);
+    tcase_add_loop_test(c, recorded_steps_have_the_bits_of_others, 1, 6);
+    tcase_add_test(c, what_has_moved_is_recorded_again);
+    tcase_add_test(c, an_evaluation_is_one_launch);
+    tcase_add_loop_test(c, what_fails_is_told_once, 0, (int)(sizeof faults / sizeof *faults));
+    tcase_add_test(c, nothing_is_left_over);
+    return suite_run();
+}
