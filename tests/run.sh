@@ -71,7 +71,7 @@ cd "$build" || stop "cannot enter '$build'"
 "$source/configure" $flags || stop "configure failed"
 make -j"$(nproc)" || stop "make failed"
 find tests -name '*.log' -exec rm -f {} + 2>/dev/null
-make check
+make -j2 check
 status=$?
 read -r passed failed <<END
 $(count_checks)
