@@ -5,12 +5,11 @@
  * What runs is the text that NVRTC compiles, through the calls that the driver gets.
  */
 #include "../plugins/devices/cuda/cuda.h"
+#include "fakes.h"
 #include "graph/compile.h"
 #include "op_table.h"
 #include "suite.h"
 #include "tolerance.h"
-
-#include <dlfcn.h>
 
 static const pons_moment moment = { 7, 3, 2 };
 
@@ -124,11 +123,8 @@ int main(void)
 {
     TCase *c = suite_new("cuda");
 
-    if (dlopen("tests/fake/.libs/libcuda.so.1", RTLD_NOW | RTLD_LOCAL) == NULL
-        || dlopen("tests/fake/.libs/libnvrtc.so.13", RTLD_NOW | RTLD_LOCAL) == NULL) {
-        fprintf(stderr, "%s\n", dlerror());
+    if (!fakes_open())
         return 1;
-    }
     tcase_add_test(c, every_case_agrees);
     tcase_add_test(c, every_case_agrees_in_16_bits);
     return suite_run();

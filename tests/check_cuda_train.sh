@@ -64,6 +64,29 @@ check "every kernel is explained" cuda explain one.ini
 few_launches() { cuda explain "$1" | grep -q '^launches  *[1-6] a step'; }
 check "a step is few launches" few_launches one.ini
 check "also where it is summed over cards" few_launches apart.ini
+
+# ---- channels in eights: the convolutions of cuDNN -----------------------------------------------
+
+if [ -f "$cards/libcudnn.so.9" ]; then
+    by() { grep -o "\"kind\":\"convolution[a-z_]*\",\"name\":\"[^\"]*\",\"implementation\":\"$1\"" \
+        "$folder/kernels.json" | wc -l; }
+    eights() { "$@" --set "model.channels=8 16" --set experiment.name="$run"; }
+    cuda explain --json one.ini --set "model.channels=8 16" >"$folder/kernels.json"
+    check "are the library's" test "$(by cudnn)" -ge 6
+    check "but for those of the image and the classes" test "$(by own)" -gt 3
+    run=eight-cpu
+    check "a run of them on the cpu" eights "$program" train cpu.ini
+    run=eight
+    check "and on a card" eights cuda train one.ini
+    check "with the losses of the cpu" near eight-cpu eight 1e-5
+    check "a plan that does not run" ends 5 "cuDNN says 5000 (a kernel of the library ended)" \
+        env FAKE_CUDNN=run=20 LD_LIBRARY_PATH="$cards" "$program" train one.ini \
+        --set "model.channels=8 16" --set experiment.name=eight-again
+    check "no library that starts" ends 0 "" env FAKE_CUDNN=start LD_LIBRARY_PATH="$cards" \
+        "$program" train one.ini --set "model.channels=8 16" --set experiment.name=eight-own
+    check "has the same losses" near eight eight-own 1e-5
+fi
+
 check "every kind of request" cuda plugin check "$PONS_PLUGIN_PATH/device/cuda.so"
 
 # ---- one process for each card, joined by nccl ---------------------------------------------------

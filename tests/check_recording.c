@@ -7,11 +7,11 @@
 #include "../plugins/devices/cuda/cuda.h"
 #include "descent.h"
 #include "fake/fake.h"
+#include "fakes.h"
 #include "graph/program.h"
 #include "graphs.h"
 #include "suite.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -356,14 +356,11 @@ END_TEST
 int main(void)
 {
     TCase *c = suite_new("recording");
-    void *driver = dlopen("tests/fake/.libs/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 
-    if (driver == NULL || dlopen("tests/fake/.libs/libnvrtc.so.13", RTLD_NOW | RTLD_LOCAL) == NULL) {
-        fprintf(stderr, "%s\n", dlerror());
+    if (!fakes_open())
         return 1;
-    }
-    *(void **)&count = dlsym(driver, "fake_count");
-    *(void **)&left_over = dlsym(driver, "fake_left_over");
+    *(void **)&count = fakes_function("fake_count");
+    *(void **)&left_over = fakes_function("fake_left_over");
     tcase_add_checked_fixture(c, open_card, close_card);
     tcase_add_test(c, a_step_is_few_launches_and_waits_at_its_end);
     tcase_add_test(c, micro_batches_are_a_launch_each);

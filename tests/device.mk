@@ -43,16 +43,29 @@ tests_fake_libnvrtc_la_CPPFLAGS = $(AM_CPPFLAGS) -DHOST_CC='"$(CC)"' \
 	-DHOST_SHIM='"$(abs_top_srcdir)/tests/fake/shim.h"'
 tests_fake_libnvrtc_la_LDFLAGS = -rpath /nowhere -version-info 13:0:0
 PROGRAM_TESTS += tests/check_cuda tests/check_recording
+tests_check_recording_SOURCES = tests/check_recording.c tests/fakes.c
 tests_check_recording_LDADD = libcudadevice.la $(LDADD)
 tests_check_recording_DEPENDENCIES = libcudadevice.la tests/libpons.la tests/fake/libcuda.la \
 	tests/fake/libnvrtc.la
-tests_check_cuda_SOURCES = tests/check_cuda.c tests/op_table.c tests/evaluate.c
+tests_check_cuda_SOURCES = tests/check_cuda.c tests/fakes.c tests/op_table.c tests/evaluate.c
 tests_check_cuda_LDADD = libcudadevice.la $(LDADD)
 tests_check_cuda_DEPENDENCIES = libcudadevice.la tests/libpons.la tests/fake/libcuda.la \
 	tests/fake/libnvrtc.la
 
+if HAVE_CUDNN
+check_LTLIBRARIES += tests/fake/libcudnn.la
+tests_fake_libcudnn_la_SOURCES = tests/fake/dnn.c
+tests_fake_libcudnn_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+tests_fake_libcudnn_la_LDFLAGS = -rpath /nowhere -version-info 9:0:0 \
+	-export-symbols-regex '^(cudnn|fake_dnn)'
+tests_fake_libcudnn_la_LIBADD = libcore.la tests/fake/libcuda.la
+PROGRAM_TESTS += tests/check_dnn
+tests_check_dnn_SOURCES = tests/check_dnn.c tests/fakes.c tests/evaluate.c
+tests_check_dnn_LDADD = libcudadevice.la $(LDADD)
+endif
+
 # The golden cases of programs, on it.
-GOLDEN_CUDA = tests/golden_program.c tests/golden_modes_cuda.c
+GOLDEN_CUDA = tests/golden_program.c tests/golden_modes_cuda.c tests/fakes.c
 CUDA_GOLDEN_TESTS = tests/check_cuda_losses tests/check_cuda_optimizers tests/check_cuda_networks
 check_PROGRAMS += $(CUDA_GOLDEN_TESTS)
 tests_check_cuda_losses_SOURCES = tests/check_golden_losses.c $(GOLDEN_CUDA)
@@ -66,4 +79,5 @@ tests_check_cuda_text_SOURCES = tests/check_cuda_text.c $(GOLDEN_PROGRAM)
 tests_check_cuda_text_LDADD = libcudadevice.la $(LDADD)
 endif
 endif
-EXTRA_DIST += tests/golden_modes_cuda.c tests/check_cuda_text.c tests/check_cuda_train.sh
+EXTRA_DIST += tests/golden_modes_cuda.c tests/check_cuda_text.c tests/check_cuda_train.sh \
+	tests/fake/dnn.c tests/check_dnn.c tests/fakes.c tests/fakes.h

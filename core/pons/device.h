@@ -225,11 +225,13 @@ typedef struct pons_device_settings {
     int threads;           /* kernel threads; 0: all of the share                                 */
     bool deterministic;
     const char *cache_dir; /* folder of compiled kernels; NULL or "": they are not kept           */
+    size_t workspace_limit; /* kernels with more scratch memory are not taken where there are     */
+                           /* others; 0: as the device thinks best                                */
 } pons_device_settings;
 
 typedef struct pons_device_facts {
     char name[128];        /* the processor's or card's own name                                  */
-    char library[128];     /* "oneDNN 2.6.3", ""                                                  */
+    char library[256];     /* "oneDNN 2.6.3", ""                                                  */
     int threads;
     bool host_memory;      /* kernels read and write memory of this process; else only 'copy'     */
                            /* and collectives reach theirs                                        */

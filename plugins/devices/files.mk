@@ -92,7 +92,8 @@ cpu_la_LDFLAGS = $(PLUGIN_LDFLAGS) $(OPENMP_CFLAGS) -export-symbols-regex '^pons
 # The cuda device. Nothing of CUDA is needed to build it: the driver and the compiler of its kernels
 # are found when it is opened.
 CUDA_FILES = plugins/devices/cuda/cuda.h plugins/devices/cuda/device.c \
-	plugins/devices/cuda/driver.c plugins/devices/cuda/driver.h plugins/devices/cuda/kernel.c \
+	plugins/devices/cuda/dnn.h plugins/devices/cuda/driver.c \
+	plugins/devices/cuda/driver.h plugins/devices/cuda/kernel.c \
 	plugins/devices/cuda/library.c plugins/devices/cuda/memory.c \
 	plugins/devices/cuda/queue.c plugins/devices/cuda/recording.c plugins/devices/cuda/source.c \
 	plugins/devices/cuda/source.h \
@@ -101,10 +102,17 @@ CUDA_FILES = plugins/devices/cuda/cuda.h plugins/devices/cuda/device.c \
 	plugins/devices/cuda/source_pool.c plugins/devices/cuda/source_reduce.c \
 	plugins/devices/cuda/source_take.c plugins/devices/cuda/source_value.c \
 	plugins/devices/cuda/text.c plugins/devices/cuda/text.h plugins/devices/cuda/text_preamble.c
-EXTRA_DIST += $(CUDA_FILES)
+CUDNN_FILES = plugins/devices/cuda/dnn.c plugins/devices/cuda/dnn_convolution.c \
+	plugins/devices/cuda/dnn_graph.c plugins/devices/cuda/dnn_plan.c
+EXTRA_DIST += $(CUDA_FILES) $(CUDNN_FILES) plugins/devices/cuda/dnn_absent.c
 if HAVE_CUDA
 noinst_LTLIBRARIES += libcudadevice.la
 libcudadevice_la_SOURCES = $(CUDA_FILES)
+if HAVE_CUDNN
+libcudadevice_la_SOURCES += $(CUDNN_FILES)
+else
+libcudadevice_la_SOURCES += plugins/devices/cuda/dnn_absent.c
+endif
 device_LTLIBRARIES += cuda.la
 cuda_la_SOURCES =
 cuda_la_LIBADD = libcudadevice.la $(PLUGIN_LIBADD)

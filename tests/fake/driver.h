@@ -73,11 +73,6 @@ void memory_settle(void);
 
 /* ---- capture.c ------------------------------------------------------------------------------- */
 
-/* Look at what shall be touched, and push it. */
-typedef int stream_work(stream *s, const void *what);
-
-/* Do 'work', or keep it, with a copy of 'what', where the stream is captured. */
-int stream_give(stream *s, stream_work *work, const void *what, size_t size);
 bool stream_is_captured(const stream *s);
 /* A call that no thread, or not this one, may make while a stream is captured: then an error. */
 int capture_refuses(const char *call);

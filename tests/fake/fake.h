@@ -41,6 +41,11 @@ FAKE_PUBLIC void fake_stream_push(struct CUstream_st *stream, void (*run)(void *
 /* What is pushed next reads or writes these bytes. */
 FAKE_PUBLIC void fake_stream_touch(struct CUstream_st *stream, const void *memory, size_t size,
                                    bool writes);
+/* Look at what shall be touched, and push it. */
+typedef int stream_work(struct CUstream_st *stream, const void *what);
+/* Do 'work', or keep it, with a copy of 'what', where the stream is captured. */
+FAKE_PUBLIC int stream_give(struct CUstream_st *stream, stream_work *work, const void *what,
+                            size_t size);
 /* Where tasks of streams find the byte that callers of the driver know as 'memory'. */
 FAKE_PUBLIC void *fake_reach(const void *memory);
 /* Whether 'size' bytes lie in one piece of memory of the GPU. */

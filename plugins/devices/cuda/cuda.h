@@ -4,6 +4,7 @@
 #ifndef CUDA_CUDA_H
 #define CUDA_CUDA_H
 
+#include "dnn.h"
 #include "driver.h"
 #include "source.h"
 
@@ -24,9 +25,11 @@ typedef struct cuda_library {
 typedef struct cuda_device {
     cuda_driver driver;
     cuda_compiler compiler;
+    cuda_dnn dnn;
     int ordinal, device, architecture; /* 90: sm_90                                               */
     int threads;           /* as asked for: kernels do not depend on it                           */
-    bool retained;
+    bool retained, deterministic;
+    size_t workspace_limit; /* of a library's kernel                                              */
     cuda_context context;
     cuda_stream queue[PONS_QUEUE_COUNT];
     cuda_stream sums;      /* of a communicator; NULL before it was asked for                     */
@@ -48,9 +51,15 @@ void cuda_library_write(const cuda_library *l, text *t);
 pons_status cuda_library_load(cuda_device *d, pons_error *err);
 void cuda_library_free(cuda_device *d);
 
-/* kernel.c */
+/* kernel.c: who computes a request, and our own generated kernels. */
 pons_status cuda_prepare(void *device, const pons_request *request, pons_kernel *kernel,
                          bool *supported, pons_error *err);
+pons_status cuda_prepare_own(cuda_device *d, const pons_request *request, pons_kernel *kernel,
+                             bool *supported, pons_error *err);
+
+/* dnn_convolution.c */
+pons_status cuda_prepare_dnn(cuda_device *d, const pons_request *request, pons_kernel *kernel,
+                             bool *supported, pons_error *err);
 
 /* memory.c, queue.c: operations of the device. */
 void *cuda_allocate(void *device, size_t size, pons_error *err);

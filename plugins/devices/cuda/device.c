@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Where no limit is given. */
+static const size_t plenty = (size_t)1 << 30;
+
 pons_status cuda_check(const cuda_device *d, int result, const char *what, pons_error *err)
 {
     const char *name = "unknown", *why = "unknown error";
@@ -46,6 +49,7 @@ static void device_close(void *device)
 
     if (d->context != NULL) {
         d->driver.use(d->context);
+        dnn_close(&d->dnn);
         cuda_library_free(d);
         cuda_queues_close(d);
     }
@@ -67,6 +71,8 @@ static pons_status open_parts(cuda_device *d, const pons_device_settings *settin
     if (cuda_check(d, d->driver.use(d->context), "use the card", err) != PONS_OK
         || cuda_queues_open(d, err) != PONS_OK)
         return PONS_DEVICE;
+    dnn_find(&d->dnn);
+    dnn_start(&d->dnn, d->queue[PONS_QUEUE_KERNELS]);
     if (settings->cache_dir != NULL && settings->cache_dir[0] != '\0'
         && (d->cache_dir = strdup(settings->cache_dir)) == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': out of memory");
@@ -81,6 +87,8 @@ static pons_status device_open(const pons_device_settings *settings, void **devi
         return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': out of memory");
     d->ordinal = settings->index;
     d->threads = settings->threads > 0 ? settings->threads : 1;
+    d->deterministic = settings->deterministic;
+    d->workspace_limit = settings->workspace_limit > 0 ? settings->workspace_limit : plenty;
     if (open_parts(d, settings, err) != PONS_OK) {
         device_close(d);
         return PONS_DEVICE;
@@ -92,6 +100,7 @@ static pons_status device_open(const pons_device_settings *settings, void **devi
 static void device_facts(void *device, pons_device_facts *facts)
 {
     const cuda_device *d = device;
+    char dnn[200];
     size_t memory = 0;
     int version = 0;
 
@@ -102,10 +111,11 @@ static void device_facts(void *device, pons_device_facts *facts)
     facts->memory_size = memory;
     facts->bf16 = d->architecture >= 80;
     facts->fp16 = d->architecture >= 53;
-    snprintf(facts->library, sizeof facts->library, "driver %d.%d, NVRTC %d.%d", version / 1000,
-             version % 1000 / 10, d->compiler.major, d->compiler.minor);
-    snprintf(facts->features, sizeof facts->features, "sm_%d nvrtc_%d.%d", d->architecture,
-             d->compiler.major, d->compiler.minor);
+    dnn_describe(&d->dnn, dnn, sizeof dnn);
+    snprintf(facts->library, sizeof facts->library, "driver %d.%d, NVRTC %d.%d, %s",
+             version / 1000, version % 1000 / 10, d->compiler.major, d->compiler.minor, dnn);
+    snprintf(facts->features, sizeof facts->features, "sm_%d nvrtc_%d.%d cudnn_%d",
+             d->architecture, d->compiler.major, d->compiler.minor, d->dnn.version);
 }
 
 static pons_status device_attach(void *device, pons_error *err)

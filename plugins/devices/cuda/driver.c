@@ -8,20 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct symbol {
-    const char *name;
-    size_t offset;
-} symbol;
-
 #define DRIVER_SYMBOL(member, symbol, parameters) { symbol, offsetof(cuda_driver, member) },
 #define COMPILER_SYMBOL(member, symbol, parameters) { symbol, offsetof(cuda_compiler, member) },
-static const symbol driver_symbols[] = { CUDA_DRIVER_FUNCTIONS(DRIVER_SYMBOL) { NULL, 0 } };
-static const symbol compiler_symbols[] = { CUDA_COMPILER_FUNCTIONS(COMPILER_SYMBOL) { NULL, 0 } };
+static const cuda_symbol driver_symbols[] = { CUDA_DRIVER_FUNCTIONS(DRIVER_SYMBOL) { NULL, 0 } };
+static const cuda_symbol compiler_symbols[] = { CUDA_COMPILER_FUNCTIONS(COMPILER_SYMBOL) { NULL, 0 } };
 
-/* The first of 'symbols' that the library lacks, or NULL. */
-static const char *find_symbols(void *library, const symbol *symbols, void *table)
+const char *cuda_find_symbols(void *library, const cuda_symbol *symbols, void *table)
 {
-    for (const symbol *s = symbols; s->name != NULL; s++) {
+    for (const cuda_symbol *s = symbols; s->name != NULL; s++) {
         void *found = dlsym(library, s->name);
         if (found == NULL)
             return s->name;
@@ -38,7 +32,7 @@ pons_status cuda_driver_open(cuda_driver *d, pons_error *err)
     *d = (cuda_driver){ .library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) };
     if (d->library == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': no driver (%s)", dlerror());
-    missing = find_symbols(d->library, driver_symbols, d);
+    missing = cuda_find_symbols(d->library, driver_symbols, d);
     if (missing != NULL) {
         pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': the driver has no '%s', expected "
                   "one for CUDA 11.4 or later", missing);
@@ -87,7 +81,7 @@ pons_status cuda_compiler_open(cuda_compiler *c, pons_error *err)
     if (c->library == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': no libnvrtc.so, which "
                          "compiles its kernels\nhint: install the CUDA toolkit's NVRTC");
-    missing = find_symbols(c->library, compiler_symbols, c);
+    missing = cuda_find_symbols(c->library, compiler_symbols, c);
     if (missing == NULL && c->get_version(&c->major, &c->minor) == 0)
         return PONS_OK;
     pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': libnvrtc.so has no '%s', expected "

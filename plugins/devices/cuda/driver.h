@@ -97,6 +97,15 @@ typedef struct cuda_compiler {
 } cuda_compiler;
 #undef CUDA_MEMBER
 
+/* Functions of a library, and where in a table they go; the last has no name. */
+typedef struct cuda_symbol {
+    const char *name;
+    size_t offset;
+} cuda_symbol;
+
+/* The first of 'symbols' that the library lacks, or NULL: all are in the table. */
+const char *cuda_find_symbols(void *library, const cuda_symbol *symbols, void *table);
+
 /* PONS_DEVICE with one line ("no driver: ...") where there is none. */
 pons_status cuda_driver_open(cuda_driver *d, pons_error *err);
 void cuda_driver_close(cuda_driver *d);

@@ -1,6 +1,6 @@
 /*
- * kernel.c - a prepared request: its launches with their arguments, and its tables in the device's
- * memory.
+ * kernel.c - who computes a request; and our own kernels for it: launches with their arguments, and
+ * tables in the device's memory.
  */
 #include "cuda.h"
 
@@ -117,10 +117,9 @@ static pons_status add_launches(prepared *p, const cuda_source *s, pons_error *e
     return PONS_OK;
 }
 
-pons_status cuda_prepare(void *device, const pons_request *request, pons_kernel *kernel,
-                         bool *supported, pons_error *err)
+pons_status cuda_prepare_own(cuda_device *d, const pons_request *request, pons_kernel *kernel,
+                             bool *supported, pons_error *err)
 {
-    cuda_device *d = device;
     prepared *p = NULL;
     cuda_source source;
     pons_status status = PONS_OK;
@@ -147,5 +146,20 @@ pons_status cuda_prepare(void *device, const pons_request *request, pons_kernel 
         prepared_free(p);
     }
     cuda_source_free(&source);
+    return status;
+}
+
+pons_status cuda_prepare(void *device, const pons_request *request, pons_kernel *kernel,
+                         bool *supported, pons_error *err)
+{
+    static pons_status (*const families[])(cuda_device *, const pons_request *, pons_kernel *,
+                                           bool *, pons_error *)
+        = { cuda_prepare_dnn, cuda_prepare_own };
+    pons_status status = PONS_OK;
+
+    *supported = false;
+    for (size_t i = 0; i < sizeof families / sizeof *families && status == PONS_OK && !*supported;
+         i++)
+        status = families[i](device, request, kernel, supported, err);
     return status;
 }

@@ -1,0 +1,200 @@
+/*
+ * dnn_plan.c - which engine of cuDNN computes a convolution: the first in the library's own order
+ * (mode A, then its list of those that work for all) that keeps the numbers, the bits where they
+ * are to be the same, and the bound of its workspace.
+ */
+#include "dnn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RESULTS = 32, NOTES = 32, ANY = -1 };
+
+/* ---- what is known to be wrong --------------------------------------------------------------- */
+
+/* Versions from 'first' until before 'end'; 0 and ANY: all. */
+typedef struct erratum {
+    int first, end;
+    int architecture, kind, engine;
+    bool low;                  /* only of 16 bits                                                 */
+    bool places;               /* only with kernels of more than one place, in 3D                 */
+    bool deterministic;        /* only where bits are to be the same                              */
+} erratum;
+
+/*
+ * 1. Convolutions in 3D of 16 bits give wrong numbers (pytorch/pytorch issue 163539, pull requests
+ *    163581 and 166480).
+ * 2. Engine 5 of forward convolutions differs from run to run on sm_86 and does not say so
+ *    (pytorch/pytorch pull requests 188318, 189207).
+ * 3. Engines 58 and 63 may read memory that is not theirs on sm_120 (pytorch/pytorch pull request
+ *    191701).
+ */
+static const erratum errata[] = {
+    { .first = 90800, .end = 91500, .kind = ANY, .engine = ANY, .low = true, .places = true },
+    { .architecture = 86, .kind = PONS_KERNEL_CONVOLUTION, .engine = 5, .deterministic = true },
+    { .architecture = 120, .kind = ANY, .engine = 58 },
+    { .architecture = 120, .kind = ANY, .engine = 63 },
+};
+
+/* In 3D, with a kernel of several places. */
+static bool has_places(const dnn_convolution *c)
+{
+    const pons_request *r = c->request;
+    pons_shape w = r->kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT ? r->output[0].shape
+                                                                      : r->input[1].shape;
+
+    return !c->flat && w.extent[1] * w.extent[2] * w.extent[3] > 1;
+}
+
+static bool concerns(const erratum *e, const cuda_dnn *dnn, const dnn_convolution *c,
+                     const dnn_wishes *w, int64_t engine)
+{
+    return dnn->version >= e->first && (e->end == 0 || dnn->version < e->end)
+        && (e->architecture == 0 || e->architecture == w->architecture)
+        && (e->kind == ANY || e->kind == (int)c->request->kind) && e->engine == engine
+        && (!e->low || c->weight != PONS_F32) && (!e->places || has_places(c))
+        && (!e->deterministic || w->deterministic);
+}
+
+static bool is_known(const cuda_dnn *dnn, const dnn_convolution *c, const dnn_wishes *w,
+                     int64_t engine)
+{
+    for (size_t i = 0; i < sizeof errata / sizeof *errata; i++)
+        if (concerns(&errata[i], dnn, c, w, engine))
+            return true;
+    return false;
+}
+
+bool dnn_is_doubtful(const cuda_dnn *dnn, const dnn_convolution *c, const dnn_wishes *w)
+{
+    return is_known(dnn, c, w, ANY);
+}
+
+/* ---- engines --------------------------------------------------------------------------------- */
+
+/* What no engine may do: round operands, sum in fewer bits, or transform, which loses digits. */
+#define BIT(note) (1u << (note))
+static const unsigned never = BIT(DNN_NOTE_DOWN_CONVERT) | BIT(DNN_NOTE_REDUCED_SUMS)
+                            | BIT(DNN_NOTE_FFT) | BIT(DNN_NOTE_WINOGRAD);
+
+static bool keeps_numbers(unsigned notes, const dnn_convolution *c, const dnn_wishes *w)
+{
+    unsigned refused = never;
+
+    if (c->weight == PONS_F32) /* tensor cores read it as tf32 */
+        refused |= BIT(DNN_NOTE_TENSOR_CORE);
+    if (w->deterministic)
+        refused |= BIT(DNN_NOTE_NONDETERMINISTIC);
+    return (notes & refused) == 0;
+}
+
+/* The engine of a choice: its number and its notes. */
+static bool read_engine(dnn_list *l, dnn_descriptor choice, int64_t *number, unsigned *notes)
+{
+    const cuda_dnn *dnn = l->dnn;
+    dnn_descriptor engine = dnn_add(l, DNN_ENGINE);
+    int note[NOTES];
+    int64_t count = 0;
+
+    if (engine == NULL
+        || dnn->get(choice, DNN_CHOICE_ENGINE, DNN_TYPE_DESCRIPTOR, 1, &count, &engine) != 0
+        || dnn->get(engine, DNN_ENGINE_NUMBER, DNN_TYPE_INT64, 1, &count, number) != 0
+        || dnn->get(engine, DNN_ENGINE_NOTES, DNN_TYPE_NOTE, NOTES, &count, note) != 0)
+        return false;
+    *notes = 0;
+    for (int i = 0; i < count && i < NOTES; i++)
+        *notes |= BIT(note[i]);
+    return true;
+}
+
+/* The plan of a choice, unless it cannot be made or wants too much. */
+static bool try_plan(dnn_plan *p, dnn_descriptor choice, const dnn_wishes *w)
+{
+    const cuda_dnn *dnn = p->list.dnn;
+    dnn_descriptor plan = dnn_add(&p->list, DNN_PLAN);
+    int64_t size = -1, count = 0;
+
+    if (w->card != NULL)
+        dnn_set(&p->list, plan, DNN_PLAN_CARD, DNN_TYPE_DESCRIPTOR, 1, &w->card);
+    else
+        dnn_set(&p->list, plan, DNN_PLAN_HANDLE, DNN_TYPE_HANDLE, 1, &dnn->handle);
+    dnn_set(&p->list, plan, DNN_PLAN_CHOICE, DNN_TYPE_DESCRIPTOR, 1, &choice);
+    dnn_finish(&p->list, plan);
+    if (p->list.status == 0
+        && dnn->get(plan, DNN_PLAN_WORKSPACE, DNN_TYPE_INT64, 1, &count, &size) == 0 && size >= 0
+        && (uint64_t)size <= w->workspace) {
+        p->plan = plan;
+        p->workspace = (size_t)size;
+        return true;
+    }
+    if (plan != NULL)
+        dnn->descriptor_free(p->list.item[--p->list.count]);
+    p->list.status = 0;
+    return false;
+}
+
+/* The first of the choices that fits; it stays with the plan. */
+static void try_choices(dnn_plan *p, dnn_list *found, int first, int64_t count,
+                        const dnn_convolution *c, const dnn_wishes *w)
+{
+    for (int i = 0; i < count && p->plan == NULL; i++) {
+        dnn_list engine = { .dnn = found->dnn };
+        dnn_descriptor choice = found->item[first + i];
+        unsigned notes;
+        if (read_engine(&engine, choice, &p->engine, &notes) && keeps_numbers(notes, c, w)
+            && !is_known(found->dnn, c, w, p->engine) && try_plan(p, choice, w)) {
+            p->list.item[p->list.count++] = choice;
+            found->item[first + i] = found->item[--found->count];
+        }
+        dnn_list_free(&engine);
+    }
+}
+
+static void ask(dnn_plan *p, dnn_descriptor graph, int mode, const dnn_convolution *c,
+                const dnn_wishes *w)
+{
+    dnn_list found = { .dnn = p->list.dnn };
+    dnn_descriptor heuristic = dnn_add(&found, DNN_HEURISTIC);
+    dnn_descriptor choice[RESULTS];
+    int first = found.count;
+    int64_t count = 0;
+
+    dnn_set(&found, heuristic, DNN_HEURISTIC_GRAPH, DNN_TYPE_DESCRIPTOR, 1, &graph);
+    dnn_set(&found, heuristic, DNN_HEURISTIC_MODE, DNN_TYPE_HEURISTIC_MODE, 1, &mode);
+    if (w->card != NULL)
+        dnn_set(&found, heuristic, DNN_HEURISTIC_CARD, DNN_TYPE_DESCRIPTOR, 1, &w->card);
+    dnn_finish(&found, heuristic);
+    for (int i = 0; i < RESULTS; i++)
+        choice[i] = dnn_add(&found, DNN_CHOICE);
+    if (found.status == 0
+        && found.dnn->get(heuristic, DNN_HEURISTIC_RESULTS, DNN_TYPE_DESCRIPTOR, RESULTS, &count,
+                          choice) == 0)
+        try_choices(p, &found, first, count < RESULTS ? count : RESULTS, c, w);
+    dnn_list_free(&found);
+}
+
+pons_status dnn_plan_make(const cuda_dnn *dnn, const dnn_convolution *c, const dnn_wishes *w,
+                          dnn_plan *out, pons_error *err)
+{
+    static const int modes[] = { DNN_MODE_A, DNN_MODE_FALLBACK };
+    char why[160] = "";
+    dnn_descriptor graph;
+
+    *out = (dnn_plan){ .list = { .dnn = dnn } };
+    graph = dnn_graph(&out->list, c, dnn->handle);
+    if (dnn_is_unsupported(out->list.status))
+        return PONS_OK;
+    if (out->list.status != 0) {
+        dnn->last_error(why, sizeof why);
+        pons_fail(err, PONS_DEVICE, "cannot plan '%s': cuDNN ended %s with %d (%s)",
+                  c->request->name, out->list.failed, out->list.status, why);
+        dnn_plan_free(out);
+        return PONS_DEVICE;
+    }
+    for (size_t i = 0; i < sizeof modes / sizeof *modes && out->plan == NULL; i++)
+        ask(out, graph, modes[i], c, w);
+    return PONS_OK;
+}
+
+void dnn_plan_free(dnn_plan *p) { dnn_list_free(&p->list); }

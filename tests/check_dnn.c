@@ -1,0 +1,379 @@
+/*
+ * check_dnn.c - convolutions of the cuda device by cuDNN, whose library is that of tests/fake: which
+ * are, with which engine, what their numbers are, and what the library refuses.
+ */
+#include "../plugins/devices/cuda/cuda.h"
+#include "evaluate.h"
+#include "fakes.h"
+#include "suite.h"
+#include "tolerance.h"
+
+#include <math.h>
+#include <string.h>
+
+static const pons_moment moment = { 7, 3, 2 };
+
+static device card(const pons_device_settings *settings)
+{
+    pons_error err = PONS_ERROR_INIT;
+    device d = { .operations = &cuda_operations };
+
+    ck_assert_msg(cuda_operations.open(settings, &d.handle, &err) == PONS_OK, "%s", err.text);
+    cuda_operations.facts(d.handle, &d.facts);
+    return d;
+}
+
+static int executed(int engine)
+{
+    int (*count)(int) = NULL;
+
+    *(void **)&count = fakes_function("fake_dnn_executed");
+    ck_assert_ptr_nonnull(count);
+    return count(engine);
+}
+
+/* ---- one convolution in three directions ----------------------------------------------------- */
+
+typedef struct shape_case {
+    const char *name;
+    int64_t x[5], kernel[3], out;      /* [N, D, H, W, I], places, O                              */
+    pons_convolution c;
+    bool taken;                        /* by cuDNN                                                */
+} shape_case;
+
+static const shape_case shapes[] = {
+    { "3x3x3", { 2, 5, 4, 6, 8 }, { 3, 3, 3 }, 16,
+      { { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, 1 }, true },
+    { "strided", { 1, 6, 5, 7, 16 }, { 3, 3, 3 }, 8,
+      { { 2, 1, 2 }, { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, 1 }, true },
+    { "1x1x1", { 2, 3, 2, 3, 8 }, { 1, 1, 1 }, 24,
+      { { 1, 1, 1 }, { 1, 1, 1 }, { 0, 0, 0 }, { 0, 0, 0 }, 1 }, true },
+    { "unequal pads, dilated", { 1, 5, 6, 5, 8 }, { 2, 3, 2 }, 8,
+      { { 1, 2, 1 }, { 1, 1, 2 }, { 0, 1, 2 }, { 1, 0, 1 }, 1 }, true },
+    { "groups", { 1, 3, 4, 3, 16 }, { 3, 1, 3 }, 16,
+      { { 1, 1, 1 }, { 1, 1, 1 }, { 1, 0, 1 }, { 1, 0, 1 }, 2 }, true },
+    { "2D", { 3, 1, 5, 7, 8 }, { 1, 3, 3 }, 8,
+      { { 1, 2, 2 }, { 1, 1, 1 }, { 0, 1, 1 }, { 0, 1, 1 }, 1 }, true },
+    { "one channel in", { 2, 3, 4, 3, 1 }, { 3, 3, 3 }, 8,
+      { { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, 1 }, false },
+    { "12 channels out", { 2, 3, 4, 3, 8 }, { 3, 3, 3 }, 12,
+      { { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, 1 }, false },
+    { "groups of four", { 1, 3, 4, 3, 16 }, { 3, 1, 3 }, 16,
+      { { 1, 1, 1 }, { 1, 1, 1 }, { 1, 0, 1 }, { 1, 0, 1 }, 4 }, false },
+};
+enum { SHAPES = sizeof shapes / sizeof *shapes, NODES = 3 };
+
+typedef struct trio {
+    pons_graph *g;
+    pons_node *x, *w, *dy, *node[NODES];
+} trio;
+
+static trio build(const shape_case *s)
+{
+    trio t = { .g = graph_new(true, -1) };
+    pons_shape x = { 5, { s->x[0], s->x[1], s->x[2], s->x[3], s->x[4] } };
+    pons_shape w = { 5, { s->out, s->kernel[0], s->kernel[1], s->kernel[2],
+                          s->x[4] / s->c.groups } };
+
+    t.x = node_input(t.g, "x", PONS_F32, x);
+    t.w = node_input(t.g, "w", PONS_F32, w);
+    t.node[0] = pons_convolve(t.g, t.x, t.w, &s->c);
+    t.dy = node_input(t.g, "dy", PONS_F32, t.node[0]->shape);
+    t.node[1] = pons_convolve_input_gradient(t.g, t.dy, t.w, &s->c, s->x + 1);
+    t.node[2] = pons_convolve_weight_gradient(t.g, t.x, t.dy, &s->c, s->kernel);
+    return t;
+}
+
+static void fill(const trio *t, evaluation *e)
+{
+    pons_node *leaf[] = { t->x, t->w, t->dy };
+
+    for (int k = 0; k < 3; k++) {
+        int64_t count = shape_count(leaf[k]->shape);
+        for (int64_t i = 0; i < count; i++)
+            evaluation_set(e, leaf[k], i, (double)((i * 37 + 11 * k) % 101) / 50 - 1);
+    }
+}
+
+static evaluation *evaluate(const trio *t, const device *d, pons_type storage)
+{
+    pons_error err = PONS_ERROR_INIT;
+    evaluation *e = evaluation_new(t->g, d, storage, &err);
+
+    ck_assert_msg(e != NULL, "%s", err.text);
+    fill(t, e);
+    ck_assert_msg(evaluation_run(e, &moment, &err) == PONS_OK, "%s", err.text);
+    return e;
+}
+
+static void agree(const char *name, const pons_node *x, const evaluation *expected,
+                  const evaluation *found, double tolerance)
+{
+    int64_t count = shape_count(x->shape);
+    double largest = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        largest = fmax(largest, fabs(evaluation_get(expected, x, i)));
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_msg(fabs(evaluation_get(expected, x, i) - evaluation_get(found, x, i))
+                      <= tolerance * largest, "%s, element %lld: %g, expected %g", name,
+                      (long long)i, evaluation_get(found, x, i), evaluation_get(expected, x, i));
+}
+
+static void case_agrees(const shape_case *s, const device *d, pons_type storage, double tolerance)
+{
+    device wide;
+    trio t = build(s);
+    evaluation *expected, *found;
+
+    device_reference(&wide, true);
+    expected = evaluate(&t, &wide, storage);
+    found = evaluate(&t, d, storage);
+    for (int k = 0; k < NODES; k++) {
+        ck_assert_msg(strcmp(evaluation_implementation(found, t.node[k]),
+                             s->taken ? "cudnn" : "own") == 0, "%s, direction %d: by '%s'",
+                      s->name, k, evaluation_implementation(found, t.node[k]));
+        agree(s->name, t.node[k], expected, found, tolerance);
+    }
+    evaluation_free(expected);
+    evaluation_free(found);
+    graph_free(t.g);
+}
+
+static void all_agree(pons_type storage, double tolerance)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+
+    for (int i = 0; i < SHAPES; i++)
+        case_agrees(&shapes[i], &d, storage, tolerance);
+    cuda_operations.close(d.handle);
+}
+
+START_TEST(channels_in_eights_are_the_librarys)
+{
+    all_agree(PONS_F32, FLOAT_OF_LARGEST);
+}
+END_TEST
+
+START_TEST(so_are_they_in_bf16)
+{
+    all_agree(PONS_BF16, BF16_OF_LARGEST);
+}
+END_TEST
+
+START_TEST(so_are_they_in_fp16)
+{
+    all_agree(PONS_F16, BF16_OF_LARGEST);
+}
+END_TEST
+
+/* ---- engines --------------------------------------------------------------------------------- */
+
+/* The made-up library's order: 31 to 37, and 30 where nothing else works. */
+static void runs_on(const pons_device_settings *settings, pons_type storage, int engine)
+{
+    device d = card(settings);
+    trio t = build(&shapes[0]);
+    int before = executed(engine);
+
+    evaluation_free(evaluate(&t, &d, storage));
+    ck_assert_int_eq(executed(engine) - before, NODES);
+    graph_free(t.g);
+    cuda_operations.close(d.handle);
+}
+
+START_TEST(the_first_engine_that_keeps_the_numbers_is_taken)
+{
+    runs_on(&(pons_device_settings){ .count = 1 }, PONS_F32, 35);
+}
+END_TEST
+
+START_TEST(equal_bits_want_a_deterministic_engine)
+{
+    const pons_device_settings equal = { .count = 1, .deterministic = true };
+
+    runs_on(&equal, PONS_F32, 37);
+    runs_on(&equal, PONS_BF16, 36);
+}
+END_TEST
+
+START_TEST(the_workspace_is_bounded)
+{
+    const pons_device_settings small = { .count = 1, .deterministic = true,
+                                         .workspace_limit = 999 };
+
+    runs_on(&small, PONS_F32, 30);
+}
+END_TEST
+
+START_TEST(a_version_that_is_wrong_is_left_out)
+{
+    device d;
+    trio deep = build(&shapes[0]), flat = build(&shapes[5]);
+    evaluation *e;
+
+    setenv("FAKE_CUDNN", "version=91002", 1);
+    d = card(&(pons_device_settings){ .count = 1 });
+    e = evaluate(&deep, &d, PONS_BF16);
+    ck_assert_str_eq(evaluation_implementation(e, deep.node[0]), "own");
+    evaluation_free(e);
+    e = evaluate(&deep, &d, PONS_F32);
+    ck_assert_str_eq(evaluation_implementation(e, deep.node[0]), "cudnn");
+    evaluation_free(e);
+    e = evaluate(&flat, &d, PONS_BF16);
+    ck_assert_str_eq(evaluation_implementation(e, flat.node[0]), "cudnn");
+    evaluation_free(e);
+    graph_free(deep.g);
+    graph_free(flat.g);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+/* ---- what goes wrong ------------------------------------------------------------------------- */
+
+START_TEST(a_library_that_does_not_start_is_done_without_and_named)
+{
+    device d;
+
+    setenv("FAKE_CUDNN", "start", 1);
+    d = card(&(pons_device_settings){ .count = 1 });
+    ck_assert_ptr_nonnull(strstr(d.facts.library,
+                                 "no cuDNN (it does not start: the card does not answer)"));
+    for (int i = 0; i < SHAPES; i++) {
+        shape_case own = shapes[i];
+        own.taken = false;
+        case_agrees(&own, &d, PONS_F32, FLOAT_OF_LARGEST);
+    }
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(the_version_is_told)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+
+    ck_assert_ptr_nonnull(strstr(d.facts.library, "cuDNN 9.19.0"));
+    ck_assert_ptr_nonnull(strstr(d.facts.features, "cudnn_91900"));
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(a_plan_that_does_not_run_ends_with_a_line)
+{
+    pons_error err = PONS_ERROR_INIT;
+    trio t = build(&shapes[0]);
+    evaluation *e;
+    device d;
+
+    setenv("FAKE_CUDNN", "run=2", 1);
+    d = card(&(pons_device_settings){ .count = 1 });
+    e = evaluation_new(t.g, &d, PONS_F32, &err);
+    fill(&t, e);
+    ck_assert_int_eq(evaluation_run(e, &moment, &err), PONS_DEVICE);
+    ck_assert_ptr_nonnull(strstr(err.text, "on device 'cuda:0': cuDNN says 5000 (a kernel of the "
+                                           "library ended)"));
+    evaluation_free(e);
+    graph_free(t.g);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+/* ---- the made-up library is as strict as the real one ---------------------------------------- */
+
+/* Everything that a graph sets, one at a time left out: its descriptor is not finished. */
+static int skipped_attribute, skipped_type;
+static int (*real_set)(dnn_descriptor, int, int, int64_t, const void *);
+
+static int set_all_but_one(dnn_descriptor d, int attribute, int type, int64_t count,
+                           const void *values)
+{
+    if (attribute != skipped_attribute)
+        return real_set(d, attribute, type, count, values);
+    return skipped_type < 0 ? 0 : real_set(d, attribute, skipped_type, count, values);
+}
+
+static int graph_status(cuda_device *d, const dnn_convolution *c)
+{
+    dnn_list l = { .dnn = &d->dnn };
+    int status;
+
+    dnn_graph(&l, c, d->dnn.handle);
+    status = l.status;
+    dnn_list_free(&l);
+    return status;
+}
+
+START_TEST(what_is_missing_or_mistyped_is_refused)
+{
+    static const int attributes[] = {
+        DNN_TENSOR_NUMBER, DNN_TENSOR_TYPE, DNN_TENSOR_ALIGNMENT, DNN_TENSOR_EXTENTS,
+        DNN_TENSOR_STRIDES, DNN_CONVOLUTION_COMPUTE, DNN_CONVOLUTION_MODE, DNN_CONVOLUTION_RANK,
+        DNN_CONVOLUTION_DILATIONS, DNN_CONVOLUTION_STRIDES, DNN_CONVOLUTION_PADS_LOW,
+        DNN_CONVOLUTION_PADS_HIGH, DNN_FORWARD_ALPHA, DNN_FORWARD_BETA, DNN_FORWARD_CONVOLUTION,
+        DNN_FORWARD_W, DNN_FORWARD_X, DNN_FORWARD_Y, DNN_GRAPH_OPERATIONS
+    };
+    device d = card(&(pons_device_settings){ .count = 1 });
+    cuda_device *cuda = d.handle;
+    const pons_tensor in[] = { { PONS_F32, { 5, { 1, 4, 4, 4, 8 } } },
+                               { PONS_F32, { 5, { 8, 3, 3, 3, 8 } } } };
+    const pons_tensor out = { PONS_F32, { 5, { 1, 4, 4, 4, 8 } } };
+    const pons_request request = { .kind = PONS_KERNEL_CONVOLUTION, .name = "y", .input_count = 2,
+                                   .output_count = 1, .input = in, .output = &out,
+                                   .attributes = &shapes[0].c };
+    dnn_convolution c;
+
+    ck_assert(dnn_takes(&request, &c));
+    ck_assert_int_eq(graph_status(cuda, &c), 0);
+    real_set = cuda->dnn.set;
+    cuda->dnn.set = set_all_but_one;
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
+        skipped_attribute = attributes[i];
+        skipped_type = -1;
+        ck_assert_msg(graph_status(cuda, &c) == 2000, "without attribute %d", attributes[i]);
+        skipped_type = DNN_TYPE_CHAR;
+        ck_assert_msg(graph_status(cuda, &c) == 2010, "attribute %d as text", attributes[i]);
+    }
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(tensors_that_make_no_convolution_are_refused)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    const pons_tensor in[] = { { PONS_F32, { 5, { 1, 4, 4, 4, 8 } } },
+                               { PONS_F32, { 5, { 8, 3, 3, 3, 8 } } } };
+    pons_tensor out = { PONS_F32, { 5, { 1, 4, 4, 5, 8 } } };
+    const pons_request request = { .kind = PONS_KERNEL_CONVOLUTION, .name = "y", .input_count = 2,
+                                   .output_count = 1, .input = in, .output = &out,
+                                   .attributes = &shapes[0].c };
+    pons_error err = PONS_ERROR_INIT;
+    pons_kernel kernel = { .run = NULL };
+    bool supported;
+
+    ck_assert_int_eq(cuda_prepare_dnn(d.handle, &request, &kernel, &supported, &err), PONS_DEVICE);
+    ck_assert_str_eq(err.text, "cannot plan 'y': cuDNN ended finishing a descriptor with 2000 "
+                               "(extents 4 and 5 along axis 2 make no convolution)");
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("dnn");
+
+    if (!fakes_open())
+        return 1;
+    tcase_add_test(c, channels_in_eights_are_the_librarys);
+    tcase_add_test(c, so_are_they_in_bf16);
+    tcase_add_test(c, so_are_they_in_fp16);
+    tcase_add_test(c, the_first_engine_that_keeps_the_numbers_is_taken);
+    tcase_add_test(c, equal_bits_want_a_deterministic_engine);
+    tcase_add_test(c, the_workspace_is_bounded);
+    tcase_add_test(c, a_version_that_is_wrong_is_left_out);
+    tcase_add_test(c, a_library_that_does_not_start_is_done_without_and_named);
+    tcase_add_test(c, the_version_is_told);
+    tcase_add_test(c, a_plan_that_does_not_run_ends_with_a_line);
+    tcase_add_test(c, what_is_missing_or_mistyped_is_refused);
+    tcase_add_test(c, tensors_that_make_no_convolution_are_refused);
+    return suite_run();
+}
