@@ -62,6 +62,11 @@ tests_fake_libcudnn_la_LIBADD = libcore.la tests/fake/libcuda.la
 PROGRAM_TESTS += tests/check_dnn
 tests_check_dnn_SOURCES = tests/check_dnn.c tests/fakes.c tests/evaluate.c
 tests_check_dnn_LDADD = libcudadevice.la $(LDADD)
+if HAVE_CUDNN_HEADERS
+PROGRAM_TESTS += tests/check_dnn_library
+tests_check_dnn_library_SOURCES = tests/check_dnn_library.c $(GOLDEN_PROGRAM)
+tests_check_dnn_library_LDADD = libcudadevice.la $(LDADD)
+endif
 endif
 
 # The golden cases of programs, on it.
@@ -80,4 +85,4 @@ tests_check_cuda_text_LDADD = libcudadevice.la $(LDADD)
 endif
 endif
 EXTRA_DIST += tests/golden_modes_cuda.c tests/check_cuda_text.c tests/check_cuda_train.sh \
-	tests/fake/dnn.c tests/check_dnn.c tests/fakes.c tests/fakes.h
+	tests/fake/dnn.c tests/check_dnn.c tests/check_dnn_library.c tests/fakes.c tests/fakes.h
