@@ -12,11 +12,11 @@
 #define REGISTERS                                                                                 \
     vector a0, vector a1, vector a2, vector a3, vector a4, vector a5, vector a6, vector a7
 #define INSTRUCTION(name)                                                                         \
-    static void name(const map_instruction *i, const map_unit *u, REGISTERS)
+    static void name(const map_instruction *i, map_unit *u, REGISTERS)
 #define NEXT ((instruction)i[1].run)(i + 1, u, a0, a1, a2, a3, a4, a5, a6, a7)
 #define EACH(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
 
-typedef void (*instruction)(const map_instruction *i, const map_unit *u, REGISTERS);
+typedef void (*instruction)(const map_instruction *i, map_unit *u, REGISTERS);
 
 #define FLOATS(k) const vector_loose *m##k = map_at(u, &i->at[k]);
 
@@ -24,7 +24,6 @@ INSTRUCTION(code_end)
 {
     (void)i, (void)u, (void)a0, (void)a1, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6;
     (void)a7;
-    VECTOR_LEAVE();
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -41,9 +40,11 @@ INSTRUCTION(code_load_f32)
 INSTRUCTION(code_load_bf16)
 {
     const uint16_t *m = map_at(u, &i->at[0]);
-#define DO(k) a##k = vector_from_bf16(m + k * VECTOR_LANES);
-    EACH(DO)
-#undef DO
+
+    vector_from_bf16(m, &a0, &a1);
+    vector_from_bf16(m + 2 * VECTOR_LANES, &a2, &a3);
+    vector_from_bf16(m + 4 * VECTOR_LANES, &a4, &a5);
+    vector_from_bf16(m + 6 * VECTOR_LANES, &a6, &a7);
     NEXT;
 }
 
@@ -146,14 +147,15 @@ INSTRUCTION(code_fetch_16)
     INSTRUCTION(code_##name##_bf16)                                                               \
     {                                                                                             \
         const uint16_t *m = map_at(u, &i->at[0]);                                                 \
-        a0 = two_##name(a0, vector_from_bf16(m));                                                 \
-        a1 = two_##name(a1, vector_from_bf16(m + VECTOR_LANES));                                  \
-        a2 = two_##name(a2, vector_from_bf16(m + 2 * VECTOR_LANES));                              \
-        a3 = two_##name(a3, vector_from_bf16(m + 3 * VECTOR_LANES));                              \
-        a4 = two_##name(a4, vector_from_bf16(m + 4 * VECTOR_LANES));                              \
-        a5 = two_##name(a5, vector_from_bf16(m + 5 * VECTOR_LANES));                              \
-        a6 = two_##name(a6, vector_from_bf16(m + 6 * VECTOR_LANES));                              \
-        a7 = two_##name(a7, vector_from_bf16(m + 7 * VECTOR_LANES));                              \
+        vector x, y;                                                                              \
+        vector_from_bf16(m, &x, &y);                                                              \
+        a0 = two_##name(a0, x), a1 = two_##name(a1, y);                                           \
+        vector_from_bf16(m + 2 * VECTOR_LANES, &x, &y);                                           \
+        a2 = two_##name(a2, x), a3 = two_##name(a3, y);                                           \
+        vector_from_bf16(m + 4 * VECTOR_LANES, &x, &y);                                           \
+        a4 = two_##name(a4, x), a5 = two_##name(a5, y);                                           \
+        vector_from_bf16(m + 6 * VECTOR_LANES, &x, &y);                                           \
+        a6 = two_##name(a6, x), a7 = two_##name(a7, y);                                           \
         NEXT;                                                                                     \
     }
 
@@ -244,23 +246,30 @@ INSTRUCTION(code_bend)
 
 /* ---- reductions ------------------------------------------------------------------------------ */
 
-/* Units whose lanes do not all exist: lane by lane. */
+/*
+ * Units whose lanes do not all exist go lane by lane, in instructions of their own: arrays would
+ * cost the others time.
+ */
+#define PART static __attribute__((noinline)) void
+
 #define REDUCE(name, VALUE)                                                                       \
     LANE vector reduce_##name(vector x, vector y) { return VALUE; }                               \
-    static __attribute__((noinline)) void part_##name(float *m, const float *x, int n)            \
+    PART part_##name(const map_instruction *i, map_unit *u, REGISTERS)                            \
     {                                                                                             \
-        for (int k = 0; k < n; k++)                                                               \
+        vector a[8] = { a0, a1, a2, a3, a4, a5, a6, a7 };                                         \
+        float *m = map_at(u, &i->at[0]), *x = (float *)a;                                         \
+        for (int k = 0; k < u->lanes; k++)                                                        \
             m[k] = reduce_##name(vector_all(m[k]), vector_all(x[k]))[0];                           \
+        NEXT;                                                                                     \
     }                                                                                             \
     INSTRUCTION(code_##name)                                                                      \
     {                                                                                             \
         vector_loose *m = map_at(u, &i->at[0]);                                                  \
-        if (u->lanes == UNIT) {                                                                   \
-            EACH(DO_##name)                                                                       \
-        } else {                                                                                  \
-            vector x[8] = { a0, a1, a2, a3, a4, a5, a6, a7 };                                     \
-            part_##name((float *)m, (const float *)x, u->lanes);                                  \
+        if (__builtin_expect(u->lanes != UNIT, 0)) {                                              \
+            part_##name(i, u, a0, a1, a2, a3, a4, a5, a6, a7);                                    \
+            return;                                                                               \
         }                                                                                         \
+        EACH(DO_##name)                                                                           \
         NEXT;                                                                                     \
     }
 #define DO_sum(k) m[k] = m[k] + a##k;
@@ -270,38 +279,46 @@ REDUCE(sum, x + y)
 REDUCE(maximum, vector_join_max(x, y))
 REDUCE(minimum, vector_join_min(x, y))
 
-/* Welford, lane by lane; one vector of x, or its first n lanes. */
-LANE void moments_vector(vector_loose *mean, vector_loose *square, vector x, float reciprocal)
+/* Welford, lane by lane; products and sums are one operation where the processor has it. */
+LANE void moments_vector(vector_loose *mean, vector_loose *square, vector x, vector reciprocal)
 {
-    vector d = x - *mean, m = *mean + d * reciprocal;
+    vector d = x - *mean, m = vector_fused(d, reciprocal, *mean);
 
-    *square = *square + d * (x - m);
+    *square = vector_fused(d, x - m, *square);
     *mean = m;
 }
 
-static __attribute__((noinline)) void part_moments(float *mean, float *square, const float *x,
-                                                   float reciprocal, int n)
+LANE vector moments_reciprocal(const map_instruction *i, const map_unit *u)
 {
-    for (int k = 0; k < n; k++) {
-        float d = x[k] - mean[k], m = mean[k] + d * reciprocal;
-        square[k] = square[k] + d * (x[k] - m);
-        mean[k] = m;
+    return vector_all(u->reciprocal[i->at[0].walk == MAP_MOMENTS_LANES]);
+}
+
+PART part_moments(const map_instruction *i, map_unit *u, REGISTERS)
+{
+    vector a[8] = { a0, a1, a2, a3, a4, a5, a6, a7 }, reciprocal = moments_reciprocal(i, u);
+    float *mean = map_at(u, &i->at[0]), *square = map_at(u, &i->at[1]), *x = (float *)a;
+
+    for (int k = 0; k < u->lanes; k++) {
+        vector_loose m = vector_all(mean[k]), s = vector_all(square[k]);
+        moments_vector(&m, &s, vector_all(x[k]), reciprocal);
+        mean[k] = m[0];
+        square[k] = s[0];
     }
+    NEXT;
 }
 
 INSTRUCTION(code_moments)
 {
     vector_loose *mean = map_at(u, &i->at[0]), *square = map_at(u, &i->at[1]);
-    float reciprocal = u->reciprocal[i->at[0].walk == MAP_MOMENTS_LANES];
+    vector reciprocal = moments_reciprocal(i, u);
 
-    if (u->lanes == UNIT) {
-#define DO(k) moments_vector(mean + k, square + k, a##k, reciprocal);
-        EACH(DO)
-#undef DO
-    } else {
-        vector x[8] = { a0, a1, a2, a3, a4, a5, a6, a7 };
-        part_moments((float *)mean, (float *)square, (const float *)x, reciprocal, u->lanes);
+    if (__builtin_expect(u->lanes != UNIT, 0)) {
+        part_moments(i, u, a0, a1, a2, a3, a4, a5, a6, a7);
+        return;
     }
+#define DO(k) moments_vector(mean + k, square + k, a##k, reciprocal);
+    EACH(DO)
+#undef DO
     NEXT;
 }
 
@@ -326,11 +343,26 @@ INSTRUCTION(code_visit)
     NEXT;
 }
 
-static void begin(const map_instruction *first, const map_unit *unit)
+static void walk(map_unit *u)
+{
+    u->lane += UNIT;
+    u->period_lane += UNIT;
+    if (u->period_lane == u->period) {
+        u->periods++;
+        map_unit_begin_period(u);
+    }
+    map_unit_place(u);
+}
+
+static void begin(const map_instruction *first, map_unit *unit)
 {
     vector z = { 0 };
 
-    ((instruction)first->run)(first, unit, z, z, z, z, z, z, z, z);
+    do {
+        ((instruction)first->run)(first, unit, z, z, z, z, z, z, z, z);
+        walk(unit);
+    } while (unit->lane < unit->last);
+    VECTOR_LEAVE();
 }
 
 static void finish(void) { VECTOR_FENCE(); }

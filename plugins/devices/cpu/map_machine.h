@@ -70,11 +70,18 @@ typedef enum map_code {
 
 typedef struct map_instruction map_instruction;
 
-/* The lanes that the machine works on now, of a tile. */
+/* The lanes that the machine works on now, of a tile, and how it goes on. */
 typedef struct map_unit {
-    char *const *base;
+    _Alignas(64) char *const *base; /* with 'walked' a line of memory                             */
     int64_t walked[MAP_WALKS];   /* bytes                                                         */
     int lane, lanes;             /* of the tile: the unit's first; how many of the unit exist     */
+    int last;                    /* units begin before this lane                                  */
+    int points;                  /* of the tile                                                   */
+    int period, period_lane;     /* of the plan; the unit's first lane in its period              */
+    int periods;                 /* whole ones of the tile before the unit                        */
+    int earlier[2];              /* numbers in the accumulators of a period when the tile began;  */
+                                 /* in those of a remainder                                       */
+    int64_t moments[2];          /* bytes to the accumulators of a period, of a tile              */
     float reciprocal[2];         /* 1 / numbers in each accumulator: of a period, of a tile       */
     int64_t first;               /* number of the tile's first point                              */
     const pons_moment *moment;
@@ -95,9 +102,32 @@ struct map_instruction {
 typedef struct map_machine {
     int unit;                    /* lanes                                                         */
     void (*code[MAP_CODE_COUNT])(void);
-    void (*begin)(const map_instruction *first, const map_unit *unit);
+    /* The code for each unit until unit->last. */
+    void (*begin)(const map_instruction *first, map_unit *unit);
     void (*finish)(void);        /* before other threads may read what was stored                 */
 } map_machine;
+
+static inline void map_unit_begin_period(map_unit *u)
+{
+    bool rest = u->points - u->periods * u->period < u->period;
+
+    u->period_lane = 0;
+    u->moments[0] = rest ? 8 * (int64_t)u->period : 0;
+    u->reciprocal[0] = 1.0f / (float)(u->earlier[rest] + (rest ? 0 : u->periods) + 1);
+}
+
+/* All places follow from the lane. */
+static inline void map_unit_place(map_unit *u)
+{
+    int64_t lane = u->lane, in_period = u->period_lane;
+
+    u->walked[MAP_PERIOD] = 4 * in_period;
+    u->walked[MAP_LANES] = 4 * lane;
+    u->walked[MAP_HALVES] = 2 * lane;
+    u->walked[MAP_BYTES] = lane;
+    u->walked[MAP_MOMENTS_PERIOD] = u->moments[0] + 4 * in_period;
+    u->walked[MAP_MOMENTS_LANES] = u->moments[1] + 4 * lane;
+}
 
 static inline void *map_at(const map_unit *unit, const map_address *a)
 {

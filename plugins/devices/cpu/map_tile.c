@@ -13,7 +13,6 @@ typedef struct map_state {
     map_worker *worker;
     const map_tile *tile;
     map_unit unit;
-    int periods;          /* whole ones before the unit                                           */
 } map_state;
 
 /* Where the operands of the tile begin. */
@@ -81,6 +80,7 @@ static void refresh(map_state *s)
     for (int span = 0; span < MAP_SPANS; span++)
         for (int lane = 0; p->program[span] >= 0 && lane < lanes[span]; lane += unit) {
             s->unit.lane = lane;
+            s->unit.last = lane + unit;
             s->unit.walked[MAP_PERIOD] = s->unit.walked[MAP_LANES] = 4 * (int64_t)lane;
             if (plan->period > 0)
                 s->unit.walked[MAP_PERIOD] = 4 * (int64_t)(lane % plan->period);
@@ -109,7 +109,7 @@ static void end_in(map_state *s)
     }
 }
 
-static void end_out(const map_state *s)
+static void end_out(const map_state *s, int lane)
 {
     const map_pass *p = s->run->pass;
 
@@ -117,7 +117,7 @@ static void end_out(const map_state *s)
         const map_slot *slot = &p->slot[k];
         size_t size = map_type_size(slot->access->type);
         if (slot->output && slot->access->pattern == MAP_DENSE)
-            memcpy(s->worker->base[k + 1] + (size_t)s->unit.lane * size,
+            memcpy(s->worker->base[k + 1] + (size_t)lane * size,
                    s->worker->buffers + slot->stage, (size_t)s->unit.lanes * size);
     }
 }
@@ -161,73 +161,58 @@ static void fetch(const map_state *s)
 static void run_end(map_state *s)
 {
     const map_machine *machine = s->run->plan->lanes->machine;
+    int lane = s->unit.lane;
 
     end_in(s);
     s->unit.base = s->worker->end_base;
+    s->unit.last = lane + machine->unit;
     machine->begin(&s->run->pass->code[s->run->pass->main], &s->unit);
-    end_out(s);
+    end_out(s, lane);
 }
 
 /* ---- where operands are ---------------------------------------------------------------------- */
 
-static void begin_period(map_state *s)
-{
-    int period = s->run->plan->period;
-    bool rest = s->tile->points - s->periods * period < period;
-
-    s->unit.walked[MAP_PERIOD] = 0;
-    s->unit.walked[MAP_MOMENTS_PERIOD] = rest ? 8 * (int64_t)period : 0;
-    s->unit.reciprocal[0] =
-        1.0f / (float)(s->worker->periods[rest] + (rest ? 0 : s->periods) + 1);
-}
-
 static void begin_tile(map_state *s)
 {
     const map_tile *tile = s->tile;
+    map_unit *u = &s->unit;
 
-    memset(s->unit.walked, 0, sizeof s->unit.walked);
-    s->unit.lane = 0;
-    s->unit.walked[MAP_MOMENTS_LANES] = tile->end ? 8 * (int64_t)s->run->plan->row : 0;
-    s->unit.reciprocal[1] = 1.0f / (float)++s->worker->tiles[tile->end];
-    begin_period(s);
+    u->lane = u->periods = 0;
+    u->walked[MAP_STAY] = 0;
+    u->moments[1] = tile->end ? 8 * (int64_t)s->run->plan->row : 0;
+    u->reciprocal[1] = 1.0f / (float)++s->worker->tiles[tile->end];
+    map_unit_begin_period(u);
+    map_unit_place(u);
 }
 
-/* On by a unit. */
-static void walk(map_state *s, int unit)
+/* Units that are whole: all at once where nobody has to ask for what comes. */
+static void run_whole(map_state *s)
 {
-    static const int bytes[MAP_WALKS] = { [MAP_PERIOD] = 4, [MAP_LANES] = 4, [MAP_HALVES] = 2,
-                                          [MAP_BYTES] = 1, [MAP_MOMENTS_PERIOD] = 4,
-                                          [MAP_MOMENTS_LANES] = 4 };
-    int period = s->run->plan->period;
+    const map_pass *pass = s->run->pass;
+    const map_machine *machine = s->run->plan->lanes->machine;
+    int whole = s->tile->points / machine->unit * machine->unit;
 
-    s->unit.lane += unit;
-    for (int w = 0; w < MAP_WALKS; w++)
-        s->unit.walked[w] += (int64_t)bytes[w] * unit;
-    if (s->unit.walked[MAP_PERIOD] == 4 * (int64_t)period) {
-        s->periods++;
-        begin_period(s);
+    s->unit.lanes = machine->unit;
+    while (s->unit.lane < whole) {
+        s->unit.last = pass->fetch_count > 0 ? s->unit.lane + machine->unit : whole;
+        fetch(s);
+        machine->begin(&pass->code[pass->main], &s->unit);
     }
 }
 
 void map_tile_run(const map_run *run, map_worker *worker, const map_tile *tile)
 {
     const map_plan *plan = run->plan;
-    const map_pass *pass = run->pass;
-    const map_instruction *code = &pass->code[pass->main];
-    const map_machine *machine = plan->lanes->machine;
     map_state s = { .run = run, .worker = worker, .tile = tile,
                     .unit = { .base = worker->base, .first = tile->first,
+                              .points = tile->points, .period = plan->period,
+                              .earlier = { worker->periods[0], worker->periods[1] },
                               .moment = run->call->moment, .plan = plan } };
-    int unit = machine->unit;
 
     find_slots(&s);
     refresh(&s);
     begin_tile(&s);
-    s.unit.lanes = unit;
-    for (; s.unit.lane + unit <= tile->points; walk(&s, unit)) {
-        fetch(&s);
-        machine->begin(code, &s.unit);
-    }
+    run_whole(&s);
     s.unit.lanes = tile->points - s.unit.lane;
     if (s.unit.lanes > 0)
         run_end(&s);

@@ -47,11 +47,17 @@ VECTOR_COMPARE(greater_equal, _CMP_GE_OQ)
 
 LANE vector vector_sqrt(vector x) { return (vector)_mm512_sqrt_ps((__m512)x); }
 
-LANE vector vector_from_bf16(const uint16_t *m)
+/* Two vectors: each word goes to the upper half of a float in one step. */
+LANE void vector_from_bf16(const uint16_t *m, vector *a, vector *b)
 {
-    __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)m));
+    static const uint16_t place[64] = { 0, 0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0, 8, 0, 9,
+                                        0, 10, 0, 11, 0, 12, 0, 13, 0, 14, 0, 15, 0, 16, 0, 17, 0,
+                                        18, 0, 19, 0, 20, 0, 21, 0, 22, 0, 23, 0, 24, 0, 25, 0, 26,
+                                        0, 27, 0, 28, 0, 29, 0, 30, 0, 31 };
+    __m512i words = _mm512_loadu_si512(m);
 
-    return (vector)_mm512_slli_epi32(wide, 16);
+    *a = (vector)_mm512_maskz_permutexvar_epi16(0xaaaaaaaa, _mm512_loadu_si512(place), words);
+    *b = (vector)_mm512_maskz_permutexvar_epi16(0xaaaaaaaa, _mm512_loadu_si512(place + 32), words);
 }
 
 /* Rounded to nearest even in the upper half; what is not a number comes out wrong. */
@@ -111,11 +117,15 @@ VECTOR_COMPARE(greater_equal, >=)
 
 LANE vector vector_sqrt(vector x) { return (vector)_mm256_sqrt_ps((__m256)x); }
 
-LANE vector vector_from_bf16(const uint16_t *m)
+LANE vector vector_widen(__m128i words)
 {
-    __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)m));
+    return (vector)_mm256_slli_epi32(_mm256_cvtepu16_epi32(words), 16);
+}
 
-    return (vector)_mm256_slli_epi32(wide, 16);
+LANE void vector_from_bf16(const uint16_t *m, vector *a, vector *b)
+{
+    *a = vector_widen(_mm_loadu_si128((const __m128i *)m));
+    *b = vector_widen(_mm_loadu_si128((const __m128i *)m + 1));
 }
 
 LANE vector_bits vector_round_bf16(vector x)
@@ -149,13 +159,16 @@ LANE vector vector_sqrt(vector x)
     return x;
 }
 
-LANE vector vector_from_bf16(const uint16_t *m)
+LANE void vector_from_bf16(const uint16_t *m, vector *a, vector *b)
 {
-    vector_bits u;
+    vector_bits u, v;
 
-    for (int i = 0; i < VECTOR_LANES; i++)
+    for (int i = 0; i < VECTOR_LANES; i++) {
         u[i] = m[i];
-    return (vector)(u << 16);
+        v[i] = m[i + VECTOR_LANES];
+    }
+    *a = (vector)(u << 16);
+    *b = (vector)(v << 16);
 }
 
 LANE void vector_to_bf16(uint16_t *m, vector a, vector b)
