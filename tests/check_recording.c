@@ -254,6 +254,31 @@ START_TEST(recorded_steps_have_the_bits_of_others)
 }
 END_TEST
 
+/* In every third step something else is sent first, and replaced. */
+START_TEST(inputs_that_are_sent_early_are_those_of_the_next_step)
+{
+    const program_settings settings = settings_of(1);
+    net early = net_open(&settings), watched = net_open(&settings);
+    step_result result;
+
+    program_watch(watched.program, ignore, NULL);
+    for (int i = 0; i < 2 * STEPS; i++) {
+        MUST(program_step_begin(early.program, (uint64_t)i, &err));
+        if (i % 3 == 0)
+            fill(early.program, (unsigned)(100 * i));
+        MUST(program_micro(early.program, 0, &err));
+        MUST(program_step_end(early.program, 0.1, &err));
+        fill(early.program, (unsigned)(100 * (i + 1)) + (i % 3 == 2 ? 7 : 0));
+        MUST(program_send(early.program, (uint64_t)i + 1, 0, &err));
+        MUST(program_step_result(early.program, &result, &err));
+        MUST(step(watched.program, i, 1));
+        same_bits(&early, &watched);
+    }
+    net_close(&early);
+    net_close(&watched);
+}
+END_TEST
+
 START_TEST(what_has_moved_is_recorded_again)
 {
     const program_settings settings = settings_of(1);
@@ -366,6 +391,7 @@ int main(void)
     tcase_add_test(c, micro_batches_are_a_launch_each);
     tcase_add_test(c, many_buckets_leave_in_few_groups);
     tcase_add_loop_test(c, recorded_steps_have_the_bits_of_others, 1, 6);
+    tcase_add_test(c, inputs_that_are_sent_early_are_those_of_the_next_step);
     tcase_add_test(c, what_has_moved_is_recorded_again);
     tcase_add_test(c, an_evaluation_is_one_launch);
     tcase_add_loop_test(c, what_fails_is_told_once, 0, (int)(sizeof faults / sizeof *faults));

@@ -393,6 +393,17 @@ static bool slot_is_full(const loader *l, const loader_slot *slot)
     return l->next.number > l->taken && slot->done == l->maker.settings.batch;
 }
 
+bool loader_ready(loader *l)
+{
+    const loader_slot *slot = &l->slot[l->taken % l->slot_count];
+    bool ready;
+
+    pthread_mutex_lock(&l->lock);
+    ready = slot_is_full(l, slot) && slot->failed == l->maker.settings.batch;
+    pthread_mutex_unlock(&l->lock);
+    return ready;
+}
+
 pons_status loader_next(loader *l, const loader_batch **batch, pons_error *err)
 {
     loader_slot *slot = &l->slot[l->taken % l->slot_count];

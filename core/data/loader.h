@@ -120,6 +120,8 @@ pons_status loader_open(cache *held, int rank_count, const int *ranks,
 void loader_close(loader *l);
 /* The next of this replica's micro-batches, in order of step, then number. One thread. */
 pons_status loader_next(loader *l, const loader_batch **batch, pons_error *err);
+/* The next one is there: loader_next will neither wait nor fail. */
+bool loader_ready(loader *l);
 /* The next one will be the first of 'step'. */
 pons_status loader_seek(loader *l, int64_t step, pons_error *err);
 /* Micro-batches that a loader of these settings holds at a time. */

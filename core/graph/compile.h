@@ -110,7 +110,7 @@ struct program {
     size_t scratch_size;                /* largest of a call                                      */
     char *kept, *inputs, *fold;         /* begin's tensors; inputs and the moment; fold sets      */
     mirror sent;                        /* inputs on their way, where memory is the device's      */
-    bool sending;                       /* they may not have left the host                        */
+    bool sending, ahead;                /* they may not have left the host; they were sent early  */
     char *summed;                       /* a fold set on the host, where sums are made there      */
     void *looked_at;                    /* host memory for a look at a tensor of the device       */
     size_t looked_at_size;
@@ -133,7 +133,7 @@ struct program {
     int relocation_count;
     relocation *relocation;
     bool moved;                         /* an address has changed since it was last bound         */
-    pons_moment moment;
+    uint64_t step;
     int micro;                          /* micro-batches run in this step                         */
     bool waited;                        /* the sums of this step have ended                       */
     void (*after)(void *context, int kernel, double seconds);

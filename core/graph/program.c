@@ -90,7 +90,6 @@ static program *program_make(storage *s, const device *d, pons_graph *g, pons_no
     p->loss = loss;
     p->training = loss != NULL;
     p->pool.storage = s;
-    p->moment.seed = settings->seed;
     p->output_count = output_count;
     p->output = arena_alloc(p->arena, (size_t)(output_count + 1) * sizeof *p->output);
     if (output_count > 0)
@@ -182,6 +181,7 @@ void *program_input(program *p, const char *name, pons_tensor *tensor)
             continue;
         if (tensor != NULL)
             *tensor = p->tensor[i].tensor;
+        p->ahead = false;
         return program_host_input(p, p->tensor[i].memory);
     }
     return NULL;

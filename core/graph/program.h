@@ -153,7 +153,7 @@ void program_weights_changed(program *p);
 /*
  * A training step: begin, then micro for each of 'accumulate' micro-batches, then finish: that is
  * end and result. On a device with memory of its own only 'result' waits for what is computed, and
- * inputs of the next step may be filled in before.
+ * between both the inputs of the micro-batch that comes next may be filled in and sent.
  */
 typedef struct step_result {
     double loss, grad_norm;   /* mean over micro-batches; before clipping                         */
@@ -166,6 +166,7 @@ pons_status program_step_begin(program *p, uint64_t step, pons_error *err);
 pons_status program_micro(program *p, uint64_t micro_batch, pons_error *err);
 /* Until the sums over replicas have ended; end does it where nobody has. */
 pons_status program_step_wait(program *p, pons_error *err);
+pons_status program_send(program *p, uint64_t step, uint64_t micro_batch, pons_error *err);
 pons_status program_step_end(program *p, double lr, pons_error *err);
 pons_status program_step_result(program *p, step_result *result, pons_error *err);
 pons_status program_step_finish(program *p, double lr, step_result *result, pons_error *err);

@@ -76,25 +76,59 @@ pons_status program_run_call(program *p, int k, pons_error *err)
     return status;
 }
 
-/* What the host has filled in, and the moment, reach the kernels, beside those that still run. */
+/* The inputs leave the host, beside the kernels that still run; and reach what these read. */
 static pons_status send_inputs(program *p, pons_error *err)
 {
     const pons_device_operations *o = p->device.operations;
     void *device = p->device.handle;
 
-    *(pons_moment *)program_host_input(p, p->inputs + p->moment_offset) = p->moment;
-    if (p->device.facts.host_memory)
-        return PONS_OK;
     p->sending = true;
     if (o->follow(device, PONS_QUEUE_COPIES, MARK_TAKEN, err) != PONS_OK
         || o->copy(device, PONS_QUEUE_COPIES, p->sent.device, p->sent.host, p->sent.size, err)
-           != PONS_OK
-        || o->mark(device, PONS_QUEUE_COPIES, MARK_SENT, err) != PONS_OK
-        || o->follow(device, PONS_QUEUE_KERNELS, MARK_SENT, err) != PONS_OK
+           != PONS_OK)
+        return err->status;
+    return o->mark(device, PONS_QUEUE_COPIES, MARK_SENT, err);
+}
+
+static pons_status take_inputs(program *p, pons_error *err)
+{
+    const pons_device_operations *o = p->device.operations;
+    void *device = p->device.handle;
+
+    p->ahead = false;
+    if (o->follow(device, PONS_QUEUE_KERNELS, MARK_SENT, err) != PONS_OK
         || o->copy(device, PONS_QUEUE_KERNELS, p->inputs, p->sent.device, p->sent.size, err)
            != PONS_OK)
         return err->status;
     return o->mark(device, PONS_QUEUE_KERNELS, MARK_TAKEN, err);
+}
+
+static void set_moment(program *p, uint64_t step, uint64_t micro_batch)
+{
+    pons_moment *m = program_host_input(p, p->inputs + p->moment_offset);
+
+    *m = (pons_moment){ p->settings.seed, step, micro_batch };
+}
+
+pons_status program_send(program *p, uint64_t step, uint64_t micro_batch, pons_error *err)
+{
+    if (p->device.facts.host_memory)
+        return PONS_OK;
+    set_moment(p, step, micro_batch);
+    p->ahead = true;
+    return send_inputs(p, err);
+}
+
+/* What the host has filled in, and the moment, are where kernels read them. */
+static pons_status give_inputs(program *p, uint64_t micro_batch, pons_error *err)
+{
+    if (!p->ahead)
+        set_moment(p, p->step, micro_batch);
+    if (p->device.facts.host_memory)
+        return PONS_OK;
+    if (!p->ahead && send_inputs(p, err) != PONS_OK)
+        return err->status;
+    return take_inputs(p, err);
 }
 
 static pons_status run_begin(program *p, pons_error *err)
@@ -110,11 +144,11 @@ pons_status program_evaluate(program *p, pons_error *err)
 {
     pons_status status = program_bind(p, err);
 
-    p->moment.step = p->moment.micro_batch = 0;
+    p->step = 0;
     if (status == PONS_OK && p->version != p->storage->version)
         status = run_begin(p, err);
     if (status == PONS_OK)
-        status = send_inputs(p, err);
+        status = give_inputs(p, 0, err);
     if (status == PONS_OK)
         status = program_run_passage(p, p->micro_passage[0], err);
     return end_run(p, status, err);
@@ -129,7 +163,7 @@ pons_status program_step_begin(program *p, uint64_t step, pons_error *err)
 {
     pons_status status = program_bind(p, err);
 
-    p->moment.step = step;
+    p->step = step;
     p->micro = 0;
     p->waited = false;
     storage_lose(p->storage);
@@ -144,10 +178,9 @@ pons_status program_micro(program *p, uint64_t micro_batch, pons_error *err)
     if (m >= p->settings.accumulate)
         return pons_fail(err, PONS_FAILURE, "micro-batch %d of a step that has %d", m + 1,
                          p->settings.accumulate);
-    p->moment.micro_batch = micro_batch;
     program_land(p, __builtin_popcount((unsigned)m));
     p->micro++;
-    status = send_inputs(p, err);
+    status = give_inputs(p, micro_batch, err);
     if (status == PONS_OK)
         status = program_run_passage(p, p->micro_passage[m], err);
     if (status == PONS_OK && p->micro == p->settings.accumulate)

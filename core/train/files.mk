@@ -3,7 +3,8 @@ libcore_la_SOURCES += core/train/activation.c core/train/activation.h \
 	core/train/checkpoint.c core/train/checkpoint.h core/train/components.c \
 	core/train/components.h core/train/evaluate.c core/train/evaluate.h \
 	core/train/evaluate_run.c core/train/evaluate_run.h core/train/experiment.c \
-	core/train/experiment_devices.c core/train/experiment_parts.h core/train/replicas.c \
+	core/train/experiment_devices.c core/train/experiment_parts.h core/train/feed.c \
+	core/train/replicas.c \
 	core/train/replicas.h \
 	core/train/experiment.h core/train/forecast.c core/train/forecast.h core/train/interrupt.c \
 	core/train/interrupt.h core/train/measure.c core/train/measure.h \

@@ -92,26 +92,13 @@ static pons_status fill_noise(void *context, replica *r, pons_error *err)
     return PONS_OK;
 }
 
-static pons_status feed(replica *r, pons_error *err)
-{
-    const loader_batch *batch = NULL;
-    pons_tensor tensor;
-
-    if (loader_next(r->loader, &batch, err) != PONS_OK)
-        return err->status;
-    void *image = program_input(r->training, "image", &tensor);
-    memcpy(image, batch->image, (size_t)shape_count(tensor.shape) * sizeof(float));
-    void *target = program_input(r->training, "target", &tensor);
-    memcpy(target, batch->label, (size_t)shape_count(tensor.shape));
-    return PONS_OK;
-}
-
 /* A step of one replica; the first one's seconds per section into b->section[...][at]. */
 static pons_status step(void *context, replica *r, pons_error *err)
 {
     bench *b = context;
     int first = r->number * b->experiment->accumulate;
     double begin = seconds_now(), micro, finish;
+    const loader_batch *batch;
     step_result result;
 
     if (r->trace != NULL)
@@ -120,15 +107,16 @@ static pons_status step(void *context, replica *r, pons_error *err)
         return err->status;
     micro = seconds_now();
     for (int m = 0; m < b->experiment->accumulate; m++) {
-        if ((r->loader != NULL && feed(r, err) != PONS_OK)
+        if ((r->loader != NULL && replica_feed(r, b->experiment, &batch, err) != PONS_OK)
             || program_micro(r->training, (uint64_t)(first + m), err) != PONS_OK)
             return err->status;
     }
     finish = seconds_now();
     if (r->trace != NULL)
         trace_backward_done(r->trace);
-    if (program_step_finish(r->training, b->experiment->sections.optimizer.lr, &result, err)
-        != PONS_OK)
+    if (program_step_end(r->training, b->experiment->sections.optimizer.lr, err) != PONS_OK
+        || replica_feed_ahead(r, b->experiment, (int64_t)b->number + 1, err) != PONS_OK
+        || program_step_result(r->training, &result, err) != PONS_OK)
         return err->status;
     if (r->trace != NULL)
         trace_end(r->trace);

@@ -20,6 +20,7 @@ typedef struct replica {
     program *training, *evaluation; /* NULL unless asked for                                      */
     trace *trace;                   /* of the sums of its training; NULL unless asked for         */
     loader *loader;                 /* NULL before replicas_open_loaders                          */
+    const loader_batch *ahead;      /* what the training program was sent early, or NULL          */
 } replica;
 
 typedef struct replicas {
@@ -46,6 +47,14 @@ pons_status replicas_open_beside(const replicas *first, const experiment *e, uns
 /* A loader for each: the first 'count' training cases, from 'step' on. */
 pons_status replicas_open_loaders(replicas *r, cache *held, int count, int64_t step,
                                   pons_error *err);
+/* feed.c: the next micro-batch of the loader becomes the input of the training program. */
+pons_status replica_feed(replica *r, const experiment *e, const loader_batch **batch,
+                         pons_error *err);
+/*
+ * A device that computes by itself is sent the first micro-batch of 'step', which comes next,
+ * meanwhile: if the loader has it; without a loader, the inputs that there are.
+ */
+pons_status replica_feed_ahead(replica *r, const experiment *e, int64_t step, pons_error *err);
 void replicas_close(replicas *r); /* also of one that was not opened                              */
 
 /*

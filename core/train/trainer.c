@@ -88,29 +88,25 @@ static void tell_step(trainer *t, const step_begun *s, double loss, double secon
 
 /* ---- a step ---------------------------------------------------------------------------------- */
 
-static pons_status feed(const trainer *t, program *training, const loader_batch *batch,
-                        pons_error *err)
-{
-    pons_tensor tensor = { 0 };
-    void *image = program_input(training, "image", &tensor);
-
-    if (image == NULL)
-        return pons_fail(err, PONS_PLUGIN, "model '%s' does not use its image",
-                         t->experiment->model.plugin->descriptor->name);
-    memcpy(image, batch->image, (size_t)shape_count(tensor.shape) * sizeof *batch->image);
-    void *target = program_input(training, "target", &tensor);
-    if (target == NULL)
-        return pons_fail(err, PONS_PLUGIN, "loss '%s' does not use its target",
-                         t->experiment->loss.plugin->descriptor->name);
-    memcpy(target, batch->label, (size_t)shape_count(tensor.shape));
-    return PONS_OK;
-}
-
 static void add_names(case_names *n, const loader_batch *batch)
 {
     for (int i = 0; i < batch->case_count && n->used < sizeof n->text; i++)
         n->used += (size_t)snprintf(n->text + n->used, sizeof n->text - n->used, "%s%s",
                                     n->used > 0 ? ", " : "", batch->case_id[i]);
+}
+
+static pons_status read_batch(trainer *t, replica *r, share *mine, const loader_batch **batch,
+                              pons_error *err)
+{
+    double begin = seconds_now();
+
+    t->reading++;
+    trainer_note(t, "data");
+    if (replica_feed(r, t->experiment, batch, err) != PONS_OK)
+        return err->status;
+    mine->data_seconds += seconds_now() - begin;
+    trainer_note(t, --t->reading > 0 ? "data" : "step");
+    return PONS_OK;
 }
 
 static pons_status compute_share(void *context, replica *r, pons_error *err)
@@ -124,16 +120,10 @@ static pons_status compute_share(void *context, replica *r, pons_error *err)
     if (program_step_begin(r->training, (uint64_t)t->state.step, err) != PONS_OK)
         return err->status;
     for (int m = 0; m < t->experiment->accumulate; m++) {
-        double begin = seconds_now();
-        t->reading++;
-        trainer_note(t, "data");
-        if (loader_next(r->loader, &batch, err) != PONS_OK)
+        if (read_batch(t, r, mine, &batch, err) != PONS_OK)
             return err->status;
-        mine->data_seconds += seconds_now() - begin;
-        trainer_note(t, --t->reading > 0 ? "data" : "step");
         add_names(&mine->names, batch);
-        if (feed(t, r->training, batch, err) != PONS_OK
-            || program_micro(r->training, (uint64_t)batch->micro_batch, err) != PONS_OK)
+        if (program_micro(r->training, (uint64_t)batch->micro_batch, err) != PONS_OK)
             return err->status;
     }
     return PONS_OK;
@@ -147,8 +137,13 @@ static pons_status wait_share(void *context, replica *r, pons_error *err)
 static pons_status finish_share(void *context, replica *r, pons_error *err)
 {
     const step_begun *s = context;
+    const trainer *t = s->trainer;
+    int64_t next = t->state.step + 1;
 
-    return program_step_finish(r->training, s->lr, &s->share[r->index].result, err);
+    if (program_step_end(r->training, s->lr, err) != PONS_OK
+        || (next < t->total && replica_feed_ahead(r, t->experiment, next, err) != PONS_OK))
+        return err->status;
+    return program_step_result(r->training, &s->share[r->index].result, err);
 }
 
 static pons_status look_for_nonfinite(void *context, replica *r, pons_error *err)
