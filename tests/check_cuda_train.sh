@@ -87,6 +87,30 @@ if [ -f "$cards/libcudnn.so.9" ]; then
     check "has the same losses" near eight eight-own 1e-5
 fi
 
+# ---- what the cards' sensors say -----------------------------------------------------------------
+
+# sensors NAME: devices.csv of that run is what is expected, but for the times.
+sensors() { sed 's/^[0-9.]*,//' "runs/$1/devices.csv" | diff - "$folder/expected"; }
+
+heads=time,step,replica,device,utilisation,memory_used,memory_total,memory_ratio,power,temperature
+first=0,00000000:01:00.0,0.51,1073741824,4294967296,0.25,123.456,41
+second=1,00000000:02:00.0,0.52,2147483648,4294967296,0.5,,42
+watched="--set log.device_every=2 --set experiment.name=watched"
+printf '%s\n' "$heads" "2,$first" "2,$second" "4,$first" "4,$second" >"$folder/expected"
+# shellcheck disable=SC2086 # words
+check "a run with an eye on its cards" cuda train apart.ini $watched
+check "has a line for each card every second step" sensors watched
+# shellcheck disable=SC2086
+check "a run that ends early" cuda train --fresh apart.ini $watched --set train.steps=3
+# shellcheck disable=SC2086
+check "and goes on" cuda train apart.ini $watched
+check "has each line once" sensors watched
+# shellcheck disable=SC2086
+check "a card without sensors ends no training" ends 0 "NVML says 'GPU is lost': devices.csv ends" \
+    env FAKE_NVML=lost LD_LIBRARY_PATH="$cards" "$program" train --fresh one.ini $watched
+# shellcheck disable=SC2086
+check "nor does a device that has none" ends 0 "device 'cpu' has no sensors: devices.csv ends" \
+    "$program" train --fresh cpu.ini $watched
 check "every kind of request" cuda plugin check "$PONS_PLUGIN_PATH/device/cuda.so"
 
 # ---- one process for each card, joined by nccl ---------------------------------------------------
@@ -99,6 +123,9 @@ if [ -f "$PONS_PLUGIN_PATH/comm/nccl.so" ] && [ -f "$cards/libnccl.so.2" ]; then
     check "sums on the cards" cuda train ddp.ini --set "$kept" --set experiment.name=quick \
         --set experiment.deterministic=no
     check "give the losses of one" near one quick 1e-5
+    # shellcheck disable=SC2086 # words
+    check "with an eye on all cards" cuda train --fresh ddp.ini --set "$kept" $watched
+    check "lines of all processes" sensors watched
     joined="--set model.norm=batch --set distribute.sync_batchnorm=yes --set loss.sync=yes"
     # shellcheck disable=SC2086 # words
     check "sums inside the network, on the host" cuda train apart.ini --set "$kept" $joined \

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "config/shortage.h"
 #include "dist/board.h"
+#include "report/devices_file.h"
 #include "report/metrics.h"
 #include "report/run_folder.h"
 #include "train/processes.h"
@@ -44,6 +45,7 @@ typedef struct start {
     processes processes;
     experiment *experiment;
     metrics *metrics;
+    devices_file *devices;
     FILE *held;             /* what is logged before there is a log.txt                           */
     char *held_text;
     size_t held_size;
@@ -151,6 +153,14 @@ static pons_status on_sync(void *context, pons_error *err)
     return metrics_sync(s->metrics, err);
 }
 
+static pons_status on_devices(void *context, int count, const device_reading *reading,
+                              pons_error *err)
+{
+    const start *s = context;
+
+    return devices_file_write(s->devices, count, reading, err);
+}
+
 /* ---- start ----------------------------------------------------------------------------------- */
 
 static pons_status read_file(start *s, pons_error *err)
@@ -205,7 +215,9 @@ static pons_status open_folder(start *s, pons_error *err)
         run_folder_retire(&s->folder, s->call->log, err);
     if (err->status == PONS_OK && run_folder_take(&s->folder, err) == PONS_OK
         && run_folder_log(&s->folder, s->call->log, err) == PONS_OK
-        && metrics_open(s->folder.path, keep, s->experiment, &s->metrics, err) == PONS_OK)
+        && metrics_open(s->folder.path, keep, s->experiment, &s->metrics, err) == PONS_OK
+        && (s->sections.log.device_every == 0
+            || devices_file_open(s->folder.path, keep.step, &s->devices, err) == PONS_OK))
         config_write(s->config, resolved, err);
     free(resolved);
     return err->status;
@@ -286,7 +298,7 @@ static pons_status go(start *s, pons_error *err)
     }
     if (hold_lines(s, err) != PONS_OK)
         return err->status;
-    settings.observer = (trainer_observer){ s, on_begin, on_record, on_sync };
+    settings.observer = (trainer_observer){ s, on_begin, on_record, on_sync, on_devices };
     if (trainer_run(s->experiment, &settings, err) == PONS_OK)
         log_line(l, "done: '%s'", s->folder.path);
     return config_blame(s->config, NULL, NULL, err);
@@ -314,6 +326,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     if (err->status != PONS_OK && call->log->file != NULL)
         fprintf(call->log->file, "pons: %s\n", err->text);
     metrics_close(s.metrics);
+    devices_file_close(s.devices);
     experiment_close(s.experiment);
     saved_state_clear(&s.saved);
     run_folder_close(&s.folder, call->log);

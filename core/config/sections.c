@@ -221,7 +221,7 @@ static const pons_option log_table[] = {
     PONS_TEXTS(log_options, sinks, "csv", "Where numbers go besides metrics.jsonl; the options of "
                                           "a sink stand in [log.NAME]."),
     PONS_INTEGER(log_options, device_every, 0, 0, ANY_INTEGER,
-                 "Steps between records of the device's state; 0 is never."),
+                 "Steps between lines of devices.csv, what the devices' sensors say; 0 is never."),
     PONS_OPTIONS_END
 };
 
@@ -259,7 +259,6 @@ static const struct { const char *section, *key, *value; } not_built[] = {
     { "schedule", "plugin", "step" }, { "schedule", "plugin", "one_cycle" },
     { "device", "autotune", NULL }, { "device", "workspace_limit", NULL },
     { "log", "sinks", "tensorboard" }, { "log", "sinks", "mlflow" },
-    { "log", "device_every", NULL },
 };
 
 /* Whether 'word' is one of the words of 'list': blanks and commas divide, and so does the colon

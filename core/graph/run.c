@@ -14,7 +14,7 @@ static pons_status end_run(program *p, pons_status status, pons_error *err)
 {
     pons_error later = PONS_ERROR_INIT;
 
-    p->sending = false;
+    p->sending = p->ahead; /* kernels follow what was sent, unless nobody has taken it yet */
     return status == PONS_OK ? mirror_wait(&p->device, err)
                              : (mirror_wait(&p->device, &later), status);
 }

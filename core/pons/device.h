@@ -248,6 +248,15 @@ typedef struct pons_device_limits {
     double bf16;   /* the same with products of bf16; 0: no instructions for it                   */
 } pons_device_limits;
 
+/* What the device's sensors say; NaN: not known. */
+typedef struct pons_device_state {
+    char id[32];           /* of the device, wherever it is listed: "00000000:01:00.0"            */
+    double utilisation;    /* share of the last moments in which it computed, 0 to 1              */
+    double memory_used, memory_total; /* bytes, by whomever they are used                         */
+    double power;          /* watts                                                               */
+    double temperature;    /* degrees Celsius                                                     */
+} pons_device_state;
+
 /*
  * A device whose memory is not host memory has two queues of work, each in order: kernels and
  * copies. What is put into one of them knows nothing of the other but by marks.
@@ -313,6 +322,8 @@ typedef struct pons_device_operations {
     pons_status (*end_record)(void *device, void **recording, pons_error *err);
     pons_status (*replay)(void *device, void *recording, pons_error *err);
     void (*forget)(void *device, void *recording);
+    /* Optional: ask the sensors, which takes milliseconds; by the thread that runs kernels. */
+    pons_status (*state)(void *device, pons_device_state *state, pons_error *err);
 } pons_device_operations;
 
 #define PONS_DEVICE(NAME, VERSION, SUMMARY, OPERATIONS)                                           \

@@ -137,12 +137,14 @@ static pons_status wait_share(void *context, replica *r, pons_error *err)
 static pons_status finish_share(void *context, replica *r, pons_error *err)
 {
     const step_begun *s = context;
-    const trainer *t = s->trainer;
+    trainer *t = s->trainer;
     int64_t next = t->state.step + 1;
 
     if (program_step_end(r->training, s->lr, err) != PONS_OK
         || (next < t->total && replica_feed_ahead(r, t->experiment, next, err) != PONS_OK))
         return err->status;
+    if (trainer_reads_devices(t))
+        trainer_read_device(t, r);
     return program_step_result(r->training, &s->share[r->index].result, err);
 }
 
@@ -221,6 +223,7 @@ static pons_status finish_step(step_begun *s, pons_error *err)
 {
     trainer *t = s->trainer;
     const step_result *result = &s->share->result;
+    bool read = trainer_reads_devices(t);
 
     if (replicas_run(&t->replicas, finish_share, s, err) != PONS_OK
         || check_finite(s, err) != PONS_OK)
@@ -233,6 +236,8 @@ static pons_status finish_step(step_begun *s, pons_error *err)
         { "memory", peak_memory() }
     };
     tell_step(t, s, metric[0].value, metric[3].value);
+    if (read && trainer_tell_devices(t, err) != PONS_OK)
+        return err->status;
     return trainer_record(t, "step", s->epoch, 6, metric, err);
 }
 

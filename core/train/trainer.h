@@ -8,7 +8,17 @@
 #include "train/interrupt.h"
 #include "train/trainer_state.h"
 
+#include <pons/device.h>
 #include <pons/sink.h>
+
+/* What the sensors of a replica's device said during a step. */
+typedef struct device_reading {
+    double time;                /* seconds of the calendar, since 1970                            */
+    int64_t step;               /* steps that are done then                                       */
+    int replica;
+    pons_device_state state;
+    pons_error error;           /* why they say nothing, or PONS_OK                               */
+} device_reading;
 
 /*
  * Who keeps the numbers; called from the trainer's thread. 'sync' comes from the thread that writes
@@ -20,6 +30,8 @@ typedef struct trainer_observer {
     pons_status (*begin)(void *context, pons_error *err);
     pons_status (*record)(void *context, const pons_record *record, pons_error *err);
     pons_status (*sync)(void *context, pons_error *err);
+    pons_status (*devices)(void *context, int count, const device_reading *reading,
+                           pons_error *err);
 } trainer_observer;
 
 typedef struct trainer_settings {

@@ -84,7 +84,8 @@ pons_status trainer_open(trainer *t, pons_error *err)
     if (t->training_count == 0)
         return pons_fail(err, PONS_DATA, "no case is left to train on");
     t->summaries = calloc((size_t)t->experiment->class_count, sizeof *t->summaries);
-    if (t->summaries == NULL)
+    t->devices = calloc((size_t)t->experiment->device_count, sizeof *t->devices);
+    if (t->summaries == NULL || t->devices == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     if (trainer_find_best(t, err) != PONS_OK || read_cases(t, err) != PONS_OK
         || build(t, err) != PONS_OK || trainer_open_saving(t, err) != PONS_OK
@@ -107,4 +108,5 @@ void trainer_close(trainer *t)
     if (t->cache != NULL)
         cache_close(t->cache);
     free(t->summaries);
+    free(t->devices);
 }

@@ -46,6 +46,8 @@ struct trainer {
     metric_summary *summaries;
     watch *watch;            /* of a process that is alone; a group has its own                   */
     atomic_int reading;      /* replicas that wait for their patches                              */
+    struct device_reading *devices; /* of this process's replicas, read in the running step       */
+    bool blind;              /* no sensors can be read: that was said                             */
     bool stop;               /* with several processes: all have agreed to stop now               */
     float vote;
     void *vote_pending;
@@ -56,6 +58,14 @@ typedef struct trainer_culprit {
     char tensor[128];        /* "": none                                                          */
     char cases[512];
 } trainer_culprit;
+
+/* trainer_devices.c */
+/* Whether the devices' sensors are read in the running step. */
+bool trainer_reads_devices(const trainer *t);
+/* From the thread of a replica. */
+void trainer_read_device(trainer *t, const replica *r);
+/* What all of the run's replicas have read goes to the observer; called by all processes. */
+pons_status trainer_tell_devices(trainer *t, pons_error *err);
 
 /* trainer_plan.c */
 /* Cases and steps; few of them with 'debug'. */

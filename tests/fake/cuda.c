@@ -19,6 +19,7 @@ int cuGetErrorString(int result, const char **text);
 int cuDeviceGetCount(int *count);
 int cuDeviceGet(int *device, int ordinal);
 int cuDeviceGetName(char *name, int size, int device);
+int cuDeviceGetPCIBusId(char *address, int size, int device);
 int cuDeviceTotalMem_v2(size_t *size, int device);
 int cuDeviceGetAttribute(int *value, int attribute, int device);
 int cuDevicePrimaryCtxRetain(context *out, int device);
@@ -127,6 +128,12 @@ int cuDeviceGetName(char *name, int size, int device)
 {
     snprintf(name, (size_t)size, "made-up card %d", device);
     return OK;
+}
+
+int cuDeviceGetPCIBusId(char *address, int size, int device)
+{
+    snprintf(address, (size_t)size, "00000000:%02X:00.0", device + 1);
+    return device < 0;
 }
 
 int cuDeviceTotalMem_v2(size_t *size, int device)

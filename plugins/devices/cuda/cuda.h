@@ -6,6 +6,7 @@
 
 #include "dnn.h"
 #include "driver.h"
+#include "sensors.h"
 #include "source.h"
 
 /* A function that was compiled, or will be with the next translation unit. */
@@ -38,6 +39,7 @@ typedef struct cuda_device {
     cuda_event *mark;
     char *cache_dir;       /* NULL: compiled kernels are not kept                                 */
     cuda_library library;
+    cuda_sensors *sensors; /* NULL before they were asked for                                     */
 } cuda_device;
 
 /* PONS_DEVICE with what failed and the driver's words, unless 'result' is 0. */

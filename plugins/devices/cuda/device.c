@@ -56,6 +56,7 @@ static void device_close(void *device)
     if (d->retained)
         d->driver.release(d->device);
     cuda_compiler_close(&d->compiler);
+    cuda_sensors_close(d->sensors);
     cuda_driver_close(&d->driver);
     free(d->cache_dir);
     free(d);
@@ -125,6 +126,19 @@ static pons_status device_attach(void *device, pons_error *err)
     return cuda_check(d, d->driver.use(d->context), "use the card", err);
 }
 
+static pons_status device_state(void *device, pons_device_state *state, pons_error *err)
+{
+    cuda_device *d = device;
+    char address[32] = "";
+
+    if (d->sensors == NULL
+        && (cuda_check(d, d->driver.address(address, (int)sizeof address, d->device),
+                       "ask for the address", err) != PONS_OK
+            || cuda_sensors_open(address, &d->sensors, err) != PONS_OK))
+        return PONS_DEVICE;
+    return cuda_sensors_read(d->sensors, state, err);
+}
+
 const pons_device_operations cuda_operations = {
     .open = device_open,
     .close = device_close,
@@ -146,6 +160,7 @@ const pons_device_operations cuda_operations = {
     .end_record = cuda_end_record,
     .replay = cuda_replay,
     .forget = cuda_forget,
+    .state = device_state,
 };
 
 PONS_DEVICE(cuda, "1.0", "NVIDIA's cards, with kernels that are compiled when they are needed",

@@ -33,6 +33,7 @@ enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_EVENT_NO_TIMING = 2, CUDA_CAPTURE_THRE
     X(count, "cuDeviceGetCount", (int *count))                                                    \
     X(get, "cuDeviceGet", (int *device, int ordinal))                                             \
     X(name, "cuDeviceGetName", (char *name, int size, int device))                                \
+    X(address, "cuDeviceGetPCIBusId", (char *address, int size, int device))                      \
     X(memory, "cuDeviceTotalMem_v2", (size_t *size, int device))                                  \
     X(attribute, "cuDeviceGetAttribute", (int *value, int attribute, int device))                 \
     X(retain, "cuDevicePrimaryCtxRetain", (cuda_context *context, int device))                    \

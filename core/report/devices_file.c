@@ -1,0 +1,112 @@
+/*
+ * devices_file.c - what the sensors of a run's devices said, a line for each; a number that is not
+ * known is an empty field.
+ */
+#include <config.h>
+
+#include "report/devices_file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char header[] = "time,step,replica,device,utilisation,memory_used,memory_total,"
+                             "memory_ratio,power,temperature\n";
+
+struct devices_file {
+    FILE *file;
+    char *path;
+};
+
+static pons_status fail(const devices_file *f, pons_error *err)
+{
+    return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", f->path, strerror(errno));
+}
+
+static bool is_kept(const char *line, int64_t keep)
+{
+    const char *comma = strchr(line, ',');
+
+    return comma != NULL && strtoll(comma + 1, NULL, 10) <= keep;
+}
+
+/* Bytes of the header and of the complete lines that are kept. */
+static long kept_size(FILE *file, int64_t keep)
+{
+    char line[512];
+    long size = 0;
+
+    rewind(file);
+    while (keep >= 0 && fgets(line, sizeof line, file) != NULL && strchr(line, '\n') != NULL
+           && (size == 0 || is_kept(line, keep)))
+        size = ftell(file);
+    return size;
+}
+
+static pons_status begin(devices_file *f, int64_t keep, pons_error *err)
+{
+    long size;
+
+    f->file = fopen(f->path, "a+e");
+    if (f->file == NULL)
+        return fail(f, err);
+    size = kept_size(f->file, keep);
+    if (ftruncate(fileno(f->file), size) != 0 || fseek(f->file, 0, SEEK_END) != 0
+        || (size == 0 && fputs(header, f->file) < 0) || fflush(f->file) != 0)
+        return fail(f, err);
+    return PONS_OK;
+}
+
+pons_status devices_file_open(const char *folder, int64_t keep, devices_file **out,
+                              pons_error *err)
+{
+    devices_file *f = calloc(1, sizeof *f);
+
+    if (f == NULL || asprintf(&f->path, "%s/devices.csv", folder) < 0) {
+        free(f);
+        return pons_fail(err, PONS_DEVICE, "out of memory for devices.csv");
+    }
+    if (begin(f, keep, err) != PONS_OK) {
+        devices_file_close(f);
+        return err->status;
+    }
+    *out = f;
+    return PONS_OK;
+}
+
+void devices_file_close(devices_file *f)
+{
+    if (f == NULL)
+        return;
+    if (f->file != NULL)
+        fclose(f->file);
+    free(f->path);
+    free(f);
+}
+
+static void write_line(FILE *file, const device_reading *r)
+{
+    const pons_device_state *s = &r->state;
+    const double number[] = { s->utilisation, s->memory_used, s->memory_total,
+                              s->memory_used / s->memory_total, s->power, s->temperature };
+
+    fprintf(file, "%.3f,%" PRId64 ",%d,%s", r->time, r->step, r->replica, s->id);
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
+        if (isfinite(number[i]))
+            fprintf(file, ",%.12g", number[i]);
+        else
+            fputc(',', file);
+    fputc('\n', file);
+}
+
+pons_status devices_file_write(devices_file *f, int count, const device_reading *reading,
+                               pons_error *err)
+{
+    for (int i = 0; i < count; i++)
+        write_line(f->file, &reading[i]);
+    return fflush(f->file) == 0 && !ferror(f->file) ? PONS_OK : fail(f, err);
+}

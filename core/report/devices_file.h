@@ -1,0 +1,18 @@
+/*
+ * devices_file.h - a run's devices.csv: what the sensors of its devices said, a line for each.
+ */
+#ifndef CORE_REPORT_DEVICES_FILE_H
+#define CORE_REPORT_DEVICES_FILE_H
+
+#include "train/trainer.h"
+
+typedef struct devices_file devices_file;
+
+/* Open folder/devices.csv; lines behind step 'keep' are cut (R31); -1: all of them. */
+pons_status devices_file_open(const char *folder, int64_t keep, devices_file **out,
+                              pons_error *err);
+pons_status devices_file_write(devices_file *f, int count, const device_reading *reading,
+                               pons_error *err);
+void devices_file_close(devices_file *f); /* also NULL */
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * nvml.c - a libnvidia-ml.so.1 that has sensors for the cards of cuda.c: each has its own numbers, by
+ * the bus of its PCI address. The second one has no power sensor.
+ *
+ * FAKE_NVML       lost: every card has fallen off the bus
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, GPU_IS_LOST = 15 };
+
+typedef struct nvmlDevice_st {
+    unsigned bus;
+} *nvmlDevice_t;
+
+typedef struct nvmlUtilization_st {
+    unsigned gpu, memory;
+} nvmlUtilization_t;
+
+typedef struct nvmlMemory_st {
+    unsigned long long total, free, used;
+} nvmlMemory_t;
+
+int nvmlInit_v2(void);
+int nvmlShutdown(void);
+const char *nvmlErrorString(int result);
+int nvmlDeviceGetHandleByPciBusId_v2(const char *address, nvmlDevice_t *device);
+int nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *out);
+int nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *out);
+int nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned *out);
+int nvmlDeviceGetTemperature(nvmlDevice_t device, int sensor, unsigned *out);
+
+static struct nvmlDevice_st devices[9];
+static int users;
+
+int nvmlInit_v2(void)
+{
+    __atomic_add_fetch(&users, 1, __ATOMIC_RELAXED);
+    return OK;
+}
+
+int nvmlShutdown(void)
+{
+    return __atomic_sub_fetch(&users, 1, __ATOMIC_RELAXED) < 0 ? UNINITIALIZED : OK;
+}
+
+const char *nvmlErrorString(int result)
+{
+    return result == GPU_IS_LOST ? "GPU is lost" : result == NOT_FOUND ? "Not Found"
+         : result == UNINITIALIZED ? "Uninitialized" : "Unknown Error";
+}
+
+static int look(void)
+{
+    const char *fault = getenv("FAKE_NVML");
+
+    if (__atomic_load_n(&users, __ATOMIC_RELAXED) <= 0)
+        return UNINITIALIZED;
+    return fault != NULL && strcmp(fault, "lost") == 0 ? GPU_IS_LOST : OK;
+}
+
+int nvmlDeviceGetHandleByPciBusId_v2(const char *address, nvmlDevice_t *device)
+{
+    unsigned domain, bus, slot;
+
+    if (sscanf(address, "%x:%x:%x.0", &domain, &bus, &slot) != 3 || bus < 1 || bus > 8)
+        return NOT_FOUND;
+    devices[bus].bus = bus;
+    *device = &devices[bus];
+    return __atomic_load_n(&users, __ATOMIC_RELAXED) > 0 ? OK : UNINITIALIZED;
+}
+
+int nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *out)
+{
+    *out = (nvmlUtilization_t){ 50 + device->bus, 20 };
+    return look();
+}
+
+int nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *out)
+{
+    unsigned long long total = 4ull << 30, used = (unsigned long long)device->bus << 30;
+
+    *out = (nvmlMemory_t){ total, total - used, used };
+    return look();
+}
+
+int nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned *out)
+{
+    *out = 123456;
+    return device->bus == 2 ? NOT_SUPPORTED : look();
+}
+
+int nvmlDeviceGetTemperature(nvmlDevice_t device, int sensor, unsigned *out)
+{
+    *out = 40 + device->bus;
+    return sensor != 0 ? INVALID : look();
+}
