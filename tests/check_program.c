@@ -448,6 +448,37 @@ START_TEST(states_take_the_mean_of_contributions)
 }
 END_TEST
 
+/* Their gradients are not finite, or, where it is a state, nothing but the state is not. */
+START_TEST(an_update_names_weights_and_states_that_are_not_finite)
+{
+    program_settings s = { .ema_decay = 0 };
+    int states = 0;
+    bench b;
+
+    for (int g = STORAGE_PARAMETER; g <= STORAGE_STATE; g++) {
+        bench_open(&b, _i, true, s);
+        int count = storage_count(b.storage, g);
+        for (int i = 0; i < count; i++) {
+            storage_tensor t = storage_item(b.storage, g, i);
+            ck_assert_ptr_null(step(&b, 1, 0.1).damaged);
+            if (b.device.wide)
+                ((double *)t.memory)[0] = NAN;
+            else
+                ((float *)t.memory)[0] = NAN;
+            storage_changed(b.storage);
+            step_result r = step(&b, 2, 0.1);
+            ck_assert_str_eq(r.damaged, t.name);
+            ck_assert_int_eq(r.applied, g == STORAGE_STATE);
+            states += g == STORAGE_STATE;
+            bench_close(&b);
+            bench_open(&b, _i, true, s);
+        }
+        bench_close(&b);
+    }
+    ck_assert_int_eq(states, 2);
+}
+END_TEST
+
 START_TEST(averages_follow_and_are_read_on_request)
 {
     bench b;
@@ -670,6 +701,7 @@ int main(void)
     tcase_add_test(c, reuse_makes_the_arena_smaller);
     tcase_add_loop_test(c, a_step_that_is_not_finite_changes_nothing, 0, 2);
     tcase_add_test(c, states_take_the_mean_of_contributions);
+    tcase_add_loop_test(c, an_update_names_weights_and_states_that_are_not_finite, FLOAT, CPU + 1);
     tcase_add_test(c, averages_follow_and_are_read_on_request);
     tcase_add_test(c, initial_values_depend_on_seed_and_name_alone);
     tcase_add_test(c, another_shape_under_a_known_name_is_refused);

@@ -313,6 +313,66 @@ START_TEST(a_skipped_step_keeps_values_slots_and_averages)
 }
 END_TEST
 
+/* ---- what is not finite ---------------------------------------------------------------------- */
+
+/* Like adam with amsgrad: the larger one of what it had and what it is given, which drops a NaN. */
+static pons_status larger_update(pons_graph *g, const void *config, const pons_parameter *p,
+                                 pons_error *err)
+{
+    pons_node *m = pons_max(g, p->slot[0], pons_square(g, p->gradient));
+    pons_node *v = pons_max(g, p->slot[1], pons_sum_all(g, pons_square(g, p->gradient)));
+
+    pons_assign(g, p->slot[0], m);
+    pons_assign(g, p->slot[1], v);
+    pons_assign(g, p->value, pons_sub(g, p->value, pons_div(g, p->gradient,
+                                                           pons_offset(g, m, 1))));
+    return pons_graph_status(g, err);
+}
+
+static const pons_optimizer_operations larger = { norm_slots, larger_update };
+
+/* The name of tensor 't', then a dot or the end. */
+static bool is_of(const char *name, int t)
+{
+    size_t length = strlen(tensors[t].name);
+
+    return strncmp(name, tensors[t].name, length) == 0
+           && (name[length] == '\0' || name[length] == '.');
+}
+
+/* NaN and infinity in the last element of every tensor that an update reads, one at a time. */
+START_TEST(an_update_names_the_tensor_of_what_is_not_finite)
+{
+    static const pons_optimizer_operations *const operations[] = { &adam, &norm, &layer, &larger };
+    static const double bad[] = { NAN, INFINITY };
+    static numbers x;
+    int items = 0;
+    bench b;
+
+    for (int g = 0; g < STORAGE_GROUP_COUNT; g++) {
+        bench_open(&b, operations[_i / 2], 0.9);
+        int count = storage_count(b.storage, g);
+        bench_close(&b);
+        for (int i = 0; i < count; i++, items++) {
+            bench_open(&b, operations[_i / 2], 0.9);
+            draw_gradients(&b, &x, 1);
+            ck_assert_ptr_null(step(&b, 1, 0.1).damaged);
+            storage_tensor t = storage_item(b.storage, g, i);
+            ((double *)t.memory)[shape_count(t.shape) - 1] = bad[_i % 2];
+            storage_changed(b.storage);
+            draw_gradients(&b, &x, 2);
+            const char *name = step(&b, 2, 0.1).damaged;
+            ck_assert_msg(name != NULL, "'%s' is not found", t.name);
+            for (int k = 0; k < TENSORS; k++)
+                ck_assert_msg(is_of(t.name, k) == (strcmp(name, tensors[k].name) == 0),
+                              "'%s' is named for '%s'", name, t.name);
+            bench_close(&b);
+        }
+    }
+    ck_assert_int_ge(items, 2 * TENSORS);
+}
+END_TEST
+
 static pons_status partial_update(pons_graph *g, const void *config, const pons_parameter *p,
                                   pons_error *err)
 {
@@ -353,6 +413,7 @@ int main(void)
     tcase_add_test(c, slots_are_named_and_shaped);
     tcase_add_test(c, slots_that_no_expression_uses_take_no_memory);
     tcase_add_loop_test(c, a_skipped_step_keeps_values_slots_and_averages, 0, count);
+    tcase_add_loop_test(c, an_update_names_the_tensor_of_what_is_not_finite, 0, 8);
     tcase_add_test(c, a_reduction_over_some_axes_is_refused_by_name);
     return suite_run();
 }

@@ -121,8 +121,9 @@ struct program {
     int bucket_count;
     program_bucket *bucket;             /* in the order in which they become ready                */
     table_pool pool;
-    mirror numbers;                     /* of a step                                              */
+    mirror numbers;                     /* of a step; behind them those of the check              */
     void *number[STEP_NUMBER_COUNT];    /* where they are on the device                           */
+    update_check check;
     step_result result;                 /* of the last step                                       */
     program_passage *begin_passage, *reduce_passage, *update_passage;
     program_passage **micro_passage;    /* by micro-batch of a step; some are the same            */

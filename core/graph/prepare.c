@@ -261,6 +261,21 @@ static pons_status prepare_fold(program *p, pons_error *err)
     return PONS_OK;
 }
 
+/* Of the step, then of the check: two kernels for each parameter, one for each state. */
+static pons_status make_numbers(program *p, pons_error *err)
+{
+    size_t checks = 2 * (size_t)p->gradient_count + (size_t)p->merge_count;
+    const size_t first = STEP_NUMBER_COUNT * MEMORY_ALIGNMENT;
+
+    if (mirror_new(&p->device, first + checks * p->storage->real_size, &p->numbers, err) != PONS_OK)
+        return PONS_DEVICE;
+    for (int i = 0; i < STEP_NUMBER_COUNT; i++)
+        p->number[i] = p->numbers.device + i * MEMORY_ALIGNMENT;
+    p->check.number = p->numbers.device + first;
+    p->check.name = arena_alloc(p->arena, (checks + 1) * sizeof *p->check.name);
+    return PONS_OK;
+}
+
 static pons_status make_update(program *p, update_calls *calls, pons_error *err)
 {
     update_settings *u = arena_alloc(p->arena, sizeof *u);
@@ -278,11 +293,11 @@ static pons_status make_update(program *p, update_calls *calls, pons_error *err)
         .state_count = p->merge_count, .state = p->merged, .contribution = contribution,
         .rate = rate, .sums = p->fold + p->fold_gradients,
         .sum_count = (int64_t)((p->fold_loss - p->fold_gradients) / p->storage->real_size) + 1,
-        .loss = p->fold + p->fold_loss };
-    if (mirror_new(&p->device, STEP_NUMBER_COUNT * MEMORY_ALIGNMENT, &p->numbers, err) != PONS_OK)
+        .loss = p->fold + p->fold_loss, .check = &p->check };
+    if (make_numbers(p, err) != PONS_OK)
         return PONS_DEVICE;
     for (int i = 0; i < STEP_NUMBER_COUNT; i++)
-        p->number[i] = u->number[i] = p->numbers.device + i * MEMORY_ALIGNMENT;
+        u->number[i] = p->number[i];
     for (int i = 0; i < p->gradient_count; i++)
         gradient[i] = p->fold + fold_block_offset(p, p->trained[i]->block);
     for (int i = 0; i < p->merge_count; i++) {

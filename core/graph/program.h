@@ -159,6 +159,8 @@ typedef struct step_result {
     double loss, grad_norm;   /* mean over micro-batches; before clipping                         */
     bool applied;             /* false: gradient, loss or a contribution to a state is not        */
                               /* finite, and nothing was changed                                  */
+    const char *damaged;      /* a parameter or state of which, or of whose slots and average,    */
+                              /* the update has found or left what is not finite; NULL: none      */
     double reduce_seconds, update_seconds;
 } step_result;
 

@@ -209,11 +209,23 @@ static pons_status send_numbers(program *p, pons_error *err)
                                p->numbers.size, err);
 }
 
-static double number_of(const program *p, step_number number)
+/* What has come of the number at 'memory' on the device. */
+static double number_at(const program *p, const void *memory)
 {
-    const char *at = p->numbers.host + ((char *)p->number[number] - p->numbers.device);
+    const char *at = p->numbers.host + ((const char *)memory - p->numbers.device);
 
     return p->storage->real == PONS_F64 ? *(const double *)at : *(const float *)at;
+}
+
+/* The first tensor of which the update's kernels saw something that is not finite. */
+static const char *find_damaged(const program *p)
+{
+    const char *at = p->check.number;
+
+    for (int i = 0; i < p->check.count; i++, at += p->storage->real_size)
+        if (number_at(p, at) != 0)
+            return p->check.name[i];
+    return NULL;
 }
 
 pons_status program_step_end(program *p, double lr, pons_error *err)
@@ -241,9 +253,10 @@ pons_status program_step_result(program *p, step_result *result, pons_error *err
 {
     if (end_run(p, PONS_OK, err) != PONS_OK)
         return err->status;
-    p->result.loss = number_of(p, STEP_LOSS);
-    p->result.grad_norm = number_of(p, STEP_NORM);
-    p->result.applied = number_of(p, STEP_OK) != 0;
+    p->result.loss = number_at(p, p->number[STEP_LOSS]);
+    p->result.grad_norm = number_at(p, p->number[STEP_NORM]);
+    p->result.applied = number_at(p, p->number[STEP_OK]) != 0;
+    p->result.damaged = find_damaged(p);
     *result = p->result;
     return PONS_OK;
 }

@@ -23,6 +23,28 @@ void update_call_add(const update_settings *u, update_calls *out, formula_call *
     out->update[out->update_count++] = call;
 }
 
+/* ---- what is not finite ---------------------------------------------------------------------- */
+
+/* 0 times what is finite is 0. */
+int update_check_value(formula *f, int check, int written, int read)
+{
+    if (check < 0)
+        check = formula_constant(f, 0);
+    check = formula_map(f, PONS_MAP_MUL, check, written, 0);
+    return formula_map(f, PONS_MAP_MUL, check, read, 0);
+}
+
+formula_operand update_check_take(const update_settings *u, int count,
+                                  storage_entry *const *tensor)
+{
+    update_check *c = u->check;
+    char *first = (char *)c->number + (size_t)c->count * u->storage->real_size;
+
+    for (int i = 0; i < count; i++)
+        c->name[c->count++] = tensor[i]->tensor.name;
+    return (formula_operand){ first, count, PONS_ALONG_SEGMENT };
+}
+
 /* ---- states ---------------------------------------------------------------------------------- */
 
 /* state + rate (mean - state) over the states of one block, when the step is sound. */
@@ -32,15 +54,17 @@ static pons_status merge_states(const update_settings *u, const storage_block *b
     int64_t *start = arena_alloc(u->arena, (size_t)u->state_count * sizeof *start);
     int64_t *length = arena_alloc(u->arena, (size_t)u->state_count * sizeof *length);
     double *rate = arena_alloc(u->arena, (size_t)u->state_count * sizeof *rate);
+    storage_entry **merged = arena_alloc(u->arena, (size_t)u->state_count * sizeof *merged);
     formula_operand state, contribution = { .along = PONS_ALONG_ELEMENT }, rates, ok;
     formula f;
-    int count = 0, old, mean, change;
+    int count = 0, old, mean, change, new;
 
     for (int i = 0; i < u->state_count; i++) {
         if (u->state[i]->block != b)
             continue;
         start[count] = u->state[i]->offset;
         length[count] = shape_count(u->state[i]->tensor.shape);
+        merged[count] = u->state[i];
         rate[count++] = u->rate[i];
         contribution.memory = u->contribution[i];
     }
@@ -61,8 +85,11 @@ static pons_status merge_states(const update_settings *u, const storage_block *b
                        formula_constant(&f, 1.0 / u->micro_batches), 0);
     change = formula_map(&f, PONS_MAP_MUL, formula_load(&f, rates),
                          formula_map(&f, PONS_MAP_SUB, mean, old, 0), 0);
-    formula_store(&f, formula_map(&f, PONS_MAP_SELECT, formula_load(&f, ok),
-                                  formula_map(&f, PONS_MAP_ADD, old, change, 0), old), state);
+    new = formula_map(&f, PONS_MAP_SELECT, formula_load(&f, ok),
+                      formula_map(&f, PONS_MAP_ADD, old, change, 0), old);
+    formula_store(&f, new, state);
+    formula_reduce(&f, PONS_REDUCE_SUM, update_check_value(&f, -1, new, old),
+                   update_check_take(u, count, merged));
     update_call_add(u, out, formula_finish(&f, "update.states"));
     return PONS_OK;
 }

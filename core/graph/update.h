@@ -34,6 +34,16 @@ void table_free(table_pool *pool);
 pons_status table_write(const table_pool *pool, void *table, int64_t index, double value,
                         pons_error *err);
 
+/*
+ * A number for each tensor that a kernel updates: 0, and not a number where something that the
+ * kernel has read of it or written is not finite.
+ */
+typedef struct update_check {
+    void *number;
+    const char **name;             /* of the tensor, by number                                    */
+    int count;
+} update_check;
+
 /* What the section is made from. */
 typedef struct update_settings {
     storage *storage;
@@ -56,6 +66,7 @@ typedef struct update_settings {
     void *sums;                    /* folded: contributions of all state blocks, and the loss     */
     int64_t sum_count;
     void *loss;
+    update_check *check;
 } update_settings;
 
 /* Calls in the order they run. */

@@ -29,5 +29,10 @@ pons_status update_classes_make(const update_settings *u, update_class **classes
 pons_status update_class_kernels(update_class *c, update_calls *out, pons_error *err);
 /* update.c */
 void update_call_add(const update_settings *u, update_calls *out, formula_call *call);
+/* 'check', and one more value that is 'written' where another was 'read'; check -1: the first. */
+int update_check_value(formula *f, int check, int written, int read);
+/* Where the checks of the next 'count' tensors go. */
+formula_operand update_check_take(const update_settings *u, int count,
+                                  storage_entry *const *tensor);
 
 #endif

@@ -194,18 +194,43 @@ static bool kernel_reduce(update_kernel *k, int t)
     return true;
 }
 
-/* Stores of the targets that have one number per element (or per tensor). */
+/* A target is select(ok, value, old): what is written, and what was read. */
+static int check_target(update_kernel *k, int check, int t)
+{
+    return update_check_value(&k->formula, check, term_value(k, t),
+                              term_value(k, k->class->recipe[0]->term[t].argument[2]));
+}
+
+static void store_check(update_kernel *k, int check)
+{
+    const update_class *c = k->class;
+    formula_operand to = update_check_take(c->settings, c->count, c->parameter);
+
+    if (k->elements) {
+        formula_reduce(&k->formula, PONS_REDUCE_SUM, check, to);
+    } else {
+        to.along = PONS_ALONG_SPACE;
+        formula_store(&k->formula, check, to);
+    }
+}
+
+/* Stores of the targets that have one number per element (or per tensor), and their check. */
 static bool store_targets(update_kernel *k)
 {
     const recipe *r = k->class->recipe[0];
+    int check = -1;
 
     for (int i = 0; i < RECIPE_TARGETS; i++) {
         int t = r->target[i];
 
-        if (t >= 0 && (r->term[t].span == SPAN_ELEMENT) == k->elements
-            && !kernel_store(k, t, target_operand(k->class, i)))
+        if (t < 0 || (r->term[t].span == SPAN_ELEMENT) != k->elements)
+            continue;
+        if (!kernel_store(k, t, target_operand(k->class, i)))
             return false;
+        check = check_target(k, check, t);
     }
+    if (check >= 0)
+        store_check(k, check);
     return true;
 }
 

@@ -121,7 +121,7 @@ pons_status snapshot_take(snapshot *out, const experiment *e, const storage *s,
     return err->status;
 }
 
-/* A weight that is not finite shows in the next step's gradient, a slot in the step after. */
+/* An update sees what it leaves; here is what was damaged since. */
 static pons_status check_finite(const snapshot *s, pons_error *err)
 {
     for (int i = 0; i < s->list_count; i++) {

@@ -183,14 +183,26 @@ static const char *find_unsound(const step_result *result)
     return isfinite(result->loss) ? "what a step adds to a running mean or variance" : "the loss";
 }
 
+/* What the update leaves cannot be skipped: it is in the weights. */
+static pons_status check_damage(const step_begun *s, pons_error *err)
+{
+    for (int r = 0; r < s->trainer->replicas.count; r++)
+        if (s->share[r].result.damaged != NULL)
+            return pons_fail(err, PONS_FAILURE, "step %lld: the update of '%s' reads or writes "
+                             "what is not finite; cases %s\nhint: the newest checkpoint is sound",
+                             (long long)s->trainer->state.step + 1, s->share[r].result.damaged,
+                             s->share[r].names.text);
+    return PONS_OK;
+}
+
 static pons_status check_finite(const step_begun *s, pons_error *err)
 {
     trainer *t = s->trainer;
     const step_result *result = &s->share->result;
     trainer_culprit culprit;
 
-    if (result->applied)
-        return PONS_OK;
+    if (check_damage(s, err) != PONS_OK || result->applied)
+        return err->status;
     if (replicas_run(&t->replicas, look_for_nonfinite, (void *)s, err) != PONS_OK
         || find_culprit(s, &culprit, err) != PONS_OK)
         return err->status;
