@@ -32,7 +32,7 @@ void group_close(group *g, const pons_error *failure);
 
 /*
  * Instead of group_open, in a process that cannot take part: the others' group_open fails at once
- * and says why. Waits for them, some seconds at most.
+ * and says why. Waits for them: 10 s until all have come and asked, 5 s until they have heard.
  */
 void group_refuse(const dist_place *place, const pons_error *failure);
 
