@@ -433,10 +433,12 @@ START_TEST(a_signal_to_one_rank_that_it_obeys_is_no_failure)
 }
 END_TEST
 
+/* Woken up once to hear of the failure, it stops again. */
 START_TEST(a_stopped_rank_is_killed_too)
 {
     plan p = { .ranks = 2,
-               .word = { "0:count,signal:19", "1:wait:0.5,end:7=rank 0 does not answer" } };
+               .word = { "0:count,signal:19,signal:19", "1:wait:0.5,end:7=rank 0 does not answer" }
+    };
 
     expect(&p, 7, "error: rank 1: rank 0 does not answer");
 }

@@ -19,8 +19,9 @@
 /* ---- settings of the end --------------------------------------------------------------------- */
 
 /*
- * After the first failure the others find out by themselves, and say what they saw; then they are
- * told to end, then killed. All in all well below the five seconds that are promised.
+ * After the first failure the others find out by themselves, those too that were stopped, and say
+ * what they saw; then they are told to end, then killed. All in all well below the five seconds
+ * that are promised.
  */
 #define NOTICE_S 1.0
 #define TERMINATE_S 1.5
@@ -66,6 +67,8 @@ static void enter_phase(watch *w, watch_phase phase)
         return;
     w->phase = phase;
     w->deadline = seconds_now() + lasts[phase];
+    if (phase == WATCH_NOTICE)
+        signal_all(w, SIGCONT, true);
     if (phase == WATCH_TERMINATE)
         signal_all(w, SIGTERM, true);
     if (phase == WATCH_KILL)
