@@ -111,6 +111,47 @@ check "a card without sensors ends no training" ends 0 "NVML says 'GPU is lost':
 # shellcheck disable=SC2086
 check "nor does a device that has none" ends 0 "device 'cpu' has no sensors: devices.csv ends" \
     "$program" train --fresh cpu.ini $watched
+
+# ---- fp16 and tf32 -------------------------------------------------------------------------------
+# Both round operands to 11 bits: 2^-11 in each of a dozen layers, averaged over many voxels.
+
+short() { # PRECISION NAME INI MORE...
+    to=$1
+    run=$2
+    ini=$3
+    shift 3
+    cuda train "$ini" --set "model.channels=8 16" --set train.precision="$to" \
+        --set experiment.name="$run" "$@"
+}
+far() { ! near "$1" "$2" 1e-7; }
+state=checkpoints/step-00000004/trainer.safetensors
+number() { # RUN NAME: of its last checkpoint
+    file=runs/$1/$state
+    size=$(($(od -An -t u8 -N 8 "$file")))
+    at=$(tail -c +9 "$file" | head -c $size |
+         sed -n "s/.*\"$2\":{[^}]*\"data_offsets\":\[\([0-9]*\),.*/\1/p")
+    echo $(($(od -An -t d8 -j $((8 + size + at)) -N 8 "$file")))
+}
+narrow=5e-3
+check "fp32 beside them" short fp32 full one.ini
+check "tf32" short tf32 tf32 one.ini
+check "has losses near those of fp32" near full tf32 $narrow
+if [ -f "$cards/libcudnn.so.9" ]; then check "and others" far full tf32; fi
+check "fp16" short fp16 half one.ini
+check "has losses near those of fp32" near full half $narrow
+check "and others" far full half
+check "fp16 on one card listed twice" short fp16 half-two two.ini
+check "gives the bits of one" cmp runs/half/$last runs/half-two/$last
+check "half of a run in fp16" short fp16 rest one.ini --set train.steps=2
+check "the rest of it" short fp16 rest one.ini
+check "gives the bits of a whole one" cmp runs/half/$last runs/rest/$last
+check "the scale and its steps are saved" test "$(number half scale) $(number half sound)" = "16 4"
+check "and read" test "$(number rest scale) $(number rest sound)" = "16 4"
+check "a cpu has no fp16" ends 3 "precision fp16 does not exist on a cpu" "$program" train cpu.ini \
+    --fresh --set train.precision=fp16
+check "nor tf32" ends 3 "precision tf32 does not exist on a cpu" "$program" train cpu.ini --fresh \
+    --set train.precision=tf32
+
 check "every kind of request" cuda plugin check "$PONS_PLUGIN_PATH/device/cuda.so"
 
 # ---- one process for each card, joined by nccl ---------------------------------------------------

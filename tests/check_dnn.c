@@ -197,6 +197,40 @@ START_TEST(equal_bits_want_a_deterministic_engine)
 }
 END_TEST
 
+/* A request that may be rounded, as a program of that precision makes it. */
+static int64_t engine_in_tf32(cuda_device *d, bool tf32)
+{
+    const pons_tensor in[] = { { PONS_F32, { 5, { 1, 4, 4, 4, 8 } } },
+                               { PONS_F32, { 5, { 8, 3, 3, 3, 8 } } } };
+    const pons_tensor out = { PONS_F32, { 5, { 1, 4, 4, 4, 8 } } };
+    const pons_request request = { .kind = PONS_KERNEL_CONVOLUTION, .name = "y", .input_count = 2,
+                                   .output_count = 1, .input = in, .output = &out,
+                                   .attributes = &shapes[0].c, .tf32 = tf32 };
+    const dnn_wishes wishes = { .architecture = 90, .deterministic = true, .workspace = 1 << 20 };
+    pons_error err = PONS_ERROR_INIT;
+    dnn_convolution c;
+    dnn_plan plan;
+    int64_t engine;
+
+    ck_assert(dnn_takes(&request, &c));
+    ck_assert_int_eq(dnn_plan_make(&d->dnn, &c, &wishes, &plan, &err), PONS_OK);
+    engine = plan.engine;
+    dnn_plan_free(&plan);
+    return engine;
+}
+
+START_TEST(tensor_cores_are_for_tf32)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+
+    ck_assert_int_eq(engine_in_tf32(d.handle, false), 37);
+    ck_assert_int_eq(engine_in_tf32(d.handle, true), 36);
+    ((cuda_device *)d.handle)->dnn.version = 91002; /* where they are wrong */
+    ck_assert_int_eq(engine_in_tf32(d.handle, true), 37);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
 START_TEST(the_workspace_is_bounded)
 {
     const pons_device_settings small = { .count = 1, .deterministic = true,
@@ -368,6 +402,7 @@ int main(void)
     tcase_add_test(c, so_are_they_in_fp16);
     tcase_add_test(c, the_first_engine_that_keeps_the_numbers_is_taken);
     tcase_add_test(c, equal_bits_want_a_deterministic_engine);
+    tcase_add_test(c, tensor_cores_are_for_tf32);
     tcase_add_test(c, the_workspace_is_bounded);
     tcase_add_test(c, a_version_that_is_wrong_is_left_out);
     tcase_add_test(c, a_library_that_does_not_start_is_done_without_and_named);

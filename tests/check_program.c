@@ -218,7 +218,7 @@ START_TEST(a_step_of_sgd_moves_against_the_gradient)
     loss = evaluate_loss(&b, 3);
     r = step(&b, 3, 0.125);
     ck_assert(r.applied);
-    ck_assert_int_eq(storage_applied(b.storage), 1);
+    ck_assert_double_eq(storage_get(b.storage, STORAGE_APPLIED), 1);
     ck_assert_double_eq_tol(r.loss, loss, 1e-12);
     const double *gradient = program_gradient(b.train, "second.weight");
     for (int i = 0; i < 64; i++)
@@ -411,7 +411,7 @@ START_TEST(a_step_that_is_not_finite_changes_nothing)
     ck_assert_int_eq(program_step_finish(b.train, 0.1, &r, &error), PONS_OK);
     ck_assert(!r.applied);
     assert_equal_storage(&a, &b);
-    ck_assert_int_eq(storage_applied(b.storage), 2);
+    ck_assert_double_eq(storage_get(b.storage, STORAGE_APPLIED), 2);
     name = program_first_nonfinite(b.train);
     ck_assert_str_eq(name, "image");
     fill_both(b.train, 1);

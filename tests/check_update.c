@@ -307,7 +307,7 @@ START_TEST(a_skipped_step_keeps_values_slots_and_averages)
 
             ck_assert_mem_eq(s.memory, t.memory, (size_t)shape_count(s.shape) * sizeof(double));
         }
-    ck_assert_int_eq(storage_applied(c.storage), 2);
+    ck_assert_double_eq(storage_get(c.storage, STORAGE_APPLIED), 2);
     bench_close(&b);
     bench_close(&c);
 }

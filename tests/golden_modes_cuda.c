@@ -14,6 +14,8 @@ const int golden_mode_count = sizeof golden_modes / sizeof golden_modes[0];
 
 const golden_mode golden_bf16_modes[] = {
     { "cuda, bf16", "cuda", false, false, PRECISION_BF16 },
+    { "cuda, fp16", "cuda", false, false, PRECISION_FP16 },
+    { "cuda, tf32", "cuda", false, false, PRECISION_TF32 },
 };
 const int golden_bf16_mode_count = sizeof golden_bf16_modes / sizeof golden_bf16_modes[0];
 

@@ -1,6 +1,6 @@
 # Tests of programs: storage, memory plan, update section, golden runs.
 PROGRAM_TESTS += tests/check_collective tests/check_local tests/check_memory tests/check_passes \
-	tests/check_program tests/check_scaling tests/check_update
+	tests/check_loss_scale tests/check_program tests/check_scaling tests/check_update
 
 # Golden tests of programs share golden_program.c and load the built plugins.
 GOLDEN_PROGRAM = tests/golden_program.c tests/golden_modes.c

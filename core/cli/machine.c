@@ -30,7 +30,8 @@ static void print_facts(FILE *to, const char *name, const pons_device_facts *f)
     if (f->memory_size > 0)
         fprintf(to, "%.1f GiB, ", (double)f->memory_size * 0x1p-30);
     fprintf(to, "%d thread%s", f->threads, f->threads == 1 ? "" : "s");
-    fprintf(to, "%s%s", f->bf16 ? ", bf16" : "", f->fp16 ? ", fp16" : "");
+    fprintf(to, "%s%s%s", f->bf16 ? ", bf16" : "", f->fp16 ? ", fp16" : "",
+            f->tf32 ? ", tf32" : "");
     if (f->library[0] != '\0')
         fprintf(to, ", %s", f->library);
     fprintf(to, "\n%-10s %s\n", "", f->features);

@@ -20,6 +20,8 @@ void *program_address(const program *p, const program_tensor *t)
         if (p->storage->ema && !p->training && b->ema.size > 0)
             return b->ema.device + offset;
         return b->memory.device + offset;
+    case PLACE_SCALE:
+        return p->storage->numbers.device + STORAGE_SCALE * p->storage->real_size;
     case PLACE_FOLD:
         return p->fold + (size_t)p->landing * p->fold_size + t->offset;
     case PLACE_ARENA:

@@ -15,6 +15,7 @@ typedef enum place_kind {
     PLACE_NONE = 0,
     PLACE_FIXED,  /* 'memory': inputs, what begin computes                                        */
     PLACE_ENTRY,  /* a parameter or state, or its average                                         */
+    PLACE_SCALE,  /* storage's number                                                             */
     PLACE_FOLD,   /* 'offset' bytes into the fold set of the micro-batch                          */
     PLACE_ARENA   /* block 'block' of the memory plan                                             */
 } place_kind;
@@ -92,6 +93,7 @@ struct program {
     struct arena *arena;
     bool training;
     pons_node *loss;
+    pons_node *scale;                   /* of the loss, in fp16; else NULL                        */
     int output_count, gradient_count, merge_count, root_count, untrained_count;
     pons_node **output;
     storage_entry **trained, **merged;  /* parameters with a gradient; states with a contribution */

@@ -36,6 +36,7 @@ typedef struct fusion {
     pons_graph *g;
     arena *arena;
     bool off;                /* each node its own kernel                                          */
+    bool tf32;               /* of requests                                                       */
     int root_count;
     pons_node *const *root;
     bool *live, *sink, *uniform;

@@ -11,6 +11,20 @@
 #include "graph/compile.h"
 
 /* Gradients of all parameters; those without a path from the loss are listed as untrained. */
+/* What gradients are of: in fp16 a multiple of the loss, so that small ones are not lost (R9). */
+static pons_node *scaled_loss(program *p)
+{
+    pons_node *value;
+
+    if (p->settings.precision != PRECISION_FP16)
+        return p->loss;
+    p->graph->scope = SCOPE_LOSS;
+    p->scale = node_scalar(p->graph, "scale");
+    value = pons_mul(p->graph, p->loss, pons_reshape(p->graph, p->scale, p->loss->shape));
+    p->graph->scope = SCOPE_CORE;
+    return value;
+}
+
 pons_status program_differentiate(program *p, pons_error *err)
 {
     pons_graph *g = p->graph;
@@ -26,7 +40,7 @@ pons_status program_differentiate(program *p, pons_error *err)
     p->untrained = arena_alloc(p->arena, (count + 1) * sizeof *p->untrained);
     for (const leaf *l = g->parameter; l != NULL; l = l->next)
         of[l->index] = l->node;
-    if (graph_gradient(g, p->loss, (int)count, of, gradient, err) != PONS_OK)
+    if (graph_gradient(g, scaled_loss(p), (int)count, of, gradient, err) != PONS_OK)
         return PONS_PLUGIN;
     for (int i = 0; i < (int)count; i++) {
         if (gradient[i] == NULL) {

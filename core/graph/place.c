@@ -122,6 +122,8 @@ static pons_status place_leaf(program *p, const pons_node *x, pons_error *err)
         t->kind = PLACE_FIXED;
         t->offset = p->inputs_size;
         p->inputs_size += memory_round(t->size);
+    } else if (x == p->scale) {
+        t->kind = PLACE_SCALE;
     } else if (x->kind == NODE_SLOT || x->kind == NODE_GRADIENT || x->kind == NODE_MERGED
                || x->kind == NODE_SCALAR) {
         return pons_fail(err, PONS_PLUGIN, "a '%s' outside the optimizer's update",

@@ -179,6 +179,7 @@ static void make_other(const fusion *f, pons_node *x, plan_kernel *k)
     k->request.output = tensors_of(f->arena, k->output, 1);
     k->request.output_count = 1;
     k->request.attributes = &x->attribute;
+    k->request.tf32 = f->tf32;
     k->flop = node_flop(x);
     k->node_count = 1;
 }
@@ -257,7 +258,8 @@ static bool order_units(fusion *f, fuse_unit **order)
 pons_status plan_make(pons_graph *g, int root_count, pons_node *const *root, const device *d,
                       const program_settings *settings, plan *out, pons_error *err)
 {
-    fusion f = { .g = g, .arena = g->arena, .root_count = root_count, .root = root };
+    fusion f = { .g = g, .arena = g->arena, .tf32 = settings->precision == PRECISION_TF32,
+                 .root_count = root_count, .root = root };
     fuse_unit **order;
 
     f.off = settings->no_fuse || d->reference;

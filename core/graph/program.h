@@ -101,9 +101,15 @@ storage_tensor storage_item(const storage *s, storage_group group, int index);
  */
 pons_status storage_fetch(const storage *s, pons_error *err);
 pons_type storage_type(const storage *s); /* of every tensor: f32, f64 on a wide device */
-/* Device state of the update section: applied updates (p->step). */
-int64_t storage_applied(const storage *s);
-void storage_set_applied(storage *s, int64_t applied);
+/* Device state of the update section (R9). */
+typedef enum storage_number {
+    STORAGE_APPLIED = 0,      /* updates applied (p->step)                                        */
+    STORAGE_SCALE,            /* fp16: what the loss is multiplied by where gradients begin       */
+    STORAGE_SOUND,            /* fp16: updates applied since the scale has changed                */
+    STORAGE_NUMBER_COUNT
+} storage_number;
+double storage_get(const storage *s, storage_number n);
+void storage_set(storage *s, storage_number n, double value);
 /* Let programs read the averages instead of the weights, or the weights again (validation). */
 void storage_use_ema(storage *s, bool ema);
 /*
@@ -158,9 +164,10 @@ void program_weights_changed(program *p);
 typedef struct step_result {
     double loss, grad_norm;   /* mean over micro-batches; before clipping                         */
     bool applied;             /* false: gradient, loss or a contribution to a state is not        */
-                              /* finite, and nothing was changed                                  */
+                              /* finite, and nothing was changed but the scale                    */
     const char *damaged;      /* a parameter or state of which, or of whose slots and average,    */
                               /* the update has found or left what is not finite; NULL: none      */
+    double scale;             /* of the loss after the step; 1 where it is not scaled             */
     double reduce_seconds, update_seconds;
 } step_result;
 

@@ -257,6 +257,7 @@ pons_status program_step_result(program *p, step_result *result, pons_error *err
     p->result.grad_norm = number_at(p, p->number[STEP_NORM]);
     p->result.applied = number_at(p, p->number[STEP_OK]) != 0;
     p->result.damaged = find_damaged(p);
+    p->result.scale = p->scale != NULL ? number_at(p, p->number[STEP_SCALE]) : 1;
     *result = p->result;
     return PONS_OK;
 }

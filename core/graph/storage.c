@@ -39,6 +39,16 @@ void storage_release(const storage *s, void *memory, size_t size)
         s->device->operations->release(s->device->handle, memory, size);
 }
 
+enum { FIRST_SCALE = 65536 };
+
+static void write_real(const storage *s, void *memory, int64_t index, double value)
+{
+    if (s->real == PONS_F64)
+        ((double *)memory)[index] = value;
+    else
+        ((float *)memory)[index] = (float)value;
+}
+
 pons_status storage_new(const device *d, storage **out, pons_error *err)
 {
     storage *s = calloc(1, sizeof *s);
@@ -54,10 +64,11 @@ pons_status storage_new(const device *d, storage **out, pons_error *err)
     s->version = s->layout = 1;
     s->newest = arena_alloc(s->arena, sizeof *s->newest);
     *s->newest = (storage_newest){ true, true };
-    if (mirror_new(d, s->real_size, &s->applied, err) != PONS_OK) {
+    if (mirror_new(d, STORAGE_NUMBER_COUNT * s->real_size, &s->numbers, err) != PONS_OK) {
         storage_free(s);
         return err != NULL ? err->status : PONS_DEVICE;
     }
+    write_real(s, s->numbers.host, STORAGE_SCALE, FIRST_SCALE);
     *out = s;
     return PONS_OK;
 }
@@ -72,7 +83,7 @@ void storage_free(storage *s)
         for (int i = 0; i < PONS_SLOTS_MAX; i++)
             mirror_free(s->device, &b->slot[i]);
     }
-    mirror_free(s->device, &s->applied);
+    mirror_free(s->device, &s->numbers);
     storage_release(s, s->work, s->work_size);
     for (int i = 0; i < STORAGE_GROUP_COUNT; i++)
         free(s->entry[i]);
@@ -86,7 +97,7 @@ enum { PIECES = 2 + PONS_SLOTS_MAX }; /* of a block: memory, averages, slots */
 
 int storage_piece_count(const storage *s)
 {
-    int count = 1; /* the number of updates */
+    int count = 1; /* the numbers of training */
 
     for (const storage_block *b = s->block; b != NULL; b = b->next)
         count += PIECES;
@@ -100,7 +111,7 @@ static const mirror *piece_at(const storage *s, int index)
 
     for (int before = index / PIECES; before > 0 && b != NULL; before--)
         b = b->next;
-    return b == NULL ? &s->applied : slot >= 0 ? &b->slot[slot] : slot == -1 ? &b->ema : &b->memory;
+    return b == NULL ? &s->numbers : slot >= 0 ? &b->slot[slot] : slot == -1 ? &b->ema : &b->memory;
 }
 
 pons_status storage_fetch(const storage *s, pons_error *err)
@@ -330,14 +341,6 @@ pons_status storage_add_ema(storage *s, storage_block *b, pons_error *err)
 
 /* ---- initial values -------------------------------------------------------------------------- */
 
-static void write_real(const storage *s, void *memory, int64_t index, double value)
-{
-    if (s->real == PONS_F64)
-        ((double *)memory)[index] = value;
-    else
-        ((float *)memory)[index] = (float)value;
-}
-
 static void draw_four(const pons_init *init, const uint32_t bits[4], double out[4])
 {
     float normal[4];
@@ -454,19 +457,18 @@ pons_type storage_type(const storage *s)
     return s->real;
 }
 
-int64_t storage_applied(const storage *s)
+double storage_get(const storage *s, storage_number n)
 {
-    const void *applied = s->applied.host;
+    const void *numbers = s->numbers.host;
 
     take_over(s);
-    return s->real == PONS_F64 ? (int64_t)*(const double *)applied
-                               : (int64_t)*(const float *)applied;
+    return s->real == PONS_F64 ? ((const double *)numbers)[n] : ((const float *)numbers)[n];
 }
 
-void storage_set_applied(storage *s, int64_t applied)
+void storage_set(storage *s, storage_number n, double value)
 {
     take_over(s);
-    write_real(s, s->applied.host, 0, (double)applied);
+    write_real(s, s->numbers.host, n, value);
 }
 
 void storage_use_ema(storage *s, bool ema)

@@ -49,7 +49,7 @@ struct storage {
     int count[STORAGE_GROUP_COUNT], room[STORAGE_GROUP_COUNT];
     storage_entry **entry[STORAGE_GROUP_COUNT];
     bool trained;                    /* a training program has been built                         */
-    mirror applied;                  /* one number: updates applied so far                        */
+    mirror numbers;                  /* by storage_number                                         */
     storage_newest *newest;
     bool ema;                        /* evaluate programs read the averages                       */
     uint64_t version;                /* changes whenever weights may have                         */

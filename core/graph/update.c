@@ -9,6 +9,8 @@
 #include "base/arena.h"
 #include "graph/update_class.h"
 
+enum { PATIENCE = 2000 }; /* steps in a row that are applied before the scale grows               */
+
 void update_call_add(const update_settings *u, update_calls *out, formula_call *call)
 {
     if (out->update_count == out->room) {
@@ -101,6 +103,22 @@ static formula_operand number(const update_settings *u, step_number n)
     return (formula_operand){ u->number[n], 1, PONS_ALONG_NOTHING };
 }
 
+static formula_operand kept(const update_settings *u, storage_number n)
+{
+    return (formula_operand){ u->storage->numbers.device + n * u->storage->real_size, 1,
+                              PONS_ALONG_NOTHING };
+}
+
+/* From a folded gradient to the mean one. */
+static int share_of_one(formula *f, const update_settings *u)
+{
+    int share = formula_constant(f, 1.0 / u->micro_batches);
+
+    if (!u->scaled)
+        return share;
+    return formula_map(f, PONS_MAP_DIV, share, formula_load(f, kept(u, STORAGE_SCALE)), 0);
+}
+
 /* The sum of squares of the mean gradient. */
 static formula_call *make_squares(const update_settings *u)
 {
@@ -109,8 +127,7 @@ static formula_call *make_squares(const update_settings *u)
     int mean;
 
     formula_begin(&f, u->arena, u->storage->real, u->gradient_count);
-    mean = formula_map(&f, PONS_MAP_MUL, formula_load(&f, all),
-                       formula_constant(&f, 1.0 / u->micro_batches), 0);
+    mean = formula_map(&f, PONS_MAP_MUL, formula_load(&f, all), share_of_one(&f, u), 0);
     formula_reduce(&f, PONS_REDUCE_SUM, formula_map(&f, PONS_MAP_MUL, mean, mean, 0),
                    number(u, STEP_SQUARES));
     return formula_finish(&f, "reduce.norm");
@@ -142,13 +159,30 @@ static int clip_factor(formula *f, const update_settings *u, int norm)
     return formula_map(f, PONS_MAP_MIN, formula_constant(f, 1), share, 0);
 }
 
+/* Half of it after a step that was not applied, twice after 'PATIENCE' others (R9). */
+static void change_scale(formula *f, const update_settings *u, int ok)
+{
+    int scale = formula_load(f, kept(u, STORAGE_SCALE)), zero = formula_constant(f, 0), sound, full;
+
+    sound = formula_map(f, PONS_MAP_ADD, formula_load(f, kept(u, STORAGE_SOUND)),
+                        formula_constant(f, 1), 0);
+    full = formula_map(f, PONS_MAP_GREATER_EQUAL, sound, formula_constant(f, PATIENCE), 0);
+    sound = formula_map(f, PONS_MAP_SELECT, full, zero, sound);
+    sound = formula_map(f, PONS_MAP_SELECT, ok, sound, zero);
+    full = formula_map(f, PONS_MAP_SELECT, full, formula_constant(f, 2), formula_constant(f, 1));
+    full = formula_map(f, PONS_MAP_SELECT, ok, full, formula_constant(f, 0.5));
+    scale = formula_map(f, PONS_MAP_MUL, scale, full, 0);
+    formula_store(f, scale, number(u, STEP_SCALE));
+    formula_store(f, scale, kept(u, STORAGE_SCALE));
+    formula_store(f, sound, kept(u, STORAGE_SOUND));
+}
+
 /* Everything that is one number per step. */
 static formula_call *make_numbers(const update_settings *u)
 {
-    formula_operand applied = { u->storage->applied.device, 1, PONS_ALONG_NOTHING };
     formula_operand loss = { u->loss, 1, PONS_ALONG_NOTHING };
     formula f;
-    int norm, ok, mean, factor, old, next;
+    int norm, ok, mean, share, factor, old, next;
 
     formula_begin(&f, u->arena, u->storage->real, 1);
     norm = formula_map(&f, PONS_MAP_SQRT, formula_load(&f, number(u, STEP_SQUARES)), 0, 0);
@@ -156,9 +190,10 @@ static formula_call *make_numbers(const update_settings *u)
                      formula_map(&f, PONS_MAP_NOT, formula_load(&f, number(u, STEP_UNSOUND)), 0, 0),
                      0);
     mean = formula_constant(&f, 1.0 / u->micro_batches);
+    share = share_of_one(&f, u);
     factor = u->clip_norm > 0
-           ? formula_map(&f, PONS_MAP_MUL, mean, clip_factor(&f, u, norm), 0) : mean;
-    old = formula_load(&f, applied);
+           ? formula_map(&f, PONS_MAP_MUL, share, clip_factor(&f, u, norm), 0) : share;
+    old = formula_load(&f, kept(u, STORAGE_APPLIED));
     next = formula_map(&f, PONS_MAP_ADD, old, formula_constant(&f, 1), 0);
     formula_store(&f, norm, number(u, STEP_NORM));
     formula_store(&f, ok, number(u, STEP_OK));
@@ -166,7 +201,9 @@ static formula_call *make_numbers(const update_settings *u)
     formula_store(&f, next, number(u, STEP_COUNT));
     formula_store(&f, formula_map(&f, PONS_MAP_MUL, formula_load(&f, loss), mean, 0),
                   number(u, STEP_LOSS));
-    formula_store(&f, formula_map(&f, PONS_MAP_SELECT, ok, next, old), applied);
+    formula_store(&f, formula_map(&f, PONS_MAP_SELECT, ok, next, old), kept(u, STORAGE_APPLIED));
+    if (u->scaled)
+        change_scale(&f, u, ok);
     return formula_finish(&f, "reduce.numbers");
 }
 

@@ -14,9 +14,10 @@ typedef enum step_number {
     STEP_NORM,
     STEP_UNSOUND, /* how many contributions to states, or losses, are not finite                  */
     STEP_OK,      /* 1 if the norm is finite and nothing is unsound                               */
-    STEP_FACTOR,  /* 1/M times the factor of clipping                                             */
+    STEP_FACTOR,  /* from a folded gradient to a clipped one: 1/M, clipping, 1/scale              */
     STEP_COUNT,   /* updates applied, including this one                                          */
     STEP_LOSS,    /* mean over micro-batches                                                      */
+    STEP_SCALE,   /* of the next loss, where losses are scaled                                    */
     STEP_NUMBER_COUNT
 } step_number;
 
@@ -52,6 +53,7 @@ typedef struct update_settings {
     void *number[STEP_NUMBER_COUNT];
     int micro_batches;             /* M                                                           */
     double clip_norm, ema_decay;
+    bool scaled;                   /* gradients are of the loss times the scale (fp16)            */
     const pons_optimizer_operations *optimizer;
     const void *config;
     int count;                     /* parameters that have a gradient                             */

@@ -183,6 +183,8 @@ typedef struct pons_request {
     const void *attributes;            /* by kind                                                 */
     uint32_t packable;                 /* bit i: input i is a weight that may be packed once a    */
                                        /* step, see pons_kernel.pack                              */
+    bool tf32;                         /* f32 inputs may be rounded to tf32, 10 bits behind the   */
+                                       /* point, where they are multiplied                        */
 } pons_request;
 
 /* What changes from run to run besides memory; as the kernels read it. */
@@ -236,7 +238,7 @@ typedef struct pons_device_facts {
     bool host_memory;      /* kernels read and write memory of this process; else only 'copy'     */
                            /* and collectives reach theirs                                        */
     bool bf16;             /* has instructions for products of bf16 (precision auto)              */
-    bool fp16;
+    bool fp16, tf32;       /* the same; precisions of the name exist there                        */
     uint64_t memory_size;
     char features[256];    /* what else the results of kernels may depend on: "avx2 fma avx512f"  */
 } pons_device_facts;

@@ -180,32 +180,31 @@ static void resolve_classes(experiment *e)
 
 static pons_status resolve_precision(experiment *e, const experiment_known *known, pons_error *err)
 {
+    static const struct { precision precision; const char *reason; } best[] = {
+        { PRECISION_FP32, "the processor has no bf16 instructions" },
+        { PRECISION_FP16, "the processor has fp16 instructions, and none of bf16" },
+        { PRECISION_BF16, "the processor has bf16 instructions" },
+    };
     precision asked = (precision)e->sections.train.precision;
-    int bf16 = e->device.facts.bf16;
+    const pons_device_facts *facts = &e->device.facts;
+    int most = facts->bf16 ? 2 : facts->fp16 ? 1 : 0;
 
-    if ((asked == PRECISION_FP16 || asked == PRECISION_TF32)
-        && strcmp(e->listed.item[0].name, "cuda") == 0)
-        return pons_fail(err, PONS_CONFIG, "%s: '%s' on cuda is not in this build\nhint: "
+    if ((asked == PRECISION_FP16 && !facts->fp16) || (asked == PRECISION_TF32 && !facts->tf32))
+        return pons_fail(err, PONS_CONFIG, "%s: precision %s does not exist on %s\nhint: "
                          "precision = bf16, or fp32", experiment_place(e, "train", "precision"),
-                         precision_name(asked));
-    if (asked == PRECISION_FP16 || asked == PRECISION_TF32)
-        return pons_fail(err, PONS_CONFIG, "%s: precision %s does not exist on a cpu\nhint: "
-                         "precision = bf16, or fp32", experiment_place(e, "train", "precision"),
-                         precision_name(asked));
+                         precision_name(asked), facts->host_memory ? "a cpu" : facts->name);
     if (asked != PRECISION_AUTO) {
         e->precision = asked;
         return PONS_OK;
     }
-    if (processes_least(e->group, bf16, &bf16, err) != PONS_OK)
+    if (processes_least(e->group, most, &most, err) != PONS_OK)
         return err->status;
-    e->precision = bf16 ? PRECISION_BF16 : PRECISION_FP32;
+    e->precision = best[most].precision;
     if (known->precision != PRECISION_AUTO)
         e->precision = known->precision;
     e->sections.train.precision = e->precision;
     config_resolve(e->config, "train", "precision", precision_name(e->precision),
-                   known->precision != PRECISION_AUTO ? "the checkpoint's"
-                   : bf16 ? "the processor has bf16 instructions"
-                          : "the processor has no bf16 instructions");
+                   known->precision != PRECISION_AUTO ? "the checkpoint's" : best[most].reason);
     return PONS_OK;
 }
 

@@ -203,6 +203,13 @@ static pons_status check_finite(const step_begun *s, pons_error *err)
 
     if (check_damage(s, err) != PONS_OK || result->applied)
         return err->status;
+    if (t->experiment->precision == PRECISION_FP16 && result->scale >= 1) {
+        if (trainer_writes(t))
+            log_line(t->experiment->log, "step %lld is skipped: a gradient is too large for fp16; "
+                     "the loss is scaled by %g from now on", (long long)t->state.step + 1,
+                     result->scale);
+        return PONS_OK;
+    }
     if (replicas_run(&t->replicas, look_for_nonfinite, (void *)s, err) != PONS_OK
         || find_culprit(s, &culprit, err) != PONS_OK)
         return err->status;

@@ -8,6 +8,7 @@
 
 #include "train/trainer_parts.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +21,9 @@ static bool is_kept(const trainer *t)
     trainer_state kept = t->kept;
 
     kept.total = t->state.total;
-    kept.applied = t->state.applied; /* a function of the step; read from the storage to be saved */
+    kept.applied = t->state.applied; /* functions of the step; read from the storage to be saved */
+    kept.scale = t->state.scale;
+    kept.sound = t->state.sound;
     return memcmp(&kept, &t->state, sizeof kept) == 0;
 }
 
@@ -63,7 +66,9 @@ static pons_status begin_save(trainer *t, pons_error *err)
 
     if (background_wait(t->writer, err) != PONS_OK)
         return err->status;
-    t->state.applied = storage_applied(t->storage);
+    t->state.applied = (int64_t)storage_get(t->storage, STORAGE_APPLIED);
+    t->state.scale = ilogb(storage_get(t->storage, STORAGE_SCALE));
+    t->state.sound = (int64_t)storage_get(t->storage, STORAGE_SOUND);
     o->settings = t->settings;
     o->whole = !is_kept(t);
     o->step = t->state.step;
@@ -174,7 +179,9 @@ static pons_status load_checkpoint(trainer *t, const char *folder, pons_error *e
     t->state = *t->settings->saved;
     if (t->settings->own)
         t->kept = t->state;
-    storage_set_applied(t->storage, t->state.applied);
+    storage_set(t->storage, STORAGE_APPLIED, (double)t->state.applied);
+    storage_set(t->storage, STORAGE_SCALE, ldexp(1, (int)t->state.scale));
+    storage_set(t->storage, STORAGE_SOUND, (double)t->state.sound);
     return PONS_OK;
 }
 

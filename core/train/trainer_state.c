@@ -10,16 +10,19 @@
 #include <string.h>
 
 #define STATE_FILE "trainer.safetensors"
+#define REQUIRED INT64_MIN
 
-/* The numbers by name; the last three are choices, see saved_state. */
-static const struct { const char *name; size_t offset; } numbers[] = {
-    { "step", offsetof(trainer_state, step) },
-    { "applied", offsetof(trainer_state, applied) },
-    { "validated", offsetof(trainer_state, validated) },
-    { "best_step", offsetof(trainer_state, best_step) },
-    { "stale", offsetof(trainer_state, stale) },
-    { "finished", offsetof(trainer_state, finished) },
-    { "total", offsetof(trainer_state, total) },
+/* The numbers by name, and what stands for one that an older checkpoint lacks. */
+static const struct { const char *name; size_t offset; int64_t otherwise; } numbers[] = {
+    { "step", offsetof(trainer_state, step), REQUIRED },
+    { "applied", offsetof(trainer_state, applied), REQUIRED },
+    { "validated", offsetof(trainer_state, validated), REQUIRED },
+    { "best_step", offsetof(trainer_state, best_step), REQUIRED },
+    { "stale", offsetof(trainer_state, stale), REQUIRED },
+    { "finished", offsetof(trainer_state, finished), REQUIRED },
+    { "total", offsetof(trainer_state, total), REQUIRED },
+    { "scale", offsetof(trainer_state, scale), 16 },
+    { "sound", offsetof(trainer_state, sound), 0 },
 };
 enum { NUMBER_COUNT = sizeof numbers / sizeof numbers[0] };
 static const char *const choice_names[3] = { "micro_batches", "threads", "channels" };
@@ -45,7 +48,9 @@ static pons_status read_all(saved_state *s, const char *path, pons_error *err)
 
     for (int i = 0; i < NUMBER_COUNT; i++) {
         int64_t *to = (int64_t *)((char *)&s->state + numbers[i].offset);
-        if (read_number(s->file, path, numbers[i].name, to, err) != PONS_OK)
+        *to = numbers[i].otherwise;
+        if ((*to == REQUIRED || safetensors_find(s->file, numbers[i].name) != NULL)
+            && read_number(s->file, path, numbers[i].name, to, err) != PONS_OK)
             return err->status;
     }
     for (int i = 0; i < 3; i++) {

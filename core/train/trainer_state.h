@@ -18,6 +18,7 @@ typedef struct trainer_state {
     int64_t stale;          /* validations since the best one                                     */
     int64_t finished;       /* 1: by early_stop                                                   */
     int64_t total;          /* steps that the run was to have                                     */
+    int64_t scale, sound;   /* fp16: logarithm of the loss's scale; steps applied with it         */
     double best;
 } trainer_state;
 

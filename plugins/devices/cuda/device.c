@@ -112,6 +112,7 @@ static void device_facts(void *device, pons_device_facts *facts)
     facts->memory_size = memory;
     facts->bf16 = d->architecture >= 80;
     facts->fp16 = d->architecture >= 53;
+    facts->tf32 = d->architecture >= 80;
     dnn_describe(&d->dnn, dnn, sizeof dnn);
     snprintf(facts->library, sizeof facts->library, "driver %d.%d, NVRTC %d.%d, %s",
              version / 1000, version % 1000 / 10, d->compiler.major, d->compiler.minor, dnn);

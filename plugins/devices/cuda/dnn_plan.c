@@ -9,14 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RESULTS = 32, NOTES = 32, ANY = -1 };
+enum { RESULTS = 32, NOTES = 32, ANY = -1, TENSOR_CORES = -2 };
 
 /* ---- what is known to be wrong --------------------------------------------------------------- */
 
 /* Versions from 'first' until before 'end'; 0 and ANY: all. */
 typedef struct erratum {
     int first, end;
-    int architecture, kind, engine;
+    int architecture, kind;
+    int engine;                /* ANY: all; TENSOR_CORES: those that use them                     */
     bool low;                  /* only of 16 bits                                                 */
     bool places;               /* only with kernels of more than one place, in 3D                 */
     bool deterministic;        /* only where bits are to be the same                              */
@@ -25,13 +26,15 @@ typedef struct erratum {
 /*
  * 1. Convolutions in 3D of 16 bits give wrong numbers (pytorch/pytorch issue 163539, pull requests
  *    163581 and 166480).
- * 2. Engine 5 of forward convolutions differs from run to run on sm_86 and does not say so
+ * 2. So do those of tf32 by tensor cores (pytorch/pytorch pull request 167024).
+ * 3. Engine 5 of forward convolutions differs from run to run on sm_86 and does not say so
  *    (pytorch/pytorch pull requests 188318, 189207).
- * 3. Engines 58 and 63 may read memory that is not theirs on sm_120 (pytorch/pytorch pull request
+ * 4. Engines 58 and 63 may read memory that is not theirs on sm_120 (pytorch/pytorch pull request
  *    191701).
  */
 static const erratum errata[] = {
     { .first = 90800, .end = 91500, .kind = ANY, .engine = ANY, .low = true, .places = true },
+    { .first = 91002, .end = 91501, .kind = ANY, .engine = TENSOR_CORES, .places = true },
     { .architecture = 86, .kind = PONS_KERNEL_CONVOLUTION, .engine = 5, .deterministic = true },
     { .architecture = 120, .kind = ANY, .engine = 58 },
     { .architecture = 120, .kind = ANY, .engine = 63 },
@@ -78,11 +81,13 @@ bool dnn_is_doubtful(const cuda_dnn *dnn, const dnn_convolution *c, const dnn_wi
 static const unsigned never = BIT(DNN_NOTE_DOWN_CONVERT) | BIT(DNN_NOTE_REDUCED_SUMS)
                             | BIT(DNN_NOTE_FFT) | BIT(DNN_NOTE_WINOGRAD);
 
-static bool keeps_numbers(unsigned notes, const dnn_convolution *c, const dnn_wishes *w)
+/* Tensor cores read f32 as tf32. */
+static bool keeps_numbers(unsigned notes, const cuda_dnn *dnn, const dnn_convolution *c,
+                          const dnn_wishes *w)
 {
     unsigned refused = never;
 
-    if (c->weight == PONS_F32) /* tensor cores read it as tf32 */
+    if (c->weight == PONS_F32 && (!c->request->tf32 || is_known(dnn, c, w, TENSOR_CORES)))
         refused |= BIT(DNN_NOTE_TENSOR_CORE);
     if (w->deterministic)
         refused |= BIT(DNN_NOTE_NONDETERMINISTIC);
@@ -142,7 +147,7 @@ static void try_choices(dnn_plan *p, dnn_list *found, int first, int64_t count,
         dnn_list engine = { .dnn = found->dnn };
         dnn_descriptor choice = found->item[first + i];
         unsigned notes;
-        if (read_engine(&engine, choice, &p->engine, &notes) && keeps_numbers(notes, c, w)
+        if (read_engine(&engine, choice, &p->engine, &notes) && keeps_numbers(notes, found->dnn, c, w)
             && !is_known(found->dnn, c, w, p->engine) && try_plan(p, choice, w)) {
             p->list.item[p->list.count++] = choice;
             found->item[first + i] = found->item[--found->count];
