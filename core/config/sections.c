@@ -211,7 +211,8 @@ static const pons_option predict_table[] = {
 static const pons_option device_table[] = {
     PONS_FLAG(device_options, autotune, no, "Choose kernels by timing them."),
     PONS_SIZE(device_options, workspace_limit, "", 0, ANY_SIZE,
-              "Largest scratch memory of a kernel."),
+              "Largest scratch memory of a convolution or matrix product where there is a smaller "
+              "kernel; empty: none on cpu, 1GiB on cuda."),
     PONS_PATH(device_options, cache_dir, "", "Folder where compiled kernels of cuda are kept."),
     PONS_OPTIONS_END
 };
@@ -257,7 +258,7 @@ static const struct { const char *section, *key, *value; } not_built[] = {
     { "data", "cache", "device" },
     { "data", "smart_share", NULL }, { "data", "smart_replace", NULL },
     { "schedule", "plugin", "step" }, { "schedule", "plugin", "one_cycle" },
-    { "device", "autotune", NULL }, { "device", "workspace_limit", NULL },
+    { "device", "autotune", NULL },
     { "log", "sinks", "tensorboard" }, { "log", "sinks", "mlflow" },
 };
 

@@ -229,7 +229,8 @@ static pons_status open_one(experiment *e, int threads, int i, pons_error *err)
     pons_device_settings settings = {
         .index = e->share[i].index, .count = e->share[i].count, .threads = threads,
         .deterministic = e->sections.experiment.deterministic,
-        .cache_dir = e->sections.device.cache_dir
+        .cache_dir = e->sections.device.cache_dir,
+        .workspace_limit = (size_t)e->sections.device.workspace_limit
     };
 
     if (!is_reference(e))

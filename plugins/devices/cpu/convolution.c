@@ -2,7 +2,7 @@
  * convolution.c - who computes a convolution or a matrix product. Families are asked in turn: our
  * kernels for few channels on one side (narrow.h), those for many where they are faster (wide.h),
  * the library (onednn.h), our kernels for any (direct.h), which declines only types that the graph
- * never hands to it.
+ * never hands to it. Whose scratch memory is above the limit is passed over for the next.
  */
 #include "cpu.h"
 #include "direct.h"
@@ -87,6 +87,14 @@ static pons_status product_by_direct(cpu_device *device, const pons_request *req
     return direct_matmul_prepare(device->direct, device->threads, request, kernel, supported, err);
 }
 
+/* Wants more scratch memory than it may, where another family follows. */
+static bool is_too_large(const cpu_device *device, const pons_kernel *kernel)
+{
+    size_t limit = device->settings.workspace_limit;
+
+    return limit > 0 && kernel->scratch_size > limit;
+}
+
 static pons_status ask(const cpu_prepare *family, int count, cpu_device *device,
                        const pons_request *request, pons_kernel *kernel, bool *supported,
                        pons_error *err)
@@ -94,8 +102,15 @@ static pons_status ask(const cpu_prepare *family, int count, cpu_device *device,
     pons_status status = PONS_OK;
 
     *supported = false;
-    for (int i = 0; i < count && status == PONS_OK && !*supported; i++)
+    for (int i = 0; i < count && status == PONS_OK && !*supported; i++) {
         status = family[i](device, request, kernel, supported, err);
+        if (i + 1 < count && *supported && is_too_large(device, kernel)) {
+            if (kernel->free != NULL)
+                kernel->free(kernel);
+            *kernel = (pons_kernel){ .run = NULL };
+            *supported = false;
+        }
+    }
     return status;
 }
 
