@@ -27,7 +27,8 @@ tests_plugins_nine_la_LDFLAGS = $(MODULE_LDFLAGS)
 
 # Plugins of the other kinds that break a rule of theirs.
 BROKEN_MODULES = tests/plugins/crooked.la tests/plugins/dicey.la tests/plugins/stiff.la \
-	tests/plugins/late.la tests/plugins/deaf.la tests/plugins/lame.la tests/plugins/stopped.la
+	tests/plugins/late.la tests/plugins/deaf.la tests/plugins/lame.la tests/plugins/stopped.la \
+	tests/plugins/silent.la tests/plugins/idle.la tests/plugins/blank.la
 check_LTLIBRARIES += $(BROKEN_MODULES)
 tests_plugins_crooked_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_plugins_dicey_la_SOURCES = tests/plugins/crooked.c
@@ -40,3 +41,10 @@ tests_plugins_late_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_plugins_deaf_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_plugins_lame_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_plugins_stopped_la_LDFLAGS = $(MODULE_LDFLAGS)
+tests_plugins_silent_la_LDFLAGS = $(MODULE_LDFLAGS)
+tests_plugins_idle_la_SOURCES = tests/plugins/silent.c
+tests_plugins_idle_la_CPPFLAGS = $(AM_CPPFLAGS) -DOPTIMIZER
+tests_plugins_idle_la_LDFLAGS = $(MODULE_LDFLAGS)
+tests_plugins_blank_la_SOURCES = tests/plugins/silent.c
+tests_plugins_blank_la_CPPFLAGS = $(AM_CPPFLAGS) -DMODEL
+tests_plugins_blank_la_LDFLAGS = $(MODULE_LDFLAGS)

@@ -7,6 +7,7 @@
 
 #include "device/open.h"
 #include "graph/program.h"
+#include "plugin/answer.h"
 
 #include <math.h>
 #include <pons/device.h>
@@ -271,7 +272,8 @@ pons_status plugin_check_device(const plugin *p, const invocation *call, pons_er
     outcome total = { .count = 0 };
 
     if (check_missing(d.operations, err) != PONS_OK
-        || d.operations->open(&settings, &d.handle, err) != PONS_OK)
+        || plugin_answer(d.operations->open(&settings, &d.handle, err), "the device", "open", err)
+           != PONS_OK)
         return err->status;
     d.operations->facts(d.handle, &d.facts);
     if (d.facts.name[0] == '\0' || d.facts.threads < 1)

@@ -5,6 +5,7 @@
 #include "cli/plugin_check.h"
 
 #include "base/random.h"
+#include "plugin/answer.h"
 
 #include <math.h>
 #include <pons/transform.h>
@@ -62,7 +63,8 @@ static pons_status plan(const random_trial *t, int number, drawn *out)
     memset(out->record + size, 0xa5, GUARD);
     out->sample = (pons_sample){ .size = sizeof out->sample, .extent = { 8, 6, 4 },
                                  .map = { { 1, 0, 0, 0 }, { 0, 1, 0, 0 }, { 0, 0, 1, 0 } } };
-    if (t->o->plan(t->config, &draws, &out->sample, out->record, t->err) != PONS_OK)
+    pons_status status = t->o->plan(t->config, &draws, &out->sample, out->record, t->err);
+    if (plugin_answer(status, "the transform", "plan", t->err) != PONS_OK)
         return t->err->status;
     for (int i = 0; i < GUARD; i++)
         if (out->record[size + (size_t)i] != 0xa5)
@@ -116,7 +118,8 @@ static pons_status apply(const random_trial *t, const void *record, uint64_t cha
 {
     const pons_transform_scope scope = { .size = sizeof scope, .channels = channels };
 
-    return t->o->apply_patch(t->config, &scope, record, patch, t->err);
+    return plugin_answer(t->o->apply_patch(t->config, &scope, record, patch, t->err),
+                         "the transform", "apply_patch", t->err);
 }
 
 static pons_status check_zero(const random_trial *t, const filled *before, filled *after)

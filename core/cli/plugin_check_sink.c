@@ -4,6 +4,7 @@
  */
 #include "base/file.h"
 #include "cli/plugin_check.h"
+#include "plugin/answer.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,8 +26,9 @@ static pons_status write_records(const pons_sink_operations *o, void *sink, int 
         const pons_metric scores[] = { { "dice.mean", 0.5 }, { "dice.one", NAN } };
         const pons_record taken = { "step", step, 1 + step / 5, 3, numbers };
         const pons_record validated = { "validation", step, step / 5, 2, scores };
-        if (o->write(sink, &taken, err) == PONS_OK && step % 5 == 0)
-            o->write(sink, &validated, err);
+        if (plugin_answer(o->write(sink, &taken, err), "the sink", "write", err) == PONS_OK
+            && step % 5 == 0)
+            plugin_answer(o->write(sink, &validated, err), "the sink", "write", err);
     }
     return err->status;
 }
@@ -56,9 +58,11 @@ static pons_status check_writing(const pons_sink_operations *o, const void *opti
     int64_t before = folder_size(folder);
     void *sink = NULL;
 
-    if (o->open(options, folder, keep, &sink, err) != PONS_OK)
+    if (plugin_answer(o->open(options, folder, keep, &sink, err), "the sink", "open", err)
+        != PONS_OK)
         return err->status;
-    if (write_records(o, sink, first, last, err) == PONS_OK && o->flush(sink, err) == PONS_OK
+    if (write_records(o, sink, first, last, err) == PONS_OK
+        && plugin_answer(o->flush(sink, err), "the sink", "flush", err) == PONS_OK
         && keep.step < 0 && folder_size(folder) <= before)
         pons_fail(err, PONS_PLUGIN, "nothing is in the folder after %d records and 'flush'",
                   last - first + 1);

@@ -9,6 +9,8 @@
 #include "cli/plugin_check.h"
 
 #include "base/random.h"
+#include "data/case_check.h"
+#include "plugin/answer.h"
 
 #include <math.h>
 #include <pons/transform.h>
@@ -96,28 +98,6 @@ static pons_status make_case(pons_case *c, pons_error *err)
 
 /* ---- what must hold of every result ---------------------------------------------------------- */
 
-static pons_status check_grid(const pons_volume *v, const pons_volume *image, const char *name,
-                              pons_type type, int channels, pons_error *err)
-{
-    if (v->voxels == NULL || v->type != type || v->channels != channels)
-        return pons_fail(err, PONS_PLUGIN, "the %s has lost its voxels, its type or a channel",
-                         name);
-    for (int a = 0; a < 3; a++) {
-        if (v->extent[a] < 1 || v->extent[a] != image->extent[a])
-            return pons_fail(err, PONS_PLUGIN, "the %s has %lld voxels along %c, the image %lld",
-                             name, (long long)v->extent[a], "ijk"[a],
-                             (long long)image->extent[a]);
-        if (v->inside_start[a] < 0 || v->inside_extent[a] < 0
-            || v->inside_start[a] + v->inside_extent[a] > v->extent[a])
-            return pons_fail(err, PONS_PLUGIN, "the box inside the %s, %lld from %lld on along %c, "
-                             "is not within its %lld voxels", name, (long long)v->inside_extent[a],
-                             (long long)v->inside_start[a], "ijk"[a], (long long)v->extent[a]);
-    }
-    if (memcmp(v->affine, image->affine, sizeof v->affine) != 0)
-        return pons_fail(err, PONS_PLUGIN, "the %s has another affine than the image", name);
-    return PONS_OK;
-}
-
 static pons_status check_voxels(const pons_case *c, pons_error *err)
 {
     const float *x = c->image.voxels;
@@ -134,15 +114,6 @@ static pons_status check_voxels(const pons_case *c, pons_error *err)
                              (long long)v, CLASSES - 1);
     }
     return PONS_OK;
-}
-
-static pons_status check_volumes(const pons_case *c, pons_error *err)
-{
-    if (check_grid(&c->image, &c->image, "image", PONS_F32, CHANNELS, err) != PONS_OK
-        || check_grid(&c->label, &c->image, "label", PONS_U8, 1, err) != PONS_OK
-        || check_grid(&c->valid, &c->image, "mask", PONS_U8, 1, err) != PONS_OK)
-        return err->status;
-    return check_voxels(c, err);
 }
 
 static bool volumes_equal(const pons_volume *a, const pons_volume *b)
@@ -241,11 +212,16 @@ static pons_status transform_case(const pons_transform_operations *o, const void
                                   uint64_t channels, pons_case *c, pons_error *err)
 {
     const pons_transform_scope scope = { .size = sizeof scope, .channels = channels };
+    pons_case was;
+    pons_status status;
 
     if (make_case(c, err) != PONS_OK)
         return err->status;
-    if (o->apply(config, &scope, c, err) == PONS_OK)
-        check_volumes(c, err);
+    was = *c;
+    status = o->apply(config, &scope, c, err);
+    if (plugin_answer(status, "the transform", "apply", err) == PONS_OK
+        && case_check(c, &was, err) == PONS_OK)
+        check_voxels(c, err);
     return err->status;
 }
 

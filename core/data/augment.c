@@ -8,6 +8,7 @@
 #include "data/augment.h"
 
 #include "base/random.h"
+#include "plugin/answer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,8 +74,9 @@ pons_status augment_plan(const augment *a, const pons_draws *draws, pons_sample 
         pons_draws own = *draws;
         own.stream = a->stream[i];
         own.next = 0;
-        if (step->operations->plan(step->config, &own, sample, (char *)records + a->record[i],
-                                   err) != PONS_OK)
+        pons_status status = step->operations->plan(step->config, &own, sample,
+                                                    (char *)records + a->record[i], err);
+        if (plugin_answer(status, step->name, "plan", err) != PONS_OK)
             return err->status;
     }
     return PONS_OK;
@@ -106,9 +108,10 @@ pons_status augment_apply(const augment *a, int begin, int end, const void *reco
         pons_transform_scope scope = { .size = sizeof scope, .channels = step->channels };
         if (step->operations->apply_patch == NULL)
             continue;
-        if (step->operations->apply_patch(step->config, &scope,
-                                          (const char *)records + a->record[i], patch,
-                                          err) != PONS_OK)
+        pons_status status = step->operations->apply_patch(step->config, &scope,
+                                                           (const char *)records + a->record[i],
+                                                           patch, err);
+        if (plugin_answer(status, step->name, "apply_patch", err) != PONS_OK)
             return err->status;
     }
     return PONS_OK;

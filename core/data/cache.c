@@ -10,11 +10,28 @@
 
 /* ---- one case -------------------------------------------------------------------------------- */
 
+/* A class beyond those that are listed would be counted behind a table's end. */
+static pons_status check_classes(const dataset *d, const pons_case *c, pons_error *err)
+{
+    int limit = d->region_count > 0 ? 2 : d->class_count;
+    const uint8_t *label = c->label.voxels;
+    int64_t count = label != NULL ? (int64_t)pons_volume_size(&c->label) : 0;
+    uint8_t most = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        most = label[i] > most ? label[i] : most;
+    if (most < limit)
+        return PONS_OK;
+    return pons_fail(err, PONS_PLUGIN, "case '%s': the label has class %d after [preprocess], "
+                     "expected 0 to %d", c->name, most, limit - 1);
+}
+
 static pons_status read_case(const cache *c, int rank, logger *l, pons_case *out, pons_error *err)
 {
     if (case_read(c->data, rank, out, err) != PONS_OK)
         return err->status;
-    if (c->chain == NULL || volume_chain_apply(c->chain, out, l, err) == PONS_OK)
+    if (c->chain == NULL || (volume_chain_apply(c->chain, out, l, err) == PONS_OK
+                             && check_classes(c->data, out, err) == PONS_OK))
         return PONS_OK;
     case_clear(out);
     return err->status;

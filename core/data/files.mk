@@ -10,7 +10,7 @@ libcore_la_SOURCES += core/data/class_list.c core/data/class_list.h core/data/cl
 libcore_la_SOURCES += core/data/gzip_zlib.c core/data/nifti.h core/data/nifti_header.c \
 	core/data/nifti_read.c core/data/nifti_write.c core/data/transform.c \
 	core/data/volume.c
-libcore_la_SOURCES += core/data/volume_chain.c
+libcore_la_SOURCES += core/data/case_check.c core/data/case_check.h core/data/volume_chain.c
 libcore_la_SOURCES += core/data/augment.c core/data/augment.h core/data/cache.c \
 	core/data/cache_hold.h core/data/case_read.c core/data/dataset_check.c core/data/loader.c \
 	core/data/packed_case.c core/data/packed_case.h core/data/packed_set.c \

@@ -5,6 +5,8 @@
 #include "data/volume_chain.h"
 
 #include "config/sections.h"
+#include "data/case_check.h"
+#include "plugin/answer.h"
 #include "plugin/plugin_load.h"
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +41,9 @@ static pons_status take_channels(config *c, const char *section, const pons_inte
 static pons_status check_half(const volume_step *step, const char *section, bool random,
                               const char *where, pons_error *err)
 {
+    if (step->operations->plan == NULL && step->operations->apply == NULL)
+        return pons_fail(err, PONS_PLUGIN, "%s: '%s' has neither 'apply' nor 'plan'", where,
+                         step->plugin);
     if (random == (step->operations->plan != NULL))
         return PONS_OK;
     return pons_fail(err, PONS_CONFIG, "%s: '%s' is %s, so it does not belong in [%s]\nhint: it "
@@ -51,7 +56,9 @@ static pons_status check_options(config *c, const volume_step *step, const char 
 {
     pons_error inner = PONS_ERROR_INIT;
 
-    if (!step->operations->check || !step->operations->check(step->config, &inner))
+    if (step->operations->check == NULL
+        || plugin_answer(step->operations->check(step->config, &inner), step->name, "check", &inner)
+           == PONS_OK)
         return PONS_OK;
     pons_fail(err, inner.status, "[%s] %s", section, inner.text);
     return config_blame(c, section, NULL, err);
@@ -184,12 +191,14 @@ pons_status volume_chain_apply(const volume_chain *chain, pons_case *c, logger *
         const volume_step *step = &chain->step[n];
         pons_transform_scope scope = { .size = sizeof scope, .channels = step->channels,
                                        .warn = l ? receive_warning : NULL, .receiver = &to };
+        pons_case was = *c;
         pons_error inner = PONS_ERROR_INIT;
         pons_status status = step->operations->apply(step->config, &scope, c, &inner);
 
-        if (status)
-            return pons_fail(err, inner.status ? inner.status : status, "case '%s', step '%s': %s",
-                             to.name, step->name, inner.text);
+        if (plugin_answer(status, "the transform", "apply", &inner) != PONS_OK
+            || case_check(c, &was, &inner) != PONS_OK)
+            return pons_fail(err, inner.status, "case '%s', step '%s': %s", to.name, step->name,
+                             inner.text);
     }
     return PONS_OK;
 }

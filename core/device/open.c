@@ -3,6 +3,7 @@
  */
 #include "device/open.h"
 
+#include "plugin/answer.h"
 #include "plugin/plugin_load.h"
 
 pons_status device_open(const char *name, const pons_device_settings *settings, const char *where,
@@ -16,7 +17,7 @@ pons_status device_open(const char *name, const pons_device_settings *settings, 
         return status;
     d.plugin = p;
     d.operations = p->operations;
-    status = d.operations->open(settings, &d.handle, err);
+    status = plugin_answer(d.operations->open(settings, &d.handle, err), "the device", "open", err);
     if (status != PONS_OK)
         return status;
     d.operations->facts(d.handle, &d.facts);

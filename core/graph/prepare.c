@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "graph/compile.h"
+#include "plugin/answer.h"
 
 static const char *const kernel_names[PONS_KERNEL_KIND_COUNT] = {
     [PONS_KERNEL_MAP] = "map",
@@ -43,7 +44,8 @@ static pons_status prepare_on(const device *d, const pons_request *r, pons_kerne
 {
     *k = (pons_kernel){ .run = NULL };
     *supported = false;
-    return d->operations->prepare(d->handle, r, k, supported, err);
+    return plugin_answer(d->operations->prepare(d->handle, r, k, supported, err), "the device",
+                         "prepare", err);
 }
 
 static pons_status prepare_kernel(program *p, program_call *c, pons_error *err)

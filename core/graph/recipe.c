@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "plugin/answer.h"
 
 typedef struct reader {
     struct arena *arena;
@@ -242,7 +243,8 @@ pons_status recipe_make(struct arena *a, const storage_entry *e, const update_se
     g->section = SECTION_UPDATE;
     g->scope = SCOPE_OPTIMIZER;
     make_parameter(g, e, u->optimizer->slots, &p);
-    status = u->optimizer->update(g, u->config, &p, err);
+    status = plugin_answer(u->optimizer->update(g, u->config, &p, err), "the optimizer", "update",
+                           err);
     if (status == PONS_OK)
         status = pons_graph_status(g, err);
     r.known = arena_alloc(g->arena, (size_t)g->node_count * sizeof *r.known);

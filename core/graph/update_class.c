@@ -31,6 +31,8 @@ static update_class *find_class(const update_settings *u, const recipe *r, int i
 static pons_status sort_classes(const update_settings *u, update_class **classes, int *class_count,
                                 pons_error *err)
 {
+    bool learns = u->count == 0;
+
     for (int i = 0; i < u->count; i++) {
         recipe *r = arena_alloc(u->arena, sizeof *r);
         update_class *c;
@@ -40,8 +42,10 @@ static pons_status sort_classes(const update_settings *u, update_class **classes
         c = find_class(u, r, i, classes, class_count);
         c->parameter[c->count] = u->parameter[i];
         c->recipe[c->count++] = r;
+        learns = learns || r->target[RECIPE_VALUE] >= 0;
     }
-    return PONS_OK;
+    return learns ? PONS_OK
+         : pons_fail(err, PONS_PLUGIN, "the optimizer assigns to none of %d parameters", u->count);
 }
 
 /* Parameters of 'b' that no class has lie behind those that one has. */

@@ -6,6 +6,7 @@
 #include "report/metrics.h"
 
 #include "base/json.h"
+#include "plugin/answer.h"
 #include "plugin/plugin_load.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 
 typedef struct opened_sink {
     const pons_sink_operations *operations;
+    const char *name;
     void *handle;
 } opened_sink;
 
@@ -87,7 +89,9 @@ static pons_status open_sinks(metrics *m, const char *folder, pons_sink_kept kee
         opened_sink *s = &m->sink[m->sink_count];
         const loaded_plugin *chosen = &e->sink[m->sink_count];
         s->operations = chosen->plugin->operations;
-        if (s->operations->open(chosen->options, folder, keep, &s->handle, err) != PONS_OK)
+        s->name = chosen->plugin->descriptor->name;
+        if (plugin_answer(s->operations->open(chosen->options, folder, keep, &s->handle, err),
+                          s->name, "open", err) != PONS_OK)
             return err->status;
     }
     return PONS_OK;
@@ -146,7 +150,9 @@ pons_status metrics_write(metrics *m, const pons_record *record, pons_error *err
     if (fflush(m->file) != 0)
         return fail(m, err);
     for (int i = 0; i < m->sink_count; i++) {
-        if (m->sink[i].operations->write(m->sink[i].handle, record, err) != PONS_OK)
+        const opened_sink *s = &m->sink[i];
+        if (plugin_answer(s->operations->write(s->handle, record, err), s->name, "write", err)
+            != PONS_OK)
             return err->status;
     }
     return PONS_OK;
@@ -157,7 +163,8 @@ pons_status metrics_sync(metrics *m, pons_error *err)
     if (fflush(m->file) != 0 || fsync(fileno(m->file)) != 0)
         return fail(m, err);
     for (int i = 0; i < m->sink_count; i++) {
-        if (m->sink[i].operations->flush(m->sink[i].handle, err) != PONS_OK)
+        const opened_sink *s = &m->sink[i];
+        if (plugin_answer(s->operations->flush(s->handle, err), s->name, "flush", err) != PONS_OK)
             return err->status;
     }
     return PONS_OK;

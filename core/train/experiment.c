@@ -10,6 +10,7 @@
 #include "data/class_list.h"
 #include "data/loader.h"
 #include "device/open.h"
+#include "plugin/answer.h"
 #include "train/agreement.h"
 #include "train/processes.h"
 
@@ -220,7 +221,8 @@ pons_status experiment_check_extent(const experiment *e, const char *what, const
 
     if (model->divisor == NULL)
         return PONS_OK;
-    if (model->divisor(e->model.options, divisor, err) != PONS_OK)
+    if (plugin_answer(model->divisor(e->model.options, divisor, err), "the model", "divisor", err)
+        != PONS_OK)
         return config_blame(e->config, "model", "plugin", err);
     for (int a = 0; a < 3; a++) {
         bool flat = e->task.flat && a == 0; /* nothing is divided there */

@@ -6,6 +6,7 @@
 #include "train/network.h"
 
 #include "data/loader.h"
+#include "train/plugin_nodes.h"
 
 #include <math.h>
 
@@ -21,27 +22,10 @@ static pons_shape batch_shape(const int extent[3], int64_t batch, int channels)
 static pons_status build_model(const experiment *e, pons_graph *g, const int extent[3],
                                int64_t batch, pons_outputs *out, pons_error *err)
 {
-    const pons_model_operations *model = e->model.plugin->operations;
-    pons_shape shape = batch_shape(extent, batch, e->task.channels);
-    pons_named_node image = { "image", node_input(g, "image", PONS_F32, shape) };
-    pons_inputs inputs = { 1, &image };
-    pons_shape found;
-
-    *out = (pons_outputs){ .count = 0 };
-    if (model->build(g, e->model.options, &e->task, &inputs, out, err) != PONS_OK)
+    if (plugin_build_model(e->model.plugin, e->model.options, &e->task,
+                           batch_shape(extent, batch, e->task.channels), g, out, err) != PONS_OK)
         return config_blame(e->config, "model", "plugin", err);
-    if (out->count < 1 || out->count > PONS_OUTPUTS_MAX)
-        return pons_fail(err, PONS_PLUGIN, "model '%s' has %d outputs, expected 1 to %d",
-                         e->model.plugin->descriptor->name, out->count, PONS_OUTPUTS_MAX);
-    found = pons_shape_of(out->item[0]);
-    shape.extent[4] = e->task.classes;
-    if (!shape_equal(found, shape)) {
-        char a[160], b[160];
-        return pons_fail(err, PONS_PLUGIN, "model '%s' gives %s for this extent, expected %s",
-                         e->model.plugin->descriptor->name, shape_text(found, a, sizeof a),
-                         shape_text(shape, b, sizeof b));
-    }
-    return pons_graph_status(g, err);
+    return PONS_OK;
 }
 
 static double head_weight(const experiment *e, int head)
@@ -65,7 +49,6 @@ static pons_node *shrink(pons_graph *g, pons_node *target, pons_node *head)
 static pons_status build_loss(const experiment *e, pons_graph *g, const pons_outputs *outputs,
                               int64_t batch, pons_node **out, pons_error *err)
 {
-    const pons_loss_operations *loss = e->loss.plugin->operations;
     int channels = e->regions ? e->class_count : 1;
     pons_node *target = node_input(g, "target", PONS_U8, batch_shape(e->patch, batch, channels));
     pons_node *sum = NULL;
@@ -76,9 +59,10 @@ static pons_status build_loss(const experiment *e, pons_graph *g, const pons_out
                          e->sections.loss.heads.count, outputs->count);
     for (int i = 0; i < outputs->count; i++) {
         pons_target t = { shrink(g, target, outputs->item[i]), NULL, e->activation };
-        pons_node *value = NULL;
+        pons_node *value;
         double weight = head_weight(e, i);
-        if (loss->build(g, e->loss.options, &e->task, outputs->item[i], &t, &value, err) != PONS_OK)
+        if (plugin_build_loss(e->loss.plugin, e->loss.options, &e->task, outputs->item[i], &t, g,
+                              &value, err) != PONS_OK)
             return config_blame(e->config, "loss", "plugin", err);
         if (weight != 1)
             value = pons_scale(g, value, weight);

@@ -260,12 +260,21 @@ static pons_status finish_step(step_begun *s, pons_error *err)
     return trainer_record(t, "step", s->epoch, 6, metric, err);
 }
 
+static pons_status check_rate(const trainer *t, double lr, pons_error *err)
+{
+    if (lr >= 0 && isfinite(lr))
+        return PONS_OK;
+    return pons_fail(err, PONS_PLUGIN, "schedule '%s' gives the rate %g for step %lld, expected 0 "
+                     "or more", t->experiment->schedule.plugin->descriptor->name, lr,
+                     (long long)t->state.step + 1);
+}
+
 static pons_status run_step(trainer *t, share *shares, pons_error *err)
 {
     step_begun s = { .trainer = t, .begin = seconds_now(), .share = shares,
                      .lr = trainer_rate(t->experiment, t->state.step) };
 
-    if (trainer_vote_begin(t, err) != PONS_OK
+    if (check_rate(t, s.lr, err) != PONS_OK || trainer_vote_begin(t, err) != PONS_OK
         || replicas_run(&t->replicas, compute_share, &s, err) != PONS_OK)
         return err->status;
     for (int r = 0; r < t->replicas.count; r++)

@@ -66,10 +66,11 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
 
 #else
 
-enum { NONE, AFFINE, LABEL, MASK, CHANGING, ID, CHANNEL, INSIDE, FAR };
+enum { NONE, AFFINE, LABEL, MASK, CHANGING, ID, CHANNEL, INSIDE, FAR, STATUS, LOST, SINGULAR };
 
 static const char *const faults[] = {
-    "none", "affine", "label", "mask", "changing", "id", "channel", "inside", "far", NULL
+    "none", "affine", "label", "mask", "changing", "id", "channel", "inside", "far", "status",
+    "lost", "singular", NULL
 };
 
 /* Turned by a quarter in the plane of i and j; what is not told the affine is the fault. */
@@ -82,7 +83,7 @@ static pons_status turn(pons_case *c, int fault, pons_error *err)
 
     memcpy(before, c->image.affine, sizeof before);
     for (int i = 0; i < 3; i++) {
-        if ((fault == MASK && i == 2)
+        if (v[i]->voxels == NULL || (fault == MASK && i == 2)
             || pons_volume_reorient(v[i], order, flip, err) != PONS_OK)
             continue;
         if (fault == LABEL && i == 1)
@@ -113,7 +114,11 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
         c->image.inside_extent[0]++;
     if (fault == FAR)
         x[0] = NAN;
-    return PONS_OK;
+    if (fault == LOST)
+        pons_volume_clear(&c->label);
+    for (int r = 0; fault == SINGULAR && r < 3; r++)
+        c->image.affine[r][0] = c->label.affine[r][0] = c->valid.affine[r][0] = 0;
+    return fault == STATUS ? PONS_DATA : PONS_OK;
 }
 
 #endif
