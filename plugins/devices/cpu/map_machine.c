@@ -104,8 +104,10 @@ INSTRUCTION(code_stream_bf16)
 
 LANE void ask(const char *at, int size)
 {
-    VECTOR_UNROLL for (int line = 0; line < size; line += 64)
+    VECTOR_UNROLL for (int line = 0; line < size; line += 64) {
         __builtin_prefetch(at + MAP_AHEAD + line, 0, 3);
+        __builtin_prefetch(at + MAP_FAR_AHEAD + line, 0, 2);
+    }
 }
 
 INSTRUCTION(code_fetch_32)

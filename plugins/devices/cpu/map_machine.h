@@ -11,8 +11,12 @@
 
 #include <pons/device.h>
 
-/* Bytes that inputs are asked for before they are read; the first cache keeps a few times this. */
+/*
+ * Bytes that inputs are asked for before they are read: to come into the first cache, which keeps a
+ * few times this, and into the second, which waits for more lines of memory at a time.
+ */
 #define MAP_AHEAD 4096
+#define MAP_FAR_AHEAD 16384
 
 /* Where an operand goes on from unit to unit. */
 typedef enum map_walk {
@@ -42,7 +46,7 @@ typedef enum map_code {
     MAP_CODE_STORE_BF16,
     MAP_CODE_STREAM_F32,   /* the same, past the cache                                            */
     MAP_CODE_STREAM_BF16,
-    MAP_CODE_FETCH_32,     /* what lies MAP_AHEAD bytes behind the unit at [0], 32 bits a lane    */
+    MAP_CODE_FETCH_32,     /* what lies MAP_AHEAD and more behind the unit at [0], 32 bits a lane */
     MAP_CODE_FETCH_16,
     MAP_CODE_NEG, MAP_CODE_ABS, MAP_CODE_SQRT, MAP_CODE_NOT,
     /* accumulator and [0]; _R: [0] and accumulator                                               */
