@@ -1,6 +1,6 @@
 /*
- * check_dnn.c - convolutions of the cuda device by cuDNN, whose library is that of tests/fake: which
- * are, with which engine, what their numbers are, and what the library refuses.
+ * check_dnn.c - convolutions of the cuda device by cuDNN, whose library is that of tests/fake:
+ * which are, with which engine, what their numbers are, and what the library refuses.
  */
 #include "../plugins/devices/cuda/cuda.h"
 #include "evaluate.h"
@@ -62,6 +62,16 @@ static const shape_case shapes[] = {
       { { 1, 1, 1 }, { 1, 1, 1 }, { 1, 0, 1 }, { 1, 0, 1 }, 4 }, false },
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes, NODES = 3 };
+
+/* The first of them, smaller, as a request. */
+static const pons_tensor plain_tensors[] = {
+    { PONS_F32, { 5, { 1, 4, 4, 4, 8 } } }, { PONS_F32, { 5, { 8, 3, 3, 3, 8 } } },
+    { PONS_F32, { 5, { 1, 4, 4, 4, 8 } } },
+};
+static const pons_request plain_request = {
+    .kind = PONS_KERNEL_CONVOLUTION, .name = "y", .input_count = 2, .output_count = 1,
+    .input = plain_tensors, .output = plain_tensors + 2, .attributes = &shapes[0].c
+};
 
 typedef struct trio {
     pons_graph *g;
@@ -200,18 +210,14 @@ END_TEST
 /* A request that may be rounded, as a program of that precision makes it. */
 static int64_t engine_in_tf32(cuda_device *d, bool tf32)
 {
-    const pons_tensor in[] = { { PONS_F32, { 5, { 1, 4, 4, 4, 8 } } },
-                               { PONS_F32, { 5, { 8, 3, 3, 3, 8 } } } };
-    const pons_tensor out = { PONS_F32, { 5, { 1, 4, 4, 4, 8 } } };
-    const pons_request request = { .kind = PONS_KERNEL_CONVOLUTION, .name = "y", .input_count = 2,
-                                   .output_count = 1, .input = in, .output = &out,
-                                   .attributes = &shapes[0].c, .tf32 = tf32 };
+    pons_request request = plain_request;
     const dnn_wishes wishes = { .architecture = 90, .deterministic = true, .workspace = 1 << 20 };
     pons_error err = PONS_ERROR_INIT;
     dnn_convolution c;
     dnn_plan plan;
     int64_t engine;
 
+    request.tf32 = tf32;
     ck_assert(dnn_takes(&request, &c));
     ck_assert_int_eq(dnn_plan_make(&d->dnn, &c, &wishes, &plan, &err), PONS_OK);
     engine = plan.engine;
@@ -348,15 +354,9 @@ START_TEST(what_is_missing_or_mistyped_is_refused)
     };
     device d = card(&(pons_device_settings){ .count = 1 });
     cuda_device *cuda = d.handle;
-    const pons_tensor in[] = { { PONS_F32, { 5, { 1, 4, 4, 4, 8 } } },
-                               { PONS_F32, { 5, { 8, 3, 3, 3, 8 } } } };
-    const pons_tensor out = { PONS_F32, { 5, { 1, 4, 4, 4, 8 } } };
-    const pons_request request = { .kind = PONS_KERNEL_CONVOLUTION, .name = "y", .input_count = 2,
-                                   .output_count = 1, .input = in, .output = &out,
-                                   .attributes = &shapes[0].c };
     dnn_convolution c;
 
-    ck_assert(dnn_takes(&request, &c));
+    ck_assert(dnn_takes(&plain_request, &c));
     ck_assert_int_eq(graph_status(cuda, &c), 0);
     real_set = cuda->dnn.set;
     cuda->dnn.set = set_all_but_one;
@@ -374,16 +374,13 @@ END_TEST
 START_TEST(tensors_that_make_no_convolution_are_refused)
 {
     device d = card(&(pons_device_settings){ .count = 1 });
-    const pons_tensor in[] = { { PONS_F32, { 5, { 1, 4, 4, 4, 8 } } },
-                               { PONS_F32, { 5, { 8, 3, 3, 3, 8 } } } };
-    pons_tensor out = { PONS_F32, { 5, { 1, 4, 4, 5, 8 } } };
-    const pons_request request = { .kind = PONS_KERNEL_CONVOLUTION, .name = "y", .input_count = 2,
-                                   .output_count = 1, .input = in, .output = &out,
-                                   .attributes = &shapes[0].c };
+    const pons_tensor longer = { PONS_F32, { 5, { 1, 4, 4, 5, 8 } } };
+    pons_request request = plain_request;
     pons_error err = PONS_ERROR_INIT;
     pons_kernel kernel = { .run = NULL };
     bool supported;
 
+    request.output = &longer;
     ck_assert_int_eq(cuda_prepare_dnn(d.handle, &request, &kernel, &supported, &err), PONS_DEVICE);
     ck_assert_str_eq(err.text, "cannot plan 'y': cuDNN ended finishing a descriptor with 2000 "
                                "(extents 4 and 5 along axis 2 make no convolution)");

@@ -1,7 +1,8 @@
 /*
- * check_dnn_library.c - the installed cuDNN itself, without a card: every attribute, type and kind has
- * the number of its headers, and every convolution of the published networks that the device hands to
- * it, forward and both gradients, becomes a graph and a plan for a card that is described in text.
+ * check_dnn_library.c - the installed cuDNN itself, without a card: every attribute, type and kind
+ * has the number of its headers, and every convolution of the published networks that the device
+ * hands to it, forward and both gradients, becomes a graph and a plan for a card that is described
+ * in text.
  *
  * What this cannot show, as it needs a card: that plans run, their time and bits; and plans of
  * engines that compile when they are made, which load what they have compiled.

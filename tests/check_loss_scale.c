@@ -1,9 +1,9 @@
 /*
- * check_loss_scale - fp16's scale of the loss: halved by a step that overflows, which changes nothing
- * else, doubled by 2000 in a row that do not, and gone from everything that is told or updated.
+ * check_loss_scale - fp16's scale of the loss: halved by a step that overflows, which changes
+ * nothing else, doubled by 2000 in a row that do not, and gone from all that is told or updated.
  *
- * One weight, 0.5, eight voxels of 1: the gradient by each voxel is the target, 16, times the scale,
- * which fp16 holds from 2048 downwards; the gradient by the weight is 128.
+ * One weight, 0.5, eight voxels of 1: the gradient by each voxel is the target, 16, times the
+ * scale, which fp16 holds from 2048 downwards; the gradient by the weight is 128.
  */
 #include "descent.h"
 #include "graph/program.h"

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 /*
- * Open those that were built, so that the device finds them under the names it looks for. False: the
- * loader has said why.
+ * Open those that were built, so that the device finds them under the names it looks for. False:
+ * the loader has said why.
  */
 bool fakes_open(void);
 /* A function of one of them; NULL: there is none. */

@@ -2,9 +2,9 @@
  * dnn.c - a libcudnn: descriptors as the real one keeps them, engines that differ as its engines
  * do, and the core's reference kernels on the stream.
  *
- * Of an attribute that a kind does not have, that has another type or count, is missing or is set too
- * late, of tensors that make no convolution, of a plan without its card, of memory that is not the
- * card's or not aligned, the call that brings it is refused with a line in cudnnGetLastErrorString.
+ * An attribute that a kind does not have, that has another type or count, is missing or is set too
+ * late, tensors that make no convolution, a plan without its handle, memory that is not the card's
+ * or not aligned: the call that brings one is refused, with a line in cudnnGetLastErrorString.
  *
  * FAKE_CUDNN   words that go wrong: version=N (91900); start: no handle is made; run=N: the N-th
  *              plan does not run

@@ -36,9 +36,10 @@ void dnn_find(cuda_dnn *dnn)
     static const char *const names[] = { "libcudnn.so.9", "/usr/local/cuda/lib64/libcudnn.so.9" };
     const char *missing;
 
+    /* It opens libraries of its own, and is not made to be taken away again. */
     *dnn = (cuda_dnn){ .missing = "there is no libcudnn.so.9" };
     for (size_t i = 0; i < sizeof names / sizeof *names && dnn->library == NULL; i++)
-        dnn->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        dnn->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (dnn->library == NULL)
         return;
     missing = cuda_find_symbols(dnn->library, symbols, dnn);

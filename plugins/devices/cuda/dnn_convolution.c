@@ -2,8 +2,8 @@
  * dnn_convolution.c - a convolution by a plan of cuDNN as a prepared kernel.
  *
  * A run puts the plan on the device's stream with the addresses of the call; a set of addresses is
- * described to the library when it comes first, and kept: those of a program are few. Scratch memory
- * is the plan's workspace, behind the 16-bit gradient where there is one.
+ * described to the library when it comes first, and kept: those of a program are few. Scratch
+ * memory is the plan's workspace, behind the 16-bit gradient where there is one.
  */
 #include "cuda.h"
 

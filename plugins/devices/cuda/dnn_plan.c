@@ -147,8 +147,9 @@ static void try_choices(dnn_plan *p, dnn_list *found, int first, int64_t count,
         dnn_list engine = { .dnn = found->dnn };
         dnn_descriptor choice = found->item[first + i];
         unsigned notes;
-        if (read_engine(&engine, choice, &p->engine, &notes) && keeps_numbers(notes, found->dnn, c, w)
-            && !is_known(found->dnn, c, w, p->engine) && try_plan(p, choice, w)) {
+        if (read_engine(&engine, choice, &p->engine, &notes)
+            && keeps_numbers(notes, found->dnn, c, w) && !is_known(found->dnn, c, w, p->engine)
+            && try_plan(p, choice, w)) {
             p->list.item[p->list.count++] = choice;
             found->item[first + i] = found->item[--found->count];
         }
