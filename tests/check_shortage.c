@@ -50,7 +50,7 @@ static void expect_told(int kib, int code, const char *who)
 /* From little to enough. */
 static int next_kib(int kib)
 {
-    return kib + soak_times(9000, 1000);
+    return kib + soak_times(3000, 1000);
 }
 
 /* Whether memory can be limited so: a sanitizer's own takes more. */

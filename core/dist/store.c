@@ -402,8 +402,8 @@ static outcome hear_answer(store *s, double deadline, char *why, size_t room, po
         snprintf(s->address, sizeof s->address, "%.*s", size, (const char *)m.value);
         return JOINED;
     case STORE_REFUSED:
-        pons_fail(err, m.extra == PONS_CONFIG ? PONS_CONFIG : PONS_COMMUNICATION, "%.*s", size,
-                  (const char *)m.value);
+        pons_fail(err, m.extra == PONS_CONFIG || m.extra == PONS_DEVICE ? (pons_status)m.extra
+                       : PONS_COMMUNICATION, "%.*s", size, (const char *)m.value);
         return REFUSED;
     case STORE_STRANGER:
         snprintf(why, room, "the store there belongs to another job: its token differs");
@@ -454,6 +454,8 @@ static pons_status connect_store(store *s, double deadline, pons_error *err)
         double now = seconds_now();
         if (o == JOINED)
             return PONS_OK;
+        if (err->status == PONS_OK && s->server != NULL && store_server_starved(s->server))
+            return pons_fail(err, PONS_DEVICE, "%s", STORE_SERVER_STARVED);
         wrong = o == WRONG ? fmin(wrong, now) : INFINITY;
         if (o == WRONG)
             memcpy(answered, why, sizeof answered);

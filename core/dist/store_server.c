@@ -23,6 +23,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,7 @@ struct store_server {
     member **by_rank;
     int joined;
     bool complete, stopping;
+    atomic_bool starved;            /* the gathering has ended for want of memory                 */
     bool failed;                    /* the gathering; why:                                        */
     pons_status status;
     char why[1024];
@@ -538,29 +540,49 @@ static void limit_strangers(store_server *s)
         oldest->state = MEMBER_ENDED;
 }
 
-static void greet(store_server *s, int fd)
+static member *member_new(int fd)
 {
     member *m = calloc(1, sizeof *m);
-    uint8_t *out;
 
-    if (m == NULL || !make_room(s) || (m->in = malloc(STORE_MESSAGE_MAX)) == NULL
-        || !store_greeting_write(m->greeting)) {
-        close(fd);
-        free(m != NULL ? m->in : NULL);
-        free(m);
-        return;
+    if (m == NULL)
+        return NULL;
+    m->fd = -1;
+    m->in = malloc(STORE_MESSAGE_MAX);
+    m->out_room = STORE_GREETING;
+    m->out = malloc(m->out_room);
+    if (m->in == NULL || m->out == NULL || !store_greeting_write(m->greeting)) {
+        member_free(m);
+        return NULL;
     }
     m->fd = fd;
     m->state = MEMBER_STRANGER;
     m->hello.rank = UINT32_MAX;
     m->deadline = seconds_now() + HELLO_S;
     link_peer(fd, m->address);
-    s->members[s->count++] = m;
-    out = room_out(m, STORE_GREETING);
-    if (out == NULL)
+    return m;
+}
+
+/* A process that may have been a rank is turned away: it would come again until its time is over. */
+static void starve(store_server *s)
+{
+    if (s->complete || s->failed)
         return;
-    memcpy(out, m->greeting, STORE_GREETING);
-    m->out_size += STORE_GREETING;
+    s->starved = true;
+    fail_all(s, PONS_DEVICE, STORE_SERVER_STARVED);
+}
+
+static void greet(store_server *s, int fd)
+{
+    member *m = make_room(s) ? member_new(fd) : NULL;
+
+    if (m == NULL) {
+        close(fd);
+        starve(s);
+        return;
+    }
+    s->members[s->count++] = m;
+    memcpy(m->out, m->greeting, STORE_GREETING);
+    m->out_size = STORE_GREETING;
     flush(m);
     limit_strangers(s);
 }
@@ -773,6 +795,11 @@ pons_status store_server_open(const dist_place *place, double timeout_s, store_s
     }
     *out = s;
     return PONS_OK;
+}
+
+bool store_server_starved(const store_server *s)
+{
+    return s->starved;
 }
 
 void store_server_close(store_server *s, double wait_s)
