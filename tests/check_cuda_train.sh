@@ -154,6 +154,33 @@ check "nor tf32" ends 3 "precision tf32 does not exist on a cpu" "$program" trai
 
 check "every kind of request" cuda plugin check "$PONS_PLUGIN_PATH/device/cuda.so"
 
+# ---- what a profiler sees ------------------------------------------------------------------------
+
+ranges=$folder/ranges
+# begun NAME: a range of that name; ended: each of them, none twice.
+begun() { grep -qxF -e "$1" "$ranges"; }
+ended() {
+    awk '$0 == "." { depth-- } $0 != "." { depth++ } depth < 0 { exit 1 } END { exit depth != 0 }' \
+        "$ranges"
+}
+check "a run under a profiler" env FAKE_NVTX="$ranges" LD_LIBRARY_PATH="$cards" \
+    NVTX_INJECTION64_PATH="$cards/libnvtx.so" "$program" train --fresh one.ini
+for name in data "unet, dice_ce" micro-batch reduce update novograd validation checkpoint; do
+    check "has a range '$name'" begun "$name"
+done
+cuda explain --json one.ini | sed -n 's/.*"section":"micro".*"name":"\([^"#]*\)[^"]*".*/\1/p' |
+    sort -u >"$folder/names"
+check "and one for every kernel" sh -c "test -s '$folder/names' && while read -r name; do
+    grep -qxF -e \"\$name\" '$ranges' || exit 1; done <'$folder/names'"
+check "that all end" ended
+check "each kernel's time" sh -c "LD_LIBRARY_PATH='$cards' '$program' bench one.ini --kernels --json \
+    --steps 2 >'$folder/times.json'"
+check "beside what the card can reach" grep -qF '"limits":{"copy_bytes_per_second":2.56e+11,'\
+'"fp32_flop_per_second":1.024e+12,"bf16_flop_per_second":1.6384e+13}' "$folder/times.json"
+check "on the card and on the host" grep -q \
+    '"all":{"kernels":[1-9][0-9]*,"cpu_ns":[1-9][0-9.e+]*,"gpu_ns":[1-9][0-9.e+]*}' \
+    "$folder/times.json"
+
 # ---- one process for each card, joined by nccl ---------------------------------------------------
 
 kept=device.cache_dir=$folder/kernels

@@ -130,7 +130,7 @@ static pons_status step(program *p, int number, int accumulate)
 }
 
 /* Kernel by kernel. */
-static void ignore(void *context, int kernel, double seconds) { }
+static void ignore(void *context, int kernel, double seconds, double host) { }
 
 static void same_bits(const net *a, const net *b)
 {

@@ -29,7 +29,7 @@ FAKE_DRIVER = tests/fake/block.c tests/fake/block.h tests/fake/capture.c tests/f
 	tests/fake/fake.h tests/fake/memory.c tests/fake/module.c tests/fake/order.c \
 	tests/fake/stream.c
 EXTRA_DIST += $(FAKE_DRIVER) tests/fake/compiler.c tests/fake/shim.h tests/check_cuda.c \
-	tests/check_recording.c tests/fake/nvml.c
+	tests/check_recording.c tests/fake/nvml.c tests/fake/nvtx.c
 check_LTLIBRARIES += tests/fake/libcuda.la
 tests_fake_libcuda_la_SOURCES = $(FAKE_DRIVER)
 tests_fake_libcuda_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
@@ -37,7 +37,10 @@ tests_fake_libcuda_la_LDFLAGS = -rpath /nowhere -version-info 1:0:0
 PROGRAM_TESTS += tests/check_fake_cuda
 tests_check_fake_cuda_LDADD = tests/fake/libcuda.la $(LDADD)
 if HAVE_CUDA
-check_LTLIBRARIES += tests/fake/libnvrtc.la tests/fake/libnvidia-ml.la
+check_LTLIBRARIES += tests/fake/libnvrtc.la tests/fake/libnvidia-ml.la tests/fake/libnvtx.la
+tests_fake_libnvtx_la_SOURCES = tests/fake/nvtx.c
+tests_fake_libnvtx_la_CPPFLAGS = $(AM_CPPFLAGS) $(NCCL_CFLAGS)
+tests_fake_libnvtx_la_LDFLAGS = -rpath /nowhere -avoid-version
 tests_fake_libnvidia_ml_la_SOURCES = tests/fake/nvml.c
 tests_fake_libnvidia_ml_la_LDFLAGS = -rpath /nowhere -version-info 1:0:0
 tests_fake_libnvrtc_la_SOURCES = tests/fake/compiler.c

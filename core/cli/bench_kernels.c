@@ -19,6 +19,7 @@ typedef struct row {
     int64_t calls;
     int kernels;
     double seconds, bytes, flop; /* in a step                                                     */
+    double host;                 /* seconds of this process to have them run                      */
     double least;                /* seconds at the limits; 0: not known                           */
     double before;               /* seconds then; NaN: it was not there                           */
 } row;
@@ -51,11 +52,12 @@ double bench_before(const json_value *before, const char *object, const char *ke
     return o != NULL && o->type == JSON_OBJECT ? number_of(o, key) : NAN;
 }
 
-/* Products of bf16 are made by other units than sums and everything of a map. */
+/* Products of 16 bits are made by other units than sums and everything of a map. */
 static double least_seconds(const pons_device_limits *l, const kernel_facts *k)
 {
     bool products = strncmp(k->kind, "convolution", 11) == 0 || strcmp(k->kind, "matmul") == 0;
-    double flop = products && k->type == PONS_BF16 && l->bf16 > 0 ? l->bf16 : l->f32;
+    bool half = k->type == PONS_BF16 || k->type == PONS_F16;
+    double flop = products && half && l->bf16 > 0 ? l->bf16 : l->f32;
 
     if (l->copy <= 0 || flop <= 0)
         return 0;
@@ -108,7 +110,7 @@ static rows rows_of_kernels(const measured *m, const json_value *before)
         all.row[all.count++] = (row){ section_names[k->facts.section], k->facts.kind,
             k->facts.implementation != NULL ? k->facts.implementation : "", k->name, k->calls, 1,
             k->seconds, calls * (double)k->facts.bytes, calls * (double)k->facts.flop,
-            calls * least_seconds(&m->limits, &k->facts), NAN };
+            k->host_seconds, calls * least_seconds(&m->limits, &k->facts), NAN };
         all.seconds += k->seconds;
     }
     find_before(&all, before);
@@ -153,6 +155,7 @@ static rows rows_of_kinds(const rows *kernels, const json_value *before)
         r->kernels += k->kernels;
         r->calls += k->calls;
         r->seconds += k->seconds;
+        r->host += k->host;
         r->bytes += k->bytes;
         r->flop += k->flop;
         r->least += k->least;
@@ -205,7 +208,39 @@ static void put_row(const rows *all, const row *r, bool compared)
     putchar('}');
 }
 
-void bench_kernels_json(const measured *m, const json_value *before)
+static void put_group(const row *r, bool queue)
+{
+    printf("\"kernels\":%" PRId64, r->calls);
+    put("cpu_ns", 1e9 * (queue ? r->host : r->seconds));
+    put("gpu_ns", queue ? 1e9 * r->seconds : 0);
+    putchar('}');
+}
+
+/* By kind, with the fields of DLProf's summary: how many run in a step, and how long on what. */
+static void put_groups(const rows *kernels, bool queue)
+{
+    rows kinds = rows_of_kinds(kernels, NULL);
+    row all = { .calls = 0 };
+
+    for (int i = 0; i < kinds.count; i++) {
+        all.calls += kinds.row[i].calls;
+        all.seconds += kinds.row[i].seconds;
+        all.host += kinds.row[i].host;
+    }
+    fputs(",\"summary\":{\"all\":{", stdout);
+    put_group(&all, queue);
+    fputs(",\"groups\":[", stdout);
+    for (int i = 0; i < kinds.count; i++) {
+        printf("%s\n{\"kind\":\"%s\",\"implementation\":", i > 0 ? "," : "", kinds.row[i].kind);
+        json_put_text(stdout, kinds.row[i].by);
+        putchar(',');
+        put_group(kinds.row + i, queue);
+    }
+    fputs("]}", stdout);
+    free(kinds.row);
+}
+
+void bench_kernels_json(const measured *m, bool queue, const json_value *before)
 {
     rows kernels = rows_of_kernels(m, before);
 
@@ -221,6 +256,7 @@ void bench_kernels_json(const measured *m, const json_value *before)
         put_row(&kernels, r, before != NULL);
     }
     putchar(']');
+    put_groups(&kernels, queue);
     free(kernels.row);
 }
 

@@ -8,8 +8,11 @@
 #include "base/json.h"
 #include "train/measure.h"
 
-/* 'before': the object of an earlier 'pons bench --json', or NULL. */
-void bench_kernels_json(const measured *m, const json_value *before);
+/*
+ * 'before': the object of an earlier 'pons bench --json', or NULL. 'queue': kernels run on a device
+ * that this process only tells to.
+ */
+void bench_kernels_json(const measured *m, bool queue, const json_value *before);
 void bench_kernels_table(const measured *m, const json_value *before);
 /* Number 'key' of 'object' in 'before'; NaN: there is none. */
 double bench_before(const json_value *before, const char *object, const char *key);

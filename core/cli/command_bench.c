@@ -107,7 +107,7 @@ static pons_status print_json(const experiment *e, const bench_flags *f, const m
     if (bench_model_json(e, m, network_of(e, f, m, &network), err) != PONS_OK)
         return err->status;
     if (f->kernels)
-        bench_kernels_json(m, before);
+        bench_kernels_json(m, !e->device.facts.host_memory, before);
     puts("}");
     return PONS_OK;
 }

@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "graph/compile.h"
 
-enum { GROUPS = 3 }; /* beside begin, reduce and update: six pieces a step                         */
+enum { GROUPS = 3 }; /* beside begin, reduce and update: six pieces a step */
 
 /* One gradient of the fold set. */
 typedef struct landed {

@@ -66,6 +66,7 @@ typedef struct program_segment {
 
 /* What runs at one go, in order. */
 typedef struct program_passage {
+    const char *name;          /* for profilers                                                   */
     int item_count, segment_count;
     int *item;                 /* number of a call; -1 - b: bucket b is complete                  */
     program_segment *segment;
@@ -139,7 +140,7 @@ struct program {
     uint64_t step;
     int micro;                          /* micro-batches run in this step                         */
     bool waited;                        /* the sums of this step have ended                       */
-    void (*after)(void *context, int kernel, double seconds);
+    program_after *after;
     void *context;
 };
 

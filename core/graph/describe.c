@@ -126,8 +126,7 @@ const struct plugin *program_op(const program *p, int index)
     return NULL;
 }
 
-void program_watch(program *p, void (*after)(void *context, int kernel, double seconds),
-                   void *context)
+void program_watch(program *p, program_after *after, void *context)
 {
     p->after = after;
     p->context = context;

@@ -211,8 +211,11 @@ void program_kernel_name(const program *p, int index, char *out, size_t size);
 const char *program_untrained(const program *p, int index); /* parameters without a path          */
 /* The op plugins that the graph uses, each once; NULL behind the last. */
 const struct plugin *program_op(const program *p, int index);
-/* Seconds of each kernel, for bench: called after every kernel when set. */
-void program_watch(program *p, void (*after)(void *context, int kernel, double seconds),
-                   void *context);
+/*
+ * Called after every kernel when set, for bench: how long it took, and how long this process did to
+ * run it.
+ */
+typedef void program_after(void *context, int kernel, double seconds, double host_seconds);
+void program_watch(program *p, program_after *after, void *context);
 
 #endif

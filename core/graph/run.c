@@ -5,6 +5,7 @@
 #include "graph/compile.h"
 
 #include "base/clock.h"
+#include "graph/range.h"
 
 #include <math.h>
 #include <string.h>
@@ -58,22 +59,56 @@ static pons_status poison_freed(const program *p, int k, pons_error *err)
     return status;
 }
 
+static const char *call_name(const program_call *c)
+{
+    const char *name = c->request->name;
+
+    return name != NULL && name[0] ? name : kernel_kind_name(c->request->kind);
+}
+
+static pons_status run_kernel(program *p, const program_call *c, pons_error *err)
+{
+    pons_status status;
+
+    range_begin(&p->device, call_name(c));
+    status = c->packs ? run_pack(p, c, err) : c->kernel.run(&c->kernel, &c->call, err);
+    range_end(&p->device);
+    return status;
+}
+
+/* Alone, and with the device's own clock where it has one. */
+static pons_status run_watched(program *p, int k, pons_error *err)
+{
+    const pons_device_operations *o = p->device.operations;
+    const program_call *c = p->call + k;
+    bool timed = c->fixed && o->time != NULL;
+    double start, host, seconds = 0;
+    pons_status status = timed ? o->time(p->device.handle, err) : PONS_OK;
+
+    start = seconds_now();
+    if (status == PONS_OK)
+        status = run_kernel(p, c, err);
+    host = seconds_now() - start;
+    if (status == PONS_OK && timed)
+        status = o->timed(p->device.handle, &seconds, err);
+    else
+        status = end_run(p, status, err);
+    p->after(p->context, k, timed ? seconds : seconds_now() - start, host);
+    return status;
+}
+
 pons_status program_run_call(program *p, int k, pons_error *err)
 {
     program_call *c = p->call + k;
-    bool alone = p->after != NULL || (p->settings.poison && c->section == SECTION_MICRO);
+    bool poison = p->settings.poison && c->section == SECTION_MICRO;
     pons_status status = c->host ? mirror_wait(&p->device, err) : PONS_OK;
-    double start = p->after != NULL ? seconds_now() : 0;
 
-    if (status == PONS_OK)
-        status = c->packs ? run_pack(p, c, err) : c->kernel.run(&c->kernel, &c->call, err);
-    if (alone)
+    if (status != PONS_OK)
+        return status;
+    status = p->after != NULL ? run_watched(p, k, err) : run_kernel(p, c, err);
+    if (poison)
         status = end_run(p, status, err);
-    if (p->after != NULL)
-        p->after(p->context, k, seconds_now() - start);
-    if (p->settings.poison && c->section == SECTION_MICRO && status == PONS_OK)
-        status = poison_freed(p, k, err);
-    return status;
+    return poison && status == PONS_OK ? poison_freed(p, k, err) : status;
 }
 
 /* The inputs leave the host, beside the kernels that still run; and reach what these read. */
@@ -310,13 +345,6 @@ static bool outputs_are_finite(program *p, const program_call *c)
     return true;
 }
 
-static const char *call_name(const program_call *c)
-{
-    const char *name = c->request->name;
-
-    return name != NULL && name[0] ? name : kernel_kind_name(c->request->kind);
-}
-
 static const char *bad_leaf(program *p)
 {
     for (int i = 0; i < p->tensor_count; i++) {
@@ -342,7 +370,8 @@ const char *program_first_nonfinite(program *p)
          (name == NULL || p->sum_count > 0) && k < p->section_first[SECTION_MICRO + 1]; k++) {
         const program_call *c = p->call + k;
 
-        if (program_run_call(p, k, &ignored) != PONS_OK || mirror_wait(&p->device, &ignored) != PONS_OK)
+        if (program_run_call(p, k, &ignored) != PONS_OK
+            || mirror_wait(&p->device, &ignored) != PONS_OK)
             break;
         if (name == NULL && !outputs_are_finite(p, c))
             name = call_name(c);

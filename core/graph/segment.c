@@ -4,11 +4,13 @@
  *
  * A segment ends where this process has something to do: a bucket leaves for other replicas, a sum
  * inside the graph begins or ends, a kernel computes in host memory. The first time it runs call by
- * call, since a device may still have to make what its kernels need; the second time it is recorded;
- * from then on it is replayed, as long as no address moves. A watched program runs call by call.
+ * call, since a device may still have to make what its kernels need; the second time it is
+ * recorded; from then on it is replayed, as long as no address moves. A watched program runs call
+ * by call.
  */
 #include "base/arena.h"
 #include "graph/compile.h"
+#include "graph/range.h"
 
 static bool records(const program *p)
 {
@@ -17,10 +19,11 @@ static bool records(const program *p)
 
 /* ---- passages -------------------------------------------------------------------------------- */
 
-static program_passage *new_passage(program *p, int room)
+static program_passage *new_passage(program *p, const char *name, int room)
 {
     program_passage *a = arena_alloc(p->arena, sizeof *a);
 
+    a->name = name;
     a->item = arena_alloc(p->arena, (size_t)(room + 1) * sizeof *a->item);
     return a;
 }
@@ -42,7 +45,7 @@ static void add_fold(const program *p, program_passage *a, int i, int b)
     add_call_of(a, p->section_first[SECTION_FOLD] + i * p->bucket_count + b);
 }
 
-/* The last micro-batch has written bucket b into set 'top': the stack is added up, and it leaves. */
+/* The last micro-batch has written bucket b into 'top': the stack is added up, and it leaves. */
 static void add_bucket(const program *p, program_passage *a, int b, int top)
 {
     for (int i = top - 1; i >= 0; i--)
@@ -70,8 +73,8 @@ static program_passage *make_micro(program *p, int m)
 {
     int calls = p->section_first[SECTION_MICRO + 1] - p->section_first[SECTION_MICRO];
     int top = __builtin_popcount((unsigned)m);
-    program_passage *a = new_passage(p, calls + p->fold_sets * (p->bucket_count + 1)
-                                        + p->bucket_count);
+    program_passage *a = new_passage(p, "micro-batch", calls + p->bucket_count
+                                                       + p->fold_sets * (p->bucket_count + 1));
 
     if (m + 1 == p->settings.accumulate) {
         add_last_micro(p, a, top);
@@ -119,9 +122,9 @@ void program_cut_segments(program *p)
 {
     int count = p->settings.accumulate;
 
-    p->begin_passage = new_passage(p, p->call_count);
-    p->reduce_passage = new_passage(p, p->call_count);
-    p->update_passage = new_passage(p, p->call_count);
+    p->begin_passage = new_passage(p, "begin", p->call_count);
+    p->reduce_passage = new_passage(p, "reduce", p->call_count);
+    p->update_passage = new_passage(p, "update", p->call_count);
     p->micro_passage = arena_alloc(p->arena, (size_t)count * sizeof *p->micro_passage);
     add_section(p, p->begin_passage, SECTION_BEGIN);
     add_section(p, p->reduce_passage, SECTION_REDUCE);
@@ -215,8 +218,10 @@ pons_status program_run_passage(program *p, program_passage *a, pons_error *err)
 {
     pons_status status = PONS_OK;
 
+    range_begin(&p->device, a->name);
     for (int i = 0; i < a->segment_count && status == PONS_OK; i++)
         status = run_segment(p, a, a->segment + i, err);
+    range_end(&p->device);
     return status;
 }
 

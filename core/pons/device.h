@@ -243,7 +243,10 @@ typedef struct pons_device_facts {
     char features[256];    /* what else the results of kernels may depend on: "avx2 fma avx512f"  */
 } pons_device_facts;
 
-/* What the device reached when it tried, with all its kernel threads; 0: not measured. */
+/*
+ * What the device reached when it tried, with all its kernel threads, or what it can reach by its
+ * construction; 0: not known.
+ */
 typedef struct pons_device_limits {
     double copy;   /* bytes read and written a second, copying memory larger than the caches      */
     double f32;    /* operations a second, fused products and sums in float                       */
@@ -283,7 +286,7 @@ typedef struct pons_device_operations {
      */
     pons_status (*prepare)(void *device, const pons_request *request, pons_kernel *kernel,
                            bool *supported, pons_error *err);
-    /* Optional: measure, which takes about a second; by the thread that is attached. */
+    /* Optional; may measure, which takes about a second; by the thread that is attached. */
     pons_status (*limits)(void *device, pons_device_limits *limits, pons_error *err);
     /*
      * Optional: return when all kernels that were run have ended, or with what went wrong in them.
@@ -324,6 +327,12 @@ typedef struct pons_device_operations {
     pons_status (*end_record)(void *device, void **recording, pons_error *err);
     pons_status (*replay)(void *device, void *recording, pons_error *err);
     void (*forget)(void *device, void *recording);
+    /* Optional, both: seconds that kernels run from 'time' to 'timed' take; that waits for them. */
+    pons_status (*time)(void *device, pons_error *err);
+    pons_status (*timed)(void *device, double *seconds, pons_error *err);
+    /* Optional, both: what this thread does in between has a name in a profiler that looks on. */
+    void (*begin_range)(void *device, const char *name);
+    void (*end_range)(void *device);
     /* Optional: ask the sensors, which takes milliseconds; by the thread that runs kernels. */
     pons_status (*state)(void *device, pons_device_state *state, pons_error *err);
 } pons_device_operations;

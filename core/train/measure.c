@@ -184,6 +184,19 @@ static pons_status build(bench *b, pons_error *err)
     return PONS_OK;
 }
 
+/* There a call returns before what it has begun. */
+static bool has_queue(const bench *b)
+{
+    return !b->experiment->device.facts.host_memory;
+}
+
+static void sum_sections(measured *m)
+{
+    memset(m->section, 0, sizeof m->section);
+    for (int i = 0; i < m->kernel_count; i++)
+        m->section[m->kernel[i].facts.section] += m->kernel[i].seconds;
+}
+
 static pons_status measure_kernels(bench *b, measured *out, pons_error *err)
 {
     const device *d = &b->experiment->device;
@@ -219,8 +232,10 @@ static pons_status measure(bench *b, measured *out, pons_error *err)
     out->peak = (uint64_t)usage.ru_maxrss * 1024;
     if (measure_sums(b->experiment, &b->replicas, out, err) != PONS_OK)
         return err->status;
-    if (s->kernels && measure_kernels(b, out, err) != PONS_OK)
+    if ((s->kernels || has_queue(b)) && measure_kernels(b, out, err) != PONS_OK)
         return err->status;
+    if (has_queue(b))
+        sum_sections(out);
     if (!s->data || s->forward)
         return PONS_OK;
     if (open_data(b, err) != PONS_OK || run_steps(b, s->warm_up, with_data, err) != PONS_OK)

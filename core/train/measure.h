@@ -24,6 +24,7 @@ typedef struct measured_kernel {
     char *name;            /* no other kernel's                                                   */
     int64_t calls;         /* in a step                                                           */
     double seconds;        /* of these together, median over steps                                */
+    double host_seconds;   /* likewise: until this process had put them into the device's queue   */
 } measured_kernel;
 
 /* The sums over replicas, of all steps and of this process's replicas. */
@@ -39,7 +40,8 @@ typedef struct measured_sums {
 typedef struct measured {
     int count;
     double step[MEASURE_STEPS_MAX];    /* seconds of each step, without data                      */
-    double section[4];                 /* of these, medians: begin, micro, reduce, update         */
+    double section[4];                 /* of these, medians: begin, micro, reduce, update; on a   */
+                                       /* device with a queue the sums of its kernels' seconds    */
     double with_data;                  /* seconds of a step with the loader, median; NaN: none    */
     uint64_t peak;                     /* bytes of this process when the steps were done          */
     measured_sums sums;

@@ -12,15 +12,17 @@
 struct kernel_watch {
     program *program;
     int kernel_count, step_count, step;
-    double *seconds;       /* [kernel][step]                                                      */
+    double *seconds, *host; /* [kernel][step]; of this process to run it                          */
     int64_t *calls;        /* [kernel], all steps                                                 */
 };
 
-static void after_kernel(void *context, int kernel, double seconds)
+static void after_kernel(void *context, int kernel, double seconds, double host_seconds)
 {
     kernel_watch *w = context;
+    size_t at = (size_t)kernel * (size_t)w->step_count + (size_t)w->step;
 
-    w->seconds[(size_t)kernel * (size_t)w->step_count + (size_t)w->step] += seconds;
+    w->seconds[at] += seconds;
+    w->host[at] += host_seconds;
     w->calls[kernel]++;
 }
 
@@ -30,6 +32,7 @@ static void watch_free(kernel_watch *w)
         return;
     program_watch(w->program, NULL, NULL);
     free(w->seconds);
+    free(w->host);
     free(w->calls);
     free(w);
 }
@@ -44,9 +47,10 @@ pons_status kernel_watch_open(program *p, int steps, kernel_watch **out, pons_er
         *w = (kernel_watch){ .program = p, .kernel_count = facts.kernel_count,
                              .step_count = steps };
         w->seconds = calloc((size_t)facts.kernel_count * (size_t)steps + 1, sizeof *w->seconds);
+        w->host = calloc((size_t)facts.kernel_count * (size_t)steps + 1, sizeof *w->host);
         w->calls = calloc((size_t)facts.kernel_count + 1, sizeof *w->calls);
     }
-    if (w == NULL || w->seconds == NULL || w->calls == NULL) {
+    if (w == NULL || w->seconds == NULL || w->host == NULL || w->calls == NULL) {
         watch_free(w);
         return pons_fail(err, PONS_FAILURE, "out of memory for the times of %d kernels",
                          facts.kernel_count);
@@ -79,7 +83,9 @@ pons_status kernel_watch_close(kernel_watch *w, measured *out, pons_error *err)
         *k = (measured_kernel){ .facts = program_kernel(w->program, i), .name = strdup(name),
             .calls = w->calls[i] / w->step_count,
             .seconds = measure_median(w->step_count,
-                                      w->seconds + (size_t)i * (size_t)w->step_count) };
+                                      w->seconds + (size_t)i * (size_t)w->step_count),
+            .host_seconds = measure_median(w->step_count,
+                                           w->host + (size_t)i * (size_t)w->step_count) };
         if (k->name == NULL)
             break;
         k->facts.name = k->name;

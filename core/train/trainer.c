@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "dist/group.h"
+#include "graph/range.h"
 
 #include <math.h>
 #include <string.h>
@@ -102,7 +103,10 @@ static pons_status read_batch(trainer *t, replica *r, share *mine, const loader_
 
     t->reading++;
     trainer_note(t, "data");
-    if (replica_feed(r, t->experiment, batch, err) != PONS_OK)
+    range_begin(r->device, "data");
+    replica_feed(r, t->experiment, batch, err);
+    range_end(r->device);
+    if (err->status != PONS_OK)
         return err->status;
     mine->data_seconds += seconds_now() - begin;
     trainer_note(t, --t->reading > 0 ? "data" : "step");
@@ -123,7 +127,10 @@ static pons_status compute_share(void *context, replica *r, pons_error *err)
         if (read_batch(t, r, mine, &batch, err) != PONS_OK)
             return err->status;
         add_names(&mine->names, batch);
-        if (program_micro(r->training, (uint64_t)batch->micro_batch, err) != PONS_OK)
+        range_begin(r->device, t->network);
+        program_micro(r->training, (uint64_t)batch->micro_batch, err);
+        range_end(r->device);
+        if (err->status != PONS_OK)
             return err->status;
     }
     return PONS_OK;
@@ -140,7 +147,10 @@ static pons_status finish_share(void *context, replica *r, pons_error *err)
     trainer *t = s->trainer;
     int64_t next = t->state.step + 1;
 
-    if (program_step_end(r->training, s->lr, err) != PONS_OK
+    range_begin(r->device, t->experiment->optimizer.plugin->descriptor->name);
+    program_step_end(r->training, s->lr, err);
+    range_end(r->device);
+    if (err->status != PONS_OK
         || (next < t->total && replica_feed_ahead(r, t->experiment, next, err) != PONS_OK))
         return err->status;
     if (trainer_reads_devices(t))
@@ -302,6 +312,18 @@ static pons_status take_up(trainer *t, pons_error *err)
     return t->settings->resume != NULL ? trainer_save(t, err) : PONS_OK;
 }
 
+/* With a name for profilers. */
+static pons_status named(trainer *t, const char *name,
+                         pons_status (*work)(trainer *t, pons_error *err), pons_error *err)
+{
+    const device *d = &t->experiment->device;
+
+    range_begin(d, name);
+    work(t, err);
+    range_end(d);
+    return err->status;
+}
+
 static pons_status train(trainer *t, share *shares, pons_error *err)
 {
     if (take_up(t, err) != PONS_OK)
@@ -309,10 +331,11 @@ static pons_status train(trainer *t, share *shares, pons_error *err)
     while (t->state.step < t->total && t->state.finished == 0
            && !trainer_stops(t)) {
         if (run_step(t, shares, err) != PONS_OK || trainer_check_saved(t, err) != PONS_OK
-            || trainer_validate(t, err) != PONS_OK)
+            || (trainer_validation_due(t)
+                && named(t, "validation", trainer_validate, err) != PONS_OK))
             return err->status;
         trainer_note_early_stop(t);
-        if (trainer_checkpoint_due(t) && trainer_save(t, err) != PONS_OK)
+        if (trainer_checkpoint_due(t) && named(t, "checkpoint", trainer_save, err) != PONS_OK)
             return err->status;
     }
     if (trainer_save_last(t, err) != PONS_OK)

@@ -44,6 +44,9 @@ static pons_status build(trainer *t, pons_error *err)
     if (replicas_open(t->experiment, programs, &t->replicas, err) != PONS_OK)
         return err->status;
     t->storage = t->replicas.item[0].storage;
+    snprintf(t->network, sizeof t->network, "%s, %s",
+             t->experiment->model.plugin->descriptor->name,
+             t->experiment->loss.plugin->descriptor->name);
     experiment_note_ops(t->experiment, t->replicas.item[0].training);
     if (trainer_load(t, err) != PONS_OK || trainer_spread(t, err) != PONS_OK)
         return err->status;

@@ -37,6 +37,7 @@ struct trainer {
     trainer_state kept;      /* of the newest checkpoint, written or on its way; step -1: none    */
     background *writer;
     save_order order;
+    char network[96];        /* model and loss by name, for profilers                             */
     int training_count, validation_count;
     int64_t total;           /* steps of the run                                                  */
     double step_seconds, logged_loss;

@@ -95,7 +95,9 @@ CUDA_FILES = plugins/devices/cuda/cuda.h plugins/devices/cuda/device.c \
 	plugins/devices/cuda/dnn.h plugins/devices/cuda/driver.c \
 	plugins/devices/cuda/driver.h plugins/devices/cuda/kernel.c \
 	plugins/devices/cuda/library.c plugins/devices/cuda/memory.c \
-	plugins/devices/cuda/queue.c plugins/devices/cuda/recording.c plugins/devices/cuda/sensors.c \
+	plugins/devices/cuda/queue.c plugins/devices/cuda/limits.c plugins/devices/cuda/ranges.c \
+	plugins/devices/cuda/ranges.h plugins/devices/cuda/recording.c \
+	plugins/devices/cuda/sensors.c \
 	plugins/devices/cuda/sensors.h plugins/devices/cuda/source.c \
 	plugins/devices/cuda/source.h \
 	plugins/devices/cuda/source_convolution.c plugins/devices/cuda/source_extreme.c \

@@ -9,7 +9,8 @@
 #include <string.h>
 
 enum { DEVICES = 8, DEPTH = 16 };
-enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, PCI_BUS = 33 };
+enum { CLOCK = 13, PROCESSORS = 16, PCI_BUS = 33, MEMORY_CLOCK = 36, MEMORY_BITS = 37,
+       CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76 };
 
 #pragma GCC visibility push(default)
 int cuInit(unsigned flags);
@@ -142,11 +143,19 @@ int cuDeviceTotalMem_v2(size_t *size, int device)
     return device < 0;
 }
 
+/* Four processors at 1 GHz; memory of 1024 bits at the same, twice a clock. */
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
-    *value = attribute == CAPABILITY_MAJOR ? 9 : attribute == CAPABILITY_MINOR ? 0
-           : attribute == PCI_BUS ? device + 1 : 1;
-    return device < 0;
+    static const int known[] = {
+        [CLOCK] = 1000000, [PROCESSORS] = 4, [MEMORY_CLOCK] = 1000000, [MEMORY_BITS] = 1024,
+        [CAPABILITY_MAJOR] = 9
+    };
+
+    if (device < 0 || attribute < 1 || attribute > CAPABILITY_MINOR)
+        return INVALID;
+    *value = attribute == PCI_BUS ? device + 1 : attribute == CAPABILITY_MINOR ? 0
+           : known[attribute] != 0 ? known[attribute] : 1;
+    return OK;
 }
 
 /* ---- contexts -------------------------------------------------------------------------------- */

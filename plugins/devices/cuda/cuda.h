@@ -6,6 +6,7 @@
 
 #include "dnn.h"
 #include "driver.h"
+#include "ranges.h"
 #include "sensors.h"
 #include "source.h"
 
@@ -35,6 +36,7 @@ typedef struct cuda_device {
     cuda_stream queue[PONS_QUEUE_COUNT];
     cuda_stream sums;      /* of a communicator; NULL before it was asked for                     */
     cuda_event behind;     /* where kernels were when 'sums' was told to follow them              */
+    cuda_event timer[2];   /* NULL before they were asked for                                     */
     int mark_count;
     cuda_event *mark;
     char *cache_dir;       /* NULL: compiled kernels are not kept                                 */
@@ -76,8 +78,12 @@ pons_status cuda_reach(void *device, int number, pons_error *err);
 pons_status cuda_synchronise(void *device, pons_error *err);
 void *cuda_sums(void *device, pons_error *err);
 pons_status cuda_precede(void *device, void *stream, pons_error *err);
+pons_status cuda_time(void *device, pons_error *err);
+pons_status cuda_timed(void *device, double *seconds, pons_error *err);
 pons_status cuda_queues_open(cuda_device *d, pons_error *err);
 void cuda_queues_close(cuda_device *d);
+/* limits.c: likewise. */
+pons_status cuda_limits(void *device, pons_device_limits *limits, pons_error *err);
 /* recording.c: likewise. */
 pons_status cuda_record(void *device, pons_error *err);
 pons_status cuda_end_record(void *device, void **recording, pons_error *err);

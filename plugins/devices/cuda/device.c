@@ -148,6 +148,7 @@ const pons_device_operations cuda_operations = {
     .release = cuda_release,
     .attach = device_attach,
     .prepare = cuda_prepare,
+    .limits = cuda_limits,
     .synchronise = cuda_synchronise,
     .allocate_host = cuda_allocate_host,
     .release_host = cuda_release_host,
@@ -161,6 +162,10 @@ const pons_device_operations cuda_operations = {
     .end_record = cuda_end_record,
     .replay = cuda_replay,
     .forget = cuda_forget,
+    .time = cuda_time,
+    .timed = cuda_timed,
+    .begin_range = cuda_begin_range,
+    .end_range = cuda_end_range,
     .state = device_state,
 };
 

@@ -21,6 +21,7 @@ typedef unsigned long long cuda_address;
 
 /* What is asked of a device. */
 enum {
+    CUDA_CLOCK = 13, CUDA_PROCESSORS = 16, CUDA_MEMORY_CLOCK = 36, CUDA_MEMORY_BITS = 37,
     CUDA_CAPABILITY_MAJOR = 75, CUDA_CAPABILITY_MINOR = 76
 };
 enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_EVENT_NO_TIMING = 2, CUDA_CAPTURE_THREAD_LOCAL = 1 };
@@ -55,6 +56,7 @@ enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_EVENT_NO_TIMING = 2, CUDA_CAPTURE_THRE
     X(event_free, "cuEventDestroy_v2", (cuda_event event))                                        \
     X(event_record, "cuEventRecord", (cuda_event event, cuda_stream stream))                      \
     X(event_wait, "cuEventSynchronize", (cuda_event event))                                       \
+    X(event_time, "cuEventElapsedTime", (float *milliseconds, cuda_event from, cuda_event to))    \
     X(allocate, "cuMemAlloc_v2", (cuda_address *memory, size_t size))                             \
     X(free, "cuMemFree_v2", (cuda_address memory))                                                \
     X(clear, "cuMemsetD8_v2", (cuda_address memory, unsigned char value, size_t size))            \

@@ -1,0 +1,11 @@
+/*
+ * ranges.h - named ranges for profilers, by version 3 of NVIDIA's Tools Extension.
+ */
+#ifndef CUDA_RANGES_H
+#define CUDA_RANGES_H
+
+/* Of the calling thread; as pons_device_operations has them. */
+void cuda_begin_range(void *device, const char *name);
+void cuda_end_range(void *device);
+
+#endif
