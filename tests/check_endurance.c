@@ -277,8 +277,8 @@ static void use_network(void)
 
 static void report(int runs, int count, share_of_time plain, share_of_time disturbed)
 {
-    printf("seed %u: %d runs, %d faults in %.0f s; %.2f s a run, undisturbed %.2f s; %.1f %% of the "
-           "time was useful\n", first_seed, runs, count, disturbed.took_s,
+    printf("seed %u: %d runs, %d faults in %.0f s; %.2f s a run, undisturbed %.2f s; %.1f %% of "
+           "the time was useful\n", first_seed, runs, count, disturbed.took_s,
            disturbed.took_s / runs, plain.took_s, 100 * useful_share(plain, disturbed));
     for (int i = 0; i < FAULTS; i++)
         printf("%6d %s\n", faults[i].count, faults[i].name);

@@ -1,6 +1,6 @@
 /*
- * check_recording.c - a step that the device has recorded: few launches, no wait inside, the bits of
- * one that runs kernel by kernel, and recorded again when addresses move.
+ * check_recording.c - a step that the device has recorded: few launches, no wait inside, the bits
+ * of one that runs kernel by kernel, and recorded again when addresses move.
  *
  * The device is cuda, on the driver of tests/fake, which looks at what each launch touches.
  */

@@ -1,5 +1,6 @@
 /*
- * golden_modes_cuda.c - the golden cases on the cuda device, whose libraries are those of tests/fake.
+ * golden_modes_cuda.c - the golden cases on the cuda device, whose libraries are those of
+ * tests/fake.
  */
 #include <stdlib.h>
 

@@ -44,7 +44,7 @@ pons_status plugin_check_differences(pons_graph *g, pons_node *loss, pons_error 
 pons_status plugin_check_transform(const plugin *p, const invocation *call, pons_error *err);
 pons_status plugin_check_random(const pons_transform_operations *o, const void *config,
                                 pons_error *err);
-/* plugin_check_requests.c; 'build' gets an image [N, D, H, W, C]; the table ends with a NULL name. */
+/* plugin_check_requests.c; 'build' gets an image [N, D, H, W, C]; a NULL name ends the table. */
 typedef struct device_request {
     const char *name;
     pons_node *(*build)(pons_graph *g, pons_node *x, int which);

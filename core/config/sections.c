@@ -54,11 +54,11 @@ static const pons_option data_table[] = {
     PONS_TEXTS(data_options, regions, "",
                "Overlapping targets and their ids, as in WT:1,2,3 ET:3."),
     PONS_CHOICE(data_options, cache, memory, cache_words,
-                "Where preprocessed cases are kept, once for all ranks of a machine; disk: files that "
+                "Where preprocessed cases are kept, once for all ranks of a machine; disk: files "
                 "are mapped, used by all runs and processes with the same cases and steps."),
     PONS_SIZE(data_options, cache_limit, "", 0, ANY_SIZE,
-              "Largest size of a machine's cache; cases beyond it are read each time, and files of a "
-              "disk cache that were used longest ago are removed."),
+              "Largest size of a machine's cache; cases beyond it are read each time, and files "
+              "of a disk cache that were used longest ago are removed."),
     PONS_PATH(data_options, cache_dir, "",
               "Folder of the disk cache; not given: "
               "'.cache' in the folder of [experiment] output."),

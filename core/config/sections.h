@@ -169,7 +169,7 @@ pons_status sections_require(const char *section, const char *key, pons_error *e
 
 /* "(must be given)" or the like for a row of 'section_tables' that training asks for, else NULL. */
 const char *sections_need(const pons_option *row);
-/* What a row of 'section_tables' names and this build lacks, "lmdb smart", or the key; "": nothing. */
+/* What a row of 'section_tables' names and this build lacks: "lmdb smart", or the key; or "". */
 const char *sections_lack(const pons_option *row, char *text, size_t size);
 
 /* For help: the tables in the order of the file. 'steps' are the keys of every step's section. */

@@ -54,7 +54,7 @@ pons_status cache_share_open(cache_share *s, int count, fingerprint mark,
 /* What has been mapped stays. */
 void cache_share_close(cache_share *s);
 
-/* Bytes for all processes, in memory that is there: a write fails where there is none. Any thread. */
+/* Bytes for all processes, in memory that is there: a write fails where there is none. */
 pons_status cache_share_put(cache_share *s, const void *bytes, size_t size, cache_piece *out,
                             pons_error *err);
 /* When all have put. */

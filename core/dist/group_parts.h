@@ -37,7 +37,7 @@ struct group {
     double ended;             /* of the sum that was last waited for                              */
     program_collective collective;
     /* group_sum.c, sums by tree */
-    exact_sum *waiting, *last; /* in order, the first with pieces that have not been started       */
+    exact_sum *waiting, *last; /* in order, the first with pieces that have not been started      */
     exact_sum *idle, *made;   /* free ones; all                                                   */
     operation *oldest, *newest; /* pieces under way                                               */
     int pieces;

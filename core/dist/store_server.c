@@ -562,7 +562,7 @@ static member *member_new(int fd)
     return m;
 }
 
-/* A process that may have been a rank is turned away: it would come again until its time is over. */
+/* A process that may have been a rank is turned away: it would come again until its time is up. */
 static void starve(store_server *s)
 {
     if (s->complete || s->failed)

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define GRACE_S 1.0           /* from a failure until a process that goes on is ended              */
+#define GRACE_S 1.0           /* from a failure until a process that goes on is ended             */
 
 struct timespec watch_clock_at(double time)
 {

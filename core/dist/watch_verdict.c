@@ -34,7 +34,8 @@ bool watch_read_verdict(watch *w, double wait_s)
     verdict v;
     size_t size;
 
-    if (store_try_get(w->settings.store, "verdict", wait_s, WATCH_ANSWER_S, &v, sizeof v, &size, &late)
+    if (store_try_get(w->settings.store, "verdict", wait_s, WATCH_ANSWER_S, &v, sizeof v, &size,
+                      &late)
         != PONS_OK || size != sizeof v)
         return false;
     v.text[sizeof v.text - 1] = '\0';

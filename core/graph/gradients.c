@@ -10,7 +10,6 @@
 #include "base/arena.h"
 #include "graph/compile.h"
 
-/* Gradients of all parameters; those without a path from the loss are listed as untrained. */
 /* What gradients are of: in fp16 a multiple of the loss, so that small ones are not lost (R9). */
 static pons_node *scaled_loss(program *p)
 {
@@ -25,6 +24,7 @@ static pons_node *scaled_loss(program *p)
     return value;
 }
 
+/* Gradients of all parameters; those without a path from the loss are listed as untrained. */
 pons_status program_differentiate(program *p, pons_error *err)
 {
     pons_graph *g = p->graph;

@@ -288,9 +288,9 @@ static pons_status make_update(program *p, update_calls *calls, pons_error *err)
 
     *u = (update_settings){ .storage = p->storage, .arena = p->arena, .pool = &p->pool,
         .micro_batches = p->settings.micro_batches, .clip_norm = p->settings.clip_norm,
-        .ema_decay = p->settings.ema_decay, .scaled = p->scale != NULL, .optimizer = p->settings.optimizer,
-        .config = p->settings.optimizer_config, .count = p->gradient_count,
-        .parameter = p->trained, .gradient = gradient, .gradients = p->fold,
+        .ema_decay = p->settings.ema_decay, .scaled = p->scale != NULL,
+        .optimizer = p->settings.optimizer, .config = p->settings.optimizer_config,
+        .count = p->gradient_count, .parameter = p->trained, .gradient = gradient, .gradients = p->fold,
         .gradient_count = (int64_t)(p->fold_gradients / p->storage->real_size),
         .state_count = p->merge_count, .state = p->merged, .contribution = contribution,
         .rate = rate, .sums = p->fold + p->fold_gradients,

@@ -8,8 +8,8 @@
 
 /*
  * The status that counts: that of 'err' where the plugin has put a failure into words, whatever it
- * returned; PONS_PLUGIN, in words of ours, where it failed without any. 'what' is "the loss", 'operation'
- * "build".
+ * returned; PONS_PLUGIN, in words of ours, where it failed without any. 'what' is "the loss",
+ * 'operation' "build".
  */
 pons_status plugin_answer(pons_status returned, const char *what, const char *operation,
                           pons_error *err);

@@ -4,8 +4,8 @@
  * Records arrive in order from one thread. 'flush' comes from another one, also while a record is
  * being written: what was written before it began is on disk when it returns. (fflush, which holds
  * the file's own lock, and fsync do that.) On resume 'open' is told which earlier records stay:
- * what was written after the checkpoint was saved comes once more. The options of sink NAME stand in
- * [log.NAME] of the INI file; 'config' is the struct that they fill.
+ * what was written after the checkpoint was saved comes once more. The options of sink NAME stand
+ * in [log.NAME] of the INI file; 'config' is the struct that they fill.
  */
 #ifndef PONS_SINK_H
 #define PONS_SINK_H

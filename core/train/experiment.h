@@ -61,7 +61,7 @@ typedef struct experiment {
     pons_activation activation; /* resolved                                                       */
     volume_chain *preprocess, *augment;
     device_list listed;     /* [distribute] devices                                               */
-    visible_devices visible; /* CUDA_VISIBLE_DEVICES; count -1: not known                          */
+    visible_devices visible; /* CUDA_VISIBLE_DEVICES; count -1: not known                         */
     distribute_mode mode;   /* resolved                                                           */
     const struct processes *processes; /* NULL: none to be joined                                 */
     struct group *group;    /* theirs, NULL: one process                                          */

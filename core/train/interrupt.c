@@ -43,7 +43,7 @@ static int wait_signal(const interrupt *i, double end)
     return 0;
 }
 
-/* Whether a second signal, no echo of the first, has ended the grace of one that came at 'begin'. */
+/* Whether a second signal, no echo of the first, has ended the grace of one of 'begin'. */
 static bool wait_grace(const interrupt *i, int first, double begin)
 {
     double grace = i->grace_s, end = begin + grace - fmin(i->reserve_s, grace / 2);

@@ -290,7 +290,8 @@ pons_status weights_list_make(weights_list *list, const storage *s, unsigned gro
 
     if (storage_fetch(s, err) != PONS_OK)
         return err->status;
-    *list = (weights_list){ .storage = s, .format = *format, .applied = (int64_t)storage_get(s, STORAGE_APPLIED) };
+    *list = (weights_list){ .storage = s, .format = *format,
+                            .applied = (int64_t)storage_get(s, STORAGE_APPLIED) };
     for (int group = 0; group < STORAGE_GROUP_COUNT; group++)
         room += (groups >> group & 1) != 0 ? 2 * (size_t)storage_count(s, (storage_group)group) : 0;
     list->item = calloc(room, sizeof *list->item);

@@ -1,8 +1,8 @@
 /*
  * gloo_link.h - what the gloo plugin asks of the library, in C: gloo has a C++ interface only.
  *
- * Functions return NULL, or one line that says what went wrong, in 'text' (of the size below). Where
- * this process had no memory for it, the line says 'out of memory'.
+ * Functions return NULL, or one line that says what went wrong, in 'text' (of the size below).
+ * Where this process had no memory for it, the line says 'out of memory'.
  */
 #ifndef PLUGINS_COMMS_GLOO_LINK_H
 #define PLUGINS_COMMS_GLOO_LINK_H

@@ -31,8 +31,8 @@
 
 namespace {
 
-constexpr uint64_t depth = 16;      /* notes between two ranks that may lie open at a time         */
-constexpr long look_up = 100000000; /* nanoseconds until a wait asks whether the other one lives   */
+constexpr uint64_t depth = 16;      /* notes between two ranks that may lie open at a time        */
+constexpr long look_up = 100000000; /* nanoseconds until a wait asks whether the other one lives  */
 
 enum note_state : uint32_t { FREE = 0, OPEN, DONE };
 

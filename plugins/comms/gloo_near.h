@@ -61,7 +61,7 @@ private:
 
     int rank_ = 0;
     near_desk *mine_ = nullptr;
-    std::vector<neighbour> near_; /* by rank                                                       */
+    std::vector<neighbour> near_; /* by rank                                                      */
 };
 
 #endif

@@ -6,13 +6,13 @@
  *
  * A stream is a thread with a queue, an event an edge between queues. Kernels are compiled by the
  * host's compiler. Memory of the GPU has addresses that this process cannot touch; kernels, copies
- * and collectives reach it at others. Whatever they touch is compared with what other streams touch:
- * two that meet, one of them writing, with no edge between them, end the process with a line, and
- * so does this process when it touches memory of a copy that it has not waited for.
+ * and collectives reach it at others. Whatever they touch is compared with what other streams
+ * touch: two that meet, one of them writing, with no edge between them, end the process with a
+ * line, and so does this process when it touches memory of a copy that it has not waited for.
  *
  * FAKE_CUDA       none: no GPU is found; N: that many (2)
  * FAKE_CUDA_FAIL  launch:N, allocate:N, copy:N, capture:N, graph:N: the N-th such call of the
- *                 process fails (of a kernel, of memory, of a copy, the end of a capture, of a graph)
+ *                 process fails (of a kernel, of memory, of a copy, the end of a capture, a graph)
  * FAKE_CC, FAKE_CFLAGS   the compiler of kernels and its flags; FAKE_KEEP keeps its files
  * FAKE_NCCL       words that go wrong, of the process that has them:
  *                   version=N     what ncclGetVersion says

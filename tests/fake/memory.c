@@ -1,9 +1,9 @@
 /*
  * memory.c - memory of the GPU, of both, and of the host with fixed pages.
  *
- * Every piece is mapped twice: where callers know it, and where tasks of streams reach it. Memory of
- * the GPU cannot be touched at the former; of the host's pages those of a copy cannot either, until
- * this process has waited for it. A page that may not be touched follows each piece.
+ * Every piece is mapped twice: where callers know it, and where tasks of streams reach it. Memory
+ * of the GPU cannot be touched at the former; of the host's pages those of a copy cannot either,
+ * until this process has waited for it. A page that may not be touched follows each piece.
  */
 #include "driver.h"
 

@@ -2,8 +2,8 @@
  * module.c - kernels that the compiler of compiler.c has made: to load, to find, to launch.
  *
  * A kernel tells of each parameter whether it is memory, of how many bytes where that is known, and
- * whether it writes there. Parameters are of 8 bytes; a pointer becomes the address at which streams
- * reach the memory.
+ * whether it writes there. Parameters are of 8 bytes; a pointer becomes the address at which
+ * streams reach the memory.
  */
 #include "driver.h"
 

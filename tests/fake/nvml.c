@@ -1,6 +1,6 @@
 /*
- * nvml.c - a libnvidia-ml.so.1 that has sensors for the cards of cuda.c: each has its own numbers, by
- * the bus of its PCI address. The second one has no power sensor.
+ * nvml.c - a libnvidia-ml.so.1 that has sensors for the cards of cuda.c: each has its own numbers,
+ * by the bus of its PCI address. The second one has no power sensor.
  *
  * FAKE_NVML       lost: every card has fallen off the bus
  */

@@ -1,5 +1,6 @@
 /*
- * lines - one line for each record, in a file whose name is an option. Built outside the source tree.
+ * lines - one line for each record, in a file whose name is an option. Built outside the source
+ * tree.
  */
 #include <pons/sink.h>
 

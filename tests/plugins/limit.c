@@ -1,6 +1,6 @@
 /*
- * limit.c - preloaded: MEMORY_LIMIT="RANK KIB" leaves one rank of a run so much memory for its data;
- * RANK -1 is a process that has none.
+ * limit.c - preloaded: MEMORY_LIMIT="RANK KIB" leaves one rank of a run so much memory for its
+ * data; RANK -1 is a process that has none.
  */
 #include <stdio.h>
 #include <stdlib.h>

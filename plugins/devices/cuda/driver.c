@@ -11,7 +11,9 @@
 #define DRIVER_SYMBOL(member, symbol, parameters) { symbol, offsetof(cuda_driver, member) },
 #define COMPILER_SYMBOL(member, symbol, parameters) { symbol, offsetof(cuda_compiler, member) },
 static const cuda_symbol driver_symbols[] = { CUDA_DRIVER_FUNCTIONS(DRIVER_SYMBOL) { NULL, 0 } };
-static const cuda_symbol compiler_symbols[] = { CUDA_COMPILER_FUNCTIONS(COMPILER_SYMBOL) { NULL, 0 } };
+static const cuda_symbol compiler_symbols[] = {
+    CUDA_COMPILER_FUNCTIONS(COMPILER_SYMBOL) { NULL, 0 }
+};
 
 const char *cuda_find_symbols(void *library, const cuda_symbol *symbols, void *table)
 {

@@ -50,8 +50,9 @@ static pons_status kernel_run(const pons_kernel *kernel, const pons_call *call, 
     p->value[p->parameter_count - 1] = (void *)call->moment;
     for (int i = 0; i < p->launch_count && status == PONS_OK; i++)
         status = cuda_check(d, d->driver.launch(p->launch[i].kernel->function, p->launch[i].blocks,
-                                                1, 1, CUDA_THREADS, 1, 1, 0, d->queue[PONS_QUEUE_KERNELS],
-                                                p->parameter, NULL), "launch a kernel", err);
+                                                1, 1, CUDA_THREADS, 1, 1, 0,
+                                                d->queue[PONS_QUEUE_KERNELS], p->parameter, NULL),
+                            "launch a kernel", err);
     return status;
 }
 

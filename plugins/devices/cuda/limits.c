@@ -5,8 +5,8 @@
 
 /*
  * Operations of one processor in a clock, from NVIDIA's papers on each architecture: fused products
- * of float, and dense products of bf16 with sums in float by matrix units. A card counts as the last
- * row that is not above it.
+ * of float, and dense products of bf16 with sums in float by matrix units. A card counts as the
+ * last row that is not above it.
  */
 static const struct { int architecture; double f32, bf16; } kinds[] = {
     { 75, 128, 0 }, { 80, 128, 2048 }, { 86, 256, 512 }, { 90, 256, 4096 }, { 100, 256, 8192 },

@@ -2,9 +2,10 @@
  * source.h - a request as CUDA C: one kernel or several, run one after the other.
  *
  * Every kernel of a request has the same parameters: the inputs, the outputs, the scratch memory,
- * the tables (numbers that were computed here, once) and, where it draws random numbers, the moment;
- * behind a pointer stands how many elements it has. Extents and strides are literals; kernels that
- * come out equal are one kernel, so no name of the request is in the text. Blocks are 256 threads.
+ * the tables (numbers that were computed here, once) and, where it draws random numbers, the
+ * moment; behind a pointer stands how many elements it has. Extents and strides are literals;
+ * kernels that come out equal are one kernel, so no name of the request is in the text. Blocks are
+ * 256 threads.
  */
 #ifndef CUDA_SOURCE_H
 #define CUDA_SOURCE_H

@@ -3,9 +3,9 @@
  * right for every channel count, stride, dilation and group, in no library.
  *
  * x [N, D, H, W, I], w [O, kD, kH, kW, I / groups], y [N, D', H', W', O]. Forward and input
- * gradient have a thread for each element of the result, which adds up the products of one
- * kernel point before it adds that to the rest. The weight gradient is a sum over all points of y: columns of
- * input channels, pieces of points, and a second kernel that joins the pieces, as maps reduce.
+ * gradient have a thread for each element of the result, which adds up the products of one kernel
+ * point before it adds that to the rest. The weight gradient is a sum over all points of y: columns
+ * of input channels, pieces of points, and a second kernel that joins the pieces, as maps reduce.
  */
 #include "source.h"
 
@@ -185,7 +185,8 @@ static weight_plan plan_blocks(const direct_plan *p)
 static void write_weight_place(const direct_plan *p, const weight_plan *b, text *t)
 {
     text_add(t, "    const int piece = (int)(blockIdx.x %% %lld);\n"
-             "    const int column = (int)(blockIdx.x / %lld) %% %lld;\n    const int row = (int)(blockIdx.x / %lld), o = row / %lld;\n",
+             "    const int column = (int)(blockIdx.x / %lld) %% %lld;\n"
+             "    const int row = (int)(blockIdx.x / %lld), o = row / %lld;\n",
              (long long)b->pieces, (long long)b->pieces, (long long)b->columns,
              (long long)(b->pieces * b->columns), (long long)kernel_points(p));
     text_add(t, "    const int k1 = row / %lld %% %lld, k2 = row / %lld %% %lld;\n"
@@ -219,7 +220,8 @@ static void write_weight_sum(const direct_plan *p, const weight_plan *b, text *t
              (long long)p->x.extent[3]);
     write_row("from", "x", p->x, p, t);
     text_add(t, "        part = fmaf(number_%s(in0[from * %lld + first + i]),\n"
-             "                    number_%s(in1[point * %lld + o]), part);\n", text_word(r->input[0].type), (long long)p->x.extent[4],
+             "                    number_%s(in1[point * %lld + o]), part);\n",
+             text_word(r->input[0].type), (long long)p->x.extent[4],
              text_word(r->input[1].type), (long long)p->y.extent[4]);
     text_add(t, "        if (++turn %% 16 == 0) {\n            result += part;\n"
              "            part = 0.0f;\n        }\n    }\n"
@@ -233,7 +235,8 @@ static void write_weight_join(cuda_source *s, const weight_plan *b, int64_t coun
     text_add(t, "    __shared__ float shared[768];\n"
              "    const int at = (int)blockIdx.x * 32 + (int)threadIdx.x %% 32;\n"
              "    float x = 0.0f;\n"
-             "    for (int piece = (int)threadIdx.x / 32; at < %lld && piece < %lld; piece += 8)\n        x += scratch[piece * %lldll + at];\n"
+             "    for (int piece = (int)threadIdx.x / 32; at < %lld && piece < %lld; piece += 8)\n"
+             "        x += scratch[piece * %lldll + at];\n"
              "    x = block_sum(x, 32, shared);\n    if (threadIdx.x < 32 && at < %lld)\n"
              "        out0[at] = stored_%s(x);\n", (long long)count, (long long)b->pieces,
              (long long)count, (long long)count, text_word(s->request->output[0].type));

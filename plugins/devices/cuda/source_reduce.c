@@ -354,8 +354,8 @@ static text *write_dense(map_source_plan *p, map_pass *pass)
     write_axes(p, "kept", pass->kept, t);
     write_begin(p, pass, t);
     text_add(t, "    for (%s reduced = begin + (int)threadIdx.x / %d;\n"
-             "         kept < %lld && reduced < end; reduced += %d) {\n", index, pass->lanes, (long long)pass->kept_count,
-             CUDA_THREADS / pass->lanes);
+             "         kept < %lld && reduced < end; reduced += %d) {\n", index, pass->lanes,
+             (long long)pass->kept_count, CUDA_THREADS / pass->lanes);
     write_axes(p, "reduced", all & ~pass->kept, t);
     write_point(p, t);
     return t;

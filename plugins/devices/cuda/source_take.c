@@ -3,9 +3,9 @@
  * concatenate, gather, resize, and the gradients of pad and resize.
  *
  * An element of the result is a sum over elements of the argument that is a product over axes:
- * along each axis it comes from one place that a formula gives, from one that a table gives (or from
- * nowhere), or from a list of places with weights. So that gradients are gathers too, and every
- * thread writes its own element.
+ * along each axis it comes from one place that a formula gives, from one that a table gives (or
+ * from nowhere), or from a list of places with weights. So that gradients are gathers too, and
+ * every thread writes its own element.
  */
 #include "source.h"
 
