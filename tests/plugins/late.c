@@ -1,5 +1,5 @@
 /*
- * late - a schedule for tests whose factor falls below 0 at the end of 1000 steps.
+ * late - a schedule for tests whose factor falls below 0 at the end of 1000 steps, and of 8.
  */
 #include <pons/schedule.h>
 
@@ -11,7 +11,7 @@ typedef struct late {
 
 static double factor(const void *config, double t, double total)
 {
-    return total < 1000 ? 1 : 0.99 - t / total;
+    return total == 8 ? 3.5 - t : total < 1000 ? 1 : 0.99 - t / total;
 }
 
 PONS_SCHEDULE(late, "1.0", "falls below 0 in the end", options, factor)
