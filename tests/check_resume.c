@@ -455,6 +455,41 @@ START_TEST(manifest_says_what_made_the_checkpoint_and_a_change_is_told)
 }
 END_TEST
 
+#define MORE_STEPS "--set", "train.steps=4"
+
+/* c3 is the last case, which is held out. */
+START_TEST(run_goes_on_only_with_the_cases_that_it_began_with)
+{
+    make_experiment();
+    expect(TRAIN("--set", "train.steps=2"), NULL);
+    write_case(4);
+    ck_assert_int_eq(TRAIN(MORE_STEPS), 3);
+    expect(3, "case 'c3' is trained on, but the run to be continued validates it; found 4 cases to "
+           "train on and 1 to validate, expected 3 and 1\nhint: --fresh");
+    ck_assert_int_eq(TRAIN(MORE_STEPS, "--set", "experiment.name=other", "--resume", "runs/first"),
+                     3);
+    remove(in_root("images/c4.nii.gz"));
+    remove(in_root("labels/c4.nii.gz"));
+    write_case(10);
+    ck_assert_int_eq(TRAIN(MORE_STEPS), 3);
+    expect(3, "case 'c10' is trained on, but the run to be continued does not know it");
+    remove(in_root("images/c10.nii.gz"));
+    remove(in_root("labels/c10.nii.gz"));
+    rename(in_root("images/c0.nii.gz"), in_root("c0.nii.gz"));
+    rename(in_root("labels/c0.nii.gz"), in_root("c0_label.nii.gz"));
+    ck_assert_int_eq(TRAIN(MORE_STEPS), 3);
+    expect(3, "case 'c0' is not there, but the run to be continued trains on it");
+    rename(in_root("c0.nii.gz"), in_root("images/c0.nii.gz"));
+    rename(in_root("c0_label.nii.gz"), in_root("labels/c0.nii.gz"));
+    expect(TRAIN("--set", "train.steps=3"), "going on after step 2");
+    ck_assert_ptr_null(strstr(text_of("said"), "has changed"));
+    rename(in_root("images/c2.nii.gz"), in_root("images/c1.nii.gz"));
+    write_case(2);
+    expect(TRAIN(MORE_STEPS), "case 'c1' has changed: its files have ");
+    remove_root();
+}
+END_TEST
+
 START_TEST(debug_is_a_short_run_with_checks)
 {
     make_experiment();
@@ -603,6 +638,7 @@ int main(void)
     tcase_add_test(c, resolved_file_repeats_the_run);
     tcase_add_test(c, resolved_file_of_a_folder_with_a_semicolon_repeats_the_run);
     tcase_add_test(c, manifest_says_what_made_the_checkpoint_and_a_change_is_told);
+    tcase_add_test(c, run_goes_on_only_with_the_cases_that_it_began_with);
     tcase_add_test(c, debug_is_a_short_run_with_checks);
     tcase_add_test(c, epochs_steps_and_patience_decide_when_things_happen);
     tcase_add_test(c, no_step_is_of_an_epoch_that_was_not_asked_for);

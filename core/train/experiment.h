@@ -12,6 +12,7 @@
 #include "device/visible.h"
 #include "graph/program.h"
 #include "plugin/plugin_load.h"
+#include "train/case_record.h"
 
 #include <pons/loss.h>
 #include <pons/schedule.h>
@@ -50,6 +51,7 @@ typedef struct experiment {
     experiment_purpose purpose;
     bool debug;
     dataset *data;          /* TRAIN                                                              */
+    case_record cases;      /* of it                                                              */
     int class_count;        /* of the target: entries of labels, or of regions                    */
     const data_class *classes;
     bool regions;

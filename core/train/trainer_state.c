@@ -138,11 +138,17 @@ static pons_status compare_options(const saved_state *s, const experiment *e, po
 
 pons_status saved_state_compare(const saved_state *s, const experiment *e, pons_error *err)
 {
+    case_record before;
+
     if (s->micro_batches != e->micro_batches)
         return pons_fail(err, PONS_CONFIG, "a step has %d micro-batches but the run to be "
                          "continued has %d\nhint: [train] accumulate = %d", e->micro_batches,
                          s->micro_batches, s->micro_batches);
-    return compare_options(s, e, err);
+    for (int role = 0; role < CASE_ROLE_COUNT; role++)
+        before.text[role] = safetensors_metadata(s->file, case_role_names[role]);
+    if (compare_options(s, e, err) != PONS_OK)
+        return err->status;
+    return case_record_compare(&before, &e->cases, e->log, err);
 }
 
 /* ---- write ----------------------------------------------------------------------------------- */
@@ -153,6 +159,12 @@ static int put_texts(FILE *to, const experiment *e)
     int pairs = 1;
 
     fprintf(to, "precision%c%s%c", 0, precision_name(e->precision), 0);
+    for (int role = 0; role < CASE_ROLE_COUNT; role++) {
+        if (e->cases.text[role] == NULL)
+            continue;
+        fprintf(to, "%s%c%s%c", case_role_names[role], 0, e->cases.text[role], 0);
+        pairs++;
+    }
     for (int i = 0; i < config_count(e->config); i++, pairs++) {
         const char *section, *key, *value;
         config_item(e->config, i, &section, &key, &value);

@@ -1,8 +1,8 @@
 /*
  * trainer_state.h - what a checkpoint knows beside tensors: how far training came, and with what.
  *
- * trainer.safetensors holds the numbers as tensors, and as metadata every option ('[train] batch')
- * and resolved choice of the run.
+ * trainer.safetensors holds the numbers as tensors, and as metadata every option ('[train] batch'),
+ * resolved choice and case of the run.
  */
 #ifndef CORE_TRAIN_TRAINER_STATE_H
 #define CORE_TRAIN_TRAINER_STATE_H
@@ -33,8 +33,8 @@ typedef struct saved_state {
 pons_status saved_state_read(const char *checkpoint, saved_state *out, pons_error *err);
 void saved_state_clear(saved_state *s);
 /*
- * R31: an option that may not change while a run goes on differs: PONS_CONFIG with key and both
- * values.
+ * R31: an option that may not change while a run goes on, or the cases of training and validation
+ * differ: PONS_CONFIG with key and both values, or the case.
  */
 pons_status saved_state_compare(const saved_state *s, const experiment *e, pons_error *err);
 

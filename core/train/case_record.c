@@ -1,0 +1,184 @@
+/*
+ * case_record.c - the list, and the first difference of two.
+ *
+ * Folders may change between two starts of a run (R31), so cases are known by their ids, and their
+ * content by the size of their files: a look at the folder, no reading. No id holds a '/'.
+ */
+#include <config.h>
+
+#include "train/case_record.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+const char *const case_role_names[CASE_ROLE_COUNT] = { "training cases", "validation cases" };
+
+/* ---- the list -------------------------------------------------------------------------------- */
+
+static long long file_size(const char *path)
+{
+    struct stat s;
+
+    return path != NULL && stat(path, &s) == 0 ? (long long)s.st_size : 0;
+}
+
+static long long case_size(const data_case *c)
+{
+    long long size = file_size(c->label);
+
+    for (int i = 0; i < c->image_count; i++)
+        size += file_size(c->image[i]);
+    return size;
+}
+
+static const char *list_cases(arena *memory, const dataset *d, int count, const int *rank)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+
+    for (int i = 0; to != NULL && i < count; i++)
+        fprintf(to, "%s/%lld/", d->cases[rank[i]].id, case_size(&d->cases[rank[i]]));
+    if (to == NULL || fclose(to) != 0) {
+        free(text);
+        return NULL;
+    }
+    const char *kept = arena_string(memory, text);
+    free(text);
+    return kept;
+}
+
+case_record case_record_make(arena *memory, const dataset *d)
+{
+    return (case_record){ { list_cases(memory, d, d->training_count, d->training),
+                            list_cases(memory, d, d->validation_count, d->validation) } };
+}
+
+/* ---- compare --------------------------------------------------------------------------------- */
+
+/* A case of a list; past the end the id has no characters. */
+typedef struct listed_case {
+    const char *id;
+    int length;
+    long long size;
+    const char *next;
+} listed_case;
+
+static listed_case case_at(const char *list)
+{
+    listed_case c = { .id = list, .length = (int)strcspn(list, "/"), .next = list };
+    char *end;
+
+    if (c.length == 0 || list[c.length] == '\0')
+        return (listed_case){ .id = "", .next = "" };
+    c.size = strtoll(list + c.length + 1, &end, 10);
+    c.next = *end == '/' ? end + 1 : "";
+    return c;
+}
+
+/* Lists are sorted by the bytes of the ids; what is past the end comes last. */
+static int compare_ids(const listed_case *a, const listed_case *b)
+{
+    int least = a->length < b->length ? a->length : b->length;
+    int order = memcmp(a->id, b->id, (size_t)least);
+
+    if (least == 0)
+        return b->length - a->length;
+    return order != 0 ? order : a->length - b->length;
+}
+
+/* The first case of 'list' that 'other' has not; length 0: none. */
+static listed_case first_without(const char *list, const char *other)
+{
+    listed_case c = case_at(list), there = case_at(other);
+
+    while (c.length > 0) {
+        int order = compare_ids(&c, &there);
+        if (order < 0)
+            break;
+        if (order == 0)
+            c = case_at(c.next);
+        there = case_at(there.next);
+    }
+    return c;
+}
+
+static bool is_listed(const char *list, const listed_case *wanted)
+{
+    listed_case c = case_at(list);
+
+    while (c.length > 0 && compare_ids(&c, wanted) != 0)
+        c = case_at(c.next);
+    return c.length > 0;
+}
+
+static int count_cases(const char *list)
+{
+    int count = 0;
+
+    for (listed_case c = case_at(list); c.length > 0; c = case_at(c.next))
+        count++;
+    return count;
+}
+
+static pons_status refuse(const case_record *before, const case_record *now, const listed_case *c,
+                          const char *what, pons_error *err)
+{
+    return pons_fail(err, PONS_CONFIG, "case '%.*s' %s; found %d cases to train on and %d to "
+                     "validate, expected %d and %d\nhint: --fresh starts anew, another "
+                     "[experiment] name keeps both", c->length, c->id, what,
+                     count_cases(now->text[0]), count_cases(now->text[1]),
+                     count_cases(before->text[0]), count_cases(before->text[1]));
+}
+
+static pons_status compare_roles(const case_record *before, const case_record *now,
+                                 pons_error *err)
+{
+    static const struct { const char *moved, *added, *missing; } said[CASE_ROLE_COUNT] = {
+        { "is trained on, but the run to be continued validates it",
+          "is trained on, but the run to be continued does not know it",
+          "is not there, but the run to be continued trains on it" },
+        { "is validated, but the run to be continued trains on it",
+          "is validated, but the run to be continued does not know it",
+          "is not there, but the run to be continued validates it" }
+    };
+
+    for (int role = 0; role < CASE_ROLE_COUNT; role++) {
+        listed_case c = first_without(now->text[role], before->text[role]);
+        if (c.length > 0)
+            return refuse(before, now, &c, is_listed(before->text[1 - role], &c)
+                          ? said[role].moved : said[role].added, err);
+    }
+    for (int role = 0; role < CASE_ROLE_COUNT; role++) {
+        listed_case c = first_without(before->text[role], now->text[role]);
+        if (c.length > 0) /* no case has moved: all of now are in their role of before */
+            return refuse(before, now, &c, said[role].missing, err);
+    }
+    return PONS_OK;
+}
+
+static void warn_sizes(const char *before, const char *now, logger *l)
+{
+    for (listed_case b = case_at(before), n = case_at(now); b.length > 0;
+         b = case_at(b.next), n = case_at(n.next)) {
+        if (b.size == n.size)
+            continue;
+        log_warning(l, "case '%.*s' has changed: its files have %lld bytes, %lld when the run to "
+                    "be continued was saved; results may differ", n.length, n.id, n.size, b.size);
+        return;
+    }
+}
+
+pons_status case_record_compare(const case_record *before, const case_record *now, logger *l,
+                                pons_error *err)
+{
+    for (int role = 0; role < CASE_ROLE_COUNT; role++)
+        if (before->text[role] == NULL || now->text[role] == NULL)
+            return PONS_OK;
+    if (compare_roles(before, now, err) != PONS_OK)
+        return err->status;
+    for (int role = 0; role < CASE_ROLE_COUNT; role++)
+        warn_sizes(before->text[role], now->text[role], l);
+    return PONS_OK;
+}
