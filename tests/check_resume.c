@@ -16,6 +16,7 @@
 
 #include <math.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 /* ---- a small dataset and its experiment ------------------------------------------------------ */
@@ -490,6 +491,50 @@ START_TEST(run_goes_on_only_with_the_cases_that_it_began_with)
 }
 END_TEST
 
+/* Files of somebody else, and of a run whose checkpoints are gone. */
+START_TEST(nothing_that_a_folder_holds_is_overwritten)
+{
+    static const char *const names[] = { "metrics.jsonl", "metrics.csv", "resolved.ini" };
+    char path[64];
+
+    make_experiment();
+    ck_assert_int_eq(mkdir(in_root("runs"), 0777), 0);
+    ck_assert_int_eq(mkdir(in_root("runs/first"), 0777), 0);
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "runs/first/%s", names[i]);
+        write_text(path, "mine\n");
+        expect(TRAIN("--set", "train.steps=1"), "but no checkpoint to go on from");
+        snprintf(path, sizeof path, "runs/first.%d/%s", i + 1, names[i]);
+        ck_assert_str_eq(text_of(path), "mine\n");
+        ck_assert_int_eq(rename(in_root("runs/first"), in_root(names[i])), 0);
+        ck_assert_int_eq(mkdir(in_root("runs/first"), 0777), 0);
+    }
+    expect(TRAIN("--set", "train.steps=1"), NULL);
+    ck_assert_msg(!exists("runs/first.4"), "an empty folder was put aside");
+    ck_assert_int_eq(rename(in_root("runs/first/checkpoints/step-00000001"), in_root("away")), 0);
+    expect(TRAIN("--set", "train.steps=1"), "/last' names step 1, which is not there");
+    ck_assert(exists("runs/first.4/metrics.jsonl"));
+    remove_root();
+}
+END_TEST
+
+START_TEST(run_that_another_process_writes_is_not_read)
+{
+    make_experiment();
+    expect(TRAIN("--set", "train.steps=1"), NULL);
+    ck_assert_int_eq(rename(in_root("runs/first/checkpoints/step-00000001/model.safetensors"),
+                            in_root("model.safetensors")), 0);
+    int folder = open(in_root("runs/first"), O_RDONLY | O_DIRECTORY);
+    ck_assert_int_eq(flock(folder, LOCK_EX | LOCK_NB), 0);
+    ck_assert_int_eq(TRAIN("--set", "train.steps=2"), 3);
+    expect(3, "another process is training in");
+    ck_assert_ptr_null(strstr(text_of("said"), "model.safetensors"));
+    ck_assert_int_eq(TRAIN("--fresh"), 3);
+    close(folder);
+    remove_root();
+}
+END_TEST
+
 START_TEST(debug_is_a_short_run_with_checks)
 {
     make_experiment();
@@ -639,6 +684,8 @@ int main(void)
     tcase_add_test(c, resolved_file_of_a_folder_with_a_semicolon_repeats_the_run);
     tcase_add_test(c, manifest_says_what_made_the_checkpoint_and_a_change_is_told);
     tcase_add_test(c, run_goes_on_only_with_the_cases_that_it_began_with);
+    tcase_add_test(c, nothing_that_a_folder_holds_is_overwritten);
+    tcase_add_test(c, run_that_another_process_writes_is_not_read);
     tcase_add_test(c, debug_is_a_short_run_with_checks);
     tcase_add_test(c, epochs_steps_and_patience_decide_when_things_happen);
     tcase_add_test(c, no_step_is_of_an_epoch_that_was_not_asked_for);

@@ -81,8 +81,9 @@ static pons_status find_checkpoint(start *s, pons_error *err)
 
     if (s->flags->fresh && other)
         return pons_fail(err, PONS_USAGE, "--fresh and --resume exclude each other");
-    if (s->flags->fresh)
-        return PONS_OK;
+    /* Nothing of a run is read that another process may still write. */
+    if (run_folder_hold(&s->folder, err) != PONS_OK || s->flags->fresh)
+        return err->status;
     if (checkpoint_newest(s->folder.checkpoints, s->call->log, &s->checkpoint, err) != PONS_OK)
         return err->status;
     s->own = s->checkpoint != NULL;
@@ -202,6 +203,19 @@ static pons_status prepare(start *s, pons_error *err)
     return err->status;
 }
 
+/* What a run without a checkpoint has left, or somebody else, is kept under another name. */
+static pons_status make_room(start *s, pons_error *err)
+{
+    const char *found = s->own ? NULL : run_folder_found(&s->folder);
+
+    if (found != NULL && !s->flags->fresh)
+        log_warning(s->call->log, "'%s' holds '%s' but no checkpoint to go on from",
+                    s->folder.path, found);
+    if (found != NULL || s->flags->fresh)
+        run_folder_retire(&s->folder, s->call->log, err);
+    return err->status;
+}
+
 static pons_status open_folder(start *s, pons_error *err)
 {
     pons_sink_kept keep = { -1, -1 };
@@ -211,9 +225,7 @@ static pons_status open_folder(start *s, pons_error *err)
         keep = (pons_sink_kept){ s->saved.state.step, s->saved.state.validated };
     if (resolved == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (s->flags->fresh)
-        run_folder_retire(&s->folder, s->call->log, err);
-    if (err->status == PONS_OK && run_folder_take(&s->folder, err) == PONS_OK
+    if (make_room(s, err) == PONS_OK && run_folder_take(&s->folder, err) == PONS_OK
         && run_folder_log(&s->folder, s->call->log, err) == PONS_OK
         && metrics_open(s->folder.path, keep, s->experiment, &s->metrics, err) == PONS_OK
         && (s->sections.log.device_every == 0

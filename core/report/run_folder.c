@@ -34,17 +34,47 @@ char *run_folder_file(const run_folder *r, const char *name)
     return asprintf(&path, "%s/%s", r->path, name) < 0 ? NULL : path;
 }
 
-pons_status run_folder_retire(const run_folder *r, logger *l, pons_error *err)
+pons_status run_folder_hold(run_folder *r, pons_error *err)
 {
-    run_folder used = { .path = r->path, .lock = -1 };
+    if (r->lock < 0)
+        r->lock = open(r->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (r->lock < 0 && errno == ENOENT)
+        return PONS_OK;
+    if (r->lock < 0)
+        return pons_fail(err, PONS_FAILURE, "cannot open '%s': %s", r->path, strerror(errno));
+    if (flock(r->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return pons_fail(err, PONS_CONFIG, "another process is training in '%s'\nhint: give this "
+                         "run another [experiment] name", r->path);
+    return PONS_OK;
+}
+
+pons_status run_folder_take(run_folder *r, pons_error *err)
+{
+    if (folder_make(r->path, err) != PONS_OK)
+        return err->status;
+    return run_folder_hold(r, err);
+}
+
+const char *run_folder_found(const run_folder *r)
+{
+    static const char *const begun[] = { "metrics.jsonl", "metrics.csv", "devices.csv",
+                                         "resolved.ini" };
+    const char *found = NULL;
+
+    for (size_t i = 0; i < sizeof begun / sizeof *begun && found == NULL; i++) {
+        char *path = run_folder_file(r, begun[i]);
+        if (path != NULL && access(path, F_OK) == 0)
+            found = begun[i];
+        free(path);
+    }
+    return found;
+}
+
+pons_status run_folder_retire(run_folder *r, logger *l, pons_error *err)
+{
     char *other = NULL;
 
-    if (access(r->path, F_OK) != 0)
-        return PONS_OK;
-    run_folder_take(&used, err); /* not while another process trains in it */
-    if (used.lock >= 0)
-        close(used.lock);
-    if (err->status != PONS_OK)
+    if (run_folder_hold(r, err) != PONS_OK || r->lock < 0) /* not while another trains in it */
         return err->status;
     for (int number = 1; other == NULL; number++) {
         if (asprintf(&other, "%s.%d", r->path, number) < 0)
@@ -60,20 +90,9 @@ pons_status run_folder_retire(const run_folder *r, logger *l, pons_error *err)
     else
         log_line(l, "the earlier run is now '%s'", other);
     free(other);
+    close(r->lock);
+    r->lock = -1;
     return err->status;
-}
-
-pons_status run_folder_take(run_folder *r, pons_error *err)
-{
-    if (folder_make(r->path, err) != PONS_OK)
-        return err->status;
-    r->lock = open(r->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (r->lock < 0)
-        return pons_fail(err, PONS_FAILURE, "cannot open '%s': %s", r->path, strerror(errno));
-    if (flock(r->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return pons_fail(err, PONS_CONFIG, "another process is training in '%s'\nhint: give this "
-                         "run another [experiment] name", r->path);
-    return PONS_OK;
 }
 
 pons_status run_folder_log(run_folder *r, logger *l, pons_error *err)

@@ -18,10 +18,17 @@ typedef struct run_folder {
 
 /* Only names: nothing is made, opened or changed. */
 pons_status run_folder_name(const char *output, const char *name, run_folder *out, pons_error *err);
-/* Give an existing folder the first free of the names NAME.1, NAME.2, ... and say so. */
-pons_status run_folder_retire(const run_folder *r, logger *l, pons_error *err);
-/* Make the folder if need be and lock it; PONS_CONFIG when another process trains in it. */
+/* Lock the folder, if there is one; PONS_CONFIG when another process trains in it. */
+pons_status run_folder_hold(run_folder *r, pons_error *err);
+/* The same, and make the folder if need be. */
 pons_status run_folder_take(run_folder *r, pons_error *err);
+/* The first of the files there that a run begins anew; NULL: none. */
+const char *run_folder_found(const run_folder *r);
+/*
+ * Give an existing folder the first free of the names NAME.1, NAME.2, ... and say so; it is held no
+ * more.
+ */
+pons_status run_folder_retire(run_folder *r, logger *l, pons_error *err);
 /* Open log.txt; what 'l' says goes there too from now on. */
 pons_status run_folder_log(run_folder *r, logger *l, pons_error *err);
 void run_folder_close(run_folder *r, logger *l);

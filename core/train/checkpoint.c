@@ -531,6 +531,14 @@ static pons_status find_valid(const char *folder, int64_t first, logger *l, char
 
 pons_status checkpoint_newest(const char *folder, logger *l, char **path, pons_error *err)
 {
+    int64_t last = marked_step(folder, "last");
+    char *named = NULL;
+
+    if (last >= 0 && asprintf(&named, "%s/step-%08" PRId64, folder, last) < 0)
+        return no_memory(err);
+    if (named != NULL && l != NULL && access(named, F_OK) != 0)
+        log_warning(l, "'%s/last' names step %" PRId64 ", which is not there", folder, last);
+    free(named);
     return find_valid(folder, -1, l, path, err);
 }
 
