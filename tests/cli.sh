@@ -234,6 +234,18 @@ checks=$((checks + 1))
 last=checkpoints/step-00000002/model.safetensors
 cmp "$folder/runs/free/$last" "$folder/runs/bound/$last" || fail "a variable of oneDNN changed weights"
 
+# Results that would have one name are refused before the first is computed.
+mkdir -p "$folder/pair" "$folder/other"
+for name in pair/a pair/a_logits other/a; do
+    cp "$folder"/phantom/imagesTr/*.nii.gz "$folder/$name.nii.gz"
+done
+both="would overwrite each other, both are '$folder/out/a"
+expect 2 stderr "${both}_logits.nii.gz'" \
+    predict "$folder/runs/free" "$folder/pair" -o "$folder/out" --logits
+expect 2 stderr "$both.nii.gz'" \
+    predict "$folder/runs/free" "$folder/pair" "$folder/other" -o "$folder/out"
+silent predict "$folder/runs/free" "$folder/pair" -o "$folder/out" -q
+
 # A failing write to stdout is a failure of the command.
 checks=$((checks + 1))
 if [ -w /dev/full ]; then

@@ -136,13 +136,6 @@ static pons_status list_cases(job *j, pons_error *err)
     }
     j->folder = j->case_count > 1 || folder_is_there(output) || text_ends_with(output, "/")
                 || (of_folder && !volume_file_named(output));
-    for (int i = 0; i < j->case_count; i++) {
-        for (int k = 0; k < i; k++) {
-            if (j->folder && strcmp(j->cases[i].name, j->cases[k].name) == 0)
-                return pons_fail(err, PONS_USAGE, "two images are named '%s'; their results would "
-                                 "overwrite each other", j->cases[i].name);
-        }
-    }
     if (!j->folder && !volume_file_named(output))
         return pons_fail(err, PONS_USAGE, "-o '%s': expected a file .nii or .nii.gz for one image",
                          output);
@@ -207,6 +200,20 @@ static const char *path_of_more(const job *j, const char *path, const char *what
     return arena_format(j->memory, "%.*s_%s.nii.gz", size, path, what);
 }
 
+enum { RESULTS_MAX = 3 }; /* of a case: classes, logits, probabilities */
+
+static int results_of(const job *j, int number, const char *path[RESULTS_MAX])
+{
+    int count = 0;
+
+    path[count++] = path_of(j, number);
+    if (j->flags->logits)
+        path[count++] = path_of_more(j, path[0], "logits");
+    if (j->flags->probabilities)
+        path[count++] = path_of_more(j, path[0], "probabilities");
+    return count;
+}
+
 static pons_status check_path(const job *j, const char *path, pons_error *err)
 {
     for (int i = 0; i < j->case_count; i++)
@@ -217,17 +224,32 @@ static pons_status check_path(const job *j, const char *path, pons_error *err)
     return PONS_OK;
 }
 
-/* An image that is read is never replaced by a result: asked before the first is computed. */
+static int compare_paths(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/*
+ * An image that is read is never replaced by a result, and no result by another one: asked before
+ * the first is computed.
+ */
 static pons_status check_paths(const job *j, pons_error *err)
 {
-    for (int i = 0; i < j->case_count && err->status == PONS_OK; i++) {
-        const char *path = path_of(j, i);
-        if (check_path(j, path, err) == PONS_OK && j->flags->logits)
-            check_path(j, path_of_more(j, path, "logits"), err);
-        if (err->status == PONS_OK && j->flags->probabilities)
-            check_path(j, path_of_more(j, path, "probabilities"), err);
-    }
-    return err->status;
+    const char **path = arena_alloc(j->memory,
+                                    (size_t)j->case_count * RESULTS_MAX * sizeof *path + 1);
+    int count = 0;
+
+    for (int i = 0; i < j->case_count; i++)
+        count += results_of(j, i, path + count);
+    for (int i = 0; i < count; i++)
+        if (check_path(j, path[i], err) != PONS_OK)
+            return err->status;
+    qsort(path, (size_t)count, sizeof *path, compare_paths);
+    for (int i = 1; i < count; i++)
+        if (strcmp(path[i - 1], path[i]) == 0)
+            return pons_fail(err, PONS_USAGE, "-o '%s': the results of two images would overwrite "
+                             "each other, both are '%s'", j->flags->output, path[i]);
+    return PONS_OK;
 }
 
 static pons_status write_result(const job *j, const char *path, const predict_result *r,
