@@ -98,7 +98,7 @@ refused() {
     shift
     checks=$((checks + 1))
     sed "$@" plain.ini >x.ini
-    "$program" train x.ini >said 2>&1
+    "$program" ${command:-train} x.ini >said 2>&1
     code=$?
     if [ $code -ne 3 ] || ! grep -qF -e "$phrase" said; then
         failures=$((failures + 1))
@@ -128,6 +128,11 @@ refused "x.ini:17: [train] has no 'epochs'" -e 's/^steps = 1$//' -e 's/^\[train\
 refused "x.ini:4: [preprocess] steps: 'normalize' occurs twice" -e 's/^steps = n.*/steps = normalize normalize/'
 refused "x.ini:19: [augment] steps: 'flip' occurs twice" \
     -e 's/^\[data\]/[augment]\nsteps = flip flip\n[augment.gaussian_noise]\nstd = 0.1\n&/'
+for command in "explain" "data check" "train"; do
+    refused "x.ini:18: [train] best is 'hd95.mean': 'hd95' is not in this build" \
+        -e 's/^name = .*/name = told/' -e 's/^steps = 1/&\nbest = hd95.mean/'
+done
+unset command
 
 cd / || exit 1
 finish

@@ -7,6 +7,7 @@
 #include "data/class_list.h"
 #include "data/loader.h"
 #include "data/volume_chain.h"
+#include "train/best.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -143,6 +144,17 @@ static pons_status check_steps(config *c, int channels, pons_error *err)
     return PONS_OK;
 }
 
+/* A key elsewhere that names a class. */
+static pons_status check_best(config *c, const sections *s, const dataset *d, pons_error *err)
+{
+    bool regions = d->region_count > 0;
+    best_metric best;
+
+    best_metric_find(s->train.best, regions ? d->region_count : d->class_count,
+                     regions ? d->regions : d->classes, &best, err);
+    return config_blame(c, NULL, NULL, err);
+}
+
 /* [data] and the transforms are checked; what networks the file names is for other commands. */
 static pons_status open_data(config *c, dataset **out, pons_error *err)
 {
@@ -158,6 +170,8 @@ static pons_status open_data(config *c, dataset **out, pons_error *err)
     settings.keep_problems = true;
     if (dataset_open(&settings, out, err) != PONS_OK)
         return dataset_blame(c, &s, err);
+    if (check_best(c, &s, *out, err) != PONS_OK)
+        return err->status;
     return check_steps(c, (*out)->channels, err);
 }
 

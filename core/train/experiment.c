@@ -264,7 +264,9 @@ static pons_status check_extents(experiment *e, pons_error *err)
 
 static pons_status open_training(experiment *e, pons_error *err)
 {
-    if (experiment_resolve_steps(e, err) != PONS_OK || open_dataset(e, err) != PONS_OK)
+    if (experiment_resolve_steps(e, err) != PONS_OK || open_dataset(e, err) != PONS_OK
+        || best_metric_find(e->sections.train.best, e->class_count, e->classes, &e->best, err)
+           != PONS_OK)
         return err->status;
     resolve_classes(e);
     return volume_chain_open(e->config, "augment", true, e->task.channels, &e->augment, err);

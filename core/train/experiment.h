@@ -12,6 +12,7 @@
 #include "device/visible.h"
 #include "graph/program.h"
 #include "plugin/plugin_load.h"
+#include "train/best.h"
 #include "train/case_record.h"
 
 #include <pons/loss.h>
@@ -52,6 +53,7 @@ typedef struct experiment {
     bool debug;
     dataset *data;          /* TRAIN                                                              */
     case_record cases;      /* of it                                                              */
+    best_metric best;       /* TRAIN                                                              */
     int class_count;        /* of the target: entries of labels, or of regions                    */
     const data_class *classes;
     bool regions;

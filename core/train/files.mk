@@ -1,6 +1,6 @@
 # Files of core/train.
 libcore_la_SOURCES += core/train/activation.c core/train/activation.h \
-	core/train/case_record.c core/train/case_record.h \
+	core/train/best.c core/train/best.h core/train/case_record.c core/train/case_record.h \
 	core/train/checkpoint.c core/train/checkpoint.h core/train/components.c \
 	core/train/components.h core/train/evaluate.c core/train/evaluate.h \
 	core/train/evaluate_run.c core/train/evaluate_run.h core/train/experiment.c \

@@ -90,8 +90,8 @@ pons_status trainer_open(trainer *t, pons_error *err)
     t->devices = calloc((size_t)t->experiment->device_count, sizeof *t->devices);
     if (t->summaries == NULL || t->devices == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (trainer_find_best(t, err) != PONS_OK || read_cases(t, err) != PONS_OK
-        || build(t, err) != PONS_OK || trainer_open_saving(t, err) != PONS_OK
+    if (read_cases(t, err) != PONS_OK || build(t, err) != PONS_OK
+        || trainer_open_saving(t, err) != PONS_OK
         || replicas_open_loaders(&t->replicas, t->cache, t->training_count, t->state.step, err)
            != PONS_OK
         || t->settings->observer.begin(t->settings->observer.context, err) != PONS_OK)

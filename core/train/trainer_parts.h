@@ -42,8 +42,6 @@ struct trainer {
     int64_t total;           /* steps of the run                                                  */
     double step_seconds, logged_loss;
     int64_t logged_steps;
-    int64_t best_class;      /* of [train] best, -1: mean                                         */
-    metric_kind best_kind;
     metric_summary *summaries;
     watch *watch;            /* of a process that is alone; a group has its own                   */
     atomic_int reading;      /* replicas that wait for their patches                              */
@@ -101,7 +99,6 @@ pons_status trainer_load(trainer *t, pons_error *err);
 
 /* trainer_validate.c */
 /* Metric and class of [train] best. */
-pons_status trainer_find_best(trainer *t, pons_error *err);
 /* Validation that falls due at the present step; one that a signal ended is done after resume. */
 pons_status trainer_validate(trainer *t, pons_error *err);
 /* [train] early_stop: the run is finished before its last step. */

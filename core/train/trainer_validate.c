@@ -24,10 +24,10 @@ static double best_value(const trainer *t)
 {
     const experiment *e = t->experiment;
 
-    if (t->best_class < 0)
+    if (e->best.class_index < 0)
         return metric_summary_mean_of(t->summaries, validation_first_class(e), e->class_count,
-                                      t->best_kind);
-    return metric_summary_mean(&t->summaries[t->best_class], t->best_kind);
+                                      e->best.kind);
+    return metric_summary_mean(&t->summaries[e->best.class_index], e->best.kind);
 }
 
 static pons_status record_validation(trainer *t, int cases, pons_error *err)
@@ -116,47 +116,4 @@ void trainer_note_early_stop(trainer *t)
     t->state.finished = 1;
     log_line(t->experiment->log, "no better validation %lld times: training ends early",
              (long long)t->state.stale);
-}
-
-/* Whether 'name' is a metric's, with the point and what follows. */
-static bool is_metric(const char *name, const char *metric)
-{
-    size_t size = strlen(metric);
-
-    return strncmp(name, metric, size) == 0 && name[size] == '.';
-}
-
-static pons_status refuse_best(const char *name, pons_error *err)
-{
-    static const char *const surface_distances[] = { "hd", "hd95", "asd", "nsd" };
-
-    for (size_t i = 0; i < sizeof surface_distances / sizeof *surface_distances; i++)
-        if (is_metric(name, surface_distances[i]))
-            return pons_fail(err, PONS_CONFIG, "[train] best is '%s': '%s' is not in this build",
-                             name, surface_distances[i]);
-    return pons_fail(err, PONS_CONFIG, "[train] best is '%s', expected dice.mean, iou.mean, or "
-                     "dice or iou of a class", name);
-}
-
-pons_status trainer_find_best(trainer *t, pons_error *err)
-{
-    const experiment *e = t->experiment;
-    const char *name = e->sections.train.best;
-
-    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++) {
-        if (!is_metric(name, metric_names[kind]))
-            continue;
-        const char *of = name + strlen(metric_names[kind]) + 1;
-        t->best_kind = (metric_kind)kind;
-        t->best_class = -1;
-        if (strcmp(of, "mean") == 0)
-            return PONS_OK;
-        for (int c = 0; c < e->class_count; c++) {
-            if (strcmp(of, e->classes[c].name) == 0) {
-                t->best_class = c;
-                return PONS_OK;
-            }
-        }
-    }
-    return refuse_best(name, err);
 }

@@ -1,0 +1,48 @@
+/*
+ * best.c - a metric and a class from the text that names them.
+ */
+#include <config.h>
+
+#include "train/best.h"
+
+#include <string.h>
+
+/* Whether 'name' is a metric's, with the point and what follows. */
+static bool is_metric(const char *name, const char *metric)
+{
+    size_t size = strlen(metric);
+
+    return strncmp(name, metric, size) == 0 && name[size] == '.';
+}
+
+static pons_status refuse_best(const char *name, pons_error *err)
+{
+    static const char *const surface_distances[] = { "hd", "hd95", "asd", "nsd" };
+
+    for (size_t i = 0; i < sizeof surface_distances / sizeof *surface_distances; i++)
+        if (is_metric(name, surface_distances[i]))
+            return pons_fail(err, PONS_CONFIG, "[train] best is '%s': '%s' is not in this build",
+                             name, surface_distances[i]);
+    return pons_fail(err, PONS_CONFIG, "[train] best is '%s', expected dice.mean, iou.mean, or "
+                     "dice or iou of a class", name);
+}
+
+pons_status best_metric_find(const char *name, int class_count, const data_class *classes,
+                             best_metric *out, pons_error *err)
+{
+    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++) {
+        if (!is_metric(name, metric_names[kind]))
+            continue;
+        const char *of = name + strlen(metric_names[kind]) + 1;
+        *out = (best_metric){ (metric_kind)kind, -1 };
+        if (strcmp(of, "mean") == 0)
+            return PONS_OK;
+        for (int c = 0; c < class_count; c++) {
+            if (strcmp(of, classes[c].name) == 0) {
+                out->class_index = c;
+                return PONS_OK;
+            }
+        }
+    }
+    return refuse_best(name, err);
+}
