@@ -90,6 +90,17 @@ expect 0 stdout "Not in this build: lmdb smart device" help data
 expect 0 stdout "Not in this build: autotune" help device.autotune
 expect 2 stderr "no help on 'train.epoch'" help train.epoch
 expect 2 stderr "no help on 'epochz'; did you mean 'epochs'?" help epochz
+expect 0 stdout "Passes over the training cases" help train epochs
+expect 0 stdout "Units over which the learning rate rises" help schedule warmup_steps
+expect 0 stdout "transform spacing" help preprocess.spacing
+expect 2 stderr "no help on 'train.epohcs'; did you mean 'train.epochs'?" help train epohcs
+expect 2 stderr "no help on 'data.cahce'; did you mean 'data.cache'?" help data.cahce
+expect 2 stderr "hint: pons help model PLUGIN" help model.channels
+expect 2 stderr "hint: pons help" help init
+grep -q unit "$folder/stderr" && fail "init is no misspelt unit"
+expect 0 stdout "Not in this build: file:F" help data.validation
+expect 0 stdout "dice or iou of a class" help train.best
+expect 0 stdout "Not in this build: hd hd95 asd nsd" help train.best
 expect 6 stderr "a file is for pons plugin check" plugin show stage/loss/dice.so
 expect 0 stdout "schedule" plugin list
 expect 0 stdout "sha256" plugin show schedule/poly

@@ -20,12 +20,17 @@ static const pons_option flags[] = {
     PONS_OPTIONS_END
 };
 
-static const section_table *find_section(const char *name)
+static const section_table *find_part(const char *name, size_t size)
 {
     for (const section_table *t = section_tables; t->name != NULL; t++)
-        if (strcmp(t->name, name) == 0)
+        if (strlen(t->name) == size && strncmp(t->name, name, size) == 0)
             return t;
     return NULL;
+}
+
+static const section_table *find_section(const char *name)
+{
+    return find_part(name, strlen(name));
 }
 
 /* "preprocess.spacing" is a section of the kind transform too. */
@@ -118,17 +123,14 @@ static const pons_option *find_row(const pons_option *options, const char *name)
     return NULL;
 }
 
-/* "train.epochs", or "epochs" of every section that has it; how many. */
-static int print_key(const char *topic)
+/* A key of every section that has it; how many. */
+static int print_key(const char *key)
 {
-    const char *dot = strchr(topic, '.');
     int printed = 0;
 
     for (const section_table *t = section_tables; t->name != NULL; t++) {
-        const pons_option *row = find_row(t->options, dot != NULL ? dot + 1 : topic);
-        size_t size = dot != NULL ? (size_t)(dot - topic) : 0;
-        if (row == NULL
-            || (dot != NULL && (strlen(t->name) != size || strncmp(t->name, topic, size) != 0)))
+        const pons_option *row = find_row(t->options, key);
+        if (row == NULL)
             continue;
         printf("%s[%s]\n\n", printed++ > 0 ? "\n" : "", t->name);
         usage_print_option(stdout, row, "");
@@ -146,10 +148,55 @@ static pons_status refuse_topic(const char *topic, pons_error *err)
         text_guess_try(&guess, t->name);
     for (const section_table *t = section_tables; t->name != NULL; t++)
         for (const pons_option *o = t->options; o->name != NULL; o++)
-            text_guess_try(&guess, o->name);
+            if (o->name[0] == topic[0]) /* 'init' is not a misspelt 'unit' */
+                text_guess_try(&guess, o->name);
     if (guess.best != NULL)
         return pons_fail(err, PONS_USAGE, "no help on '%s'; did you mean '%s'?", topic, guess.best);
     return pons_fail(err, PONS_USAGE, "no help on '%s'\nhint: pons help", topic);
+}
+
+static pons_status refuse_key(const section_table *t, const char *key, pons_error *err)
+{
+    text_guess guess = text_guess_for(key);
+
+    for (const pons_option *o = t->options; o->name != NULL; o++)
+        text_guess_try(&guess, o->name);
+    if (guess.best != NULL)
+        return pons_fail(err, PONS_USAGE, "no help on '%s.%s'; did you mean '%s.%s'?", t->name,
+                         key, t->name, guess.best);
+    return pons_fail(err, PONS_USAGE, "no help on '%s.%s'\nhint: pons help %s%s", t->name, key,
+                     t->name, t->plugin_kind != 0 ? " PLUGIN has the keys of a plugin" : "");
+}
+
+static bool is_plugin(const plugin_file *files, int count, int kind, const char *name)
+{
+    int i = 0;
+
+    while (i < count && ((int)files[i].kind != kind || strcmp(files[i].name, name) != 0))
+        i++;
+    return i < count;
+}
+
+/* "train.epochs" and "train epochs"; "preprocess.spacing" is a plugin. */
+static pons_status print_part(const section_table *t, const char *key, pons_error *err)
+{
+    const pons_option *row = find_row(t->options, key);
+    plugin_file *files;
+    int count;
+
+    if (row != NULL) {
+        printf("[%s]\n\n", t->name);
+        usage_print_option(stdout, row, "");
+        return PONS_OK;
+    }
+    if (plugin_list(&files, &count, err) != PONS_OK)
+        return err->status;
+    if (is_plugin(files, count, t->plugin_kind, key))
+        print_plugin(t->plugin_kind, key, err);
+    else
+        refuse_key(t, key, err);
+    plugin_list_free(files, count);
+    return err->status;
 }
 
 /* A topic that is a plugin's name, of whatever kind. */
@@ -181,6 +228,8 @@ static pons_status print_topic(const char *first, const char *second, pons_error
 {
     const command *c = find_command(first, second);
     const section_table *t = find_section(first);
+    const char *dot = strchr(first, '.');
+    const section_table *whole = dot != NULL ? find_part(first, (size_t)(dot - first)) : NULL;
     int kind = kind_of_topic(first);
 
     /* 'train' and 'predict' are a command and a section. */
@@ -190,10 +239,14 @@ static pons_status print_topic(const char *first, const char *second, pons_error
         printf("\n");
     if (c != NULL && (t == NULL || second != NULL))
         return PONS_OK;
+    if (second != NULL && t != NULL && (kind == 0 || find_row(t->options, second) != NULL))
+        return print_part(t, second, err);
     if (second != NULL && kind != 0)
         return print_plugin(kind, second, err);
     if (second != NULL)
         return refuse_topic(second, err);
+    if (whole != NULL)
+        return print_part(whole, dot + 1, err);
     if (t != NULL)
         return print_section(t, err);
     for (const command *const *g = commands; *g != NULL; g++) {

@@ -154,7 +154,8 @@ static const pons_option train_table[] = {
     PONS_INTEGER(train_options, validate_steps, 0, 0, ANY_INTEGER,
                  "Steps between validations, instead of epochs; 0 is not used."),
     PONS_TEXT(train_options, best, "dice.mean",
-              "The number by which the best checkpoint is chosen."),
+              "The number by which the best checkpoint is chosen: dice.mean, iou.mean, or dice or "
+              "iou of a class, as in dice.liver."),
     PONS_INTEGER(train_options, checkpoint_every, 1, 0, ANY_INTEGER,
                  "Epochs between checkpoints; 0 is only at the end."),
     PONS_INTEGER(train_options, keep, 2, 1, ANY_INTEGER, "Checkpoints kept besides the best one."),
@@ -254,10 +255,12 @@ const section_table section_tables[] = {
 static const struct { const char *section, *key, *value; } not_built[] = {
     { "data", "layout", "nnunet" }, { "data", "layout", "datalist" }, { "data", "layout", "brats" },
     { "data", "layout", "bids" }, { "data", "layout", "csv" },
-    { "data", "cache", "lmdb" }, { "data", "cache", "smart" },
+    { "data", "validation", "file:F" }, { "data", "cache", "lmdb" }, { "data", "cache", "smart" },
     { "data", "cache", "device" },
     { "data", "smart_share", NULL }, { "data", "smart_replace", NULL },
     { "schedule", "plugin", "step" }, { "schedule", "plugin", "one_cycle" },
+    { "train", "best", "hd" }, { "train", "best", "hd95" }, { "train", "best", "asd" },
+    { "train", "best", "nsd" },
     { "device", "autotune", NULL },
     { "log", "sinks", "tensorboard" }, { "log", "sinks", "mlflow" },
 };
