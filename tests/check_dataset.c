@@ -235,7 +235,7 @@ static const struct { const char *labels, *regions, *phrase; } broken_labels[] =
     { "background:0 spleen:1 spleen:2", "", "names 'spleen' twice" },
     { "background:0 spleen:1 liver:1", "", "gives id 1 to 'spleen' and to 'liver'" },
     { "background:0 spleen:1,1", "", "gives id 1 to 'spleen' and to 'spleen'" },
-    { "background:0 spleen:1", "WT:1,2", "has id 2, which 'labels' does not list" },
+    { "background:0 spleen:1", "WT:1,2", "'regions' gives 'WT' the id 2, which no class has" },
     { "background:0 spleen:1", "WT", "expected NAME:ID" },
     { "", "", "'labels' is not given" },
 };

@@ -415,6 +415,8 @@ bool config_same(config *c, const char *section, const char *key, const char *a,
     return false;
 }
 
+enum { HELP_MIN = 8 };
+
 static pons_status check_row(const pons_option *o, size_t config_size, const char *name, config *c,
                              void *target, pons_error *err)
 {
@@ -434,9 +436,10 @@ static pons_status check_row(const pons_option *o, size_t config_size, const cha
     if (o->minimum > o->maximum)
         return pons_fail(err, PONS_PLUGIN, "%s: option '%s' has the empty range %g to %g", name,
                          o->name, o->minimum, o->maximum);
-    if (o->help == NULL || strlen(o->help) < 8 || o->help[strlen(o->help) - 1] != '.')
-        return pons_fail(err, PONS_PLUGIN, "%s: option '%s' has no sentence of help", name,
-                         o->name);
+    if (o->help == NULL || strlen(o->help) < HELP_MIN || o->help[strlen(o->help) - 1] != '.')
+        return pons_fail(err, PONS_PLUGIN, "%s: option '%s' has no sentence of help: found '%s', "
+                         "expected at least %d characters that end with a full stop", name,
+                         o->name, o->help != NULL ? o->help : "", HELP_MIN);
     if (o->fallback != NULL && (*o->fallback != '\0' || o->type == PONS_OPTION_CHOICE)) {
         pons_error problem = PONS_ERROR_INIT;
         if (option_parse(c, o, o->fallback, o->name, target, &problem) != PONS_OK)

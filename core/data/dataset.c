@@ -102,7 +102,7 @@ static pons_status check_regions(const dataset *d, pons_error *err)
             int id = d->regions[i].id[j];
             if (class_list_find(d->classes, d->class_count, id) < 0)
                 return pons_fail(err, PONS_CONFIG,
-                                 "region '%s' has id %d, which 'labels' does not list",
+                                 "'regions' gives '%s' the id %d, which no class has",
                                  d->regions[i].name, id);
         }
     }

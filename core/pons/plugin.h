@@ -101,7 +101,7 @@ typedef struct pons_option {
     double minimum, maximum;    /* range of every number in the value, both ends allowed          */
     const char *const *choices; /* NULL-terminated, for CHOICE; for INTEGER and SIZE words that   */
                                 /* may stand for the number and are stored as -1, -2, ...         */
-    const char *help;           /* one sentence                                                   */
+    const char *help;           /* one sentence: 8 characters or more, the last a full stop       */
 } pons_option;
 
 #define PONS_TEXT_OF_(x) #x
