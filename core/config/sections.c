@@ -145,7 +145,7 @@ static const pons_option train_table[] = {
               "Largest norm of the gradient; 0 is no limit."),
     PONS_FLAG(train_options, recompute, no,
               "Compute activations again in the backward pass, which needs less memory."),
-    PONS_REAL(train_options, ema_decay, 0, 0, 1,
+    PONS_REAL(train_options, ema_decay, 0, 0, 0.999999,
               "Decay of the weights' moving average; 0 keeps none."),
     PONS_CHOICE(train_options, nonfinite, stop, nonfinite_words,
                 "What to do when a gradient is not finite."),
@@ -308,6 +308,22 @@ static pons_status refuse_not_built(config *c, pons_error *err)
 
 /* ---- fill ------------------------------------------------------------------------------------ */
 
+static pons_status check_class_weights(config *c, const patch_options *p, pons_error *err)
+{
+    const char *where = config_where(c, "patch", "class_weights");
+    double sum = 0;
+
+    if (p->sampling != SAMPLING_CLASSES)
+        return pons_fail(err, PONS_CONFIG, "%s: [patch] class_weights are given, but sampling is "
+                         "'%s'\nhint: sampling = classes", where, sampling_words[p->sampling]);
+    for (int i = 0; i < p->class_weights.count; i++)
+        sum += p->class_weights.item[i];
+    if (sum > 0)
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "%s: [patch] class_weights are all 0, expected one above 0",
+                     where);
+}
+
 /* Rules between the keys of one section that a range cannot say. */
 static pons_status check_sections(config *c, const sections *s, pons_error *err)
 {
@@ -322,6 +338,14 @@ static pons_status check_sections(config *c, const sections *s, pons_error *err)
                          "%s: [patch] background_above: found %d numbers, expected one",
                          config_where(c, "patch", "background_above"),
                          s->patch.background_above.count);
+    if (s->patch.class_weights.count > 0 && check_class_weights(c, &s->patch, err) != PONS_OK)
+        return PONS_CONFIG;
+    for (int i = 0; i < s->window.mirror.count; i++)
+        for (int j = 0; j < i; j++)
+            if (s->window.mirror.item[i] == s->window.mirror.item[j])
+                return pons_fail(err, PONS_CONFIG, "%s: [window] mirror: found %d twice",
+                                 config_where(c, "window", "mirror"),
+                                 (int)s->window.mirror.item[i]);
     if (s->train.epochs > 0 && s->train.steps > 0)
         return pons_fail(err, PONS_CONFIG,
                          "%s: [train] epochs and steps are both given, expected one\nhint: "

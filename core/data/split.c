@@ -146,7 +146,9 @@ static pons_status split_names(const split_input *in, bool *held, pons_error *er
         if (found < 0)
             return pons_fail(err, PONS_CONFIG, "'validation' names '%.*s', which is no case",
                              (int)size, at);
-        count += !held[found];
+        if (held[found])
+            return pons_fail(err, PONS_CONFIG, "'validation' names '%.*s' twice", (int)size, at);
+        count++;
         held[found] = true;
         at += size;
     } while (*at++ == ',');
