@@ -10,13 +10,19 @@ enum { NAME_LIMIT = 128 };
 
 const char *config_place(config *c, const char *section, const char *key)
 {
-    const char *where = key != NULL ? config_where(c, section, key) : NULL;
+    const char *where = key != NULL ? config_where(c, section, key) : NULL, *dot;
 
     if (where != NULL)
         return where;
     for (const section_line *s = c->section; s != NULL; s = s->next)
         if (strcmp(s->name, section) == 0)
             return arena_format(c->arena, "%s:%d", s->file, s->line);
+    dot = strchr(section, '.');
+    if (dot != NULL)
+        where = config_where(c, arena_format(c->arena, "%.*s", (int)(dot - section), section),
+                             "steps");
+    if (where != NULL)
+        return where;
     return c->file != NULL ? c->file : "--set";
 }
 
@@ -78,11 +84,16 @@ pons_status config_blame(config *c, const char *section, const char *key, pons_e
 {
     char named[NAME_LIMIT];
     const char *text, *behind, *found;
+    pons_status status;
 
-    if (err == NULL || err->status != PONS_CONFIG || begins_with_place(c, err->text))
+    if (err == NULL || (err->status != PONS_CONFIG && err->status != PONS_DATA)
+        || begins_with_place(c, err->text))
         return err != NULL ? err->status : PONS_OK;
+    status = err->status;
     text = arena_string(c->arena, err->text);
     behind = behind_head(text, named);
+    if (behind == NULL && status == PONS_DATA) /* it names a file */
+        return status;
     if (behind != NULL)
         section = named;
     if (section == NULL)
@@ -94,7 +105,7 @@ pons_status config_blame(config *c, const char *section, const char *key, pons_e
         key = found;
     *err = (pons_error)PONS_ERROR_INIT;
     if (behind != NULL)
-        return pons_fail(err, PONS_CONFIG, "%s: %s", config_place(c, section, key), text);
+        return pons_fail(err, status, "%s: %s", config_place(c, section, key), text);
     return pons_fail(err, PONS_CONFIG, "%s: [%s]%s%s: %s", config_place(c, section, key), section,
                      key != NULL ? " " : "", key != NULL ? key : "", text);
 }

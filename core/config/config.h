@@ -33,14 +33,18 @@ const char *config_path(config *c, const config_entry *e, const char *value);
 const config_entry *config_find(const config *c, const char *section, const char *key);
 /* "spleen.ini:12" or "--set"; NULL where the key was not given. For messages about a value. */
 const char *config_where(config *c, const char *section, const char *key);
-/* Where to mend it: "spleen.ini:12", where the section begins, the file, or "--set". */
+/*
+ * Where to mend it: "spleen.ini:12", where the section begins, the 'steps' that name it, the file,
+ * or "--set".
+ */
 const char *config_place(config *c, const char *section, const char *key);
 /*
  * For who asked a plugin or a reader of data, which know no file: put
  * "spleen.ini:12: [section] key: " before the message of a PONS_CONFIG in 'err'. The key is the one
  * of [section] that the message has in quotes ('strides' or 'model.strides'), else 'key' (NULL:
  * none). A message that begins with "[section] key" gets its place only, and 'section' may be NULL
- * to mean those alone; one that begins with a place is left as it is. Returns the status of 'err'.
+ * to mean those alone; one that begins with a place is left as it is. Of PONS_DATA only messages
+ * that begin with "[section] key" are about the file. Returns the status of 'err'.
  */
 pons_status config_blame(config *c, const char *section, const char *key, pons_error *err);
 /* The section is named in a file or by --set, even if it holds nothing. */

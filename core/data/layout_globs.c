@@ -197,7 +197,8 @@ static pons_status search_pattern(search *s, layout_result *out, pons_error *err
     if (walk(s, "", s->pattern, 0, err) != PONS_OK)
         return err->status;
     if (s->count == 0)
-        return pons_fail(err, PONS_DATA, "no file matches '%s'", s->pattern);
+        return pons_fail(err, PONS_DATA, "[data] %s: no file matches '%s'", s->key,
+                         s->pattern);
     keep_sound(s, out);
     return PONS_OK;
 }

@@ -12,8 +12,8 @@
 
 static pons_status refuse(const char *where, const char *text, const char *why, pons_error *err)
 {
-    return pons_fail(err, PONS_CONFIG, "%s: devices = '%s': %s, expected for example cpu, "
-                     "cpu:0,cpu:1 or cuda:0,2", where, text, why);
+    return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': %s, expected for "
+                     "example cpu, cpu:0,cpu:1 or cuda:0,2", where, text, why);
 }
 
 /* Digits up to 'end'; -1 where there is anything else. */

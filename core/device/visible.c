@@ -98,12 +98,12 @@ pons_status visible_devices_check(const visible_devices *v, const device_list *l
         if (d->index < v->count)
             continue;
         if (v->given)
-            return pons_fail(err, PONS_CONFIG, "%s: devices: there is no %s:%d, "
+            return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices: there is no %s:%d, "
                              "CUDA_VISIBLE_DEVICES = '%s' leaves %d device%s\nhint: devices are "
                              "counted from 0 among those that it lists", where, d->name, d->index,
                              v->text, v->count, plural(v->count));
-        return pons_fail(err, PONS_CONFIG, "%s: devices: there is no %s:%d, this machine has %d "
-                         "device%s", where, d->name, d->index, v->count, plural(v->count));
+        return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices: there is no %s:%d, this "
+                         "machine has %d device%s", where, d->name, d->index, v->count, plural(v->count));
     }
     return PONS_OK;
 }

@@ -192,8 +192,8 @@ static pons_status resolve_precision(experiment *e, const experiment_known *know
     int most = facts->bf16 ? 2 : facts->fp16 ? 1 : 0;
 
     if ((asked == PRECISION_FP16 && !facts->fp16) || (asked == PRECISION_TF32 && !facts->tf32))
-        return pons_fail(err, PONS_CONFIG, "%s: precision %s does not exist on %s\nhint: "
-                         "precision = bf16, or fp32", experiment_place(e, "train", "precision"),
+        return pons_fail(err, PONS_CONFIG, "%s: [train] precision %s does not exist on %s\n"
+                         "hint: precision = bf16, or fp32", experiment_place(e, "train", "precision"),
                          precision_name(asked), facts->host_memory ? "a cpu" : facts->name);
     if (asked != PRECISION_AUTO) {
         e->precision = asked;
@@ -285,8 +285,9 @@ static pons_status check_names(experiment *e, pons_error *err)
         while (class < e->class_count && strcmp(e->classes[class].name, largest->item[i]) != 0)
             class++;
         if (class == e->class_count)
-            return pons_fail(err, PONS_CONFIG, "%s: keep_largest: there is no class '%s'",
-                             experiment_place(e, "predict", "keep_largest"), largest->item[i]);
+            return pons_fail(err, PONS_CONFIG, "%s: [predict] keep_largest: there is no class "
+                             "'%s'", experiment_place(e, "predict", "keep_largest"),
+                             largest->item[i]);
     }
     return config_refuse_unknown(e->config, err);
 }

@@ -68,8 +68,8 @@ static bool is_launched(const experiment *e)
 static pons_status refuse_index(experiment *e, const char *text, const device_item *item, int count,
                                 pons_error *err)
 {
-    return pons_fail(err, PONS_CONFIG, "%s: devices = '%s': there is no %s:%d among %d equal "
-                     "shares of the processor, expected 0 to %d",
+    return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': there is no %s:%d "
+                     "among %d equal shares of the processor, expected 0 to %d",
                      experiment_place(e, "distribute", "devices"), text, item->name, item->index,
                      count, count - 1);
 }
@@ -81,8 +81,8 @@ static pons_status find_entry(experiment *e, const char *text, pons_error *err)
     device_list *list = &e->listed;
 
     if (list->count > 1 && list->count != p->local_size)
-        return pons_fail(err, PONS_CONFIG, "%s: devices = '%s' lists %d, but this node has %d "
-                         "processes (%s), expected one for each",
+        return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s' lists %d, but this "
+                         "node has %d processes (%s), expected one for each",
                          experiment_place(e, "distribute", "devices"), text, list->count,
                          p->local_size, p->origin);
     if (is_shares(e) && list->count > 1)
@@ -107,8 +107,8 @@ static pons_status count_replicas(experiment *e, const char *text, pons_error *e
             return refuse_index(e, text, &e->listed.item[i], e->listed.count, err);
     /* The mode in the file of a run is how it was trained; a prediction takes what is listed. */
     if (e->purpose == EXPERIMENT_TRAIN && d->mode == MODE_SINGLE && e->listed.count > 1)
-        return pons_fail(err, PONS_CONFIG, "%s: mode = single has one device, but devices = '%s' "
-                         "lists %d\nhint: mode = dp, or auto",
+        return pons_fail(err, PONS_CONFIG, "%s: [distribute] mode = single has one device, but "
+                         "devices = '%s' lists %d\nhint: mode = dp, or auto",
                          experiment_place(e, "distribute", "mode"), text, e->listed.count);
     e->replicas = e->listed.count;
     return PONS_OK;

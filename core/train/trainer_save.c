@@ -189,10 +189,13 @@ pons_status trainer_load(trainer *t, pons_error *err)
 {
     const char *pretrained = t->experiment->sections.train.pretrained;
     weights_format format = snapshot_format(t->experiment);
+    pons_error problem = PONS_ERROR_INIT;
 
     if (t->settings->resume != NULL)
         return load_checkpoint(t, t->settings->resume, err);
     if (pretrained == NULL || pretrained[0] == '\0')
         return PONS_OK;
-    return weights_read_file(t->storage, WEIGHTS_MODEL, pretrained, &format, err);
+    if (weights_read_file(t->storage, WEIGHTS_MODEL, pretrained, &format, &problem) != PONS_OK)
+        pons_fail(err, problem.status, "[train] pretrained: %s", problem.text);
+    return err->status;
 }
