@@ -514,6 +514,10 @@ START_TEST(nothing_that_a_folder_holds_is_overwritten)
     ck_assert_int_eq(rename(in_root("runs/first/checkpoints/step-00000001"), in_root("away")), 0);
     expect(TRAIN("--set", "train.steps=1"), "/last' names step 1, which is not there");
     ck_assert(exists("runs/first.4/metrics.jsonl"));
+    /* A run that was killed before its first checkpoint begins anew where it was. */
+    ck_assert_int_eq(rename(in_root("runs/first/checkpoints"), in_root("kept")), 0);
+    expect(TRAIN("--set", "train.steps=1"), NULL);
+    ck_assert_msg(!exists("runs/first.5"), "the beginning of a run was put aside");
     remove_root();
 }
 END_TEST

@@ -55,16 +55,41 @@ pons_status run_folder_take(run_folder *r, pons_error *err)
     return run_folder_hold(r, err);
 }
 
+/* A file that is empty, or one of whose first lines begins with 'start'. */
+static bool begins_with(const char *path, const char *start)
+{
+    FILE *file = fopen(path, "re");
+    char *line = NULL;
+    size_t room = 0;
+    bool found = false;
+    int count = 0;
+
+    if (file == NULL)
+        return false;
+    while (!found && count < 4 && getline(&line, &room, file) >= 0) {
+        found = strncmp(line, start, strlen(start)) == 0;
+        count++;
+    }
+    free(line);
+    fclose(file);
+    return found || count == 0;
+}
+
 const char *run_folder_found(const run_folder *r)
 {
-    static const char *const begun[] = { "metrics.jsonl", "metrics.csv", "devices.csv",
-                                         "resolved.ini" };
+    /* What a run writes that ended before its first checkpoint comes again as it was. */
+    static const struct { const char *name, *start; } begun[] = {
+        { "metrics.jsonl", "{\"kind\":" }, { "metrics.csv", "kind,step," },
+        { "devices.csv", "time,step," }, { "resolved.ini", "; pons " },
+        { "checkpoints/last", NULL }
+    };
     const char *found = NULL;
 
     for (size_t i = 0; i < sizeof begun / sizeof *begun && found == NULL; i++) {
-        char *path = run_folder_file(r, begun[i]);
-        if (path != NULL && access(path, F_OK) == 0)
-            found = begun[i];
+        char *path = run_folder_file(r, begun[i].name);
+        if (path != NULL && access(path, F_OK) == 0
+            && (begun[i].start == NULL || !begins_with(path, begun[i].start)))
+            found = begun[i].name;
         free(path);
     }
     return found;

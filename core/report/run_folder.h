@@ -22,7 +22,10 @@ pons_status run_folder_name(const char *output, const char *name, run_folder *ou
 pons_status run_folder_hold(run_folder *r, pons_error *err);
 /* The same, and make the folder if need be. */
 pons_status run_folder_take(run_folder *r, pons_error *err);
-/* The first of the files there that a run begins anew; NULL: none. */
+/*
+ * A file there that must not be begun anew, since no run wrote it or since a checkpoint has come
+ * after it; NULL: none.
+ */
 const char *run_folder_found(const run_folder *r);
 /*
  * Give an existing folder the first free of the names NAME.1, NAME.2, ... and say so; it is held no

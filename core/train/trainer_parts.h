@@ -98,7 +98,6 @@ void trainer_close_saving(trainer *t);
 pons_status trainer_load(trainer *t, pons_error *err);
 
 /* trainer_validate.c */
-/* Metric and class of [train] best. */
 /* Validation that falls due at the present step; one that a signal ended is done after resume. */
 pons_status trainer_validate(trainer *t, pons_error *err);
 /* [train] early_stop: the run is finished before its last step. */
