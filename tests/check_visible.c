@@ -103,8 +103,8 @@ START_TEST(more_devices_than_there_are_are_refused)
     ck_assert_int_eq(check(NULL, -1, "cuda:63", &err), PONS_OK);
     ck_assert_int_eq(check("5,2", 8, "cuda:0,1,2", &err), PONS_CONFIG);
     ck_assert_msg(strstr(err.text, "a.ini:7: [distribute] devices: there is no cuda:2, "
-                         "CUDA_VISIBLE_DEVICES = '5,2' leaves 2 devices\nhint: devices are counted from 0") != NULL, "%s",
-                  err.text);
+                         "CUDA_VISIBLE_DEVICES = '5,2' leaves 2 devices\n"
+                         "hint: devices are counted from 0") != NULL, "%s", err.text);
     err = (pons_error)PONS_ERROR_INIT;
     /* A physical number is no number of the run. */
     ck_assert_int_eq(check("5", 8, "cuda:5", &err), PONS_CONFIG);

@@ -193,8 +193,9 @@ static pons_status resolve_precision(experiment *e, const experiment_known *know
 
     if ((asked == PRECISION_FP16 && !facts->fp16) || (asked == PRECISION_TF32 && !facts->tf32))
         return pons_fail(err, PONS_CONFIG, "%s: [train] precision %s does not exist on %s\n"
-                         "hint: precision = bf16, or fp32", experiment_place(e, "train", "precision"),
-                         precision_name(asked), facts->host_memory ? "a cpu" : facts->name);
+                         "hint: precision = bf16, or fp32",
+                         experiment_place(e, "train", "precision"), precision_name(asked),
+                         facts->host_memory ? "a cpu" : facts->name);
     if (asked != PRECISION_AUTO) {
         e->precision = asked;
         return PONS_OK;
