@@ -435,6 +435,48 @@ START_TEST(a_flat_file_may_leave_its_third_spacing_open)
 }
 END_TEST
 
+/* dim[0] of a file of version 1. */
+static int axes_of(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    int16_t axes = 0;
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fseek(file, 40, SEEK_SET), 0);
+    ck_assert_uint_eq(fread(&axes, sizeof axes, 1, file), 1);
+    fclose(file);
+    return axes;
+}
+
+START_TEST(a_flat_file_is_written_as_a_flat_file)
+{
+    edit e[] = { NUMBER(40, 'h', 2), NUMBER(44, 'h', MAKER_J * MAKER_K), NUMBER(46, 'h', 1) };
+    pons_error err = PONS_ERROR_INIT;
+    volume_facts facts;
+    volume v, deep;
+    maker m;
+
+    maker_base(&m, 0);
+    maker_put_all(&m, e, 3);
+    ck_assert_msg(!volume_read_image(write_made(&m, 0), &v, &facts, &err), "%s", err.text);
+    ck_assert_msg(!volume_write(path_plain, &v, &facts.grid, &err), "%s", err.text);
+    ck_assert_int_eq(axes_of(path_plain), 2);
+    ck_assert(!volume_write(path_plain, &v, NULL, &err));
+    ck_assert_int_eq(axes_of(path_plain), 3);
+    /* Several channels need the axis, and so do several slices. */
+    ck_assert_int_eq(pons_volume_init(&deep, PONS_F32, 2, v.extent, &err), PONS_OK);
+    ck_assert(!volume_write(path_plain, &deep, &facts.grid, &err));
+    ck_assert_int_eq(axes_of(path_plain), 4);
+    pons_volume_clear(&deep);
+    facts.grid.extent[2] = 2;
+    ck_assert_int_eq(pons_volume_init(&deep, PONS_U8, 1, facts.grid.extent, &err), PONS_OK);
+    ck_assert(!volume_write(path_plain, &deep, &facts.grid, &err));
+    ck_assert_int_eq(axes_of(path_plain), 3);
+    pons_volume_clear(&deep);
+    pons_volume_clear(&v);
+}
+END_TEST
+
 START_TEST(bytes_of_an_extension_are_skipped)
 {
     edit e = NUMBER(108, 'f', 352 + 32);
@@ -694,6 +736,7 @@ int main(void)
     tcase_add_test(c, a_voxel_that_is_no_number_is_named_by_its_place);
     tcase_add_test(c, the_fourth_axis_becomes_the_innermost);
     tcase_add_test(c, a_flat_file_may_leave_its_third_spacing_open);
+    tcase_add_test(c, a_flat_file_is_written_as_a_flat_file);
     tcase_add_test(c, bytes_of_an_extension_are_skipped);
     tcase_add_test(c, the_sform_is_in_force_unless_its_code_is_0);
     tcase_add_test(c, micrometres_become_millimetres);

@@ -343,6 +343,7 @@ static pons_status check_geometry(header *x, pons_error *err)
     grid->qform_code = h->qform_code;
     grid->sform_code = h->sform_code;
     grid->units = h->xyzt_units;
+    grid->axes = h->dim[0] < 3 ? (int)h->dim[0] : 3;
     if (h->qform_code) {
         take_qform(h, grid->qform);
         status = check_matrix(x, "qform", (const double (*)[4])grid->qform, err);
@@ -464,6 +465,16 @@ static size_t put_version_2(nifti_2_header *b, unsigned char *out)
     return NIFTI_2_HEADER_SIZE + 4;
 }
 
+/* dim[0]: axes that the grid's file did not have are left out as long as they hold one voxel. */
+static int count_axes(const volume_grid *grid, int channels)
+{
+    int axes = 3;
+
+    while (axes > 1 && axes > grid->axes && grid->extent[axes - 1] == 1)
+        axes--;
+    return channels > 1 ? 4 : axes;
+}
+
 size_t nifti_header_make(const volume_grid *grid, int channels, const nifti_kind *kind,
                          unsigned char out[NIFTI_HEADER_LARGEST])
 {
@@ -474,7 +485,7 @@ size_t nifti_header_make(const volume_grid *grid, int channels, const nifti_kind
     memset(out, 0, NIFTI_HEADER_LARGEST);
     h.datatype = (int16_t)kind->code;
     h.bitpix = (int16_t)(8 * kind->size);
-    h.dim[0] = channels > 1 ? 4 : 3;
+    h.dim[0] = count_axes(grid, channels);
     for (int a = 0; a < 3; a++) {
         h.dim[a + 1] = grid->extent[a];
         large = large || grid->extent[a] > INT16_MAX;

@@ -30,6 +30,7 @@ typedef struct volume_grid {
     int qform_code, sform_code;
     double qform[3][4], sform[3][4]; /* zeros where the code is 0                                 */
     int units;                 /* NIfTI's xyzt_units                                              */
+    int axes;                  /* of space that the file has: 2 is an image of one slice          */
 } volume_grid;
 
 /* What a header says beside the grid. */

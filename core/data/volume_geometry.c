@@ -133,6 +133,7 @@ void volume_grid_of(const volume *v, volume_grid *grid)
     grid->qform_code = is_sheared(grid) ? 0 : 1;
     grid->sform_code = 1;
     grid->units = 2; /* millimetres */
+    grid->axes = 3;
 }
 
 static double corner_distance(const volume_grid *a, const volume_grid *b)
