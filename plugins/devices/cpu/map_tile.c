@@ -34,6 +34,13 @@ static void find_slots(map_state *s)
     }
 }
 
+static void begin_lanes(map_unit *u)
+{
+    u->lane = u->periods = 0;
+    map_unit_begin_period(u);
+    map_unit_place(u);
+}
+
 /* ---- what stays ------------------------------------------------------------------------------ */
 
 static bool refresh_load(map_state *s, int k)
@@ -67,7 +74,6 @@ static void refresh(map_state *s)
 {
     const map_plan *plan = s->run->plan;
     const map_pass *p = s->run->pass;
-    int unit = plan->lanes->machine->unit;
     int lanes[MAP_SPANS] = { 1, plan->period, s->tile->points };
     bool changed = !s->worker->prepared;
 
@@ -76,16 +82,14 @@ static void refresh(map_state *s)
     if (!changed)
         return;
     s->worker->prepared = true;
-    s->unit.lanes = unit;
-    for (int span = 0; span < MAP_SPANS; span++)
-        for (int lane = 0; p->program[span] >= 0 && lane < lanes[span]; lane += unit) {
-            s->unit.lane = lane;
-            s->unit.last = lane + unit;
-            s->unit.walked[MAP_PERIOD] = s->unit.walked[MAP_LANES] = 4 * (int64_t)lane;
-            if (plan->period > 0)
-                s->unit.walked[MAP_PERIOD] = 4 * (int64_t)(lane % plan->period);
-            plan->lanes->machine->begin(&p->code[p->program[span]], &s->unit);
-        }
+    s->unit.lanes = plan->lanes->machine->unit;
+    for (int span = 0; span < MAP_SPANS; span++) {
+        if (p->program[span] < 0 || lanes[span] == 0)
+            continue;
+        begin_lanes(&s->unit);
+        s->unit.last = lanes[span];
+        plan->lanes->machine->begin(&p->code[p->program[span]], &s->unit);
+    }
 }
 
 /* ---- units ----------------------------------------------------------------------------------- */
@@ -160,13 +164,13 @@ static void fetch(const map_state *s)
 /* One unit; where it is not whole, on copies. */
 static void run_end(map_state *s)
 {
-    const map_machine *machine = s->run->plan->lanes->machine;
+    const map_pass *pass = s->run->pass;
     int lane = s->unit.lane;
 
     end_in(s);
     s->unit.base = s->worker->end_base;
-    s->unit.last = lane + machine->unit;
-    machine->begin(&s->run->pass->code[s->run->pass->main], &s->unit);
+    s->unit.last = s->tile->points;
+    s->run->plan->lanes->machine->begin(&pass->code[pass->main], &s->unit);
     end_out(s, lane);
 }
 
@@ -177,12 +181,9 @@ static void begin_tile(map_state *s)
     const map_tile *tile = s->tile;
     map_unit *u = &s->unit;
 
-    u->lane = u->periods = 0;
-    u->walked[MAP_STAY] = 0;
     u->moments[1] = tile->end ? 8 * (int64_t)s->run->plan->row : 0;
     u->reciprocal[1] = 1.0f / (float)++s->worker->tiles[tile->end];
-    map_unit_begin_period(u);
-    map_unit_place(u);
+    begin_lanes(u);
 }
 
 /* Units that are whole: all at once where nobody has to ask for what comes. */
