@@ -186,8 +186,6 @@ pons_status program_bucket_start(program *p, int number, pons_error *err)
     const program_collective *c = p->settings.collective;
     const device *d = &p->device;
 
-    if (c == NULL)
-        return PONS_OK;
     if (p->summed != NULL)
         return send_bucket(p, number, err);
     if (c->stream != NULL && d->operations->precede(d->handle, c->stream, err) != PONS_OK)

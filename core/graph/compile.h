@@ -1,6 +1,6 @@
 /*
- * compile.h - a program while it is made and while it runs: what program.c, gradients.c, bind.c,
- * run.c and describe.c share.
+ * compile.h - a program while it is made and while it runs: what program.c and the files named
+ * below share.
  */
 #ifndef CORE_GRAPH_COMPILE_H
 #define CORE_GRAPH_COMPILE_H
@@ -57,10 +57,11 @@ typedef struct program_bucket {
     void *pending;
 } program_bucket;
 
-/* Items of a passage that a device may record: all of them are its own. */
+/* Items of a passage that follow each other. */
 typedef struct program_segment {
     int first, count;
-    bool fixed, ran;
+    bool fixed;                /* all of them are fixed calls: the device may record them         */
+    bool ran;                  /* call by call, at least once                                     */
     void *recording;           /* NULL: there is none                                             */
 } program_segment;
 
@@ -68,7 +69,7 @@ typedef struct program_segment {
 typedef struct program_passage {
     const char *name;          /* for profilers                                                   */
     int item_count, segment_count;
-    int *item;                 /* number of a call; -1 - b: bucket b is complete                  */
+    int *item;                 /* number of a call; -1 - b: bucket b is complete, and leaves      */
     program_segment *segment;
 } program_passage;
 
@@ -162,7 +163,7 @@ pons_status collective_prepare(program *p, const pons_request *r, pons_kernel *k
 /* bucket.c: the pieces in which a step is summed over replicas; one without replicas. */
 int program_bucket_limit(const program *p);
 void program_cut_buckets(program *p);
-/* Bucket b is complete behind all kernels run so far: its sum begins, or will. */
+/* With replicas: bucket b is complete behind all kernels run so far; its sum begins, or will. */
 pons_status program_bucket_start(program *p, int b, pons_error *err);
 /* All kernels of the step's last micro-batch have been run. */
 pons_status program_buckets_started(program *p, pons_error *err);

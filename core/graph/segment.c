@@ -28,21 +28,21 @@ static program_passage *new_passage(program *p, const char *name, int room)
     return a;
 }
 
-static void add_call_of(program_passage *a, int call)
+static void add_item(program_passage *a, int item)
 {
-    a->item[a->item_count++] = call;
+    a->item[a->item_count++] = item;
 }
 
 static void add_section(const program *p, program_passage *a, int section)
 {
     for (int k = p->section_first[section]; k < p->section_first[section + 1]; k++)
-        add_call_of(a, k);
+        add_item(a, k);
 }
 
 /* Bucket b of fold set i + 1 is added to that of set i. */
 static void add_fold(const program *p, program_passage *a, int i, int b)
 {
-    add_call_of(a, p->section_first[SECTION_FOLD] + i * p->bucket_count + b);
+    add_item(a, p->section_first[SECTION_FOLD] + i * p->bucket_count + b);
 }
 
 /* The last micro-batch has written bucket b into 'top': the stack is added up, and it leaves. */
@@ -51,7 +51,7 @@ static void add_bucket(const program *p, program_passage *a, int b, int top)
     for (int i = top - 1; i >= 0; i--)
         add_fold(p, a, i, b);
     if (p->settings.collective != NULL)
-        a->item[a->item_count++] = -1 - b;
+        add_item(a, -1 - b);
 }
 
 static void add_last_micro(const program *p, program_passage *a, int top)
@@ -59,7 +59,7 @@ static void add_last_micro(const program *p, program_passage *a, int top)
     int b = 0;
 
     for (int k = p->section_first[SECTION_MICRO]; k < p->section_first[SECTION_MICRO + 1]; k++) {
-        add_call_of(a, k);
+        add_item(a, k);
         for (; b < p->bucket_count && p->bucket[b].ready <= k; b++)
             add_bucket(p, a, b, top);
     }
