@@ -12,6 +12,7 @@
 #include "graphs.h"
 #include "suite.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -364,6 +365,98 @@ START_TEST(what_fails_is_told_once)
 }
 END_TEST
 
+/* A device that fails without words, in the operation of that name only. */
+static pons_device_operations muted;
+
+static pons_status mute_copy(void *device, pons_queue queue, void *to, const void *from,
+                             size_t size, pons_error *e)
+{
+    return PONS_DEVICE;
+}
+
+static pons_status mute_number(void *device, pons_queue queue, int number, pons_error *e)
+{
+    return PONS_DEVICE;
+}
+
+static pons_status mute_device(void *device, pons_error *e)
+{
+    return PONS_DEVICE;
+}
+
+static pons_status mute_replay(void *device, void *recording, pons_error *e)
+{
+    return PONS_DEVICE;
+}
+
+static pons_status mute_end_record(void *device, void **recording, pons_error *e)
+{
+    cuda_operations.end_record(device, recording, e);
+    return PONS_DEVICE;
+}
+
+static pons_status mute_kernel(const pons_kernel *kernel, const pons_call *call, pons_error *e)
+{
+    return PONS_DEVICE;
+}
+
+static pons_status mute_prepare(void *device, const pons_request *request, pons_kernel *kernel,
+                                bool *supported, pons_error *e)
+{
+    pons_status status = cuda_operations.prepare(device, request, kernel, supported, e);
+
+    if (*supported)
+        kernel->run = mute_kernel;
+    return status;
+}
+
+#define MUTE(operation, function)                                                                 \
+    offsetof(pons_device_operations, operation), (void (*)(void))function
+
+static const struct { const char *name; size_t at; void (*function)(void); } mute[] = {
+    { "run", MUTE(prepare, mute_prepare) },
+    { "copy", MUTE(copy, mute_copy) },
+    { "mark", MUTE(mark, mute_number) },
+    { "follow", MUTE(follow, mute_number) },
+    { "synchronise", MUTE(synchronise, mute_device) },
+    { "record", MUTE(record, mute_device) },
+    { "end_record", MUTE(end_record, mute_end_record) },
+    { "replay", MUTE(replay, mute_replay) },
+};
+
+static void take_voice(int i)
+{
+    memcpy((char *)&muted + mute[i].at, &mute[i].function, sizeof mute[i].function);
+}
+
+START_TEST(a_failure_without_words_is_one)
+{
+    const program_settings settings = settings_of(1);
+    pons_status status = PONS_OK;
+    char line[128];
+    net n;
+
+    muted = cuda_operations;
+    card.operations = &muted;
+    if (mute[_i].at == offsetof(pons_device_operations, prepare))
+        take_voice(_i);
+    n = net_open(&settings);
+    take_voice(_i);
+    for (int i = 0; i < STEPS && status == PONS_OK; i++)
+        status = step(n.program, i, 1);
+    snprintf(line, sizeof line, "the device: '%s' returned %d and has not said why",
+             mute[_i].name, PONS_DEVICE);
+    ck_assert_int_eq(status, PONS_PLUGIN);
+    ck_assert_int_eq(err.status, PONS_PLUGIN);
+    ck_assert_str_eq(err.text, line);
+    muted = cuda_operations;
+    net_close(&n);
+    close_card();
+    ck_assert_int_eq(left_over(), 0);
+    open_card();
+}
+END_TEST
+
 START_TEST(nothing_is_left_over)
 {
     const program_settings settings = settings_of(2);
@@ -395,6 +488,7 @@ int main(void)
     tcase_add_test(c, what_has_moved_is_recorded_again);
     tcase_add_test(c, an_evaluation_is_one_launch);
     tcase_add_loop_test(c, what_fails_is_told_once, 0, (int)(sizeof faults / sizeof *faults));
+    tcase_add_loop_test(c, a_failure_without_words_is_one, 0, (int)(sizeof mute / sizeof *mute));
     tcase_add_test(c, nothing_is_left_over);
     return suite_run();
 }

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "graph/compile.h"
+#include "graph/queue.h"
 
 enum { GROUPS = 3 }; /* beside begin, reduce and update: six pieces a step */
 
@@ -168,27 +169,25 @@ static pons_status start_sum(program *p, program_bucket *b, char *set, pons_erro
 /* To the host, beside the kernels that come. */
 static pons_status send_bucket(program *p, int number, pons_error *err)
 {
-    const pons_device_operations *o = p->device.operations;
+    const device *d = &p->device;
     const program_bucket *b = p->bucket + number;
-    void *device = p->device.handle;
     int complete = MARK_BUCKETS + 2 * number;
 
-    if (o->mark(device, PONS_QUEUE_KERNELS, complete, err) != PONS_OK
-        || o->follow(device, PONS_QUEUE_COPIES, complete, err) != PONS_OK
-        || o->copy(device, PONS_QUEUE_COPIES, p->summed + b->offset, p->fold + b->offset,
-                   b->size, err) != PONS_OK)
+    if (queue_mark(d, PONS_QUEUE_KERNELS, complete, err) != PONS_OK
+        || queue_follow(d, PONS_QUEUE_COPIES, complete, err) != PONS_OK
+        || queue_copy(d, PONS_QUEUE_COPIES, p->summed + b->offset, p->fold + b->offset, b->size,
+                      err) != PONS_OK)
         return err->status;
-    return o->mark(device, PONS_QUEUE_COPIES, complete + 1, err);
+    return queue_mark(d, PONS_QUEUE_COPIES, complete + 1, err);
 }
 
 pons_status program_bucket_start(program *p, int number, pons_error *err)
 {
     const program_collective *c = p->settings.collective;
-    const device *d = &p->device;
 
     if (p->summed != NULL)
         return send_bucket(p, number, err);
-    if (c->stream != NULL && d->operations->precede(d->handle, c->stream, err) != PONS_OK)
+    if (c->stream != NULL && queue_precede(&p->device, c->stream, err) != PONS_OK)
         return err->status;
     return start_sum(p, p->bucket + number, p->fold, err);
 }
@@ -196,10 +195,8 @@ pons_status program_bucket_start(program *p, int number, pons_error *err)
 /* In the order in which they are complete, while the device computes what is behind them. */
 pons_status program_buckets_started(program *p, pons_error *err)
 {
-    const device *d = &p->device;
-
     for (int i = 0; p->summed != NULL && i < p->bucket_count; i++)
-        if (d->operations->reach(d->handle, MARK_BUCKETS + 2 * i + 1, err) != PONS_OK
+        if (queue_reach(&p->device, MARK_BUCKETS + 2 * i + 1, err) != PONS_OK
             || start_sum(p, p->bucket + i, p->summed, err) != PONS_OK)
             return err->status;
     return PONS_OK;
@@ -208,12 +205,11 @@ pons_status program_buckets_started(program *p, pons_error *err)
 static pons_status end_sum(program *p, program_bucket *b, pons_error *err)
 {
     const program_collective *c = p->settings.collective;
-    const device *d = &p->device;
 
     if (c->wait(c->context, b->pending, err) != PONS_OK || p->summed == NULL)
         return err->status;
-    return d->operations->copy(d->handle, PONS_QUEUE_KERNELS, p->fold + b->offset,
-                               p->summed + b->offset, b->size, err);
+    return queue_copy(&p->device, PONS_QUEUE_KERNELS, p->fold + b->offset, p->summed + b->offset,
+                      b->size, err);
 }
 
 pons_status program_buckets_wait(program *p, pons_error *err)

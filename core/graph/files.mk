@@ -16,7 +16,7 @@ libcore_la_SOURCES += core/graph/memory.h core/graph/memory.c core/graph/mirror.
 	core/graph/update_class.h core/graph/update_class.c core/graph/update_kernel.c core/graph/table.c \
 	core/graph/compile.h core/graph/program.c core/graph/gradients.c core/graph/place.c \
 	core/graph/prepare.c core/graph/collective.c core/graph/bucket.c core/graph/bind.c \
-	core/graph/range.h core/graph/segment.c core/graph/run.c core/graph/describe.c
+	core/graph/queue.h core/graph/range.h core/graph/segment.c core/graph/run.c core/graph/describe.c
 
 # passes
 libcore_la_SOURCES += core/graph/lower.h core/graph/fuse.h core/graph/lower.c core/graph/fuse.c \

@@ -3,12 +3,16 @@
  */
 #include "graph/mirror.h"
 
+#include "graph/queue.h"
+
 #include <string.h>
 
 pons_status mirror_wait(const device *d, pons_error *err)
 {
-    return d->operations->synchronise != NULL ? d->operations->synchronise(d->handle, err)
-                                              : PONS_OK;
+    if (d->operations->synchronise == NULL)
+        return PONS_OK;
+    return plugin_answer(d->operations->synchronise(d->handle, err), "the device", "synchronise",
+                         err);
 }
 
 static pons_status give_room(const device *d, size_t size, mirror *m, pons_error *err)
@@ -50,7 +54,7 @@ void mirror_free(const device *d, mirror *m)
 pons_status mirror_read(const device *d, void *to, const void *from, size_t size, pons_error *err)
 {
     if (!d->facts.host_memory && size > 0
-        && d->operations->copy(d->handle, PONS_QUEUE_KERNELS, to, from, size, err) != PONS_OK)
+        && queue_copy(d, PONS_QUEUE_KERNELS, to, from, size, err) != PONS_OK)
         return PONS_DEVICE;
     if (mirror_wait(d, err) != PONS_OK)
         return PONS_DEVICE;
@@ -63,8 +67,8 @@ pons_status mirror_write(const device *d, void *to, const void *from, size_t siz
                          pons_error *err)
 {
     if (!d->facts.host_memory)
-        return size == 0 || d->operations->copy(d->handle, PONS_QUEUE_KERNELS, to, from, size, err)
-                            == PONS_OK ? mirror_wait(d, err) : PONS_DEVICE;
+        return size == 0 || queue_copy(d, PONS_QUEUE_KERNELS, to, from, size, err) == PONS_OK
+             ? mirror_wait(d, err) : PONS_DEVICE;
     if (to != from)
         memcpy(to, from, size);
     return PONS_OK;

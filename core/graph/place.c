@@ -85,7 +85,8 @@ static pons_status make_fold(program *p, pons_error *err)
         || p->settings.collective->stream != NULL)
         return PONS_OK;
     p->summed = p->device.operations->allocate_host(p->device.handle, p->fold_size, err);
-    return p->summed != NULL ? PONS_OK : PONS_DEVICE;
+    return p->summed != NULL ? PONS_OK
+         : pons_fail(err, PONS_DEVICE, "cannot allocate %zu bytes on the host", p->fold_size);
 }
 
 static void land_in_fold(const program *p, pons_node *x, size_t offset)

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "graph/compile.h"
+#include "graph/queue.h"
 
 static pons_status check_graph(program *p, pons_error *err)
 {
@@ -167,7 +168,7 @@ void *program_host_input(program *p, void *memory)
     if (p->device.facts.host_memory)
         return memory;
     if (p->sending)
-        p->device.operations->reach(p->device.handle, MARK_SENT, &ignored);
+        queue_reach(&p->device, MARK_SENT, &ignored);
     p->sending = false;
     return p->sent.host + ((char *)memory - p->inputs);
 }

@@ -5,6 +5,7 @@
 #include "graph/compile.h"
 
 #include "base/clock.h"
+#include "graph/queue.h"
 #include "graph/range.h"
 
 #include <math.h>
@@ -13,11 +14,10 @@
 /* At the end of what may have failed before: the first failure stays. */
 static pons_status end_run(program *p, pons_status status, pons_error *err)
 {
-    pons_error later = PONS_ERROR_INIT;
+    pons_status waited = mirror_wait(&p->device, err);
 
     p->sending = p->ahead; /* kernels follow what was sent, unless nobody has taken it yet */
-    return status == PONS_OK ? mirror_wait(&p->device, err)
-                             : (mirror_wait(&p->device, &later), status);
+    return status != PONS_OK ? status : waited;
 }
 
 /* After a piece of a step: where memory is not the host's nobody looks before the step's end. */
@@ -73,7 +73,7 @@ static pons_status run_kernel(program *p, const program_call *c, pons_error *err
     range_begin(&p->device, call_name(c));
     status = c->packs ? run_pack(p, c, err) : c->kernel.run(&c->kernel, &c->call, err);
     range_end(&p->device);
-    return status;
+    return plugin_answer(status, "the device", c->packs ? "pack" : "run", err);
 }
 
 /* Alone, and with the device's own clock where it has one. */
@@ -83,14 +83,17 @@ static pons_status run_watched(program *p, int k, pons_error *err)
     const program_call *c = p->call + k;
     bool timed = c->fixed && o->time != NULL;
     double start, host, seconds = 0;
-    pons_status status = timed ? o->time(p->device.handle, err) : PONS_OK;
+    pons_status status = PONS_OK;
 
+    if (timed)
+        status = plugin_answer(o->time(p->device.handle, err), "the device", "time", err);
     start = seconds_now();
     if (status == PONS_OK)
         status = run_kernel(p, c, err);
     host = seconds_now() - start;
     if (status == PONS_OK && timed)
-        status = o->timed(p->device.handle, &seconds, err);
+        status = plugin_answer(o->timed(p->device.handle, &seconds, err), "the device", "timed",
+                               err);
     else
         status = end_run(p, status, err);
     p->after(p->context, k, timed ? seconds : seconds_now() - start, host);
@@ -114,28 +117,26 @@ pons_status program_run_call(program *p, int k, pons_error *err)
 /* The inputs leave the host, beside the kernels that still run; and reach what these read. */
 static pons_status send_inputs(program *p, pons_error *err)
 {
-    const pons_device_operations *o = p->device.operations;
-    void *device = p->device.handle;
+    const device *d = &p->device;
 
     p->sending = true;
-    if (o->follow(device, PONS_QUEUE_COPIES, MARK_TAKEN, err) != PONS_OK
-        || o->copy(device, PONS_QUEUE_COPIES, p->sent.device, p->sent.host, p->sent.size, err)
+    if (queue_follow(d, PONS_QUEUE_COPIES, MARK_TAKEN, err) != PONS_OK
+        || queue_copy(d, PONS_QUEUE_COPIES, p->sent.device, p->sent.host, p->sent.size, err)
            != PONS_OK)
         return err->status;
-    return o->mark(device, PONS_QUEUE_COPIES, MARK_SENT, err);
+    return queue_mark(d, PONS_QUEUE_COPIES, MARK_SENT, err);
 }
 
 static pons_status take_inputs(program *p, pons_error *err)
 {
-    const pons_device_operations *o = p->device.operations;
-    void *device = p->device.handle;
+    const device *d = &p->device;
 
     p->ahead = false;
-    if (o->follow(device, PONS_QUEUE_KERNELS, MARK_SENT, err) != PONS_OK
-        || o->copy(device, PONS_QUEUE_KERNELS, p->inputs, p->sent.device, p->sent.size, err)
+    if (queue_follow(d, PONS_QUEUE_KERNELS, MARK_SENT, err) != PONS_OK
+        || queue_copy(d, PONS_QUEUE_KERNELS, p->inputs, p->sent.device, p->sent.size, err)
            != PONS_OK)
         return err->status;
-    return o->mark(device, PONS_QUEUE_KERNELS, MARK_TAKEN, err);
+    return queue_mark(d, PONS_QUEUE_KERNELS, MARK_TAKEN, err);
 }
 
 static void set_moment(program *p, uint64_t step, uint64_t micro_batch)
@@ -240,8 +241,8 @@ static pons_status send_numbers(program *p, pons_error *err)
     const device *d = &p->device;
 
     return d->facts.host_memory ? PONS_OK
-         : d->operations->copy(d->handle, PONS_QUEUE_KERNELS, p->numbers.host, p->numbers.device,
-                               p->numbers.size, err);
+         : queue_copy(d, PONS_QUEUE_KERNELS, p->numbers.host, p->numbers.device, p->numbers.size,
+                      err);
 }
 
 /* What has come of the number at 'memory' on the device. */

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "graph/compile.h"
 #include "graph/range.h"
+#include "plugin/answer.h"
 
 static bool records(const program *p)
 {
@@ -186,14 +187,12 @@ static pons_status record(program *p, const program_passage *a, program_segment 
 {
     const pons_device_operations *o = p->device.operations;
     void *device = p->device.handle, *recording = NULL;
-    pons_error later = PONS_ERROR_INIT;
-    pons_status status = o->record(device, err);
 
-    if (status != PONS_OK)
-        return status;
-    status = run_items(p, a, s, err);
-    if (o->end_record(device, &recording, status == PONS_OK ? err : &later) == PONS_OK
-        && status == PONS_OK)
+    if (plugin_answer(o->record(device, err), "the device", "record", err) != PONS_OK)
+        return err->status;
+    run_items(p, a, s, err);
+    plugin_answer(o->end_record(device, &recording, err), "the device", "end_record", err);
+    if (err->status == PONS_OK)
         s->recording = recording;
     else if (recording != NULL)
         o->forget(device, recording);
@@ -203,6 +202,7 @@ static pons_status record(program *p, const program_passage *a, program_segment 
 static pons_status run_segment(program *p, const program_passage *a, program_segment *s,
                                pons_error *err)
 {
+    const pons_device_operations *o = p->device.operations;
     bool watched = p->after != NULL || p->settings.poison;
 
     if (!s->fixed || watched || !s->ran) {
@@ -211,7 +211,8 @@ static pons_status run_segment(program *p, const program_passage *a, program_seg
     }
     if (s->recording == NULL && record(p, a, s, err) != PONS_OK)
         return err->status;
-    return p->device.operations->replay(p->device.handle, s->recording, err);
+    return plugin_answer(o->replay(p->device.handle, s->recording, err), "the device", "replay",
+                         err);
 }
 
 pons_status program_run_passage(program *p, program_passage *a, pons_error *err)

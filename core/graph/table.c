@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/queue.h"
 #include "graph/update.h"
 
 enum { CHUNK_SIZE = 1 << 16, TABLE_ALIGNMENT = 64 };
@@ -90,7 +91,7 @@ pons_status table_write(const table_pool *pool, void *table, int64_t index, doub
     const void *from = pool->storage->real == PONS_F64 ? (const void *)&value : &narrow;
 
     if (!d->facts.host_memory)
-        return d->operations->copy(d->handle, PONS_QUEUE_KERNELS, to, from, size, err);
+        return queue_copy(d, PONS_QUEUE_KERNELS, to, from, size, err);
     memcpy(to, from, size);
     return PONS_OK;
 }
