@@ -108,7 +108,7 @@ typedef enum storage_number {
     STORAGE_SOUND,            /* fp16: updates applied since the scale has changed                */
     STORAGE_NUMBER_COUNT
 } storage_number;
-double storage_get(const storage *s, storage_number n);
+double storage_get(const storage *s, storage_number n); /* NaN: the device does not answer        */
 void storage_set(storage *s, storage_number n, double value);
 /* Let programs read the averages instead of the weights, or the weights again (validation). */
 void storage_use_ema(storage *s, bool ema);
@@ -143,12 +143,17 @@ void program_free(program *p);
 /* ---- run ------------------------------------------------------------------------------------- */
 
 /*
- * Host memory of input 'name' (NULL: there is none), asked for and filled before each micro-batch.
+ * Host memory of input 'name' (NULL: there is none), dense, asked for and filled before each
+ * micro-batch. '*tensor', if asked for, is its type and shape.
  */
 void *program_input(program *p, const char *name, pons_tensor *tensor);
-/* Host memory of output i after program_evaluate or program_micro, valid until the next run. */
+/*
+ * What follows is host memory, dense, and valid until the next run and the next such call; NULL:
+ * there is no memory for it, or the device does not answer.
+ *
+ * Output i, after program_evaluate or program_micro.
+ */
 const void *program_output(program *p, int index, pons_tensor *tensor);
-
 /* The folded gradient of a parameter after a step: a sum over micro-batches, unclipped (tests). */
 const void *program_gradient(program *p, const char *name);
 
@@ -159,7 +164,8 @@ void program_weights_changed(program *p);
 /*
  * A training step: begin, then micro for each of 'accumulate' micro-batches, then finish: that is
  * end and result. On a device with memory of its own only 'result' waits for what is computed, and
- * between both the inputs of the micro-batch that comes next may be filled in and sent.
+ * between both the inputs of the micro-batch that comes next may be filled in and sent. 'step' and
+ * 'micro_batch' are the numbers of R5, from 0; 'lr' is the rate of the step.
  */
 typedef struct step_result {
     double loss, grad_norm;   /* mean over micro-batches; before clipping                         */
@@ -168,13 +174,15 @@ typedef struct step_result {
     const char *damaged;      /* a parameter or state of which, or of whose slots and average,    */
                               /* the update has found or left what is not finite; NULL: none      */
     double scale;             /* of the loss after the step; 1 where it is not scaled             */
-    double reduce_seconds, update_seconds;
+    double reduce_seconds, update_seconds; /* of this process; on a device with memory of its own */
+                              /* until the sections are in its queue                              */
 } step_result;
 
 pons_status program_step_begin(program *p, uint64_t step, pons_error *err);
 pons_status program_micro(program *p, uint64_t micro_batch, pons_error *err);
 /* Until the sums over replicas have ended; end does it where nobody has. */
 pons_status program_step_wait(program *p, pons_error *err);
+/* The next program_micro takes the inputs as they are now; nothing to do in host memory. */
 pons_status program_send(program *p, uint64_t step, uint64_t micro_batch, pons_error *err);
 pons_status program_step_end(program *p, double lr, pons_error *err);
 pons_status program_step_result(program *p, step_result *result, pons_error *err);
@@ -212,8 +220,8 @@ const char *program_untrained(const program *p, int index); /* parameters withou
 /* The op plugins that the graph uses, each once; NULL behind the last. */
 const struct plugin *program_op(const program *p, int index);
 /*
- * Called after every kernel when set, for bench: how long it took, and how long this process did to
- * run it.
+ * Called after every kernel when set, for bench: how many seconds it took, by the device's clock
+ * where it has one, and how many this process did to run it. The program waits for each kernel.
  */
 typedef void program_after(void *context, int kernel, double seconds, double host_seconds);
 void program_watch(program *p, program_after *after, void *context);

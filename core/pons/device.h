@@ -227,19 +227,19 @@ typedef struct pons_device_settings {
     int threads;           /* kernel threads; 0: all of the share                                 */
     bool deterministic;
     const char *cache_dir; /* folder of compiled kernels; NULL or "": they are not kept           */
-    size_t workspace_limit; /* kernels with more scratch memory are not taken where there are     */
-                           /* others; 0: as the device thinks best                                */
+    size_t workspace_limit; /* bytes: kernels with more scratch memory are not taken where there  */
+                           /* are others; 0: as the device thinks best                            */
 } pons_device_settings;
 
 typedef struct pons_device_facts {
     char name[128];        /* the processor's or card's own name                                  */
     char library[256];     /* "oneDNN 2.6.3", ""                                                  */
-    int threads;
+    int threads;           /* kernel threads                                                      */
     bool host_memory;      /* kernels read and write memory of this process; else only 'copy'     */
                            /* and collectives reach theirs                                        */
     bool bf16;             /* has instructions for products of bf16 (precision auto)              */
     bool fp16, tf32;       /* the same; precisions of the name exist there                        */
-    uint64_t memory_size;
+    uint64_t memory_size;  /* bytes                                                               */
     char features[256];    /* what else the results of kernels may depend on: "avx2 fma avx512f"  */
 } pons_device_facts;
 
@@ -318,10 +318,11 @@ typedef struct pons_device_operations {
     pons_status (*precede)(void *device, void *stream, pons_error *err);
     /*
      * Optional, all four. Between 'record' and 'end_record' kernels that were prepared here, and
-     * have been run before, are run by one thread, and nothing else is asked of the device by it:
-     * their work is kept instead of done. 'replay' puts it at the end of the queue of kernels, with
-     * the addresses that it had, as often as wanted. 'end_record' also ends what has failed: then
-     * there is no recording. Who runs kernels forgets each recording before they are freed.
+     * have been run before, are run by one thread, and nothing else is asked of the device by it
+     * but ranges (below): their work is kept instead of done. 'replay' puts it at the end of the
+     * queue of kernels, with the addresses that it had, as often as wanted. 'end_record' also ends
+     * what has failed: then there is no recording. Who runs kernels forgets each recording before
+     * they are freed; a replay of it may still be under way.
      */
     pons_status (*record)(void *device, pons_error *err);
     pons_status (*end_record)(void *device, void **recording, pons_error *err);

@@ -38,7 +38,7 @@ size_t pons_volume_size(const pons_volume *v);  /* bytes                        
 int64_t pons_volume_count(const pons_volume *v); /* voxels, channels not counted                  */
 /* Millimetres: norms of the affine's columns. */
 void pons_volume_spacing(const pons_volume *v, double spacing[3]);
-/* out = inverse of a; false if singular. */
+/* out = inverse of a, which is another one; false, and nothing is written, if it is singular. */
 bool pons_affine_invert(const double a[3][4], double out[3][4]);
 /* out = a b: b first, then a. 'out' may be neither. */
 void pons_affine_multiply(const double a[3][4], const double b[3][4], double out[3][4]);
