@@ -296,11 +296,9 @@ static pons_status make_update(program *p, update_calls *calls, pons_error *err)
         .state_count = p->merge_count, .state = p->merged, .contribution = contribution,
         .rate = rate, .sums = p->fold + p->fold_gradients,
         .sum_count = (int64_t)((p->fold_loss - p->fold_gradients) / p->storage->real_size) + 1,
-        .loss = p->fold + p->fold_loss, .check = &p->check };
+        .loss = p->fold + p->fold_loss, .number = p->number, .check = &p->check };
     if (make_numbers(p, err) != PONS_OK)
         return PONS_DEVICE;
-    for (int i = 0; i < STEP_NUMBER_COUNT; i++)
-        u->number[i] = p->number[i];
     for (int i = 0; i < p->gradient_count; i++)
         gradient[i] = p->fold + fold_block_offset(p, p->trained[i]->block);
     for (int i = 0; i < p->merge_count; i++) {

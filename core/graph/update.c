@@ -25,6 +25,11 @@ void update_call_add(const update_settings *u, update_calls *out, formula_call *
     out->update[out->update_count++] = call;
 }
 
+static formula_operand number(const update_settings *u, step_number n)
+{
+    return (formula_operand){ u->number[n], 1, PONS_ALONG_NOTHING };
+}
+
 /* ---- what is not finite ---------------------------------------------------------------------- */
 
 /* 0 times what is finite is 0. */
@@ -57,7 +62,7 @@ static pons_status merge_states(const update_settings *u, const storage_block *b
     int64_t *length = arena_alloc(u->arena, (size_t)u->state_count * sizeof *length);
     double *rate = arena_alloc(u->arena, (size_t)u->state_count * sizeof *rate);
     storage_entry **merged = arena_alloc(u->arena, (size_t)u->state_count * sizeof *merged);
-    formula_operand state, contribution = { .along = PONS_ALONG_ELEMENT }, rates, ok;
+    formula_operand state, contribution = { .along = PONS_ALONG_ELEMENT }, rates;
     formula f;
     int count = 0, old, mean, change, new;
 
@@ -80,14 +85,13 @@ static pons_status merge_states(const update_settings *u, const storage_block *b
             return PONS_DEVICE;
     state = (formula_operand){ b->memory.device, b->elements, PONS_ALONG_ELEMENT };
     contribution.count = b->elements;
-    ok = (formula_operand){ u->number[STEP_OK], 1, PONS_ALONG_NOTHING };
     formula_begin_ragged(&f, u->arena, u->storage->real, count, start, length);
     old = formula_load(&f, state);
     mean = formula_map(&f, PONS_MAP_MUL, formula_load(&f, contribution),
                        formula_constant(&f, 1.0 / u->micro_batches), 0);
     change = formula_map(&f, PONS_MAP_MUL, formula_load(&f, rates),
                          formula_map(&f, PONS_MAP_SUB, mean, old, 0), 0);
-    new = formula_map(&f, PONS_MAP_SELECT, formula_load(&f, ok),
+    new = formula_map(&f, PONS_MAP_SELECT, formula_load(&f, number(u, STEP_OK)),
                       formula_map(&f, PONS_MAP_ADD, old, change, 0), old);
     formula_store(&f, new, state);
     formula_reduce(&f, PONS_REDUCE_SUM, update_check_value(&f, -1, new, old),
@@ -97,11 +101,6 @@ static pons_status merge_states(const update_settings *u, const storage_block *b
 }
 
 /* ---- reduce ---------------------------------------------------------------------------------- */
-
-static formula_operand number(const update_settings *u, step_number n)
-{
-    return (formula_operand){ u->number[n], 1, PONS_ALONG_NOTHING };
-}
 
 static formula_operand kept(const update_settings *u, storage_number n)
 {

@@ -50,7 +50,7 @@ typedef struct update_settings {
     storage *storage;
     struct arena *arena;           /* of the program                                              */
     table_pool *pool;
-    void *number[STEP_NUMBER_COUNT];
+    void *const *number;           /* by step_number                                              */
     int micro_batches;             /* M                                                           */
     double clip_norm, ema_decay;
     bool scaled;                   /* gradients are of the loss times the scale (fp16)            */
