@@ -53,7 +53,7 @@ static pons_status take_outcome(const device_trial *t, const storage *s, program
 {
     pons_tensor tensor;
     const void *y = program_output(p, 0, &tensor);
-    bool taken = append(out, y, shape_count(tensor.shape));
+    bool taken = y != NULL && append(out, y, shape_count(tensor.shape));
     program_facts facts;
 
     for (storage_group group = STORAGE_PARAMETER; group <= STORAGE_STATE; group++)
@@ -65,7 +65,9 @@ static pons_status take_outcome(const device_trial *t, const storage *s, program
     for (int i = 0; i < facts.kernel_count; i++)
         out->own += strcmp(program_kernel(p, i).implementation, "reference") != 0;
     out->kernels += facts.kernel_count;
-    return taken ? PONS_OK : pons_fail(t->err, PONS_DEVICE, "out of memory");
+    return taken ? PONS_OK
+         : pons_fail(t->err, PONS_DEVICE, y == NULL ? "cannot read the output from the device"
+                                                    : "out of memory");
 }
 
 static pons_status take_step(const device_trial *t, const storage *s, program *p, outcome *out)

@@ -193,7 +193,8 @@ static pons_status run_program(void *context, const float **logits, pons_error *
     if (program_evaluate(context, err) != PONS_OK)
         return err->status;
     *logits = program_output(context, 0, &tensor);
-    return PONS_OK;
+    return *logits != NULL ? PONS_OK
+         : pons_fail(err, PONS_DEVICE, "cannot read the logits of a window from the device");
 }
 
 pons_status network_predictor(const experiment *e, program *p, window_predictor *out,
