@@ -22,6 +22,8 @@ int cuDevicePrimaryCtxRetain(void **out, int device);
 int cuMemAlloc_v2(uint64_t *memory, size_t size);
 int cuMemHostAlloc(void **memory, size_t size, unsigned flags);
 int cuMemFree_v2(uint64_t memory);
+int cuMemsetD8_v2(uint64_t memory, unsigned char value, size_t size);
+int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t size);
 int cuMemcpyAsync(uint64_t to, uint64_t from, size_t size, stream s);
 int cuStreamCreate(stream *out, unsigned flags);
 int cuStreamSynchronize(stream s);
@@ -100,6 +102,28 @@ START_TEST(ranges_apart_need_no_edge)
     cuMemcpyAsync(address(other), device + 128, 128, two);
     ck_assert_int_eq(cuStreamSynchronize(one), 0);
     ck_assert_int_eq(cuStreamSynchronize(two), 0);
+}
+END_TEST
+
+/* Both may return before they have ended, and no stream waits for them. */
+static void fill(void) { ck_assert_int_eq(cuMemsetD8_v2(device, 3, SIZE), 0); }
+static void upload(void) { ck_assert_int_eq(cuMemcpyHtoD_v2(device, "plain", 5), 0); }
+static void (*const unordered[])(void) = { fill, upload };
+
+START_TEST(the_default_stream_is_waited_for)
+{
+    unordered[_i]();
+    ck_assert_int_eq(cuStreamSynchronize(NULL), 0);
+    cuMemcpyAsync(address(other), device, SIZE, one);
+    ck_assert_int_eq(cuStreamSynchronize(one), 0);
+    ck_assert_int_eq(other[0], _i == 0 ? 3 : 'p');
+}
+END_TEST
+
+START_TEST(a_default_stream_that_was_not_is_found)
+{
+    unordered[_i]();
+    cuMemcpyAsync(address(other), device, SIZE, one);
 }
 END_TEST
 
@@ -268,6 +292,8 @@ int main(void)
     tcase_add_test_raise_signal(c, a_read_without_an_edge_is_found, SIGABRT);
     tcase_add_test_raise_signal(c, a_write_beside_a_read_is_found, SIGABRT);
     tcase_add_test_raise_signal(c, an_edge_of_before_does_not_help, SIGABRT);
+    tcase_add_loop_test(c, the_default_stream_is_waited_for, 0, 2);
+    tcase_add_loop_test_raise_signal(c, a_default_stream_that_was_not_is_found, SIGABRT, 0, 2);
     tcase_add_test_raise_signal(c, this_process_cannot_read_the_cards_memory, SIGSEGV);
     tcase_add_test_raise_signal(c, a_copy_that_nobody_waited_for_cannot_be_read, SIGSEGV);
     tcase_add_test_raise_signal(c, what_a_copy_still_reads_cannot_be_written, SIGSEGV);

@@ -28,10 +28,11 @@ void fake_counts(fake_deed deed);
 /* ---- order.c --------------------------------------------------------------------------------- */
 
 /*
- * Who does something: this process (0) or a stream. What an actor has seen of another one is the
- * number of its latest deed that is known to have ended.
+ * Who does something: this process, the default stream, which no other stream waits for, or a
+ * stream. What an actor has seen of another one is the number of its latest deed that is known to
+ * have ended.
  */
-enum { ACTORS = 64, HOST = 0 };
+enum { ACTORS = 64, HOST = 0, DEFAULT_STREAM };
 
 typedef struct order_clock {
     uint64_t seen[ACTORS];

@@ -269,7 +269,9 @@ int cuPointerGetAttribute(void *out, int attribute, uint64_t memory)
     return OK;
 }
 
-/* ---- at once, by this process ---------------------------------------------------------------- */
+/* ---- at once --------------------------------------------------------------------------------- */
+
+/* The real ones may return before the memory of the GPU is written, and only then. */
 
 int cuMemsetD8_v2(uint64_t memory, unsigned char value, size_t size)
 {
@@ -277,8 +279,8 @@ int cuMemsetD8_v2(uint64_t memory, unsigned char value, size_t size)
 
     if (capture_refuses("cuMemsetD8") != OK)
         return CAPTURE_UNSUPPORTED;
-    order_begin(HOST);
-    if (!fake_on_device(at, size) || !memory_touch(HOST, at, size, true))
+    order_begin(DEFAULT_STREAM);
+    if (!fake_on_device(at, size) || !memory_touch(DEFAULT_STREAM, at, size, true))
         return INVALID;
     memset(fake_reach(at), value, size);
     return OK;
@@ -290,9 +292,9 @@ int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t size)
 
     if (capture_refuses("to copy at once") != OK)
         return CAPTURE_UNSUPPORTED;
-    order_begin(HOST);
+    order_begin(DEFAULT_STREAM);
     if (fake_fails("copy", &copies) || !fake_on_device(at, size)
-        || !memory_touch(HOST, at, size, true))
+        || !memory_touch(DEFAULT_STREAM, at, size, true))
         return INVALID;
     memcpy(fake_reach(at), from, size);
     return OK;

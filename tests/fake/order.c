@@ -11,7 +11,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static order_clock clocks[ACTORS];
-static bool taken[ACTORS] = { true };
+static bool taken[ACTORS] = { [HOST] = true, [DEFAULT_STREAM] = true };
 
 int order_actor_new(void)
 {

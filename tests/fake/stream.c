@@ -163,11 +163,11 @@ int cuStreamSynchronize(stream *s)
     if (capture_refuses("cuStreamSynchronize") != OK
         || capture_refuses_stream(s, "cuStreamSynchronize") != OK)
         return CAPTURE_UNSUPPORTED;
-    if (s == NULL)
-        return OK; /* the default stream: what this process does at once */
-    fake_counts(FAKE_WAITS);
-    order_look(s->actor, &seen);
-    drain(s);
+    order_look(s != NULL ? s->actor : DEFAULT_STREAM, &seen);
+    if (s != NULL) {
+        fake_counts(FAKE_WAITS);
+        drain(s);
+    }
     learn(&seen);
     return OK;
 }

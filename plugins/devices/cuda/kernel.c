@@ -96,7 +96,9 @@ static pons_status upload_tables(prepared *p, const cuda_source *s, pons_error *
             != PONS_OK)
             return PONS_DEVICE;
     }
-    return PONS_OK;
+    /* An upload may return before it is there, and the queue of kernels does not wait for it. */
+    return s->table_count == 0 ? PONS_OK
+         : cuda_check(p->device, c->stream_wait(NULL), "copy a table", err);
 }
 
 static pons_status add_launches(prepared *p, const cuda_source *s, pons_error *err)
