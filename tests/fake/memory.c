@@ -39,7 +39,6 @@ int cuMemFreeHost(void *memory);
 int cuPointerGetAttribute(void *out, int attribute, uint64_t memory);
 int cuMemsetD8_v2(uint64_t memory, unsigned char value, size_t size);
 int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t size);
-int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t size);
 int cuMemcpyAsync(uint64_t to, uint64_t from, size_t size, stream *s);
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, stream *s);
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, stream *s);
@@ -297,20 +296,6 @@ int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t size)
         || !memory_touch(DEFAULT_STREAM, at, size, true))
         return INVALID;
     memcpy(fake_reach(at), from, size);
-    return OK;
-}
-
-int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t size)
-{
-    const void *at = (const void *)(uintptr_t)from;
-
-    if (capture_refuses("to copy at once") != OK)
-        return CAPTURE_UNSUPPORTED;
-    order_begin(HOST);
-    if (fake_fails("copy", &copies) || !fake_on_device(at, size)
-        || !memory_touch(HOST, at, size, false))
-        return INVALID;
-    memcpy(to, fake_reach(at), size);
     return OK;
 }
 
