@@ -294,7 +294,7 @@ static const engine engines[] = {
     { 34, -1, 0, true },
     { 35, DNN_NOTE_NONDETERMINISTIC, 512, false },
     { 36, DNN_NOTE_TENSOR_CORE, 131, false },
-    { 37, -1, 1000, false },
+    { 37, 33, 1000, false },   /* a note that no version has yet                                  */
     { 30, -1, 0, false },      /* the only one of the list that works for all                     */
 };
 enum { ENGINES = sizeof engines / sizeof *engines };

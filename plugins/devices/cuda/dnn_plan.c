@@ -94,7 +94,7 @@ static bool keeps_numbers(unsigned notes, const cuda_dnn *dnn, const dnn_convolu
     return (notes & refused) == 0;
 }
 
-/* The engine of a choice: its number and its notes. */
+/* The engine of a choice: its number and its notes, but for those of later versions. */
 static bool read_engine(dnn_list *l, dnn_descriptor choice, int64_t *number, unsigned *notes)
 {
     const cuda_dnn *dnn = l->dnn;
@@ -109,7 +109,8 @@ static bool read_engine(dnn_list *l, dnn_descriptor choice, int64_t *number, uns
         return false;
     *notes = 0;
     for (int i = 0; i < count && i < NOTES; i++)
-        *notes |= BIT(note[i]);
+        if (note[i] >= 0 && note[i] < NOTES)
+            *notes |= BIT(note[i]);
     return true;
 }
 
