@@ -179,7 +179,7 @@ END_TEST
 
 /* ---- engines --------------------------------------------------------------------------------- */
 
-/* The made-up library's order: 31 to 37, and 30 where nothing else works. */
+/* By their numbers in the made-up library, in its order: 31 to 37, 5, 58; 30 where none works. */
 static void runs_on(const pons_device_settings *settings, pons_type storage, int engine)
 {
     device d = card(settings);
@@ -202,24 +202,21 @@ START_TEST(equal_bits_want_a_deterministic_engine)
 {
     const pons_device_settings equal = { .count = 1, .deterministic = true };
 
-    runs_on(&equal, PONS_F32, 37);
-    runs_on(&equal, PONS_BF16, 36);
+    runs_on(&equal, PONS_F32, 58);
+    runs_on(&equal, PONS_BF16, 5);
 }
 END_TEST
 
-/* A request that may be rounded, as a program of that precision makes it. */
-static int64_t engine_in_tf32(cuda_device *d, bool tf32)
+static int64_t engine_of(device d, const pons_request *request, const dnn_wishes *wishes)
 {
-    pons_request request = plain_request;
-    const dnn_wishes wishes = { .architecture = 90, .deterministic = true, .workspace = 1 << 20 };
+    const cuda_dnn *dnn = &((cuda_device *)d.handle)->dnn;
     pons_error err = PONS_ERROR_INIT;
     dnn_convolution c;
     dnn_plan plan;
     int64_t engine;
 
-    request.tf32 = tf32;
-    ck_assert(dnn_takes(&request, &c));
-    ck_assert_int_eq(dnn_plan_make(&d->dnn, &c, &wishes, &plan, &err), PONS_OK);
+    ck_assert(dnn_takes(request, &c));
+    ck_assert_int_eq(dnn_plan_make(dnn, &c, wishes, &plan, &err), PONS_OK);
     engine = plan.engine;
     dnn_plan_free(&plan);
     return engine;
@@ -227,12 +224,52 @@ static int64_t engine_in_tf32(cuda_device *d, bool tf32)
 
 START_TEST(tensor_cores_are_for_tf32)
 {
+    const dnn_wishes wishes = { .architecture = 90, .deterministic = true, .workspace = 1 << 20 };
     device d = card(&(pons_device_settings){ .count = 1 });
+    pons_request rounded = plain_request;
 
-    ck_assert_int_eq(engine_in_tf32(d.handle, false), 37);
-    ck_assert_int_eq(engine_in_tf32(d.handle, true), 36);
+    rounded.tf32 = true;
+    ck_assert_int_eq(engine_of(d, &plain_request, &wishes), 58);
+    ck_assert_int_eq(engine_of(d, &rounded, &wishes), 5);
     ((cuda_device *)d.handle)->dnn.version = 91002; /* where they are wrong */
-    ck_assert_int_eq(engine_in_tf32(d.handle, true), 37);
+    ck_assert_int_eq(engine_of(d, &rounded, &wishes), 58);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+/* The made-up library has two of the engines whose faults are known. */
+static const struct {
+    int architecture;
+    pons_kernel_kind kind;
+    pons_type type;
+    bool deterministic;
+    size_t workspace;
+    int64_t engine;
+} wrong[] = {
+    { 90, PONS_KERNEL_CONVOLUTION, PONS_BF16, true, 200, 5 },
+    { 86, PONS_KERNEL_CONVOLUTION, PONS_BF16, true, 200, 30 },
+    { 86, PONS_KERNEL_CONVOLUTION, PONS_BF16, false, 200, 5 },
+    { 86, PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT, PONS_BF16, true, 200, 5 },
+    { 90, PONS_KERNEL_CONVOLUTION, PONS_F32, true, 1000, 58 },
+    { 120, PONS_KERNEL_CONVOLUTION, PONS_F32, true, 1000, 30 },
+};
+
+START_TEST(engines_that_are_wrong_on_a_card_are_left_out)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    const dnn_wishes wishes = { .architecture = wrong[_i].architecture,
+                                .deterministic = wrong[_i].deterministic,
+                                .workspace = wrong[_i].workspace };
+    pons_request request = plain_request;
+    pons_tensor tensor[3];
+
+    memcpy(tensor, plain_tensors, sizeof tensor);
+    for (int i = 0; i < 3; i++)
+        tensor[i].type = wrong[_i].type;
+    request.kind = wrong[_i].kind;
+    request.input = tensor;
+    request.output = tensor + 2;
+    ck_assert_int_eq(engine_of(d, &request, &wishes), wrong[_i].engine);
     cuda_operations.close(d.handle);
 }
 END_TEST
@@ -400,6 +437,8 @@ int main(void)
     tcase_add_test(c, the_first_engine_that_keeps_the_numbers_is_taken);
     tcase_add_test(c, equal_bits_want_a_deterministic_engine);
     tcase_add_test(c, tensor_cores_are_for_tf32);
+    tcase_add_loop_test(c, engines_that_are_wrong_on_a_card_are_left_out, 0,
+                        (int)(sizeof wrong / sizeof *wrong));
     tcase_add_test(c, the_workspace_is_bounded);
     tcase_add_test(c, a_version_that_is_wrong_is_left_out);
     tcase_add_test(c, a_library_that_does_not_start_is_done_without_and_named);

@@ -290,11 +290,13 @@ typedef struct engine {
 static const engine engines[] = {
     { 31, DNN_NOTE_DOWN_CONVERT, 0, false },
     { 32, DNN_NOTE_REDUCED_SUMS, 0, false },
+    { 36, DNN_NOTE_FFT, 0, false },
+    { 37, DNN_NOTE_WINOGRAD, 0, false },
     { 33, -1, (int64_t)1 << 40, false },
     { 34, -1, 0, true },
     { 35, DNN_NOTE_NONDETERMINISTIC, 512, false },
-    { 36, DNN_NOTE_TENSOR_CORE, 131, false },
-    { 37, 33, 1000, false },   /* a note that no version has yet                                  */
+    { 5, DNN_NOTE_TENSOR_CORE, 131, false },
+    { 58, 33, 1000, false },   /* a note that no version has yet                                  */
     { 30, -1, 0, false },      /* the only one of the list that works for all                     */
 };
 enum { ENGINES = sizeof engines / sizeof *engines };
