@@ -2,13 +2,13 @@
  * sensors.c - what NVIDIA's management library says of a card. It comes with the driver, is found
  * when it is asked for the first time, and is declared here as it has been since CUDA 8.
  */
+#include "driver.h"
 #include "sensors.h"
 
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct nvml_device_object *nvml_device;
 
@@ -44,8 +44,9 @@ struct cuda_sensors {
 #undef NVML_MEMBER
 
 #define NVML_SYMBOL(member, symbol, parameters) { symbol, offsetof(cuda_sensors, member) },
-static const struct { const char *name; size_t offset; } symbols[] = {
-    { "nvmlErrorString", offsetof(cuda_sensors, error_text) }, NVML_FUNCTIONS(NVML_SYMBOL)
+static const cuda_symbol symbols[] = {
+    { "nvmlErrorString", offsetof(cuda_sensors, error_text) },
+    NVML_FUNCTIONS(NVML_SYMBOL) { NULL, 0 }
 };
 
 static pons_status check(const cuda_sensors *s, int result, const char *what, pons_error *err)
@@ -55,25 +56,19 @@ static pons_status check(const cuda_sensors *s, int result, const char *what, po
                      s->error_text(result));
 }
 
-static pons_status find_symbols(cuda_sensors *s, pons_error *err)
-{
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        void *found = dlsym(s->library, symbols[i].name);
-        if (found == NULL)
-            return pons_fail(err, PONS_DEVICE, "cannot read the sensors of card %s: libnvidia-ml "
-                             "has no '%s'", s->address, symbols[i].name);
-        memcpy((char *)s + symbols[i].offset, &found, sizeof found);
-    }
-    return PONS_OK;
-}
-
 static pons_status open_library(cuda_sensors *s, pons_error *err)
 {
+    const char *missing;
+
     s->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     if (s->library == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot read the sensors of card %s: %s", s->address,
                          dlerror());
-    if (find_symbols(s, err) != PONS_OK || check(s, s->init(), "read the sensors", err) != PONS_OK)
+    missing = cuda_find_symbols(s->library, symbols, s);
+    if (missing != NULL)
+        return pons_fail(err, PONS_DEVICE, "cannot read the sensors of card %s: libnvidia-ml has "
+                         "no '%s'", s->address, missing);
+    if (check(s, s->init(), "read the sensors", err) != PONS_OK)
         return PONS_DEVICE;
     s->begun = true;
     return check(s, s->find(s->address, &s->device), "find the sensors", err);
