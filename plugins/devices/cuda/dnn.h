@@ -121,16 +121,16 @@ static inline bool dnn_is_unsupported(int status) { return status / 1000 == DNN_
 
 enum { DNN_X = 1, DNN_W, DNN_Y }; /* the numbers of tensors                                       */
 
-/* The operation of a request, whose weights are of type 'weight'. */
+/* The operation of a request; all three are of one type, also where the request's w is float. */
 typedef struct dnn_convolution {
     const pons_request *request;
-    pons_type weight;
+    pons_tensor x, w, y;
     bool flat;                 /* 2D: D is not there                                              */
 } dnn_convolution;
 
 /* Whether cuDNN is asked at all, and what for. */
 bool dnn_takes(const pons_request *request, dnn_convolution *c);
-/* Pointers of a call in the order x, w, y. */
+/* Pointers of a call in the order x, w, y; the result goes to 'low' unless that is NULL. */
 void dnn_order(const dnn_convolution *c, const pons_call *call, void *low, void *pointer[3]);
 /* The graph of that one operation. handle: NULL: for a card that is not here. */
 dnn_descriptor dnn_graph(dnn_list *l, const dnn_convolution *c, dnn_handle handle);

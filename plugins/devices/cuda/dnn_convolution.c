@@ -7,7 +7,6 @@
  */
 #include "cuda.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +25,6 @@ typedef struct planned {
     addresses *known;
     size_t low_size;           /* of the gradient in 16 bits; 0: there is none                    */
     pons_request widening;     /* and what makes it 32                                            */
-    pons_tensor narrow;
     pons_kernel widen;
 } planned;
 
@@ -131,9 +129,9 @@ static pons_status add_widening(planned *p, const pons_request *r, bool *support
 {
     size_t size = 2 * (size_t)source_count(r->output[0].shape);
 
-    p->narrow = (pons_tensor){ p->convolution.weight, r->output[0].shape };
     p->widening = (pons_request){ .kind = PONS_KERNEL_COPY, .name = r->name, .input_count = 1,
-                                  .output_count = 1, .input = &p->narrow, .output = r->output };
+                                  .output_count = 1, .input = &p->convolution.w,
+                                  .output = r->output };
     p->low_size = (size + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
     return cuda_prepare_own(p->device, &p->widening, &p->widen, supported, err);
 }
@@ -150,7 +148,7 @@ static pons_status prepare(planned *p, const pons_request *r, bool *supported, p
         || dnn_plan_make(&d->dnn, &p->convolution, &wishes, &p->plan, err) != PONS_OK)
         return PONS_DEVICE;
     *supported = p->plan.plan != NULL;
-    if (*supported && p->convolution.weight != r->output[0].type)
+    if (*supported && p->convolution.w.type != r->output[0].type)
         return add_widening(p, r, supported, err);
     return PONS_OK;
 }

@@ -13,18 +13,20 @@ enum { ALIGNMENT = 16, MULTIPLE = 8, RANK = 5 };
 typedef struct operation {
     int kind;
     int alpha, beta, convolution, w, x, y;
+    int place[3];              /* of x, w and y in a request: 0 and 1 are inputs, 2 is the output */
 } operation;
 
 static const operation operations[PONS_KERNEL_KIND_COUNT] = {
     [PONS_KERNEL_CONVOLUTION] = { DNN_FORWARD, DNN_FORWARD_ALPHA, DNN_FORWARD_BETA,
                                   DNN_FORWARD_CONVOLUTION, DNN_FORWARD_W, DNN_FORWARD_X,
-                                  DNN_FORWARD_Y },
+                                  DNN_FORWARD_Y, { 0, 1, 2 } },
     [PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT] = { DNN_BACKWARD_DATA, DNN_DATA_ALPHA, DNN_DATA_BETA,
                                                  DNN_DATA_CONVOLUTION, DNN_DATA_W, DNN_DATA_DX,
-                                                 DNN_DATA_DY },
+                                                 DNN_DATA_DY, { 2, 1, 0 } },
     [PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT] = { DNN_BACKWARD_FILTER, DNN_FILTER_ALPHA,
                                                   DNN_FILTER_BETA, DNN_FILTER_CONVOLUTION,
-                                                  DNN_FILTER_DW, DNN_FILTER_X, DNN_FILTER_DY },
+                                                  DNN_FILTER_DW, DNN_FILTER_X, DNN_FILTER_DY,
+                                                  { 0, 2, 1 } },
 };
 
 static int type_of(pons_type type)
@@ -33,57 +35,46 @@ static int type_of(pons_type type)
                                                                                         : -1;
 }
 
-/* x, w and y of a request. */
-static void find_tensors(const dnn_convolution *c, pons_tensor tensor[3])
+/* Whether D is not there: one slice of images and of the kernel, neither padded nor stepped. */
+static bool is_flat(const dnn_convolution *c)
 {
-    const pons_request *r = c->request;
-    pons_tensor a = r->input[0], b = r->input[1], out = r->output[0];
+    const pons_convolution *v = c->request->attributes;
 
-    switch (r->kind) {
-    case PONS_KERNEL_CONVOLUTION: tensor[0] = a, tensor[1] = b, tensor[2] = out; break;
-    case PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT:
-        tensor[0] = out, tensor[1] = b, tensor[2] = a;
-        break;
-    default: tensor[0] = a, tensor[1] = out, tensor[2] = b;
-    }
-    tensor[1].type = c->weight;
+    return c->x.shape.extent[1] == 1 && c->w.shape.extent[1] == 1 && c->y.shape.extent[1] == 1
+        && v->pad_low[0] == 0 && v->pad_high[0] == 0 && v->stride[0] == 1;
 }
 
-/* Whether D is not there: one slice of images and of the kernel, neither padded nor stepped. */
-static bool is_flat(const pons_tensor t[3], const pons_convolution *v)
+static dnn_convolution convolution_of(const pons_request *r)
 {
-    return t[0].shape.extent[1] == 1 && t[1].shape.extent[1] == 1 && t[2].shape.extent[1] == 1
-        && v->pad_low[0] == 0 && v->pad_high[0] == 0 && v->stride[0] == 1;
+    const pons_tensor tensor[3] = { r->input[0], r->input[1], r->output[0] };
+    const int *place = operations[r->kind].place;
+    dnn_convolution c = { .request = r, .x = tensor[place[0]], .w = tensor[place[1]],
+                          .y = tensor[place[2]] };
+
+    if (r->kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT)
+        c.w.type = c.x.type;
+    c.flat = is_flat(&c);
+    return c;
 }
 
 bool dnn_takes(const pons_request *r, dnn_convolution *c)
 {
     const pons_convolution *v = r->attributes;
-    pons_tensor t[3];
 
-    if (r->kind < 0 || r->kind >= PONS_KERNEL_KIND_COUNT || operations[r->kind].kind == 0)
+    if (r->kind >= PONS_KERNEL_KIND_COUNT || operations[r->kind].kind == 0)
         return false;
-    *c = (dnn_convolution){ .request = r };
-    c->weight = r->kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT ? r->input[0].type
-                                                                   : r->input[1].type;
-    find_tensors(c, t);
-    c->flat = is_flat(t, v);
-    return t[0].type == t[1].type && t[1].type == t[2].type && type_of(t[0].type) >= 0
-        && t[1].shape.extent[4] % MULTIPLE == 0
-        && t[1].shape.extent[0] / v->groups % MULTIPLE == 0;
+    *c = convolution_of(r);
+    return c->x.type == c->w.type && c->w.type == c->y.type && type_of(c->x.type) >= 0
+        && c->w.shape.extent[4] % MULTIPLE == 0
+        && c->w.shape.extent[0] / v->groups % MULTIPLE == 0;
 }
 
 void dnn_order(const dnn_convolution *c, const pons_call *call, void *low, void *pointer[3])
 {
-    void *a = call->input[0], *b = call->input[1], *out = call->output[0];
+    void *memory[3] = { call->input[0], call->input[1], low != NULL ? low : call->output[0] };
 
-    switch (c->request->kind) {
-    case PONS_KERNEL_CONVOLUTION: pointer[0] = a, pointer[1] = b, pointer[2] = out; break;
-    case PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT:
-        pointer[0] = out, pointer[1] = b, pointer[2] = a;
-        break;
-    default: pointer[0] = a, pointer[1] = low != NULL ? low : out, pointer[2] = b;
-    }
+    for (int i = 0; i < 3; i++)
+        pointer[i] = memory[operations[c->request->kind].place[i]];
 }
 
 static dnn_descriptor add_tensor(dnn_list *l, pons_tensor t, bool flat, int64_t number)
@@ -138,12 +129,10 @@ dnn_descriptor dnn_graph(dnn_list *l, const dnn_convolution *c, dnn_handle handl
     const pons_convolution *v = c->request->attributes;
     const float one = 1, zero = 0;
     dnn_descriptor x, w, y, convolution, node, graph;
-    pons_tensor t[3];
 
-    find_tensors(c, t);
-    x = add_tensor(l, t[0], c->flat, DNN_X);
-    w = add_tensor(l, t[1], c->flat, DNN_W);
-    y = add_tensor(l, t[2], c->flat, DNN_Y);
+    x = add_tensor(l, c->x, c->flat, DNN_X);
+    w = add_tensor(l, c->w, c->flat, DNN_W);
+    y = add_tensor(l, c->y, c->flat, DNN_Y);
     convolution = add_convolution(l, v, c->flat);
     node = dnn_add(l, o->kind);
     dnn_set(l, node, o->alpha, DNN_TYPE_FLOAT, 1, &one);

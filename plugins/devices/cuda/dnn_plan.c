@@ -5,10 +5,6 @@
  */
 #include "dnn.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { RESULTS = 32, NOTES = 32, ANY = -1, TENSOR_CORES = -2 };
 
 /* ---- what is known to be wrong --------------------------------------------------------------- */
@@ -43,11 +39,9 @@ static const erratum errata[] = {
 /* In 3D, with a kernel of several places. */
 static bool has_places(const dnn_convolution *c)
 {
-    const pons_request *r = c->request;
-    pons_shape w = r->kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT ? r->output[0].shape
-                                                                      : r->input[1].shape;
+    const int64_t *w = c->w.shape.extent;
 
-    return !c->flat && w.extent[1] * w.extent[2] * w.extent[3] > 1;
+    return !c->flat && w[1] * w[2] * w[3] > 1;
 }
 
 static bool concerns(const erratum *e, const cuda_dnn *dnn, const dnn_convolution *c,
@@ -56,7 +50,7 @@ static bool concerns(const erratum *e, const cuda_dnn *dnn, const dnn_convolutio
     return dnn->version >= e->first && (e->end == 0 || dnn->version < e->end)
         && (e->architecture == 0 || e->architecture == w->architecture)
         && (e->kind == ANY || e->kind == (int)c->request->kind) && e->engine == engine
-        && (!e->low || c->weight != PONS_F32) && (!e->places || has_places(c))
+        && (!e->low || c->w.type != PONS_F32) && (!e->places || has_places(c))
         && (!e->deterministic || w->deterministic);
 }
 
@@ -87,7 +81,7 @@ static bool keeps_numbers(unsigned notes, const cuda_dnn *dnn, const dnn_convolu
 {
     unsigned refused = never;
 
-    if (c->weight == PONS_F32 && (!c->request->tf32 || is_known(dnn, c, w, TENSOR_CORES)))
+    if (c->w.type == PONS_F32 && (!c->request->tf32 || is_known(dnn, c, w, TENSOR_CORES)))
         refused |= BIT(DNN_NOTE_TENSOR_CORE);
     if (w->deterministic)
         refused |= BIT(DNN_NOTE_NONDETERMINISTIC);
