@@ -316,6 +316,7 @@ START_TEST(a_library_that_does_not_start_is_done_without_and_named)
     d = card(&(pons_device_settings){ .count = 1 });
     ck_assert_ptr_nonnull(strstr(d.facts.library,
                                  "no cuDNN (it does not start: the card does not answer)"));
+    ck_assert_ptr_nonnull(strstr(d.facts.features, "cudnn_0"));
     for (int i = 0; i < SHAPES; i++) {
         shape_case own = shapes[i];
         own.taken = false;

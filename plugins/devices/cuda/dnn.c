@@ -18,6 +18,7 @@ static void forget(cuda_dnn *dnn)
     if (dnn->library != NULL)
         dlclose(dnn->library);
     dnn->library = NULL;
+    dnn->version = 0;
 }
 
 static bool read_version(cuda_dnn *dnn)

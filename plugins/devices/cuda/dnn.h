@@ -80,7 +80,7 @@ enum { DNN_NOT_SUPPORTED = 3 };
 #define DNN_MEMBER(result, name, symbol, parameters) result(*name) parameters;
 typedef struct cuda_dnn {
     void *library;             /* NULL: there is none, and 'missing' says why                     */
-    int version;               /* 91900: 9.19.0                                                   */
+    int version;               /* 91900: 9.19.0; 0: there is none                                 */
     dnn_handle handle;
     char missing[160];
     DNN_FUNCTIONS(DNN_MEMBER)
