@@ -31,6 +31,7 @@ int cuStreamWaitEvent(stream s, event e, unsigned flags);
 int cuEventCreate(event *out, unsigned flags);
 int cuEventRecord(event e, stream s);
 int cuEventSynchronize(event e);
+int cuEventElapsedTime(float *out, event from, event to);
 int cuStreamBeginCapture_v2(stream s, int mode);
 int cuStreamEndCapture(stream s, graph *out);
 int cuGraphInstantiateWithFlags(graph *out, graph g, unsigned long long flags);
@@ -124,6 +125,22 @@ START_TEST(a_default_stream_that_was_not_is_found)
 {
     unordered[_i]();
     cuMemcpyAsync(address(other), device, SIZE, one);
+}
+END_TEST
+
+START_TEST(events_have_a_time_where_it_was_asked_for)
+{
+    event timed;
+    float milliseconds = -1;
+
+    ck_assert_int_eq(cuEventCreate(&timed, 0), 0);
+    ck_assert_int_eq(cuEventElapsedTime(&milliseconds, timed, timed), 400);
+    cuEventRecord(timed, one);
+    cuEventRecord(edge, one);
+    ck_assert_int_eq(cuStreamSynchronize(one), 0);
+    ck_assert_int_eq(cuEventElapsedTime(&milliseconds, timed, edge), 400);
+    ck_assert_int_eq(cuEventElapsedTime(&milliseconds, timed, timed), 0);
+    ck_assert(milliseconds == 0);
 }
 END_TEST
 
@@ -293,6 +310,7 @@ int main(void)
     tcase_add_test_raise_signal(c, a_write_beside_a_read_is_found, SIGABRT);
     tcase_add_test_raise_signal(c, an_edge_of_before_does_not_help, SIGABRT);
     tcase_add_loop_test(c, the_default_stream_is_waited_for, 0, 2);
+    tcase_add_test(c, events_have_a_time_where_it_was_asked_for);
     tcase_add_loop_test_raise_signal(c, a_default_stream_that_was_not_is_found, SIGABRT, 0, 2);
     tcase_add_test_raise_signal(c, this_process_cannot_read_the_cards_memory, SIGSEGV);
     tcase_add_test_raise_signal(c, a_copy_that_nobody_waited_for_cannot_be_read, SIGSEGV);

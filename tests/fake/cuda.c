@@ -38,6 +38,7 @@ static const struct { int code; const char *name, *text; } errors[] = {
     { NO_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory" },
     { NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected" },
     { NO_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context" },
+    { INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle" },
     { NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found" },
     { NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready" },
     { ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered" },

@@ -31,9 +31,12 @@ typedef struct CUevent_st {
     pthread_cond_t changed;
     uint64_t recorded, reached;
     int users;                /* who has made it, and waits for it                                */
+    bool timed;
     order_clock clock;        /* of the last record                                               */
     double time;
 } event;
+
+enum { NO_TIMING = 2 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static stream *streams;
@@ -219,6 +222,7 @@ int cuEventCreate(event **out, unsigned flags)
     pthread_mutex_init(&e->lock, NULL);
     pthread_cond_init(&e->changed, NULL);
     e->users = 1;
+    e->timed = (flags & NO_TIMING) == 0;
     atomic_fetch_add(&events, 1);
     *out = e;
     return OK;
@@ -344,6 +348,8 @@ int cuEventSynchronize(event *e)
 
 int cuEventElapsedTime(float *out, event *from, event *to)
 {
+    if (!from->timed || !to->timed || from->recorded == 0 || to->recorded == 0)
+        return INVALID_HANDLE;
     if (!is_reached(from) || !is_reached(to))
         return NOT_READY;
     *out = (float)(1e3 * (to->time - from->time));

@@ -130,11 +130,11 @@ pons_status cuda_time(void *device, pons_error *err)
 {
     cuda_device *d = device;
 
+    if (use(d, err) != PONS_OK)
+        return PONS_DEVICE;
     for (int i = 0; i < 2; i++)
-        if (use(d, err) != PONS_OK
-            || (d->timer[i] == NULL
-                && cuda_check(d, d->driver.event_new(&d->timer[i], 0), "make an event", err)
-                   != PONS_OK))
+        if (d->timer[i] == NULL
+            && cuda_check(d, d->driver.event_new(&d->timer[i], 0), "make an event", err) != PONS_OK)
             return PONS_DEVICE;
     return cuda_check(d, d->driver.event_record(d->timer[0], d->queue[PONS_QUEUE_KERNELS]),
                       "mark a queue", err);
