@@ -239,67 +239,69 @@ END_TEST
 
 /* ---- bits ------------------------------------------------------------------------------------ */
 
-START_TEST(recorded_steps_have_the_bits_of_others)
+/* 'steps' of a program that records have the bits of one that runs kernel by kernel. */
+static void compare(int accumulate, int steps, void (*run)(net *n, int number, int accumulate))
 {
-    const program_settings settings = settings_of(_i);
+    const program_settings settings = settings_of(accumulate);
     net recorded = net_open(&settings), watched = net_open(&settings);
 
     program_watch(watched.program, ignore, NULL);
-    for (int i = 0; i < STEPS; i++) {
-        MUST(step(recorded.program, i, _i));
-        MUST(step(watched.program, i, _i));
+    for (int i = 0; i < steps; i++) {
+        run(&recorded, i, accumulate);
+        MUST(step(watched.program, i, accumulate));
         same_bits(&recorded, &watched);
     }
     net_close(&recorded);
     net_close(&watched);
+}
+
+static void run_plain(net *n, int number, int accumulate)
+{
+    MUST(step(n->program, number, accumulate));
+}
+
+START_TEST(recorded_steps_have_the_bits_of_others)
+{
+    compare(_i, STEPS, run_plain);
 }
 END_TEST
 
 /* In every third step something else is sent first, and replaced. */
-START_TEST(inputs_that_are_sent_early_are_those_of_the_next_step)
+static void run_early(net *n, int number, int accumulate)
 {
-    const program_settings settings = settings_of(1);
-    net early = net_open(&settings), watched = net_open(&settings);
     step_result result;
 
-    program_watch(watched.program, ignore, NULL);
-    for (int i = 0; i < 2 * STEPS; i++) {
-        MUST(program_step_begin(early.program, (uint64_t)i, &err));
-        if (i % 3 == 0)
-            fill(early.program, (unsigned)(100 * i));
-        MUST(program_micro(early.program, 0, &err));
-        MUST(program_step_end(early.program, 0.1, &err));
-        fill(early.program, (unsigned)(100 * (i + 1)) + (i % 3 == 2 ? 7 : 0));
-        MUST(program_send(early.program, (uint64_t)i + 1, 0, &err));
-        MUST(program_step_result(early.program, &result, &err));
-        MUST(step(watched.program, i, 1));
-        same_bits(&early, &watched);
-    }
-    net_close(&early);
-    net_close(&watched);
+    MUST(program_step_begin(n->program, (uint64_t)number, &err));
+    if (number % 3 == 0)
+        fill(n->program, (unsigned)(100 * number));
+    MUST(program_micro(n->program, 0, &err));
+    MUST(program_step_end(n->program, 0.1, &err));
+    fill(n->program, (unsigned)(100 * (number + 1)) + (number % 3 == 2 ? 7 : 0));
+    MUST(program_send(n->program, (uint64_t)number + 1, 0, &err));
+    MUST(program_step_result(n->program, &result, &err));
+}
+
+START_TEST(inputs_that_are_sent_early_are_those_of_the_next_step)
+{
+    compare(1, 2 * STEPS, run_early);
 }
 END_TEST
 
+/* Halfway a program that needs more memory comes and goes. */
+static void run_moved(net *n, int number, int accumulate)
+{
+    if (number == STEPS) {
+        program *larger = evaluation_program(n->storage, 64);
+        fill(larger, 1);
+        MUST(program_evaluate(larger, &err));
+        program_free(larger);
+    }
+    MUST(step(n->program, number, accumulate));
+}
+
 START_TEST(what_has_moved_is_recorded_again)
 {
-    const program_settings settings = settings_of(1);
-    net recorded = net_open(&settings), watched = net_open(&settings);
-    program *larger = NULL;
-
-    program_watch(watched.program, ignore, NULL);
-    for (int i = 0; i < 2 * STEPS; i++) {
-        if (i == STEPS) {
-            larger = evaluation_program(recorded.storage, 64);
-            fill(larger, 1);
-            MUST(program_evaluate(larger, &err));
-        }
-        MUST(step(recorded.program, i, 1));
-        MUST(step(watched.program, i, 1));
-        same_bits(&recorded, &watched);
-    }
-    program_free(larger);
-    net_close(&recorded);
-    net_close(&watched);
+    compare(1, 2 * STEPS, run_moved);
 }
 END_TEST
 
