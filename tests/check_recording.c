@@ -237,6 +237,31 @@ START_TEST(many_buckets_leave_in_few_groups)
 }
 END_TEST
 
+START_TEST(sums_on_the_card_begin_before_the_last_gradients)
+{
+    sums s = { 0 };
+    const program_collective alone = { 1, 0, &s, start_sum, wait_sum, NULL,
+                                       cuda_operations.stream(card.handle, &err) };
+    program_settings settings = settings_of(1);
+    program_facts facts;
+    long graphs;
+    net n;
+
+    settings.collective = &alone;
+    settings.bucket = 256;
+    n = net_open(&settings);
+    program_describe(n.program, &facts);
+    for (int i = 0; i < 2; i++)
+        MUST(step(n.program, i, 1));
+    s.started = 0;
+    graphs = count(FAKE_GRAPH_LAUNCHES);
+    MUST(step(n.program, 2, 1));
+    /* Behind the first of them come more gradients, their reduction and the update. */
+    ck_assert_int_ge(facts.segment_count - (s.graphs_at_first - graphs), 3);
+    net_close(&n);
+}
+END_TEST
+
 /* ---- bits ------------------------------------------------------------------------------------ */
 
 /* 'steps' of a program that records have the bits of one that runs kernel by kernel. */
@@ -485,6 +510,7 @@ int main(void)
     tcase_add_test(c, a_step_is_few_launches_and_waits_at_its_end);
     tcase_add_test(c, micro_batches_are_a_launch_each);
     tcase_add_test(c, many_buckets_leave_in_few_groups);
+    tcase_add_test(c, sums_on_the_card_begin_before_the_last_gradients);
     tcase_add_loop_test(c, recorded_steps_have_the_bits_of_others, 1, 6);
     tcase_add_test(c, inputs_that_are_sent_early_are_those_of_the_next_step);
     tcase_add_test(c, what_has_moved_is_recorded_again);
