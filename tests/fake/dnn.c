@@ -554,12 +554,17 @@ int cudnnBackendGetAttribute(dnn_descriptor d, int name, int type, int64_t room,
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
+typedef struct operand {
+    pons_tensor tensor;
+    void *at;
+} operand;
+
 typedef struct task {
     pons_kernel_kind kind;
     const engine *engine;
     pons_convolution convolution;
-    pons_tensor x, w, y;
-    void *x_at, *w_at, *y_at, *workspace;
+    operand x, w, y;
+    void *workspace;
     unsigned turn;
 } task;
 
@@ -614,19 +619,19 @@ static float round_operand(float value, pons_type type, const engine *e)
     return value;
 }
 
-static float *operand(const pons_tensor t, const void *at, const engine *e)
+static float *load(const operand *o, const engine *e)
 {
-    int64_t count = shape_count(t.shape);
+    int64_t count = shape_count(o->tensor.shape);
     float *out = malloc((size_t)count * sizeof *out);
 
     if (out == NULL)
         abort();
     for (int64_t i = 0; i < count; i++)
-        out[i] = round_operand((float)number_load(t.type, at, i), t.type, e);
+        out[i] = round_operand((float)number_load(o->tensor.type, o->at, i), o->tensor.type, e);
     return out;
 }
 
-static void store(pons_tensor t, void *at, const double *value, const task *k)
+static void store(const operand *o, const double *value, const task *k)
 {
     double factor = 1;
 
@@ -634,8 +639,8 @@ static void store(pons_tensor t, void *at, const double *value, const task *k)
         factor += k->turn % 2 == 0 ? 0x1p-22 : -0x1p-22;
     if (k->engine->note == DNN_NOTE_REDUCED_SUMS)
         factor += 1e-2;
-    for (int64_t i = 0; i < shape_count(t.shape); i++)
-        number_store(t.type, at, i, value[i] * factor);
+    for (int64_t i = 0; i < shape_count(o->tensor.shape); i++)
+        number_store(o->tensor.type, o->at, i, value[i] * factor);
 }
 
 static void run(void *context)
@@ -643,21 +648,20 @@ static void run(void *context)
     task *k = context;
     bool forward = k->kind == PONS_KERNEL_CONVOLUTION;
     bool input = k->kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT;
-    pons_tensor in[2] = { input ? k->y : k->x, forward || input ? k->w : k->y };
-    pons_tensor out = forward ? k->y : input ? k->x : k->w;
-    void *from[2] = { input ? k->y_at : k->x_at, forward || input ? k->w_at : k->y_at };
-    void *to = forward ? k->y_at : input ? k->x_at : k->w_at;
-    float *value[2] = { operand(in[0], from[0], k->engine), operand(in[1], from[1], k->engine) };
-    double *sum = calloc((size_t)shape_count(out.shape), sizeof *sum);
+    const operand *a = input ? &k->y : &k->x, *b = forward || input ? &k->w : &k->y;
+    const operand *out = forward ? &k->y : input ? &k->x : &k->w;
+    const pons_tensor in[2] = { a->tensor, b->tensor };
+    float *value[2] = { load(a, k->engine), load(b, k->engine) };
+    double *sum = calloc((size_t)shape_count(out->tensor.shape), sizeof *sum);
     pons_request request = { .kind = k->kind, .input_count = 2, .output_count = 1, .input = in,
-                             .output = &out, .attributes = &k->convolution };
+                             .output = &out->tensor, .attributes = &k->convolution };
 
     if (sum == NULL)
         abort();
     if (k->workspace != NULL)
         memset(k->workspace, 0xa5, (size_t)k->engine->workspace);
     reference_float.plain[k->kind](&request, (const void *const *)value, sum);
-    store(out, to, sum, k);
+    store(out, sum, k);
     free(value[0]);
     free(value[1]);
     free(sum);
@@ -676,6 +680,11 @@ static int take(struct CUstream_st *stream, void **at, size_t size, bool writes)
     return OK;
 }
 
+static int take_operand(struct CUstream_st *stream, operand *o, bool writes)
+{
+    return take(stream, &o->at, bytes_of(o->tensor), writes);
+}
+
 static int give(struct CUstream_st *stream, const void *what)
 {
     task *k = malloc(sizeof *k);
@@ -685,12 +694,11 @@ static int give(struct CUstream_st *stream, const void *what)
         abort();
     memcpy(k, what, sizeof *k);
     if ((status = take(stream, &k->workspace, (size_t)k->engine->workspace, true)) != OK
-        || (status = take(stream, &k->x_at, bytes_of(k->x),
-                          k->kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT)) != OK
-        || (status = take(stream, &k->w_at, bytes_of(k->w),
-                          k->kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT)) != OK
-        || (status = take(stream, &k->y_at, bytes_of(k->y),
-                          k->kind == PONS_KERNEL_CONVOLUTION)) != OK) {
+        || (status = take_operand(stream, &k->x,
+                                  k->kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT)) != OK
+        || (status = take_operand(stream, &k->w,
+                                  k->kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT)) != OK
+        || (status = take_operand(stream, &k->y, k->kind == PONS_KERNEL_CONVOLUTION)) != OK) {
         free(k);
         return status;
     }
@@ -698,8 +706,8 @@ static int give(struct CUstream_st *stream, const void *what)
     return OK;
 }
 
-/* Where a pack says that a tensor is. */
-static int find_memory(dnn_descriptor pack, dnn_descriptor tensor, void **at)
+/* A tensor of the graph, where a pack says that it is. */
+static int find_operand(dnn_descriptor pack, dnn_descriptor tensor, operand *out)
 {
     const attribute *numbers = find(pack, DNN_PACK_NUMBERS);
     void *const *pointers = find(pack, DNN_PACK_POINTERS)->values;
@@ -708,8 +716,8 @@ static int find_memory(dnn_descriptor pack, dnn_descriptor tensor, void **at)
     for (int64_t i = 0; i < numbers->count; i++) {
         if (((int64_t *)numbers->values)[i] != wanted)
             continue;
-        *at = pointers[i];
-        return (uintptr_t)*at % (uint64_t)integer(tensor, DNN_TENSOR_ALIGNMENT) == 0
+        *out = (operand){ tensor_of(tensor), pointers[i] };
+        return (uintptr_t)out->at % (uint64_t)integer(tensor, DNN_TENSOR_ALIGNMENT) == 0
              ? OK : refuse(MISALIGNED, "tensor %lld", (long long)wanted);
     }
     return refuse(BAD, "no memory for tensor %lld", (long long)wanted);
@@ -743,14 +751,11 @@ int cudnnBackendExecute(dnn_handle handle, dnn_descriptor plan, dnn_descriptor p
     k.engine = &engines[plan->engine];
     k.kind = p.kind;
     k.convolution = convolution_of(&p);
-    k.x = tensor_of(p.x);
-    k.w = tensor_of(p.w);
-    k.y = tensor_of(p.y);
     if (k.engine->workspace > 0)
         k.workspace = *(void *const *)find(pack, DNN_PACK_WORKSPACE)->values;
-    if ((status = find_memory(pack, p.x, &k.x_at)) != OK
-        || (status = find_memory(pack, p.w, &k.w_at)) != OK
-        || (status = find_memory(pack, p.y, &k.y_at)) != OK)
+    if ((status = find_operand(pack, p.x, &k.x)) != OK
+        || (status = find_operand(pack, p.w, &k.w)) != OK
+        || (status = find_operand(pack, p.y, &k.y)) != OK)
         return status;
     __atomic_fetch_add(&executed[plan->engine], 1, __ATOMIC_RELAXED);
     status = stream_give(handle->stream, give, &k, sizeof k);
