@@ -1,11 +1,18 @@
 #!/bin/sh
-# The whole program on the cuda device, whose driver and compiler are those of tests/fake: a run gives
-# the losses of the cpu, one card listed twice and a process for each card those of one, a prediction
+# The whole program on the cuda device, whose libraries are those of tests/fake: a run gives the
+# losses of the cpu, one card listed twice and a process for each card those of one, a prediction
 # those of the cpu, and faults end in one line.
 . "${srcdir:-.}/tests/checks.sh"
 cards=$build/tests/fake/.libs
 
 cuda() { LD_LIBRARY_PATH=$cards${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$program" "$@"; }
+
+# faulty NAME=VALUE ARGUMENT...: the same, with that in its environment.
+faulty() (
+    export "$1"
+    shift
+    cuda "$@"
+)
 
 # ends CODE TEXT COMMAND...: with that code and that text.
 ends() {
@@ -36,8 +43,9 @@ cd "$folder" || exit 1
 ini() {
     printf '%s\n' "[experiment]" "name = $1" "deterministic = yes" "[data]" "source = ph" \
         "validation = last:1" "[preprocess]" "steps = normalize" "[augment]" "steps = flip" \
-        "[augment.flip]" "axes = 0 1 2" "[patch]" "extent = 16" "[model]" "plugin = unet" "channels = 4 8" "strides = 2" \
-        "num_res_units = 1" "dropout = 0.1" "[loss]" "plugin = dice_ce" "[optimizer]" \
+        "[augment.flip]" "axes = 0 1 2" "[patch]" "extent = 16" "[model]" "plugin = unet" \
+        "channels = 4 8" "strides = 2" "num_res_units = 1" "dropout = 0.1" "[loss]" \
+        "plugin = dice_ce" "[optimizer]" \
         "plugin = novograd" "lr = 0.01" "[train]" "steps = 4" "precision = fp32" "clip_norm = 1" \
         "ema_decay = 0.5" "micro_batches = 2" "[distribute]"
     shift
@@ -80,10 +88,10 @@ if [ -f "$cards/libcudnn.so.9" ]; then
     check "and on a card" eights cuda train one.ini
     check "with the losses of the cpu" near eight-cpu eight 1e-5
     check "a plan that does not run" ends 5 "cuDNN says 5000 (a kernel of the library ended)" \
-        env FAKE_CUDNN=run=20 LD_LIBRARY_PATH="$cards" "$program" train one.ini \
+        faulty FAKE_CUDNN=run=20 train one.ini \
         --set "model.channels=8 16" --set experiment.name=eight-again
-    check "no library that starts" ends 0 "" env FAKE_CUDNN=start LD_LIBRARY_PATH="$cards" \
-        "$program" train one.ini --set "model.channels=8 16" --set experiment.name=eight-own
+    check "no library that starts" ends 0 "" faulty FAKE_CUDNN=start train one.ini \
+        --set "model.channels=8 16" --set experiment.name=eight-own
     check "has the same losses" near eight eight-own 1e-5
 fi
 
@@ -107,7 +115,7 @@ check "and goes on" cuda train apart.ini $watched
 check "has each line once" sensors watched
 # shellcheck disable=SC2086
 check "a card without sensors ends no training" ends 0 "NVML says 'GPU is lost': devices.csv ends" \
-    env FAKE_NVML=lost LD_LIBRARY_PATH="$cards" "$program" train --fresh one.ini $watched
+    faulty FAKE_NVML=lost train --fresh one.ini $watched
 # shellcheck disable=SC2086
 check "nor does a device that has none" ends 0 "device 'cpu' has no sensors: devices.csv ends" \
     "$program" train --fresh cpu.ini $watched
@@ -173,8 +181,8 @@ cuda explain --json one.ini | sed -n 's/.*"section":"micro".*"name":"\([^"#]*\)[
 check "and one for every kernel" sh -c "test -s '$folder/names' && while read -r name; do
     grep -qxF -e \"\$name\" '$ranges' || exit 1; done <'$folder/names'"
 check "that all end" ended
-check "each kernel's time" sh -c "LD_LIBRARY_PATH='$cards' '$program' bench one.ini --kernels --json \
-    --steps 2 >'$folder/times.json'"
+time_kernels() { cuda bench one.ini --kernels --json --steps 2 >"$folder/times.json"; }
+check "each kernel's time" time_kernels
 check "beside what the card can reach" grep -qF '"limits":{"copy_bytes_per_second":2.56e+11,'\
 '"fp32_flop_per_second":1.024e+12,"bf16_flop_per_second":1.6384e+13}' "$folder/times.json"
 check "on the card and on the host" grep -q \
@@ -203,9 +211,8 @@ if [ -f "$PONS_PLUGIN_PATH/comm/nccl.so" ] && [ -f "$cards/libnccl.so.2" ]; then
         --set experiment.name=far --set experiment.deterministic=no
     check "are the same ones" near near far 1e-5
     while IFS='|' read -r words code line; do
-        check "nccl: $words" ends "$code" "$line" env FAKE_NCCL="$words" \
-            LD_LIBRARY_PATH="$cards" "$program" train --fresh ddp.ini --set "$kept" \
-            --set distribute.timeout_s=5
+        check "nccl: $words" ends "$code" "$line" faulty FAKE_NCCL="$words" train \
+            --fresh ddp.ini --set "$kept" --set distribute.timeout_s=5
     done <<'END'
 init-never|7|NCCL has not joined the 2 processes within 5 s
 init-error|7|joining the processes by NCCL failed: unhandled system error
@@ -221,12 +228,13 @@ fi
 ini other "devices = cuda:7" >seven.ini
 check "a card that is not there" ends 5 "cannot open device 'cuda:7': the driver has 2 devices" \
     cuda train seven.ini
-check "a launch that fails" ends 5 "launch a kernel on device 'cuda:0': unspecified launch failure" \
-    env FAKE_CUDA_FAIL=launch:40 LD_LIBRARY_PATH="$cards" "$program" train --fresh one.ini
+check "a launch that fails" ends 5 \
+    "launch a kernel on device 'cuda:0': unspecified launch failure" \
+    faulty FAKE_CUDA_FAIL=launch:40 train --fresh one.ini
 check "a copy that fails" ends 5 "copy memory on device 'cuda:0': invalid argument" \
-    env FAKE_CUDA_FAIL=copy:40 LD_LIBRARY_PATH="$cards" "$program" train --fresh one.ini
+    faulty FAKE_CUDA_FAIL=copy:40 train --fresh one.ini
 check "memory that ends" ends 5 "on device 'cuda:0': out of memory" \
-    env FAKE_CUDA_FAIL=allocate:9 LD_LIBRARY_PATH="$cards" "$program" train --fresh one.ini
+    faulty FAKE_CUDA_FAIL=allocate:9 train --fresh one.ini
 if ! ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1 '; then
     check "no driver" ends 5 "cannot open device 'cuda': no driver" "$program" train --fresh one.ini
 fi
@@ -236,8 +244,8 @@ fi
 check "kernels are kept" cuda train --fresh one.ini --set "device.cache_dir=$folder/kept"
 kept=$(ls "$folder/kept" | wc -l)
 check "in files" test "$kept" -gt 0
-check "and read again without a compiler" env FAKE_CC=/bin/false LD_LIBRARY_PATH="$cards" \
-    "$program" train --fresh one.ini --set "device.cache_dir=$folder/kept"
+check "and read again without a compiler" faulty FAKE_CC=/bin/false train --fresh one.ini \
+    --set "device.cache_dir=$folder/kept"
 for file in "$folder"/kept/*; do
     head -c 300 "$file" >"$folder/cut" && mv "$folder/cut" "$file"
 done
