@@ -249,7 +249,9 @@ check "and read again without a compiler" faulty FAKE_CC=/bin/false train --fres
 for file in "$folder"/kept/*; do
     head -c 300 "$file" >"$folder/cut" && mv "$folder/cut" "$file"
 done
-check "a file that was cut is made again" cuda train --fresh one.ini \
+check "a file that was cut is passed over" cuda train --fresh one.ini \
+    --set "device.cache_dir=$folder/kept"
+check "and made again" faulty FAKE_CC=/bin/false train --fresh one.ini \
     --set "device.cache_dir=$folder/kept"
 
 finish
