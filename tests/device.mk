@@ -25,9 +25,8 @@ EXTRA_DIST += tests/counts
 # A driver and a compiler that compute here: tests open them first, so that the device finds them
 # under the names that it looks for.
 FAKE_DRIVER = tests/fake/block.c tests/fake/block.h tests/fake/capture.c tests/fake/cuda.c \
-	tests/fake/driver.h \
-	tests/fake/fake.h tests/fake/memory.c tests/fake/module.c tests/fake/order.c \
-	tests/fake/stream.c
+	tests/fake/driver.h tests/fake/fake.h tests/fake/memory.c tests/fake/module.c \
+	tests/fake/order.c tests/fake/stream.c
 EXTRA_DIST += $(FAKE_DRIVER) tests/fake/compiler.c tests/fake/shim.h tests/check_cuda.c \
 	tests/check_recording.c tests/fake/nvml.c tests/fake/nvtx.c
 check_LTLIBRARIES += tests/fake/libcuda.la
