@@ -115,7 +115,6 @@ void dnn_set(dnn_list *l, dnn_descriptor d, int attribute, int type, int64_t cou
              const void *values);
 void dnn_finish(dnn_list *l, dnn_descriptor d);
 void dnn_list_free(dnn_list *l);
-static inline bool dnn_is_unsupported(int status) { return status / 1000 == DNN_NOT_SUPPORTED; }
 
 /* ---- dnn_graph.c ----------------------------------------------------------------------------- */
 

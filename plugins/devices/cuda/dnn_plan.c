@@ -184,7 +184,7 @@ pons_status dnn_plan_make(const cuda_dnn *dnn, const dnn_convolution *c, const d
 
     *out = (dnn_plan){ .list = { .dnn = dnn } };
     graph = dnn_graph(&out->list, c, dnn->handle);
-    if (dnn_is_unsupported(out->list.status))
+    if (out->list.status / 1000 == DNN_NOT_SUPPORTED)
         return PONS_OK;
     if (out->list.status != 0) {
         dnn->last_error(why, sizeof why);
