@@ -5,6 +5,7 @@
 #include "../plugins/devices/cuda/cuda.h"
 #include "evaluate.h"
 #include "fakes.h"
+#include "graph/mirror.h"
 #include "suite.h"
 #include "tolerance.h"
 
@@ -306,6 +307,79 @@ START_TEST(a_version_that_is_wrong_is_left_out)
 }
 END_TEST
 
+/* ---- addresses ------------------------------------------------------------------------------- */
+
+enum { WEIGHTS = 8 * 27 * 8, NUMBERS = 64 * 8, PLACES = 3, PASSES = 2, WORKSPACE = 1000 };
+
+/* Memory of the card with 'count' numbers in it. */
+static void *place(const device *d, const float *from, int count)
+{
+    size_t size = (size_t)count * sizeof *from;
+    pons_error err = PONS_ERROR_INIT;
+    void *at = cuda_operations.allocate(d->handle, size, &err);
+
+    ck_assert_msg(at != NULL && mirror_write(d, at, from, size, &err) == PONS_OK, "%s", err.text);
+    return at;
+}
+
+/* Of y = x: the middle of the kernel of each channel is 1. */
+static void *place_identity(const device *d)
+{
+    float weight[WEIGHTS] = { 0 };
+
+    for (int o = 0; o < 8; o++)
+        weight[(o * 27 + 13) * 8 + o] = 1;
+    return place(d, weight, WEIGHTS);
+}
+
+static void run_at(const device *d, const pons_kernel *k, void *x, void *w, void *y, void *scratch)
+{
+    void *in[] = { x, w };
+    const pons_call call = { .input = in, .output = &y, .scratch = scratch };
+    float expected[NUMBERS], found[NUMBERS];
+    pons_error err = PONS_ERROR_INIT;
+
+    ck_assert_msg(k->run(k, &call, &err) == PONS_OK, "%s", err.text);
+    ck_assert_int_eq(mirror_read(d, expected, x, sizeof expected, &err), PONS_OK);
+    ck_assert_int_eq(mirror_read(d, found, y, sizeof found, &err), PONS_OK);
+    ck_assert_mem_eq(found, expected, sizeof found);
+    ck_assert_int_eq(mirror_write(d, y, (const float[NUMBERS]){ 0 }, sizeof found, &err), PONS_OK);
+}
+
+START_TEST(each_run_reads_and_writes_where_it_is_told)
+{
+    device d = card(&(pons_device_settings){ .count = 1, .deterministic = true });
+    void *x[PLACES], *y[PLACES], *scratch[PASSES], *w = place_identity(&d);
+    pons_error err = PONS_ERROR_INIT;
+    pons_kernel k = { .run = NULL };
+    float image[NUMBERS] = { 0 };
+    bool supported;
+
+    ck_assert_int_eq(cuda_prepare_dnn(d.handle, &plain_request, &k, &supported, &err), PONS_OK);
+    ck_assert_uint_eq(k.scratch_size, WORKSPACE);
+    for (int p = 0; p < PLACES; p++) {
+        y[p] = place(&d, image, NUMBERS);
+        for (int i = 0; i < NUMBERS; i++)
+            image[i] = (float)(i + p);
+        x[p] = place(&d, image, NUMBERS);
+    }
+    for (int pass = 0; pass < PASSES; pass++)
+        scratch[pass] = place(&d, image, WORKSPACE / sizeof(float));
+    for (int pass = 0; pass < PASSES; pass++) {
+        for (int p = 0; p < PLACES; p++)
+            run_at(&d, &k, x[p], w, y[p], scratch[pass]);
+        cuda_operations.release(d.handle, scratch[pass], WORKSPACE);
+    }
+    for (int p = 0; p < PLACES; p++) {
+        cuda_operations.release(d.handle, x[p], sizeof image);
+        cuda_operations.release(d.handle, y[p], sizeof image);
+    }
+    cuda_operations.release(d.handle, w, WEIGHTS * sizeof *image);
+    k.free(&k);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
 /* ---- what goes wrong ------------------------------------------------------------------------- */
 
 START_TEST(a_library_that_does_not_start_is_done_without_and_named)
@@ -442,6 +516,7 @@ int main(void)
                         (int)(sizeof wrong / sizeof *wrong));
     tcase_add_test(c, the_workspace_is_bounded);
     tcase_add_test(c, a_version_that_is_wrong_is_left_out);
+    tcase_add_test(c, each_run_reads_and_writes_where_it_is_told);
     tcase_add_test(c, a_library_that_does_not_start_is_done_without_and_named);
     tcase_add_test(c, the_version_is_told);
     tcase_add_test(c, a_plan_that_does_not_run_ends_with_a_line);
