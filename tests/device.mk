@@ -46,17 +46,18 @@ tests_fake_libnvrtc_la_SOURCES = tests/fake/compiler.c
 tests_fake_libnvrtc_la_CPPFLAGS = $(AM_CPPFLAGS) -DHOST_CC='"$(CC)"' \
 	-DHOST_SHIM='"$(abs_top_srcdir)/tests/fake/shim.h"'
 tests_fake_libnvrtc_la_LDFLAGS = -rpath /nowhere -version-info 13:0:0
+# What tests/fakes.c opens.
+OPENED_FAKES = tests/fake/libcuda.la tests/fake/libnvrtc.la
 PROGRAM_TESTS += tests/check_cuda tests/check_recording
 tests_check_recording_SOURCES = tests/check_recording.c tests/fakes.c
 tests_check_recording_LDADD = libcudadevice.la $(LDADD)
-tests_check_recording_DEPENDENCIES = libcudadevice.la tests/libpons.la tests/fake/libcuda.la \
-	tests/fake/libnvrtc.la
+EXTRA_tests_check_recording_DEPENDENCIES = $(OPENED_FAKES)
 tests_check_cuda_SOURCES = tests/check_cuda.c tests/fakes.c tests/op_table.c tests/evaluate.c
 tests_check_cuda_LDADD = libcudadevice.la $(LDADD)
-tests_check_cuda_DEPENDENCIES = libcudadevice.la tests/libpons.la tests/fake/libcuda.la \
-	tests/fake/libnvrtc.la
+EXTRA_tests_check_cuda_DEPENDENCIES = $(OPENED_FAKES)
 
 if HAVE_CUDNN
+OPENED_FAKES += tests/fake/libcudnn.la
 check_LTLIBRARIES += tests/fake/libcudnn.la
 tests_fake_libcudnn_la_SOURCES = tests/fake/dnn.c
 tests_fake_libcudnn_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
@@ -66,6 +67,7 @@ tests_fake_libcudnn_la_LIBADD = libcore.la tests/fake/libcuda.la
 PROGRAM_TESTS += tests/check_dnn
 tests_check_dnn_SOURCES = tests/check_dnn.c tests/fakes.c tests/evaluate.c
 tests_check_dnn_LDADD = libcudadevice.la $(LDADD)
+EXTRA_tests_check_dnn_DEPENDENCIES = $(OPENED_FAKES)
 if HAVE_CUDNN_HEADERS
 PROGRAM_TESTS += tests/check_dnn_library
 tests_check_dnn_library_SOURCES = tests/check_dnn_library.c $(GOLDEN_PROGRAM)
@@ -80,6 +82,9 @@ check_PROGRAMS += $(CUDA_GOLDEN_TESTS)
 tests_check_cuda_losses_SOURCES = tests/check_golden_losses.c $(GOLDEN_CUDA)
 tests_check_cuda_optimizers_SOURCES = tests/check_golden_optimizers.c $(GOLDEN_CUDA)
 tests_check_cuda_networks_SOURCES = tests/check_golden_networks.c $(GOLDEN_CUDA)
+EXTRA_tests_check_cuda_losses_DEPENDENCIES = $(OPENED_FAKES)
+EXTRA_tests_check_cuda_optimizers_DEPENDENCIES = $(OPENED_FAKES)
+EXTRA_tests_check_cuda_networks_DEPENDENCIES = $(OPENED_FAKES)
 TESTS += $(CUDA_GOLDEN_TESTS) tests/check_cuda_train.sh
 if HAVE_NVCC
 # What NVRTC says of the text of every golden case.
