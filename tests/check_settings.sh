@@ -132,8 +132,6 @@ refused "x.ini:19: [augment] steps: 'flip' occurs twice" \
 refused "x.ini:19: [data] validation: 'validation' names 'phantom_000' twice" \
     -e 's/^validation = .*/validation = names:phantom_000,phantom_000/'
 refused "x.ini:4: [preprocess.pad] has no 'extent'" -e 's/^steps = n.*/steps = pad/'
-refused "x.ini:19: [predict] keep_largest: there is no class 'x'" \
-    -e 's/^\[data\]/[predict]\nkeep_largest = x\n&/'
 refused "x.ini:18: [train] precision tf32 does not exist on" -e 's/^steps = 1/&\nprecision = tf32/'
 refused "x.ini:19: [distribute] devices = 'cpu:1': there is no cpu:1" \
     -e 's/^\[data\]/[distribute]\ndevices = cpu:1\n&/'
@@ -147,6 +145,8 @@ unset found
 for command in "explain" "data check" "train"; do
     refused "x.ini:18: [train] best is 'hd95.mean': 'hd95' is not in this build" \
         -e 's/^name = .*/name = told/' -e 's/^steps = 1/&\nbest = hd95.mean/'
+    refused "x.ini:19: [predict] keep_largest: there is no class 'left'; did you mean 'left part'?" \
+        -e 's/^\[data\]/[predict]\nkeep_largest = left\n&/'
 done
 unset command
 

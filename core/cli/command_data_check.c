@@ -144,14 +144,17 @@ static pons_status check_steps(config *c, int channels, pons_error *err)
     return PONS_OK;
 }
 
-/* A key elsewhere that names a class. */
-static pons_status check_best(config *c, const sections *s, const dataset *d, pons_error *err)
+/* Keys elsewhere that name a class. */
+static pons_status check_names(config *c, const sections *s, const dataset *d, pons_error *err)
 {
     bool regions = d->region_count > 0;
+    const data_class *classes = regions ? d->regions : d->classes;
+    int count = regions ? d->region_count : d->class_count;
     best_metric best;
 
-    best_metric_find(s->train.best, regions ? d->region_count : d->class_count,
-                     regions ? d->regions : d->classes, &best, err);
+    if (best_metric_find(s->train.best, count, classes, &best, err) == PONS_OK)
+        class_list_check_names("[predict] keep_largest", &s->predict.keep_largest, classes, count,
+                               err);
     return config_blame(c, NULL, NULL, err);
 }
 
@@ -170,7 +173,7 @@ static pons_status open_data(config *c, dataset **out, pons_error *err)
     settings.keep_problems = true;
     if (dataset_open(&settings, out, err) != PONS_OK)
         return dataset_blame(c, &s, err);
-    if (check_best(c, &s, *out, err) != PONS_OK)
+    if (check_names(c, &s, *out, err) != PONS_OK)
         return err->status;
     return check_steps(c, (*out)->channels, err);
 }

@@ -3,6 +3,8 @@
  */
 #include "data/class_list.h"
 
+#include "base/text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +82,31 @@ int class_list_find(const data_class *classes, int count, int id)
     return -1;
 }
 
+int class_list_named(const data_class *classes, int count, const char *name)
+{
+    for (int i = 0; i < count; i++) {
+        if (strcmp(classes[i].name, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+pons_status class_list_check_names(const char *key, const pons_texts *names,
+                                   const data_class *classes, int count, pons_error *err)
+{
+    for (int i = 0; i < names->count; i++) {
+        text_guess guess = text_guess_for(names->item[i]);
+        if (class_list_named(classes, count, names->item[i]) >= 0)
+            continue;
+        for (int c = 0; c < count; c++)
+            text_guess_try(&guess, classes[c].name);
+        return pons_fail(err, PONS_CONFIG, "%s: there is no class '%s'%s%s%s", key, names->item[i],
+                         guess.best != NULL ? "; did you mean '" : "",
+                         guess.best != NULL ? guess.best : "", guess.best != NULL ? "'?" : "");
+    }
+    return PONS_OK;
+}
+
 /* The ids of classes[at] occur nowhere before. */
 static pons_status ids_check(const char *key, const data_class *classes, int at, bool shared,
                              pons_status kind, pons_error *err)
@@ -109,10 +136,8 @@ pons_status class_list_check(const char *key, bool shared, const data_class *cla
         return pons_fail(err, kind, "'%s' has %d entries, expected at most %d", key, count,
                          CLASS_COUNT_MAX);
     for (int i = 0; i < count; i++) {
-        for (int j = 0; j < i; j++) {
-            if (strcmp(classes[i].name, classes[j].name) == 0)
-                return pons_fail(err, kind, "'%s' names '%s' twice", key, classes[i].name);
-        }
+        if (class_list_named(classes, i, classes[i].name) >= 0)
+            return pons_fail(err, kind, "'%s' names '%s' twice", key, classes[i].name);
         if (ids_check(key, classes, i, shared, kind, err) != PONS_OK)
             return err->status;
     }

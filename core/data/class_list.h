@@ -20,6 +20,11 @@ pons_status class_list_check(const char *key, bool shared, const data_class *cla
                              pons_status kind, pons_error *err);
 /* Number an id was given in; -1: in none. */
 int class_list_find(const data_class *classes, int count, int id);
+/* Number of the class of that name; -1: there is none. */
+int class_list_named(const data_class *classes, int count, const char *name);
+/* PONS_CONFIG for the first of 'names' that no class has; 'key' begins the message. */
+pons_status class_list_check_names(const char *key, const pons_texts *names,
+                                   const data_class *classes, int count, pons_error *err);
 /* What is said of a class, or region, that no case contains. */
 const char *class_list_missing(arena *memory, const dataset *d, int number);
 

@@ -5,6 +5,8 @@
 
 #include "train/best.h"
 
+#include "data/class_list.h"
+
 #include <string.h>
 
 /* Whether 'name' is a metric's, with the point and what follows. */
@@ -37,12 +39,9 @@ pons_status best_metric_find(const char *name, int class_count, const data_class
         *out = (best_metric){ (metric_kind)kind, -1 };
         if (strcmp(of, "mean") == 0)
             return PONS_OK;
-        for (int c = 0; c < class_count; c++) {
-            if (strcmp(of, classes[c].name) == 0) {
-                out->class_index = c;
-                return PONS_OK;
-            }
-        }
+        out->class_index = class_list_named(classes, class_count, of);
+        if (out->class_index >= 0)
+            return PONS_OK;
     }
     return refuse_best(name, err);
 }

@@ -276,20 +276,12 @@ static pons_status open_training(experiment *e, pons_error *err)
 /* Unknown keys, and class names that no class has. */
 static pons_status check_names(experiment *e, pons_error *err)
 {
-    const pons_texts *largest = &e->sections.predict.keep_largest;
-
     if (e->purpose == EXPERIMENT_PREDICT)
         sections_skip_plugins(e->config, &e->sections,
                               (const char *const[]){ "model", "preprocess", NULL });
-    for (int i = 0; i < largest->count; i++) {
-        int class = 0;
-        while (class < e->class_count && strcmp(e->classes[class].name, largest->item[i]) != 0)
-            class++;
-        if (class == e->class_count)
-            return pons_fail(err, PONS_CONFIG, "%s: [predict] keep_largest: there is no class "
-                             "'%s'", experiment_place(e, "predict", "keep_largest"),
-                             largest->item[i]);
-    }
+    if (class_list_check_names("[predict] keep_largest", &e->sections.predict.keep_largest,
+                               e->classes, e->class_count, err) != PONS_OK)
+        return err->status;
     return config_refuse_unknown(e->config, err);
 }
 

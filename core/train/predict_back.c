@@ -5,6 +5,7 @@
 
 #include "train/predict_parts.h"
 
+#include "data/class_list.h"
 #include "train/components.h"
 
 #include <stdlib.h>
@@ -60,9 +61,7 @@ static pons_status keep_largest(const experiment *e, volume *v, pons_error *err)
     bool channels = v->channels > 1 || e->regions || e->task.classes == 1;
 
     for (int i = 0; i < names->count; i++) {
-        int class = 0;
-        while (strcmp(e->classes[class].name, names->item[i]) != 0)
-            class++;
+        int class = class_list_named(e->classes, e->class_count, names->item[i]);
         uint8_t *labels = (uint8_t *)v->voxels + (channels ? class : 0);
         if (keep_largest_component(labels, v->channels, v->extent,
                                    channels ? 1 : (uint8_t)class, 0, err) != PONS_OK)
