@@ -674,6 +674,39 @@ START_TEST(run_goes_on_from_another_one)
 }
 END_TEST
 
+/* How many of the two starts on the run and on its checkpoint end with 'status'. */
+static int starts_that_end(int status)
+{
+    static const char *const from[] = { "runs/half", "runs/half/checkpoints/step-00000002" };
+    int count = 0;
+
+    for (int i = 0; i < 2; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "experiment.name=from%d-%d", i, status);
+        count += TRAIN("--set", name, "--set", "train.steps=3", "--resume", from[i]) == status;
+    }
+    return count;
+}
+
+START_TEST(run_that_another_process_writes_is_not_gone_on_from)
+{
+    make_experiment();
+    expect(TRAIN("--set", "experiment.name=half", "--set", "train.steps=2"), NULL);
+    int folder = open(in_root("runs/half"), O_RDONLY | O_DIRECTORY);
+    ck_assert_int_eq(flock(folder, LOCK_EX | LOCK_NB), 0);
+    ck_assert_int_eq(starts_that_end(3), 2);
+    expect(3, "another process is training in");
+    ck_assert_msg(!exists("runs/from0-3"), "a run that cannot begin left a folder");
+    /* Who reads it keeps no other reader out, but who would write it. */
+    ck_assert_int_eq(flock(folder, LOCK_SH | LOCK_NB), 0);
+    ck_assert_int_eq(starts_that_end(0), 2);
+    ck_assert_int_eq(TRAIN("--set", "experiment.name=half", "--set", "train.steps=3"), 3);
+    expect(3, "or about to go on from it");
+    close(folder);
+    remove_root();
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("resume");
@@ -696,5 +729,6 @@ int main(void)
     tcase_add_test(c, pretrained_weights_are_where_training_starts);
     tcase_add_test(c, gradient_that_is_not_finite_stops_or_skips);
     tcase_add_test(c, run_goes_on_from_another_one);
+    tcase_add_test(c, run_that_another_process_writes_is_not_gone_on_from);
     return suite_run();
 }

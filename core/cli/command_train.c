@@ -41,6 +41,7 @@ typedef struct start {
     run_folder folder;
     char *checkpoint;       /* to go on from, or NULL                                             */
     bool own;               /* it lies in this run's folder                                       */
+    int other;              /* lock of the run it lies in, while it is read; -1: none             */
     saved_state saved;
     processes processes;
     experiment *experiment;
@@ -55,24 +56,55 @@ typedef struct start {
 
 /* ---- where to go on from --------------------------------------------------------------------- */
 
+/* A checkpoint, NAME/checkpoints/STEP; elsewhere nobody minds what is locked. */
+static pons_status take_checkpoint(start *s, const char *path, pons_error *err)
+{
+    char *run = NULL;
+
+    if (asprintf(&run, "%s/../..", path) < 0)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (run_folder_read(run, &s->other, err) == PONS_OK && checkpoint_verify(path, err) == PONS_OK)
+        s->checkpoint = strdup(path);
+    free(run);
+    return err->status;
+}
+
+static pons_status take_newest(start *s, const char *path, pons_error *err)
+{
+    char *folder = NULL;
+
+    if (asprintf(&folder, "%s/checkpoints", path) < 0)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (run_folder_read(path, &s->other, err) == PONS_OK)
+        checkpoint_newest(folder, s->call->log, &s->checkpoint, err);
+    free(folder);
+    return err->status;
+}
+
 static pons_status find_other(start *s, pons_error *err)
 {
     const char *path = s->flags->resume;
-    char *manifest = NULL, *folder = NULL;
+    char *manifest = NULL;
+    bool checkpoint;
 
-    if (asprintf(&manifest, "%s/manifest.json", path) < 0
-        || asprintf(&folder, "%s/checkpoints", path) < 0)
+    if (asprintf(&manifest, "%s/manifest.json", path) < 0)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (access(manifest, F_OK) == 0 && checkpoint_verify(path, err) == PONS_OK)
-        s->checkpoint = strdup(path);
-    else if (err->status == PONS_OK)
-        checkpoint_newest(folder, s->call->log, &s->checkpoint, err);
-    if (err->status == PONS_OK && s->checkpoint == NULL)
-        pons_fail(err, PONS_CONFIG, "--resume: '%s' is neither a run with checkpoints nor a "
-                  "checkpoint", path);
+    checkpoint = access(manifest, F_OK) == 0;
     free(manifest);
-    free(folder);
-    return err->status;
+    if ((checkpoint ? take_checkpoint(s, path, err) : take_newest(s, path, err)) != PONS_OK)
+        return err->status;
+    if (s->checkpoint == NULL)
+        return pons_fail(err, PONS_CONFIG, "--resume: '%s' is neither a run with checkpoints nor a "
+                         "checkpoint", path);
+    return PONS_OK;
+}
+
+/* It has been read, or is not needed. */
+static void leave_other(start *s)
+{
+    if (s->other >= 0)
+        close(s->other);
+    s->other = -1;
 }
 
 static pons_status find_checkpoint(start *s, pons_error *err)
@@ -255,6 +287,7 @@ static pons_status on_begin(void *context, pons_error *err)
     if (s->checkpoint != NULL
         && provenance_compare(s->checkpoint, s->experiment, s->call->log, err) != PONS_OK)
         return err->status;
+    leave_other(s);
     if (!writes(s))
         return PONS_OK;
     interrupt_enter(s->interrupt);
@@ -326,7 +359,8 @@ static void leave_others(start *s, const pons_error *err)
 
 static pons_status run(const invocation *call, const void *given, pons_error *err)
 {
-    start s = { .call = call, .flags = given, .folder = { NULL, NULL, -1, NULL } };
+    start s = { .call = call, .flags = given, .folder = { NULL, NULL, -1, NULL },
+                .other = -1 };
 
     if (interrupt_open(say_interrupted, call->log, &s.interrupt, err) != PONS_OK)
         return err->status;
@@ -341,6 +375,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     devices_file_close(s.devices);
     experiment_close(s.experiment);
     saved_state_clear(&s.saved);
+    leave_other(&s);
     run_folder_close(&s.folder, call->log);
     call->log->file = NULL;
     if (s.held != NULL)

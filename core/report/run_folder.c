@@ -43,9 +43,20 @@ pons_status run_folder_hold(run_folder *r, pons_error *err)
     if (r->lock < 0)
         return pons_fail(err, PONS_FAILURE, "cannot open '%s': %s", r->path, strerror(errno));
     if (flock(r->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return pons_fail(err, PONS_CONFIG, "another process is training in '%s'\nhint: give this "
-                         "run another [experiment] name", r->path);
+        return pons_fail(err, PONS_CONFIG, "another process is training in '%s', or about to go on "
+                         "from it\nhint: give this run another [experiment] name", r->path);
     return PONS_OK;
+}
+
+pons_status run_folder_read(const char *path, int *lock, pons_error *err)
+{
+    *lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*lock < 0 || flock(*lock, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        return PONS_OK;
+    close(*lock);
+    *lock = -1;
+    return pons_fail(err, PONS_CONFIG, "another process is training in '%s'\nhint: go on from it "
+                     "when that has ended", path);
 }
 
 pons_status run_folder_take(run_folder *r, pons_error *err)

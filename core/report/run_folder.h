@@ -20,7 +20,12 @@ typedef struct run_folder {
 pons_status run_folder_name(const char *output, const char *name, run_folder *out, pons_error *err);
 /* Lock the folder, if there is one; PONS_CONFIG when another process trains in it. */
 pons_status run_folder_hold(run_folder *r, pons_error *err);
-/* The same, and make the folder if need be. */
+/*
+ * Lock another run's folder for reading, until *lock is closed: others may read it too, and none
+ * trains in it; PONS_CONFIG when one does. -1 where there is no such folder.
+ */
+pons_status run_folder_read(const char *path, int *lock, pons_error *err);
+/* As run_folder_hold, and make the folder if need be. */
 pons_status run_folder_take(run_folder *r, pons_error *err);
 /*
  * A file there that must not be begun anew, since no run wrote it or since a checkpoint has come
