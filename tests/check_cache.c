@@ -226,6 +226,45 @@ START_TEST(content_and_options_decide_and_not_names_or_times)
 }
 END_TEST
 
+static fingerprint source_of(const opened *o, cache_mode mode, int rank)
+{
+    const cache_settings s = { .mode = mode, .threads = 2, .folder = maker_path("kept/deep"),
+                               .sampling = SAMPLING_UNIFORM };
+    pons_error err = PONS_ERROR_INIT;
+    fingerprint source;
+    cache *held;
+
+    ck_assert_int_eq(cache_open(o->data, o->chain, CASES, o->data->training, &s, NULL, &held, &err),
+                     PONS_OK);
+    source = cache_source(held, rank);
+    cache_close(held);
+    return source;
+}
+
+START_TEST(what_files_hold_is_known_however_their_cases_are_kept)
+{
+    static const cache_mode modes[] = { CACHE_NONE, CACHE_MEMORY, CACHE_DISK, CACHE_DISK };
+    fingerprint unknown = { { 0 } }, before, other;
+    opened o;
+
+    write_cases("d");
+    open_data(&o, "d", plain);
+    before = source_of(&o, CACHE_NONE, 1);
+    other = source_of(&o, CACHE_NONE, 2);
+    ck_assert_mem_ne(&before, &unknown, sizeof before);
+    ck_assert_mem_ne(&before, &other, sizeof before);
+    for (int changed = 0; changed < 2; changed++) {
+        for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+            fingerprint now = source_of(&o, modes[i], 1), same = source_of(&o, modes[i], 2);
+            ck_assert_int_eq(memcmp(&now, &before, sizeof now) != 0, changed);
+            ck_assert_mem_eq(&same, &other, sizeof same);
+        }
+        write_case("d", 1, other_value);
+    }
+    close_cache(&o);
+}
+END_TEST
+
 START_TEST(a_warning_is_said_again_of_a_case_from_before)
 {
     static const char steps[] = "[preprocess]\nsteps = crop_foreground\n"
@@ -485,6 +524,7 @@ int main(void)
     tcase_add_checked_fixture(c, make_root, remove_root);
     tcase_add_test(c, a_second_opening_maps_what_the_first_has_made);
     tcase_add_test(c, content_and_options_decide_and_not_names_or_times);
+    tcase_add_test(c, what_files_hold_is_known_however_their_cases_are_kept);
     tcase_add_test(c, a_warning_is_said_again_of_a_case_from_before);
     tcase_add_test(c, a_source_that_is_damaged_is_refused_although_its_case_was_kept);
     tcase_add_test(c, every_flipped_bit_and_every_cut_is_found);

@@ -53,3 +53,10 @@ fingerprint fingerprint_of(const void *data, size_t size)
     take(lane, rest);
     return (fingerprint){ { mix(lane, size, 1, 0), mix(lane, size, 2, 3) } };
 }
+
+void fingerprint_add(fingerprint *total, const void *data, size_t size)
+{
+    fingerprint both[2] = { *total, fingerprint_of(data, size) };
+
+    *total = fingerprint_of(both, sizeof both);
+}

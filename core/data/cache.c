@@ -92,6 +92,11 @@ int cache_held(const cache *c)
     return c->held;
 }
 
+fingerprint cache_source(const cache *c, int rank)
+{
+    return c->slot[rank].source;
+}
+
 /* ---- open ------------------------------------------------------------------------------------ */
 
 static packed_wish wish_of(const dataset *d, const cache_settings *s)

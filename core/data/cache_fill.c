@@ -13,6 +13,7 @@
 #include "base/thread.h"
 #include "data/cache_key.h"
 #include "data/cache_share.h"
+#include "data/case_source.h"
 #include "data/class_seen.h"
 
 #include <pthread.h>
@@ -174,14 +175,14 @@ static bool disk_find(const fill_place *p, const char *key, packed_case *out)
     return true;
 }
 
-/* Make the file of a case, and map it. A source that changed meanwhile has another key: what was
- * made of it is not kept under this one. */
+/* Make the file of a case, and map it. What was made of a source that has changed meanwhile is not
+ * kept under this key. */
 static void disk_make(const fill_place *p, const char *key, packed_case *out, pons_error *err)
 {
     const cache *c = p->fill->cache;
     const char *name = c->data->cases[p->rank].id;
     packed_case made;
-    char now[CASE_KEY_SIZE];
+    fingerprint now;
     size_t said;
 
     fflush(p->stream);
@@ -190,8 +191,8 @@ static void disk_make(const fill_place *p, const char *key, packed_case *out, po
         return;
     see_classes(p->fill, &made);
     fflush(p->stream);
-    if (cache_key(c->data, c->chain, &c->wish, p->rank, now, err) == PONS_OK
-        && strcmp(key, now) == 0
+    if (case_source(&c->data->cases[p->rank], &now, err) == PONS_OK
+        && memcmp(&now, &p->entry->source, sizeof now) == 0
         && fill_has_room(p->fill, case_file_size(&made, p->note->text + said))
         && cache_disk_keep(&c->disk, key, name, &made, p->note->text + said, p->log)) {
         const char *note;
@@ -204,15 +205,17 @@ static void disk_make(const fill_place *p, const char *key, packed_case *out, po
 static void disk_take(const fill_place *p, packed_case *out, pons_error *err)
 {
     fill *f = p->fill;
+    const cache *c = f->cache;
     char key[CASE_KEY_SIZE];
     bool found;
     int held;
 
-    if (cache_key(f->cache->data, f->cache->chain, &f->cache->wish, p->rank, key, err) != PONS_OK)
+    if (case_source(&c->data->cases[p->rank], &p->entry->source, err) != PONS_OK)
         return;
+    cache_key(c->data, c->chain, &c->wish, p->rank, &p->entry->source, key);
     found = disk_find(p, key, out);
     if (!found) {
-        held = cache_disk_lock(&f->cache->disk, key);
+        held = cache_disk_lock(&c->disk, key);
         found = disk_find(p, key, out); /* another process may have made it meanwhile */
         if (!found)
             disk_make(p, key, out, err);
@@ -242,12 +245,19 @@ static void verify_case(const fill_place *p, pons_error *err)
 
 static void take_case(const fill_place *p, bool keep, packed_case *out, pons_error *err)
 {
-    if (!keep)
-        verify_case(p, err);
-    else if (p->fill->cache->on_disk)
+    const cache *c = p->fill->cache;
+    pons_error gone = PONS_ERROR_INIT; /* it has been read: that will do */
+
+    if (keep && c->on_disk) {
         disk_take(p, out, err);
-    else
+        return;
+    }
+    if (keep)
         memory_take(p, out, err);
+    else
+        verify_case(p, err);
+    if (err->status == PONS_OK)
+        case_source(&c->data->cases[p->rank], &p->entry->source, &gone);
 }
 
 /* The case at 'place', its warnings kept in a note. */
@@ -383,6 +393,12 @@ static void fill_notes(const fill *f)
         log_warning(f->log, "%s", f->report.unkept.text);
 }
 
+static void fill_sources(const fill *f)
+{
+    for (int i = 0; i < f->count; i++)
+        f->cache->slot[f->rank[i]].source = f->board->entry[i].source;
+}
+
 /* The cases that other processes have made, and those that lie in shared memory. */
 static void fill_map(fill *f)
 {
@@ -431,6 +447,7 @@ static pons_status fill_run(fill *f, const cache_settings *s, pons_error *err)
         return pons_fail(err, f->report.error.status, "%s", f->report.error.text);
     if (f->log != NULL)
         class_seen_warn(&f->seen, f->log);
+    fill_sources(f);
     fill_map(f);
     fill_tell(f);
     if (f->cache->on_disk && s->limit > 0 && f->share.self == 0)
@@ -438,16 +455,9 @@ static pons_status fill_run(fill *f, const cache_settings *s, pons_error *err)
     return PONS_OK;
 }
 
-static void add_mark(fingerprint *total, const void *data, size_t size)
-{
-    fingerprint both[2] = { *total, fingerprint_of(data, size) };
-
-    *total = fingerprint_of(both, sizeof both);
-}
-
 static void add_text(fingerprint *total, const char *text)
 {
-    add_mark(total, text != NULL ? text : "", text != NULL ? strlen(text) : 0);
+    fingerprint_add(total, text != NULL ? text : "", text != NULL ? strlen(text) : 0);
 }
 
 /* What processes have in common that share a cache: its files, and how they are kept. */
@@ -456,8 +466,8 @@ static fingerprint mark_of(const dataset *d, int count, const int *ranks, const 
     const int64_t numbers[] = { s->mode, s->limit, s->sampling };
     fingerprint total = { { 0 } };
 
-    add_mark(&total, numbers, sizeof numbers);
-    add_mark(&total, &s->background_above, sizeof s->background_above);
+    fingerprint_add(&total, numbers, sizeof numbers);
+    fingerprint_add(&total, &s->background_above, sizeof s->background_above);
     add_text(&total, s->folder);
     add_text(&total, s->output);
     for (int i = 0; i < count; i++) {

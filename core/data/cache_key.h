@@ -4,15 +4,16 @@
 #ifndef CORE_DATA_CACHE_KEY_H
 #define CORE_DATA_CACHE_KEY_H
 
+#include "base/fingerprint.h"
 #include "data/case_file.h"
 #include "data/dataset.h"
 #include "data/volume_chain.h"
 
 /*
- * The content of the case's files, what their labels mean, the steps with their options and
- * plugins, and 'wish'; chain may be NULL. PONS_DATA where a file cannot be read.
+ * The content of the case's files (case_source), what their labels mean, the steps with their
+ * options and plugins, and 'wish'; chain may be NULL.
  */
-pons_status cache_key(const dataset *d, const volume_chain *chain, const packed_wish *wish,
-                      int rank, char key[CASE_KEY_SIZE], pons_error *err);
+void cache_key(const dataset *d, const volume_chain *chain, const packed_wish *wish, int rank,
+               const fingerprint *source, char key[CASE_KEY_SIZE]);
 
 #endif

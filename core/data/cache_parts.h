@@ -9,6 +9,7 @@
 
 typedef struct cache_slot {
     bool wanted, held;
+    fingerprint source;        /* case_source; zeros: not known                                   */
     packed_case packed;
 } cache_slot;
 

@@ -25,6 +25,7 @@ typedef struct cache_entry {
     cache_piece packed;        /* as case_file_pack has it                                        */
     cache_piece said;          /* its warnings, where there are several processes                 */
     char key[CASE_KEY_SIZE];   /* not "": the disk cache holds it                                 */
+    fingerprint source;        /* case_source; zeros: not known                                   */
 } cache_entry;
 
 typedef struct cache_board {

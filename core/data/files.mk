@@ -17,7 +17,8 @@ libcore_la_SOURCES += core/data/augment.c core/data/augment.h core/data/cache.c 
 	core/data/packed_set.h core/data/patch_cut.h core/data/patch_find.c \
 	core/data/patch_make.c core/data/patch_make.h core/data/settings.c
 libcore_la_SOURCES += core/data/cache_disk.c core/data/cache_disk.h core/data/cache_key.c \
-	core/data/cache_key.h core/data/case_file.c core/data/case_file.h
+	core/data/cache_key.h core/data/case_file.c core/data/case_file.h core/data/case_source.c \
+	core/data/case_source.h
 libcore_la_SOURCES += core/data/cache_fill.c core/data/cache_parts.h core/data/cache_share.c \
 	core/data/cache_share.h
 libcore_la_SOURCES += core/data/crop.c core/data/crop.h core/data/phantom.c core/data/phantom.h \

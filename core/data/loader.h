@@ -10,6 +10,7 @@
 #ifndef CORE_DATA_LOADER_H
 #define CORE_DATA_LOADER_H
 
+#include "base/fingerprint.h"
 #include "config/sections.h"
 #include "data/dataset.h"
 #include "data/volume_chain.h"
@@ -65,6 +66,8 @@ void cache_close(cache *c);
 pons_status cache_read(cache *c, int rank, pons_case *out, pons_error *err);
 int64_t cache_size(const cache *c); /* bytes held, in memory or mapped                            */
 int cache_held(const cache *c);     /* cases held                                                 */
+/* What the files of a case held when they were read (case_source); zeros: that is not known. */
+fingerprint cache_source(const cache *c, int rank);
 
 /* The files of a case on their own grid, labels mapped to the target; no transform. */
 pons_status case_read(const dataset *d, int rank, pons_case *out, pons_error *err);
