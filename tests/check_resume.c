@@ -486,7 +486,37 @@ START_TEST(run_goes_on_only_with_the_cases_that_it_began_with)
     ck_assert_ptr_null(strstr(text_of("said"), "has changed"));
     rename(in_root("images/c2.nii.gz"), in_root("images/c1.nii.gz"));
     write_case(2);
-    expect(TRAIN(MORE_STEPS), "case 'c1' has changed: its files have ");
+    expect(TRAIN(MORE_STEPS), "case 'c1' has changed: its files do not hold what they held");
+    remove_root();
+}
+END_TEST
+
+static void in_shell(const char *command)
+{
+    char text[1024];
+
+    snprintf(text, sizeof text, "cd %s && { %s; }", root, command);
+    ck_assert_int_eq(system(text), 0);
+}
+
+#define PLAIN(FOLDER, STEPS) "--set", "data.image=" FOLDER "/*.nii", "--set", "train.steps=" STEPS
+
+/* The last bits of a case's last voxel, behind the size and the time of before. */
+START_TEST(case_of_other_content_is_told_whatever_its_size_and_time)
+{
+    make_experiment();
+    in_shell("mkdir plain && for c in 0 1 2 3; do gunzip -c images/c$c.nii.gz >plain/c$c.nii || "
+             "exit 1; done");
+    expect(TRAIN(PLAIN("plain", "1")), NULL);
+    in_shell("cp -r plain moved && touch moved/*");
+    expect(TRAIN(PLAIN("moved", "2")), "going on after step 1");
+    ck_assert_ptr_null(strstr(text_of("said"), "has changed"));
+    in_shell("f=plain/c1.nii && touch -r $f time && printf '\\125' | dd of=$f bs=1 conv=notrunc "
+             "seek=$(($(stat -c %s $f) - 4)) 2>/dev/null && touch -r time $f");
+    expect(TRAIN(PLAIN("plain", "3")), "case 'c1' has changed");
+    ck_assert_ptr_nonnull(strstr(text_of("runs/first/log.txt"), "case 'c1' has changed"));
+    expect(TRAIN(PLAIN("plain", "4")), "going on after step 3");
+    ck_assert_ptr_null(strstr(text_of("said"), "has changed"));
     remove_root();
 }
 END_TEST
@@ -721,6 +751,7 @@ int main(void)
     tcase_add_test(c, resolved_file_of_a_folder_with_a_semicolon_repeats_the_run);
     tcase_add_test(c, manifest_says_what_made_the_checkpoint_and_a_change_is_told);
     tcase_add_test(c, run_goes_on_only_with_the_cases_that_it_began_with);
+    tcase_add_test(c, case_of_other_content_is_told_whatever_its_size_and_time);
     tcase_add_test(c, nothing_that_a_folder_holds_is_overwritten);
     tcase_add_test(c, run_that_another_process_writes_is_not_read);
     tcase_add_test(c, debug_is_a_short_run_with_checks);

@@ -276,6 +276,17 @@ static void log_held(start *s)
     log_line(s->call->log, "run folder '%s'", s->folder.path);
 }
 
+/* The checkpoint with the cases and the network, which are there now; then it is not read again. */
+static pons_status leave_checkpoint(start *s, pons_error *err)
+{
+    if (s->checkpoint != NULL) {
+        saved_state_warn(&s->saved, s->experiment);
+        provenance_compare(s->checkpoint, s->experiment, s->call->log, err);
+    }
+    leave_other(s);
+    return err->status;
+}
+
 /*
  * A dataset or a network that is refused leaves the folder of an earlier run as it was. A signal
  * finds the folder opened or not yet, nothing between.
@@ -284,12 +295,8 @@ static pons_status on_begin(void *context, pons_error *err)
 {
     start *s = context;
 
-    if (s->checkpoint != NULL
-        && provenance_compare(s->checkpoint, s->experiment, s->call->log, err) != PONS_OK)
+    if (leave_checkpoint(s, err) != PONS_OK || !writes(s))
         return err->status;
-    leave_other(s);
-    if (!writes(s))
-        return PONS_OK;
     interrupt_enter(s->interrupt);
     if (open_folder(s, err) == PONS_OK)
         log_held(s);

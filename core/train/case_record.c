@@ -1,45 +1,43 @@
 /*
  * case_record.c - the list, and the first difference of two.
  *
- * Folders may change between two starts of a run (R31), so cases are known by their ids, and their
- * content by the size of their files: a look at the folder, no reading. No id holds a '/'.
+ * Folders may change between two starts of a run (R31), so cases are known by their ids and by what
+ * their files hold. Ids are compared as soon as the folders have been looked at, contents when the
+ * cases have been read. No id holds a '/'.
  */
 #include <config.h>
 
 #include "train/case_record.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 const char *const case_role_names[CASE_ROLE_COUNT] = { "training cases", "validation cases" };
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static long long file_size(const char *path)
+static void put_content(FILE *to, const cache *held, int rank)
 {
-    struct stat s;
+    static const fingerprint unknown;
+    fingerprint f = held != NULL ? cache_source(held, rank) : unknown;
 
-    return path != NULL && stat(path, &s) == 0 ? (long long)s.st_size : 0;
+    if (memcmp(&f, &unknown, sizeof f) != 0)
+        fprintf(to, "%016" PRIx64 "%016" PRIx64, f.word[0], f.word[1]);
 }
 
-static long long case_size(const data_case *c)
-{
-    long long size = file_size(c->label);
-
-    for (int i = 0; i < c->image_count; i++)
-        size += file_size(c->image[i]);
-    return size;
-}
-
-static const char *list_cases(arena *memory, const dataset *d, int count, const int *rank)
+static const char *list_cases(arena *memory, const dataset *d, const cache *held, int count,
+                              const int *rank)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
 
-    for (int i = 0; to != NULL && i < count; i++)
-        fprintf(to, "%s/%lld/", d->cases[rank[i]].id, case_size(&d->cases[rank[i]]));
+    for (int i = 0; to != NULL && i < count; i++) {
+        fprintf(to, "%s/", d->cases[rank[i]].id);
+        put_content(to, held, rank[i]);
+        fputc('/', to);
+    }
     if (to == NULL || fclose(to) != 0) {
         free(text);
         return NULL;
@@ -49,31 +47,35 @@ static const char *list_cases(arena *memory, const dataset *d, int count, const 
     return kept;
 }
 
-case_record case_record_make(arena *memory, const dataset *d)
+pons_status case_record_make(arena *memory, const dataset *d, const cache *held, case_record *out,
+                             pons_error *err)
 {
-    return (case_record){ { list_cases(memory, d, d->training_count, d->training),
-                            list_cases(memory, d, d->validation_count, d->validation) } };
+    case_record r = { { list_cases(memory, d, held, d->training_count, d->training),
+                        list_cases(memory, d, held, d->validation_count, d->validation) } };
+
+    if (r.text[0] == NULL || r.text[1] == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for a list of %d cases", d->case_count);
+    *out = r;
+    return PONS_OK;
 }
 
 /* ---- compare --------------------------------------------------------------------------------- */
 
 /* A case of a list; past the end the id has no characters. */
 typedef struct listed_case {
-    const char *id;
-    int length;
-    long long size;
-    const char *next;
+    const char *id, *content, *next;
+    int length, content_length;
 } listed_case;
 
 static listed_case case_at(const char *list)
 {
-    listed_case c = { .id = list, .length = (int)strcspn(list, "/"), .next = list };
-    char *end;
+    listed_case c = { .id = list, .length = (int)strcspn(list, "/") };
 
     if (c.length == 0 || list[c.length] == '\0')
-        return (listed_case){ .id = "", .next = "" };
-    c.size = strtoll(list + c.length + 1, &end, 10);
-    c.next = *end == '/' ? end + 1 : "";
+        return (listed_case){ .id = "", .content = "", .next = "" };
+    c.content = list + c.length + 1;
+    c.content_length = (int)strcspn(c.content, "/");
+    c.next = c.content[c.content_length] == '/' ? c.content + c.content_length + 1 : "";
     return c;
 }
 
@@ -158,27 +160,39 @@ static pons_status compare_roles(const case_record *before, const case_record *n
     return PONS_OK;
 }
 
-static void warn_sizes(const char *before, const char *now, logger *l)
+static bool contents_differ(const listed_case *a, const listed_case *b)
 {
-    for (listed_case b = case_at(before), n = case_at(now); b.length > 0;
-         b = case_at(b.next), n = case_at(n.next)) {
-        if (b.size == n.size)
-            continue;
-        log_warning(l, "case '%.*s' has changed: its files have %lld bytes, %lld when the run to "
-                    "be continued was saved; results may differ", n.length, n.id, n.size, b.size);
-        return;
-    }
+    return a->content_length > 0 && b->content_length > 0
+           && (a->content_length != b->content_length
+               || memcmp(a->content, b->content, (size_t)a->content_length) != 0);
 }
 
-pons_status case_record_compare(const case_record *before, const case_record *now, logger *l,
+static void warn_role(const char *before, const char *now, logger *l)
+{
+    listed_case b = case_at(before), n = case_at(now);
+
+    while (b.length > 0 && !contents_differ(&b, &n)) {
+        b = case_at(b.next);
+        n = case_at(n.next);
+    }
+    if (b.length > 0)
+        log_warning(l, "case '%.*s' has changed: its files do not hold what they held when the run "
+                    "to be continued was saved; results may differ", n.length, n.id);
+}
+
+static bool are_kept(const case_record *before)
+{
+    return before->text[0] != NULL && before->text[1] != NULL;
+}
+
+pons_status case_record_compare(const case_record *before, const case_record *now,
                                 pons_error *err)
 {
-    for (int role = 0; role < CASE_ROLE_COUNT; role++)
-        if (before->text[role] == NULL || now->text[role] == NULL)
-            return PONS_OK;
-    if (compare_roles(before, now, err) != PONS_OK)
-        return err->status;
-    for (int role = 0; role < CASE_ROLE_COUNT; role++)
-        warn_sizes(before->text[role], now->text[role], l);
-    return PONS_OK;
+    return are_kept(before) ? compare_roles(before, now, err) : PONS_OK;
+}
+
+void case_record_warn(const case_record *before, const case_record *now, logger *l)
+{
+    for (int role = 0; role < CASE_ROLE_COUNT && are_kept(before); role++)
+        warn_role(before->text[role], now->text[role], l);
 }

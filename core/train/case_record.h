@@ -6,25 +6,28 @@
 
 #include "base/arena.h"
 #include "base/log.h"
-#include "data/dataset.h"
+#include "data/loader.h"
 
 enum { CASE_ROLE_COUNT = 2 };
 
 /* "training cases" and "validation cases". */
 extern const char *const case_role_names[CASE_ROLE_COUNT];
 
-/* Of each role "ID/BYTES/ID/BYTES/", the cases in order with the size of their files. */
+/* Of each role "ID/CONTENT/ID/CONTENT/", the cases in order; no content: it was not read. */
 typedef struct case_record {
     const char *text[CASE_ROLE_COUNT];
 } case_record;
 
-/* Sizes are those of now. The texts belong to 'memory'. */
-case_record case_record_make(arena *memory, const dataset *d);
+/* 'held' is NULL before the cases are read. The texts belong to 'memory'. */
+pons_status case_record_make(arena *memory, const dataset *d, const cache *held, case_record *out,
+                             pons_error *err);
 /*
- * PONS_CONFIG with the first case that is new, missing or of another role; files of another size
- * are a warning. A text that is NULL in 'before' was not kept and is not compared.
+ * PONS_CONFIG with the first case that is new, missing or of another role. A text that is NULL in
+ * 'before' was not kept and is not compared.
  */
-pons_status case_record_compare(const case_record *before, const case_record *now, logger *l,
+pons_status case_record_compare(const case_record *before, const case_record *now,
                                 pons_error *err);
+/* A warning for the first case of each role with another content; the ids were compared. */
+void case_record_warn(const case_record *before, const case_record *now, logger *l);
 
 #endif

@@ -120,8 +120,7 @@ static pons_status open_dataset(experiment *e, pons_error *err)
     e->classes = e->regions ? e->data->regions : e->data->classes;
     e->class_count = e->regions ? e->data->region_count : e->data->class_count;
     dataset_task(e->data, &e->task);
-    e->cases = case_record_make(e->memory, e->data);
-    return PONS_OK;
+    return case_record_make(e->memory, e->data, NULL, &e->cases, err);
 }
 
 /* The task of a prediction: names from [data] labels or regions, no file is opened. */

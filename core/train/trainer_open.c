@@ -32,7 +32,9 @@ static pons_status read_cases(trainer *t, pons_error *err)
     memcpy(ranks + t->training_count, e->data->validation,
            (size_t)t->validation_count * sizeof *ranks);
     trainer_note(t, "data");
-    cache_open(e->data, e->preprocess, count, ranks, &settings, e->log, &t->cache, err);
+    if (cache_open(e->data, e->preprocess, count, ranks, &settings, e->log, &t->cache, err)
+        == PONS_OK)
+        case_record_make(e->memory, e->data, t->cache, &e->cases, err);
     trainer_note(t, "start"); /* to prepare a network takes as long as it takes */
     return err->status;
 }

@@ -136,19 +136,33 @@ static pons_status compare_options(const saved_state *s, const experiment *e, po
     return PONS_OK;
 }
 
+static case_record cases_of(const saved_state *s)
+{
+    case_record r;
+
+    for (int role = 0; role < CASE_ROLE_COUNT; role++)
+        r.text[role] = safetensors_metadata(s->file, case_role_names[role]);
+    return r;
+}
+
 pons_status saved_state_compare(const saved_state *s, const experiment *e, pons_error *err)
 {
-    case_record before;
+    const case_record before = cases_of(s);
 
     if (s->micro_batches != e->micro_batches)
         return pons_fail(err, PONS_CONFIG, "a step has %d micro-batches but the run to be "
                          "continued has %d\nhint: [train] accumulate = %d", e->micro_batches,
                          s->micro_batches, s->micro_batches);
-    for (int role = 0; role < CASE_ROLE_COUNT; role++)
-        before.text[role] = safetensors_metadata(s->file, case_role_names[role]);
     if (compare_options(s, e, err) != PONS_OK)
         return err->status;
-    return case_record_compare(&before, &e->cases, e->log, err);
+    return case_record_compare(&before, &e->cases, err);
+}
+
+void saved_state_warn(const saved_state *s, const experiment *e)
+{
+    const case_record before = cases_of(s);
+
+    case_record_warn(&before, &e->cases, e->log);
 }
 
 /* ---- write ----------------------------------------------------------------------------------- */
@@ -159,12 +173,8 @@ static int put_texts(FILE *to, const experiment *e)
     int pairs = 1;
 
     fprintf(to, "precision%c%s%c", 0, precision_name(e->precision), 0);
-    for (int role = 0; role < CASE_ROLE_COUNT; role++) {
-        if (e->cases.text[role] == NULL)
-            continue;
+    for (int role = 0; role < CASE_ROLE_COUNT; role++, pairs++)
         fprintf(to, "%s%c%s%c", case_role_names[role], 0, e->cases.text[role], 0);
-        pairs++;
-    }
     for (int i = 0; i < config_count(e->config); i++, pairs++) {
         const char *section, *key, *value;
         config_item(e->config, i, &section, &key, &value);

@@ -37,6 +37,8 @@ void saved_state_clear(saved_state *s);
  * differ: PONS_CONFIG with key and both values, or the case.
  */
 pons_status saved_state_compare(const saved_state *s, const experiment *e, pons_error *err);
+/* When the cases have been read: a warning for one whose files hold something else than then. */
+void saved_state_warn(const saved_state *s, const experiment *e);
 
 /* trainer.safetensors of a checkpoint to be written. */
 typedef struct state_content {
