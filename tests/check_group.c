@@ -666,6 +666,71 @@ START_TEST(a_start_without_notes_may_take_longer_than_the_timeout)
 }
 END_TEST
 
+/* ---- a plugin that fails and says nothing ---------------------------------------------------- */
+
+static pons_status open_not(const pons_comm_place *place, const pons_comm_store *store, void **comm,
+                            pons_error *err)
+{
+    return PONS_COMMUNICATION;
+}
+
+static pons_status gather_not(void *comm, const void *mine, size_t size, void *all, void **pending,
+                              pons_error *err)
+{
+    return PONS_COMMUNICATION;
+}
+
+static pons_comm_state poll_failed(void *comm, void *pending, double wait_s, pons_error *err)
+{
+    return PONS_COMM_FAILED;
+}
+
+static pons_status gather_once(processes *p, int rank, void *context, pons_error *err)
+{
+    const scene *s = context;
+    int all[2];
+    group *g;
+
+    if (join(s, rank, &g, err) != PONS_OK)
+        return err->status;
+    group_all_gather(g, &rank, sizeof rank, all, err);
+    leave(g, err);
+    return err->status;
+}
+
+static void gather_with(const pons_comm_operations *operations, const char *expected)
+{
+    scene s = scene_open(2);
+    plugin mute = *s.comm;
+
+    mute.operations = operations;
+    s.comm = &mute;
+    run_all(&s, gather_once, 20);
+    for (int r = 0; r < 2; r++) {
+        ck_assert_int_eq(s.p->err[r].status, PONS_PLUGIN);
+        check_text(&s, r, expected);
+    }
+    scene_close(&s);
+}
+
+START_TEST(a_failure_without_words_is_a_failure)
+{
+    static const char mute[] = "the comm plugin failed and has not said why";
+    scene s = scene_open(2);
+    pons_comm_operations o = *(const pons_comm_operations *)s.comm->operations, with = o;
+
+    scene_close(&s);
+    with.open = open_not;
+    gather_with(&with, "the comm plugin: 'open' returned 7 and has not said why");
+    with = o;
+    with.all_gather = gather_not;
+    gather_with(&with, mute);
+    with = o;
+    with.poll = poll_failed;
+    gather_with(&with, mute);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("group");
@@ -682,6 +747,7 @@ int main(void)
     tcase_add_test(c, a_rank_in_an_endless_loop_is_found_and_ended);
     tcase_add_test(c, a_pause_of_all_is_no_fault);
     tcase_add_test(c, a_rank_that_makes_progress_may_take_longer_than_the_timeout);
+    tcase_add_test(c, a_failure_without_words_is_a_failure);
     tcase_add_test(c, a_start_without_notes_may_take_longer_than_the_timeout);
     return suite_run();
 }

@@ -128,6 +128,8 @@ faulty "all_gather of one process: element 2500 is nan, expected 4500.25" gather
 faulty "all_reduce has not ended after 5 s" never
 faulty "all_reduce failed and 'poll' has not said why" silent
 faulty "a sum that was started after 'abort' has not failed" abort
+faulty "the comm plugin: 'open' returned 7 and has not said why" open
+faulty "the comm plugin: 'barrier' returned 7 and has not said why" start
 asan_options=${ASAN_OPTIONS-}
 for comm in stage/comm/*.so; do
     [ -f "$comm" ] || continue

@@ -5,6 +5,7 @@
 
 #include "device/list.h"
 #include "device/open.h"
+#include "plugin/answer.h"
 #include "plugin/plugin_load.h"
 
 #include <pons/comm.h>
@@ -75,7 +76,7 @@ static void print_comm(FILE *to, const char *name)
     }
     o = p->operations;
     if (o->check != NULL)
-        o->check(&err);
+        plugin_answer(o->check(&err), "the comm plugin", "check", &err);
     print_problem(to, name, err.status == PONS_OK ? "ready" : err.text);
 }
 

@@ -4,6 +4,8 @@
  */
 #include "cli/plugin_check.h"
 
+#include "plugin/answer.h"
+
 #include <math.h>
 #include <pons/comm.h>
 #include <stdlib.h>
@@ -112,28 +114,29 @@ static pons_status check_numbers(const double *number, int buffer, const char *w
     return PONS_OK;
 }
 
-static pons_status start_all(trial *t, void **pending, int *started, pons_error *err)
+enum { KINDS = 4 };
+static const char *const kind_names[KINDS] = { "all_reduce", "broadcast", "all_gather", "barrier" };
+
+static pons_status start_one(trial *t, int kind, void **pending, pons_error *err)
 {
     const pons_comm_operations *o = t->operations;
 
-    if (o->all_reduce(t->comm, t->number[0], COUNT, PONS_F64, &pending[0], err) == PONS_OK)
-        *started = 1;
-    if (*started == 1 && o->broadcast(t->comm, t->number[1], sizeof t->number[1], 0, &pending[1],
-                                      err) == PONS_OK)
-        *started = 2;
-    if (*started == 2 && o->all_gather(t->comm, t->mine, sizeof t->mine, t->number[2], &pending[2],
-                                       err) == PONS_OK)
-        *started = 3;
-    if (*started == 3 && o->barrier(t->comm, &pending[3], err) == PONS_OK)
-        *started = 4;
-    return err->status;
+    switch (kind) {
+    case 0:
+        return o->all_reduce(t->comm, t->number[0], COUNT, PONS_F64, pending, err);
+    case 1:
+        return o->broadcast(t->comm, t->number[1], sizeof t->number[1], 0, pending, err);
+    case 2:
+        return o->all_gather(t->comm, t->mine, sizeof t->mine, t->number[2], pending, err);
+    default:
+        return o->barrier(t->comm, pending, err);
+    }
 }
 
 /* All under way at once, then each one's result. */
 static pons_status check_results(trial *t, pons_error *err)
 {
-    static const char *const names[] = { "all_reduce", "broadcast", "all_gather", "barrier" };
-    void *pending[4];
+    void *pending[KINDS];
     int started = 0;
 
     for (int b = 0; b < 3; b++)
@@ -141,10 +144,12 @@ static pons_status check_results(trial *t, pons_error *err)
             t->number[b][i] = b < 2 ? cell(b, i) : NAN;
     for (int i = 0; i < COUNT; i++)
         t->mine[i] = cell(2, i);
-    start_all(t, pending, &started, err);
+    while (started < KINDS && plugin_answer(start_one(t, started, &pending[started], err),
+                                            "the comm plugin", kind_names[started], err) == PONS_OK)
+        started++;
     for (int k = 0; k < started; k++)
-        if (wait_for(t, pending[k], names[k], err) == PONS_OK && k < 3)
-            check_numbers(t->number[k], k, names[k], err);
+        if (wait_for(t, pending[k], kind_names[k], err) == PONS_OK && k < 3)
+            check_numbers(t->number[k], k, kind_names[k], err);
     return err->status;
 }
 
@@ -197,8 +202,10 @@ static pons_status check_process(const pons_comm_operations *o, pons_error *err)
     if (t == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     t->operations = o;
-    if ((o->check == NULL || o->check(err) == PONS_OK)
-        && o->open(&place, &store, &t->comm, err) == PONS_OK) {
+    if ((o->check == NULL
+         || plugin_answer(o->check(err), "the comm plugin", "check", err) == PONS_OK)
+        && plugin_answer(o->open(&place, &store, &t->comm, err), "the comm plugin", "open", err)
+           == PONS_OK) {
         if (check_results(t, err) == PONS_OK)
             check_abort(t, err);
         o->close(t->comm);

@@ -269,7 +269,8 @@ pons_status plugin_check_transform(const plugin *p, const invocation *call, pons
 
     if (plugin_check_quick_options(p, call, &options, &values, &used, err) != PONS_OK)
         return err->status;
-    if (o->check == NULL || o->check(options, err) == PONS_OK) {
+    if (o->check == NULL
+        || plugin_answer(o->check(options, err), "the transform", "check", err) == PONS_OK) {
         if (o->plan != NULL)
             plugin_check_random(o, options, err);
         else

@@ -5,6 +5,8 @@
 
 #include "dist/group_parts.h"
 
+#include "plugin/answer.h"
+
 #include <stdlib.h>
 
 #define CAUSE_S 1.5 /* from a collective's failure until the watch knows why, at most             */
@@ -41,16 +43,19 @@ void group_give_back(group *g, operation *o)
 /*
  * What the plugin says is seldom the cause: a process that fails breaks the connections of all. The
  * watch knows the cause soon; where it does not, the plugin's line is it. What this process lacks,
- * memory say, is told at once: the others see only that it has gone.
+ * memory say, is told at once: the others see only that it has gone. A plugin that says nothing
+ * breaks its contract.
  */
 pons_status group_fail(group *g, const operation *o, const pons_error *why, pons_error *err)
 {
+    bool said = why->status != PONS_OK;
     pons_error own = PONS_ERROR_INIT;
 
     if (why->status == PONS_COMMUNICATION && watch_cause(g->watch, CAUSE_S, err) != PONS_OK)
         return err->status;
-    pons_fail(&own, why->status, "collective %lld (%s, %zu bytes): %s", (long long)o->number,
-              o->kind, o->size, why->text);
+    pons_fail(&own, said ? why->status : PONS_PLUGIN, "collective %lld (%s, %zu bytes): %s",
+              (long long)o->number, o->kind, o->size,
+              said ? why->text : "the comm plugin failed and has not said why");
     watch_publish(g->watch, &own);
     return pons_fail(err, own.status, "%s", own.text);
 }
@@ -154,8 +159,8 @@ static pons_status open_comm(group *g, const group_settings *s, pons_error *err)
     };
     pons_error why = PONS_ERROR_INIT;
 
-    if (g->operations->open(&place, store_shared(g->store), &g->comm, &why)
-        == PONS_OK) {
+    if (plugin_answer(g->operations->open(&place, store_shared(g->store), &g->comm, &why),
+                      "the comm plugin", "open", &why) == PONS_OK) {
         watch_comm(g->watch, g->operations, g->comm);
         return PONS_OK;
     }

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "plugin/answer.h"
 #include "train/processes.h"
 #include "train/replicas.h"
 
@@ -204,7 +205,8 @@ static pons_status measure_kernels(bench *b, measured *out, pons_error *err)
     pons_error unread = PONS_ERROR_INIT;
 
     if (d->operations->limits != NULL
-        && d->operations->limits(d->handle, &out->limits, err) != PONS_OK)
+        && plugin_answer(d->operations->limits(d->handle, &out->limits, err), "the device",
+                         "limits", err) != PONS_OK)
         return err->status;
     if (kernel_watch_open(b->program, b->settings->steps, &b->watch, err) != PONS_OK)
         return err->status;

@@ -7,6 +7,7 @@
 
 #include "device/open.h"
 #include "device/visible.h"
+#include "plugin/answer.h"
 
 #include <pons/comm.h>
 
@@ -37,7 +38,9 @@ static pons_status load_comm(const char *name, const char *where, processes *p, 
     if (plugin_load(PONS_KIND_COMM, name, sizeof *operations, where, &p->comm, err) != PONS_OK)
         return err->status;
     operations = p->comm->operations;
-    return operations->check != NULL ? operations->check(err) : PONS_OK;
+    if (operations->check == NULL)
+        return PONS_OK;
+    return plugin_answer(operations->check(err), "the comm plugin", "check", err);
 }
 
 static const char *listed_devices(const sections *s)

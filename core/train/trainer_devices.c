@@ -7,6 +7,7 @@
 #include "train/trainer_parts.h"
 
 #include "dist/group.h"
+#include "plugin/answer.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -37,7 +38,8 @@ void trainer_read_device(trainer *t, const replica *r)
         pons_fail(&out->error, PONS_DEVICE, "device '%s' has no sensors",
                   d->plugin->descriptor->name);
     else
-        d->operations->state(d->handle, &out->state, &out->error);
+        plugin_answer(d->operations->state(d->handle, &out->state, &out->error), "the device",
+                      "state", &out->error);
 }
 
 /* The first one that failed, or NULL. */

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAULT_NONE = 0, FAULT_SUM, FAULT_GATHER, FAULT_NEVER, FAULT_ABORT, FAULT_SILENT };
-static const char *const faults[] = { "none", "sum", "gather", "never", "abort", "silent", NULL };
+enum { FAULT_NONE = 0, FAULT_SUM, FAULT_GATHER, FAULT_NEVER, FAULT_ABORT, FAULT_SILENT, FAULT_OPEN,
+       FAULT_START };
+static const char *const faults[] = { "none", "sum", "gather", "never", "abort", "silent", "open",
+                                      "start", NULL };
 
 typedef struct state {
     int fault;
@@ -25,6 +27,10 @@ static pons_status alone_open(const pons_comm_place *place, const pons_comm_stor
         return pons_fail(err, PONS_DEVICE, "out of memory");
     while (fault != NULL && faults[s->fault] != NULL && strcmp(faults[s->fault], fault) != 0)
         s->fault++;
+    if (s->fault == FAULT_OPEN) {
+        free(s);
+        return PONS_COMMUNICATION;
+    }
     *comm = s;
     return PONS_OK;
 }
@@ -62,7 +68,9 @@ static pons_status alone_all_gather(void *comm, const void *mine, size_t size, v
 
 static pons_status alone_barrier(void *comm, void **pending, pons_error *err)
 {
-    return start(comm, pending);
+    state *s = comm;
+
+    return s->fault == FAULT_START ? PONS_COMMUNICATION : start(s, pending);
 }
 
 static pons_comm_state alone_poll(void *comm, void *pending, double wait_s, pons_error *err)

@@ -66,11 +66,12 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
 
 #else
 
-enum { NONE, AFFINE, LABEL, MASK, CHANGING, ID, CHANNEL, INSIDE, FAR, STATUS, LOST, SINGULAR };
+enum { NONE, AFFINE, LABEL, MASK, CHANGING, ID, CHANNEL, INSIDE, FAR, STATUS, LOST, SINGULAR,
+       CHECK };
 
 static const char *const faults[] = {
     "none", "affine", "label", "mask", "changing", "id", "channel", "inside", "far", "status",
-    "lost", "singular", NULL
+    "lost", "singular", "check", NULL
 };
 
 /* Turned by a quarter in the plane of i and j; what is not told the affine is the fault. */
@@ -121,6 +122,13 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
     return fault == STATUS ? PONS_DATA : PONS_OK;
 }
 
+#ifndef STIFF
+static pons_status check(const void *config, pons_error *err)
+{
+    return ((const crooked *)config)->fault == CHECK ? PONS_CONFIG : PONS_OK;
+}
+#endif
+
 #endif
 
 static const pons_option options[] = {
@@ -134,5 +142,5 @@ PONS_RANDOM_TRANSFORM(dicey, "1.0", "a random transform that breaks rules", opti
 #elif defined STIFF
 PONS_TRANSFORM(stiff, "1.0", "moves voxels and does not say so", options, false, NULL, apply)
 #else
-PONS_TRANSFORM(crooked, "1.0", "a transform that breaks rules", options, true, NULL, apply)
+PONS_TRANSFORM(crooked, "1.0", "a transform that breaks rules", options, true, check, apply)
 #endif
