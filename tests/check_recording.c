@@ -11,6 +11,7 @@
 #include "graph/program.h"
 #include "graphs.h"
 #include "suite.h"
+#include "train/network.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -484,6 +485,42 @@ START_TEST(a_failure_without_words_is_one)
 }
 END_TEST
 
+/* As many copies as a window's inputs need; the next one would read what has come of them. */
+static int copies_left;
+
+static pons_status copy_inputs(void *device, pons_queue queue, void *to, const void *from,
+                               size_t size, pons_error *e)
+{
+    return copies_left-- > 0 ? cuda_operations.copy(device, queue, to, from, size, e) : PONS_DEVICE;
+}
+
+START_TEST(a_window_whose_logits_cannot_be_read_is_refused)
+{
+    const program_settings settings = settings_of(1);
+    const experiment e = { .task.channels = 2 };
+    window_predictor window;
+    const float *logits = NULL;
+    program *p;
+    net n;
+
+    muted = cuda_operations;
+    card.operations = &muted;
+    n = net_open(&settings);
+    p = evaluation_program(n.storage, 2);
+    MUST(network_predictor(&e, p, &window, &err));
+    MUST(window.run(window.context, &logits, &err));
+    ck_assert_ptr_nonnull(logits);
+    copies_left = 2;
+    muted.copy = copy_inputs;
+    ck_assert_int_eq(window.run(window.context, &logits, &err), PONS_DEVICE);
+    ck_assert_str_eq(err.text, "cannot read the logits of a window from the device");
+    ck_assert_int_eq(copies_left, -1);
+    muted = cuda_operations;
+    program_free(p);
+    net_close(&n);
+}
+END_TEST
+
 START_TEST(nothing_is_left_over)
 {
     const program_settings settings = settings_of(2);
@@ -517,6 +554,7 @@ int main(void)
     tcase_add_test(c, an_evaluation_is_one_launch);
     tcase_add_loop_test(c, what_fails_is_told_once, 0, (int)(sizeof faults / sizeof *faults));
     tcase_add_loop_test(c, a_failure_without_words_is_one, 0, (int)(sizeof mute / sizeof *mute));
+    tcase_add_test(c, a_window_whose_logits_cannot_be_read_is_refused);
     tcase_add_test(c, nothing_is_left_over);
     return suite_run();
 }
