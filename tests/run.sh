@@ -60,6 +60,17 @@ count_checks() {
         awk '{ all += $1; bad += $2 + $3 } END { printf "%d %d\n", all - bad, bad }'
 }
 
+# What failed, once more at the end: of a long output often only the tail is kept.
+show_failures() {
+    find "$build/tests" -name '*.trs' -exec grep -l '^:test-result: [FE]' {} + | sort |
+    while read -r result; do
+        log=${result%.trs}.log
+        echo "== ${log#"$build/"}"
+        head -n -30 "$log" | grep -E ':[FE]:|^FAILED' | tail -n 20
+        tail -n 30 "$log"
+    done
+}
+
 install_packages || stop "packages could not be installed"
 [ "$install_only" = no ] || exit 0
 if [ ! -x configure ] || [ ! -f build-aux/ltmain.sh ]; then
@@ -67,10 +78,11 @@ if [ ! -x configure ] || [ ! -f build-aux/ltmain.sh ]; then
 fi
 mkdir -p "$build" || stop "cannot make '$build'"
 cd "$build" || stop "cannot enter '$build'"
+build=$(pwd)
 # shellcheck disable=SC2086 # a list of words
 "$source/configure" $flags || stop "configure failed"
 make -j"$(nproc)" || stop "make failed"
-find tests -name '*.log' -exec rm -f {} + 2>/dev/null
+find tests \( -name '*.log' -o -name '*.trs' \) -exec rm -f {} + 2>/dev/null
 make -j2 check
 status=$?
 read -r passed failed <<END
@@ -84,5 +96,6 @@ if [ $((passed + failed)) -lt "$minimum" ]; then
     echo "only $((passed + failed)) checks were executed, expected at least $minimum" >&2
     failed=$((failed + 1))
 fi
+[ "$status" -eq 0 ] || show_failures
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
