@@ -42,7 +42,7 @@ resumed() {
 # A TERM in the middle of a step that takes seconds.
 interrupted() {
     "$program" train base.ini "$@" 2>lines &
-    until grep -qs '"kind":"step"' runs/run/metrics.jsonl; do sleep 0.02; done
+    while ! grep -qs '"kind":"step"' runs/run/metrics.jsonl && kill -0 $!; do sleep 0.02; done
     sleep 0.1
     kill -TERM $!
     wait $!
