@@ -1,10 +1,11 @@
 /*
- * check_meet.c - a process that takes no part: how long it waits for others that do not come, that
- * come and never ask, and that hear it.
+ * check_meet.c - a process that takes no part: how long it waits for others that do not come, and for
+ * those that come and never ask.
  */
 #include "dist/group.h"
 #include "dist/store.h"
 #include "free_port.h"
+#include "pause.h"
 #include "processes.h"
 #include "suite.h"
 
@@ -13,54 +14,51 @@
 #define HEAR_S 5.0
 #define BUSY_S 4.0
 
-static pons_status refuse(const dist_place *place, pons_error *err)
+/* Three runs; of each one process takes no part. It stands at the run's place in the table below. */
+enum { RUNS = 3 };
+static const struct { int size; double hear_s; } runs[RUNS] = { { 2, 0 }, { 2, 0 }, { 3, HEAR_S } };
+static int ports[RUNS];
+
+static void refuse(const processes *p, const dist_place *place, pons_error *err)
 {
     pons_error failure = PONS_ERROR_INIT;
 
     pons_fail(&failure, PONS_CONFIG, "'lr' is -1");
     group_refuse(place, &failure);
-    return PONS_OK;
 }
 
-/* Connects, and says nothing for longer than anybody waits. */
-static pons_status come_and_be_silent(const dist_place *place, pons_error *err)
+/* Connects, and says nothing for as long as anybody waits. */
+static void come_and_be_silent(const processes *p, const dist_place *place, pons_error *err)
 {
     store *s;
 
     if (store_open(place, COME_S, &s, err) != PONS_OK)
-        return err->status;
-    sleep((unsigned)(COME_S + HEAR_S + 2 * BUSY_S));
+        return;
+    while (p->ended[RUNS - 1] == 0)
+        pause_for(0.02);
     store_close_within(s, 0);
-    return PONS_OK;
 }
 
-/* Of three runs, that of the last one is silent. */
-enum { RUNS = 3 };
-static const int sizes[RUNS] = { 2, 2, 3 };
-static int ports[RUNS];
-
-typedef struct seat {
+static const struct {
     int run, rank;
-    pons_status (*work)(const dist_place *place, pons_error *err);
-} seat;
-
-static const seat seats[] = {
+    void (*work)(const processes *p, const dist_place *place, pons_error *err);
+} seats[] = {
     { 0, 0, refuse }, /* serves, and nobody comes                                                 */
     { 1, 1, refuse }, /* looks for a rank 0 that is not there                                     */
-    { 2, 0, refuse },
+    { 2, 0, refuse }, /* serves two that do not ask                                               */
     { 2, 1, come_and_be_silent },
     { 2, 2, come_and_be_silent },
 };
 
 static pons_status take_seat(processes *p, int number, void *context, pons_error *err)
 {
-    const seat *s = &seats[number];
-    dist_place place = { .rank = s->rank, .size = sizes[s->run], .local_rank = s->rank,
-                         .local_size = sizes[s->run], .master = "127.0.0.1",
-                         .port = ports[s->run], .listener = -1, .token = "a-token" };
+    const int run = seats[number].run, rank = seats[number].rank, size = runs[run].size;
+    dist_place place = { .rank = rank, .size = size, .local_rank = rank, .local_size = size,
+                         .master = "127.0.0.1", .port = ports[run], .listener = -1,
+                         .token = "a-token" };
     double begin = seconds_now();
 
-    s->work(&place, err);
+    seats[number].work(p, &place, err);
     p->note[number] = seconds_now() - begin;
     return err->status;
 }
@@ -75,8 +73,8 @@ START_TEST(who_is_refused_waits_ten_seconds_for_others_and_five_for_their_hearin
     processes_join(p, 60);
     processes_check(p);
     for (int i = 0; i < RUNS; i++) {
-        ck_assert_double_ge(p->note[i], COME_S - 0.5);
-        ck_assert_double_le(p->note[i], COME_S + (seats[i].run == 2 ? HEAR_S : 0) + BUSY_S);
+        ck_assert_double_ge(p->note[i], COME_S + runs[i].hear_s - 0.5);
+        ck_assert_double_le(p->note[i], COME_S + runs[i].hear_s + BUSY_S);
     }
     processes_free(p);
 }
