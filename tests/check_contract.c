@@ -51,24 +51,29 @@ static void make_experiment(const char *kind)
     write_text("e.ini", text);
 }
 
-/* The section of a plugin's options in the experiment. */
-static const char *section_of(const char *kind)
-{
-    return strcmp(kind, "transform") == 0 ? "preprocess.crooked" : kind;
-}
-
 static void train_with(int code, const char *phrase, const char *kind, const char *name,
                        const char *fault)
 {
+    bool step = strcmp(kind, "transform") == 0;
     char plugin[64], option[64];
 
-    snprintf(plugin, sizeof plugin, "%s=%s", strcmp(kind, "transform") == 0 ? "preprocess.steps"
-             : strcmp(kind, "loss") == 0 ? "loss.plugin"
-             : strcmp(kind, "model") == 0 ? "model.plugin" : "optimizer.plugin", name);
-    snprintf(option, sizeof option, "%s.fault=%s", section_of(kind), fault);
+    snprintf(plugin, sizeof plugin, "%s%s=%s", step ? "preprocess" : kind,
+             step ? ".steps" : ".plugin", name);
+    snprintf(option, sizeof option, "%s.fault=%s", step ? "preprocess.crooked" : kind, fault);
     add_plugin(kind, name);
     search_first(in_root("plugins"));
     EXPECT(code, phrase, "train", "e.ini", "--set", plugin, "--set", option);
+}
+
+static void check_with(int code, const char *phrase, const char *kind, const char *name,
+                       const char *fault)
+{
+    char path[128], option[64];
+
+    snprintf(path, sizeof path, "plugins/%s/%s.so", kind, name);
+    snprintf(option, sizeof option, "%s.fault=%s", kind, fault);
+    add_plugin(kind, name);
+    EXPECT(code, phrase, "plugin", "check", path, "--set", option);
 }
 
 START_TEST(a_broken_rule_ends_the_run_in_one_line)
@@ -81,19 +86,14 @@ END_TEST
 
 START_TEST(a_broken_rule_is_found_by_plugin_check)
 {
-    char path[128], option[64];
-
     make_root();
-    add_plugin(broken[_i].kind, broken[_i].name);
-    snprintf(path, sizeof path, "plugins/%s/%s.so", broken[_i].kind, broken[_i].name);
-    snprintf(option, sizeof option, "%s.fault=%s", broken[_i].kind, broken[_i].fault);
-    EXPECT(PONS_PLUGIN, NULL, "plugin", "check", path, "--set", option);
+    check_with(PONS_PLUGIN, broken[_i].phrase, broken[_i].kind, broken[_i].name, broken[_i].fault);
     remove_root();
 }
 END_TEST
 
-/* The controls: the same plugins with no fault train. */
-START_TEST(a_kept_rule_ends_no_run)
+/* The controls: the same plugins with no fault. */
+START_TEST(a_kept_rule_ends_no_run_and_no_check)
 {
     static const char *const kept[][2] = {
         { "loss", "silent" }, { "optimizer", "idle" }, { "transform", "crooked" }
@@ -101,6 +101,7 @@ START_TEST(a_kept_rule_ends_no_run)
 
     make_experiment(kept[_i][0]);
     train_with(0, NULL, kept[_i][0], kept[_i][1], "none");
+    check_with(0, NULL, kept[_i][0], kept[_i][1], "none");
     remove_root();
 }
 END_TEST
@@ -122,7 +123,7 @@ int main(void)
 
     tcase_add_loop_test(c, a_broken_rule_ends_the_run_in_one_line, 0, BROKEN);
     tcase_add_loop_test(c, a_broken_rule_is_found_by_plugin_check, 0, BROKEN);
-    tcase_add_loop_test(c, a_kept_rule_ends_no_run, 0, 3);
+    tcase_add_loop_test(c, a_kept_rule_ends_no_run_and_no_check, 0, 3);
     tcase_add_test(c, a_rate_below_zero_is_no_rate);
     return suite_run();
 }
