@@ -455,6 +455,17 @@ const char *sections_lack(const pons_option *row, char *text, size_t size)
     return text;
 }
 
+bool sections_lack_value(const char *section, const char *key, const char *value, size_t size)
+{
+    for (size_t i = 0; i < sizeof not_built / sizeof *not_built; i++) {
+        const char *lacks = not_built[i].value;
+        if (strcmp(not_built[i].section, section) == 0 && strcmp(not_built[i].key, key) == 0
+            && lacks != NULL && strlen(lacks) == size && memcmp(lacks, value, size) == 0)
+            return true;
+    }
+    return false;
+}
+
 pons_status sections_require(const char *section, const char *key, pons_error *err)
 {
     for (const section_table *t = section_tables; t->name != NULL; t++)

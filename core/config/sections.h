@@ -171,6 +171,8 @@ pons_status sections_require(const char *section, const char *key, pons_error *e
 const char *sections_need(const pons_option *row);
 /* What a row of 'section_tables' names and this build lacks: "lmdb smart", or the key; or "". */
 const char *sections_lack(const pons_option *row, char *text, size_t size);
+/* Whether this build lacks the value of that name, of 'size' characters. */
+bool sections_lack_value(const char *section, const char *key, const char *value, size_t size);
 
 /* For help: the tables in the order of the file. 'steps' are the keys of every step's section. */
 typedef struct section_table {

@@ -5,6 +5,7 @@
 
 #include "train/best.h"
 
+#include "config/sections.h"
 #include "data/class_list.h"
 
 #include <string.h>
@@ -19,12 +20,11 @@ static bool is_metric(const char *name, const char *metric)
 
 static pons_status refuse_best(const char *name, pons_error *err)
 {
-    static const char *const surface_distances[] = { "hd", "hd95", "asd", "nsd" };
+    size_t size = strcspn(name, ".");
 
-    for (size_t i = 0; i < sizeof surface_distances / sizeof *surface_distances; i++)
-        if (is_metric(name, surface_distances[i]))
-            return pons_fail(err, PONS_CONFIG, "[train] best is '%s': '%s' is not in this build",
-                             name, surface_distances[i]);
+    if (sections_lack_value("train", "best", name, size))
+        return pons_fail(err, PONS_CONFIG, "[train] best is '%s': '%.*s' is not in this build",
+                         name, (int)size, name);
     return pons_fail(err, PONS_CONFIG, "[train] best is '%s', expected dice.mean, iou.mean, or "
                      "dice or iou of a class", name);
 }
