@@ -52,7 +52,7 @@ pons_status kernel_watch_open(program *p, int steps, kernel_watch **out, pons_er
     }
     if (w == NULL || w->seconds == NULL || w->host == NULL || w->calls == NULL) {
         watch_free(w);
-        return pons_fail(err, PONS_FAILURE, "out of memory for the times of %d kernels",
+        return pons_fail(err, PONS_DEVICE, "out of memory for the times of %d kernels",
                          facts.kernel_count);
     }
     program_watch(p, after_kernel, w);
@@ -92,7 +92,7 @@ pons_status kernel_watch_close(kernel_watch *w, measured *out, pons_error *err)
         out->kernel_count++;
     }
     if (out->kernel == NULL || out->kernel_count < w->kernel_count)
-        pons_fail(err, PONS_FAILURE, "out of memory for the times of %d kernels", w->kernel_count);
+        pons_fail(err, PONS_DEVICE, "out of memory for the times of %d kernels", w->kernel_count);
     else
         qsort(out->kernel, (size_t)out->kernel_count, sizeof *out->kernel, longest_first);
     watch_free(w);
