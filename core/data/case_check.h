@@ -1,8 +1,8 @@
 /*
  * case_check.h - what a case must still be when a transform has changed it.
  */
-#ifndef CORE_CASE_CHECK_H
-#define CORE_CASE_CHECK_H
+#ifndef CORE_DATA_CASE_CHECK_H
+#define CORE_DATA_CASE_CHECK_H
 
 #include <pons/transform.h>
 

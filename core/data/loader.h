@@ -127,9 +127,9 @@ pons_status loader_next(loader *l, const loader_batch **batch, pons_error *err);
 bool loader_ready(loader *l);
 /* The next one will be the first of 'step'. */
 pons_status loader_seek(loader *l, int64_t step, pons_error *err);
-/* Micro-batches that a loader of these settings holds at a time. */
 /* Of 'loader_threads = auto'. */
 int loader_threads_chosen(void);
+/* Micro-batches that a loader of these settings holds at a time. */
 int loader_slots(const loader_settings *settings);
 /* [D, H, W] of a patch and the flat file axis or -1 (R26). */
 void loader_patch(const int extent[3], int dhw[3], int *flat_axis);

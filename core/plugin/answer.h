@@ -1,8 +1,8 @@
 /*
  * answer.h - what an operation of a plugin has returned, as the core goes on with it.
  */
-#ifndef CORE_ANSWER_H
-#define CORE_ANSWER_H
+#ifndef CORE_PLUGIN_ANSWER_H
+#define CORE_PLUGIN_ANSWER_H
 
 #include <pons/plugin.h>
 

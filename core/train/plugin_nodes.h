@@ -1,8 +1,8 @@
 /*
  * plugin_nodes.h - the nodes that model and loss plugins make, and what must hold of them.
  */
-#ifndef CORE_PLUGIN_NODES_H
-#define CORE_PLUGIN_NODES_H
+#ifndef CORE_TRAIN_PLUGIN_NODES_H
+#define CORE_TRAIN_PLUGIN_NODES_H
 
 #include "plugin/plugin_load.h"
 
