@@ -521,6 +521,25 @@ START_TEST(case_of_other_content_is_told_whatever_its_size_and_time)
 }
 END_TEST
 
+#define AUTO "--set", "train.precision=auto"
+
+/* As one that a card of before bf16 has made. */
+START_TEST(checkpoint_of_a_precision_that_the_device_has_not_is_refused)
+{
+    make_experiment();
+    expect(TRAIN(AUTO, "--set", "train.steps=1"), NULL);
+    in_shell("cd runs/first/checkpoints/step-00000001 && f=trainer.safetensors && "
+             "old=$(sha256sum <$f | cut -c 1-64) && grep -aq '\"precision\":\"' $f && "
+             "LC_ALL=C sed -i 's/\"precision\":\"[a-z0-9]*\"/\"precision\":\"fp16\"/' $f && "
+             "new=$(sha256sum <$f | cut -c 1-64) && head -c -78 manifest.json >text && "
+             "sed -i s/$old/$new/ text && sum=$(sha256sum <text | cut -c 1-64) && "
+             "{ cat text; printf ',\"sha256\":\"%s\"}\\n' $sum; } >manifest.json && rm text");
+    ck_assert_int_eq(TRAIN(AUTO, "--set", "train.steps=2"), 3);
+    expect(3, "[train] precision fp16, the checkpoint's, does not exist on a cpu\nhint: --fresh");
+    remove_root();
+}
+END_TEST
+
 /* Files of somebody else, and of a run whose checkpoints are gone. */
 START_TEST(nothing_that_a_folder_holds_is_overwritten)
 {
@@ -752,6 +771,7 @@ int main(void)
     tcase_add_test(c, manifest_says_what_made_the_checkpoint_and_a_change_is_told);
     tcase_add_test(c, run_goes_on_only_with_the_cases_that_it_began_with);
     tcase_add_test(c, case_of_other_content_is_told_whatever_its_size_and_time);
+    tcase_add_test(c, checkpoint_of_a_precision_that_the_device_has_not_is_refused);
     tcase_add_test(c, nothing_that_a_folder_holds_is_overwritten);
     tcase_add_test(c, run_that_another_process_writes_is_not_read);
     tcase_add_test(c, debug_is_a_short_run_with_checks);

@@ -186,27 +186,24 @@ static pons_status resolve_precision(experiment *e, const experiment_known *know
         { PRECISION_FP16, "the processor has fp16 instructions, and none of bf16" },
         { PRECISION_BF16, "the processor has bf16 instructions" },
     };
-    precision asked = (precision)e->sections.train.precision;
     const pons_device_facts *facts = &e->device.facts;
+    bool given = e->sections.train.precision != PRECISION_AUTO;
+    precision asked = given ? (precision)e->sections.train.precision : known->precision;
     int most = facts->bf16 ? 2 : facts->fp16 ? 1 : 0;
 
     if ((asked == PRECISION_FP16 && !facts->fp16) || (asked == PRECISION_TF32 && !facts->tf32))
-        return pons_fail(err, PONS_CONFIG, "%s: [train] precision %s does not exist on %s\n"
-                         "hint: precision = bf16, or fp32",
-                         experiment_place(e, "train", "precision"), precision_name(asked),
-                         facts->host_memory ? "a cpu" : facts->name);
-    if (asked != PRECISION_AUTO) {
-        e->precision = asked;
-        return PONS_OK;
-    }
+        return pons_fail(err, PONS_CONFIG, "[train] precision %s%s does not exist on %s\nhint: %s",
+                         precision_name(asked), given ? "" : ", the checkpoint's,",
+                         facts->host_memory ? "a cpu" : facts->name,
+                         given ? "precision = bf16, or fp32" : "--fresh starts anew");
     if (processes_least(e->group, most, &most, err) != PONS_OK)
         return err->status;
-    e->precision = best[most].precision;
-    if (known->precision != PRECISION_AUTO)
-        e->precision = known->precision;
+    e->precision = asked != PRECISION_AUTO ? asked : best[most].precision;
+    if (given)
+        return PONS_OK;
     e->sections.train.precision = e->precision;
     config_resolve(e->config, "train", "precision", precision_name(e->precision),
-                   known->precision != PRECISION_AUTO ? "the checkpoint's" : best[most].reason);
+                   asked != PRECISION_AUTO ? "the checkpoint's" : best[most].reason);
     return PONS_OK;
 }
 
