@@ -32,7 +32,7 @@ static const struct {
     { "optimizer", "idle", "code", "the optimizer: 'update' returned 99 and has not said why" },
     { "optimizer", "idle", "nothing", "the optimizer assigns to none of " },
     { "transform", "crooked", "status", "the transform: 'apply' returned 4 and has not said why" },
-    { "transform", "crooked", "check", "crooked: 'check' returned 3 and has not said why" },
+    { "transform", "crooked", "check", "the transform: 'check' returned 3 and has not said why" },
     { "transform", "crooked", "lost", "the label has lost its voxels" },
     { "transform", "crooked", "singular", "the affine has become singular" },
     { "transform", "crooked", "inside", "the box inside the image" },

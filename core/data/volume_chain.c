@@ -57,8 +57,8 @@ static pons_status check_options(config *c, const volume_step *step, const char 
     pons_error inner = PONS_ERROR_INIT;
 
     if (step->operations->check == NULL
-        || plugin_answer(step->operations->check(step->config, &inner), step->name, "check", &inner)
-           == PONS_OK)
+        || plugin_answer(step->operations->check(step->config, &inner), "the transform", "check",
+                         &inner) == PONS_OK)
         return PONS_OK;
     pons_fail(err, inner.status, "[%s] %s", section, inner.text);
     return config_blame(c, section, NULL, err);
