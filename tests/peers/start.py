@@ -27,8 +27,8 @@ sets = [word for s in a.sets for word in ("--set", s)]
 def first_step(folder):
     """Seconds until the first record is there, and of the step."""
     begin = time.perf_counter()
-    run = subprocess.Popen([a.pons, "train", a.file, "-q", *sets, "--set", "train.steps=100000",
-                            "--set", f"experiment.output={folder}"])
+    run = subprocess.Popen([a.pons, "train", a.file, "-q", *sets, "--set", "train.epochs=",
+                            "--set", "train.steps=100000", "--set", f"experiment.output={folder}"])
     try:
         while run.poll() is None:
             for records in pathlib.Path(folder).glob("*/metrics.jsonl"):
