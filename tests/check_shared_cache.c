@@ -7,6 +7,7 @@
 #include "suite.h"
 
 #include "data/cache_hold.h"
+#include "data/case_source.h"
 #include "data/loader.h"
 
 #include <dirent.h>
@@ -217,6 +218,17 @@ static void touch(cache *c, int rank, seen *s)
     cache_hold_end(&hold);
 }
 
+/* Whichever process has read the files, all know what they held. */
+static bool is_true_source(const opened *o, int rank)
+{
+    const fingerprint told = cache_source(o->held, rank);
+    pons_error err = PONS_ERROR_INIT;
+    fingerprint own;
+
+    return case_source(&o->data->cases[rank], &own, &err) == PONS_OK
+        && memcmp(&own, &told, sizeof own) == 0;
+}
+
 /* The case that the cache gives is the one that is preprocessed without one. */
 static bool is_true_case(const opened *o, int rank)
 {
@@ -261,7 +273,7 @@ static void run_process(const plan *p, int self)
     if (p->then != NULL)
         p->then(o.held, self);
     for (int n = 0; n < CASES; n++)
-        s->same[n] = is_true_case(&o, n);
+        s->same[n] = is_true_case(&o, n) && is_true_source(&o, n);
     cache_close(o.held);
     volume_chain_close(o.chain);
     dataset_close(o.data);
