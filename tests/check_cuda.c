@@ -7,6 +7,7 @@
 #include "../plugins/devices/cuda/cuda.h"
 #include "fakes.h"
 #include "graph/compile.h"
+#include "graph/mirror.h"
 #include "op_table.h"
 #include "suite.h"
 #include "tolerance.h"
@@ -119,6 +120,38 @@ START_TEST(every_case_agrees_in_16_bits)
 }
 END_TEST
 
+/* Nothing is asked of the card between both: no other call waits for the tables. */
+START_TEST(a_kernel_that_was_just_prepared_can_run)
+{
+    const pons_resize_attributes nearest = { PONS_RESIZE_NEAREST };
+    const pons_tensor small = { PONS_F32, { 5, { 1, 2, 1, 1, 1 } } };
+    const pons_tensor large = { PONS_F32, { 5, { 1, 4, 1, 1, 1 } } };
+    const pons_request request = { .kind = PONS_KERNEL_RESIZE, .name = "y", .input_count = 1,
+                                   .output_count = 1, .input = &small, .output = &large,
+                                   .attributes = &nearest };
+    const float numbers[] = { 3, 5 }, expected[] = { 3, 3, 5, 5 };
+    float found[4];
+    device d = card();
+    pons_error err = PONS_ERROR_INIT;
+    void *x = cuda_operations.allocate(d.handle, sizeof numbers, &err);
+    void *y = cuda_operations.allocate(d.handle, sizeof found, &err);
+    const pons_call call = { .input = &x, .output = &y };
+    pons_kernel k = { .run = NULL };
+    bool supported;
+
+    ck_assert_int_eq(mirror_write(&d, x, numbers, sizeof numbers, &err), PONS_OK);
+    ck_assert_int_eq(cuda_prepare(d.handle, &request, &k, &supported, &err), PONS_OK);
+    ck_assert(supported);
+    ck_assert_msg(k.run(&k, &call, &err) == PONS_OK, "%s", err.text);
+    ck_assert_int_eq(mirror_read(&d, found, y, sizeof found, &err), PONS_OK);
+    ck_assert_mem_eq(found, expected, sizeof found);
+    k.free(&k);
+    cuda_operations.release(d.handle, x, sizeof numbers);
+    cuda_operations.release(d.handle, y, sizeof found);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("cuda");
@@ -127,5 +160,6 @@ int main(void)
         return 1;
     tcase_add_test(c, every_case_agrees);
     tcase_add_test(c, every_case_agrees_in_16_bits);
+    tcase_add_test(c, a_kernel_that_was_just_prepared_can_run);
     return suite_run();
 }
