@@ -6,10 +6,12 @@
  */
 #include "../plugins/devices/cuda/cuda.h"
 #include "descent.h"
+#include "device/open.h"
 #include "fake/fake.h"
 #include "fakes.h"
 #include "graph/program.h"
 #include "graphs.h"
+#include "plugin/plugin_load.h"
 #include "suite.h"
 #include "train/network.h"
 
@@ -521,6 +523,53 @@ START_TEST(a_window_whose_logits_cannot_be_read_is_refused)
 }
 END_TEST
 
+/* ---- a device that is not complete ----------------------------------------------------------- */
+
+#define LACK(operation) { #operation, offsetof(pons_device_operations, operation) }
+
+static const struct { const char *name; size_t at; } lacking[] = {
+    LACK(prepare), LACK(copy), LACK(release_host), LACK(precede), LACK(end_record), LACK(forget),
+    LACK(timed), LACK(begin_range),
+};
+
+START_TEST(an_operation_that_others_need_is_missed_before_it_is_called)
+{
+    const pons_device_settings settings = { .index = 0, .count = 1 };
+    const plugin p = { .operations = &muted };
+    void (*const nothing)(void) = NULL;
+    char line[128];
+    device d;
+
+    muted = cuda_operations;
+    MUST(device_open_plugin(&p, &settings, &d, &err));
+    device_close(&d);
+    memcpy((char *)&muted + lacking[_i].at, &nothing, sizeof nothing);
+    ck_assert_int_eq(device_open_plugin(&p, &settings, &d, &err), PONS_PLUGIN);
+    snprintf(line, sizeof line, "the device: operation '%s' is missing", lacking[_i].name);
+    ck_assert_str_eq(err.text, line);
+    close_card();
+    ck_assert_int_eq(left_over(), 0);
+    open_card();
+}
+END_TEST
+
+START_TEST(what_a_device_need_not_have_is_not_missed)
+{
+    const pons_device_settings settings = { .index = 0, .count = 1 };
+    const plugin p = { .operations = &muted };
+    device d;
+
+    muted = cuda_operations;
+    muted.stream = NULL, muted.precede = NULL;
+    muted.record = NULL, muted.end_record = NULL, muted.replay = NULL, muted.forget = NULL;
+    muted.time = NULL, muted.timed = NULL;
+    muted.begin_range = NULL, muted.end_range = NULL;
+    muted.limits = NULL, muted.state = NULL;
+    MUST(device_open_plugin(&p, &settings, &d, &err));
+    device_close(&d);
+}
+END_TEST
+
 START_TEST(nothing_is_left_over)
 {
     const program_settings settings = settings_of(2);
@@ -555,6 +604,9 @@ int main(void)
     tcase_add_loop_test(c, what_fails_is_told_once, 0, (int)(sizeof faults / sizeof *faults));
     tcase_add_loop_test(c, a_failure_without_words_is_one, 0, (int)(sizeof mute / sizeof *mute));
     tcase_add_test(c, a_window_whose_logits_cannot_be_read_is_refused);
+    tcase_add_loop_test(c, an_operation_that_others_need_is_missed_before_it_is_called, 0,
+                        (int)(sizeof lacking / sizeof *lacking));
+    tcase_add_test(c, what_a_device_need_not_have_is_not_missed);
     tcase_add_test(c, nothing_is_left_over);
     return suite_run();
 }

@@ -7,7 +7,6 @@
 
 #include "device/open.h"
 #include "graph/program.h"
-#include "plugin/answer.h"
 
 #include <math.h>
 #include <pons/device.h>
@@ -235,20 +234,6 @@ static pons_status check_requests(const device *d, outcome *total, pons_error *e
 
 /* ---- the device itself ----------------------------------------------------------------------- */
 
-static pons_status check_missing(const pons_device_operations *o, pons_error *err)
-{
-    const struct { const char *name; bool there; } needed[] = {
-        { "open", o->open != NULL }, { "close", o->close != NULL }, { "facts", o->facts != NULL },
-        { "allocate", o->allocate != NULL }, { "release", o->release != NULL },
-        { "attach", o->attach != NULL }, { "prepare", o->prepare != NULL }
-    };
-
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-        if (!needed[i].there)
-            return pons_fail(err, PONS_PLUGIN, "operation '%s' is missing", needed[i].name);
-    return PONS_OK;
-}
-
 static pons_status check_memory(const device *d, pons_error *err)
 {
     enum { SIZE = 3 * 4096 };
@@ -270,14 +255,11 @@ static pons_status check_memory(const device *d, pons_error *err)
 pons_status plugin_check_device(const plugin *p, const invocation *call, pons_error *err)
 {
     const pons_device_settings settings = { .index = 0, .count = 1, .deterministic = true };
-    device d = { .plugin = p, .operations = p->operations };
+    device d;
     outcome total = { .count = 0 };
 
-    if (check_missing(d.operations, err) != PONS_OK
-        || plugin_answer(d.operations->open(&settings, &d.handle, err), "the device", "open", err)
-           != PONS_OK)
+    if (device_open_plugin(p, &settings, &d, err) != PONS_OK)
         return err->status;
-    d.operations->facts(d.handle, &d.facts);
     if (d.facts.name[0] == '\0' || d.facts.threads < 1)
         pons_fail(err, PONS_PLUGIN, "its facts are the name '%s' and %d threads, expected a name "
                   "and at least 1", d.facts.name, d.facts.threads);

@@ -12,6 +12,9 @@
  */
 pons_status device_open(const char *name, const pons_device_settings *settings, const char *where,
                         device *out, pons_error *err);
+/* The same of a plugin that is there. One that lacks operations that it needs is refused. */
+pons_status device_open_plugin(const struct plugin *p, const pons_device_settings *settings,
+                               device *out, pons_error *err);
 /* By the thread that will run kernels, once, before anything runs. */
 pons_status device_attach(const device *d, pons_error *err);
 void device_close(device *d);

@@ -312,9 +312,11 @@ typedef struct pons_device_operations {
     pons_status (*follow)(void *device, pons_queue queue, int number, pons_error *err);
     /* This process waits for a mark. */
     pons_status (*reach)(void *device, int number, pons_error *err);
-    /* The stream for a communicator of this process (comm.h), the same one whenever asked. */
+    /*
+     * Optional, both. The stream for a communicator of this process (comm.h), the same one whenever
+     * asked; what is put on a stream of this device later comes behind all kernels run so far.
+     */
     void *(*stream)(void *device, pons_error *err);
-    /* What is put on a stream of this device later comes behind all kernels run so far. */
     pons_status (*precede)(void *device, void *stream, pons_error *err);
     /*
      * Optional, all four. Between 'record' and 'end_record' kernels that were prepared here, and
