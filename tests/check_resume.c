@@ -752,6 +752,13 @@ START_TEST(run_that_another_process_writes_is_not_gone_on_from)
     ck_assert_int_eq(TRAIN("--set", "experiment.name=half", "--set", "train.steps=3"), 3);
     expect(3, "or about to go on from it");
     close(folder);
+    in_shell("mkdir -p runs/own/kept && cp -r runs/half/checkpoints/step-00000002 runs/own/kept");
+    expect(TRAIN("--set", "experiment.name=own", "--set", "train.steps=3", "--resume",
+                 "runs/own/kept/step-00000002"), "going on after step 2");
+    ck_assert_int_eq(TRAIN("--set", "experiment.name=bare", "--resume", "runs/bare"), 3);
+    in_shell("mkdir runs/bare");
+    ck_assert_int_eq(TRAIN("--set", "experiment.name=bare", "--resume", "runs/bare"), 3);
+    expect(3, "is neither a run with checkpoints");
     remove_root();
 }
 END_TEST

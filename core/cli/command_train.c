@@ -63,7 +63,8 @@ static pons_status take_checkpoint(start *s, const char *path, pons_error *err)
 
     if (asprintf(&run, "%s/../..", path) < 0)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (run_folder_read(run, &s->other, err) == PONS_OK && checkpoint_verify(path, err) == PONS_OK)
+    if (run_folder_read(&s->folder, run, &s->other, err) == PONS_OK
+        && checkpoint_verify(path, err) == PONS_OK)
         s->checkpoint = strdup(path);
     free(run);
     return err->status;
@@ -75,7 +76,7 @@ static pons_status take_newest(start *s, const char *path, pons_error *err)
 
     if (asprintf(&folder, "%s/checkpoints", path) < 0)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (run_folder_read(path, &s->other, err) == PONS_OK)
+    if (run_folder_read(&s->folder, path, &s->other, err) == PONS_OK)
         checkpoint_newest(folder, s->call->log, &s->checkpoint, err);
     free(folder);
     return err->status;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 pons_status run_folder_name(const char *output, const char *name, run_folder *out, pons_error *err)
@@ -48,10 +49,18 @@ pons_status run_folder_hold(run_folder *r, pons_error *err)
     return PONS_OK;
 }
 
-pons_status run_folder_read(const char *path, int *lock, pons_error *err)
+static bool is_one_folder(int a, int b)
+{
+    struct stat x, y;
+
+    return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+pons_status run_folder_read(const run_folder *own, const char *path, int *lock, pons_error *err)
 {
     *lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (*lock < 0 || flock(*lock, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+    if (*lock < 0 || is_one_folder(*lock, own->lock)
+        || flock(*lock, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
         return PONS_OK;
     close(*lock);
     *lock = -1;

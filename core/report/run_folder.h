@@ -22,9 +22,10 @@ pons_status run_folder_name(const char *output, const char *name, run_folder *ou
 pons_status run_folder_hold(run_folder *r, pons_error *err);
 /*
  * Lock another run's folder for reading, until *lock is closed: others may read it too, and none
- * trains in it; PONS_CONFIG when one does. -1 where there is no such folder.
+ * trains in it; PONS_CONFIG when one does. -1 where there is no such folder. It may be 'own' after
+ * all, which is held already.
  */
-pons_status run_folder_read(const char *path, int *lock, pons_error *err);
+pons_status run_folder_read(const run_folder *own, const char *path, int *lock, pons_error *err);
 /* As run_folder_hold, and make the folder if need be. */
 pons_status run_folder_take(run_folder *r, pons_error *err);
 /*
