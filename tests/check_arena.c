@@ -1,12 +1,15 @@
 /*
- * check_arena.c - pieces are aligned, zeroed and apart.
+ * check_arena.c - pieces are aligned, zeroed and apart, and a program without memory says so once.
  */
 #include "suite.h"
 
 #include "base/arena.h"
+#include "dist/board.h"
 
 #include <stdint.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 START_TEST(pieces_are_aligned_zeroed_and_do_not_overlap)
 {
@@ -43,10 +46,46 @@ START_TEST(texts_are_copied_and_formatted_whole)
 }
 END_TEST
 
+/* What a process says that asks for more than there is; its exit code. */
+static int ask_too_much(char *said, size_t room)
+{
+    int ends[2], status;
+
+    ck_assert_int_eq(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        arena_alloc(arena_new(), SIZE_MAX);
+        _exit(0);
+    }
+    close(ends[1]);
+    ssize_t got = read(ends[0], said, room - 1);
+    said[got > 0 ? got : 0] = '\0';
+    close(ends[0]);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* Of a rank its launcher says it. */
+START_TEST(a_program_without_memory_says_so_and_a_rank_does_not)
+{
+    char said[256];
+
+    unsetenv(BOARD_VARIABLE);
+    ck_assert_int_eq(ask_too_much(said, sizeof said), PONS_DEVICE);
+    ck_assert_ptr_nonnull(strstr(said, "error: out of memory"));
+    setenv(BOARD_VARIABLE, "3 0", 1);
+    ck_assert_int_eq(ask_too_much(said, sizeof said), PONS_DEVICE);
+    ck_assert_str_eq(said, "");
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("arena");
     tcase_add_test(c, pieces_are_aligned_zeroed_and_do_not_overlap);
     tcase_add_test(c, texts_are_copied_and_formatted_whole);
+    tcase_add_test(c, a_program_without_memory_says_so_and_a_rank_does_not);
     return suite_run();
 }
