@@ -384,6 +384,17 @@ START_TEST(earlier_measurement_is_shown_with_the_ratio)
 }
 END_TEST
 
+/* Weights that a forward pass does not pack again. */
+START_TEST(kernels_that_did_not_run_have_no_rate)
+{
+    begin();
+    EXPECT(0, NULL, "bench", "small.ini", "--kernels", "--forward", "--reference", "--steps", "2");
+    ck_assert_ptr_nonnull(strstr(text_of("out"), "pack "));
+    ck_assert_msg(strstr(text_of("out"), "nan") == NULL, "%s", text_of("out"));
+    remove_root();
+}
+END_TEST
+
 START_TEST(what_is_no_measurement_is_refused)
 {
     begin();
@@ -500,6 +511,7 @@ int main(void)
     tcase_add_test(c, processes_of_a_run_are_measured_together);
     tcase_add_test(c, modes_are_measured_one_after_another);
     tcase_add_test(c, earlier_measurement_is_shown_with_the_ratio);
+    tcase_add_test(c, kernels_that_did_not_run_have_no_rate);
     tcase_add_test(c, what_is_no_measurement_is_refused);
     tcase_add_test(c, device_without_limits_has_none);
     tcase_add_test(c, copy_past_the_caches_is_a_copy);

@@ -262,15 +262,25 @@ void bench_kernels_json(const measured *m, bool queue, const json_value *before)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
+/* '-' where it is not known, as the rate of what took no time. */
+static void print_column(int width, int digits, double value)
+{
+    if (isfinite(value))
+        printf(" %*.*f", width, digits, value);
+    else
+        printf(" %*s", width, "-");
+}
+
 static void print_numbers(const rows *all, const row *r, bool compared)
 {
     printf(" %9.3f", 1e3 * r->seconds);
-    if (compared && isnan(r->before))
-        printf(" %9s %6s", "-", "-");
-    else if (compared)
-        printf(" %9.3f %6.2f", 1e3 * r->before, r->before / r->seconds);
-    printf(" %5.1f%% %8.2f %9.1f", 100 * r->seconds / all->seconds, 1e-9 * r->bytes / r->seconds,
-           1e-9 * r->flop / r->seconds);
+    if (compared) {
+        print_column(9, 3, 1e3 * r->before);
+        print_column(6, 2, r->before / r->seconds);
+    }
+    printf(" %5.1f%%", 100 * r->seconds / all->seconds);
+    print_column(8, 2, 1e-9 * r->bytes / r->seconds);
+    print_column(9, 1, 1e-9 * r->flop / r->seconds);
     if (r->least > 0)
         printf(" %5.0f%%", 100 * r->least / r->seconds);
     else
