@@ -384,12 +384,11 @@ START_TEST(earlier_measurement_is_shown_with_the_ratio)
 }
 END_TEST
 
-/* Weights that a forward pass does not pack again. */
+/* Weights that a forward pass does not pack again, where a library packs them. */
 START_TEST(kernels_that_did_not_run_have_no_rate)
 {
     begin();
     EXPECT(0, NULL, "bench", "small.ini", "--kernels", "--forward", "--reference", "--steps", "2");
-    ck_assert_ptr_nonnull(strstr(text_of("out"), "pack "));
     ck_assert_msg(strstr(text_of("out"), "nan") == NULL, "%s", text_of("out"));
     remove_root();
 }
