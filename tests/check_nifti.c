@@ -9,8 +9,18 @@
 
 #include "data/volume.h"
 
+#include <malloc.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+/* A sanitizer ends a process where memory ends. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+static const bool memory_can_end = false;
+#else
+static const bool memory_can_end = true;
+#endif
 
 static char path_plain[96], path_gzip[96];
 
@@ -162,6 +172,58 @@ START_TEST(no_flipped_bit_of_the_compressed_data_gives_other_voxels)
             }
             packed[n] ^= (unsigned char)(1 << bit);
         }
+}
+END_TEST
+
+/* Nothing is left of what malloc can give but 'left' bytes in one piece. */
+static void take_memory(size_t left)
+{
+    const struct rlimit none = { 0, 0 };
+    void *volatile piece, *volatile taken; /* a compiler may do without a block that none uses */
+
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_ARENA_MAX, 1);
+    piece = malloc(left);
+    setrlimit(RLIMIT_DATA, &none);
+    for (size_t size = 1 << 20; size >= 16; size /= 2)
+        do
+            taken = malloc(size);
+        while (taken != NULL);
+    free(piece);
+}
+
+/* Exit code of a process that reads the file with so much memory. */
+static int read_within(size_t left)
+{
+    pons_error err = PONS_ERROR_INIT;
+    pid_t child = fork();
+    int status;
+    volume v;
+
+    if (child == 0) {
+        take_memory(left);
+        _exit(read_any(path_gzip, 0, &v, &err));
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_msg(WIFEXITED(status), "%zu bytes: %d", left, status);
+    return WEXITSTATUS(status);
+}
+
+START_TEST(want_of_memory_is_not_taken_for_damage)
+{
+    unsigned char packed[8192];
+    int ends[2] = { 0 };
+
+    if (!memory_can_end)
+        return;
+    maker_write(path_gzip, packed, packed_base(packed, sizeof packed));
+    for (size_t left = 256; left <= 1 << 15; left += 256) {
+        int code = read_within(left);
+        ck_assert_msg(code == PONS_OK || code == PONS_DEVICE, "%zu bytes: code %d", left, code);
+        ends[code == PONS_OK]++;
+    }
+    ck_assert_int_gt(ends[0], 10); /* less than the 7 KiB that zlib begins with, and more */
+    ck_assert_int_gt(ends[1], 10);
 }
 END_TEST
 
@@ -724,6 +786,7 @@ int main(void)
     tcase_add_test(c, every_truncation_of_a_gzip_file_is_refused);
     tcase_add_test(c, a_wrong_checksum_or_length_is_refused);
     tcase_add_test(c, no_flipped_bit_of_the_compressed_data_gives_other_voxels);
+    tcase_add_test(c, want_of_memory_is_not_taken_for_damage);
     tcase_add_test(c, bytes_after_the_stream_are_refused);
     tcase_add_test(c, several_members_are_one_file);
     tcase_add_test(c, name_and_compression_must_agree);

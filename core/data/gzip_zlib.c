@@ -15,28 +15,32 @@ static uInt piece(size_t size)
     return size > UINT_MAX / 2 ? UINT_MAX / 2 : (uInt)size;
 }
 
-size_t gzip_peek(const unsigned char *in, size_t in_size, unsigned char *out, size_t limit)
+static pons_status refuse_memory(const char *path, pons_error *err)
+{
+    return pons_fail(err, PONS_DEVICE, "out of memory: zlib cannot read '%s'", path);
+}
+
+pons_status gzip_peek(const char *path, const unsigned char *in, size_t in_size, unsigned char *out,
+                      size_t *size, pons_error *err)
 {
     z_stream z;
+    int result = Z_OK;
 
     memset(&z, 0, sizeof z);
     if (inflateInit2(&z, GZIP_FORMAT) != Z_OK)
-        return 0;
+        return refuse_memory(path, err);
     z.next_in = (unsigned char *)in;
     z.avail_in = piece(in_size);
     z.next_out = out;
-    z.avail_out = (uInt)limit;
-    while (z.avail_out && z.avail_in) {
-        int result = inflate(&z, Z_NO_FLUSH);
-
+    z.avail_out = (uInt)*size;
+    while (z.avail_out && z.avail_in && result == Z_OK) {
+        result = inflate(&z, Z_NO_FLUSH);
         if (result == Z_STREAM_END && z.avail_in)
             result = inflateReset(&z); /* a member that ends early; the next one goes on */
-        if (result != Z_OK)
-            break;
     }
-    limit -= z.avail_out;
+    *size -= z.avail_out;
     inflateEnd(&z);
-    return limit;
+    return result == Z_MEM_ERROR ? refuse_memory(path, err) : PONS_OK;
 }
 
 static pons_status refuse(const char *path, const char *problem, const char *expected,
@@ -100,6 +104,8 @@ static pons_status inflate_members(const char *path, z_stream *z, const unsigned
                 break;
             if (inflateReset(z) != Z_OK)
                 return refuse(path, "cannot be continued", "another member", err);
+        } else if (result == Z_MEM_ERROR) {
+            return refuse_memory(path, err);
         } else if (result == Z_DATA_ERROR) {
             return refuse(path, z->msg ? z->msg : "is damaged", "an intact stream", err);
         } else if (result == Z_BUF_ERROR || (result == Z_OK && !z->avail_in && given == in_size &&
@@ -125,7 +131,7 @@ pons_status gzip_inflate_zlib(const char *path, const unsigned char *in, size_t 
 
     memset(&z, 0, sizeof z);
     if (inflateInit2(&z, GZIP_FORMAT) != Z_OK)
-        return pons_fail(err, PONS_DEVICE, "out of memory: zlib cannot start for '%s'", path);
+        return refuse_memory(path, err);
     status = inflate_members(path, &z, in, in_size, &s, err);
     inflateEnd(&z);
     return status;

@@ -74,8 +74,12 @@ pons_status gzip_inflate(const char *path, const unsigned char *in, size_t in_si
                          unsigned char *out, size_t out_size, pons_error *err);
 pons_status gzip_inflate_zlib(const char *path, const unsigned char *in, size_t in_size,
                               unsigned char *out, size_t out_size, pons_error *err);
-/* The first bytes of the content, at most 'limit'; returns how many there are. */
-size_t gzip_peek(const unsigned char *in, size_t in_size, unsigned char *out, size_t limit);
+/*
+ * The first bytes of the content, at most *size; becomes how many there are: fewer where 'in' ends
+ * or is damaged. Fails only for want of memory.
+ */
+pons_status gzip_peek(const char *path, const unsigned char *in, size_t in_size, unsigned char *out,
+                      size_t *size, pons_error *err);
 /* Compress in one member without a time; *out is malloc'ed. */
 pons_status gzip_deflate(const unsigned char *in, size_t in_size, unsigned char **out,
                          size_t *out_size, pons_error *err);

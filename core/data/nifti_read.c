@@ -83,16 +83,17 @@ static pons_status header_read(file_bytes *f, nifti_layout *layout, pons_error *
 {
     unsigned char head[16384], plain[NIFTI_HEADER_LARGEST];
     size_t available = f->size < (int64_t)sizeof head ? (size_t)f->size : sizeof head;
+    size_t inflated = sizeof plain;
     pons_status status = bytes_read(f, 0, head, available, err);
 
     if (!status)
         status = check_name(f, head, available, err);
+    if (!status && f->gzip)
+        status = gzip_peek(f->path, head, available, plain, &inflated, err);
     if (status)
         return status;
-    if (f->gzip)
-        available = gzip_peek(head, available, plain, sizeof plain);
-    return nifti_header_check(f->path, f->gzip ? plain : head, available, f->size, f->gzip, layout,
-                              err);
+    return nifti_header_check(f->path, f->gzip ? plain : head, f->gzip ? inflated : available,
+                              f->size, f->gzip, layout, err);
 }
 
 static pons_status voxels_inflate(const file_bytes *f, const nifti_layout *layout,
