@@ -37,10 +37,25 @@ static void leave_memory(int rank, int kib)
 
 #define SAID(PHRASE) (strstr(text_of("said"), PHRASE) != NULL)
 
+/*
+ * Two libraries end the process in a thread whose data they cannot get, a few in a thousand of all
+ * amounts of memory: the C library (exit code 127) and libgomp, below the library of convolutions
+ * (1). Their own line is all that there is then.
+ */
+static bool a_library_ended_it(void)
+{
+    return SAID("cannot allocate memory for thread-local data") || SAID("libgomp: Out of memory");
+}
+
 static void expect_told(int kib, int code, const char *who)
 {
     const char *said = text_of("said");
 
+    if (SAID("libgomp: Out of memory")) { /* has no code of its own */
+        ck_assert_msg(code != 0 && count_in(said, "error: ") == 1 && SAID(who), "%d KiB: code %d: "
+                      "%s", kib, code, said);
+        return;
+    }
     ck_assert_msg(code == PONS_DEVICE, "%d KiB: code %d: %s", kib, code, said);
     ck_assert_msg(count_in(said, "error: ") == 1, "%d KiB: %s", kib, said);
     ck_assert_msg(SAID(who) && SAID("out of memory"), "%d KiB: %s", kib, said);
@@ -122,7 +137,7 @@ END_TEST
 
 START_TEST(memory_that_a_process_lacks_ends_its_replicas_with_one_line)
 {
-    int failed = 0, code = 1;
+    int failed = 0, libraries = 0, code = 1;
 
     if (!can_limit())
         return;
@@ -134,13 +149,15 @@ START_TEST(memory_that_a_process_lacks_ends_its_replicas_with_one_line)
         leave_memory(-1, 0);
         if (code == 0)
             break;
-        ck_assert_msg(code == PONS_DEVICE && SAID("out of memory")
-                      && count_in(text_of("said"), "error: ") == 1, "%d KiB, code %d: %s", kib,
+        ck_assert_msg(a_library_ended_it() || (code == PONS_DEVICE && SAID("out of memory")
+                      && count_in(text_of("said"), "error: ") == 1), "%d KiB, code %d: %s", kib,
                       code, text_of("said"));
+        libraries += a_library_ended_it();
         failed++;
     }
     ck_assert_int_eq(code, 0);
     ck_assert_int_gt(failed, 3);
+    ck_assert_int_le(libraries, 1 + failed / 10);
     expect_same_state("plain", "replicas");
 }
 END_TEST

@@ -86,10 +86,14 @@ static bool is_failure_told(const board_entry *e, const launched *r)
     return e->ended && r->signal == 0 && e->status == r->code && e->text[0] != '\0';
 }
 
+/* What the C library ends a process with that it cannot give a library's part of a thread's data. */
+enum { LOADER_GAVE_UP = 127 };
+
 /* Memory, devices and other processes may be there the next time; a wrong file stays wrong. */
 static bool is_worth_a_restart(const board_entry *e, const launched *r)
 {
-    return !is_failure_told(e, r) || r->code == PONS_DEVICE || r->code == PONS_COMMUNICATION;
+    return !is_failure_told(e, r) || r->code == PONS_DEVICE || r->code == PONS_COMMUNICATION
+           || r->code == LOADER_GAVE_UP;
 }
 
 bool crowd_tell(const crowd *c, const launched *r, pons_error *err)
@@ -115,6 +119,10 @@ bool crowd_tell(const crowd *c, const launched *r, pons_error *err)
                   e.step >= 0 ? position : "", e.text);
     else if (r->code == PONS_DEVICE) /* our own code says more wherever it can */
         pons_fail(err, PONS_DEVICE, "rank %d ended: out of memory%s", r->rank, position);
+    else if (r->code == LOADER_GAVE_UP)
+        pons_fail(err, PONS_DEVICE, "rank %d was ended by the loader of shared libraries (its line "
+                  "is above): out of memory for a thread's data, or a symbol is missing%s",
+                  r->rank, position);
     else
         pons_fail(err, r->code == 0 ? PONS_FAILURE : (pons_status)r->code, "rank %d left before "
                   "the end with exit code %d%s", r->rank, r->code, position);

@@ -57,6 +57,7 @@ struct store {
     question *questions;
     uint32_t last;
     bool broken;
+    pons_status status;
     char why[256];
     pons_comm_store shared;
 };
@@ -82,11 +83,13 @@ static void hand_over(store *s, const store_message *m)
     pthread_mutex_unlock(&s->lock);
 }
 
-static void declare_broken(store *s, const char *why)
+static void declare_broken(store *s, pons_status status, const char *why)
 {
     pthread_mutex_lock(&s->lock);
-    if (!s->broken)
+    if (!s->broken) {
+        s->status = status;
         snprintf(s->why, sizeof s->why, "%s", why);
+    }
     s->broken = true;
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
@@ -125,7 +128,7 @@ static void *read_answers(void *context)
 
     while (why == NULL)
         why = read_some(s, &filled);
-    declare_broken(s, why);
+    declare_broken(s, PONS_COMMUNICATION, why);
     return NULL;
 }
 
@@ -176,6 +179,14 @@ static bool send_message(store *s, const store_message *m, double deadline)
     return sent;
 }
 
+static void declare_unsent(store *s, int cause)
+{
+    if (cause == ENOMEM)
+        declare_broken(s, PONS_DEVICE, "out of memory");
+    else
+        declare_broken(s, PONS_COMMUNICATION, strerror(cause));
+}
+
 static void wait_for_answer(store *s, question *q, double deadline)
 {
     const struct timespec until = clock_at(deadline);
@@ -192,13 +203,13 @@ static pons_status tell_broken(store *s, const store_message *m, pons_error *err
 {
     pthread_mutex_lock(&s->lock);
     if (s->broken)
-        pons_fail(err, PONS_COMMUNICATION, "rank %d: the connection to the store at %s has ended "
+        pons_fail(err, s->status, "rank %d: the connection to the store at %s has ended "
                   "('%s' was asked for): %s", s->place.rank, s->where, m->key, s->why);
     else
         pons_fail(err, PONS_COMMUNICATION, "rank %d: the store at %s does not answer ('%s' was "
                   "asked for)", s->place.rank, s->where, m->key);
     pthread_mutex_unlock(&s->lock);
-    return PONS_COMMUNICATION;
+    return err->status;
 }
 
 /* How long a caller has patience with rank 0, on top of what that was asked to wait. */
@@ -214,7 +225,7 @@ static pons_status ask(store *s, store_message *m, question *q, double deadline,
         m->number = q->number;
         /* Half a message would end the connection: no haste here. */
         if (!send_message(s, m, seconds_now() + patience(s)))
-            declare_broken(s, strerror(errno));
+            declare_unsent(s, errno);
     }
     wait_for_answer(s, q, deadline);
     if (!q->answered)
@@ -294,7 +305,7 @@ pons_status store_get(store *s, const char *key, double wait_s, void *value, siz
 
 void store_give_up(store *s)
 {
-    declare_broken(s, "rank 0 was given up");
+    declare_broken(s, PONS_COMMUNICATION, "rank 0 was given up");
 }
 
 bool store_broken(const store *s)

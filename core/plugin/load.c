@@ -3,6 +3,8 @@
  * own copies of what the plugin brought. The list of loaded plugins is the one thing that all
  * experiments of a process share, as they share the dynamic loader.
  */
+#include <config.h>
+
 #include "config/config.h"
 #include "plugin/verify.h"
 
@@ -11,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 typedef struct loaded {
     plugin plugin;
@@ -98,17 +101,44 @@ static const pons_plugin *call_entry(void *handle, const verified *v, pons_error
     return d;
 }
 
+/* The loader's words for a file that finds no room; a disk mounted 'noexec' has the same. */
+static bool is_memory_short(const char *path, const char *said)
+{
+    static const char *const phrases[] = { "failed to map segment", "cannot map zero-fill pages",
+                                           "out of memory", "annot allocate memory" };
+    struct statvfs disk;
+
+    if (statvfs(path, &disk) != 0 || (disk.f_flag & ST_NOEXEC) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof phrases / sizeof *phrases; i++)
+        if (strstr(said, phrases[i]) != NULL)
+            return true;
+    return false;
+}
+
+static pons_status open_library(const char *path, void **handle, pons_error *err)
+{
+    const char *said;
+
+    *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (*handle != NULL)
+        return PONS_OK;
+    said = dlerror();
+    if (is_memory_short(path, said))
+        return pons_fail(err, PONS_DEVICE, "out of memory: cannot load '%s': %s", path, said);
+    return pons_fail(err, PONS_PLUGIN, "cannot load '%s': %s", path, said);
+}
+
 pons_status verified_load(const verified *v, size_t operations_size, plugin *out, pons_error *err)
 {
     const pons_plugin *d;
     void *handle;
     pons_status status = verified_unchanged(v, err);
 
+    if (status == PONS_OK)
+        status = open_library(v->file.path, &handle, err);
     if (status != PONS_OK)
         return status;
-    handle = dlopen(v->file.path, RTLD_NOW | RTLD_LOCAL);
-    if (handle == NULL)
-        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': %s", v->file.path, dlerror());
     d = call_entry(handle, v, err);
     if (d == NULL)
         return PONS_PLUGIN;
