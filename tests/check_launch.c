@@ -218,6 +218,9 @@ static const struct { const char *does; int code; const char *says; bool once; }
     { "note:3,leave:0", 1, "rank 1 left before the end with exit code 0 in step 3", false },
     { "say:a word,leave:9", 9, "[1] a word\nerror: rank 1 left before the end with exit code 9\n",
       false },
+    { "leave:127", 5, "error: rank 1 was ended by the loader of shared libraries", false },
+    { "tell:5=out of memory for x,leave:7", 5, "error: rank 1: out of memory for x\nhint: ",
+      false },
     { "end:4=case 'a' is cut", 4, "error: rank 1: case 'a' is cut\n", false },
     { "note:7,end:1=loss is nan", 1, "error: rank 1 in step 7 (step), last collective 70: "
       "all_reduce of 4096 bytes: loss is nan\n", false },

@@ -95,12 +95,18 @@ static void leave(const char *value)
     _exit(atoi(value));
 }
 
-/* "3=text" */
-static void finish(const char *value)
+/* "3=text": a code and a line */
+static void tell(const char *value)
 {
     const char *text = strchr(value, '=');
 
-    end(atoi(value), text != NULL ? text + 1 : "");
+    board_end(seat, atoi(value), text != NULL ? text + 1 : "");
+}
+
+static void finish(const char *value)
+{
+    tell(value);
+    exit(atoi(value));
 }
 
 static void be_deaf(const char *value)
@@ -194,9 +200,9 @@ static void show_environment(const char *value)
 
 static const struct { const char *name; void (*act)(const char *value); } actions[] = {
     { "work", work }, { "note", note }, { "wait", wait_seconds }, { "signal", deliver },
-    { "leave", leave }, { "end", finish }, { "deaf", be_deaf }, { "listen", listen_to },
-    { "child", start_child }, { "lines", print_lines }, { "say", say }, { "count", count_start },
-    { "files", show_files }, { "environment", show_environment },
+    { "leave", leave }, { "tell", tell }, { "end", finish }, { "deaf", be_deaf },
+    { "listen", listen_to }, { "child", start_child }, { "lines", print_lines }, { "say", say },
+    { "count", count_start }, { "files", show_files }, { "environment", show_environment },
 };
 
 static void act(const char *name, const char *value)

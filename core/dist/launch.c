@@ -99,6 +99,8 @@ static void note_end(watch *w, launched *r, int status)
     r->code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     r->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     board_read(w->crowd->board, (int)(r - w->crowd->rank), &e);
+    if (e.ended && e.status != 0 && r->code != 0)
+        r->code = e.status; /* the cause; what came of it may have decided the exit */
     r->when = e.ended ? e.when : seconds_now();
     r->outcome = judge(w, r, &e);
     w->running--;

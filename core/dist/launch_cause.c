@@ -92,8 +92,7 @@ enum { LOADER_GAVE_UP = 127 };
 /* Memory, devices and other processes may be there the next time; a wrong file stays wrong. */
 static bool is_worth_a_restart(const board_entry *e, const launched *r)
 {
-    return !is_failure_told(e, r) || r->code == PONS_DEVICE || r->code == PONS_COMMUNICATION
-           || r->code == LOADER_GAVE_UP;
+    return !is_failure_told(e, r) || r->code == PONS_DEVICE || r->code == PONS_COMMUNICATION;
 }
 
 bool crowd_tell(const crowd *c, const launched *r, pons_error *err)
