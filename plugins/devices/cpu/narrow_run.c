@@ -4,9 +4,9 @@
  * A task is a band of rows in a block of planes. It turns the rows that it reads into padded
  * float rows in its thread's scratch and calls the loops of narrow_lanes.h row by row.
  */
+#include "cpu.h"
 #include "narrow_plan.h"
 
-#include <omp.h>
 #include <string.h>
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -309,54 +309,55 @@ static void run_weight(work *w, float *sum)
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
-static void run_task(work *w, int task, float *sums)
-{
-    const narrow *n = w->n;
-    const int *extent = n->form == PLANAR_SPREAD ? n->x.extent : n->y.extent;
+typedef struct narrow_call {
+    const narrow *n;
+    const void *in, *y;
+    void *out;
+    float *packed, *areas, *sums;
+} narrow_call;
 
-    w->image = task / n->bands / n->blocks;
-    w->first = task / n->bands % n->blocks * n->block;
-    w->last = smaller(w->first + n->block, extent[0]) - 1;
-    w->top = task % n->bands * n->band;
-    w->bottom = smaller(w->top + n->band, extent[1]) - 1;
+static void run_task(void *context, int64_t i, int thread)
+{
+    const narrow_call *k = context;
+    const narrow *n = k->n;
+    const int *extent = n->form == PLANAR_SPREAD ? n->x.extent : n->y.extent;
+    const float *row[NARROW_TAPS], *block[NARROW_TAPS];
+    int task = (int)i;
+    work w = { .n = n, .in = k->in, .y = k->y, .out = k->out, .weight = k->packed, .row = row,
+               .block = block, .buffer = k->areas + thread * n->area };
+
+    w.line = w.buffer + n->planes * n->plane;
+    w.other = w.line + n->line;
+    w.image = task / n->bands / n->blocks;
+    w.first = task / n->bands % n->blocks * n->block;
+    w.last = smaller(w.first + n->block, extent[0]) - 1;
+    w.top = task % n->bands * n->band;
+    w.bottom = smaller(w.top + n->band, extent[1]) - 1;
     switch (n->form) {
-    case WIDE_FORWARD: run_wide_forward(w); break;
-    case PLANAR_FORWARD: run_planar_forward(w); break;
-    case PLANAR_SPREAD: run_planar_spread(w); break;
-    default: run_weight(w, sums + task * n->sums); break;
+    case WIDE_FORWARD: run_wide_forward(&w); break;
+    case PLANAR_FORWARD: run_planar_forward(&w); break;
+    case PLANAR_SPREAD: run_planar_spread(&w); break;
+    default: run_weight(&w, k->sums + task * n->sums); break;
     }
 }
 
 pons_status narrow_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
 {
     const narrow *n = kernel->state;
-    float *packed = call->scratch, *sums = packed + n->weights + n->threads * n->area;
-    work shared = { .n = n, .weight = packed, .out = call->output[0] };
+    bool weight = narrow_is_weight(n);
+    float *packed = call->scratch, *areas = packed + n->weights;
+    narrow_call k = { .n = n, .out = call->output[0], .packed = packed, .areas = areas,
+                      .sums = areas + n->threads * n->area };
 
-    if (narrow_is_weight(n)) {
-        shared.in = call->input[n->swapped ? 1 : 0];
-        shared.y = call->input[n->swapped ? 0 : 1];
-    } else {
-        shared.in = call->input[0];
+    (void)err;
+    k.in = call->input[weight && n->swapped ? 1 : 0];
+    k.y = weight ? call->input[n->swapped ? 0 : 1] : NULL;
+    if (!weight)
         narrow_weight_pack(n, call->input[1], packed);
-    }
-#pragma omp parallel num_threads(n->threads)
-    {
-        const float *row[NARROW_TAPS], *block[NARROW_TAPS];
-        work w = shared;
-
-        w.row = row;
-        w.block = block;
-        w.buffer = packed + n->weights + omp_get_thread_num() * n->area;
-        w.line = w.buffer + n->planes * n->plane;
-        w.other = w.line + n->line;
-#pragma omp for schedule(dynamic)
-        for (int task = 0; task < n->tasks; task++)
-            run_task(&w, task, sums);
-    }
-    if (narrow_is_weight(n)) {
-        narrow_weight_add(n, sums);
-        narrow_weight_write(n, sums, call->output[0]);
+    cpu_parallel(n->threads, n->tasks, run_task, &k);
+    if (weight) {
+        narrow_weight_add(n, k.sums);
+        narrow_weight_write(n, k.sums, call->output[0]);
     }
     return PONS_OK;
 }

@@ -5,9 +5,9 @@
  * around them, so that all rows of a phase take the same steps. Numbers off the band are
  * multiplied by zero: where an input is not finite, so are its neighbours in the cell.
  */
+#include "cpu.h"
 #include "narrow_tile.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +18,11 @@ static int64_t aligned(int64_t n) { return (n + 63) / 64 * 64; }
 enum { TILE = WIDE_TILE * WIDE_TILE };
 
 /* ---- run ------------------------------------------------------------------------------------- */
+
+typedef struct narrow_call {
+    const narrow_tile *n;
+    const pons_call *call;
+} narrow_call;
 
 typedef struct work {
     const narrow_tile *n;
@@ -108,45 +113,57 @@ static void run_rows(const work *w, int plane, const char *from, int phase_d, in
     }
 }
 
-static void run_task(work *w, int task)
+/* Where 'thread' works. */
+static void take_memory(work *w, char *memory, int thread)
 {
     const narrow_tile *n = w->n;
+
+    w->tiles = (float *)(memory + n->weights + thread * n->area);
+    w->line = (uint16_t *)(w->tiles + (int64_t)n->together * n->tall * n->across * TILE);
+    w->buffer = (char *)(w->line + n->line);
+}
+
+static void run_task(void *context, int64_t i, int thread)
+{
+    const narrow_call *k = context;
+    const narrow_tile *n = k->n;
     const tile_axis *d = &n->axis[0], *h = &n->axis[1];
+    work own = { .n = n, .from = k->call->input[0], .to = k->call->output[0],
+                 .weight = k->call->scratch }, *w = &own;
+    int task = (int)i;
 
     w->image = task / n->bands / n->blocks;
     w->first[0] = task / n->bands % n->blocks * n->block;
     w->first[1] = task % n->bands * n->band;
     w->count[0] = smaller(n->block, d->count - w->first[0]);
     w->count[1] = smaller(n->band, h->count - w->first[1]);
+    take_memory(w, k->call->scratch, thread);
     copy_rows(w);
+    wide_begin();
     for (int i = 0; i < w->count[0] * d->phases; i++)
         for (int phase = 0; phase < h->phases && w->first[0] * d->phases + i < d->to; phase++)
             run_rows(w, w->first[0] * d->phases + i,
                      w->buffer + i / d->phases * d->step * n->plane, i % d->phases, phase);
+    wide_end();
+}
+
+static void pack_step(void *context, int64_t step, int thread)
+{
+    const narrow_call *k = context;
+
+    (void)thread;
+    narrow_tile_pack(k->n, k->call->input[1], (int)step, k->call->scratch);
 }
 
 static pons_status tile_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
 {
     const narrow_tile *n = kernel->state;
-    char *memory = call->scratch;
+    narrow_call k = { n, call };
+    int steps = n->first[n->axis[0].phases * n->axis[1].phases];
 
     (void)err;
-#pragma omp parallel num_threads(n->threads)
-    {
-        work w = { .n = n, .from = call->input[0], .to = call->output[0], .weight = memory };
-
-        w.tiles = (float *)(memory + n->weights + omp_get_thread_num() * n->area);
-        w.line = (uint16_t *)(w.tiles + (int64_t)n->together * n->tall * n->across * TILE);
-        w.buffer = (char *)(w.line + n->line);
-#pragma omp for schedule(static)
-        for (int step = 0; step < n->first[n->axis[0].phases * n->axis[1].phases]; step++)
-            narrow_tile_pack(n, call->input[1], step, call->scratch);
-        wide_begin();
-#pragma omp for schedule(dynamic)
-        for (int task = 0; task < n->cases * n->blocks * n->bands; task++)
-            run_task(&w, task);
-        wide_end();
-    }
+    cpu_parallel(n->threads, steps, pack_step, &k);
+    cpu_parallel(n->threads, (int64_t)n->cases * n->blocks * n->bands, run_task, &k);
     return PONS_OK;
 }
 

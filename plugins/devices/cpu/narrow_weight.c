@@ -2,6 +2,7 @@
  * narrow_weight.c - the weight of a narrow convolution between the tensor's order and that of the
  * loops, mirrored where the sides are swapped.
  */
+#include "cpu.h"
 #include "narrow_plan.h"
 
 #include <string.h>
@@ -48,15 +49,35 @@ void narrow_weight_pack(const narrow *n, const void *weight, float *packed)
 
 /* ---- partial sums of all tasks to the tensor ------------------------------------------------- */
 
+enum { PIECE = 512 }; /* numbers that a task adds */
+
+typedef struct addition {
+    const narrow *n;
+    float *sums;
+} addition;
+
 /* Pairs of neighbours, then pairs of pairs: the order is fixed by the number of tasks. */
+static void add_piece(void *context, int64_t piece, int thread)
+{
+    const addition *a = context;
+    const narrow *n = a->n;
+    int64_t first = piece * PIECE, rest = n->sums - first, count = rest < PIECE ? rest : PIECE;
+
+    (void)thread;
+    for (int step = 1; step < n->tasks; step *= 2)
+        for (int task = 0; task + step < n->tasks; task += 2 * step) {
+            float *to = a->sums + task * n->sums + first;
+            const float *from = to + step * n->sums;
+            for (int64_t i = 0; i < count; i++)
+                to[i] += from[i];
+        }
+}
+
 void narrow_weight_add(const narrow *n, float *sums)
 {
-    for (int step = 1; step < n->tasks; step *= 2) {
-#pragma omp parallel for num_threads(n->threads) schedule(static)
-        for (int64_t i = 0; i < n->sums; i++)
-            for (int task = 0; task + step < n->tasks; task += 2 * step)
-                sums[task * n->sums + i] += sums[(task + step) * n->sums + i];
-    }
+    addition a = { n, sums };
+
+    cpu_parallel(n->threads, (n->sums + PIECE - 1) / PIECE, add_piece, &a);
 }
 
 static float sixteen(const float *lane)
