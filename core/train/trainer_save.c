@@ -64,7 +64,7 @@ static pons_status begin_save(trainer *t, pons_error *err)
 {
     save_order *o = &t->order;
 
-    if (background_wait(t->writer, err) != PONS_OK)
+    if (background_wait(t->writer, err) != PONS_OK || storage_fetch(t->storage, err) != PONS_OK)
         return err->status;
     t->state.applied = (int64_t)storage_get(t->storage, STORAGE_APPLIED);
     t->state.scale = ilogb(storage_get(t->storage, STORAGE_SCALE));
