@@ -100,7 +100,7 @@ static void compile_all(const device *d, int architecture, const char *what)
     char *binary = NULL, *log = NULL;
     size_t size = 0;
 
-    ck_assert_int_gt(c->library.waiting, 0);
+    ck_assert_int_gt(c->library.count, 0);
     cuda_library_write(&c->library, &unit);
     ck_assert_msg(cuda_compile(&c->compiler, unit.at, architecture, &binary, &size, &log,
                                &error) == PONS_OK, "%s: %s", what, error.text);

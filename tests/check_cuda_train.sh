@@ -239,6 +239,34 @@ if ! ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1 '; then
     check "no driver" ends 5 "cannot open device 'cuda': no driver" "$program" train --fresh one.ini
 fi
 
+# ---- kernels are compiled while cases are read ---------------------------------------------------
+
+cases="--set data.cache=disk --set data.cache_dir=$folder/cases"
+# shellcheck disable=SC2086 # words
+check "cases are read while kernels are compiled" faulty FAKE_NVRTC="beside=$folder/cases/*.case" \
+    train apart.ini $cases --set experiment.name=beside
+check "which gives the same bits" cmp runs/two/$last runs/beside/$last
+# shellcheck disable=SC2086
+check "kernels that do not compile" ends 5 "cannot compile kernels for sm_90: error: it was there" \
+    faulty FAKE_NVRTC="beside=$folder/cases/*.case" train --fresh one.ini $cases
+cp -r ph bad
+head -c 300 ph/imagesTr/phantom_002.nii.gz >bad/imagesTr/phantom_002.nii.gz
+check "a case that is cut" ends 4 "phantom_002.nii.gz" cuda train --fresh one.ini \
+    --set "data.source=$folder/bad" --set experiment.name=bad
+stopped() {
+    env FAKE_NVRTC="beside=$folder/never" LD_LIBRARY_PATH="$cards" "$program" train --fresh \
+        one.ini --set train.grace_s=0 --set experiment.name=stopped 2>"$folder/stopped" &
+    running=$!
+    for _ in $(seq 600); do
+        grep -q "to train on" "$folder/stopped" && break
+        sleep 0.1
+    done
+    kill "$running"
+    wait "$running"
+    ends 75 "interrupted" sh -c "cat '$folder/stopped'; exit $?"
+}
+check "a run that is stopped while the compiler runs" stopped
+
 # ---- compiled kernels are kept -------------------------------------------------------------------
 
 check "kernels are kept" cuda train --fresh one.ini --set "device.cache_dir=$folder/kept"

@@ -93,6 +93,12 @@ pons_status device_attach(const device *d, pons_error *err)
     return plugin_answer(d->operations->attach(d->handle, err), "the device", "attach", err);
 }
 
+void device_compile(const device *d)
+{
+    if (d->operations->compile != NULL)
+        d->operations->compile(d->handle);
+}
+
 void device_close(device *d)
 {
     if (d->operations != NULL)

@@ -17,6 +17,8 @@ pons_status device_open_plugin(const struct plugin *p, const pons_device_setting
                                device *out, pons_error *err);
 /* By the thread that will run kernels, once, before anything runs. */
 pons_status device_attach(const device *d, pons_error *err);
+/* All kernels of some programs are prepared, and it takes a while until the first of them runs. */
+void device_compile(const device *d);
 void device_close(device *d);
 
 #endif

@@ -338,6 +338,11 @@ typedef struct pons_device_operations {
     void (*end_range)(void *device);
     /* Optional: ask the sensors, which takes milliseconds; by the thread that runs kernels. */
     pons_status (*state)(void *device, pons_device_state *state, pons_error *err);
+    /*
+     * Optional: no request follows for now. What kernels still need before they can run may begin,
+     * on a thread of the device's own: 'run' waits for it and says what went wrong, 'close' waits.
+     */
+    void (*compile)(void *device);
 } pons_device_operations;
 
 #define PONS_DEVICE(NAME, VERSION, SUMMARY, OPERATIONS)                                           \

@@ -71,6 +71,7 @@ static pons_status open_one(void *context, replica *one, pons_error *err)
         network_build_evaluation(e, one->device, one->storage, &one->evaluation, err);
     if (err->status != PONS_OK)
         return err->status;
+    device_compile(one->device);
     return storage_initialise(one->storage, (uint64_t)e->sections.experiment.seed, err);
 }
 

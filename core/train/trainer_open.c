@@ -39,6 +39,7 @@ static pons_status read_cases(trainer *t, pons_error *err)
     return err->status;
 }
 
+/* Before cases are read: a device may compile its kernels meanwhile. */
 static pons_status build(trainer *t, pons_error *err)
 {
     unsigned programs = REPLICAS_TRAINING | (t->validation_count > 0 ? REPLICAS_EVALUATION : 0);
@@ -50,6 +51,12 @@ static pons_status build(trainer *t, pons_error *err)
              t->experiment->model.plugin->descriptor->name,
              t->experiment->loss.plugin->descriptor->name);
     experiment_note_ops(t->experiment, t->replicas.item[0].training);
+    return PONS_OK;
+}
+
+/* Weights and state, the same in all replicas. */
+static pons_status load(trainer *t, pons_error *err)
+{
     if (trainer_load(t, err) != PONS_OK || trainer_spread(t, err) != PONS_OK)
         return err->status;
     replicas_copy_first(&t->replicas);
@@ -92,7 +99,7 @@ pons_status trainer_open(trainer *t, pons_error *err)
     t->devices = calloc((size_t)t->experiment->device_count, sizeof *t->devices);
     if (t->summaries == NULL || t->devices == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (read_cases(t, err) != PONS_OK || build(t, err) != PONS_OK
+    if (build(t, err) != PONS_OK || read_cases(t, err) != PONS_OK || load(t, err) != PONS_OK
         || trainer_open_saving(t, err) != PONS_OK
         || replicas_open_loaders(&t->replicas, t->cache, t->training_count, t->state.step, err)
            != PONS_OK

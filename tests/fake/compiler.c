@@ -4,10 +4,13 @@
  * The text is compiled as C behind shim.h. For each kernel a caller is added that takes the
  * parameters as cuLaunchKernel has them. What comes out is a shared object behind its length.
  */
+#include <glob.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef struct nvrtc_program_object {
@@ -164,11 +167,45 @@ static int compile_in(nvrtcProgram p, const char *folder)
     return 0;
 }
 
+/* ---- what happens meanwhile ------------------------------------------------------------------ */
+
+static bool is_there(const char *pattern)
+{
+    glob_t found;
+    bool there = glob(pattern, 0, NULL, &found) == 0;
+
+    globfree(&found);
+    return there;
+}
+
+/* FAKE_NVRTC: NULL, or what is wrong: a file that was there before, or one that does not come. */
+static const char *wait_beside(void)
+{
+    const char *given = getenv("FAKE_NVRTC");
+    const struct timespec moment = { .tv_nsec = 10000000 };
+
+    if (given == NULL || strncmp(given, "beside=", 7) != 0)
+        return NULL;
+    if (is_there(given + 7))
+        return "error: it was there before";
+    for (int i = 0; i < 3000; i++) {
+        if (is_there(given + 7))
+            return NULL;
+        nanosleep(&moment, NULL);
+    }
+    return "error: nothing came meanwhile";
+}
+
 int nvrtcCompileProgram(nvrtcProgram program, int options, const char *const *option)
 {
+    const char *wrong = wait_beside();
     char folder[] = "/tmp/fake-compiler-XXXXXX", command[128];
     int result;
 
+    if (wrong != NULL) {
+        program->log = strdup(wrong);
+        return 1;
+    }
     if (options < 1 || strncmp(option[0], "--gpu-architecture=sm_", 22) != 0
         || mkdtemp(folder) == NULL)
         return 1;

@@ -14,6 +14,8 @@
  * FAKE_CUDA_FAIL  launch:N, allocate:N, copy:N, capture:N, graph:N: the N-th such call of the
  *                 process fails (of a kernel, of memory, of a copy, the end of a capture, a graph)
  * FAKE_CC, FAKE_CFLAGS   the compiler of kernels and its flags; FAKE_KEEP keeps its files
+ * FAKE_NVRTC      beside=PATTERN: what is compiled is right only if a file of that name comes while
+ *                 the compiler runs, which it does until then (30 s)
  * FAKE_NCCL       words that go wrong, of the process that has them:
  *                   version=N     what ncclGetVersion says
  *                   init-never    the group never comes together

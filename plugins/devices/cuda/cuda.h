@@ -14,14 +14,18 @@
 typedef struct cuda_kernel {
     char name[48];
     char *text;            /* NULL once compiled                                                  */
-    cuda_function function;
+    cuda_function function; /* NULL before                                                        */
 } cuda_kernel;
 
+typedef struct cuda_unit cuda_unit;
+
+/* Kernels in the order in which they came: compiled ones, those of 'unit', and those that wait. */
 typedef struct cuda_library {
-    int count, room, waiting;
+    int count, room, ready, begun;
     cuda_kernel **kernel;
-    int module_count, module_room;
+    int module_count;
     cuda_module *module;
+    cuda_unit *unit;       /* under way; NULL: none                                               */
 } cuda_library;
 
 typedef struct cuda_device {
@@ -51,9 +55,19 @@ pons_status cuda_check(const cuda_device *d, int result, const char *what, pons_
 cuda_kernel *cuda_library_add(cuda_library *l, const cuda_launch *launch);
 /* What waits, as one translation unit. */
 void cuda_library_write(const cuda_library *l, text *t);
-/* Compile what waits, or read it from cache_dir, and look its functions up. */
-pons_status cuda_library_load(cuda_device *d, pons_error *err);
+/* Begin to compile what waits. Without memory for it nothing begins before it is needed. */
+void cuda_compile_waiting(void *device);
+/* Return when 'k' has its function; what no unit has yet is one then. */
+pons_status cuda_library_need(cuda_device *d, const cuda_kernel *k, pons_error *err);
 void cuda_library_free(cuda_device *d);
+
+/*
+ * unit.c: compile 'source', or read what it became from cache_dir, and load it, beside the thread
+ * that calls. The unit frees the source; NULL: out of memory, it is the caller's still.
+ */
+cuda_unit *cuda_unit_begin(const cuda_device *d, text *source);
+/* Wait for that. The unit is no more. */
+pons_status cuda_unit_end(cuda_unit *u, cuda_module *module, pons_error *err);
 
 /* kernel.c: who computes a request, and our own generated kernels. */
 pons_status cuda_prepare(void *device, const pons_request *request, pons_kernel *kernel,

@@ -167,6 +167,7 @@ const pons_device_operations cuda_operations = {
     .begin_range = cuda_begin_range,
     .end_range = cuda_end_range,
     .state = device_state,
+    .compile = cuda_compile_waiting,
 };
 
 PONS_DEVICE(cuda, "1.0", "NVIDIA's cards, with kernels that are compiled when they are needed",

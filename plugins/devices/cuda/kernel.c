@@ -42,8 +42,8 @@ static pons_status kernel_run(const pons_kernel *kernel, const pons_call *call, 
     cuda_device *d = p->device;
     pons_status status = cuda_check(d, d->driver.use(d->context), "use the device", err);
 
-    if (status == PONS_OK)
-        status = cuda_library_load(d, err);
+    for (int i = 0; i < p->launch_count && status == PONS_OK; i++)
+        status = cuda_library_need(d, p->launch[i].kernel, err);
     memcpy(p->value, call->input, (size_t)p->input_count * sizeof *p->value);
     memcpy(p->value + p->input_count, call->output, (size_t)p->output_count * sizeof *p->value);
     p->value[p->input_count + p->output_count] = call->scratch;
