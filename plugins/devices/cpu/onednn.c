@@ -7,6 +7,7 @@
  */
 #include "onednn.h"
 
+#include "cpu.h"
 #include "headroom.h"
 #include "onednn_version.h"
 
@@ -14,24 +15,35 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum {
+    ARGUMENTS = 3,
+    PARTS = 8, PART_BYTES = 1 << 15,
+    UNIT = 16, UNIT_MOST = 64, /* channels: the library's blocks have as many */
+    KERNEL_ROOM = 8 << 20
+};
+
 struct onednn {
     dnnl_engine_t engine;
-    dnnl_stream_t stream;
+    dnnl_stream_t stream[PARTS]; /* one for each reorder that runs beside others */
     dnnl_primitive_attr_t attributes;
 };
 
-/* One argument of a primitive: its memory in our layout, and in the library's where they differ. */
-typedef struct argument {
-    int name;                  /* DNNL_ARG_* */
-    bool output, packed;
-    int index;                 /* among the request's inputs or outputs */
+/* A part of an argument along its first axis, which one thread reorders. */
+typedef struct part {
     dnnl_memory_t ours, theirs;
-    dnnl_primitive_t reorder;  /* NULL: no difference */
-    bool alone;                /* is reordered by one thread: it is small */
-    size_t offset;             /* of 'theirs' in scratch */
-} argument;
+    dnnl_primitive_t reorder;
+} part;
 
-enum { ARGUMENTS = 3, KERNEL_ROOM = 8 << 20, ALONE_BYTES = 1 << 18 };
+/* One argument of a primitive: its memory in the library's layout; parts where ours differs. */
+typedef struct argument {
+    int name;            /* DNNL_ARG_* */
+    bool output, packed;
+    int index;           /* among the request's inputs or outputs */
+    dnnl_memory_t theirs;
+    int parts;           /* 0: no difference */
+    part part[PARTS];
+    size_t offset;       /* of 'theirs' in scratch */
+} argument;
 
 typedef struct onednn_kernel {
     onednn *library;
@@ -56,9 +68,10 @@ pons_status onednn_open(onednn **out, pons_error *err)
 
     if (o == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory opening oneDNN");
-    if ((status = dnnl_engine_create(&o->engine, dnnl_cpu, 0)) != dnnl_success ||
-        (status = dnnl_stream_create(&o->stream, o->engine, dnnl_stream_default_flags)) !=
-            dnnl_success ||
+    status = dnnl_engine_create(&o->engine, dnnl_cpu, 0);
+    for (int i = 0; i < PARTS && status == dnnl_success; i++)
+        status = dnnl_stream_create(&o->stream[i], o->engine, dnnl_stream_default_flags);
+    if (status != dnnl_success ||
         (status = dnnl_primitive_attr_create(&o->attributes)) != dnnl_success ||
         (status = dnnl_primitive_attr_set_scratchpad_mode(
              o->attributes, dnnl_scratchpad_mode_user)) != dnnl_success) {
@@ -75,8 +88,9 @@ void onednn_close(onednn *o)
         return;
     if (o->attributes != NULL)
         dnnl_primitive_attr_destroy(o->attributes);
-    if (o->stream != NULL)
-        dnnl_stream_destroy(o->stream);
+    for (int i = 0; i < PARTS; i++)
+        if (o->stream[i] != NULL)
+            dnnl_stream_destroy(o->stream[i]);
     if (o->engine != NULL)
         dnnl_engine_destroy(o->engine);
     free(o);
@@ -90,30 +104,47 @@ void onednn_version(char *text, size_t size)
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
-/* The library asks when a reorder is made and when it runs. Returns what was chosen before. */
-static int choose_threads(const argument *a)
-{
-    int threads = omp_get_max_threads();
-
-    if (a->alone)
-        omp_set_num_threads(1);
-    return threads;
-}
-
-static dnnl_status_t reorder_run(const onednn_kernel *k, const argument *a, dnnl_memory_t from,
-                                 dnnl_memory_t to)
-{
-    dnnl_exec_arg_t list[2] = { { DNNL_ARG_FROM, from }, { DNNL_ARG_TO, to } };
-    int threads = choose_threads(a);
-    dnnl_status_t status = dnnl_primitive_execute(a->reorder, k->library->stream, 2, list);
-
-    omp_set_num_threads(threads);
-    return status;
-}
-
 static void point(dnnl_memory_t memory, const void *data)
 {
     dnnl_memory_set_data_handle(memory, (void *)data);
+}
+
+typedef struct reordering {
+    const onednn *library;
+    const argument *argument;
+    dnnl_status_t status[PARTS];
+} reordering;
+
+static void reorder_part(void *context, int64_t i, int thread)
+{
+    reordering *r = context;
+    const part *p = &r->argument->part[i];
+    bool output = r->argument->output;
+    dnnl_exec_arg_t list[2] = { { DNNL_ARG_FROM, output ? p->theirs : p->ours },
+                                { DNNL_ARG_TO, output ? p->ours : p->theirs } };
+
+    (void)thread;
+    r->status[i] = dnnl_primitive_execute(p->reorder, r->library->stream[i], 2, list);
+}
+
+/* Between our layout at 'ours' and the library's at 'theirs'. */
+static dnnl_status_t reorder_run(const onednn_kernel *k, const argument *a, const void *ours,
+                                 const void *theirs)
+{
+    reordering r = { .library = k->library, .argument = a };
+    int threads = omp_get_max_threads();
+    dnnl_status_t status = dnnl_success;
+
+    for (int i = 0; i < a->parts; i++) {
+        point(a->part[i].ours, ours);
+        point(a->part[i].theirs, theirs);
+    }
+    omp_set_num_threads(1); /* the library asks when a reorder is made and when it runs */
+    cpu_parallel(threads, a->parts, reorder_part, &r);
+    omp_set_num_threads(threads);
+    for (int i = 0; i < a->parts && status == dnnl_success; i++)
+        status = r.status[i];
+    return status;
 }
 
 /* The address at which the primitive finds the argument; inputs that need it are reordered. */
@@ -121,13 +152,13 @@ static dnnl_status_t place(const onednn_kernel *k, const argument *a, const pons
 {
     void *data = a->output ? call->output[a->index] : call->input[a->index];
 
-    if (a->reorder == NULL || a->packed) {
-        point(a->theirs, data);
-        return dnnl_success;
+    if (a->parts > 0 && !a->packed) {
+        char *theirs = (char *)call->scratch + a->offset;
+        point(a->theirs, theirs);
+        return a->output ? dnnl_success : reorder_run(k, a, data, theirs);
     }
-    point(a->ours, data);
-    point(a->theirs, (char *)call->scratch + a->offset);
-    return a->output ? dnnl_success : reorder_run(k, a, a->ours, a->theirs);
+    point(a->theirs, data);
+    return dnnl_success;
 }
 
 static pons_status kernel_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
@@ -143,11 +174,11 @@ static pons_status kernel_run(const pons_kernel *kernel, const pons_call *call, 
     point(k->scratchpad, call->scratch);
     list[ARGUMENTS] = (dnnl_exec_arg_t){ DNNL_ARG_SCRATCHPAD, k->scratchpad };
     if (status == dnnl_success)
-        status = dnnl_primitive_execute(k->primitive, k->library->stream, ARGUMENTS + 1, list);
+        status = dnnl_primitive_execute(k->primitive, k->library->stream[0], ARGUMENTS + 1, list);
     for (int i = 0; i < ARGUMENTS && status == dnnl_success; i++) {
         const argument *a = &k->argument[i];
-        if (a->output && a->reorder != NULL)
-            status = reorder_run(k, a, a->theirs, a->ours);
+        if (a->output && a->parts > 0)
+            status = reorder_run(k, a, call->output[a->index], (char *)call->scratch + a->offset);
     }
     return status == dnnl_success ? PONS_OK : refuse(err, "run a kernel", status);
 }
@@ -159,14 +190,27 @@ static pons_status kernel_pack(const pons_kernel *kernel, int input, const void 
 
     for (int i = 0; i < ARGUMENTS; i++) {
         const argument *a = &k->argument[i];
-        if (a->output || a->index != input || a->reorder == NULL)
+        if (a->output || a->index != input || a->parts == 0)
             continue;
-        point(a->ours, from);
-        point(a->theirs, to);
-        dnnl_status_t status = reorder_run(k, a, a->ours, a->theirs);
+        dnnl_status_t status = reorder_run(k, a, from, to);
         return status == dnnl_success ? PONS_OK : refuse(err, "pack a weight", status);
     }
     return pons_fail(err, PONS_DEVICE, "oneDNN has nothing to pack in input %d", input);
+}
+
+static void parts_free(argument *a)
+{
+    for (int i = 0; i < PARTS; i++) {
+        part *p = &a->part[i];
+        if (p->reorder != NULL)
+            dnnl_primitive_destroy(p->reorder);
+        if (p->ours != NULL)
+            dnnl_memory_destroy(p->ours);
+        if (p->theirs != NULL)
+            dnnl_memory_destroy(p->theirs);
+        *p = (part){ NULL };
+    }
+    a->parts = 0;
 }
 
 static void kernel_free(pons_kernel *kernel)
@@ -175,10 +219,7 @@ static void kernel_free(pons_kernel *kernel)
 
     for (int i = 0; i < ARGUMENTS; i++) {
         argument *a = &k->argument[i];
-        if (a->reorder != NULL)
-            dnnl_primitive_destroy(a->reorder);
-        if (a->ours != NULL)
-            dnnl_memory_destroy(a->ours);
+        parts_free(a);
         if (a->theirs != NULL)
             dnnl_memory_destroy(a->theirs);
     }
@@ -200,20 +241,76 @@ typedef struct argument_plan {
     onednn_layout plain; /* our layout */
 } argument_plan;
 
-static dnnl_status_t reorder_make(const onednn_kernel *k, argument *a, onednn_layout_view from,
-                                  onednn_layout_view to)
+static dnnl_status_t reorder_make(const onednn_kernel *k, part *p, bool output,
+                                  onednn_layout_view ours, onednn_layout_view theirs)
 {
+    dnnl_engine_t engine = k->library->engine;
     dnnl_primitive_desc_t description = NULL;
-    int threads = choose_threads(a);
-    dnnl_status_t status = dnnl_reorder_primitive_desc_create(
-        &description, from, k->library->engine, to, k->library->engine, NULL);
+    int threads = omp_get_max_threads();
+    dnnl_status_t status;
 
+    if ((status = dnnl_memory_create(&p->ours, ours, engine, DNNL_MEMORY_NONE)) != dnnl_success ||
+        (status = dnnl_memory_create(&p->theirs, theirs, engine, DNNL_MEMORY_NONE)) !=
+            dnnl_success)
+        return status;
+    omp_set_num_threads(1);
+    status = dnnl_reorder_primitive_desc_create(&description, output ? theirs : ours, engine,
+                                                output ? ours : theirs, engine, NULL);
     if (status == dnnl_success) {
-        status = dnnl_primitive_create(&a->reorder, description);
+        status = dnnl_primitive_create(&p->reorder, description);
         dnnl_primitive_desc_destroy(description);
     }
     omp_set_num_threads(threads);
     return status;
+}
+
+/* The index-th of 'count' parts, which begin at multiples of 'unit'. */
+static dnnl_status_t part_make(const onednn_kernel *k, argument *a, onednn_layout_view ours,
+                               onednn_layout_view theirs, int64_t unit, int index, int count)
+{
+    int64_t units = onednn_layout_extent(theirs) / unit;
+    int64_t first = units * index / count * unit, end = units * (index + 1) / count * unit;
+    onednn_layout our_part = NULL, their_part = NULL;
+    dnnl_status_t status = onednn_layout_part(&our_part, ours, first, end);
+
+    if (status == dnnl_success)
+        status = onednn_layout_part(&their_part, theirs, first, end);
+    if (status == dnnl_success)
+        status = reorder_make(k, &a->part[index], a->output, our_part, their_part);
+    onednn_layout_free(our_part);
+    onednn_layout_free(their_part);
+    return status;
+}
+
+static bool try_parts(const onednn_kernel *k, argument *a, onednn_layout_view ours,
+                      onednn_layout_view theirs, int64_t unit, int count)
+{
+    int64_t extent = onednn_layout_extent(theirs);
+    dnnl_status_t status = dnnl_success;
+
+    if (extent % unit != 0 || extent / unit < count)
+        return false;
+    for (int i = 0; i < count && status == dnnl_success; i++)
+        status = part_make(k, a, ours, theirs, unit, i, count);
+    if (status == dnnl_success)
+        a->parts = count;
+    else
+        parts_free(a);
+    return status == dnnl_success;
+}
+
+/* As many parts as are worth a task each and cut no block of the library's layout. */
+static dnnl_status_t parts_make(const onednn_kernel *k, argument *a, onednn_layout_view ours,
+                                onednn_layout_view theirs)
+{
+    size_t most = dnnl_memory_desc_get_size(theirs) / PART_BYTES;
+
+    for (int count = omp_get_max_threads() > 1 ? PARTS : 1; count > 1; count /= 2)
+        for (int unit = UNIT; unit <= UNIT_MOST && (size_t)count <= most; unit *= 2)
+            if (try_parts(k, a, ours, theirs, unit, count))
+                return dnnl_success;
+    a->parts = 1;
+    return reorder_make(k, &a->part[0], a->output, ours, theirs);
 }
 
 static size_t aligned(size_t size)
@@ -235,11 +332,6 @@ static dnnl_status_t argument_make(const onednn_kernel *k, argument *a, const ar
     status = dnnl_memory_create(&a->theirs, wanted, engine, DNNL_MEMORY_NONE);
     if (status != dnnl_success || dnnl_memory_desc_equal(wanted, plan->plain))
         return status;
-    status = dnnl_memory_create(&a->ours, plan->plain, engine, DNNL_MEMORY_NONE);
-    if (status != dnnl_success)
-        return status;
-    a->alone = dnnl_memory_desc_get_size(wanted) < ALONE_BYTES;
-
     if (!a->output && (request->packable & (1u << a->index)) != 0) {
         a->packed = true;
         kernel->pack_size[a->index] = dnnl_memory_desc_get_size(wanted);
@@ -249,8 +341,7 @@ static dnnl_status_t argument_make(const onednn_kernel *k, argument *a, const ar
         a->offset = kernel->scratch_size;
         kernel->scratch_size += aligned(dnnl_memory_desc_get_size(wanted));
     }
-    return a->output ? reorder_make(k, a, wanted, plan->plain)
-                     : reorder_make(k, a, plan->plain, wanted);
+    return parts_make(k, a, plan->plain, wanted);
 }
 
 /* A kernel of a descriptor, which is released; *supported stays false if the library has none. */

@@ -25,6 +25,26 @@ void onednn_layout_free(onednn_layout layout)
         dnnl_memory_desc_destroy(layout);
 }
 
+int64_t onednn_layout_extent(onednn_layout_view layout)
+{
+    const dnnl_dims_t *extent = NULL;
+
+    dnnl_memory_desc_query(layout, dnnl_query_dims, &extent);
+    return (*extent)[0];
+}
+
+dnnl_status_t onednn_layout_part(onednn_layout *part, onednn_layout_view whole, int64_t first,
+                                 int64_t end)
+{
+    const dnnl_dims_t *all = NULL;
+    dnnl_dims_t extent, offset = { first };
+
+    dnnl_memory_desc_query(whole, dnnl_query_dims, &all);
+    memcpy(extent, *all, sizeof extent);
+    extent[0] = end - first;
+    return dnnl_memory_desc_create_submemory(part, whole, extent, offset);
+}
+
 uint64_t onednn_layout_key(onednn_layout_view layout)
 {
     uint64_t key = dnnl_memory_desc_get_size(layout);
@@ -92,6 +112,30 @@ dnnl_status_t onednn_layout_new(onednn_layout *layout, int rank, const dnnl_dims
 void onednn_layout_free(onednn_layout layout)
 {
     free(layout);
+}
+
+int64_t onednn_layout_extent(onednn_layout_view layout)
+{
+    return layout->dims[0];
+}
+
+dnnl_status_t onednn_layout_part(onednn_layout *part, onednn_layout_view whole, int64_t first,
+                                 int64_t end)
+{
+    dnnl_dims_t extent, offset = { first };
+    onednn_layout made = malloc(sizeof *made);
+    dnnl_status_t status;
+
+    if (made == NULL)
+        return dnnl_out_of_memory;
+    memcpy(extent, whole->dims, sizeof extent);
+    extent[0] = end - first;
+    status = dnnl_memory_desc_init_submemory(made, whole, extent, offset);
+    if (status == dnnl_success)
+        *part = made;
+    else
+        free(made);
+    return status;
 }
 
 uint64_t onednn_layout_key(onednn_layout_view layout)
