@@ -132,6 +132,20 @@ for devices in cpu cpu:0,cpu:1 cpu:0,1,2; do
         --set distribute.devices=$devices --set window.mirror=1 --set window.batch=2
     try 0 "$pons" evaluate --run runs/fp32-4 --json --set distribute.devices=$devices
 done
+# Made-up cards, whose kernels are compiled while cases are read; either may fail.
+if [ -f "$build/stage/device/cuda.so" ]; then
+    make -C "$build" tests/fake/libcuda.la tests/fake/libnvrtc.la >>"$build/make.log" 2>&1 ||
+        stop make
+    cp -r ph cut
+    head -c 300 ph/imagesTr/phantom_002.nii.gz >cut/imagesTr/phantom_002.nii.gz
+    set -- env LD_LIBRARY_PATH="$build/tests/fake/.libs" "$pons" train a.ini \
+        --set distribute.devices=cuda:0,1 --set train.precision=fp32 --set train.steps=4 \
+        --set experiment.name=cards
+    try 4 "$@" --set data.source=cut
+    try 5 env FAKE_CC=/bin/false "$@"
+    try 0 "$@" --set device.cache_dir=kernels
+    try 0 "$@" --set device.cache_dir=kernels --fresh
+fi
 # timeout ends the run with a signal, which the thread of signals takes.
 try 75 timeout --preserve-status -s TERM 3 "$pons" train a.ini --set experiment.name=long \
     --set train.steps=100000 --set data.loader_threads=4
