@@ -202,7 +202,6 @@ pons_status program_step_begin(program *p, uint64_t step, pons_error *err)
     p->step = step;
     p->micro = 0;
     p->waited = false;
-    storage_lose(p->storage);
     return status == PONS_OK ? run_begin(p, err) : status;
 }
 
@@ -274,6 +273,7 @@ pons_status program_step_end(program *p, double lr, pons_error *err)
     if (status == PONS_OK)
         status = program_run_passage(p, p->reduce_passage, err);
     middle = seconds_now();
+    storage_lose(p->storage); /* not before: until here a signal may save what a step began with */
     if (status == PONS_OK)
         status = program_run_passage(p, p->update_passage, err);
     if (status == PONS_OK)
