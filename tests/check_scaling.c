@@ -207,13 +207,14 @@ static void play(trace *t, int at)
 }
 
 /*
- * A loaded machine wakes a sleeper late, which makes waits longer and never shorter: what is
- * predicted is a bound, and one step of several comes near it.
+ * A loaded machine wakes a sleeper late, which makes a step longer and never shorter: what is
+ * predicted is a bound, and one step of several comes near it. Who computes late waits less for
+ * sums, which go on meanwhile: that there is something to wait for shows in one step of several.
  */
 START_TEST(a_traced_step_is_predicted_within_a_tenth)
 {
     enum { TRIES = 8 };
-    double nearest = 0;
+    double nearest = 0, waits = 0, shown = 0;
     link_played link = { .network = { 1e-3, 1e6, false } };
     program_collective joined = { 2, 1, &link, start, finish, ended, NULL };
     trace *t;
@@ -222,7 +223,7 @@ START_TEST(a_traced_step_is_predicted_within_a_tenth)
     ck_assert_int_eq(trace_new(&joined, TRIES, &t, &error), PONS_OK);
     ck_assert_int_eq(trace_collective(t)->count, 2);
     ck_assert_int_eq(trace_collective(t)->rank, 1);
-    for (int at = 0; at < TRIES && nearest < 0.9; at++) {
+    for (int at = 0; at < TRIES && (nearest < 0.9 || waits < 0.03 || shown == 0); at++) {
         const trace_step *s = trace_at(t, at);
         double seconds = 0, hidden = 0, share;
 
@@ -232,15 +233,18 @@ START_TEST(a_traced_step_is_predicted_within_a_tenth)
         ck_assert(!s->sum[0].bucket && s->sum[1].bucket && s->sum[2].bucket);
         ck_assert_int_eq(s->sum[1].size, 40000);
         ck_assert_double_ge(s->compute, 0.07);
-        ck_assert_double_ge(s->seconds - s->compute, 0.03);
+        waits = fmax(waits, s->seconds - s->compute);
         share = predicted(s, &link.network, SCALING_RING, 2) / s->seconds;
         ck_assert_double_le(share, 1.001);
         nearest = fmax(nearest, share);
         trace_add_hidden(s, &seconds, &hidden);
         ck_assert_double_gt(hidden, 0);
-        ck_assert_double_lt(hidden, seconds);
+        ck_assert_double_le(hidden, seconds);
+        shown = fmax(shown, seconds - hidden);
     }
     ck_assert_double_ge(nearest, 0.9);
+    ck_assert_double_ge(waits, 0.03);
+    ck_assert_double_gt(shown, 0);
     trace_free(t);
 }
 END_TEST
