@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "free_port.h"
+#include "process_state.h"
 #include "run_modes.h"
 #include "suite.h"
 
@@ -455,6 +456,7 @@ START_TEST(a_step_longer_than_the_grace_is_given_up_by_all)
                     "train.validate_steps=1000", "--set", "train.grace_s=0.2");
         while (!has_steps("run", 1) || strstr(text_of("runs/run/metrics.jsonl"), "\n") == NULL)
             nanosleep(&pause, NULL);
+        process_wait_work(two.pid[rank], 0.05); /* no longer between the steps */
         kill(two.pid[rank], SIGTERM);
         all_ended(&two, 75, NULL);
         ck_assert_ptr_nonnull(strstr(said_by(0), "step 2 was given up, step 1 is saved"));

@@ -11,6 +11,7 @@
 #include "data/volume.h"
 #include "train/checkpoint.h"
 
+#include "process_state.h"
 #include "run_pons.h"
 #include "suite.h"
 
@@ -280,19 +281,24 @@ static double step_seconds(const char *run)
     return least;
 }
 
-/* Until the first step has its record: the second one has only just begun. */
-static void wait_for_record(const char *run)
+/*
+ * Until the first step has its record and the second one so much work behind it: a process that has
+ * only written the record would see a signal before that step.
+ */
+static void wait_for_second_step(pid_t child, const char *run, double work)
 {
     char name[64];
 
     snprintf(name, sizeof name, "runs/%s/metrics.jsonl", run);
     for (int i = 0; i < 60000 && (!exists(name) || strchr(text_of(name), '\n') == NULL); i++)
         usleep(1000);
+    process_wait_work(child, work);
 }
 
 /*
- * The grace is an eighth of a step as it was measured: no step that has just begun ends in it. Half
- * of it at least is waited for, the rest may be kept for the checkpoint.
+ * The grace is an eighth of a step as it was measured: no step that has just begun ends in it, not
+ * even one of two threads with as much work behind it. Half of it at least is waited for, the rest
+ * may be kept for the checkpoint.
  */
 START_TEST(step_longer_than_the_grace_is_given_up)
 {
@@ -304,7 +310,7 @@ START_TEST(step_longer_than_the_grace_is_given_up)
     snprintf(grace, sizeof grace, "train.grace_s=%.4f", seconds);
     ck_assert_double_gt(seconds, 0.005);
     pid_t child = START("train", "e.ini", BIG_STEPS, "--set", grace);
-    wait_for_record("first");
+    wait_for_second_step(child, "first", seconds);
     double begin = seconds_now();
     kill(child, SIGTERM);
     ck_assert_int_eq(finish(child), 75);
@@ -319,7 +325,7 @@ START_TEST(second_signal_ends_the_grace)
 {
     make_experiment();
     pid_t child = START("train", "e.ini", BIG_STEPS, "--set", "train.grace_s=600");
-    wait_for_record("first");
+    wait_for_second_step(child, "first", 0.01);
     kill(child, SIGTERM);
     kill(child, SIGINT);
     ck_assert_int_eq(finish(child), 75);

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
 
 /* R, S, T and so on, as proc(5) has them; X: there is no such process. */
 static inline char process_state(pid_t process)
@@ -29,6 +31,26 @@ static inline bool process_is_gone(pid_t process)
     char state = process_state(process);
 
     return state == 'Z' || state == 'X';
+}
+
+/* The processor's seconds that its threads have used; negative: there is no such process. */
+static inline double process_work(pid_t process)
+{
+    struct timespec t;
+    clockid_t clock;
+
+    return clock_getcpuclockid(process, &clock) == 0 && clock_gettime(clock, &t) == 0
+               ? (double)t.tv_sec + (double)t.tv_nsec * 1e-9
+               : -1;
+}
+
+/* Until it has used so much more, however long others keep it from that, or has ended. */
+static inline void process_wait_work(pid_t process, double seconds)
+{
+    double end = process_work(process) + seconds;
+
+    while (!process_is_gone(process) && process_work(process) < end)
+        usleep(500);
 }
 
 #endif
