@@ -27,7 +27,8 @@ EXTRA_DIST += tests/counts
 FAKE_DRIVER = tests/fake/block.c tests/fake/block.h tests/fake/capture.c tests/fake/cuda.c \
 	tests/fake/driver.h tests/fake/fake.h tests/fake/memory.c tests/fake/module.c \
 	tests/fake/order.c tests/fake/stream.c
-EXTRA_DIST += $(FAKE_DRIVER) tests/fake/compiler.c tests/fake/shim.h tests/check_cuda.c \
+EXTRA_DIST += $(FAKE_DRIVER) tests/fake/blas.c tests/fake/compiler.c tests/fake/shim.h \
+	tests/check_blas.c tests/check_cuda.c \
 	tests/check_recording.c tests/fake/nvml.c tests/fake/nvtx.c
 check_LTLIBRARIES += tests/fake/libcuda.la
 tests_fake_libcuda_la_SOURCES = $(FAKE_DRIVER)
@@ -36,7 +37,13 @@ tests_fake_libcuda_la_LDFLAGS = -rpath /nowhere -version-info 1:0:0
 PROGRAM_TESTS += tests/check_fake_cuda
 tests_check_fake_cuda_LDADD = tests/fake/libcuda.la $(LDADD)
 if HAVE_CUDA
-check_LTLIBRARIES += tests/fake/libnvrtc.la tests/fake/libnvidia-ml.la tests/fake/libnvtx.la
+check_LTLIBRARIES += tests/fake/libcublasLt.la tests/fake/libnvrtc.la tests/fake/libnvidia-ml.la \
+	tests/fake/libnvtx.la
+tests_fake_libcublasLt_la_SOURCES = tests/fake/blas.c
+tests_fake_libcublasLt_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+tests_fake_libcublasLt_la_LDFLAGS = -rpath /nowhere -version-info 13:0:0 \
+	-export-symbols-regex '^(cublasLt|fake_blas)'
+tests_fake_libcublasLt_la_LIBADD = libcore.la tests/fake/libcuda.la
 tests_fake_libnvtx_la_SOURCES = tests/fake/nvtx.c
 tests_fake_libnvtx_la_CPPFLAGS = $(AM_CPPFLAGS) $(NCCL_CFLAGS)
 tests_fake_libnvtx_la_LDFLAGS = -rpath /nowhere -avoid-version
@@ -47,8 +54,12 @@ tests_fake_libnvrtc_la_CPPFLAGS = $(AM_CPPFLAGS) -DHOST_CC='"$(CC)"' \
 	-DHOST_SHIM='"$(abs_top_srcdir)/tests/fake/shim.h"'
 tests_fake_libnvrtc_la_LDFLAGS = -rpath /nowhere -version-info 13:0:0
 # What tests/fakes.c opens.
-OPENED_FAKES = tests/fake/libcuda.la tests/fake/libnvrtc.la
-PROGRAM_TESTS += tests/check_cuda tests/check_recording
+OPENED_FAKES = tests/fake/libcublasLt.la tests/fake/libcuda.la tests/fake/libnvrtc.la
+PROGRAM_TESTS += tests/check_blas tests/check_cuda tests/check_recording
+tests_check_blas_SOURCES = tests/check_blas.c tests/fakes.c tests/evaluate.c
+tests_check_blas_CPPFLAGS = $(AM_CPPFLAGS) $(NCCL_CFLAGS)
+tests_check_blas_LDADD = libcudadevice.la $(LDADD)
+EXTRA_tests_check_blas_DEPENDENCIES = $(OPENED_FAKES)
 tests_check_recording_SOURCES = tests/check_recording.c tests/fakes.c
 tests_check_recording_LDADD = libcudadevice.la $(LDADD)
 EXTRA_tests_check_recording_DEPENDENCIES = $(OPENED_FAKES)

@@ -9,7 +9,7 @@
 
 static const char *const paths[] = {
     "tests/fake/.libs/libcuda.so.1", "tests/fake/.libs/libnvrtc.so.13",
-    "tests/fake/.libs/libcudnn.so.9",
+    "tests/fake/.libs/libcublasLt.so.13", "tests/fake/.libs/libcudnn.so.9",
 };
 enum { PATHS = sizeof paths / sizeof *paths };
 

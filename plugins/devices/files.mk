@@ -91,7 +91,8 @@ cpu_la_LDFLAGS = $(PLUGIN_LDFLAGS) $(OPENMP_CFLAGS) -export-symbols-regex '^pons
 
 # The cuda device. Nothing of CUDA is needed to build it: the driver and the compiler of its kernels
 # are found when it is opened.
-CUDA_FILES = plugins/devices/cuda/cuda.h plugins/devices/cuda/device.c \
+CUDA_FILES = plugins/devices/cuda/blas.c plugins/devices/cuda/blas.h \
+	plugins/devices/cuda/blas_product.c plugins/devices/cuda/cuda.h plugins/devices/cuda/device.c \
 	plugins/devices/cuda/dnn.h plugins/devices/cuda/driver.c \
 	plugins/devices/cuda/driver.h plugins/devices/cuda/kernel.c \
 	plugins/devices/cuda/library.c plugins/devices/cuda/memory.c \

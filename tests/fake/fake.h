@@ -1,6 +1,6 @@
 /*
- * fake.h - NVIDIA's driver, its runtime compiler, cuDNN, NCCL and NVML on machines without a GPU:
- * libraries with the names and the functions of the real ones, as far as pons calls them. Who
+ * fake.h - NVIDIA's driver, its runtime compiler, cuBLASLt, cuDNN, NCCL and NVML on machines without
+ * a GPU: libraries with the names and the functions of the real ones, as far as pons calls them. Who
  * breaks a rule of the real ones (a call without a context, a buffer of the host, a call while
  * another one is in progress) is refused.
  *
@@ -26,7 +26,7 @@
  *                   mute          the death of another process is not noticed
  *                   abort-hangs   ncclCommAbort does not return, and the GPU goes on
  * FAKE_NCCL_DIR   the folder of the files (/tmp)
- * FAKE_CUDNN, FAKE_NVML, FAKE_NVTX   see dnn.c, nvml.c and nvtx.c
+ * FAKE_CUBLAS, FAKE_CUDNN, FAKE_NVML, FAKE_NVTX   see blas.c, dnn.c, nvml.c and nvtx.c
  */
 #ifndef TESTS_FAKE_FAKE_H
 #define TESTS_FAKE_FAKE_H

@@ -4,6 +4,7 @@
 #ifndef CUDA_CUDA_H
 #define CUDA_CUDA_H
 
+#include "blas.h"
 #include "dnn.h"
 #include "driver.h"
 #include "ranges.h"
@@ -32,6 +33,7 @@ typedef struct cuda_device {
     cuda_driver driver;
     cuda_compiler compiler;
     cuda_dnn dnn;
+    cuda_blas blas;
     int ordinal, device, architecture; /* 90: sm_90                                               */
     int threads;           /* as asked for: kernels do not depend on it                           */
     bool retained, deterministic;
@@ -75,9 +77,11 @@ pons_status cuda_prepare(void *device, const pons_request *request, pons_kernel 
 pons_status cuda_prepare_own(cuda_device *d, const pons_request *request, pons_kernel *kernel,
                              bool *supported, pons_error *err);
 
-/* dnn_convolution.c */
+/* dnn_convolution.c, blas_product.c */
 pons_status cuda_prepare_dnn(cuda_device *d, const pons_request *request, pons_kernel *kernel,
                              bool *supported, pons_error *err);
+pons_status cuda_prepare_blas(cuda_device *d, const pons_request *request, pons_kernel *kernel,
+                              bool *supported, pons_error *err);
 
 /* memory.c, queue.c: operations of the device. */
 void *cuda_allocate(void *device, size_t size, pons_error *err);

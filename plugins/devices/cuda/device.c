@@ -50,6 +50,7 @@ static void device_close(void *device)
     if (d->context != NULL) {
         d->driver.use(d->context);
         dnn_close(&d->dnn);
+        blas_close(&d->blas);
         cuda_library_free(d);
         cuda_queues_close(d);
     }

@@ -157,7 +157,7 @@ pons_status cuda_prepare(void *device, const pons_request *request, pons_kernel 
 {
     static pons_status (*const families[])(cuda_device *, const pons_request *, pons_kernel *,
                                            bool *, pons_error *)
-        = { cuda_prepare_dnn, cuda_prepare_own };
+        = { cuda_prepare_dnn, cuda_prepare_blas, cuda_prepare_own };
     pons_status status = PONS_OK;
 
     *supported = false;

@@ -1,0 +1,411 @@
+/*
+ * check_blas.c - matrix products of the cuda device by cuBLASLt, whose library is that of
+ * tests/fake: their numbers, which algorithm, and what goes wrong. Where the library's headers are
+ * installed its numbers are compared with ours, and the installed library is told of products,
+ * which needs no card.
+ */
+#include "../plugins/devices/cuda/cuda.h"
+#include "evaluate.h"
+#include "fakes.h"
+#include "graph/mirror.h"
+#include "suite.h"
+#include "tolerance.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <string.h>
+
+#if __has_include(<cublasLt.h>)
+#include <cublasLt.h>
+
+#define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #ours " is not " #theirs)
+SAME(BLAS_F32, CUDA_R_32F);
+SAME(BLAS_F16, CUDA_R_16F);
+SAME(BLAS_BF16, CUDA_R_16BF);
+SAME(BLAS_SUMS_F32, CUBLAS_COMPUTE_32F);
+SAME(BLAS_SUMS_TF32, CUBLAS_COMPUTE_32F_FAST_TF32);
+SAME(BLAS_TRANSPOSE_FIRST, CUBLASLT_MATMUL_DESC_TRANSA);
+SAME(BLAS_TRANSPOSE_SECOND, CUBLASLT_MATMUL_DESC_TRANSB);
+SAME(false, CUBLAS_OP_N);
+SAME(true, CUBLAS_OP_T);
+SAME(BLAS_BATCH, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
+SAME(BLAS_BATCH_STRIDE, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+SAME(BLAS_WORKSPACE, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+SAME(BLAS_REDUCTIONS, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK);
+SAME(BLAS_ALIGNMENT_FIRST, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
+SAME(BLAS_ALIGNMENT_SECOND, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES);
+SAME(BLAS_ALIGNMENT_ADDED, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES);
+SAME(BLAS_ALIGNMENT_RESULT, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
+SAME(BLAS_REDUCTION_IN_PLACE, CUBLASLT_REDUCTION_SCHEME_INPLACE);
+SAME(BLAS_REDUCTION_AS_FLOAT, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
+SAME(BLAS_REDUCTION_AS_RESULT, CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE);
+SAME(BLAS_NOT_SUPPORTED, CUBLAS_STATUS_NOT_SUPPORTED);
+SAME(sizeof(blas_algorithm), sizeof(cublasLtMatmulAlgo_t));
+SAME(sizeof(blas_choice), sizeof(cublasLtMatmulHeuristicResult_t));
+SAME(offsetof(blas_choice, workspace), offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
+SAME(offsetof(blas_choice, status), offsetof(cublasLtMatmulHeuristicResult_t, state));
+SAME(offsetof(blas_choice, waves), offsetof(cublasLtMatmulHeuristicResult_t, wavesCount));
+#endif
+
+static const pons_moment moment = { 7, 3, 2 };
+
+static device card(const pons_device_settings *settings)
+{
+    pons_error err = PONS_ERROR_INIT;
+    device d = { .operations = &cuda_operations };
+
+    ck_assert_msg(cuda_operations.open(settings, &d.handle, &err) == PONS_OK, "%s", err.text);
+    cuda_operations.facts(d.handle, &d.facts);
+    return d;
+}
+
+/* In the made-up library's order: parts as the result, in place, as float (4096 bytes), none (256). */
+enum { AS_RESULT = 0, IN_PLACE, AS_FLOAT, NO_PARTS };
+
+static long executed(int algorithm)
+{
+    long (*count)(int) = NULL;
+
+    *(void **)&count = fakes_function("fake_blas_executed");
+    ck_assert_ptr_nonnull(count);
+    return count(algorithm);
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static const struct {
+    pons_shape a, b;
+    bool transpose_a, transpose_b;
+} products[] = {
+    { { 2, { 8, 16 } }, { 2, { 16, 24 } }, false, false },
+    { { 2, { 16, 8 } }, { 2, { 16, 24 } }, true, false },
+    { { 2, { 8, 16 } }, { 2, { 24, 16 } }, false, true },
+    { { 2, { 16, 8 } }, { 2, { 24, 16 } }, true, true },
+    { { 2, { 1, 7 } }, { 2, { 7, 1 } }, false, false },
+    { { 2, { 5, 1 } }, { 2, { 3, 1 } }, false, true },
+    { { 3, { 4, 3, 5 } }, { 3, { 4, 5, 7 } }, false, false },
+    { { 4, { 2, 3, 5, 3 } }, { 4, { 2, 3, 7, 5 } }, true, true },
+};
+enum { PRODUCTS = sizeof products / sizeof *products };
+
+typedef struct trio {
+    pons_graph *g;
+    pons_node *a, *b, *y;
+} trio;
+
+static trio build(int i)
+{
+    trio t = { .g = graph_new(true, -1) };
+
+    t.a = node_input(t.g, "a", PONS_F32, products[i].a);
+    t.b = node_input(t.g, "b", PONS_F32, products[i].b);
+    t.y = pons_matmul(t.g, t.a, t.b, products[i].transpose_a, products[i].transpose_b);
+    return t;
+}
+
+static evaluation *filled(const trio *t, const device *d, pons_type storage)
+{
+    pons_error err = PONS_ERROR_INIT;
+    pons_node *leaf[] = { t->a, t->b };
+    evaluation *e = evaluation_new(t->g, d, storage, &err);
+
+    ck_assert_msg(e != NULL, "%s", err.text);
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 0; i < shape_count(leaf[k]->shape); i++)
+            evaluation_set(e, leaf[k], i, (double)((i * 37 + 11 * k) % 101) / 50 - 1);
+    return e;
+}
+
+static void agree(int i, const device *d, pons_type storage, const char *by, double tolerance)
+{
+    pons_error err = PONS_ERROR_INIT;
+    evaluation *expected, *found;
+    double largest = 0;
+    device wide;
+    trio t = build(i);
+
+    device_reference(&wide, true);
+    expected = filled(&t, &wide, storage);
+    found = filled(&t, d, storage);
+    ck_assert_str_eq(evaluation_implementation(found, t.y), by);
+    ck_assert_msg(evaluation_run(expected, &moment, &err) == PONS_OK, "%s", err.text);
+    ck_assert_msg(evaluation_run(found, &moment, &err) == PONS_OK, "%s", err.text);
+    for (int64_t k = 0; k < shape_count(t.y->shape); k++)
+        largest = fmax(largest, fabs(evaluation_get(expected, t.y, k)));
+    for (int64_t k = 0; k < shape_count(t.y->shape); k++)
+        ck_assert_msg(fabs(evaluation_get(expected, t.y, k) - evaluation_get(found, t.y, k))
+                      <= tolerance * largest, "product %d, element %lld: %g, expected %g", i,
+                      (long long)k, evaluation_get(found, t.y, k), evaluation_get(expected, t.y, k));
+    evaluation_free(expected);
+    evaluation_free(found);
+    graph_free(t.g);
+}
+
+START_TEST(products_are_the_librarys)
+{
+    static const struct { pons_type type; double tolerance; } storage[] = {
+        { PONS_F32, FLOAT_OF_LARGEST }, { PONS_BF16, BF16_OF_LARGEST }, { PONS_F16, BF16_OF_LARGEST }
+    };
+    device d = card(&(pons_device_settings){ .count = 1 });
+
+    for (int i = 0; i < PRODUCTS; i++)
+        agree(i, &d, storage[_i].type, "cublas", storage[_i].tolerance);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+/* ---- a request of its own -------------------------------------------------------------------- */
+
+/* The transpose of a by b, 16 x 8 and 16 x 8. */
+enum { DEPTH = 16, WIDTH = 8, FACTOR = DEPTH * WIDTH, RESULT = WIDTH * WIDTH };
+
+typedef struct asked {
+    pons_tensor factor[2], result;
+    pons_matmul_attributes attributes;
+    pons_request request;
+} asked;
+
+static void ask(asked *q, pons_type factors, pons_type result)
+{
+    for (int i = 0; i < 2; i++)
+        q->factor[i] = (pons_tensor){ factors, { 2, { DEPTH, WIDTH } } };
+    q->result = (pons_tensor){ result, { 2, { WIDTH, WIDTH } } };
+    q->attributes = (pons_matmul_attributes){ true, false };
+    q->request = (pons_request){ .kind = PONS_KERNEL_MATMUL, .name = "y", .input_count = 2,
+                                 .output_count = 1, .input = q->factor, .output = &q->result,
+                                 .attributes = &q->attributes };
+}
+
+static bool is_taken(const device *d, const asked *q, pons_kernel *k)
+{
+    pons_error err = PONS_ERROR_INIT;
+    bool supported = false;
+
+    ck_assert_msg(cuda_prepare_blas(d->handle, &q->request, k, &supported, &err) == PONS_OK, "%s",
+                  err.text);
+    return supported;
+}
+
+/* The upper half of a float. */
+static uint16_t bf16_of(float value)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)(bits >> 16);
+}
+
+START_TEST(gradients_of_16_bits_may_be_float)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    uint16_t a[FACTOR], b[FACTOR];
+    float expected[RESULT] = { 0 }, found[RESULT];
+    pons_kernel k = { .run = NULL };
+    pons_error err = PONS_ERROR_INIT;
+    void *in[2], *out;
+    asked q;
+
+    ask(&q, PONS_BF16, PONS_F32);
+    ck_assert(is_taken(&d, &q, &k));
+    for (int i = 0; i < FACTOR; i++) {
+        a[i] = bf16_of((float)(i % 7));
+        b[i] = bf16_of((float)(i % 5 - 2));
+        for (int column = 0; column < WIDTH; column++)
+            expected[i % WIDTH * WIDTH + column]
+                += (float)(i % 7) * (float)((i / WIDTH * WIDTH + column) % 5 - 2);
+    }
+    in[0] = cuda_operations.allocate(d.handle, sizeof a, &err);
+    in[1] = cuda_operations.allocate(d.handle, sizeof b, &err);
+    out = cuda_operations.allocate(d.handle, sizeof found, &err);
+    void *scratch = cuda_operations.allocate(d.handle, k.scratch_size, &err);
+    ck_assert_int_eq(mirror_write(&d, in[0], a, sizeof a, &err), PONS_OK);
+    ck_assert_int_eq(mirror_write(&d, in[1], b, sizeof b, &err), PONS_OK);
+    const pons_call call = { .input = in, .output = &out, .scratch = scratch };
+    ck_assert_msg(k.run(&k, &call, &err) == PONS_OK, "%s", err.text);
+    ck_assert_int_eq(mirror_read(&d, found, out, sizeof found, &err), PONS_OK);
+    ck_assert_mem_eq(found, expected, sizeof found);
+    cuda_operations.release(d.handle, scratch, k.scratch_size);
+    cuda_operations.release(d.handle, out, sizeof found);
+    cuda_operations.release(d.handle, in[1], sizeof b);
+    cuda_operations.release(d.handle, in[0], sizeof a);
+    k.free(&k);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(factors_of_two_types_are_our_own)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    pons_kernel k = { .run = NULL };
+    asked q;
+
+    ask(&q, PONS_F32, PONS_F32);
+    q.factor[1].type = PONS_BF16;
+    ck_assert(!is_taken(&d, &q, &k));
+    ask(&q, PONS_F32, PONS_BF16);
+    ck_assert(!is_taken(&d, &q, &k));
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+/* ---- algorithms ------------------------------------------------------------------------------ */
+
+static void runs_by(size_t workspace_limit, int algorithm)
+{
+    device d = card(&(pons_device_settings){ .count = 1, .workspace_limit = workspace_limit });
+    long before = executed(algorithm);
+
+    agree(0, &d, PONS_F32, "cublas", FLOAT_OF_LARGEST);
+    ck_assert_int_eq(executed(algorithm) - before, 1);
+    cuda_operations.close(d.handle);
+}
+
+START_TEST(parts_of_sums_meet_as_floats_in_a_bounded_workspace)
+{
+    runs_by(0, AS_FLOAT);
+    runs_by(4096, AS_FLOAT);
+    runs_by(4095, NO_PARTS);
+    ck_assert_int_eq(executed(AS_RESULT) + executed(IN_PLACE), 0);
+}
+END_TEST
+
+START_TEST(what_has_no_algorithm_is_our_own)
+{
+    device d = card(&(pons_device_settings){ .count = 1, .workspace_limit = 255 });
+
+    agree(0, &d, PONS_F32, "own", FLOAT_OF_LARGEST);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+static int sums_asked;
+static int (*real_operation_new)(blas_operation *, int, int);
+
+static int note_sums(blas_operation *out, int sums, int scale)
+{
+    sums_asked = sums;
+    return real_operation_new(out, sums, scale);
+}
+
+START_TEST(only_tf32_rounds_floats)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    cuda_blas *blas = &((cuda_device *)d.handle)->blas;
+    asked q;
+
+    ask(&q, PONS_F32, PONS_F32);
+    ck_assert(blas_is_there(blas));
+    real_operation_new = blas->operation_new;
+    blas->operation_new = note_sums;
+    for (int tf32 = 0; tf32 < 2; tf32++)
+        for (int low = 0; low < 2; low++) {
+            pons_kernel k = { .run = NULL };
+            ask(&q, low ? PONS_BF16 : PONS_F32, PONS_F32);
+            q.request.tf32 = tf32;
+            ck_assert(is_taken(&d, &q, &k));
+            ck_assert_int_eq(sums_asked, tf32 && !low ? BLAS_SUMS_TF32 : BLAS_SUMS_F32);
+            k.free(&k);
+        }
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+/* ---- what goes wrong ------------------------------------------------------------------------- */
+
+START_TEST(a_library_that_does_not_start_is_done_without)
+{
+    device d;
+
+    setenv("FAKE_CUBLAS", "start", 1);
+    d = card(&(pons_device_settings){ .count = 1 });
+    for (int i = 0; i < PRODUCTS; i++)
+        agree(i, &d, PONS_F32, "own", FLOAT_OF_LARGEST);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(a_product_that_does_not_run_ends_with_a_line)
+{
+    pons_error err = PONS_ERROR_INIT;
+    trio t = build(0);
+    evaluation *e;
+    device d;
+
+    setenv("FAKE_CUBLAS", "run=1", 1);
+    d = card(&(pons_device_settings){ .count = 1 });
+    e = filled(&t, &d, PONS_F32);
+    ck_assert_int_eq(evaluation_run(e, &moment, &err), PONS_DEVICE);
+    ck_assert_ptr_nonnull(strstr(err.text, "on device 'cuda:0': cuBLASLt says 13 (a kernel of the "
+                                           "library ended)"));
+    evaluation_free(e);
+    graph_free(t.g);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(matrices_that_make_no_product_are_refused)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    pons_kernel k = { .run = NULL };
+    pons_error err = PONS_ERROR_INIT;
+    bool supported;
+    asked q;
+
+    ask(&q, PONS_F32, PONS_F32);
+    q.result.shape.extent[1] = WIDTH + 1;
+    ck_assert_int_eq(cuda_prepare_blas(d.handle, &q.request, &k, &supported, &err), PONS_DEVICE);
+    ck_assert_str_eq(err.text, "cannot plan 'y' on device 'cuda:0': cuBLASLt says 7 (an argument is "
+                               "wrong)");
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+/* ---- the installed library ------------------------------------------------------------------- */
+
+#define INSTALLED "/usr/local/cuda/lib64/libcublasLt.so.13"
+
+#define BLAS_SYMBOL(result, member, symbol, parameters) { symbol, offsetof(cuda_blas, member) },
+static const cuda_symbol symbols[] = { BLAS_FUNCTIONS(BLAS_SYMBOL) { NULL, 0 } };
+
+START_TEST(the_installed_library_understands_products)
+{
+    static const pons_type types[] = { PONS_F32, PONS_BF16, PONS_F16 };
+    cuda_blas blas = { .library = dlopen(INSTALLED, RTLD_NOW | RTLD_LOCAL) };
+    blas_product product;
+    blas_choice choice;
+    bool found;
+    asked q;
+
+    if (blas.library == NULL)
+        return;
+    ck_assert_ptr_null(cuda_find_symbols(blas.library, symbols, &blas));
+    for (int i = 0; i < 3; i++)
+        for (int low = 0; low < 2; low++) {
+            ask(&q, types[i], low ? types[i] : PONS_F32);
+            ck_assert_int_eq(blas_product_new(&blas, &q.request, &product), 0);
+            /* Everything is taken but the handle that takes a card: 1, not initialized. */
+            ck_assert_int_eq(blas_product_choose(&blas, &product, 1 << 20, &choice, &found), 1);
+            ck_assert(!found);
+            blas_product_free(&blas, &product);
+        }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("blas");
+
+    if (!fakes_open())
+        return 1;
+    tcase_add_loop_test(c, products_are_the_librarys, 0, 3);
+    tcase_add_test(c, gradients_of_16_bits_may_be_float);
+    tcase_add_test(c, factors_of_two_types_are_our_own);
+    tcase_add_test(c, parts_of_sums_meet_as_floats_in_a_bounded_workspace);
+    tcase_add_test(c, what_has_no_algorithm_is_our_own);
+    tcase_add_test(c, only_tf32_rounds_floats);
+    tcase_add_test(c, a_library_that_does_not_start_is_done_without);
+    tcase_add_test(c, a_product_that_does_not_run_ends_with_a_line);
+    tcase_add_test(c, matrices_that_make_no_product_are_refused);
+    tcase_add_test(c, the_installed_library_understands_products);
+    return suite_run();
+}
