@@ -194,7 +194,7 @@ START_TEST(deterministic_sums_are_the_tree_bit_by_bit)
 }
 END_TEST
 
-enum { LARGE = 1 << 20, LARGE_SUMS = 16 }; /* floats: 64 MiB a process */
+enum { LARGE = 1 << 18, LARGE_SUMS = 16 }; /* floats: 16 MiB a process */
 
 /* Most bytes that this process has had in memory. */
 static double peak(void)
