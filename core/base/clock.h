@@ -15,4 +15,12 @@ static inline double seconds_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Such a number as the system's functions take it. */
+static inline struct timespec clock_at(double seconds)
+{
+    time_t whole = (time_t)seconds;
+
+    return (struct timespec){ .tv_sec = whole, .tv_nsec = (long)((seconds - (double)whole) * 1e9) };
+}
+
 #endif

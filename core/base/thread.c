@@ -7,6 +7,7 @@
 
 #include <sched.h>
 #include <string.h>
+#include <time.h>
 
 pons_status thread_start(pthread_t *out, void *(*work)(void *), void *context, const char *what,
                          pons_error *err)
@@ -17,6 +18,16 @@ pons_status thread_start(pthread_t *out, void *(*work)(void *), void *context, c
         return PONS_OK;
     return pons_fail(err, PONS_DEVICE, "out of memory for %s, or too many threads: %s", what,
                      strerror(cause));
+}
+
+void thread_condition(pthread_cond_t *out)
+{
+    pthread_condattr_t clock;
+
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(out, &clock);
+    pthread_condattr_destroy(&clock);
 }
 
 int thread_processors(void)

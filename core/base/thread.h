@@ -14,6 +14,9 @@
 pons_status thread_start(pthread_t *out, void *(*work)(void *), void *context, const char *what,
                          pons_error *err);
 
+/* A condition whose timed waits go by the clock of base/clock.h. */
+void thread_condition(pthread_cond_t *out);
+
 /* Processors that this process may run on; at least 1. */
 int thread_processors(void);
 

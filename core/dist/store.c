@@ -21,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #define ANSWER_S 10.0   /* for an answer that rank 0 gives at once                                */
@@ -133,12 +132,6 @@ static void *read_answers(void *context)
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
-
-static struct timespec clock_at(double time)
-{
-    return (struct timespec){ .tv_sec = (time_t)time,
-                              .tv_nsec = (long)((time - floor(time)) * 1e9) };
-}
 
 static void remove_question(store *s, const question *q)
 {
@@ -494,7 +487,6 @@ static pons_status start_reader(store *s, pons_error *err)
 static store *store_new(const dist_place *place, double timeout_s)
 {
     store *s = calloc(1, sizeof *s);
-    pthread_condattr_t attributes;
 
     if (s == NULL || (s->in = malloc(STORE_MESSAGE_MAX)) == NULL) {
         free(s);
@@ -508,10 +500,7 @@ static store *store_new(const dist_place *place, double timeout_s)
              place->master, place->port);
     pthread_mutex_init(&s->lock, NULL);
     pthread_mutex_init(&s->sending, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    thread_condition(&s->changed);
     return s;
 }
 

@@ -11,26 +11,18 @@
 #include "base/thread.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define GRACE_S 1.0           /* from a failure until a process that goes on is ended             */
-
-struct timespec watch_clock_at(double time)
-{
-    return (struct timespec){ .tv_sec = (time_t)time,
-                              .tv_nsec = (long)((time - floor(time)) * 1e9) };
-}
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
 bool watch_wait_over(watch *w, double wait_s)
 {
-    const struct timespec until = watch_clock_at(seconds_now() + wait_s);
+    const struct timespec until = clock_at(seconds_now() + wait_s);
     bool over;
 
     pthread_mutex_lock(&w->lock);
@@ -54,7 +46,7 @@ static void call_last(watch *w)
 /* The process has heard of the failure when it leaves or closes; otherwise it is ended here. */
 static void end_process(watch *w)
 {
-    const struct timespec until = watch_clock_at(seconds_now() + GRACE_S);
+    const struct timespec until = clock_at(seconds_now() + GRACE_S);
     bool heard;
 
     pthread_mutex_lock(&w->lock);
@@ -115,17 +107,13 @@ static void start_rows(watch *w)
 pons_status watch_open(const watch_settings *settings, watch **out, pons_error *err)
 {
     watch *w = calloc(1, sizeof *w);
-    pthread_condattr_t clock;
 
     if (w == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for %d processes", settings->size);
     w->settings = *settings;
     w->seat = board_sit(getenv(BOARD_VARIABLE));
     pthread_mutex_init(&w->lock, NULL);
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->changed, &clock);
-    pthread_condattr_destroy(&clock);
+    thread_condition(&w->changed);
     w->row = calloc((size_t)settings->size, sizeof *w->row);
     if (w->row == NULL) {
         watch_free(w);

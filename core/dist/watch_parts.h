@@ -39,7 +39,6 @@ struct watch {
 };
 
 /* watch.c */
-struct timespec watch_clock_at(double time);
 /* Whether nothing is left to be watched, waiting up to wait_s for that. */
 bool watch_wait_over(watch *w, double wait_s);
 

@@ -58,7 +58,7 @@ void watch_decide(watch *w, const verdict *v)
 
 pons_status watch_cause(watch *w, double wait_s, pons_error *err)
 {
-    const struct timespec until = watch_clock_at(seconds_now() + wait_s);
+    const struct timespec until = clock_at(seconds_now() + wait_s);
     pons_status status = PONS_OK;
 
     pthread_mutex_lock(&w->lock);
@@ -128,7 +128,7 @@ void watch_end(watch *w)
 {
     static const verdict in_order = { PONS_OK, "" };
     const double until = seconds_now() + w->settings.timeout_s;
-    const struct timespec last = watch_clock_at(until);
+    const struct timespec last = clock_at(until);
     pons_error lost = PONS_ERROR_INIT;
     bool all = true;
     char key[32];
