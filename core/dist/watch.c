@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define GRACE_S 1.0           /* from a failure until a process that goes on is ended             */
+#define GRACE_ALONE_S 5.0     /* the same where nobody waits for it and it is about to end        */
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
@@ -46,10 +47,11 @@ static void call_last(watch *w)
 /* The process has heard of the failure when it leaves or closes; otherwise it is ended here. */
 static void end_process(watch *w)
 {
-    const struct timespec until = clock_at(seconds_now() + GRACE_S);
+    struct timespec until;
     bool heard;
 
     pthread_mutex_lock(&w->lock);
+    until = clock_at(seconds_now() + w->grace_s);
     while (!w->leaving && !w->closing
            && pthread_cond_timedwait(&w->changed, &w->lock, &until) != ETIMEDOUT)
         continue;
@@ -101,6 +103,7 @@ static void start_rows(watch *w)
     for (int k = 0; k < w->settings.size; k++)
         w->row[k] = (beat_row){ .last = { .step = -1, .number = -1, .doing = "start" } };
     w->mine = w->row[0].last;
+    w->grace_s = GRACE_S;
     w->before = seconds_now();
 }
 
@@ -156,6 +159,18 @@ void watch_before_end(watch *w, void (*last)(void *context, pons_status status),
     w->last = last;
     w->last_context = context;
     pthread_mutex_unlock(&w->lock);
+}
+
+void watch_leave_alone(watch *w, const pons_error *failure)
+{
+    if (failure->status == PONS_OK || failure->status == PONS_INTERRUPTED) {
+        watch_leave(w);
+        return;
+    }
+    pthread_mutex_lock(&w->lock);
+    w->grace_s = GRACE_ALONE_S;
+    pthread_mutex_unlock(&w->lock);
+    watch_publish_common(w, failure);
 }
 
 /* ---- where this process is ------------------------------------------------------------------- */

@@ -6,7 +6,8 @@
  * first cause of a failure is one value in the store: whoever sets it first is right, everybody's
  * error names it.
  *
- * A process that is alone has a watch too, without a store: one that makes no progress ends.
+ * A process that is alone has a watch too, without a store: one that makes no progress ends, and
+ * one that has failed and does not come to its end.
  */
 #ifndef CORE_DIST_WATCH_H
 #define CORE_DIST_WATCH_H
@@ -43,6 +44,11 @@ void watch_publish(watch *w, pons_error *err);
 void watch_publish_common(watch *w, const pons_error *err);
 /* This process has begun to end; the watch leaves it its own time for that. */
 void watch_leave(watch *w);
+/*
+ * As watch_leave, of a process that is alone. Where it has failed its end may wait for what has
+ * failed with it: then it has seconds until watch_close.
+ */
+void watch_leave_alone(watch *w, const pons_error *failure);
 /* As group_before_end. */
 void watch_before_end(watch *w, void (*last)(void *context, pons_status status), void *context);
 /* All have left: waits for that, no longer than the timeout or a failure. */

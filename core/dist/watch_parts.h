@@ -27,6 +27,7 @@ struct watch {
     beat mine;
     bool over, leaving, closing; /* 'over': 'end' is there                                        */
     verdict end;
+    double grace_s;           /* from a failure until the process is ended                        */
     const pons_comm_operations *operations;
     void *comm;
     void (*last)(void *context, pons_status status);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "dist/watch.h"
 #include "plugin/answer.h"
 #include "train/processes.h"
 #include "train/replicas.h"
@@ -24,6 +25,7 @@ typedef struct bench {
     program *program;          /* of the first replica                                            */
     cache *cache;
     kernel_watch *watch;
+    struct watch *alone;       /* of a process that is alone; a group has its own                 */
     uint64_t number;           /* of the step                                                     */
     int at;                    /* where its seconds go                                            */
     double section[4][MEASURE_STEPS_MAX];
@@ -142,6 +144,19 @@ static pons_status forward(void *context, replica *r, pons_error *err)
     return status;
 }
 
+/* Between steps anything may take as long as it takes. */
+static void note_start(const bench *b)
+{
+    if (b->alone != NULL)
+        watch_note(b->alone, -1, "start");
+}
+
+static void note_step(const bench *b)
+{
+    if (b->alone != NULL)
+        watch_note(b->alone, (int64_t)b->number, "step");
+}
+
 static pons_status run_steps(bench *b, int warm_up, double *seconds, pons_error *err)
 {
     for (int i = 0; i < warm_up + b->settings->steps; i++) {
@@ -151,10 +166,12 @@ static pons_status run_steps(bench *b, int warm_up, double *seconds, pons_error 
         b->at = i < warm_up ? 0 : i - warm_up;
         if (b->watch != NULL)
             kernel_watch_step(b->watch, b->at);
+        note_step(b);
         if (replicas_run(&b->replicas, b->settings->forward ? forward : step, b, err) != PONS_OK)
             return err->status;
         seconds[b->at] = seconds_now() - begin;
     }
+    note_start(b);
     return PONS_OK;
 }
 
@@ -249,12 +266,19 @@ static pons_status measure(bench *b, measured *out, pons_error *err)
 pons_status measure_steps(const experiment *e, const measure_settings *settings, measured *out,
                           pons_error *err)
 {
+    const watch_settings alone = { .size = 1, .timeout_s = e->sections.distribute.timeout_s };
     bench b = { .experiment = e, .settings = settings };
 
     *out = (measured){ .with_data = NAN, .sums = { .hidden = NAN } };
+    if (e->group == NULL && watch_open(&alone, &b.alone, err) != PONS_OK)
+        return err->status;
     measure(&b, out, err);
+    if (b.alone != NULL)
+        watch_leave_alone(b.alone, err);
     replicas_close(&b.replicas);
     if (b.cache != NULL)
         cache_close(b.cache);
+    if (b.alone != NULL)
+        watch_close(b.alone);
     return err->status;
 }

@@ -346,15 +346,13 @@ static pons_status train(trainer *t, share *shares, pons_error *err)
                      "to go on", (long long)t->state.step, (long long)t->total);
 }
 
-/* Training ends by itself: from now on neither a signal nor the watch saves anything. */
+/* Training ends by itself: from now on neither a signal nor another process has it saved. */
 static void end_watching(trainer *t)
 {
     interrupt *i = t->settings->interrupt;
 
     if (t->experiment->group != NULL)
         group_before_end(t->experiment->group, NULL, NULL);
-    else
-        watch_leave(t->watch);
     if (i != NULL)
         interrupt_watch(i, t->experiment->sections.train.grace_s, NULL, NULL);
 }
@@ -395,7 +393,7 @@ pons_status trainer_run(experiment *e, const trainer_settings *settings, pons_er
             save_given_up(&t, err);
         end_watching(&t);
     }
-    trainer_close(&t);
+    trainer_close(&t, err);
     if (t.watch != NULL)
         watch_close(t.watch);
     return err->status;

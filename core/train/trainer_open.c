@@ -113,9 +113,11 @@ pons_status trainer_open(trainer *t, pons_error *err)
     return PONS_OK;
 }
 
-void trainer_close(trainer *t)
+void trainer_close(trainer *t, const pons_error *failure)
 {
     trainer_close_saving(t);
+    if (t->watch != NULL)
+        watch_leave_alone(t->watch, failure);
     replicas_close(&t->replicas);
     if (t->cache != NULL)
         cache_close(t->cache);

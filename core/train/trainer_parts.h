@@ -77,7 +77,7 @@ bool trainer_checkpoint_due(const trainer *t);
 
 /* trainer_open.c */
 pons_status trainer_open(trainer *t, pons_error *err);
-void trainer_close(trainer *t);
+void trainer_close(trainer *t, const pons_error *failure);
 
 /* trainer_save.c */
 /* The thread that writes; once the network is built. */
