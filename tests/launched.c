@@ -167,6 +167,13 @@ static bool skips(const char *value)
     return read_number(rank, "starts") >= atoi(value);
 }
 
+/* Until the test lets so many starts go on. */
+static void wait_to_go(const char *value)
+{
+    while (read_number(0, "go") < read_number(rank, "starts"))
+        pause_for(0.002);
+}
+
 static void show_files(const char *value)
 {
     DIR *files = opendir("/proc/self/fd");
@@ -202,7 +209,8 @@ static const struct { const char *name; void (*act)(const char *value); } action
     { "work", work }, { "note", note }, { "wait", wait_seconds }, { "signal", deliver },
     { "leave", leave }, { "tell", tell }, { "end", finish }, { "deaf", be_deaf },
     { "listen", listen_to }, { "child", start_child }, { "lines", print_lines }, { "say", say },
-    { "count", count_start }, { "files", show_files }, { "environment", show_environment },
+    { "count", count_start }, { "go", wait_to_go }, { "files", show_files },
+    { "environment", show_environment },
 };
 
 static void act(const char *name, const char *value)

@@ -4,8 +4,10 @@
 #ifndef TESTS_PROCESS_STATE_H
 #define TESTS_PROCESS_STATE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,6 +33,35 @@ static inline bool process_is_gone(pid_t process)
     char state = process_state(process);
 
     return state == 'Z' || state == 'X';
+}
+
+/*
+ * Whether a set of signals of it holds this one: "SigBlk" those that its first thread blocks,
+ * "ShdPnd" those that have been sent to it and that none of its threads has taken.
+ */
+static inline bool process_has_signal(pid_t process, const char *set, int number)
+{
+    char path[64], name[16], line[128];
+    unsigned long long bits = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/status", process);
+    FILE *file = fopen(path, "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "%15[^:]: %llx", name, &bits) == 2 && strcmp(name, set) == 0)
+            break;
+        else
+            bits = 0;
+    if (file != NULL)
+        fclose(file);
+    return bits >> (number - 1) & 1;
+}
+
+/* Send it, and wait until it has been taken: what is sent later is no longer one with it. */
+static inline void process_signal(pid_t process, int number)
+{
+    kill(process, number);
+    while (process_has_signal(process, "ShdPnd", number))
+        usleep(500);
 }
 
 /* The processor's seconds that its threads have used; negative: there is no such process. */
