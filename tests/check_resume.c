@@ -295,41 +295,90 @@ static void wait_for_second_step(pid_t child, const char *run, double work)
     process_wait_work(child, work);
 }
 
+/* On a busy machine a run may be asked between two steps, or its clock be looked at too late. */
+enum { INTERRUPTED_ROUNDS = 5 };
+
+/* Whether the run, which has been asked to end, has given up a step and saved the one before. */
+static bool has_given_up(const char *run)
+{
+    const char *said = strstr(text_of("said"), "interrupted; step ");
+    char name[64], line[96];
+    int given_up, saved;
+
+    if (said == NULL) {
+        ck_assert_msg(strstr(text_of("said"), "error: interrupted after step ") != NULL
+                      || strstr(text_of("said"), "error: interrupted twice") != NULL, "%s",
+                      text_of("said"));
+        return false;
+    }
+    ck_assert_int_eq(sscanf(said, "interrupted; step %d was given up, step %d", &given_up, &saved),
+                     2);
+    ck_assert_int_eq(saved, given_up - 1);
+    snprintf(line, sizeof line, "interrupted; step %d was given up, step %d is saved\n", given_up,
+             saved);
+    ck_assert_str_eq(said, line);
+    snprintf(name, sizeof name, "runs/%s/checkpoints/last", run);
+    snprintf(line, sizeof line, "step-%08d\n", saved);
+    ck_assert_str_eq(text_of(name), line);
+    return true;
+}
+
+static void ask_once(pid_t child)
+{
+    kill(child, SIGTERM);
+}
+
+static void ask_twice(pid_t child)
+{
+    kill(child, SIGTERM);
+    kill(child, SIGINT);
+}
+
+/* One run that is asked to end in its second step; whether it has given up that or a later one. */
+static bool gives_up(int round, double grace, double work, void (*ask)(pid_t child))
+{
+    char run[32], name[64], grace_word[64];
+
+    snprintf(run, sizeof run, "run-%d", round);
+    snprintf(name, sizeof name, "experiment.name=%s", run);
+    snprintf(grace_word, sizeof grace_word, "train.grace_s=%.4f", grace);
+    pid_t child = START("train", "e.ini", BIG_STEPS, "--set", grace_word, "--set", name);
+    wait_for_second_step(child, run, work);
+    double begin = seconds_now();
+    ask(child);
+    ck_assert_int_eq(finish(child), 75);
+    if (!has_given_up(run))
+        return false;
+    /* Half of the grace at least is waited for, the rest may be kept for the checkpoint. */
+    ck_assert(ask != ask_once || seconds_now() - begin >= grace / 2 - 0.001);
+    return true;
+}
+
 /*
  * The grace is an eighth of a step as it was measured: no step that has just begun ends in it, not
- * even one of two threads with as much work behind it. Half of it at least is waited for, the rest
- * may be kept for the checkpoint.
+ * even one of two threads with as much work behind it.
  */
 START_TEST(step_longer_than_the_grace_is_given_up)
 {
-    char grace[64];
+    int round = 0;
 
     make_experiment();
     expect(TRAIN(BIG_STEPS, "--set", "experiment.name=measured", "--set", "train.steps=3"), NULL);
     double seconds = step_seconds("measured") / 8;
-    snprintf(grace, sizeof grace, "train.grace_s=%.4f", seconds);
     ck_assert_double_gt(seconds, 0.005);
-    pid_t child = START("train", "e.ini", BIG_STEPS, "--set", grace);
-    wait_for_second_step(child, "first", seconds);
-    double begin = seconds_now();
-    kill(child, SIGTERM);
-    ck_assert_int_eq(finish(child), 75);
-    ck_assert_double_ge(seconds_now() - begin, seconds / 2 - 0.001);
-    expect(75, "interrupted; step 2 was given up, step 1 is saved\n");
-    ck_assert_str_eq(text_of("runs/first/checkpoints/last"), "step-00000001\n");
+    while (!gives_up(round, seconds, seconds, ask_once))
+        ck_assert_int_lt(++round, INTERRUPTED_ROUNDS);
     remove_root();
 }
 END_TEST
 
 START_TEST(second_signal_ends_the_grace)
 {
+    int round = 0;
+
     make_experiment();
-    pid_t child = START("train", "e.ini", BIG_STEPS, "--set", "train.grace_s=600");
-    wait_for_second_step(child, "first", 0.01);
-    kill(child, SIGTERM);
-    kill(child, SIGINT);
-    ck_assert_int_eq(finish(child), 75);
-    expect(75, "interrupted; step 2 was given up, step 1 is saved\n");
+    while (!gives_up(round, 600, 0.01, ask_twice))
+        ck_assert_int_lt(++round, INTERRUPTED_ROUNDS);
     remove_root();
 }
 END_TEST
