@@ -4,6 +4,7 @@
  */
 #include <config.h>
 
+#include "process_state.h"
 #include "tiny_run.h"
 #include "suite.h"
 
@@ -12,6 +13,23 @@
 #define SAVE_EACH_TEN "--set", "train.steps=25", "--set", "train.validate_steps=0", "--set", \
                       "train.validate_every=0", "--set", "train.accumulate=3", "--set", \
                       "train.checkpoint_every=10"
+#define USUAL_GRACE "train.grace_s=10"
+
+/* The folder of checkpoints has a disk that is done with nothing before the gate is open. */
+#define STUCK "/checkpoints fsync 0 0 0 0"
+
+static void open_gate(void)
+{
+    write_text("gate", "");
+}
+
+static void begin_anew(void)
+{
+    char command[160];
+
+    snprintf(command, sizeof command, "cd %s && rm -rf gate runs/run", root);
+    ck_assert_int_eq(system(command), 0);
+}
 
 /* Three training cases and three a step: an epoch is a step. NULL: a disk like any other. */
 static void make_disk(const char *fault)
@@ -25,6 +43,10 @@ static void make_disk(const char *fault)
     }
     setenv("LD_PRELOAD", library, 1);
     setenv("DISK_SHIM", fault, 1);
+    if (strcmp(fault, STUCK) == 0)
+        setenv("DISK_GATE", in_root("gate"), 1);
+    else
+        unsetenv("DISK_GATE");
 }
 
 /* Names in the folder of checkpoints that end in '.part'. */
@@ -41,10 +63,10 @@ static int parts(void)
     return atoi(text);
 }
 
-static pid_t start_slow(const char *fault)
+static pid_t start_with(const char *fault, const char *grace)
 {
     make_disk(fault);
-    pid_t child = START("train", "e.ini", SAVE_EACH_TEN);
+    pid_t child = START("train", "e.ini", SAVE_EACH_TEN, "--set", grace);
     make_disk(NULL);
     return child;
 }
@@ -56,23 +78,27 @@ static void wait_for_part(void)
     ck_assert_int_gt(parts(), 0);
 }
 
-/* A checkpoint takes a second; ten steps a few milliseconds. The second one waits for the first. */
+static void wait_for_steps(int steps)
+{
+    for (int i = 0; i < 60000 && steps_recorded("run") < steps; i++)
+        usleep(1000);
+    ck_assert_int_eq(steps_recorded("run"), steps);
+}
+
+/* Ten steps are done while a checkpoint is not; the second one waits for the first. */
 START_TEST(steps_go_on_while_a_slow_disk_takes_a_checkpoint)
 {
-    int most = 0, during = 0;
-
     make_tiny_run();
     EXPECT(0, NULL, "train", "e.ini", SAVE_EACH_TEN, "--set", "experiment.name=quick");
-    pid_t child = start_slow("/checkpoints fsync 0 0 0 150");
+    pid_t child = start_with(STUCK, USUAL_GRACE);
     wait_for_part();
-    while (marked("run", "last") < 10) {
-        most = parts() > most ? parts() : most;
-        during = steps_recorded("run");
-        usleep(1000);
-    }
+    wait_for_steps(20);
+    usleep(200000);
+    ck_assert_int_eq(steps_recorded("run"), 20);
+    ck_assert_int_eq(marked("run", "last"), -1);
+    ck_assert_int_eq(parts(), 1);
+    open_gate();
     ck_assert_int_eq(finish(child), 0);
-    ck_assert_int_eq(during, 20);
-    ck_assert_int_eq(most, 1);
     ck_assert(same_runs("quick", "run", TENSOR_FILES));
     remove_root();
 }
@@ -81,7 +107,7 @@ END_TEST
 START_TEST(failed_write_ends_the_run_with_path_and_cause)
 {
     make_tiny_run();
-    pid_t child = start_slow("/checkpoints fsync 2 5 0 0");
+    pid_t child = start_with("/checkpoints fsync 2 5 0 0", USUAL_GRACE);
     ck_assert_int_eq(finish(child), 1);
     char *said = text_of("said");
     ck_assert_msg(strstr(said, "cannot write '") != NULL && strstr(said, "/checkpoints/") != NULL
@@ -96,22 +122,33 @@ START_TEST(failed_write_ends_the_run_with_path_and_cause)
 }
 END_TEST
 
-/* 20 s for a checkpoint: whoever waits for it is noticed. */
-#define STUCK "/checkpoints fsync 0 0 0 3000"
+/* What a machine may be too busy for once, but not each time. */
+enum { ROUNDS = 5 };
+
+/* A run that never saves: seconds from the second signal to its end. */
+static double interrupt_twice(void)
+{
+    begin_anew();
+    pid_t child = start_with(STUCK, USUAL_GRACE);
+    double took;
+
+    wait_for_part();
+    process_signal(child, SIGTERM);
+    kill(child, SIGUSR1);
+    ck_assert_int_eq(finish_counting(child, &took), 75);
+    ck_assert_ptr_nonnull(strstr(text_of("said"), "interrupted twice"));
+    ck_assert_int_eq(newest_whole("run"), -1);
+    return took;
+}
 
 START_TEST(second_signal_does_not_wait_for_the_disk)
 {
+    double took = 1e9;
+
     make_tiny_run();
-    pid_t child = start_slow(STUCK);
-    wait_for_part();
-    kill(child, SIGTERM);
-    usleep(300000);
-    double begin = seconds_now();
-    kill(child, SIGUSR1);
-    ck_assert_int_eq(finish(child), 75);
-    double took = seconds_now() - begin;
+    for (int round = 0; round < ROUNDS && took >= 2.5; round++)
+        took = interrupt_twice();
     ck_assert_msg(took < 2.5, "%g s", took);
-    ck_assert_ptr_nonnull(strstr(text_of("said"), "interrupted twice"));
     EXPECT(0, NULL, "train", "e.ini", SAVE_EACH_TEN);
     ck_assert_int_eq(newest_whole("run"), 25);
     ck_assert_int_eq(parts(), 0);
@@ -119,18 +156,16 @@ START_TEST(second_signal_does_not_wait_for_the_disk)
 }
 END_TEST
 
-/*
- * The grace is over long before the disk is done: the process ends
- * when the checkpoint is complete.
- */
+/* The grace is over long before the disk is done: the process ends when the checkpoint is complete. */
 START_TEST(first_signal_waits_until_the_checkpoint_is_complete)
 {
     make_tiny_run();
-    make_disk("/checkpoints fsync 0 0 0 150");
-    pid_t child = START("train", "e.ini", SAVE_EACH_TEN, "--set", "train.grace_s=0.1");
-    make_disk(NULL);
+    pid_t child = start_with(STUCK, "train.grace_s=0.1");
     wait_for_part();
-    kill(child, SIGTERM);
+    process_signal(child, SIGTERM);
+    usleep(500000);
+    ck_assert(!process_is_gone(child));
+    open_gate();
     ck_assert_int_eq(finish(child), 75);
     int64_t last = marked("run", "last");
     ck_assert_int_ge(last, 10);
@@ -141,18 +176,28 @@ START_TEST(first_signal_waits_until_the_checkpoint_is_complete)
 }
 END_TEST
 
-/* As 'timeout' does, which signals the process and then the group that it is in. */
+/*
+ * As 'timeout' does, which signals the process and then the group that it is in. A second signal
+ * would have ended the process when the gate opens; one that is taken late is such a one.
+ */
 START_TEST(a_signal_that_comes_twice_at_once_is_one)
 {
+    bool twice = true;
+
     make_tiny_run();
-    pid_t child = start_slow("/checkpoints fsync 0 0 0 300");
-    wait_for_part();
-    kill(child, SIGTERM);
-    usleep(5000);
-    kill(child, SIGTERM);
-    ck_assert_int_eq(finish(child), 75);
-    ck_assert_ptr_null(strstr(text_of("said"), "interrupted twice"));
-    ck_assert_int_ge(newest_whole("run"), steps_recorded("run"));
+    for (int round = 0; round < ROUNDS && twice; round++) {
+        begin_anew();
+        pid_t child = start_with(STUCK, USUAL_GRACE);
+        wait_for_part();
+        process_signal(child, SIGTERM);
+        process_signal(child, SIGTERM);
+        usleep(1500000);
+        open_gate();
+        ck_assert_int_eq(finish(child), 75);
+        twice = strstr(text_of("said"), "interrupted twice") != NULL;
+        ck_assert_int_ge(newest_whole("run"), twice ? -1 : steps_recorded("run"));
+    }
+    ck_assert(!twice);
     remove_root();
 }
 END_TEST
@@ -161,7 +206,7 @@ END_TEST
 START_TEST(finished_run_on_a_slow_disk_is_finished)
 {
     make_tiny_run();
-    ck_assert_int_eq(finish(start_slow("/checkpoints rename 0 0 0 300")), 0);
+    ck_assert_int_eq(finish(start_with("/checkpoints rename 0 0 0 300", USUAL_GRACE)), 0);
     ck_assert_int_eq(marked("run", "last"), 25);
     EXPECT(0, "is finished", "train", "e.ini", SAVE_EACH_TEN);
     remove_root();

@@ -24,6 +24,7 @@ disk_fault disk_shim;
 void (*disk_seen)(const disk_call *c);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const char *gate; /* a file; NULL: none */
 static bool watched[DESCRIPTORS], unsynced[DESCRIPTORS];
 static FILE *stream_of[DESCRIPTORS];
 static char path_of[DESCRIPTORS][512];
@@ -41,6 +42,7 @@ __attribute__((constructor)) static void read_environment(void)
     if (sscanf(text, "%255s %15s %d %d %d %d", f.path, f.call, &f.number, &f.error, &f.shorten,
                &f.delay_ms) == 6)
         disk_shim = f;
+    gate = getenv("DISK_GATE");
 }
 
 static bool is_ours(const char *path)
@@ -74,6 +76,8 @@ static bool meets_fault(const char *call)
     pthread_mutex_unlock(&lock);
     if (fires && disk_shim.delay_ms > 0)
         usleep(1000 * (unsigned)disk_shim.delay_ms);
+    while (fires && gate != NULL && access(gate, F_OK) != 0)
+        usleep(1000);
     if (fires && disk_shim.error != 0)
         errno = disk_shim.error;
     return fires && disk_shim.error != 0;

@@ -6,6 +6,7 @@
  * such paths write through the same calls. Preloaded, the fault comes from the environment:
  *
  *   DISK_SHIM="PATH CALL NUMBER ERROR SHORTEN DELAY_MS"     "/checkpoints fsync 3 5 0 0"
+ *   DISK_GATE="FILE"                                        takes its time until the file is there
  *
  * Calls: open (for writing), read (open for reading), mkdir, write, fsync, close, rename.
  *
