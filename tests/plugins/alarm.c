@@ -1,11 +1,14 @@
 /*
  * alarm.c - a sink that sends signals to its own process while a chosen record is being written:
- * CHECK_ALARM is 'KIND STEP once|stop|twice|kill|marked'. Once asks for the end, stop goes on when
- * that has been heard, twice ends the grace as well, marked waits until the checkpoint of the step
- * before is marked as last and best, and kills.
+ * CHECK_ALARM is 'KIND STEP stop|linger|kill|marked'. Stop asks for the end and goes on when that has
+ * been heard, linger a while later, marked waits until the checkpoint of the step before is marked
+ * as last and best, and kills.
  */
 #include <pons/sink.h>
 
+#include "../process_state.h"
+
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,17 +45,26 @@ static void wait_for_marks(const char *folder, long step)
     }
 }
 
-/* Ask for the end; the thread that waits for signals has taken it then, and a moment more. */
+/* Whether a thread of this process waits for the signal, which all others block. */
+static bool is_waited_for(int number)
+{
+    DIR *threads = opendir("/proc/self/task");
+    bool waited_for = false;
+
+    for (struct dirent *e; threads != NULL && !waited_for && (e = readdir(threads)) != NULL; )
+        waited_for = atoi(e->d_name) > 0
+                     && !process_has_signal(atoi(e->d_name), "SigBlk", number);
+    if (threads != NULL)
+        closedir(threads);
+    return waited_for;
+}
+
+/* The thread that waits for signals has taken this one, done what follows, and waits again. */
 static void ask_and_wait(void)
 {
-    sigset_t pending;
-
-    kill(getpid(), SIGTERM);
-    do {
-        usleep(1000);
-        sigpending(&pending);
-    } while (sigismember(&pending, SIGTERM));
-    usleep(10000);
+    process_signal(getpid(), SIGTERM);
+    while (!is_waited_for(SIGTERM))
+        usleep(500);
 }
 
 static pons_status alarm_write(void *sink, const pons_record *record, pons_error *err)
@@ -68,15 +80,9 @@ static pons_status alarm_write(void *sink, const pons_record *record, pons_error
         wait_for_marks(sink, step - 1);
     if (strcmp(action, "kill") == 0 || strcmp(action, "marked") == 0)
         kill(getpid(), SIGKILL);
-    if (strcmp(action, "stop") == 0) {
-        ask_and_wait();
-        return PONS_OK;
-    }
-    kill(getpid(), SIGTERM);
-    usleep(50000);
-    if (strcmp(action, "twice") == 0)
-        kill(getpid(), SIGTERM);
-    usleep(300000);
+    ask_and_wait();
+    if (strcmp(action, "linger") == 0)
+        usleep(300000);
     return PONS_OK;
 }
 
