@@ -30,16 +30,18 @@ static inline pid_t start(const char *const *word)
 
     while (*word != NULL && count < 63)
         argument[count++] = *word++;
+    int out = open(in_root("out"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int said = open(in_root("said"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     pid_t child = fork();
     if (child == 0) {
-        int out = open(in_root("out"), O_WRONLY | O_CREAT | O_TRUNC, 0666);
-        int said = open(in_root("said"), O_WRONLY | O_CREAT | O_TRUNC, 0666);
         dup2(out, 1);
         dup2(said, 2);
         if (chdir(root) == 0)
             execv(argument[0], (char *const *)argument);
         _exit(99);
     }
+    close(out);
+    close(said);
     return child;
 }
 
