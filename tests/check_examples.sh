@@ -284,9 +284,9 @@ done
 # Two network namespaces, joined by a wire; they go with the processes that hold them.
 nodes() {
     own=$(readlink /proc/self/ns/net)
-    unshare -n sleep 300 &
+    unshare -n sleep 6000 &
     first_node=$! holder=$!
-    unshare -n sleep 300 &
+    unshare -n sleep 6000 &
     second_node=$! holder="$holder $!"
     for node in $first_node $second_node; do
         tries=0

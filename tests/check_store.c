@@ -702,10 +702,10 @@ static void look_at_descriptors(rank *r)
 START_TEST(no_descriptor_is_inherited_or_left_behind)
 {
     bool inherited;
-    int before = count_descriptors(&inherited);
     rank r[3];
 
     make_ranks(r, 3, 3, PATIENCE, look_at_descriptors);
+    int before = count_descriptors(&inherited);
     run_ranks(r, 3);
     for (int i = 0; i < 3; i++)
         ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
