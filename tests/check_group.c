@@ -377,6 +377,9 @@ END_TEST
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
+/* Notes: when it happened, when each rank's steps had ended, whether it has met the others. */
+enum { MET = 4 };
+
 /* Steps of one small sum; in the fifth, with all heard of, something happens to the victim. */
 static pons_status train(processes *p, int rank, void *context, pons_error *err)
 {
@@ -385,6 +388,7 @@ static pons_status train(processes *p, int rank, void *context, pons_error *err)
 
     if (join(s, rank, &g, err) != PONS_OK)
         return err->status;
+    p->note[MET + rank] = 1;
     for (int step = 1; step <= 10 && err->status == PONS_OK; step++) {
         const program_collective *c = group_collective(g);
         float buffer[1000] = { 0 };
@@ -405,7 +409,7 @@ static pons_status train(processes *p, int rank, void *context, pons_error *err)
     return err->status;
 }
 
-/* A machine may be paused once, and only then something takes longer than it may. */
+/* A machine may be paused, or a rank be put aside, once: then something is late, or unheard of. */
 enum { ROUNDS = 3 };
 
 /* All but the victim have failed, 'expected' in their lines; whether within 'limit' seconds. */
@@ -436,12 +440,12 @@ static bool disturb(int victim, bool (*happen)(const scene *, group *, int), con
     s.happen = happen;
     run_all(&s, train, 30);
     snprintf(text, sizeof text, expected, victim);
-    bool in_time = check_others(&s, text, 5);
+    bool as_usual = check_others(&s, text, 5);
     for (int r = 0; r < 3; r++)
-        if (r != victim)
-            check_text(&s, r, "\n  rank 0: step ");
+        as_usual = as_usual
+                   && (r == victim || strstr(s.p->err[r].text, "\n  rank 0: step ") != NULL);
     scene_close(&s);
-    return in_time;
+    return as_usual;
 }
 
 static bool die(const scene *s, group *g, int rank)
@@ -549,9 +553,13 @@ static bool find_stopped(int victim)
     run_stopped(&s);
     snprintf(expected, sizeof expected, "rank %d has stopped: ", victim);
     bool in_time = check_others(&s, expected, s.timeout_s + 2);
-    for (int r = 0; r < 3; r++)
-        if (r != victim)
-            ck_assert_msg(s.p->note[r + 1] - s.p->note[0] > s.timeout_s - 0.7, "an early alarm");
+    for (int r = 0; r < 3; r++) {
+        double took = s.p->note[r + 1] - s.p->note[0];
+        if (r == victim || took > s.timeout_s - 0.7)
+            continue;
+        printf("an early alarm of rank %d after %g s\n", r, took);
+        in_time = false;
+    }
     scene_close(&s);
     return in_time;
 }
@@ -609,7 +617,9 @@ START_TEST(a_pause_of_all_is_no_fault)
     s.timeout_s = 3;
     s.victim = -1;
     processes_start(s.p, train, &s);
-    usleep(800000);
+    for (int r = 0; r < 3; r++)
+        for (int left = 3000; s.p->note[MET + r] == 0 && left > 0; left--)
+            usleep(10000);
     for (int r = 0; r < 3; r++)
         kill(s.p->pid[r], SIGSTOP);
     sleep(8);
@@ -623,7 +633,7 @@ END_TEST
 
 static bool take_long(const scene *s, group *g, int rank)
 {
-    for (int piece = 0; piece < 8; piece++) {
+    for (int piece = 0; piece < 12; piece++) {
         usleep(400000);
         group_note(g, 5, "validation");
     }
@@ -634,7 +644,7 @@ START_TEST(a_rank_that_makes_progress_may_take_longer_than_the_timeout)
 {
     scene s = scene_open(3);
 
-    s.timeout_s = 1.5;
+    s.timeout_s = 3; /* beats may be late */
     s.happen = take_long;
     run_all(&s, train, 30);
     processes_check(s.p);

@@ -63,9 +63,11 @@ static pons_status take_seat(processes *p, int number, void *context, pons_error
     return err->status;
 }
 
-START_TEST(who_is_refused_waits_ten_seconds_for_others_and_five_for_their_hearing)
+/* Whether none has waited longer than it may. */
+static bool meet(void)
 {
     processes *p = processes_new(sizeof seats / sizeof *seats);
+    bool in_time = true;
 
     for (int i = 0; i < RUNS; i++)
         ports[i] = free_port();
@@ -74,9 +76,21 @@ START_TEST(who_is_refused_waits_ten_seconds_for_others_and_five_for_their_hearin
     processes_check(p);
     for (int i = 0; i < RUNS; i++) {
         ck_assert_double_ge(p->note[i], COME_S + runs[i].hear_s - 0.5);
-        ck_assert_double_le(p->note[i], COME_S + runs[i].hear_s + BUSY_S);
+        if (p->note[i] > COME_S + runs[i].hear_s + BUSY_S)
+            printf("run %d took %g s\n", i, p->note[i]);
+        in_time = in_time && p->note[i] <= COME_S + runs[i].hear_s + BUSY_S;
     }
     processes_free(p);
+    return in_time;
+}
+
+/* A machine may be paused once, and only then it takes longer. */
+START_TEST(who_is_refused_waits_ten_seconds_for_others_and_five_for_their_hearing)
+{
+    int round = 0;
+
+    while (!meet())
+        ck_assert_int_lt(++round, 3);
 }
 END_TEST
 

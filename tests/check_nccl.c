@@ -105,21 +105,23 @@ static pons_status open_faulty(processes *p, int rank, void *context, pons_error
     return err->status;
 }
 
+#define START_S 2.0 /* for those who come, on however busy a machine */
+
 static const fault bad_starts[] = {
     { "init never completes", 1, "init-never",
-      "NCCL has not joined the 3 processes within 0.5 s",
-      "NCCL has not joined the 3 processes within 0.5 s", PONS_COMMUNICATION },
+      "NCCL has not joined the 3 processes within 2 s",
+      "NCCL has not joined the 3 processes within 2 s", PONS_COMMUNICATION },
     { "init fails", 2, "init-error",
       "joining the processes by NCCL failed: unhandled system error (run with NCCL_DEBUG=INFO for "
       "details): socketPollConnect: connect to 10.0.0.7<41217> returned Connection refused",
-      "NCCL has not joined the 3 processes within 0.5 s", PONS_COMMUNICATION },
+      "NCCL has not joined the 3 processes within 2 s", PONS_COMMUNICATION },
     { "the GPU is full", 0, "init-memory",
       "joining the processes by NCCL failed: unhandled cuda error (run with NCCL_DEBUG=INFO for "
       "details): Cuda failure 2 'out of memory'",
-      "NCCL has not joined the 3 processes within 0.5 s", PONS_DEVICE },
+      "NCCL has not joined the 3 processes within 2 s", PONS_DEVICE },
     { "the abort of an init hangs", 0, "init-never abort-hangs",
-      "NCCL has not joined the 3 processes within 0.5 s",
-      "NCCL has not joined the 3 processes within 0.5 s", PONS_COMMUNICATION },
+      "NCCL has not joined the 3 processes within 2 s",
+      "NCCL has not joined the 3 processes within 2 s", PONS_COMMUNICATION },
 };
 
 START_TEST(a_start_that_fails_is_a_line_within_the_timeout)
@@ -128,13 +130,13 @@ START_TEST(a_start_that_fails_is_a_line_within_the_timeout)
     processes *p = processes_new(3);
 
     comm_suite_load();
-    p->patience = 0.5;
+    p->patience = START_S;
     processes_start(p, open_faulty, (void *)f);
     processes_join(p, 20);
     for (int r = 0; r < 3; r++) {
         ck_assert_int_eq(p->err[r].status, r == f->rank ? f->status : PONS_COMMUNICATION);
         ck_assert_str_eq(p->err[r].text, r == f->rank ? f->expected : f->others);
-        ck_assert_msg(p->note[r] < 0.5 + 2 * AT_ONCE_S, "%s: rank %d took %g s", f->name, r,
+        ck_assert_msg(p->note[r] < START_S + 2 * AT_ONCE_S, "%s: rank %d took %g s", f->name, r,
                       p->note[r]);
     }
     processes_free(p);

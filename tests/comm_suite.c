@@ -119,6 +119,7 @@ void every_trial_is_passed(bool on_device, int most, int per_node)
 /* ---- aborts ---------------------------------------------------------------------------------- */
 
 typedef struct stopper {
+    processes *processes;
     const comm_party *party;
     double when;
 } stopper;
@@ -130,6 +131,7 @@ static void *stop_soon(void *context)
     usleep(200000);
     s->when = comm_suite_pace();
     s->party->operations->abort(s->party->comm);
+    table_set(s->processes, "aborted", "", 1, NULL);
     return NULL;
 }
 
@@ -140,15 +142,17 @@ static pons_status hang_and_abort(processes *p, int rank, void *context, pons_er
     pons_error late = PONS_ERROR_INIT;
     comm_party party;
     void *pending;
-    stopper s = { &party, 0 };
+    stopper s = { p, &party, 0 };
     pthread_t thread;
+    char word[8];
+    size_t size;
 
     if (comm_suite_join(p, rank, NULL, &party, err) != PONS_OK)
         return err->status;
     if (rank == 0)
         pthread_create(&thread, NULL, stop_soon, &s);
     else
-        usleep(600000);
+        table_get(p, "aborted", word, sizeof word, &size, NULL);
     if (party.operations->all_reduce(party.comm, buffer, COUNT, PONS_F32, &pending, err) == PONS_OK
         && comm_end(&party, pending, 10, err) != PONS_COMM_FAILED)
         pons_fail(err, PONS_FAILURE, "the sum has not failed");
@@ -205,21 +209,35 @@ static pons_status sum_without_the_last(processes *p, int rank, void *context, p
     return err->status;
 }
 
-void a_death_ends_the_sums(int count, int per_node)
+/* Whether the others have ended soon after it. */
+static bool die_among(int count, int per_node)
 {
     processes *p = processes_new(count);
+    bool soon = true;
 
-    comm_suite_load();
     p->per_node = per_node;
     processes_start(p, sum_without_the_last, NULL);
     processes_join(p, 20);
     for (int r = 0; r < count - 1; r++) {
         ck_assert_msg(p->err[r].status == PONS_COMMUNICATION, "rank %d: code %d, '%s'", r,
                       p->code[r], p->err[r].text);
-        ck_assert_msg(p->ended[r] - p->note[count - 1] < 2, "rank %d took %g s", r,
-                      p->ended[r] - p->note[count - 1]);
+        double took = p->ended[r] - p->note[count - 1];
+        if (took >= 2)
+            printf("rank %d took %g s\n", r, took);
+        soon = soon && took < 2;
     }
     processes_free(p);
+    return soon;
+}
+
+/* A machine may be paused once, and only then it takes longer. */
+void a_death_ends_the_sums(int count, int per_node)
+{
+    int round = 0;
+
+    comm_suite_load();
+    while (!die_among(count, per_node))
+        ck_assert_int_lt(++round, 3);
 }
 
 static pons_status come_alone(processes *p, int rank, void *context, pons_error *err)
