@@ -159,8 +159,13 @@ static long resident_kib(pid_t process)
 static int most_files, first_files;
 static long most_kib, first_kib;
 
+/* Once both ranks run and it waits for them: not while it starts or is starting them. */
 static void look_at_launcher(void)
 {
+    pid_t rank[8];
+
+    if (find_ranks(launcher, rank, 8) < 2 || process_state(launcher) != 'S')
+        return;
     int files = open_files(launcher);
     long kib = resident_kib(launcher);
 

@@ -39,11 +39,14 @@ resumed() {
     PONS_PLUGIN_PATH=$(pwd)/plugins${PONS_PLUGIN_PATH:+:$PONS_PLUGIN_PATH} \
         "$program" train base.ini "$@" --set train.epochs=3
 }
-# A TERM in the middle of a step that takes seconds.
+# Hundredths of a second that a process has computed.
+work() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$1/stat"; }
+# A TERM in the middle of a step that takes seconds: one that has some work behind it.
 interrupted() {
     "$program" train base.ini "$@" 2>lines &
     while ! grep -qs '"kind":"step"' runs/run/metrics.jsonl && kill -0 $!; do sleep 0.02; done
-    sleep 0.1
+    before=$(work $!)
+    while kill -0 $! && [ "$(work $!)" -lt $((before + 10)) ]; do sleep 0.02; done
     kill -TERM $!
     wait $!
 }

@@ -213,7 +213,7 @@ static void play(trace *t, int at)
  */
 START_TEST(a_traced_step_is_predicted_within_a_tenth)
 {
-    enum { TRIES = 8 };
+    enum { TRIES = 30 };
     double nearest = 0, waits = 0, shown = 0;
     link_played link = { .network = { 1e-3, 1e6, false } };
     program_collective joined = { 2, 1, &link, start, finish, ended, NULL };
@@ -249,20 +249,26 @@ START_TEST(a_traced_step_is_predicted_within_a_tenth)
 }
 END_TEST
 
+/* Who is put aside between two looks at the clock has waited, but not each time. */
 START_TEST(a_replica_alone_has_sums_that_take_no_time)
 {
+    enum { TRIES = 5 };
+    double waited = 1;
     trace *t;
-    const trace_step *s;
 
     error = (pons_error)PONS_ERROR_INIT;
-    ck_assert_int_eq(trace_new(NULL, 1, &t, &error), PONS_OK);
+    ck_assert_int_eq(trace_new(NULL, TRIES, &t, &error), PONS_OK);
     ck_assert_int_eq(trace_collective(t)->count, 1);
-    play(t, 0);
-    s = trace_at(t, 0);
-    ck_assert_int_eq(s->count, 3);
-    ck_assert_double_eq(s->sum[1].ended, s->sum[1].started);
-    ck_assert_double_eq_tol(s->compute, s->seconds, 1e-3);
-    ck_assert_double_ge(s->sum[1].start, s->sum[0].wait + 0.02);
+    for (int at = 0; at < TRIES && waited > 1e-3; at++) {
+        const trace_step *s = trace_at(t, at);
+
+        play(t, at);
+        ck_assert_int_eq(s->count, 3);
+        ck_assert_double_eq(s->sum[1].ended, s->sum[1].started);
+        ck_assert_double_ge(s->sum[1].start, s->sum[0].wait + 0.02);
+        waited = s->seconds - s->compute;
+    }
+    ck_assert_double_le(waited, 1e-3);
     trace_free(t);
 }
 END_TEST
