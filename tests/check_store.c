@@ -435,7 +435,7 @@ START_TEST(a_port_of_somebody_else_is_named)
     pid_t child;
     rank r[2];
 
-    make_ranks(r, 2, 2, 1, NULL);
+    make_ranks(r, 2, 2, 3, NULL);
     ck_assert_int_eq(link_listen("127.0.0.1", r[0].place.port, listener), 1);
     child = fork();
     if (child == 0)
