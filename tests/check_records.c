@@ -265,7 +265,7 @@ static void expect_an_answer(void)
     ck_abort_msg("said '%s'", said);
 }
 
-/* Asked to end after so many microseconds, or 0: as soon as it listens. Whether no step was begun. */
+/* Asked to end after so many microseconds, or 0: as soon as it listens. Whether before a step. */
 static bool answer_before_the_first_step(useconds_t wait)
 {
     char command[256];

@@ -156,7 +156,7 @@ START_TEST(second_signal_does_not_wait_for_the_disk)
 }
 END_TEST
 
-/* The grace is over long before the disk is done: the process ends when the checkpoint is complete. */
+/* The grace is over long before the disk is done: the process ends with a whole checkpoint. */
 START_TEST(first_signal_waits_until_the_checkpoint_is_complete)
 {
     make_tiny_run();

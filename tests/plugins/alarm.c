@@ -1,8 +1,8 @@
 /*
  * alarm.c - a sink that sends signals to its own process while a chosen record is being written:
- * CHECK_ALARM is 'KIND STEP stop|linger|kill|marked'. Stop asks for the end and goes on when that has
- * been heard, linger a while later, marked waits until the checkpoint of the step before is marked
- * as last and best, and kills.
+ * CHECK_ALARM is 'KIND STEP stop|linger|kill|marked'. Stop asks for the end and goes on when that
+ * has been heard, linger a while later, marked waits until the checkpoint of the step before is
+ * marked as last and best, and kills.
  */
 #include <pons/sink.h>
 
