@@ -311,9 +311,9 @@ START_TEST(disturbed_runs_end_with_the_bits_of_undisturbed_ones)
     double begin = seconds_now();
     ck_assert_int_eq(finish(start_launch(&two)), 0);
     plain = (share_of_time){ step_seconds("plain-two"), seconds_now() - begin };
-    mean_s = fmax(mean_s, plain.took_s / 3); /* a slow machine's runs bear fewer */
+    mean_s = fmax(mean_s, plain.took_s / 8); /* a slow machine's runs bear fewer in a time */
     expect_same_state("plain", "plain-two");
-    while (disturbed.took_s < seconds) {
+    while (disturbed.took_s < seconds || count == 0 || first_files == 0) {
         char name[32];
         snprintf(name, sizeof name, "run-%d", runs);
         launch_words l = { name, 2, { "--restarts=1000000" },
