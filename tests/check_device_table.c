@@ -12,6 +12,8 @@
 static const struct { bool in_float, in_bf16; } exceptions[PONS_KERNEL_KIND_COUNT] = {
     [PONS_KERNEL_ALL_REDUCE] = { true, true }, /* the communicator's; of one replica, a copy      */
     [PONS_KERNEL_OP] = { false, true },        /* programs keep its tensors in f32                */
+    [PONS_KERNEL_PATCH] = { false, true },     /* likewise                                        */
+    [PONS_KERNEL_PATCH_NORMAL] = { false, true },
 };
 
 static void every_kind_is_own(const op_comparison *both)

@@ -234,12 +234,13 @@ static const pons_kernel_kind plain_kinds[NODE_KIND_COUNT] = {
     [NODE_GATHER] = PONS_KERNEL_GATHER, [NODE_ARG_MAX] = PONS_KERNEL_ARG_MAX,
     [NODE_EXTREME_GRADIENT] = PONS_KERNEL_EXTREME_GRADIENT,
     [NODE_ALL_REDUCE] = PONS_KERNEL_ALL_REDUCE, [NODE_OP] = PONS_KERNEL_OP,
+    [NODE_PATCH] = PONS_KERNEL_PATCH, [NODE_PATCH_NORMAL] = PONS_KERNEL_PATCH_NORMAL,
 };
 
 static bool computes(const pons_node *x)
 {
     static const bool leaf[NODE_KIND_COUNT] = {
-        [NODE_INPUT] = true, [NODE_PARAMETER] = true, [NODE_STATE] = true, [NODE_SLOT] = true,
+        [NODE_INPUT] = true, [NODE_HELD] = true, [NODE_PARAMETER] = true, [NODE_STATE] = true, [NODE_SLOT] = true,
         [NODE_GRADIENT] = true, [NODE_MERGED] = true, [NODE_SCALAR] = true,
     };
 

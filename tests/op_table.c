@@ -600,6 +600,36 @@ static pons_node *all_reduce(op_graph *o)
     return pons_all_reduce(o->g, pons_square(o->g, image(o)));
 }
 
+/* ---- patches of held cases ------------------------------------------------------------------- */
+
+/*
+ * Places are 0 or 1, so that cases and tables begin at byte 0 or 64, the largest voxel is 3, and
+ * values are there themselves or by codes of one byte; bytes of 60 to 63 are codes for a table of
+ * 64, and four of them a float from 0.01 to 0.8.
+ */
+static pons_node *patch(op_graph *o)
+{
+    pons_shape s = image_shape(o);
+    const int64_t *e = s.extent;
+    int64_t columns = PONS_PATCH_PLACE + e[1] + e[2] + e[3];
+    pons_shape rows = { 2, { e[0], columns } };
+    pons_node *held = node_held(o->g, "held");
+    pons_node *place = constant_leaf(o, node_input(o->g, "place", PONS_I32, rows), 0, 2, true);
+
+    held->shape.extent[0] = PONS_PATCH_UNIT + 4 * 64 + 4 * 4 * e[4];
+    constant_leaf(o, held, 60, 64, true);
+    return pons_mul(o->g, input(o, s, -1, 1),
+                    node_patch(o->g, held, place, o->variant == 0 ? PONS_F32 : PONS_U8, s));
+}
+
+static pons_node *patch_normal(op_graph *o)
+{
+    pons_shape s = image_shape(o), rows = { 2, { s.extent[0], PONS_PATCH_KEY_SIZE } };
+    pons_node *key = constant_leaf(o, node_input(o->g, "key", PONS_I32, rows), 0, 2, true);
+
+    return pons_mul(o->g, input(o, s, -1, 1), node_patch_normal(o->g, key, s));
+}
+
 /* ---- ops of plugins -------------------------------------------------------------------------- */
 
 static pons_node *op_image(op_graph *o)
@@ -688,6 +718,9 @@ const op_case op_cases[] = {
     { NODE_CONCATENATE, "concatenate", 2, concatenate, false },
     { NODE_GATHER, "gather", 2, gather, false },
     { NODE_ALL_REDUCE, "all_reduce of one replica", 1, all_reduce, false },
+    { NODE_PATCH, "patch", 2, patch, false },
+    { NODE_HELD, "held", 1, patch, false },
+    { NODE_PATCH_NORMAL, "patch_normal", 1, patch_normal, false },
     { NODE_OP, "op of an image", 3, op_image, false },
     { NODE_OP, "op of an image and a vector", 1, op_of_two, false },
 };

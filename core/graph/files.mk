@@ -4,6 +4,7 @@ ponsinclude_HEADERS += core/pons/plugin.h core/pons/graph.h core/pons/model.h co
 	core/pons/comm.h core/pons/pons.h
 libcore_la_SOURCES += core/graph/node.h core/graph/program.h core/graph/plan.h
 libcore_la_SOURCES += core/graph/build.h core/graph/build.c core/graph/shape.c core/graph/leaf.c \
+	core/graph/patch.c \
 	core/graph/kinds.c core/graph/map.c core/graph/map_gradient.c core/graph/reduce.c \
 	core/graph/convolution.c core/graph/pool.c core/graph/move.c core/graph/layers.c \
 	core/graph/target.c core/graph/gradient.c
@@ -27,7 +28,7 @@ libcore_la_SOURCES += core/graph/lower.h core/graph/fuse.h core/graph/lower.c co
 
 # reference
 libcore_la_SOURCES += core/graph/reference/reference.h core/graph/reference/reference.c \
-	core/graph/reference/op.c core/graph/reference/numbers.c core/graph/reference/index.c \
+	core/graph/reference/op.c core/graph/reference/patch.c core/graph/reference/numbers.c core/graph/reference/index.c \
 	core/graph/reference/kernels_float.c core/graph/reference/kernels_double.c \
 	core/graph/reference/kernels_body.h core/graph/reference/convolution_body.h \
 	core/graph/reference/map_body.h core/graph/reference/move_body.h \

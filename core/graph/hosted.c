@@ -74,8 +74,12 @@ static bool give_memory(hosted *h, const pons_request *r)
 
 pons_status hosted_prepare(const device *d, const pons_request *r, pons_kernel *k, pons_error *err)
 {
-    hosted *h = calloc(1, sizeof *h);
+    hosted *h;
 
+    if (r->kind == PONS_KERNEL_PATCH) /* nobody here knows how much the device holds */
+        return pons_fail(err, PONS_DEVICE, "the device '%s' cannot cut patches\n"
+                         "hint: [data] cache = memory", d->facts.name);
+    h = calloc(1, sizeof *h);
     if (h != NULL) {
         *h = (hosted){ .device = *d, .inner = *k };
         *k = (pons_kernel){ .run = hosted_run, .free = hosted_free, .state = h,

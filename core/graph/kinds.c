@@ -45,6 +45,7 @@ const node_kind_facts node_kinds[NODE_KIND_COUNT] = {
     KIND(CAST, "cast", CLASS_MAP, 1, gradient_cast),
 
     LEAF(INPUT, "input", 0),
+    LEAF(HELD, "held", 0),
     LEAF(PARAMETER, "parameter", 0),
     LEAF(STATE, "state", 0),
     LEAF(SLOT, "slot", 1),
@@ -85,5 +86,7 @@ const node_kind_facts node_kinds[NODE_KIND_COUNT] = {
     KIND(GATHER, "gather", CLASS_MOVE, 2, NULL),
     KIND(ALL_REDUCE, "all_reduce", CLASS_OTHER, 1, gradient_all_reduce),
     KIND(OP, "op", CLASS_OTHER, -1, gradient_op),
+    [NODE_PATCH] = { "patch", CLASS_OTHER, 2, NULL, true },
+    [NODE_PATCH_NORMAL] = { "patch_normal", CLASS_OTHER, 1, NULL, true },
     [NODE_FAILED] = { "failed", CLASS_LEAF, 0, NULL, true },
 };

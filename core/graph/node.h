@@ -16,6 +16,7 @@
 typedef enum node_kind {
     NODE_CAST = PONS_MAP_OPERATION_COUNT, /* a map kind too: to node->type                        */
     NODE_INPUT,          /* filled by the host each micro-batch                                   */
+    NODE_HELD,           /* memory of the device that is not the program's: program_hold          */
     NODE_PARAMETER,
     NODE_STATE,
     NODE_SLOT,           /* of an optimizer: attribute.slot                                       */
@@ -52,6 +53,8 @@ typedef enum node_kind {
     NODE_GATHER,
     NODE_ALL_REDUCE,     /* attribute.all_reduce                                                  */
     NODE_OP,             /* of a plugin: attribute.op                                             */
+    NODE_PATCH,          /* of held cases                                                         */
+    NODE_PATCH_NORMAL,
     NODE_FAILED,
     NODE_KIND_COUNT
 } node_kind;
@@ -186,6 +189,11 @@ pons_node *node_new(pons_graph *g, int kind, pons_type type, pons_shape shape, i
                     pons_node *const *input, const node_attribute *attribute);
 pons_node *node_input(pons_graph *g, const char *name, pons_type type, pons_shape shape);
 pons_node *node_scalar(pons_graph *g, const char *name);
+/* patch.c: cases that the device holds; patches cut out of them; normal numbers for patches. */
+pons_node *node_held(pons_graph *g, const char *name);
+pons_node *node_patch(pons_graph *g, pons_node *held, pons_node *place, pons_type type,
+                      pons_shape shape);
+pons_node *node_patch_normal(pons_graph *g, pons_node *key, pons_shape shape);
 pons_node *node_slot(pons_graph *g, pons_node *parameter, int index, pons_slot_kind kind);
 pons_node *node_folded_gradient(pons_graph *g, pons_node *parameter);
 pons_node *node_merged(pons_graph *g, pons_node *state);

@@ -32,6 +32,8 @@ static const char *const kernel_names[PONS_KERNEL_KIND_COUNT] = {
     [PONS_KERNEL_COPY] = "copy",
     [PONS_KERNEL_ALL_REDUCE] = "all_reduce",
     [PONS_KERNEL_OP] = "op",
+    [PONS_KERNEL_PATCH] = "patch",
+    [PONS_KERNEL_PATCH_NORMAL] = "patch_normal",
 };
 
 const char *kernel_kind_name(pons_kernel_kind kind)

@@ -188,6 +188,14 @@ void *program_input(program *p, const char *name, pons_tensor *tensor)
     return NULL;
 }
 
+void program_hold(program *p, const char *name, void *memory)
+{
+    for (int i = 0; i < p->tensor_count; i++)
+        if (p->graph->node[i]->kind == NODE_HELD && strcmp(p->graph->node[i]->name, name) == 0)
+            p->tensor[i].memory = memory;
+    p->layout = p->storage->layout - 1; /* addresses hold no more */
+}
+
 const void *program_output(program *p, int index, pons_tensor *tensor)
 {
     const pons_node *x = p->output[index];

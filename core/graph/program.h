@@ -148,6 +148,11 @@ void program_free(program *p);
  */
 void *program_input(program *p, const char *name, pons_tensor *tensor);
 /*
+ * What 'name', a held leaf, is from now on: memory of the device, which lives as long as the
+ * program runs. Before the first micro-batch; nothing happens where no kernel reads it.
+ */
+void program_hold(program *p, const char *name, void *memory);
+/*
  * What follows is host memory, dense, and valid until the next run and the next such call; NULL:
  * there is no memory for it, or the device does not answer.
  *

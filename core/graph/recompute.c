@@ -4,7 +4,8 @@
  * Kept from the forward pass are results of kernels that are no expressions (convolutions,
  * moments, sums, pools), leaves, and tensors without spatial extent. Every other expression that a
  * backward node reads is copied for the backward pass, down to what is kept, unless it would be
- * computed from more than three kept volumes: then it is kept itself. Copies use the same random
+ * computed from more than three kept volumes: then it is kept itself. So is what the core has made
+ * of the data: it is one volume, and what it was made of are several. Copies use the same random
  * streams at the same places, and never contribute to states.
  */
 #include "graph/fuse.h"
@@ -86,7 +87,7 @@ static void decide(recompute *r, pons_node *x)
     if (r->blocks && x->kind == NODE_CONVOLUTION)
         decide_convolution(r, x);
     if (x->backward || !expression || x->kind == NODE_CONSTANT || x->kind == NODE_IOTA ||
-        is_weight(x))
+        is_weight(x) || x->scope == SCOPE_CORE)
         return;
     if (x->kind == NODE_RESHAPE)
         r->again[x->number] = r->again[x->input[0]->number] && collect_volumes(r, x);

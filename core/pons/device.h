@@ -144,6 +144,8 @@ typedef enum pons_kernel_kind {
                                        /* replicas do it by their communicator, not by a device   */
     PONS_KERNEL_OP,                    /* pons_op_attributes; a device that declines it and has   */
                                        /* host memory leaves it to the plugin's function          */
+    PONS_KERNEL_PATCH,                 /* held cases, place -> [N, D, H, W, C], see PONS_PATCH_*  */
+    PONS_KERNEL_PATCH_NORMAL,          /* key, i32 [N, 3] -> [N, D, H, W, C], see below           */
     PONS_KERNEL_KIND_COUNT
 } pons_kernel_kind;
 
@@ -167,6 +169,29 @@ typedef struct pons_all_reduce_attributes {
     enum { PONS_ALL_REDUCE_WHOLE = 0, PONS_ALL_REDUCE_START, PONS_ALL_REDUCE_WAIT } part;
     int index; /* of the sum in its program                                                       */
 } pons_all_reduce_attributes;
+
+/*
+ * PATCH cuts N patches out of preprocessed cases. Input 0 are bytes that a device holds, as many as
+ * there are (its tensor tells of one). Input 1, i32 [N, PONS_PATCH_PLACE + D + H + W], has a row for
+ * each patch: the numbers below, then one for each place along D, along H and along W. The sum of
+ * three is a voxel of the case; where one of them is below 0 there is none, and the patch is 0.
+ * The output, f32 or u8, has C values of each voxel, which lie beside each other in the case.
+ */
+enum {
+    PONS_PATCH_VALUES = 0,  /* where the case begins, in units of PONS_PATCH_UNIT bytes           */
+    PONS_PATCH_TABLE,       /* a table of f32, likewise                                           */
+    PONS_PATCH_CODE_SIZE,   /* 1 or 2 (f32 only): the case has whole numbers of so many bytes,    */
+                            /* and the table the values; else it has the values themselves        */
+    PONS_PATCH_PLACE,
+    PONS_PATCH_UNIT = 64
+};
+
+/*
+ * PATCH_NORMAL: what pons_voxel_normals (transform.h) has for all elements of a patch under a key
+ * of its own. A row of input 0 is the key's low half, its high half, and 0 where the patch needs
+ * none: it is 0 then.
+ */
+enum { PONS_PATCH_KEY_LOW = 0, PONS_PATCH_KEY_HIGH, PONS_PATCH_KEY_WANTED, PONS_PATCH_KEY_SIZE };
 
 /* A plugin's op (op.h) with its options. */
 typedef struct pons_op_attributes {

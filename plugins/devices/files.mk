@@ -37,7 +37,7 @@ libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c
 	plugins/devices/cpu/map.c plugins/devices/cpu/map.h plugins/devices/cpu/map_number.c \
 	plugins/devices/cpu/map_pass.c plugins/devices/cpu/map_reduce.c plugins/devices/cpu/map_run.c \
 	plugins/devices/cpu/map_rows.c plugins/devices/cpu/map_space.c \
-	plugins/devices/cpu/op.c \
+	plugins/devices/cpu/op.c plugins/devices/cpu/patch.c \
 	plugins/devices/cpu/map_code.c plugins/devices/cpu/map_code.h \
 	plugins/devices/cpu/map_code_node.c plugins/devices/cpu/map_code_out.c \
 	plugins/devices/cpu/map_nodes.c \
@@ -103,7 +103,8 @@ CUDA_FILES = plugins/devices/cuda/blas.c plugins/devices/cuda/blas.h \
 	plugins/devices/cuda/source.h \
 	plugins/devices/cuda/source_convolution.c plugins/devices/cuda/source_extreme.c \
 	plugins/devices/cuda/source_map.c plugins/devices/cuda/source_map.h \
-	plugins/devices/cuda/source_pool.c plugins/devices/cuda/source_reduce.c \
+	plugins/devices/cuda/source_patch.c plugins/devices/cuda/source_pool.c \
+	plugins/devices/cuda/source_reduce.c \
 	plugins/devices/cuda/source_take.c plugins/devices/cuda/source_value.c \
 	plugins/devices/cuda/text.c plugins/devices/cuda/text.h \
 	plugins/devices/cuda/text_preamble.c plugins/devices/cuda/unit.c

@@ -58,6 +58,11 @@ static void run_plain(const reference_kernels *k, const pons_request *r, const p
         number_store(r->output[0].type, call->output[0], i, out[i]);
 }
 
+static bool is_patch(const pons_request *r)
+{
+    return r->kind == PONS_KERNEL_PATCH || r->kind == PONS_KERNEL_PATCH_NORMAL;
+}
+
 static pons_status kernel_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
 {
     const prepared *p = kernel->state;
@@ -66,6 +71,8 @@ static pons_status kernel_run(const pons_kernel *kernel, const pons_call *call, 
         p->kernels->map(p->request, call);
     else if (p->request->kind == PONS_KERNEL_OP)
         reference_op_run(p->kernels, p->request, call);
+    else if (is_patch(p->request))
+        reference_patch_run(p->request, call);
     else
         run_plain(p->kernels, p->request, call);
     return PONS_OK;
@@ -80,6 +87,8 @@ static size_t scratch_size(const reference_kernels *k, const pons_request *r)
 {
     if (r->kind == PONS_KERNEL_MAP)
         return k->map_scratch(r->attributes);
+    if (is_patch(r))
+        return 0;
     return r->kind == PONS_KERNEL_OP ? reference_op_scratch(k, r) : plain_scratch(k, r);
 }
 
@@ -90,6 +99,7 @@ static pons_status prepare(void *device, const pons_request *request, pons_kerne
     prepared *p;
 
     *supported = request->kind == PONS_KERNEL_MAP || request->kind == PONS_KERNEL_OP ||
+                 is_patch(request) ||
                  (request->kind > 0 && request->kind < PONS_KERNEL_KIND_COUNT &&
                   k->plain[request->kind] != NULL);
     if (!*supported)

@@ -51,6 +51,9 @@ pons_status resize_prepare(cpu_device *device, const pons_request *request, pons
 pons_status op_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
                        bool *supported, pons_error *err);
 
+pons_status patch_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
+                          bool *supported, pons_error *err);
+
 /* Where element i of a padded axis comes from, or -1: a zero. 'n' is the extent before. */
 int64_t cpu_pad_source(const pons_pad_attributes *p, int axis, int64_t i, int64_t n);
 

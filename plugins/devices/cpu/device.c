@@ -41,6 +41,8 @@ static const cpu_prepare prepare_by_kind[PONS_KERNEL_KIND_COUNT] = {
     [PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT] = convolution_prepare,
     [PONS_KERNEL_MATMUL] = matmul_prepare,
     [PONS_KERNEL_OP] = op_prepare,
+    [PONS_KERNEL_PATCH] = patch_prepare,
+    [PONS_KERNEL_PATCH_NORMAL] = patch_prepare,
 };
 
 /* The processors of the share, and how many they are. */

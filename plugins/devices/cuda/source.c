@@ -30,6 +30,8 @@ static const struct {
     [PONS_KERNEL_COPY] = { "copy", take_source },
     [PONS_KERNEL_ARG_MAX] = { "arg_max", extreme_source },
     [PONS_KERNEL_EXTREME_GRADIENT] = { "extreme_gradient", extreme_source },
+    [PONS_KERNEL_PATCH] = { "patch", patch_source },
+    [PONS_KERNEL_PATCH_NORMAL] = { "patch_normal", patch_source },
 };
 
 static bool has_double(const pons_request *r)

@@ -81,6 +81,7 @@ void source_place(text *t, const char *from, const char *prefix, int rank, const
 bool map_source(cuda_source *s);
 bool take_source(cuda_source *s);
 bool pool_source(cuda_source *s);
+bool patch_source(cuda_source *s);
 bool extreme_source(cuda_source *s);
 bool convolution_source(cuda_source *s);
 bool weight_source(cuda_source *s);
