@@ -3,8 +3,9 @@
  *
  * Deterministic transforms ([preprocess]) change a whole case in place. Random transforms
  * ([augment]) work in two halves: 'plan' draws numbers into a small fixed record, 'apply_patch'
- * changes the host patch as the record says. Transforms run on several threads at once, one case
- * or patch each; they keep nothing between calls and use no OpenMP.
+ * changes the host patch as the record says; where devices cut the patches, 'build' does it by
+ * nodes of a graph. Transforms run on several threads at once, one case or patch each; they keep
+ * nothing between calls and use no OpenMP.
  *
  * Axes: voxels are [D, H, W, C] with D, H, W the file's voxel axes i, j, k; "axis 0, 1, 2" means
  * i, j, k everywhere.
@@ -140,6 +141,29 @@ typedef struct pons_patch {
     int64_t first;           /* number of the first voxel in the whole patch; 0 unless pointwise  */
 } pons_patch;
 
+/*
+ * A random transform of values for patches that a device has cut ([data] cache = device), where
+ * host patches do not exist: 'numbers' turns the record of a sample into some numbers for each
+ * channel, and 'build' changes all patches of a micro-batch at once, by nodes that read them. What
+ * comes out must be what apply_patch makes, bit by bit where both compute in float.
+ */
+typedef struct pons_patch_numbers {
+    uint32_t size;
+    int channels;
+    float *number;           /* [number_count][channels], zeros at first                          */
+    bool normal;             /* normal numbers per voxel are needed for this sample, under 'key'  */
+    uint64_t key;
+} pons_patch_numbers;
+
+typedef struct pons_patch_nodes {
+    uint32_t size;
+    pons_graph *graph;
+    pons_node *image;         /* [N, D, H, W, C], f32                                             */
+    pons_node *const *number; /* [number_count], each [N, 1, 1, 1, C]                             */
+    pons_node *normal;        /* as image, by pons_voxel_normals, 0 where a sample needs none;    */
+                              /* NULL unless voxel_normals                                        */
+} pons_patch_nodes;
+
 typedef struct pons_transform_operations {
     bool geometric;          /* moves voxels, so 'channels =' is refused                          */
     pons_status (*apply)(const void *config, const pons_transform_scope *scope, pons_case *c,
@@ -155,7 +179,15 @@ typedef struct pons_transform_operations {
     pons_status (*check)(const void *config, pons_error *err);
     /* apply_patch looks at one voxel and its number only, so it may be given the patch in parts. */
     bool pointwise;
+    /* See pons_patch_numbers; 'build' NULL: a transform of values needs host patches. */
+    int number_count;        /* at most 8                                                         */
+    bool voxel_normals;
+    void (*numbers)(const void *config, const pons_transform_scope *scope, const void *record,
+                    pons_patch_numbers *out);
+    pons_node *(*build)(const void *config, const pons_patch_nodes *nodes);
 } pons_transform_operations;
+
+#define PONS_PATCH_NUMBERS_MAX 8
 
 /* GEOMETRIC: true or false. CHECK may be NULL. */
 #define PONS_TRANSFORM(NAME, VERSION, SUMMARY, OPTIONS, GEOMETRIC, CHECK, APPLY)                  \
@@ -184,6 +216,17 @@ typedef struct pons_transform_operations {
     static const pons_transform_operations pons_operations_of_this_plugin = {                     \
         .record_size = RECORD_SIZE, .plan = PLAN, .apply_patch = APPLY_PATCH, .check = CHECK,     \
         .pointwise = true                                                                         \
+    };                                                                                            \
+    PONS_PLUGIN_DEFINE_(PONS_KIND_TRANSFORM, NAME, sizeof(NAME), VERSION, SUMMARY, OPTIONS,       \
+                        pons_operations_of_this_plugin)
+
+/* The same, for devices too: NUMBER_COUNT, true or false for normal numbers, NUMBERS and BUILD. */
+#define PONS_VOXEL_TRANSFORM(NAME, VERSION, SUMMARY, OPTIONS, RECORD_SIZE, CHECK, PLAN,           \
+                             APPLY_PATCH, NUMBER_COUNT, NORMALS, NUMBERS, BUILD)                  \
+    static const pons_transform_operations pons_operations_of_this_plugin = {                     \
+        .record_size = RECORD_SIZE, .plan = PLAN, .apply_patch = APPLY_PATCH, .check = CHECK,     \
+        .pointwise = true, .number_count = NUMBER_COUNT, .voxel_normals = NORMALS,                \
+        .numbers = NUMBERS, .build = BUILD                                                        \
     };                                                                                            \
     PONS_PLUGIN_DEFINE_(PONS_KIND_TRANSFORM, NAME, sizeof(NAME), VERSION, SUMMARY, OPTIONS,       \
                         pons_operations_of_this_plugin)

@@ -76,5 +76,35 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
     return PONS_OK;
 }
 
-PONS_POINTWISE_TRANSFORM(gaussian_noise, "1.0", "add normal noise", options, sizeof(record), NULL,
-                         plan, apply)
+/* ---- on a device ----------------------------------------------------------------------------- */
+
+enum { WANTED, MEAN, DEVIATION, NUMBER_COUNT };
+
+static void numbers(const void *config, const pons_transform_scope *scope, const void *planned,
+                    pons_patch_numbers *out)
+{
+    const gaussian_noise *g = config;
+    const record *r = planned;
+
+    for (int c = 0; c < out->channels; c++) {
+        bool wanted = r->wanted && (c > 63 || scope->channels >> c & 1);
+
+        out->number[WANTED * out->channels + c] = wanted;
+        out->number[MEAN * out->channels + c] = (float)g->mean;
+        out->number[DEVIATION * out->channels + c] = r->deviation;
+    }
+    out->normal = r->wanted;
+    out->key = r->key;
+}
+
+static pons_node *build(const void *config, const pons_patch_nodes *nodes)
+{
+    pons_graph *g = nodes->graph;
+    pons_node *noise = pons_mul(g, nodes->number[DEVIATION], nodes->normal);
+    pons_node *noisy = pons_add(g, nodes->image, pons_add(g, nodes->number[MEAN], noise));
+
+    return pons_select(g, nodes->number[WANTED], noisy, nodes->image);
+}
+
+PONS_VOXEL_TRANSFORM(gaussian_noise, "1.0", "add normal noise", options, sizeof(record), NULL,
+                     plan, apply, NUMBER_COUNT, true, numbers, build)

@@ -50,3 +50,14 @@ pons_status random_number_apply(const pons_reals *ends, bool channel_wise,
                 number_of(ends, record, channel_wise ? c : 0));
     return PONS_OK;
 }
+
+void random_number_tell(const pons_reals *ends, bool channel_wise,
+                        const pons_transform_scope *scope, const random_record *record,
+                        float unchanged, pons_patch_numbers *out)
+{
+    for (int c = 0; c < out->channels; c++) {
+        bool changed = record->wanted && c < CHANNELS_MAX && scope->channels >> c & 1;
+
+        out->number[c] = changed ? number_of(ends, record, channel_wise ? c : 0) : unchanged;
+    }
+}

@@ -24,4 +24,9 @@ pons_status random_number_apply(const pons_reals *ends, bool channel_wise,
                                 const pons_transform_scope *scope, const random_record *record,
                                 pons_patch *patch, random_number_use *use);
 
+/* The same for a device: the number of each channel; 'unchanged' changes nothing. */
+void random_number_tell(const pons_reals *ends, bool channel_wise,
+                        const pons_transform_scope *scope, const random_record *record,
+                        float unchanged, pons_patch_numbers *out);
+
 #endif

@@ -52,5 +52,20 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
     return random_number_apply(&s->factors, s->channel_wise, scope, planned, patch, multiply);
 }
 
-PONS_POINTWISE_TRANSFORM(scale_intensity, "1.0", "multiply by a random factor near 1", options,
-                         sizeof(random_record), check, plan, apply)
+static void numbers(const void *config, const pons_transform_scope *scope, const void *planned,
+                    pons_patch_numbers *out)
+{
+    const scale_intensity *s = config;
+
+    random_number_tell(&s->factors, s->channel_wise, scope, planned, 0.0f, out);
+}
+
+static pons_node *build(const void *config, const pons_patch_nodes *nodes)
+{
+    pons_graph *g = nodes->graph;
+
+    return pons_mul(g, nodes->image, pons_add(g, pons_real(g, 1), nodes->number[0]));
+}
+
+PONS_VOXEL_TRANSFORM(scale_intensity, "1.0", "multiply by a random factor near 1", options,
+                     sizeof(random_record), check, plan, apply, 1, false, numbers, build)

@@ -50,5 +50,19 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
     return random_number_apply(&s->offsets, s->channel_wise, scope, planned, patch, shift);
 }
 
-PONS_POINTWISE_TRANSFORM(shift_intensity, "1.0", "add a random offset", options,
-                         sizeof(random_record), check, plan, apply)
+/* To add -0 leaves 0 and -0 as they are. */
+static void numbers(const void *config, const pons_transform_scope *scope, const void *planned,
+                    pons_patch_numbers *out)
+{
+    const shift_intensity *s = config;
+
+    random_number_tell(&s->offsets, s->channel_wise, scope, planned, -0.0f, out);
+}
+
+static pons_node *build(const void *config, const pons_patch_nodes *nodes)
+{
+    return pons_add(nodes->graph, nodes->image, nodes->number[0]);
+}
+
+PONS_VOXEL_TRANSFORM(shift_intensity, "1.0", "add a random offset", options,
+                     sizeof(random_record), check, plan, apply, 1, false, numbers, build)
