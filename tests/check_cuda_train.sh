@@ -73,6 +73,31 @@ few_launches() { cuda explain "$1" | grep -q '^launches  *[1-6] a step'; }
 check "a step is few launches" few_launches one.ini
 check "also where it is summed over cards" few_launches apart.ini
 
+# ---- patches that the card cuts ------------------------------------------------------------------
+
+varied() { # COMMAND... NAME CACHE: with all that may change a patch
+    "$@" --set augment.steps="flip rotate90 scale_intensity shift_intensity gaussian_noise" \
+        --set augment.rotate90.probability=0.5 --set augment.scale_intensity.factors=0.2 \
+        --set augment.scale_intensity.probability=0.5 --set augment.shift_intensity.offsets=0.2 \
+        --set augment.shift_intensity.probability=0.5 --set augment.gaussian_noise.probability=0.5
+}
+check "patches that the host cuts" varied cuda train one.ini --set experiment.name=given
+check "patches that the card cuts" varied cuda train one.ini --set experiment.name=cut \
+    --set data.cache=device
+check "give the same bits" cmp runs/given/$last runs/cut/$last
+check "by kernels of its own" sh -c "LD_LIBRARY_PATH=$cards '$program' explain one.ini \
+    --set data.cache=device | grep -q 'patch  *own .*image\$'"
+check "on one card listed twice" varied cuda train two.ini --set experiment.name=cut-two \
+    --set data.cache=device
+check "the same bits again" cmp runs/cut/$last runs/cut-two/$last
+"$program" data phantom -o large --cases 2 --extent 96,96,64 2>log || { cat log; exit 1; }
+check "cases for which the card has no room" ends 5 \
+    "cache = device: 1 training case takes 0.00177 GB, found no room for" \
+    faulty FAKE_CUDA_MOST=1000000 train one.ini --set data.source=large --set data.cache=device \
+    --set experiment.name=large
+check "where the host has" ends 0 "" faulty FAKE_CUDA_MOST=1000000 train one.ini \
+    --set data.source=large --set experiment.name=large
+
 # ---- channels in eights: the convolutions of cuDNN -----------------------------------------------
 
 if [ -f "$cards/libcudnn.so.9" ]; then

@@ -50,6 +50,13 @@ for precision in fp32 bf16; do
     passed=$((passed + 1))
 done
 
+# A step of values that only the host can do is named where the device is to cut the patches.
+status=0
+"$pons" train outside.ini --set data.cache=device >train.log 2>&1 || status=$?
+[ "$status" -eq 3 ] && grep -q "'gamma_shift': transform 'gamma_shift' works on the host only" train.log ||
+    fail "a step of the host gives $status: $(cat train.log)"
+passed=$((passed + 1))
+
 # A sink's options come from its section.
 [ "$(grep -c '^step ' runs/fp32/steps.txt)" -eq 20 ] || fail "the sink has not got its option"
 sed -n '/^\[log.lines\]/,$p' runs/fp32/resolved.ini | grep -q '^file = steps.txt' ||

@@ -409,8 +409,7 @@ static void read_volume(void *context)
 typedef struct cutting {
     patch_maker maker;
     patch_bench bench;
-    float *image;
-    uint8_t *label;
+    loader_part part[2];
 } cutting;
 
 static void make_patches(void *context)
@@ -418,7 +417,7 @@ static void make_patches(void *context)
     cutting *c = context;
     pons_error err = PONS_ERROR_INIT;
 
-    if (patch_make(&c->maker, &c->bench, 0, 0, c->image, c->label, &err) != PONS_OK)
+    if (patch_make(&c->maker, &c->bench, 0, 0, c->part, 0, &err) != PONS_OK)
         fail(&err);
 }
 
@@ -433,24 +432,30 @@ static const char *const augmenting[] = {
 static void count_patches(const char *name, volume_chain *chain, cache *held)
 {
     enum { PATCHES = 4, VOXELS = PATCH_SIDE * PATCH_SIDE * PATCH_SIDE };
-    cutting c = { .maker = { .held = held, .voxels = VOXELS, .channels = 1, .label_channels = 1,
+    cutting c = { .maker = { .held = held, .channels = 1, .label_channels = 1,
         .settings = { .seed = 7, .extent = { PATCH_SIDE, PATCH_SIDE, PATCH_SIDE }, .batch = 1,
                       .per_case = PATCHES, .micro_batches = 1, .count = 1, .positive = 1,
                       .negative = 1 } } };
     pons_error err = PONS_ERROR_INIT;
 
-    c.image = calloc(PATCHES * VOXELS, sizeof *c.image);
-    c.label = calloc(PATCHES * VOXELS, 1);
-    if (c.image == NULL || c.label == NULL
-        || (chain != NULL && augment_init(&c.maker.augment, chain, &err) != PONS_OK)
+    if (patch_parts_make(false, NULL, c.maker.settings.extent, 1, 1, &c.maker.parts, &err)
+        != PONS_OK)
+        fail(&err);
+    for (int i = 0; i < 2; i++) {
+        c.part[i].data = calloc(PATCHES, c.maker.parts.item[i].size);
+        if (c.part[i].data == NULL)
+            fail(&err);
+    }
+    if ((chain != NULL && augment_init(&c.maker.augment, chain, &err) != PONS_OK)
         || patch_bench_init(&c.maker, &c.bench, &err) != PONS_OK)
         fail(&err);
     count(name, PATCHES * VOXELS, make_patches, &c);
     patch_bench_clear(&c.bench);
     if (chain != NULL)
         augment_clear(&c.maker.augment);
-    free(c.image);
-    free(c.label);
+    for (int i = 0; i < 2; i++)
+        free(c.part[i].data);
+    patch_parts_clear(&c.maker.parts);
 }
 
 static void count_data(void)

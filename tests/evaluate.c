@@ -240,8 +240,8 @@ static const pons_kernel_kind plain_kinds[NODE_KIND_COUNT] = {
 static bool computes(const pons_node *x)
 {
     static const bool leaf[NODE_KIND_COUNT] = {
-        [NODE_INPUT] = true, [NODE_HELD] = true, [NODE_PARAMETER] = true, [NODE_STATE] = true, [NODE_SLOT] = true,
-        [NODE_GRADIENT] = true, [NODE_MERGED] = true, [NODE_SCALAR] = true,
+        [NODE_INPUT] = true, [NODE_HELD] = true, [NODE_PARAMETER] = true, [NODE_STATE] = true,
+        [NODE_SLOT] = true, [NODE_GRADIENT] = true, [NODE_MERGED] = true, [NODE_SCALAR] = true,
     };
 
     return !leaf[x->kind] && x->kind != NODE_SECOND && x->kind != NODE_RESHAPE;

@@ -1,9 +1,9 @@
 # Tests of train.
 PROGRAM_TESTS += tests/check_bench tests/check_checkpoint tests/check_contract tests/check_ddp \
-	tests/check_metric tests/check_modes tests/check_peak tests/check_predict tests/check_records \
-	tests/check_resume tests/check_room tests/check_safetensors tests/check_schedule \
-	tests/check_spread tests/check_window
-SCRIPT_TESTS += tests/check_options.sh
+	tests/check_metric tests/check_modes tests/check_patch_nodes tests/check_peak \
+	tests/check_predict tests/check_records tests/check_resume tests/check_room \
+	tests/check_safetensors tests/check_schedule tests/check_spread tests/check_window
+SCRIPT_TESTS += tests/check_device_cache.sh tests/check_options.sh
 EXTRA_DIST += tests/options
 tests_check_bench_LDADD = $(DEVICE_LDADD)
 tests_check_safetensors_SOURCES = tests/check_safetensors.c tests/fuzz_safetensors.c
@@ -15,3 +15,4 @@ tests_plugins_alarm_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_check_ddp_DEPENDENCIES = tests/libpons.la tests/plugins/rank_key.la
 check_LTLIBRARIES += tests/plugins/rank_key.la
 tests_plugins_rank_key_la_LDFLAGS = $(MODULE_LDFLAGS)
+tests_check_patch_nodes_LDADD = $(DEVICE_LDADD)

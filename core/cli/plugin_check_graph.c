@@ -268,7 +268,8 @@ static pons_status build_model(const plugin *p, const void *config, const int64_
                                                        CHANNELS });
 
     g->scope = SCOPE_MODEL;
-    plugin_build_model(p, config, small_task(), shape, g, out, err);
+    plugin_build_model(p, config, small_task(), node_input(g, "image", PONS_F32, shape), g, out,
+                       err);
     g->scope = SCOPE_CORE;
     return err->status;
 }

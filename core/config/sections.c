@@ -55,7 +55,9 @@ static const pons_option data_table[] = {
                "Overlapping targets and their ids, as in WT:1,2,3 ET:3."),
     PONS_CHOICE(data_options, cache, memory, cache_words,
                 "Where preprocessed cases are kept, once for all ranks of a machine; disk: files "
-                "are mapped, used by all runs and processes with the same cases and steps."),
+                "are mapped, used by all runs and processes with the same cases and steps; "
+                "device: those to train on also in the memory of each device, which cuts and "
+                "changes its patches itself."),
     PONS_SIZE(data_options, cache_limit, "", 0, ANY_SIZE,
               "Largest size of a machine's cache; cases beyond it are read each time, and files "
               "of a disk cache that were used longest ago are removed."),
@@ -256,7 +258,6 @@ static const struct { const char *section, *key, *value; } not_built[] = {
     { "data", "layout", "nnunet" }, { "data", "layout", "datalist" }, { "data", "layout", "brats" },
     { "data", "layout", "bids" }, { "data", "layout", "csv" },
     { "data", "validation", "file:F" }, { "data", "cache", "lmdb" }, { "data", "cache", "smart" },
-    { "data", "cache", "device" },
     { "data", "smart_share", NULL }, { "data", "smart_replace", NULL },
     { "schedule", "plugin", "step" }, { "schedule", "plugin", "one_cycle" },
     { "train", "best", "hd" }, { "train", "best", "hd95" }, { "train", "best", "asd" },

@@ -72,6 +72,11 @@ pons_status cache_read(cache *c, int rank, pons_case *out, pons_error *err)
     return PONS_OK;
 }
 
+const packed_case *cache_packed(const cache *c, int rank)
+{
+    return c->slot[rank].held ? &c->slot[rank].packed : NULL;
+}
+
 const dataset *cache_dataset(const cache *c)
 {
     return c->data;

@@ -16,6 +16,7 @@ typedef struct cache_hold {
 /* Any thread; between begin and end the case stays. */
 pons_status cache_hold_begin(cache *c, int rank, cache_hold *hold, pons_error *err);
 void cache_hold_end(cache_hold *hold);
+const packed_case *cache_packed(const cache *c, int rank); /* NULL: it is not held                */
 const dataset *cache_dataset(const cache *c);
 bool cache_knows(const cache *c, int rank); /* one of cache_open's ranks                          */
 

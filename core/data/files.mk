@@ -16,6 +16,8 @@ libcore_la_SOURCES += core/data/augment.c core/data/augment.h core/data/cache.c 
 	core/data/packed_case.c core/data/packed_case.h core/data/packed_set.c \
 	core/data/packed_set.h core/data/patch_cut.h core/data/patch_find.c \
 	core/data/patch_make.c core/data/patch_make.h core/data/settings.c
+libcore_la_SOURCES += core/data/case_layout.c core/data/case_layout.h core/data/patch_parts.c \
+	core/data/patch_parts.h
 libcore_la_SOURCES += core/data/cache_disk.c core/data/cache_disk.h core/data/cache_key.c \
 	core/data/cache_key.h core/data/case_file.c core/data/case_file.h core/data/case_source.c \
 	core/data/case_source.h

@@ -24,6 +24,7 @@
 
 typedef struct loader_slot {
     loader_batch batch;
+    loader_part *part;
     const char **case_id;      /* [batch]                                                         */
     int done;                  /* jobs                                                            */
     int failed;                /* place of the earliest failure; 'batch' cases: none              */
@@ -115,10 +116,9 @@ static void job_run(loader *l, const loader_job *job, patch_bench *bench, pons_e
 {
     const patch_maker *m = &l->maker;
     loader_slot *slot = &l->slot[job->number % l->slot_count];
-    int64_t voxels = (int64_t)job->place * m->settings.per_case * m->voxels;
 
-    patch_make(m, bench, job->epoch, job->rank, slot->batch.image + voxels * m->channels,
-               slot->batch.label + voxels * m->label_channels, err);
+    patch_make(m, bench, job->epoch, job->rank, slot->batch.part,
+               (int64_t)job->place * m->settings.per_case, err);
 }
 
 static void job_end(loader *l, const loader_job *job, const pons_error *err)
@@ -279,25 +279,52 @@ int loader_slots(const loader_settings *settings)
     return threads == 0 ? 1 : 2 + (threads - 1) / settings->batch;
 }
 
+static pons_status make_parts(loader *l, loader_slot *slot, pons_error *err)
+{
+    const loader_settings *s = &l->maker.settings;
+    const patch_parts *parts = &l->maker.parts;
+
+    slot->part = calloc((size_t)parts->count, sizeof *slot->part);
+    slot->case_id = calloc((size_t)s->batch, sizeof *slot->case_id);
+    if (slot->part == NULL || slot->case_id == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for micro-batches");
+    slot->batch = (loader_batch){ .part_count = parts->count, .part = slot->part,
+                                  .case_count = s->batch, .case_id = slot->case_id };
+    for (int i = 0; i < parts->count; i++) {
+        size_t size = (size_t)s->batch * (size_t)s->per_case * parts->item[i].size;
+        slot->part[i] = (loader_part){ parts->item[i].name, malloc(size), size };
+        if (slot->part[i].data == NULL)
+            return pons_fail(err, PONS_DEVICE, "out of memory for micro-batches");
+    }
+    if (s->layout == NULL) {
+        slot->batch.image = slot->part[PATCH_IMAGE].data;
+        slot->batch.label = slot->part[PATCH_TARGET].data;
+    }
+    return PONS_OK;
+}
+
+static void free_parts(loader_slot *slot)
+{
+    for (int i = 0; slot->part != NULL && i < slot->batch.part_count; i++)
+        free(slot->part[i].data);
+    free(slot->part);
+    free(slot->case_id);
+}
+
 static pons_status make_slots(loader *l, pons_error *err)
 {
     const loader_settings *s = &l->maker.settings;
-    size_t patches = (size_t)s->batch * (size_t)s->per_case;
-    size_t voxels = patches * (size_t)l->maker.voxels;
 
+    if (patch_parts_make(s->layout != NULL, l->maker.augment.chain, s->extent, l->maker.channels,
+                         l->maker.label_channels, &l->maker.parts, err) != PONS_OK)
+        return err->status;
     l->slot_count = loader_slots(s);
     l->slot = calloc((size_t)l->slot_count, sizeof *l->slot);
     if (l->slot == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     for (int i = 0; i < l->slot_count; i++) {
-        loader_slot *slot = &l->slot[i];
-        slot->batch.image = malloc(voxels * (size_t)l->maker.channels * sizeof(float));
-        slot->batch.label = malloc(voxels * (size_t)l->maker.label_channels);
-        slot->case_id = calloc((size_t)s->batch, sizeof *slot->case_id);
-        if (slot->batch.image == NULL || slot->batch.label == NULL || slot->case_id == NULL)
-            return pons_fail(err, PONS_DEVICE, "out of memory for micro-batches");
-        slot->batch.case_id = slot->case_id;
-        slot->batch.case_count = s->batch;
+        if (make_parts(l, &l->slot[i], err) != PONS_OK)
+            return err->status;
     }
     return PONS_OK;
 }
@@ -330,12 +357,11 @@ pons_status loader_open(cache *held, int rank_count, const int *ranks,
                         pons_error *err)
 {
     loader *l = calloc(1, sizeof *l);
-    const int *e = settings->extent;
 
     if (l == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     l->maker = (patch_maker){
-        .held = held, .settings = *settings, .voxels = (int64_t)e[0] * e[1] * e[2],
+        .held = held, .settings = *settings,
         .channels = cache_dataset(held)->channels,
         .label_channels = dataset_target_channels(cache_dataset(held))
     };
@@ -361,14 +387,12 @@ void loader_close(loader *l)
         pthread_join(l->thread[i], NULL);
     for (int i = 0; i <= THREADS_MAX; i++)
         patch_bench_clear(&l->bench[i]);
-    for (int i = 0; l->slot != NULL && i < l->slot_count; i++) {
-        free(l->slot[i].batch.image);
-        free(l->slot[i].batch.label);
-        free(l->slot[i].case_id);
-    }
+    for (int i = 0; l->slot != NULL && i < l->slot_count; i++)
+        free_parts(&l->slot[i]);
     free(l->slot);
     free(l->ranks);
     free(l->order);
+    patch_parts_clear(&l->maker.parts);
     augment_clear(&l->maker.augment);
     pthread_cond_destroy(&l->changed);
     pthread_mutex_destroy(&l->lock);

@@ -34,7 +34,7 @@ typedef struct cache_peers {
 } cache_peers;
 
 typedef struct cache_settings {
-    cache_mode mode;           /* CACHE_NONE, CACHE_MEMORY or CACHE_DISK                          */
+    cache_mode mode;           /* CACHE_NONE, CACHE_MEMORY or CACHE_DISK; CACHE_DEVICE: MEMORY    */
     int64_t limit;             /* bytes of all processes of a machine; cases beyond it are read   */
                                /* each time; 0: no limit                                          */
     const char *folder;        /* of the disk cache; NULL: '.cache' in 'output'                   */
@@ -84,6 +84,8 @@ void stream_order(uint64_t seed, int64_t epoch, int64_t cases, int64_t *order);
 
 /* ---- loader ---------------------------------------------------------------------------------- */
 
+typedef struct case_layout case_layout;
+
 typedef enum loader_pad { LOADER_PAD_ZERO = 0, LOADER_PAD_EDGE } loader_pad;
 
 typedef struct loader_settings {
@@ -98,15 +100,26 @@ typedef struct loader_settings {
     const double *class_weights;
     loader_pad pad;
     int threads;                 /* 0: loader_next does the work itself; -1: chosen               */
+    const case_layout *layout;   /* of the cases on a device that cuts the patches; NULL: they    */
+                                 /* are cut here                                                  */
 } loader_settings;
+
+/* All samples of an input of the training program (patch_parts.h). */
+typedef struct loader_part {
+    const char *name;
+    void *data;
+    size_t size;
+} loader_part;
 
 /* One micro-batch; valid until the next loader_next, loader_seek or loader_close. */
 typedef struct loader_batch {
     int64_t step;                /* attempted step, from 0                                        */
     int micro_batch;             /* number in the step, 0 .. M - 1                                */
     int64_t epoch;               /* of its last case, from 0                                      */
-    float *image;                /* [N, D, H, W, C]                                               */
-    uint8_t *label;              /* [N, D, H, W, 1 | R]                                           */
+    int part_count;
+    const loader_part *part;     /* image and target first                                        */
+    float *image;                /* the first part's: [N, D, H, W, C]; NULL: a device cuts it     */
+    uint8_t *label;              /* the second's: [N, D, H, W, 1 | R]; NULL                       */
     int case_count;              /* batch                                                         */
     const char *const *case_id;  /* in order; sample n belongs to case_id[n / per_case]           */
 } loader_batch;

@@ -204,6 +204,33 @@ static void cut_exact(const cutter *c, const int axis[3], const bool back[3])
         }
 }
 
+/* Along the axis of 'w', places 0 .. count - 1. */
+static void tell_places(const walk *w, int64_t count, loader_pad pad, int32_t *image,
+                        int32_t *label)
+{
+    for (int64_t t = 0; t < count; t++) {
+        label[t] = walk_holds(w, t) ? (int32_t)walk_nearest(w, t) : -1;
+        image[t] = pad == LOADER_PAD_EDGE ? (int32_t)walk_nearest(w, t) : label[t];
+    }
+}
+
+bool patch_places(const packed_case *p, const pons_sample *sample, const int64_t start[3],
+                  loader_pad pad, int32_t *image, int32_t *label)
+{
+    const int64_t *e = sample->extent, before[] = { 0, e[0], e[0] + e[1] };
+    const cutter c = { .p = p, .sample = sample, .start = start, .pad = pad };
+    int axis[3];
+    bool back[3];
+
+    if (!map_permutes(sample, axis, back))
+        return false;
+    for (int i = 0; i < 3; i++) {
+        walk w = walk_along(&c, i, e[axis[i]], back[i]);
+        tell_places(&w, e[axis[i]], pad, image + before[axis[i]], label + before[axis[i]]);
+    }
+    return true;
+}
+
 /* ---- any map --------------------------------------------------------------------------------- */
 
 /* Offset of a voxel of the case; OUTSIDE where there is none and nothing is repeated. */

@@ -32,4 +32,11 @@ void patch_box(const pons_sample *sample, int64_t extent[3]);
 void patch_cut(const packed_case *p, const pons_sample *sample, const int64_t start[3],
                loader_pad pad, int64_t first, int64_t count, float *image, uint8_t *label);
 
+/*
+ * The same for a device that cuts: for each place along the patch's three axes what a row of
+ * PONS_KERNEL_PATCH says of it, for the image and for the label. False: the map interpolates.
+ */
+bool patch_places(const packed_case *p, const pons_sample *sample, const int64_t start[3],
+                  loader_pad pad, int32_t *image, int32_t *label);
+
 #endif

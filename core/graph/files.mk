@@ -28,7 +28,8 @@ libcore_la_SOURCES += core/graph/lower.h core/graph/fuse.h core/graph/lower.c co
 
 # reference
 libcore_la_SOURCES += core/graph/reference/reference.h core/graph/reference/reference.c \
-	core/graph/reference/op.c core/graph/reference/patch.c core/graph/reference/numbers.c core/graph/reference/index.c \
+	core/graph/reference/op.c core/graph/reference/patch.c core/graph/reference/numbers.c \
+	core/graph/reference/index.c \
 	core/graph/reference/kernels_float.c core/graph/reference/kernels_double.c \
 	core/graph/reference/kernels_body.h core/graph/reference/convolution_body.h \
 	core/graph/reference/map_body.h core/graph/reference/move_body.h \

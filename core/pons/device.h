@@ -172,9 +172,9 @@ typedef struct pons_all_reduce_attributes {
 
 /*
  * PATCH cuts N patches out of preprocessed cases. Input 0 are bytes that a device holds, as many as
- * there are (its tensor tells of one). Input 1, i32 [N, PONS_PATCH_PLACE + D + H + W], has a row for
- * each patch: the numbers below, then one for each place along D, along H and along W. The sum of
- * three is a voxel of the case; where one of them is below 0 there is none, and the patch is 0.
+ * there are (its tensor tells of one). Input 1, i32 [N, PONS_PATCH_PLACE + D + H + W], has a row
+ * for each patch: the numbers below, then one for each place along D, along H and along W. The sum
+ * of three is a voxel of the case; where one of them is below 0 there is none, and the patch is 0.
  * The output, f32 or u8, has C values of each voxel, which lie beside each other in the case.
  */
 enum {

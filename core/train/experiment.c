@@ -12,6 +12,7 @@
 #include "device/open.h"
 #include "plugin/answer.h"
 #include "train/agreement.h"
+#include "train/patch_nodes.h"
 #include "train/processes.h"
 
 #include <pons/model.h>
@@ -266,7 +267,10 @@ static pons_status open_training(experiment *e, pons_error *err)
            != PONS_OK)
         return err->status;
     resolve_classes(e);
-    return volume_chain_open(e->config, "augment", true, e->task.channels, &e->augment, err);
+    if (volume_chain_open(e->config, "augment", true, e->task.channels, &e->augment, err)
+        != PONS_OK || !patch_nodes_wanted(e))
+        return err->status;
+    return patch_nodes_check(e, err);
 }
 
 /* Unknown keys, and class names that no class has. */

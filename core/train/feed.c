@@ -5,23 +5,31 @@
 
 #include "train/replicas.h"
 
+#include "data/patch_parts.h"
+
 #include <string.h>
 
+/* Nobody is there for what the loader has made. */
+static pons_status refuse(const experiment *e, int part, pons_error *err)
+{
+    if (part == PATCH_IMAGE)
+        return pons_fail(err, PONS_PLUGIN, "model '%s' does not use its image",
+                         e->model.plugin->descriptor->name);
+    return pons_fail(err, PONS_PLUGIN, "loss '%s' does not use its target",
+                     e->loss.plugin->descriptor->name);
+}
+
+/* A step of [augment] may leave numbers of its own unused. */
 static pons_status fill(const replica *r, const experiment *e, const loader_batch *batch,
                         pons_error *err)
 {
-    pons_tensor tensor = { 0 };
-    void *image = program_input(r->training, "image", &tensor);
-
-    if (image == NULL)
-        return pons_fail(err, PONS_PLUGIN, "model '%s' does not use its image",
-                         e->model.plugin->descriptor->name);
-    memcpy(image, batch->image, (size_t)shape_count(tensor.shape) * sizeof *batch->image);
-    void *target = program_input(r->training, "target", &tensor);
-    if (target == NULL)
-        return pons_fail(err, PONS_PLUGIN, "loss '%s' does not use its target",
-                         e->loss.plugin->descriptor->name);
-    memcpy(target, batch->label, (size_t)shape_count(tensor.shape));
+    for (int i = 0; i < batch->part_count; i++) {
+        void *input = program_input(r->training, batch->part[i].name, NULL);
+        if (input != NULL)
+            memcpy(input, batch->part[i].data, batch->part[i].size);
+        else if (i <= PATCH_TARGET)
+            return refuse(e, i, err);
+    }
     return PONS_OK;
 }
 

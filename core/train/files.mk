@@ -22,6 +22,7 @@ libcore_la_SOURCES += core/train/activation.c core/train/activation.h \
 libcore_la_SOURCES += core/train/trainer_open.c core/train/trainer_parts.h core/train/trainer_plan.c \
 	core/train/trainer_save.c core/train/trainer_validate.c core/train/trainer_devices.c
 libcore_la_SOURCES += core/train/plugin_nodes.c core/train/plugin_nodes.h
+libcore_la_SOURCES += core/train/patch_nodes.c core/train/patch_nodes.h core/train/held_cases.c
 libcore_la_SOURCES += core/train/measure_data.c core/train/measure_data.h
 libcore_la_SOURCES += core/train/snapshot.c core/train/snapshot.h
 

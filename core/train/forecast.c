@@ -7,7 +7,9 @@
 #include "train/forecast.h"
 
 #include "data/loader.h"
+#include "data/patch_parts.h"
 #include "data/volume.h"
+#include "train/patch_nodes.h"
 #include "train/snapshot.h"
 
 #include <stdio.h>
@@ -95,34 +97,50 @@ static double validation_bytes(const experiment *e, double voxels)
     return voxels * (4.0 + cases * (4.0 * (e->task.classes + e->task.channels) + targets) + 1);
 }
 
+/* Micro-batches on their way. */
+static pons_status loader_bytes(const experiment *e, double *out, pons_error *err)
+{
+    double patches = (double)(e->sections.train.batch * e->sections.patch.per_case);
+    loader_settings loader;
+    patch_parts parts;
+
+    if (patch_parts_make(patch_nodes_wanted(e), e->augment, e->patch, e->task.channels,
+                         e->regions ? e->class_count : 1, &parts, err) != PONS_OK)
+        return err->status;
+    loader_settings_fill(&e->sections, &loader);
+    loader.micro_batches = e->micro_batches;
+    loader.count = e->accumulate;
+    *out = loader_slots(&loader) * patches * (double)patch_parts_size(&parts);
+    patch_parts_clear(&parts);
+    return PONS_OK;
+}
+
 pons_status forecast_make(const experiment *e, const storage *s, const program *training,
                           const program *evaluation, forecast *out, pons_error *err)
 {
     forecast f = { .libraries = resident() };
     program_facts facts, more;
-    double largest = 0, held = 0, volumes = 0;
-    double patch = (double)e->patch[0] * e->patch[1] * e->patch[2];
+    double largest = 0, held = 0, volumes = 0, device = 0;
     double limit = (double)e->sections.data.cache_limit;
-    loader_settings loader;
-    double patches = (double)(e->sections.train.batch * e->sections.patch.per_case);
-    int targets = e->regions ? e->class_count : 1;
 
     program_describe(training, &facts);
     f.arena = (double)facts.arena;
     f.parameters = (double)facts.parameters;
     f.scratch = (double)(facts.packed + facts.inputs + facts.fold);
-    if (add_cases(e, e->data->training_count, e->data->training, &f.cache, &held, err) != PONS_OK
-        || (evaluation != NULL && add_cases(e, e->data->validation_count, e->data->validation,
-                                            &f.cache, &largest, err) != PONS_OK))
+    if (add_cases(e, e->data->training_count, e->data->training, &f.cache, &held, err) != PONS_OK)
+        return err->status;
+    if (patch_nodes_wanted(e)) /* besides, the host keeps them */
+        device = f.cache * e->device_count;
+    if (evaluation != NULL && add_cases(e, e->data->validation_count, e->data->validation, &f.cache,
+                                        &largest, err) != PONS_OK)
         return err->status;
     if (e->sections.data.cache == CACHE_NONE || e->sections.data.cache == CACHE_DISK)
         f.cache = 0; /* pages of mapped files go when memory is short */
     else if (limit > 0 && f.cache > limit)
         f.cache = limit;
-    loader_settings_fill(&e->sections, &loader);
-    loader.micro_batches = e->micro_batches;
-    loader.count = e->accumulate;
-    f.loader = loader_slots(&loader) * patches * patch * (4.0 * e->task.channels + targets);
+    f.cache += device;
+    if (loader_bytes(e, &f.loader, err) != PONS_OK)
+        return err->status;
     if (evaluation != NULL) {
         program_describe(evaluation, &more);
         f.arena = more.arena > facts.arena ? (double)more.arena : f.arena;

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "dist/watch.h"
 #include "plugin/answer.h"
+#include "train/patch_nodes.h"
 #include "train/processes.h"
 #include "train/replicas.h"
 
@@ -175,7 +176,7 @@ static pons_status run_steps(bench *b, int warm_up, double *seconds, pons_error 
     return PONS_OK;
 }
 
-static pons_status open_data(bench *b, pons_error *err)
+static pons_status open_cases(bench *b, pons_error *err)
 {
     const experiment *e = b->experiment;
     cache_settings held;
@@ -190,16 +191,28 @@ static pons_status open_data(bench *b, pons_error *err)
     return replicas_open_loaders(&b->replicas, b->cache, e->data->training_count, 0, err);
 }
 
-static pons_status build(bench *b, pons_error *err)
+/* 'given': the image is what is written there, also where the device would cut it out of cases. */
+static pons_status build(bench *b, bool given, pons_error *err)
 {
     unsigned programs = b->settings->forward ? REPLICAS_EVALUATION : REPLICAS_TRAINING;
 
+    programs |= given ? REPLICAS_GIVEN : 0;
     if (!b->settings->forward && (b->settings->trace || b->experiment->replicas > 1))
         programs |= REPLICAS_TRACED;
     if (replicas_open(b->experiment, programs, &b->replicas, err) != PONS_OK)
         return err->status;
     b->program = program_of(b, b->replicas.item);
     return PONS_OK;
+}
+
+static pons_status open_data(bench *b, pons_error *err)
+{
+    if (patch_nodes_wanted(b->experiment)) {
+        replicas_close(&b->replicas);
+        if (build(b, false, err) != PONS_OK)
+            return err->status;
+    }
+    return open_cases(b, err);
 }
 
 /* There a call returns before what it has begun. */
@@ -239,7 +252,8 @@ static pons_status measure(bench *b, measured *out, pons_error *err)
     double with_data[MEASURE_STEPS_MAX];
     struct rusage usage;
 
-    if (build(b, err) != PONS_OK || (!s->reference && refuse_reference(b->program, err) != PONS_OK))
+    if (build(b, true, err) != PONS_OK
+        || (!s->reference && refuse_reference(b->program, err) != PONS_OK))
         return err->status;
     if (replicas_run(&b->replicas, fill_noise, b, err) != PONS_OK
         || run_steps(b, s->warm_up, out->step, err) != PONS_OK)

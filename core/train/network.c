@@ -6,6 +6,7 @@
 #include "train/network.h"
 
 #include "data/loader.h"
+#include "train/patch_nodes.h"
 #include "train/plugin_nodes.h"
 
 #include <math.h>
@@ -19,11 +20,11 @@ static pons_shape batch_shape(const int extent[3], int64_t batch, int channels)
     return pons_shape_make(5, (int64_t[]){ batch, dhw[0], dhw[1], dhw[2], channels });
 }
 
-static pons_status build_model(const experiment *e, pons_graph *g, const int extent[3],
-                               int64_t batch, pons_outputs *out, pons_error *err)
+static pons_status build_model(const experiment *e, pons_graph *g, pons_node *image,
+                               pons_outputs *out, pons_error *err)
 {
-    if (plugin_build_model(e->model.plugin, e->model.options, &e->task,
-                           batch_shape(extent, batch, e->task.channels), g, out, err) != PONS_OK)
+    if (plugin_build_model(e->model.plugin, e->model.options, &e->task, image, g, out, err)
+        != PONS_OK)
         return config_blame(e->config, "model", "plugin", err);
     return PONS_OK;
 }
@@ -47,10 +48,8 @@ static pons_node *shrink(pons_graph *g, pons_node *target, pons_node *head)
 }
 
 static pons_status build_loss(const experiment *e, pons_graph *g, const pons_outputs *outputs,
-                              int64_t batch, pons_node **out, pons_error *err)
+                              pons_node *target, pons_node **out, pons_error *err)
 {
-    int channels = e->regions ? e->class_count : 1;
-    pons_node *target = node_input(g, "target", PONS_U8, batch_shape(e->patch, batch, channels));
     pons_node *sum = NULL;
 
     if (e->sections.loss.heads.count > 0 && e->sections.loss.heads.count != outputs->count)
@@ -92,22 +91,39 @@ static program_settings settings_of(const experiment *e, bool training)
     return s;
 }
 
-pons_status network_graph_training(const experiment *e, pons_graph **out, pons_node **loss,
-                                   pons_error *err)
+/* Image and target: inputs, or cut by the device. */
+static pons_status build_patches(const experiment *e, bool cuts, pons_graph *g, pons_node **image,
+                                 pons_node **target, pons_error *err)
 {
     int64_t batch = e->sections.train.batch * e->sections.patch.per_case;
+    pons_shape images = batch_shape(e->patch, batch, e->task.channels);
+    pons_shape targets = batch_shape(e->patch, batch, e->regions ? e->class_count : 1);
+
+    *image = cuts ? patch_nodes_image(e, g, images, err)
+                  : node_input(g, "image", PONS_F32, images);
+    *target = cuts ? patch_nodes_target(e, g, targets, err)
+                   : node_input(g, "target", PONS_U8, targets);
+    return err->status != PONS_OK ? err->status : pons_graph_status(g, err);
+}
+
+pons_status network_graph_training(const experiment *e, bool cuts, pons_graph **out,
+                                   pons_node **loss, pons_error *err)
+{
     pons_graph *g = graph_new(true, e->task.flat ? 0 : -1);
+    pons_node *image, *target;
     pons_outputs outputs;
 
     if (g == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for the graph");
+    build_patches(e, cuts, g, &image, &target, err);
     g->scope = SCOPE_MODEL;
     g->join_norms = e->sections.distribute.sync_batchnorm && e->replicas > 1;
     g->join_loss = e->sections.loss.sync && e->replicas > 1;
-    build_model(e, g, e->patch, batch, &outputs, err);
+    if (err->status == PONS_OK)
+        build_model(e, g, image, &outputs, err);
     g->scope = SCOPE_LOSS;
     if (err->status == PONS_OK)
-        build_loss(e, g, &outputs, batch, loss, err);
+        build_loss(e, g, &outputs, target, loss, err);
     g->scope = SCOPE_CORE;
     if (err->status != PONS_OK)
         graph_free(g);
@@ -140,7 +156,7 @@ pons_status network_build_training(const experiment *e, const network_place *pla
     pons_graph *g = NULL;
     pons_node *loss = NULL;
 
-    if (network_graph_training(e, &g, &loss, err) != PONS_OK)
+    if (network_graph_training(e, place->cuts, &g, &loss, err) != PONS_OK)
         return err->status;
     if (place->collective != NULL && place->collective->rank == 0)
         warn_of_nothing_joined(e, g);
@@ -156,11 +172,12 @@ pons_status network_build_evaluation(const experiment *e, const device *d, stora
 {
     pons_graph *g = graph_new(false, e->task.flat ? 0 : -1);
     program_settings settings = settings_of(e, false);
+    pons_shape shape = batch_shape(e->window, e->sections.window.batch, e->task.channels);
     pons_outputs outputs;
 
     if (g == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for the graph");
-    if (build_model(e, g, e->window, e->sections.window.batch, &outputs, err) != PONS_OK) {
+    if (build_model(e, g, node_input(g, "image", PONS_F32, shape), &outputs, err) != PONS_OK) {
         graph_free(g);
         return err->status;
     }

@@ -11,14 +11,18 @@
 typedef struct network_place {
     const device *device;
     const program_collective *collective;
+    bool cuts;               /* it cuts the patches out of cases that it holds (patch_nodes.h)    */
 } network_place;
 
-/* Inputs 'image' f32 [N, D, H, W, channels], 'target' u8 [N, D, H, W, 1 | regions]; no outputs. */
+/*
+ * Inputs 'image' f32 [N, D, H, W, channels], 'target' u8 [N, D, H, W, 1 | regions], or what tells
+ * the device how to cut them (patch_parts.h); no outputs.
+ */
 pons_status network_build_training(const experiment *e, const network_place *place, storage *s,
                                    program **out, pons_error *err);
 /* The graph of that before any pass; the caller frees it. */
-pons_status network_graph_training(const experiment *e, pons_graph **out, pons_node **loss,
-                                   pons_error *err);
+pons_status network_graph_training(const experiment *e, bool cuts, pons_graph **out,
+                                   pons_node **loss, pons_error *err);
 /* Input 'image' [batch, window, channels]; output 0: logits of the first head. */
 pons_status network_build_evaluation(const experiment *e, const device *d, storage *s,
                                      program **out, pons_error *err);

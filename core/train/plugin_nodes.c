@@ -7,15 +7,15 @@
 #include "plugin/answer.h"
 
 pons_status plugin_build_model(const plugin *p, const void *config, const pons_task *task,
-                               pons_shape shape, pons_graph *g, pons_outputs *out,
+                               pons_node *image, pons_graph *g, pons_outputs *out,
                                pons_error *err)
 {
     const pons_model_operations *model = p->operations;
     const char *name = p->descriptor->name;
-    pons_named_node image = { "image", node_input(g, "image", PONS_F32, shape) };
-    pons_inputs inputs = { 1, &image };
+    pons_named_node named = { "image", image };
+    pons_inputs inputs = { 1, &named };
+    pons_shape shape = pons_shape_of(image), found;
     pons_status status;
-    pons_shape found;
     char a[160], b[160];
 
     *out = (pons_outputs){ .count = 0 };

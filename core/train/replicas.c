@@ -8,6 +8,7 @@
 #include "base/room.h"
 #include "device/open.h"
 #include "dist/group.h"
+#include "train/patch_nodes.h"
 #include "train/processes.h"
 
 #include <stdlib.h>
@@ -54,7 +55,8 @@ static pons_status open_one(void *context, replica *one, pons_error *err)
     const experiment *e = r->experiment;
     network_place place = {
         one->device, e->group != NULL ? group_collective(e->group)
-                     : r->count > 1 ? local_comm_seat(r->comm, one->index) : NULL
+                     : r->count > 1 ? local_comm_seat(r->comm, one->index) : NULL,
+        patch_nodes_wanted(e) && !(o->programs & REPLICAS_GIVEN)
     };
 
     if ((r->count > 1 && device_attach(one->device, err) != PONS_OK)
@@ -157,7 +159,10 @@ pons_status replicas_open_loaders(replicas *r, cache *held, int count, int64_t s
 {
     const experiment *e = r->experiment;
     const volume_chain *augment = e->augment != NULL && e->augment->count > 0 ? e->augment : NULL;
+    bool holds = patch_nodes_wanted(e);
 
+    if (holds && replicas_hold_cases(r, held, count, err) != PONS_OK)
+        return err->status;
     for (int i = 0; i < r->count; i++) {
         loader_settings s;
 
@@ -166,6 +171,7 @@ pons_status replicas_open_loaders(replicas *r, cache *held, int count, int64_t s
         s.first = r->item[i].number * e->accumulate;
         s.count = e->accumulate;
         s.threads = share_threads(&s, r->count);
+        s.layout = holds ? &r->layout : NULL;
         memcpy(s.extent, e->patch, sizeof s.extent);
         if (loader_open(held, count, e->data->training, augment, &s, &r->item[i].loader, err)
             != PONS_OK || loader_seek(r->item[i].loader, step, err) != PONS_OK)
@@ -185,10 +191,12 @@ void replicas_close(replicas *r)
             loader_close(one->loader);
         program_free(one->evaluation);
         program_free(one->training);
+        replica_drop_cases(one);
         trace_free(one->trace);
         if (one->storage != NULL)
             storage_free(one->storage);
     }
+    case_layout_clear(&r->layout);
     local_comm_free(r->comm);
     free(r->item);
     *r = (replicas){ .count = 0 };

@@ -5,7 +5,7 @@
 #ifndef CORE_TRAIN_REPLICAS_H
 #define CORE_TRAIN_REPLICAS_H
 
-#include "data/loader.h"
+#include "data/case_layout.h"
 #include "device/crew.h"
 #include "device/local.h"
 #include "train/network.h"
@@ -21,6 +21,8 @@ typedef struct replica {
     trace *trace;                   /* of the sums of its training; NULL unless asked for         */
     loader *loader;                 /* NULL before replicas_open_loaders                          */
     const loader_batch *ahead;      /* what the training program was sent early, or NULL          */
+    char *held;                     /* cases on its device, which cuts the patches; or NULL       */
+    size_t held_size;
 } replica;
 
 typedef struct replicas {
@@ -30,10 +32,16 @@ typedef struct replicas {
     crew *crew;
     bool borrowed;            /* the crew is that of other replicas                               */
     local_comm *comm;
+    case_layout layout;       /* of the cases that its devices hold                               */
 } replicas;
 
-/* TRACED: each has a trace, which has room for REPLICAS_TRACE_STEPS. */
-enum { REPLICAS_TRAINING = 1, REPLICAS_EVALUATION = 2, REPLICAS_TRACED = 4 };
+/*
+ * TRACED: each has a trace, which has room for REPLICAS_TRACE_STEPS. GIVEN: its training reads
+ * image and target from the host, also where the device is to cut them.
+ */
+enum {
+    REPLICAS_TRAINING = 1, REPLICAS_EVALUATION = 2, REPLICAS_TRACED = 4, REPLICAS_GIVEN = 8
+};
 enum { REPLICAS_TRACE_STEPS = 1000 };
 
 /* What one of them does, on its own thread. */
@@ -55,6 +63,12 @@ pons_status replica_feed(replica *r, const experiment *e, const loader_batch **b
  * meanwhile: if the loader has it; without a loader, the inputs that there are.
  */
 pons_status replica_feed_ahead(replica *r, const experiment *e, int64_t step, pons_error *err);
+/*
+ * held_cases.c: with [data] cache = device, the first 'count' training cases into the memory of
+ * each replica's device, where its training program reads them.
+ */
+pons_status replicas_hold_cases(replicas *r, const cache *held, int count, pons_error *err);
+void replica_drop_cases(replica *r);
 void replicas_close(replicas *r); /* also of one that was not opened                              */
 
 /*

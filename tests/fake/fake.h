@@ -13,6 +13,7 @@
  * FAKE_CUDA       none: no GPU is found; N: that many (2)
  * FAKE_CUDA_FAIL  launch:N, allocate:N, copy:N, capture:N, graph:N: the N-th such call of the
  *                 process fails (of a kernel, of memory, of a copy, the end of a capture, a graph)
+ * FAKE_CUDA_MOST  bytes of the largest piece of memory that there is room for
  * FAKE_CC, FAKE_CFLAGS   the compiler of kernels and its flags; FAKE_KEEP keeps its files
  * FAKE_NVRTC      beside=PATTERN: what is compiled is right only if a file of that name comes while
  *                 the compiler runs, which it does until then (30 s)

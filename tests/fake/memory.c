@@ -173,6 +173,14 @@ static bool map_piece(piece *p)
         && (p->type == TYPE_HOST || p->managed || mprotect(p->known, p->mapped, PROT_NONE) == 0);
 }
 
+/* FAKE_CUDA_MOST: bytes of the largest piece that the card still has room for. */
+static bool has_room(size_t size)
+{
+    const char *most = getenv("FAKE_CUDA_MOST");
+
+    return most == NULL || size <= strtoull(most, NULL, 10);
+}
+
 static int allocate(size_t size, int type, bool managed, void **out)
 {
     piece *p;
@@ -183,7 +191,7 @@ static int allocate(size_t size, int type, bool managed, void **out)
         return INVALID;
     if (capture_refuses("to allocate memory") != OK)
         return CAPTURE_UNSUPPORTED;
-    if (fake_fails("allocate", &allocations))
+    if (fake_fails("allocate", &allocations) || !has_room(size))
         return NO_MEMORY;
     p = calloc(1, sizeof *p);
     if (p == NULL)

@@ -1,0 +1,317 @@
+/*
+ * check_patch_nodes.c - patches that a device cuts out of cases that it holds are, bit by bit,
+ * those that the loader cuts: on the reference device and on every row of the cpu's kernels.
+ */
+#include "../plugins/devices/cpu/cpu.h"
+#include "data/case_layout.h"
+#include "data/loader.h"
+#include "data/patch_parts.h"
+#include "graph/mirror.h"
+#include "graph/program.h"
+#include "train/patch_nodes.h"
+
+#include "dataset_maker.h"
+#include "suite.h"
+
+#include <string.h>
+
+/* Cases whose values take 1, 2 and 4 bytes; the last one is smaller than patches. */
+enum { CASES = 4, CHANNELS = 2, BATCHES = 8 };
+static const int extents[CASES][3] = { { 12, 11, 9 }, { 12, 10, 8 }, { 42, 42, 40 }, { 5, 4, 3 } };
+
+static double few(int64_t i, int64_t j, int64_t k)
+{
+    return (double)((i + 3 * j + 5 * k) % 200);
+}
+
+static double many(int64_t i, int64_t j, int64_t k)
+{
+    return (double)(i * 10000 + j * 100 + k) - 3000;
+}
+
+static double doubled(int64_t i, int64_t j, int64_t k)
+{
+    return 2 * many(i, j, k) + 1;
+}
+
+static double organ(int64_t i, int64_t j, int64_t k)
+{
+    return i >= 2 && i < 5 && j >= 1 && j < 4 && k >= 1 && k < 3;
+}
+
+typedef struct bench {
+    config *ini;
+    volume_chain *chain;
+    dataset *data;
+    cache *held;
+    case_layout layout;
+} bench;
+
+static const char steps[] =
+    "[augment]\nsteps = scale_intensity flip gaussian_noise rotate90 shift_intensity\n"
+    "[augment.flip]\naxes = 0 1 2\nprobability = 0.5\n"
+    "[augment.rotate90]\naxes = 0 2\nprobability = 0.5\n"
+    "[augment.scale_intensity]\nfactors = 0.2\nprobability = 0.5\n"
+    "[augment.shift_intensity]\noffsets = 0.2\nprobability = 0.5\nchannel_wise = yes\n"
+    "[augment.gaussian_noise]\nstd = 0.3\nmean = 0.1\nprobability = 0.5\nchannels = 1\n";
+
+static void write_cases(void)
+{
+    for (int c = 0; c < CASES; c++) {
+        const int *e = extents[c];
+        char name[64];
+
+        snprintf(name, sizeof name, "x/case%d_0.nii", c);
+        maker_volume(name, e[0], e[1], e[2], c == 0 ? few : many, 0, 16);
+        snprintf(name, sizeof name, "x/case%d_1.nii", c);
+        maker_volume(name, e[0], e[1], e[2], c == 0 ? few : doubled, 0, 16);
+        snprintf(name, sizeof name, "y/case%d.nii", c);
+        maker_volume(name, e[0], e[1], e[2], organ, 0, 2);
+    }
+}
+
+static void bench_open(bench *b, const char *augment)
+{
+    static const char *const labels[] = { "background:0", "organ:1" };
+    cache_settings s = { .mode = CACHE_DEVICE, .threads = 1, .sampling = SAMPLING_BALANCED };
+    pons_error err = PONS_ERROR_INIT;
+
+    write_cases();
+    const char *image[] = { maker_path("x/*_0.nii"), maker_path("x/*_1.nii") };
+    dataset_settings where = { .image = { CHANNELS, image }, .label = maker_path("y/*.nii"),
+                               .labels = { 2, labels }, .validation = "none" };
+    *b = (bench){ NULL };
+    ck_assert_msg(dataset_open(&where, &b->data, &err) == PONS_OK, "%s", err.text);
+    maker_text("a.ini", augment);
+    ck_assert_msg(config_open(maker_path("a.ini"), 0, NULL, &b->ini, &err) == PONS_OK, "%s",
+                  err.text);
+    ck_assert_msg(volume_chain_open(b->ini, "augment", true, CHANNELS, &b->chain, &err) == PONS_OK,
+                  "%s", err.text);
+    ck_assert_msg(cache_open(b->data, NULL, CASES, b->data->training, &s, NULL, &b->held, &err)
+                  == PONS_OK, "%s", err.text);
+    ck_assert_msg(case_layout_make(b->held, CASES, b->data->training, &b->layout, &err) == PONS_OK,
+                  "%s", err.text);
+}
+
+static void bench_close(bench *b)
+{
+    case_layout_clear(&b->layout);
+    cache_close(b->held);
+    dataset_close(b->data);
+    volume_chain_close(b->chain);
+    config_close(b->ini);
+}
+
+/* ---- a program that only cuts ---------------------------------------------------------------- */
+
+typedef struct cutter {
+    device device;
+    storage *storage;
+    program *program;
+    char *held;
+    size_t size;
+} cutter;
+
+static pons_status put(void *context, size_t offset, const void *from, size_t size,
+                       pons_error *err)
+{
+    const cutter *c = context;
+
+    return mirror_write(&c->device, c->held + offset, from, size, err);
+}
+
+static void cutter_open(cutter *c, const bench *b, const device *d, const loader_settings *s)
+{
+    experiment e = { .augment = b->chain, .class_count = 2,
+                     .task = { .channels = CHANNELS, .classes = 2 },
+                     .patch = { s->extent[0], s->extent[1], s->extent[2] } };
+    int64_t n = (int64_t)s->batch * s->per_case;
+    pons_shape shape = { 5, { n, s->extent[0], s->extent[1], s->extent[2], CHANNELS } };
+    const program_settings settings = { .precision = PRECISION_FP32 };
+    pons_graph *g = graph_new(false, -1);
+    pons_error err = PONS_ERROR_INIT;
+    pons_node *out[2];
+
+    *c = (cutter){ .device = *d, .size = (b->layout.size + 4095) / 4096 * 4096 };
+    out[0] = patch_nodes_image(&e, g, shape, &err);
+    shape.extent[4] = 1;
+    out[1] = patch_nodes_target(&e, g, shape, &err);
+    ck_assert_msg(storage_new(d, &c->storage, &err) == PONS_OK, "%s", err.text);
+    ck_assert_msg(program_new(c->storage, d, g, NULL, 2, out, &settings, &c->program, &err)
+                  == PONS_OK, "%s", err.text);
+    c->held = d->operations->allocate(d->handle, c->size, &err);
+    ck_assert_ptr_nonnull(c->held);
+    ck_assert_msg(case_layout_fill(&b->layout, b->held, put, c, &err) == PONS_OK, "%s", err.text);
+    program_hold(c->program, PATCH_CASES, c->held);
+}
+
+static void cutter_close(cutter *c)
+{
+    program_free(c->program);
+    storage_free(c->storage);
+    c->device.operations->release(c->device.handle, c->held, c->size);
+}
+
+static const loader_batch *next(loader *l)
+{
+    pons_error err = PONS_ERROR_INIT;
+    const loader_batch *batch = NULL;
+
+    ck_assert_msg(loader_next(l, &batch, &err) == PONS_OK, "%s", err.text);
+    return batch;
+}
+
+static loader *open_loader(const bench *b, const loader_settings *s)
+{
+    pons_error err = PONS_ERROR_INIT;
+    loader *l = NULL;
+
+    ck_assert_msg(loader_open(b->held, CASES, b->data->training, b->chain, s, &l, &err) == PONS_OK,
+                  "%s", err.text);
+    return l;
+}
+
+static void cut(cutter *c, const loader_batch *told)
+{
+    pons_error err = PONS_ERROR_INIT;
+
+    ck_assert_ptr_null(told->image);
+    for (int i = 0; i < told->part_count; i++) {
+        void *input = program_input(c->program, told->part[i].name, NULL);
+        ck_assert_msg(input != NULL, "the program has no input '%s'", told->part[i].name);
+        memcpy(input, told->part[i].data, told->part[i].size);
+    }
+    ck_assert_msg(program_evaluate(c->program, &err) == PONS_OK, "%s", err.text);
+}
+
+static void patches_agree(const bench *b, const device *d, loader_settings s)
+{
+    loader *plain = open_loader(b, &s), *placed;
+    cutter c;
+
+    s.layout = &b->layout;
+    placed = open_loader(b, &s);
+    cutter_open(&c, b, d, &s);
+    for (int n = 0; n < BATCHES; n++) {
+        const loader_batch *expected = next(plain), *told = next(placed);
+        ck_assert_int_eq(told->part_count, 2 + 1 + 4 + 1);
+        cut(&c, told);
+        ck_assert_msg(memcmp(program_output(c.program, 0, NULL), expected->part[0].data,
+                             expected->part[0].size) == 0, "image %d on '%s' differs", n,
+                      d->facts.name);
+        ck_assert_msg(memcmp(program_output(c.program, 1, NULL), expected->part[1].data,
+                             expected->part[1].size) == 0, "target %d on '%s' differs", n,
+                      d->facts.name);
+    }
+    cutter_close(&c);
+    loader_close(plain);
+    loader_close(placed);
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+/* Extents, what lies outside, how patches are chosen. */
+static const struct { int extent[3]; loader_pad pad; sampling_mode sampling; } ways[] = {
+    { { 6, 5, 4 }, LOADER_PAD_ZERO, SAMPLING_BALANCED },
+    { { 14, 13, 11 }, LOADER_PAD_ZERO, SAMPLING_UNIFORM },
+    { { 14, 13, 11 }, LOADER_PAD_EDGE, SAMPLING_UNIFORM },
+    { { 7, 1, 6 }, LOADER_PAD_EDGE, SAMPLING_BALANCED },
+    { { 8, 8, 8 }, LOADER_PAD_ZERO, SAMPLING_WHOLE },
+};
+
+static loader_settings settings_of(int way)
+{
+    loader_settings s = { .seed = 11, .per_case = 2, .batch = 3, .micro_batches = 1, .count = 1,
+                          .positive = 1, .negative = 1, .pad = ways[way].pad,
+                          .sampling = ways[way].sampling };
+
+    memcpy(s.extent, ways[way].extent, sizeof s.extent);
+    return s;
+}
+
+START_TEST(patches_of_the_reference_device_are_the_loaders)
+{
+    device reference;
+    bench b;
+
+    bench_open(&b, steps);
+    device_reference(&reference, false);
+    patches_agree(&b, &reference, settings_of(_i));
+    bench_close(&b);
+}
+END_TEST
+
+START_TEST(patches_of_the_cpu_device_are_the_loaders)
+{
+    const pons_device_settings one = { .count = 1, .threads = 2 };
+    device cpu = { .operations = &cpu_operations };
+    pons_error err = PONS_ERROR_INIT;
+    bench b;
+
+    bench_open(&b, steps);
+    ck_assert_int_eq(cpu_operations.open(&one, &cpu.handle, &err), PONS_OK);
+    cpu_operations.facts(cpu.handle, &cpu.facts);
+    ck_assert_int_eq(cpu_operations.attach(cpu.handle, &err), PONS_OK);
+    for (int row = 0; row < map_lanes_count(); row++) {
+        cpu_device_choose_row(cpu.handle, row);
+        patches_agree(&b, &cpu, settings_of(_i));
+    }
+    cpu_operations.close(cpu.handle);
+    bench_close(&b);
+}
+END_TEST
+
+START_TEST(cases_of_all_code_sizes_lie_apart_and_in_order)
+{
+    static const int32_t sizes[CASES] = { 1, 2, 4, 1 };
+    int32_t before = -1;
+    bench b;
+
+    bench_open(&b, steps);
+    for (int i = 0; i < CASES; i++) {
+        case_place at = case_layout_of(&b.layout, b.data->training[i]);
+        int64_t voxels = (int64_t)extents[i][0] * extents[i][1] * extents[i][2];
+
+        ck_assert_int_eq(at.code_size, sizes[i]);
+        ck_assert_int_gt(at.values, before);
+        ck_assert_int_ge((int64_t)(at.table - at.values) * PONS_PATCH_UNIT,
+                         voxels * CHANNELS * at.code_size);
+        ck_assert_int_eq(at.table < at.target, at.code_size < 4);
+        before = at.target;
+        ck_assert_int_le((int64_t)at.target * PONS_PATCH_UNIT + voxels, (int64_t)b.layout.size);
+    }
+    bench_close(&b);
+}
+END_TEST
+
+START_TEST(a_case_that_the_limit_leaves_out_is_named)
+{
+    cache_settings s = { .mode = CACHE_DEVICE, .threads = 1, .limit = 20000 };
+    pons_error err = PONS_ERROR_INIT;
+    case_layout layout;
+    cache *held;
+    bench b;
+
+    bench_open(&b, steps);
+    ck_assert_int_eq(cache_open(b.data, NULL, CASES, b.data->training, &s, NULL, &held, &err),
+                     PONS_OK);
+    ck_assert_int_eq(case_layout_make(held, CASES, b.data->training, &layout, &err), PONS_DEVICE);
+    ck_assert_msg(strstr(err.text, "cache_limit leaves no room for 'case") != NULL
+                  && strstr(err.text, "hint: cache = memory") != NULL, "%s", err.text);
+    cache_close(held);
+    bench_close(&b);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("patch_nodes");
+    int count = (int)(sizeof ways / sizeof ways[0]);
+
+    tcase_add_checked_fixture(c, make_root, remove_root);
+    tcase_add_loop_test(c, patches_of_the_reference_device_are_the_loaders, 0, count);
+    tcase_add_loop_test(c, patches_of_the_cpu_device_are_the_loaders, 0, count);
+    tcase_add_test(c, cases_of_all_code_sizes_lie_apart_and_in_order);
+    tcase_add_test(c, a_case_that_the_limit_leaves_out_is_named);
+    return suite_run();
+}
