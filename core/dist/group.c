@@ -280,6 +280,11 @@ void group_leave(group *g, const pons_error *cause)
     watch_publish_common(g->watch, cause);
 }
 
+void group_wait_heard(group *g, double wait_s)
+{
+    watch_wait_heard(g->watch, wait_s);
+}
+
 void group_before_end(group *g, void (*last)(void *context, pons_status status), void *context)
 {
     watch_before_end(g->watch, last, context);

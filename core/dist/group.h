@@ -73,6 +73,11 @@ void group_note(group *g, int64_t step, const char *doing);
  */
 void group_leave(group *g, const pons_error *cause);
 /*
+ * Of rank 0, before it ends without group_close: until all others have heard why, no longer than
+ * wait_s. Who has not would take its end for the failure.
+ */
+void group_wait_heard(group *g, double wait_s);
+/*
  * From the watch's thread, before it ends a process that goes on although the run has ended with
  * 'status': it may end it itself. NULL: nothing; returns when 'last' is not running.
  */

@@ -42,6 +42,8 @@ pons_status watch_cause(watch *w, double wait_s, pons_error *err);
 void watch_publish(watch *w, pons_error *err);
 /* A failure that all find by themselves: its line as it is. */
 void watch_publish_common(watch *w, const pons_error *err);
+/* Of rank 0, whose store goes with it: until all others have heard of the failure, or wait_s. */
+void watch_wait_heard(watch *w, double wait_s);
 /* This process has begun to end; the watch leaves it its own time for that. */
 void watch_leave(watch *w);
 /*

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,6 +29,16 @@ void watch_finish(watch *w, const verdict *v)
     pthread_mutex_unlock(&w->lock);
 }
 
+/* Rank 0 keeps the store until then. */
+static void tell_heard(watch *w)
+{
+    pons_error late = PONS_ERROR_INIT;
+    char key[32];
+
+    snprintf(key, sizeof key, "heard.%d", w->settings.rank);
+    store_try_set(w->settings.store, key, "", 0, WATCH_ANSWER_S, &late);
+}
+
 bool watch_read_verdict(watch *w, double wait_s)
 {
     pons_error late = PONS_ERROR_INIT;
@@ -40,7 +51,25 @@ bool watch_read_verdict(watch *w, double wait_s)
         return false;
     v.text[sizeof v.text - 1] = '\0';
     watch_finish(w, &v);
+    if (w->settings.rank > 0 && v.status != PONS_OK)
+        tell_heard(w);
     return true;
+}
+
+void watch_wait_heard(watch *w, double wait_s)
+{
+    const double until = seconds_now() + wait_s;
+
+    for (int k = 1; w->settings.rank == 0 && k < w->settings.size; k++) {
+        pons_error late = PONS_ERROR_INIT;
+        char key[32];
+        size_t size;
+
+        snprintf(key, sizeof key, "heard.%d", k);
+        if (store_get(w->settings.store, key, fmax(until - seconds_now(), 0), NULL, 0, &size,
+                      &late) != PONS_OK)
+            return;
+    }
 }
 
 /* Whose verdict counts is the store's to say; without it everyone has its own. */

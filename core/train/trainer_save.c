@@ -6,12 +6,15 @@
  */
 #include <config.h>
 
+#include "dist/group.h"
 #include "train/trainer_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define HEARD_S 2.0 /* for the other processes to hear why this one ends */
 
 /* ---- save ------------------------------------------------------------------------------------ */
 
@@ -126,6 +129,8 @@ static pons_status save_and_end(trainer *t)
         return PONS_INTERRUPTED;
     if (begin_save(t, &problem) == PONS_OK)
         background_wait(t->writer, &problem);
+    if (t->experiment->group != NULL)
+        group_wait_heard(t->experiment->group, HEARD_S);
     if (problem.status != PONS_OK) {
         log_line(t->experiment->log, "error: %s", problem.text);
         return problem.status;
