@@ -360,6 +360,39 @@ START_TEST(a_plugin_with_other_bytes_is_refused)
 }
 END_TEST
 
+/* Options, plugins and shapes are the same: the bytes alone can tell. */
+START_TEST(a_bit_of_the_first_weights_that_arrives_wrong_is_refused)
+{
+    static const split single = { "single", 0, 2, "cpu", "yes", NULL };
+    static const split two = { "two", 2, 1, "cpu", "yes", NULL };
+    char behind[4096];
+
+    make_experiment();
+    ck_assert_ptr_nonnull(realpath("stage/comm/gloo.so", behind));
+    setenv("GLOO_BEHIND", behind, 1);
+    add_plugin("comm", "gloo");
+    search_first(in_root("plugins"));
+    for (int rank = 0; rank < 3; rank += 2) {
+        ranks three = { .count = 3 };
+        char phrase[64];
+
+        set_number("GLOO_DAMAGED", rank);
+        snprintf(phrase, sizeof phrase, "rank %d has '", rank == 0 ? 1 : rank);
+        RANKS(&three, 3, phrase, "train", "e.ini", "--set", "experiment.name=damaged");
+        for (int k = 0; k < 3; k++)
+            ck_assert_msg(strstr(said_by(k), "the processes differ in part ") != NULL
+                          && strstr(said_by(k), " of the weights, states and slots: rank 0 has '")
+                                 != NULL, "rank %d: %s", k, said_by(k));
+        ck_assert_int_ne(access(in_root("runs/damaged/metrics.jsonl"), F_OK), 0);
+    }
+    unsetenv("GLOO_DAMAGED"); /* the control: what stands for gloo does nothing else */
+    train(&single);
+    train(&two);
+    same_run("single", "two");
+    remove_root();
+}
+END_TEST
+
 START_TEST(modes_of_one_process_and_wrong_lists_are_refused_among_ranks)
 {
     ranks two = { .count = 2 };
@@ -519,6 +552,7 @@ int main(void)
     tcase_add_loop_test(c, who_is_refused_before_the_others_are_met_ends_them_at_once, 0,
                         sizeof refusals / sizeof *refusals);
     tcase_add_test(c, a_plugin_with_other_bytes_is_refused);
+    tcase_add_test(c, a_bit_of_the_first_weights_that_arrives_wrong_is_refused);
     tcase_add_test(c, modes_of_one_process_and_wrong_lists_are_refused_among_ranks);
     tcase_add_test(c, a_step_that_is_not_finite_ends_all_ranks_with_the_same_cases);
     tcase_add_test(c, a_signal_to_one_rank_stops_all_behind_the_same_step);
