@@ -10,6 +10,7 @@
 #include <config.h>
 
 #include "../plugins/devices/cpu/cpu.h"
+#include "../plugins/devices/cpu/direct.h"
 
 #include "data/nifti.h"
 #include "data/patch_make.h"
@@ -19,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { INPUTS = 4, VALUES = 40 };
+enum { INPUTS = 8, OUTPUTS = 4, VALUES = 40 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static const char build[] = "sanitized";
@@ -57,7 +58,7 @@ typedef struct trial {
     void *device;
     pons_kernel kernel;
     pons_call call;
-    void *input[INPUTS], *output[INPUTS];
+    void *input[INPUTS], *output[OUTPUTS];
 } trial;
 
 static void run_kernel(void *context)
@@ -95,14 +96,16 @@ static void *numbers(void *device, size_t size)
     return memory;
 }
 
-static void count_request(void *device, const pons_request *request, int64_t elements)
+/* 'prepare' makes the kernel. */
+static void count_made(void *device, cpu_prepare prepare, const pons_request *request,
+                       int64_t elements)
 {
     static const pons_moment moment = { 1, 2, 3 };
     trial t = { .device = device };
     pons_error err = PONS_ERROR_INIT;
     bool supported;
 
-    if (cpu_operations.prepare(device, request, &t.kernel, &supported, &err) != PONS_OK)
+    if (prepare(device, request, &t.kernel, &supported, &err) != PONS_OK)
         fail(&err);
     if (!supported) {
         fprintf(stderr, "count_kernels: no kernel for '%s'\n", request->name);
@@ -116,6 +119,17 @@ static void count_request(void *device, const pons_request *request, int64_t ele
     count(request->name, elements, run_kernel, &t);
     if (t.kernel.free != NULL)
         t.kernel.free(&t.kernel);
+}
+
+static pons_status by_device(cpu_device *device, const pons_request *request, pons_kernel *kernel,
+                             bool *supported, pons_error *err)
+{
+    return cpu_operations.prepare(device, request, kernel, supported, err);
+}
+
+static void count_request(void *device, const pons_request *request, int64_t elements)
+{
+    count_made(device, by_device, request, elements);
 }
 
 static pons_tensor tensor(pons_type type, int rank, const int64_t *extent)
@@ -135,10 +149,10 @@ static pons_tensor image(pons_type type, int64_t side, int64_t channels)
 
 typedef struct sketch {
     pons_map map;
-    pons_tensor input[INPUTS], output[INPUTS];
+    pons_tensor input[INPUTS], output[OUTPUTS];
     pons_operand load[INPUTS];
     pons_value value[VALUES];
-    pons_store store[2];
+    pons_store store[3];
     pons_reduction reduction[2];
     int inputs, outputs;
 } sketch;
@@ -249,16 +263,42 @@ static void count_moments(void *device, const char *name, int64_t channels)
     count_map(device, name, &s);
 }
 
+/* y, and where it is negative a part of it. */
+static int prelu(sketch *s, int y)
+{
+    int slope = number(s, 0.25), zero = number(s, 0);
+
+    return add(s, PONS_MAP_SELECT, 3, add(s, PONS_MAP_GREATER, 2, y, zero, 0), y,
+               add(s, PONS_MAP_MUL, 2, y, slope, 0));
+}
+
+/* The numbers here have signs, variances have none. */
+static int root(sketch *s, int x)
+{
+    return add(s, PONS_MAP_SQRT, 1, add(s, PONS_MAP_ABS, 1, x, 0, 0), 0, 0);
+}
+
+/* The forward pass of a norm with its activation, from the moments. */
+static void count_norm_forward(void *device, const char *name, pons_type type, int64_t channels)
+{
+    sketch s = { .map = { .axis_count = 2, .extent = { (1 << 17) / channels, channels } } };
+    int x = load(&s, type, 3), mean = load(&s, PONS_F32, 2), variance = load(&s, PONS_F32, 2);
+    int scale = load(&s, PONS_F32, 2), shift = load(&s, PONS_F32, 2), k, y;
+
+    k = root(&s, add(&s, PONS_MAP_ADD, 2, variance, number(&s, 1e-5), 0));
+    k = add(&s, PONS_MAP_DIV, 2, scale, k, 0);
+    y = add(&s, PONS_MAP_MUL, 2, add(&s, PONS_MAP_SUB, 2, x, mean, 0), k, 0);
+    store(&s, prelu(&s, add(&s, PONS_MAP_ADD, 2, y, shift, 0)), type, 3);
+    count_map(device, name, &s);
+}
+
 /* The backward reduce pass of a norm with its activation: the volume again, and two sums. */
 static void count_norm_prelu(void *device, const char *name, pons_type type, int64_t channels)
 {
     sketch s = { .map = { .axis_count = 2, .extent = { (1 << 17) / channels, channels } } };
     int x = load(&s, type, 3), scale = load(&s, PONS_F32, 2), shift = load(&s, PONS_F32, 2), y;
-    int slope = number(&s, 0.25), zero = number(&s, 0);
 
-    y = add(&s, PONS_MAP_ADD, 2, add(&s, PONS_MAP_MUL, 2, x, scale, 0), shift, 0);
-    y = add(&s, PONS_MAP_SELECT, 3, add(&s, PONS_MAP_GREATER, 2, y, zero, 0), y,
-            add(&s, PONS_MAP_MUL, 2, y, slope, 0));
+    y = prelu(&s, add(&s, PONS_MAP_ADD, 2, add(&s, PONS_MAP_MUL, 2, x, scale, 0), shift, 0));
     store(&s, y, type, 3);
     sum(&s, y, 2);
     sum(&s, add(&s, PONS_MAP_MUL, 2, x, y, 0), 2);
@@ -278,82 +318,218 @@ static void count_softmax(void *device)
     count_map(device, "map_softmax", &s);
 }
 
+static int lerp(sketch *s, int a, int b, double t)
+{
+    return add(s, PONS_MAP_ADD, 2, add(s, PONS_MAP_MUL, 2, a, number(s, 1 - t), 0),
+               add(s, PONS_MAP_MUL, 2, b, number(s, t), 0), 0);
+}
+
+/* Of adam: p, m, v and the gradient, and a rate. */
+static void count_update(void *device)
+{
+    sketch s = { .map = { .axis_count = 1, .extent = { 1 << 16 } } };
+    int p = load(&s, PONS_F32, 1), g = load(&s, PONS_F32, 1), m = load(&s, PONS_F32, 1);
+    int v = load(&s, PONS_F32, 1), rate = load(&s, PONS_F32, 0), step;
+
+    m = lerp(&s, g, m, 0.9);
+    v = lerp(&s, add(&s, PONS_MAP_MUL, 2, g, g, 0), v, 0.999);
+    step = add(&s, PONS_MAP_ADD, 2, root(&s, v), number(&s, 1e-8), 0);
+    step = add(&s, PONS_MAP_MUL, 2, rate, add(&s, PONS_MAP_DIV, 2, m, step, 0), 0);
+    p = add(&s, PONS_MAP_SUB, 2, p, step, 0);
+    store(&s, m, PONS_F32, 1);
+    store(&s, v, PONS_F32, 1);
+    store(&s, p, PONS_F32, 1);
+    count_map(device, "map_update", &s);
+}
+
+static void count_random(void *device, const char *name, int operation)
+{
+    sketch s = { .map = { .axis_count = 1, .extent = { 1 << 14 } } };
+
+    store(&s, add(&s, operation, 0, 0, 0, 0), PONS_F32, 1);
+    count_map(device, name, &s);
+}
+
 static void count_maps(void *device)
 {
     count_chain(device);
     count_exponential(device);
     count_moments(device, "moments_16", 16);
     count_moments(device, "moments_2", 2);
+    count_norm_forward(device, "norm_forward_f32_16", PONS_F32, 16);
+    count_norm_forward(device, "norm_forward_bf16_32", PONS_BF16, 32);
+    count_norm_forward(device, "norm_forward_f32_2", PONS_F32, 2);
     count_norm_prelu(device, "norm_prelu_f32_16", PONS_F32, 16);
     count_norm_prelu(device, "norm_prelu_bf16_32", PONS_BF16, 32);
     count_norm_prelu(device, "norm_prelu_f32_2", PONS_F32, 2);
     count_softmax(device);
+    count_update(device);
+    count_random(device, "map_uniform", PONS_VALUE_UNIFORM);
+    count_random(device, "map_normal", PONS_VALUE_NORMAL);
 }
 
-/* ---- convolutions with few channels ---------------------------------------------------------- */
+/* ---- convolutions and products --------------------------------------------------------------- */
 
-static void count_convolution(void *device, const char *name, pons_kernel_kind kind, int64_t in,
-                              int64_t out)
+static pons_status by_direct(cpu_device *device, const pons_request *request, pons_kernel *kernel,
+                             bool *supported, pons_error *err)
 {
-    enum { SIDE = 20 };
+    return direct_prepare(device->direct, device->threads, request, kernel, supported, err);
+}
+
+static pons_status product_by_direct(cpu_device *device, const pons_request *request,
+                                     pons_kernel *kernel, bool *supported, pons_error *err)
+{
+    return direct_matmul_prepare(device->direct, device->threads, request, kernel, supported, err);
+}
+
+/* The narrow ones are what the device takes; the direct ones it takes where there is no library. */
+static const struct {
+    const char *name;
+    cpu_prepare prepare;
+    int way; /* 0: forward, 1: gradient of the input, 2: of the weight */
+    pons_type type;
+    int64_t side, in, out;
+    int stride;
+} convolutions[] = {
+    { "narrow_1_16", by_device, 0, PONS_F32, 20, 1, 16, 1 },
+    { "narrow_2_2", by_device, 0, PONS_F32, 20, 2, 2, 1 },
+    { "narrow_data_1_16", by_device, 1, PONS_F32, 20, 1, 16, 1 },
+    { "narrow_data_2_2", by_device, 1, PONS_F32, 20, 2, 2, 1 },
+    { "narrow_weight_1_16", by_device, 2, PONS_F32, 20, 1, 16, 1 },
+    { "narrow_weight_2_2", by_device, 2, PONS_F32, 20, 2, 2, 1 },
+    { "narrow_bf16_1_16", by_device, 0, PONS_BF16, 12, 1, 16, 1 },
+    { "narrow_bf16_2_2", by_device, 0, PONS_BF16, 12, 2, 2, 1 },
+    { "narrow_data_bf16_1_16", by_device, 1, PONS_BF16, 12, 1, 16, 1 },
+    { "narrow_data_bf16_2_2", by_device, 1, PONS_BF16, 12, 2, 2, 1 },
+    { "narrow_weight_bf16_1_16", by_device, 2, PONS_BF16, 12, 1, 16, 1 },
+    { "narrow_weight_bf16_2_2", by_device, 2, PONS_BF16, 12, 2, 2, 1 },
+    { "direct_16_16", by_direct, 0, PONS_F32, 8, 16, 16, 1 },
+    { "direct_data_16_16", by_direct, 1, PONS_F32, 8, 16, 16, 1 },
+    { "direct_weight_16_16", by_direct, 2, PONS_F32, 8, 16, 16, 1 },
+    { "direct_bf16_16_32", by_direct, 0, PONS_BF16, 8, 16, 32, 2 },
+    { "direct_data_bf16_16_32", by_direct, 1, PONS_BF16, 8, 16, 32, 2 },
+    { "direct_weight_bf16_16_32", by_direct, 2, PONS_BF16, 8, 16, 32, 2 },
+};
+
+static void count_convolution(void *device, size_t i)
+{
+    int64_t in = convolutions[i].in, out = convolutions[i].out, side = convolutions[i].side;
+    int64_t to_side = side / convolutions[i].stride;
+    pons_type type = convolutions[i].type;
     pons_convolution c = PONS_CONVOLUTION_INIT;
-    pons_tensor x = image(PONS_F32, SIDE, in), y = image(PONS_F32, SIDE, out);
-    pons_tensor w = tensor(PONS_F32, 5, (int64_t[]){ out, 3, 3, 3, in });
-    pons_tensor from[2] = { x, w }, to = y;
+    pons_tensor x = image(type, side, in), y = image(type, to_side, out);
+    pons_tensor w = tensor(type, 5, (int64_t[]){ out, 3, 3, 3, in }), sum = w;
+    pons_tensor from[3][2] = { { x, w }, { y, w }, { x, y } }, *to[3] = { &y, &x, &sum };
+    int way = convolutions[i].way;
 
-    for (int i = 0; i < 3; i++)
-        c.pad_low[i] = c.pad_high[i] = 1;
-    if (kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT)
-        from[0] = y, to = x;
-    if (kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT)
-        from[1] = y, to = w;
-    count_request(device, &(pons_request){ .kind = kind, .name = name, .input_count = 2,
-                      .output_count = 1, .input = from, .output = &to, .attributes = &c },
-                  (int64_t)SIDE * SIDE * SIDE * 27 * in * out);
+    sum.type = PONS_F32;
+    for (int a = 0; a < 3; a++) {
+        c.stride[a] = convolutions[i].stride;
+        c.pad_low[a] = c.pad_high[a] = 1;
+    }
+    count_made(device, convolutions[i].prepare,
+               &(pons_request){ .kind = PONS_KERNEL_CONVOLUTION + way,
+                   .name = convolutions[i].name, .input_count = 2, .output_count = 1,
+                   .input = from[way], .output = to[way], .attributes = &c },
+               to_side * to_side * to_side * 27 * in * out);
 }
 
-static void count_convolutions(void *device)
+static void count_product(void *device)
 {
-    static const char *const names[3][2] = {
-        { "narrow_1_16", "narrow_2_2" }, { "narrow_data_1_16", "narrow_data_2_2" },
-        { "narrow_weight_1_16", "narrow_weight_2_2" }
-    };
+    enum { SIDE = 64 };
+    pons_tensor square = { PONS_F32, { 2, { SIDE, SIDE } } }, from[] = { square, square };
+    pons_matmul_attributes plain = { false, false };
 
-    for (int k = 0; k < 3; k++) {
-        count_convolution(device, names[k][0], PONS_KERNEL_CONVOLUTION + k, 1, 16);
-        count_convolution(device, names[k][1], PONS_KERNEL_CONVOLUTION + k, 2, 2);
-    }
+    count_made(device, product_by_direct,
+               &(pons_request){ .kind = PONS_KERNEL_MATMUL, .name = "direct_product",
+                   .input_count = 2, .output_count = 1, .input = from, .output = &square,
+                   .attributes = &plain }, (int64_t)SIDE * SIDE * SIDE);
 }
 
 /* ---- pool, resize, movement ------------------------------------------------------------------ */
 
-static void count_one(void *device, const char *name, pons_kernel_kind kind, pons_tensor from,
-                      pons_tensor to, const void *attributes)
-{
-    size_t a = size_of(&from), b = size_of(&to);
+#define IMAGE(type, side, channels) { type, { 5, { 1, side, side, side, channels } } }
+#define WHOLE IMAGE(PONS_F32, 24, 16)
+#define HALF IMAGE(PONS_F32, 12, 16)
 
-    count_request(device, &(pons_request){ .kind = kind, .name = name, .input_count = 1,
-                      .output_count = 1, .input = &from, .output = &to, .attributes = attributes },
-                  (int64_t)((a > b ? a : b) / size_of(&(pons_tensor){ from.type, { 0 } })));
+static const pons_pool largest = { PONS_POOL_MAX, { 2, 2, 2 }, { 2, 2, 2 }, { 0 }, { 0 }, false };
+static const pons_pool overlapping = { PONS_POOL_MAX, { 3, 3, 3 }, { 2, 2, 2 }, { 1, 1, 1 },
+                                       { 1, 1, 1 }, false };
+static const pons_pool mean = { PONS_POOL_MEAN, { 2, 2, 2 }, { 2, 2, 2 }, { 0 }, { 0 }, false };
+static const pons_resize_attributes linear = { PONS_RESIZE_LINEAR };
+static const pons_resize_attributes nearest = { PONS_RESIZE_NEAREST };
+static const pons_transpose_attributes first = { { 0, 4, 1, 2, 3 } };
+static const pons_transpose_attributes last = { { 0, 2, 3, 4, 1 } };
+static const pons_flip_attributes along_w = { 1u << 3 };
+static const pons_crop_attributes strided = { { 0, 1, 1, 1, 0 }, { 1, 2, 2, 2, 1 } };
+static const pons_crop_attributes box = { { 0, 6, 6, 6, 0 }, { 1, 1, 1, 1, 1 } };
+static const pons_crop_attributes channels = { { 0 }, { 1, 1, 1, 1, 1 } };
+static const pons_pad_attributes zeros = { PONS_PAD_ZERO, { 0, 6, 6, 6, 0 }, { 0, 6, 6, 6, 0 },
+                                           { 1, 1, 1, 1, 1 } };
+static const pons_pad_attributes edge = { PONS_PAD_EDGE, { 0, 6, 6, 6, 0 }, { 0, 6, 6, 6, 0 },
+                                          { 1, 1, 1, 1, 1 } };
+static const pons_axis_attributes over_channels = { 4 }, over_d = { 1 };
+static const pons_extreme_attributes of_image = { 14u, false };
+
+/* An element is one of the first input or of the output, of whichever there are more. */
+static const struct {
+    const char *name;
+    pons_kernel_kind kind;
+    int inputs;
+    pons_tensor from[2], to;
+    const void *attributes;
+} moves[] = {
+    { "pool_max", PONS_KERNEL_POOL, 1, { WHOLE }, HALF, &largest },
+    { "pool_max_gradient", PONS_KERNEL_POOL_GRADIENT, 2, { WHOLE, HALF }, WHOLE, &largest },
+    { "pool_overlap", PONS_KERNEL_POOL, 1, { WHOLE }, HALF, &overlapping },
+    { "pool_overlap_gradient", PONS_KERNEL_POOL_GRADIENT, 2, { WHOLE, HALF }, WHOLE,
+      &overlapping },
+    { "pool_mean", PONS_KERNEL_POOL, 1, { WHOLE }, HALF, &mean },
+    { "pool_mean_gradient", PONS_KERNEL_POOL_GRADIENT, 2, { WHOLE, HALF }, WHOLE, &mean },
+    { "resize_linear", PONS_KERNEL_RESIZE, 1, { HALF }, WHOLE, &linear },
+    { "resize_gradient", PONS_KERNEL_RESIZE_GRADIENT, 1, { WHOLE }, HALF, &linear },
+    { "resize_nearest", PONS_KERNEL_RESIZE, 1, { HALF }, WHOLE, &nearest },
+    { "resize_nearest_gradient", PONS_KERNEL_RESIZE_GRADIENT, 1, { WHOLE }, HALF, &nearest },
+    { "transpose", PONS_KERNEL_TRANSPOSE, 1, { WHOLE },
+      { PONS_F32, { 5, { 1, 16, 24, 24, 24 } } }, &first },
+    { "transpose_to_last", PONS_KERNEL_TRANSPOSE, 1, { { PONS_F32, { 5, { 1, 16, 24, 24, 24 } } } },
+      WHOLE, &last },
+    { "transpose_two", PONS_KERNEL_TRANSPOSE, 1, { IMAGE(PONS_F32, 32, 2) },
+      { PONS_F32, { 5, { 1, 2, 32, 32, 32 } } }, &first },
+    { "flip", PONS_KERNEL_FLIP, 1, { WHOLE }, WHOLE, &along_w },
+    { "flip_one", PONS_KERNEL_FLIP, 1, { IMAGE(PONS_F32, 48, 1) }, IMAGE(PONS_F32, 48, 1),
+      &along_w },
+    { "crop_strided", PONS_KERNEL_CROP, 1, { WHOLE }, HALF, &strided },
+    { "crop_box", PONS_KERNEL_CROP, 1, { WHOLE }, HALF, &box },
+    { "crop_channels", PONS_KERNEL_CROP, 1, { WHOLE }, IMAGE(PONS_F32, 24, 8), &channels },
+    { "pad_zero", PONS_KERNEL_PAD, 1, { HALF }, WHOLE, &zeros },
+    { "pad_edge", PONS_KERNEL_PAD, 1, { HALF }, WHOLE, &edge },
+    { "pad_edge_gradient", PONS_KERNEL_PAD_GRADIENT, 1, { WHOLE }, HALF, &edge },
+    { "concatenate", PONS_KERNEL_CONCATENATE, 2,
+      { IMAGE(PONS_F32, 24, 8), IMAGE(PONS_F32, 24, 8) }, WHOLE, &over_channels },
+    { "arg_max_channels", PONS_KERNEL_ARG_MAX, 1, { WHOLE }, IMAGE(PONS_I32, 24, 1),
+      &over_channels },
+    { "arg_max_d", PONS_KERNEL_ARG_MAX, 1, { WHOLE }, { PONS_I32, { 5, { 1, 1, 24, 24, 16 } } },
+      &over_d },
+    { "extreme_gradient", PONS_KERNEL_EXTREME_GRADIENT, 2, { WHOLE, IMAGE(PONS_F32, 1, 16) },
+      WHOLE, &of_image },
+    { "copy_to_bf16", PONS_KERNEL_COPY, 1, { WHOLE }, IMAGE(PONS_BF16, 24, 16), NULL },
+};
+
+static int64_t count_of(const pons_tensor *t)
+{
+    return (int64_t)(size_of(t) / size_of(&(pons_tensor){ t->type, { 0 } }));
 }
 
-static void count_moves(void *device)
+static void count_move(void *device, size_t i)
 {
-    enum { SIDE = 24, CHANNELS = 16 };
-    const pons_pool pool = { PONS_POOL_MAX, { 2, 2, 2 }, { 2, 2, 2 }, { 0 }, { 0 }, false };
-    const pons_resize_attributes linear = { PONS_RESIZE_LINEAR };
-    const pons_transpose_attributes last = { { 0, 4, 1, 2, 3 } };
-    const pons_crop_attributes crop = { { 0, 1, 1, 1, 0 }, { 1, 2, 2, 2, 1 } };
-    pons_tensor whole = image(PONS_F32, SIDE, CHANNELS), half = image(PONS_F32, SIDE / 2, CHANNELS);
-    pons_tensor low = image(PONS_BF16, SIDE, CHANNELS);
-    pons_tensor turned = tensor(PONS_F32, 5, (int64_t[]){ 1, CHANNELS, SIDE, SIDE, SIDE });
+    int64_t from = count_of(&moves[i].from[0]), to = count_of(&moves[i].to);
 
-    count_one(device, "pool_max", PONS_KERNEL_POOL, whole, half, &pool);
-    count_one(device, "resize_linear", PONS_KERNEL_RESIZE, half, whole, &linear);
-    count_one(device, "resize_gradient", PONS_KERNEL_RESIZE_GRADIENT, whole, half, &linear);
-    count_one(device, "transpose", PONS_KERNEL_TRANSPOSE, whole, turned, &last);
-    count_one(device, "crop_strided", PONS_KERNEL_CROP, whole, half, &crop);
-    count_one(device, "copy_to_bf16", PONS_KERNEL_COPY, whole, low, NULL);
+    count_request(device,
+                  &(pons_request){ .kind = moves[i].kind, .name = moves[i].name,
+                      .input_count = moves[i].inputs, .output_count = 1, .input = moves[i].from,
+                      .output = &moves[i].to, .attributes = moves[i].attributes },
+                  from > to ? from : to);
 }
 
 /* ---- data ------------------------------------------------------------------------------------ */
@@ -512,8 +688,11 @@ int main(void)
     printf("compiler gcc %d\n", __GNUC__);
 #endif
     count_maps(device);
-    count_convolutions(device);
-    count_moves(device);
+    for (size_t i = 0; i < sizeof convolutions / sizeof *convolutions; i++)
+        count_convolution(device, i);
+    count_product(device);
+    for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
+        count_move(device, i);
     count_data();
     cpu_operations.close(device);
     return 0;
