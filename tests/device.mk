@@ -19,7 +19,7 @@ tests_bench_narrow_LDADD = $(DEVICE_LDADD)
 # Instructions of kernels, counted.
 check_PROGRAMS += tests/count_kernels
 tests_count_kernels_LDADD = $(DEVICE_LDADD)
-SCRIPT_TESTS += tests/check_counts.sh
+SCRIPT_TESTS += tests/check_counts.sh tests/check_peers.sh
 EXTRA_DIST += tests/counts
 
 # A driver and a compiler that compute here: tests open them first, so that the device finds them

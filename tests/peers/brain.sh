@@ -12,6 +12,11 @@
 #   RUNNER    a command put before each run, to keep the machine quiet
 . "$(dirname "$0")/rounds.sh"
 
+tried=${STEPS:-20 30 40 60 100 150 200 300 400}
+for steps in $tried; do
+    whole STEPS "$steps"
+done
+sides=$(chosen SIDES "${SIDES:-}" pons same small)
 keep "${2:-}"
 templates=/usr/share/mricron/templates
 cd "$folder"
@@ -50,8 +55,8 @@ run_monai() {
 cp "$here/../../examples/brain.ini" train
 : >times
 echo "side  steps  Dice    seconds"
-for side in ${SIDES:-pons same small}; do
-    for steps in ${STEPS:-20 30 40 60 100 150 200 300 400}; do
+for side in $sides; do
+    for steps in $tried; do
         if [ "$side" = pons ]; then run_pons "$steps"; else run_monai "$side" "$steps"; fi >result
         read -r dice seconds <result
         printf '%-5s %5d  %s  %s\n' "$side" "$steps" "$dice" "$seconds"

@@ -8,6 +8,7 @@
 . "$(dirname "$0")/rounds.sh"
 
 rounds=${2:-5}
+whole ROUNDS "$rounds"
 keep
 cp "$here/data.ini" "$folder"
 python3 "$here/data.py" "$folder/ct" make

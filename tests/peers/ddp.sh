@@ -15,9 +15,10 @@
 . "$(dirname "$0")/rounds.sh"
 
 rounds=${2:-5}
+whole ROUNDS "$rounds"
+precisions=$(chosen PRECISIONS "${PRECISIONS:-}" fp32 bf16)
+sides=$(chosen SIDES "${SIDES:-}" pons torch)
 keep "${3:-}"
-precisions=${PRECISIONS:-fp32 bf16}
-sides=${SIDES:-pons torch}
 ways="pons.one pons.two pons.dp pons.ddp torch.one torch.two torch.ddp"
 
 words() {

@@ -1,9 +1,50 @@
-# What the scripts of this folder begin with: the program, a folder for what is measured, the middle of
-# measurements. Each reads it first, . "$(dirname "$0")/rounds.sh", and takes the program as its first argument.
+# What the scripts of this folder begin with: the program, the words that tell them what to measure, a folder for
+# what is measured, the middle of measurements. Each reads it first, . "$(dirname "$0")/rounds.sh", and takes the
+# program as its first argument. Words are looked at before anything is made.
 set -eu
-pons=$(realpath "$1")
+
+# refuse WHY: ends the script, or, in $(...) behind "name=", both.
+refuse() {
+    echo "$(basename "$0"): $1" >&2
+    exit 2
+}
+
+# The words of a script's call are those of the comment that it opens with.
+case ${1:-} in
+'' | -*)
+    sed -n '/^# *tests\/peers\//{ s/^# */usage: /; s/   *needs:.*//; s/   *[A-Z]*: .*//; p; q; }' "$0" >&2
+    exit 2
+    ;;
+esac
+pons=$(realpath -m "$1")
+[ -f "$pons" ] && [ -x "$pons" ] || refuse "no program '$1'"
 here=$(cd "$(dirname "$0")" && pwd)
 runner=${RUNNER:-}
+
+# chosen WHAT WORDS KNOWN...: the words, of those that are known; all of those where there are none.
+chosen() (
+    set -f
+    what=$1
+    words=$2
+    shift 2
+    for word in $words; do
+        case " $* " in
+        *" $word "*) ;;
+        *) refuse "unknown word '$word' of $what, expected of: $*" ;;
+        esac
+    done
+    case $words in
+    *[![:space:]]*) echo "$words" ;;
+    *) echo "$*" ;;
+    esac
+)
+
+# whole WHAT WORD: refuses all but whole numbers from 1 up.
+whole() {
+    case $2 in
+    '' | 0* | *[!0-9]*) refuse "'$2' of $1, expected a whole number from 1 up" ;;
+    esac
+}
 
 # keep [FOLDER]: what is measured stays in FOLDER; without one it goes away at the end.
 keep() {

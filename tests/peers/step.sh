@@ -9,13 +9,17 @@
 # ones try those within 15 % of the best. Environment:
 #   ROWS      names of rows; default: all of them
 #   WAYS      of eager, eager_last, compiled, compiled_last; default: all of them
+#   STEPS     of PyTorch in a measurement, after one that warms up; default: 3
 #   RUNNER    a command put before each measurement, to keep the machine quiet
 . "$(dirname "$0")/rounds.sh"
 
 rounds=${2:-5}
+whole ROUNDS "$rounds"
+rows=$(chosen ROWS "${ROWS:-}" spleen_fp32 spleen_bf16 fast_bf16 forward_bf16 segresnet_bf16 dynunet_bf16)
+ways=$(chosen WAYS "${WAYS:-}" eager eager_last compiled compiled_last)
+steps=${STEPS:-3}
+whole STEPS "$steps"
 keep "${3:-}"
-rows=${ROWS:-spleen_fp32 spleen_bf16 fast_bf16 forward_bf16 segresnet_bf16 dynunet_bf16}
-ways=${WAYS:-eager eager_last compiled compiled_last}
 export TORCHINDUCTOR_CACHE_DIR="$folder/compiled"
 
 # What a row is: a title, PyTorch's words, the file and the words of pons.
@@ -38,7 +42,6 @@ row() {
     dynunet_bf16) title='DynUNet step, shape of nnU-Net, 1 x 96^3, bf16'
         torch='--model dynunet_nnunet --precision bf16 --batch 1'
         file=dynunet; ours='--set train.precision=bf16' ;;
-    *) echo "no row '$1'" >&2; exit 2 ;;
     esac
 }
 
@@ -48,7 +51,6 @@ way() {
     eager_last) echo '--layout channels_last' ;;
     compiled) echo '--layout contiguous --compile' ;;
     compiled_last) echo '--layout channels_last --compile' ;;
-    *) echo "no way '$1'" >&2; exit 2 ;;
     esac
 }
 
@@ -82,7 +84,7 @@ measure_torch() {
     } ;;
     esac
     # shellcheck disable=SC2046,SC2086
-    if $runner python3 "$here/step.py" $torch $(way "$3") --threads 2 >"$folder/json" 2>"$to.log"; then
+    if $runner python3 "$here/step.py" $torch $(way "$3") --threads 2 --steps "$steps" >"$folder/json" 2>"$to.log"; then
         seconds=$(sed 's/.*"median": \([^,]*\),.*/\1/' "$folder/json")
         peak=$(sed 's/.*"peak_mib": \([0-9]*\),.*/\1/' "$folder/json")
     else

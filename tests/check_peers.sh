@@ -1,0 +1,52 @@
+#!/bin/sh
+# The scripts that measure beside other programs refuse words that they do not know, before anything is made: a
+# word that is taken for another one would be found in the table under a name that nobody measured.
+. "${srcdir:-.}/tests/checks.sh"
+peers=$source/tests/peers
+TMPDIR=$folder/made
+export TMPDIR
+mkdir "$TMPDIR"
+
+# refused SCRIPT TEXT [WORD=VALUE] [-- ARGUMENT...]: ends with 2, one line that holds TEXT, and nothing made.
+refused() {
+    script=$1
+    text=$2
+    shift 2
+    word=
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do
+        word=$1
+        shift
+    done
+    [ $# -eq 0 ] || shift
+    checks=$((checks + 1))
+    env ${word:+"$word"} "$peers/$script.sh" "$@" >"$folder/said" 2>&1
+    status=$?
+    [ "$status" -eq 2 ] && [ "$(wc -l <"$folder/said")" -eq 1 ] && grep -qF -e "$text" "$folder/said" &&
+        [ -z "$(ls "$TMPDIR")" ] || {
+        fail "$script $word $*: ended with $status, expected 2, one line with '$text' and nothing made"
+        cat "$folder/said"
+    }
+}
+
+for script in brain data ddp scaling step; do
+    refused $script "usage: tests/peers/$script.sh PONS"
+    refused $script "usage: tests/peers/$script.sh PONS" -- --help
+    refused $script "no program '$folder/none'" -- "$folder/none"
+done
+refused step "'foo' of WAYS" WAYS=foo -- "$program" 1
+refused step "'foo' of WAYS" "WAYS=eager foo" -- "$program" 1
+refused step "'spleen' of ROWS" ROWS=spleen -- "$program" 1
+refused step "'*' of ROWS" 'ROWS=*' -- "$program" 1
+refused step "'two' of STEPS" STEPS=two -- "$program" 1
+refused step "'0' of ROUNDS" -- "$program" 0
+refused ddp "'tf32' of PRECISIONS" PRECISIONS=tf32 -- "$program" 1
+refused ddp "'monai' of SIDES" SIDES=monai -- "$program" 1
+refused ddp "'x' of ROUNDS" -- "$program" x
+refused data "'-1' of ROUNDS" -- "$program" -1
+refused brain "'torch' of SIDES" SIDES=torch -- "$program"
+refused brain "'x' of STEPS" "STEPS=20 x" -- "$program"
+refused scaling "'thread' of PARTS" PARTS=thread -- "$program"
+refused scaling "'fp16' of PRECISION" -- "$program" fp16
+refused scaling "one PRECISION" -- "$program" "bf16 fp32"
+refused scaling "'5x' of ROUNDS" -- "$program" bf16 5x
+finish
