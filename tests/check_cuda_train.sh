@@ -214,7 +214,7 @@ check "on the card and on the host" grep -q \
     '"all":{"kernels":[1-9][0-9]*,"cpu_ns":[1-9][0-9.e+]*,"gpu_ns":[1-9][0-9.e+]*}' \
     "$folder/times.json"
 
-# ---- one process for each card, joined by nccl ---------------------------------------------------
+# ---- cards of several processes and of one, joined by nccl ---------------------------------------
 
 kept=device.cache_dir=$folder/kernels
 if [ -f "$PONS_PLUGIN_PATH/comm/nccl.so" ] && [ -f "$cards/libnccl.so.2" ]; then
@@ -235,9 +235,34 @@ if [ -f "$PONS_PLUGIN_PATH/comm/nccl.so" ] && [ -f "$cards/libnccl.so.2" ]; then
     check "sums inside the network, on the cards" cuda train ddp.ini --set "$kept" $joined \
         --set experiment.name=far --set experiment.deterministic=no
     check "are the same ones" near near far 1e-5
+    ini joint "mode = dp" "devices = cuda:0,1" "bucket = 4KiB" >joint.ini
+    sed -i s/^deterministic.*/deterministic=no/ joint.ini
+    check "two cards of one process" cuda train joint.ini --set "$kept"
+    check "are joined by nccl" grep -q "^mode dp: .*, joined by nccl$" runs/joint/log.txt
+    check "which is told" grep -q "^; comm nccl .* sha256 " runs/joint/resolved.ini
+    check "and give the losses of one" near one joint 1e-5
+    # shellcheck disable=SC2086
+    check "sums inside the network" cuda train joint.ini --set "$kept" $joined \
+        --set experiment.name=joint-near
+    check "are the same ones" near near joint-near 1e-5
+    # A card that is listed twice, a fixed order and a library that is named have no use for it.
+    for other in distribute.devices=cuda:0,0 experiment.deterministic=yes distribute.backend=gloo; do
+        check "with $other" cuda train --fresh joint.ini --set "$kept" --set "$other"
+        check "the host adds up" sh -c '! grep -q "joined by" runs/joint/log.txt'
+        check "to the same losses" near one joint 1e-5
+    done
+    check "without a library that will do" ends 0 \
+        "sums over the cards are made on the host: NCCL 2.10.3 is too old" \
+        faulty FAKE_NCCL=version=21003 train --fresh joint.ini --set "$kept"
+    check "the losses are the same" near one joint 1e-5
+    check "which is an error where it is named" ends 5 "NCCL 2.10.3 is too old" faulty \
+        FAKE_NCCL=version=21003 train --fresh joint.ini --set "$kept" --set distribute.backend=nccl
     while IFS='|' read -r words code line; do
-        check "nccl: $words" ends "$code" "$line" faulty FAKE_NCCL="$words" train \
-            --fresh ddp.ini --set "$kept" --set distribute.timeout_s=5
+        for ini in ddp joint; do
+            check "nccl, $ini: $words" ends "$code" "$line" timeout -k 1 60 \
+                env FAKE_NCCL="$words" LD_LIBRARY_PATH="$cards" "$program" train --fresh $ini.ini \
+                --set "$kept" --set distribute.timeout_s=5
+        done
     done <<'END'
 init-never|7|NCCL has not joined the 2 processes within 5 s
 init-error|7|joining the processes by NCCL failed: unhandled system error
@@ -245,7 +270,11 @@ init-memory|5|joining the processes by NCCL failed: unhandled cuda error
 error=20|7|a collective failed: unhandled system error
 lost=20|7|remote process exited or there was a network error
 error=20 abort-hangs|7|a collective failed: unhandled system error
+error=20 only=1 mute|7|a collective failed: unhandled system error
 END
+    check "nccl: nor does a measurement hang" ends 7 "a collective failed: unhandled system error" \
+        timeout -k 1 60 env FAKE_NCCL="error=20 abort-hangs" LD_LIBRARY_PATH="$cards" "$program" \
+        bench joint.ini --set "$kept"
 fi
 
 # ---- what goes wrong -----------------------------------------------------------------------------

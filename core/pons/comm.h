@@ -1,11 +1,12 @@
 /*
- * comm.h - a comm plugin: collectives over the processes of a run.
+ * comm.h - a comm plugin: collectives over the processes of a run, or over the cards of a process.
  *
- * Every process opens one communicator and starts the same collectives in the same order. Starting
- * one returns at once; the work is done behind it, in order: on 'stream' where the device has
- * streams, on a thread of the communicator's own elsewhere. Until a collective has ended nobody
- * else touches its buffers. Collectives are started, polled and waited for from one thread at a
- * time; 'abort' alone may come from any thread at any time.
+ * Every process opens one communicator; where the cards of one process are joined, every thread of
+ * a card opens one and stands for a process below. All start the same collectives in the same
+ * order. Starting one returns at once; the work is done behind it, in order: on 'stream' where the
+ * device has streams, on a thread of the communicator's own elsewhere. Until a collective has ended
+ * nobody else touches its buffers. Collectives of a communicator are started, polled and waited for
+ * from one thread at a time; 'abort' alone may come from any thread at any time.
  *
  * The core puts deadlines and the names of ranks around this (dist/group.h): a plugin moves bytes.
  * It must not break where processes start different collectives; where it can it says which. Sums

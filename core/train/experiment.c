@@ -305,8 +305,7 @@ static void remark_chain(experiment *e, const volume_chain *chain)
 static void remark_plugins(experiment *e)
 {
     const plugin *all[] = { e->model.plugin, e->loss.plugin, e->optimizer.plugin,
-                            e->schedule.plugin, NULL,
-                            e->processes != NULL ? e->processes->comm : NULL };
+                            e->schedule.plugin, NULL, e->comm };
     pons_error ignored = PONS_ERROR_INIT;
 
     if (!e->device.reference)
@@ -357,8 +356,9 @@ static void resolve_autos(experiment *e)
         { strcmp(s->distribute.devices, "auto") == 0, "distribute", "devices", "cpu",
           "others are taken where they are named" },
         { s->distribute.backend == 0, "distribute", "backend",
-          e->group != NULL ? e->processes->comm->descriptor->name : "auto",
+          e->comm != NULL ? e->comm->descriptor->name : "auto",
           e->group != NULL ? "joins processes on processors"
+          : e->comm != NULL ? "joins the cards of this process"
           : e->replicas > 1 ? "replicas of one process need none" : "one replica needs none" }
     };
 
@@ -410,6 +410,7 @@ pons_status experiment_open(config *c, experiment_purpose purpose, const experim
     e->debug = known->debug;
     e->processes = known->processes;
     e->group = known->processes != NULL ? known->processes->group : NULL;
+    e->comm = known->processes != NULL ? known->processes->comm : NULL;
     e->memory = arena_new();
     if (e->memory == NULL)
         pons_fail(err, PONS_DEVICE, "out of memory");

@@ -69,6 +69,7 @@ typedef struct experiment {
     distribute_mode mode;   /* resolved                                                           */
     const struct processes *processes; /* NULL: none to be joined                                 */
     struct group *group;    /* theirs, NULL: one process                                          */
+    const struct plugin *comm; /* joins processes, or cards of this one; NULL: local.h is enough  */
     int device_count;       /* of this process: one for each of its replicas                      */
     device_share *share;    /* of each                                                            */
     device *devices;        /* opened. A single one belongs to the thread that opened the         */

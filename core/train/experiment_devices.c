@@ -114,6 +114,27 @@ static pons_status count_replicas(experiment *e, const char *text, pons_error *e
     return PONS_OK;
 }
 
+/* A card that is listed twice has one stream for both, which no library joins (R24). */
+static bool has_distinct_cards(const experiment *e)
+{
+    const device_item *item = e->listed.item;
+
+    for (int i = 0; i < e->listed.count; i++)
+        for (int k = 0; k < i; k++)
+            if (item[i].index == item[k].index)
+                return false;
+    return !is_shares(e);
+}
+
+/* What adds up over the replicas of a process; in a fixed order that is local.h (R3). */
+static pons_status find_joint(experiment *e, pons_error *err)
+{
+    if (e->purpose != EXPERIMENT_TRAIN || e->mode != MODE_DP || e->replicas < 2
+        || e->sections.experiment.deterministic || !has_distinct_cards(e))
+        return PONS_OK;
+    return processes_find_joint(e->config, &e->sections, e->log, &e->comm, err);
+}
+
 pons_status experiment_find_devices(experiment *e, const experiment_known *known,
                                     pons_error *err)
 {
@@ -134,7 +155,7 @@ pons_status experiment_find_devices(experiment *e, const experiment_known *known
     e->mode = apart ? MODE_DDP
               : e->purpose == EXPERIMENT_TRAIN && d->mode != MODE_AUTO ? (distribute_mode)d->mode
               : e->replicas > 1 ? MODE_DP : MODE_SINGLE;
-    return PONS_OK;
+    return find_joint(e, err);
 }
 
 const char *experiment_mode(const experiment *e)

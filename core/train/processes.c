@@ -31,13 +31,14 @@ enum { PREFERRED = sizeof preferred / sizeof *preferred };
 
 /* ---- the library of the collectives ---------------------------------------------------------- */
 
-static pons_status load_comm(const char *name, const char *where, processes *p, pons_error *err)
+static pons_status load_comm(const char *name, const char *where, const plugin **out,
+                             pons_error *err)
 {
     const pons_comm_operations *operations;
 
-    if (plugin_load(PONS_KIND_COMM, name, sizeof *operations, where, &p->comm, err) != PONS_OK)
+    if (plugin_load(PONS_KIND_COMM, name, sizeof *operations, where, out, err) != PONS_OK)
         return err->status;
-    operations = p->comm->operations;
+    operations = (*out)->operations;
     if (operations->check == NULL)
         return PONS_OK;
     return plugin_answer(operations->check(err), "the comm plugin", "check", err);
@@ -59,14 +60,14 @@ static pons_status choose_comm(config *c, const sections *s, bool cards, process
 
     *chosen = &backends[s->distribute.backend];
     if (s->distribute.backend != 0)
-        return load_comm((*chosen)->name, where, p, err);
+        return load_comm((*chosen)->name, where, &p->comm, err);
     for (int i = 0; i < PREFERRED; i++) {
         pons_error problem = PONS_ERROR_INIT;
 
         *chosen = &backends[preferred[i]];
         if ((*chosen)->cards && !cards)
             continue;
-        if (load_comm((*chosen)->name, NULL, p, &problem) == PONS_OK)
+        if (load_comm((*chosen)->name, NULL, &p->comm, &problem) == PONS_OK)
             return PONS_OK;
         used += (size_t)snprintf(why + used, sizeof why - used, "%s%.*s", used > 0 ? "; " : "",
                                  (int)strcspn(problem.text, "\n") < 300
@@ -76,6 +77,24 @@ static pons_status choose_comm(config *c, const sections *s, bool cards, process
     return pons_fail(err, PONS_CONFIG, "%s: nothing can join %d processes: %.1000s\n"
                      "hint: pons plugin list shows what there is; gloo or Open MPI must be there "
                      "when pons is built", where, p->place.size, why);
+}
+
+pons_status processes_find_joint(config *c, const sections *s, logger *l, const plugin **out,
+                                 pons_error *err)
+{
+    const struct backend *given = &backends[s->distribute.backend];
+    pons_error problem = PONS_ERROR_INIT;
+
+    *out = NULL;
+    if (given->name != NULL)
+        return !given->cards ? PONS_OK
+             : load_comm(given->name, config_place(c, "distribute", "backend"), out, err);
+    if (load_comm(backends[preferred[0]].name, NULL, out, &problem) == PONS_OK)
+        return PONS_OK;
+    *out = NULL;
+    log_line(l, "sums over the cards are made on the host: %.*s",
+             (int)strcspn(problem.text, "\n"), problem.text);
+    return PONS_OK;
 }
 
 /* ---- the card of a communicator -------------------------------------------------------------- */

@@ -34,6 +34,13 @@ void processes_close(processes *p, const pons_error *failure);
  */
 pons_status processes_wanted(config *c, const sections *s, int *out, pons_error *err);
 
+/*
+ * What joins several cards of one process; *out = NULL: nothing that there is, or that [distribute]
+ * backend names.
+ */
+pons_status processes_find_joint(config *c, const sections *s, logger *l, const plugin **out,
+                                 pons_error *err);
+
 /* The processes of 'g' as those that fill one cache of a machine; count 1 where 'g' is NULL. */
 void processes_share_cache(group *g, cache_peers *out);
 /* The least of a number over all processes of 'g'; itself where 'g' is NULL. */

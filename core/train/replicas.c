@@ -8,15 +8,22 @@
 #include "base/room.h"
 #include "device/open.h"
 #include "dist/group.h"
+#include "plugin/answer.h"
 #include "train/patch_nodes.h"
 #include "train/processes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#define JOIN_S 60.0 /* all cards are in this machine: one that does not join soon never does     */
+
 static void wake_others(void *context, int number)
 {
-    local_comm_abort(((replicas *)context)->comm, number);
+    replicas *r = context;
+
+    local_comm_abort(r->comm, number);
+    if (r->cards != NULL)
+        card_comm_abort(r->cards);
 }
 
 /* ---- run ------------------------------------------------------------------------------------- */
@@ -48,18 +55,36 @@ typedef struct opening {
     unsigned programs;
 } opening;
 
+/* What joins a replica with the others of the run; NULL: it is the only one. */
+static pons_status find_collective(replicas *r, const replica *one, const program_collective **out,
+                                   pons_error *err)
+{
+    const experiment *e = r->experiment;
+    const device *d = one->device;
+    void *stream;
+
+    *out = e->group != NULL ? group_collective(e->group)
+         : r->count > 1 ? local_comm_seat(r->comm, one->index) : NULL;
+    if (r->cards == NULL)
+        return PONS_OK;
+    stream = d->operations->stream(d->handle, err);
+    if (plugin_answer(stream != NULL ? PONS_OK : PONS_DEVICE, "the device", "stream", err)
+        == PONS_OK)
+        *out = card_comm_seat(r->cards, one->index, stream);
+    return err->status;
+}
+
 static pons_status open_one(void *context, replica *one, pons_error *err)
 {
     const opening *o = context;
     replicas *r = o->replicas;
     const experiment *e = r->experiment;
     network_place place = {
-        one->device, e->group != NULL ? group_collective(e->group)
-                     : r->count > 1 ? local_comm_seat(r->comm, one->index) : NULL,
-        patch_nodes_wanted(e) && !(o->programs & REPLICAS_GIVEN)
+        one->device, NULL, patch_nodes_wanted(e) && !(o->programs & REPLICAS_GIVEN)
     };
 
     if ((r->count > 1 && device_attach(one->device, err) != PONS_OK)
+        || find_collective(r, one, &place.collective, err) != PONS_OK
         || storage_new(one->device, &one->storage, err) != PONS_OK)
         return err->status;
     if (o->programs & REPLICAS_TRACED) {
@@ -75,6 +100,17 @@ static pons_status open_one(void *context, replica *one, pons_error *err)
         return err->status;
     device_compile(one->device);
     return storage_initialise(one->storage, (uint64_t)e->sections.experiment.seed, err);
+}
+
+static pons_status join_one(void *context, replica *one, pons_error *err)
+{
+    return card_comm_join(context, one->index, err);
+}
+
+static pons_status leave_one(void *context, replica *one, pons_error *err)
+{
+    card_comm_leave(context, one->index);
+    return PONS_OK;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -117,6 +153,17 @@ static pons_status check_room(const replicas *r, pons_error *err)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
+/* What joins replicas that train on cards of their own. */
+static pons_status open_joint(const experiment *e, unsigned programs, replicas *r, pons_error *err)
+{
+    double timeout_s = e->sections.distribute.timeout_s;
+
+    if (e->comm == NULL || e->group != NULL || !(programs & REPLICAS_TRAINING))
+        return PONS_OK;
+    return card_comm_new(r->count, e->comm, timeout_s < JOIN_S ? timeout_s : JOIN_S, &r->cards,
+                         err);
+}
+
 static pons_status open_in(crew *shared, const experiment *e, unsigned programs, replicas *r,
                            pons_error *err)
 {
@@ -130,9 +177,14 @@ static pons_status open_in(crew *shared, const experiment *e, unsigned programs,
     for (int i = 0; i < r->count; i++)
         r->item[i] = (replica){ .number = e->first + i, .index = i, .device = &e->devices[i] };
     if (local_comm_new(r->count, &r->comm, err) != PONS_OK
+        || open_joint(e, programs, r, err) != PONS_OK
         || (!r->borrowed && crew_open(r->count, wake_others, r, &r->crew, err) != PONS_OK))
         return err->status;
-    return replicas_run(r, open_one, &o, err) == PONS_OK ? check_room(r, err) : err->status;
+    if (replicas_run(r, open_one, &o, err) != PONS_OK || check_room(r, err) != PONS_OK
+        || r->cards == NULL)
+        return err->status;
+    /* Last: others wait in vain for one that has failed, until JOIN_S is over. */
+    return replicas_run(r, join_one, r->cards, err);
 }
 
 pons_status replicas_open(const experiment *e, unsigned programs, replicas *r, pons_error *err)
@@ -182,6 +234,10 @@ pons_status replicas_open_loaders(replicas *r, cache *held, int count, int64_t s
 
 void replicas_close(replicas *r)
 {
+    pons_error unread = PONS_ERROR_INIT;
+
+    if (r->cards != NULL && r->crew != NULL)
+        replicas_run(r, leave_one, r->cards, &unread);
     if (!r->borrowed)
         crew_close(r->crew);
     for (int i = 0; i < r->count && r->item != NULL; i++) {
@@ -198,6 +254,7 @@ void replicas_close(replicas *r)
     }
     case_layout_clear(&r->layout);
     local_comm_free(r->comm);
+    card_comm_free(r->cards);
     free(r->item);
     *r = (replicas){ .count = 0 };
 }

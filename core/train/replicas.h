@@ -8,6 +8,7 @@
 #include "data/case_layout.h"
 #include "device/crew.h"
 #include "device/local.h"
+#include "dist/card_comm.h"
 #include "train/network.h"
 #include "train/trace.h"
 
@@ -33,6 +34,7 @@ typedef struct replicas {
     bool borrowed;            /* the crew is that of other replicas                               */
     local_comm *comm;
     case_layout layout;       /* of the cases that its devices hold                               */
+    card_comm *cards;         /* joins those that train on cards of their own; NULL: 'comm' does   */
 } replicas;
 
 /*

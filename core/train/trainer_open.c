@@ -68,12 +68,14 @@ static void tell_network(const trainer *t)
     const experiment *e = t->experiment;
     const program *training = t->replicas.item[0].training;
     program_facts facts;
-    char replicas[64] = "";
+    char replicas[64] = "", joint[PONS_NAME_SIZE + 16] = "";
 
     program_describe(training, &facts);
-    log_line(e->log, "mode %s: %s", experiment_mode(e),
+    if (e->group == NULL && e->comm != NULL)
+        snprintf(joint, sizeof joint, ", joined by %s", e->comm->descriptor->name);
+    log_line(e->log, "mode %s: %s%s", experiment_mode(e),
              e->sections.distribute.mode == MODE_AUTO ? experiment_mode_reason(e)
-                                                      : "as the file says");
+                                                      : "as the file says", joint);
     if (e->replicas > 1)
         snprintf(replicas, sizeof replicas, "%d replicas of ", e->replicas);
     log_line(e->log, "%d case%s to train on, %d to validate; %lld parameters, %s, %s%d "

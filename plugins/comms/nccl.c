@@ -1,5 +1,5 @@
 /*
- * nccl - collectives between GPUs by NVIDIA's NCCL, one process for each GPU.
+ * nccl - collectives between GPUs by NVIDIA's NCCL: a process for each GPU, or a thread of one.
  *
  * Work goes on the stream that the device gives, behind what is there; so buffers of the GPU need
  * no other order. Buffers of the host are copied on the same stream. All that the functions promise

@@ -25,6 +25,7 @@
  *                   error=N       the N-th collective fails, asynchronously
  *                   lost=N        the same, and the next rank is to blame
  *                   mute          the death of another process is not noticed
+ *                   only=R        of rank R alone
  *                   abort-hangs   ncclCommAbort does not return, and the GPU goes on
  * FAKE_NCCL_DIR   the folder of the files (/tmp)
  * FAKE_CUBLAS, FAKE_CUDNN, FAKE_NVML, FAKE_NVTX   see blas.c, dnn.c, nvml.c and nvtx.c

@@ -419,6 +419,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int size, ncclUniqueId id, 
                                     ncclConfig_t *config)
 {
     struct ncclComm *c;
+    bool fails;
 
     if (!fake_has_context() || config == NULL || config->magic != 0xcafebeef
         || config->blocking != 0)
@@ -432,13 +433,14 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int size, ncclUniqueId id, 
     c->all = MAP_FAILED;
     memcpy(c->path, id.internal, sizeof c->path);
     atomic_store(&c->state, ncclInProgress);
-    c->never = find_word("init-never") != NULL;
-    c->refused = find_word("init-error") != NULL;
-    c->full = find_word("init-memory") != NULL;
+    fails = find_word("only") == NULL || number_of("only") == rank;
+    c->never = fails && find_word("init-never") != NULL;
+    c->refused = fails && find_word("init-error") != NULL;
+    c->full = fails && find_word("init-memory") != NULL;
     c->mute = find_word("mute") != NULL;
-    c->stuck = find_word("abort-hangs") != NULL;
-    c->error_at = number_of("error");
-    c->lost_at = number_of("lost");
+    c->stuck = fails && find_word("abort-hangs") != NULL;
+    c->error_at = fails ? number_of("error") : 0;
+    c->lost_at = fails ? number_of("lost") : 0;
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->changed, NULL);
     pthread_mutex_lock(&words_lock);
