@@ -8,6 +8,7 @@
 #include "dist/link.h"
 #include "dist/store.h"
 #include "dist/store_message.h"
+#include "dist/store_server.h"
 
 #include "free_port.h"
 #include "suite.h"
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #define PATIENCE 90.0 /* where nothing is to go wrong, on however slow a machine                  */
+#define TAKEN_S 2.0   /* for a store that stays taken                                             */
 #define SLACK 30.0    /* of a busy machine, where a wait is to end in time                        */
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
@@ -495,14 +497,16 @@ START_TEST(a_rank_that_is_there_twice_is_told_to_all_at_once)
 }
 END_TEST
 
-/* A second process of a rank that comes later is turned away; those who are complete go on. */
+/* A second process of a rank that comes later waits for an end; those who are complete go on. */
 static void meet_a_double(rank *r)
 {
-    rank other = { .place = r->place, .timeout_s = PATIENCE };
+    rank other = { .place = r->place, .timeout_s = TAKEN_S };
 
     if (r->place.rank == 1) {
         run_ranks(&other, 1);
-        SAYS(&other, PONS_CONFIG, "rank 1 is there twice");
+        SAYS(&other, PONS_COMMUNICATION, "rank 1 has found the store at 127.0.0.1:");
+        SAYS(&other, PONS_COMMUNICATION, " taken for 2 s: rank 1 is there twice: process ");
+        ck_assert_double_lt(other.took_s, TAKEN_S + SLACK);
     }
     exchange(r);
 }
@@ -515,6 +519,119 @@ START_TEST(a_double_that_comes_late_is_turned_away)
     run_ranks(r, 2);
     for (int i = 0; i < 2; i++)
         ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+}
+END_TEST
+
+/* ---- again ----------------------------------------------------------------------------------- */
+
+static void expect_met(const rank *r)
+{
+    ck_assert_msg(r->err.status == PONS_OK, "rank %d: %s", r->place.rank, r->err.text);
+}
+
+/* What a next start of this rank finds while the store is there: it has come too early. */
+static void expect_taken(const rank *r, const char *why)
+{
+    rank next = { .place = r->place, .timeout_s = TAKEN_S };
+
+    run_ranks(&next, 1);
+    SAYS(&next, PONS_COMMUNICATION, " taken for 2 s: ");
+    SAYS(&next, PONS_COMMUNICATION, why);
+}
+
+/* Rank 0 has lost rank 1 and takes its time to end, then it too is started again. */
+static rank *returned;
+
+static void lose_the_other(rank *r)
+{
+    char text[64];
+
+    get_text(r, "alive", text);
+    set_text(r, "seen", "yes");
+    get_text(r, STORE_LOST, text);
+    expect_taken(returned, "rank 1 is there twice");
+    ck_assert_int_eq(pthread_create(&returned->thread, NULL, run_rank, returned), 0);
+    pause_for(0.5);
+}
+
+/* Defined below, with the other ends. */
+static pid_t fork_rank(const rank *r, void (*work)(rank *));
+static void end_suddenly(rank *r);
+
+START_TEST(a_rank_that_comes_back_at_once_meets_the_next_run)
+{
+    rank r[2], again[2];
+
+    make_ranks(r, 2, 2, PATIENCE, lose_the_other);
+    memcpy(again, r, sizeof again);
+    again[0].work = again[1].work = exchange;
+    returned = &again[1];
+    pid_t child = fork_rank(&r[1], end_suddenly);
+    run_ranks(r, 1);
+    waitpid(child, NULL, 0);
+    expect_met(&r[0]);
+    run_ranks(again, 1);
+    pthread_join(again[1].thread, NULL);
+    for (int i = 0; i < 2; i++)
+        expect_met(&again[i]);
+}
+END_TEST
+
+/* A store without its run. */
+static store_server *serve_alone(const rank *r, double timeout_s)
+{
+    pons_error err = PONS_ERROR_INIT;
+    store_server *s = NULL;
+
+    ck_assert_msg(store_server_open(&r->place, timeout_s, &s, &err) == PONS_OK, "%s", err.text);
+    return s;
+}
+
+START_TEST(a_rank_that_comes_after_the_others_gave_up_meets_them_when_they_come_again)
+{
+    rank r[2], first;
+
+    make_ranks(r, 2, 2, PATIENCE, exchange);
+    store_server *old = serve_alone(&r[0], 0.5);
+    first = r[1];
+    first.timeout_s = TAKEN_S;
+    run_ranks(&first, 1); /* it came in time, and heard it with the others, or early */
+    SAYS(&first, PONS_COMMUNICATION, "rank 0 of 2 has not come");
+    expect_taken(&r[1], "rank 0 of 2 has not come");
+    ck_assert_int_eq(pthread_create(&r[1].thread, NULL, run_rank, &r[1]), 0);
+    pause_for(0.5);
+    store_server_close(old, 0);
+    run_ranks(r, 1);
+    pthread_join(r[1].thread, NULL);
+    for (int i = 0; i < 2; i++)
+        expect_met(&r[i]);
+}
+END_TEST
+
+/* However long an earlier run took to end: from then on there is the whole timeout. */
+static bool wait_anew(void)
+{
+    const double timeout_s = 6;
+    rank r[2];
+
+    make_ranks(r, 2, 2, PATIENCE, exchange);
+    r[0].timeout_s = r[1].timeout_s = timeout_s;
+    store_server *old = serve_alone(&r[0], 0.2);
+    pause_for(0.5); /* nobody has come: it has failed */
+    ck_assert_int_eq(pthread_create(&r[1].thread, NULL, run_rank, &r[1]), 0);
+    pause_for(0.6 * timeout_s);
+    store_server_close(old, 0);
+    pause_for(0.6 * timeout_s);
+    run_ranks(r, 1);
+    pthread_join(r[1].thread, NULL);
+    return r[0].err.status == PONS_OK && r[1].err.status == PONS_OK;
+}
+
+/* A machine may be paused once, and only then somebody is late. */
+START_TEST(an_earlier_run_takes_nothing_from_the_wait_for_the_others)
+{
+    for (int round = 0; !wait_anew(); round++)
+        ck_assert_int_lt(round, 2);
 }
 END_TEST
 
@@ -949,6 +1066,9 @@ static void add_faults(TCase *c)
     tcase_add_test(c, sizes_that_differ_are_told_to_both_at_once);
     tcase_add_test(c, a_rank_that_is_there_twice_is_told_to_all_at_once);
     tcase_add_test(c, a_double_that_comes_late_is_turned_away);
+    tcase_add_test(c, a_rank_that_comes_back_at_once_meets_the_next_run);
+    tcase_add_test(c, a_rank_that_comes_after_the_others_gave_up_meets_them_when_they_come_again);
+    tcase_add_test(c, an_earlier_run_takes_nothing_from_the_wait_for_the_others);
     tcase_add_test(c, a_rank_that_ends_suddenly_is_lost);
     tcase_add_test(c, a_rank_that_closes_its_store_is_not_lost);
     tcase_add_test(c, the_end_of_rank_0_ends_every_wait);

@@ -341,7 +341,7 @@ const char *store_address(const store *s)
 /* ---- connecting ------------------------------------------------------------------------------ */
 
 /* How an attempt to be let in went. */
-typedef enum outcome { JOINED = 1, REFUSED, NOBODY, WRONG } outcome;
+typedef enum outcome { JOINED = 1, REFUSED, NOBODY, WRONG, EARLY } outcome;
 
 static void pause_for(double seconds)
 {
@@ -409,6 +409,9 @@ static outcome hear_answer(store *s, double deadline, char *why, size_t room, po
         pons_fail(err, m.extra == PONS_CONFIG || m.extra == PONS_DEVICE ? (pons_status)m.extra
                        : PONS_COMMUNICATION, "%.*s", size, (const char *)m.value);
         return REFUSED;
+    case STORE_EARLY:
+        snprintf(why, room, "%.*s", size, (const char *)m.value);
+        return EARLY;
     case STORE_STRANGER:
         snprintf(why, room, "the store there belongs to another job: its token differs");
         return WRONG;
@@ -444,13 +447,22 @@ static pons_status tell_alone(const store *s, const char *why, pons_error *err)
                      "within %g s: %s%s", s->place.rank, s->where, s->timeout_s, why, hint);
 }
 
+static pons_status tell_taken(const store *s, const char *why, pons_error *err)
+{
+    return pons_fail(err, PONS_COMMUNICATION, "rank %d has found the store at %s taken for %g s: %s"
+                     "\nhint: an earlier run has not ended, or another process has this rank",
+                     s->place.rank, s->where, s->timeout_s, why);
+}
+
 /*
  * Again and again: rank 0 may start later than this process, its name be known later. Who was there
- * says more about what is wrong than that nobody is there now.
+ * says more about what is wrong than that nobody is there now. An earlier run has as long to end as
+ * the others then have to come, however long it took.
  */
 static pons_status connect_store(store *s, double deadline, pons_error *err)
 {
-    char why[256] = "", answered[256] = "";
+    const double free_by = deadline;
+    char why[512] = "", answered[512] = "";
     double wrong = INFINITY;
 
     for (;;) {
@@ -460,6 +472,10 @@ static pons_status connect_store(store *s, double deadline, pons_error *err)
             return PONS_OK;
         if (err->status == PONS_OK && s->server != NULL && store_server_starved(s->server))
             return pons_fail(err, PONS_DEVICE, "%s", STORE_SERVER_STARVED);
+        if (o == EARLY && now + RETRY_S >= free_by)
+            return tell_taken(s, why, err);
+        if (o == EARLY)
+            deadline = now + s->timeout_s;
         wrong = o == WRONG ? fmin(wrong, now) : INFINITY;
         if (o == WRONG)
             memcpy(answered, why, sizeof answered);

@@ -18,6 +18,10 @@ typedef struct store store;
 /*
  * Returns when all processes are connected. Within the timeout at the latest it fails with one line
  * that says which ranks are missing (on rank 0), or that nobody answers at the address (elsewhere).
+ *
+ * Two processes of one rank, or of another number of ranks, are PONS_CONFIG for all while they
+ * meet. Once all have met, or have failed to, who comes is early for the next run: it waits within
+ * the timeout for this one to end, and from then on as long again for the others.
  */
 pons_status store_open(const dist_place *place, double timeout_s, store **out, pons_error *err);
 /* On rank 0 it stays open until the others have closed theirs, a few seconds at most. */

@@ -27,6 +27,7 @@ typedef enum store_kind {
     STORE_VALUE,            /* to GET                                                             */
     STORE_LATE,             /* to GET: nobody has set it                                          */
     STORE_REFUSED,          /* value: why; extra: the status; number 0: the end of the connection */
+    STORE_EARLY,            /* to a hello, while an earlier run is there; value: what keeps it    */
     STORE_KINDS
 } store_kind;
 

@@ -316,6 +316,32 @@ static void end_gathering(store_server *s)
     fail_all(s, PONS_COMMUNICATION, text);
 }
 
+static void lose(store_server *s, member *m)
+{
+    char rank[16];
+
+    if (m->hello.rank >= (uint32_t)s->place.size || s->by_rank[m->hello.rank] != m)
+        return;
+    if (!s->complete) {
+        s->by_rank[m->hello.rank] = NULL;
+        s->joined--;
+        return;
+    }
+    snprintf(rank, sizeof rank, "%u", m->hello.rank);
+    if (!m->closing && store_table_find(&s->table, STORE_LOST) == NULL
+        && store_table_set(&s->table, STORE_LOST, rank, strlen(rank)))
+        settle(s, STORE_LOST, seconds_now());
+}
+
+/* The next process of a rank may be heard in the same moment as the end of the one before. */
+static void lose_ended(store_server *s, uint32_t rank)
+{
+    member *m = rank < (uint32_t)s->place.size ? s->by_rank[rank] : NULL;
+
+    if (m != NULL && m->state == MEMBER_ENDED)
+        lose(s, m);
+}
+
 /* Why a process that knows the token cannot be who it says; "" where it can. */
 static void find_fault(const store_server *s, const member *m, char *out, size_t room)
 {
@@ -335,17 +361,31 @@ static void find_fault(const store_server *s, const member *m, char *out, size_t
                  h->rank, other->hello.process, other->address, h->process, m->address);
 }
 
+/*
+ * The run has begun, or will not. Where its processes are started again after a failure this one
+ * may be ahead of the others, and of this store's end: that is no fault of the configuration.
+ */
+static bool turn_away(const store_server *s, member *m, const char *fault)
+{
+    bool early = s->failed ? s->status == PONS_COMMUNICATION : s->complete;
+
+    if (early)
+        dismiss(m, STORE_EARLY, PONS_COMMUNICATION, s->failed ? s->why : fault);
+    else if (s->failed)
+        dismiss(m, STORE_REFUSED, s->status, s->why);
+    return early || s->failed;
+}
+
 static void join(store_server *s, member *m)
 {
     char fault[512];
     double margin = fmin(0.5, 0.1 * s->timeout_s);
 
     m->state = MEMBER_JOINED;
+    lose_ended(s, m->hello.rank);
     find_fault(s, m, fault, sizeof fault);
-    if (s->failed || (fault[0] != '\0' && s->complete)) { /* those who are complete go on */
-        dismiss(m, STORE_REFUSED, s->failed ? s->status : PONS_CONFIG, s->failed ? s->why : fault);
+    if (turn_away(s, m, fault))
         return;
-    }
     if (fault[0] != '\0') {
         fail_all(s, PONS_CONFIG, fault);
         return;
@@ -445,23 +485,6 @@ static void receive(store_server *s, member *m)
 }
 
 /* ---- connections ----------------------------------------------------------------------------- */
-
-static void lose(store_server *s, member *m)
-{
-    char rank[16];
-
-    if (m->hello.rank >= (uint32_t)s->place.size || s->by_rank[m->hello.rank] != m)
-        return;
-    if (!s->complete) {
-        s->by_rank[m->hello.rank] = NULL;
-        s->joined--;
-        return;
-    }
-    snprintf(rank, sizeof rank, "%u", m->hello.rank);
-    if (!m->closing && store_table_find(&s->table, STORE_LOST) == NULL
-        && store_table_set(&s->table, STORE_LOST, rank, strlen(rank)))
-        settle(s, STORE_LOST, seconds_now());
-}
 
 static void member_free(member *m)
 {
