@@ -163,6 +163,145 @@ START_TEST(a_killed_rank_is_started_again)
 }
 END_TEST
 
+/* ---- killed, on two nodes -------------------------------------------------------------------- */
+
+enum { NODES = 2, NODE_RANKS = 2 };
+
+typedef struct nodes {
+    char master[64];
+    pid_t launcher[NODES];
+} nodes;
+
+static const char *const node_said[NODES] = { "said.0", "said.1" };
+
+static void start_nodes(nodes *n, const char *name)
+{
+    static const char *const number[NODES] = { "--node-rank=0", "--node-rank=1" };
+
+    snprintf(n->master, sizeof n->master, "--master=127.0.0.1:%d", free_port());
+    for (int i = 0; i < NODES; i++) {
+        launch_words l = { name, NODE_RANKS, { "--nodes=2", number[i], n->master, "--restarts=2" },
+                           { NULL } };
+        n->launcher[i] = start_launch_saying(node_said[i], &l);
+    }
+}
+
+/* On each node all start once more, whoever was first. */
+static void expect_nodes_end(const nodes *n, int restarts)
+{
+    for (int i = 0; i < NODES; i++) {
+        int code = finish(n->launcher[i]);
+        const char *said = text_of(node_said[i]);
+        ck_assert_msg(code == 0, "node %d, code %d: %s", i, code, said);
+        ck_assert_msg(count_in(said, "restart ") == restarts, "node %d: %s", i, said);
+    }
+}
+
+START_TEST(a_rank_killed_on_one_of_two_nodes_costs_each_node_one_restart)
+{
+    const char *name = numbered("fell", _i);
+    nodes n;
+
+    start_nodes(&n, name);
+    for (int round = 1; !wait_steps(n.launcher[0], name, random_step())
+                        || !signal_rank(n.launcher[_i / NODE_RANKS], _i, SIGKILL); round++) {
+        expect_nodes_end(&n, 0);
+        ck_assert_int_lt(round, ROUNDS);
+        name = numbered("fell", 10 * round + _i);
+        start_nodes(&n, name);
+    }
+    expect_nodes_end(&n, 1);
+    expect_same_state("plain", name);
+}
+END_TEST
+
+/* ---- killed, as pods ------------------------------------------------------------------------- */
+
+/* As Kubernetes starts them, each by itself. */
+static pid_t start_pod(const char *name, int rank, int size, int port)
+{
+    static const char *const said[] = { "said.0", "said.1", "said.2" };
+    const struct { const char *name; int value; } numbers[] = {
+        { "JOB_COMPLETION_INDEX", rank }, { "WORLD_SIZE", size }, { "MASTER_PORT", port }
+    };
+    char word[64], text[16];
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        snprintf(text, sizeof text, "%d", numbers[i].value);
+        setenv(numbers[i].name, text, 1);
+    }
+    setenv("MASTER_ADDR", "127.0.0.1", 1);
+    setenv("TORCHELASTIC_RUN_ID", "the-job", 1);
+    snprintf(word, sizeof word, "experiment.name=%s", name);
+    const char *const words[] = { "train", "ranks.ini", "--set", word, NULL };
+    return start_saying(said[rank], words);
+}
+
+static void expect_pod(pid_t pod, int rank, int code)
+{
+    char name[16];
+    int found = finish(pod);
+
+    snprintf(name, sizeof name, "said.%d", rank);
+    ck_assert_msg(found == code, "pod %d, code %d, expected %d: %s", rank, found, code,
+                  text_of(name));
+}
+
+/* Whether pod 1 was killed before the run came to its end. */
+static bool kill_pod(const char *name)
+{
+    int port = free_port();
+    pid_t first = start_pod(name, 0, 2, port), second = start_pod(name, 1, 2, port);
+
+    if (wait_steps(first, name, random_step()))
+        kill(second, SIGKILL);
+    if (finish(second) != 1000 + SIGKILL) {
+        finish(first);
+        return false;
+    }
+    second = start_pod(name, 1, 2, port); /* perhaps before pod 0 knows */
+    int code = finish(first);
+    if (code == 0) {
+        kill(second, SIGKILL);
+        finish(second);
+        return false;
+    }
+    ck_assert_msg(code == PONS_COMMUNICATION, "code %d: %s", code, text_of("said.0"));
+    expect_pod(start_pod(name, 0, 2, port), 0, 0);
+    expect_pod(second, 1, 0);
+    return true;
+}
+
+START_TEST(a_pod_that_comes_back_at_once_waits_for_the_others)
+{
+    const char *name = "pods";
+
+    for (int round = 1; !kill_pod(name); round++) {
+        ck_assert_int_lt(round, ROUNDS);
+        name = numbered("pods", round);
+    }
+    expect_same_state("plain", name);
+}
+END_TEST
+
+START_TEST(two_pods_of_one_rank_end_all_with_a_configuration_error)
+{
+    static const int rank[] = { 0, 1, 1 };
+    int port = free_port();
+    pid_t pod[3];
+
+    for (int i = 0; i < 3; i++)
+        pod[i] = start_pod("double", rank[i], 3, port);
+    for (int i = 0; i < 3; i++)
+        expect_pod(pod[i], rank[i], PONS_CONFIG);
+    for (int i = 0; i < 2; i++)
+        ck_assert_msg(strstr(text_of(node_said[i]), "rank 1 is there twice: process ") != NULL,
+                      "%s", text_of(node_said[i]));
+}
+END_TEST
+
+/* ---- killed at any moment -------------------------------------------------------------------- */
+
 /* Seconds from the death of a rank to the end of all; -1: it had come to its end before. */
 static double kill_one(const launch_words *l, int number)
 {
@@ -484,6 +623,10 @@ int main(void)
     tcase_add_test(c, a_file_with_mode_ddp_starts_its_own_ranks);
     tcase_add_test(c, launchers_of_two_nodes_make_one_run);
     tcase_add_loop_test(c, a_killed_rank_is_started_again, 0, sizeof kills / sizeof *kills);
+    tcase_add_loop_test(c, a_rank_killed_on_one_of_two_nodes_costs_each_node_one_restart, 0,
+                        NODES * NODE_RANKS);
+    tcase_add_test(c, a_pod_that_comes_back_at_once_waits_for_the_others);
+    tcase_add_test(c, two_pods_of_one_rank_end_all_with_a_configuration_error);
     tcase_add_test(c, a_rank_killed_at_any_moment_ends_all_and_costs_nothing);
     tcase_add_test(c, a_killed_launcher_leaves_nobody_and_a_run_that_goes_on);
     tcase_add_loop_test(c, signals_stop_all_ranks_at_one_step, 0, sizeof stops / sizeof *stops);

@@ -66,7 +66,7 @@ typedef struct launch_words {
     const char *set[8];        /* of train                                                        */
 } launch_words;
 
-static inline pid_t start_launch(const launch_words *l)
+static inline pid_t start_launch_saying(const char *said, const launch_words *l)
 {
     static char ranks[16], name[128];
     const char *word[40] = { "launch", "-n", ranks };
@@ -85,7 +85,12 @@ static inline pid_t start_launch(const launch_words *l)
         word[n++] = "--set";
         word[n++] = l->set[i];
     }
-    return start(word);
+    return start_saying(said, word);
+}
+
+static inline pid_t start_launch(const launch_words *l)
+{
+    return start_launch_saying("said", l);
 }
 
 /* ---- what runs ------------------------------------------------------------------------------- */

@@ -22,8 +22,8 @@ static inline const char *pons_program(void)
     return path;
 }
 
-/* Start pons with words, NULL at the end; its output goes to root/out and root/said. */
-static inline pid_t start(const char *const *word)
+/* Start pons with words, NULL at the end; its output goes to root/out and root/NAME. */
+static inline pid_t start_saying(const char *name, const char *const *word)
 {
     const char *argument[64] = { pons_program() };
     int count = 1;
@@ -31,7 +31,7 @@ static inline pid_t start(const char *const *word)
     while (*word != NULL && count < 63)
         argument[count++] = *word++;
     int out = open(in_root("out"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int said = open(in_root("said"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int said = open(in_root(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     pid_t child = fork();
     if (child == 0) {
         dup2(out, 1);
@@ -43,6 +43,11 @@ static inline pid_t start(const char *const *word)
     close(out);
     close(said);
     return child;
+}
+
+static inline pid_t start(const char *const *word)
+{
+    return start_saying("said", word);
 }
 
 /* Exit code, or 1000 and a signal's number. */
