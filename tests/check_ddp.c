@@ -9,6 +9,7 @@
 #include "free_port.h"
 #include "process_state.h"
 #include "run_modes.h"
+#include "spoil.h"
 #include "suite.h"
 
 #include <signal.h>
@@ -168,19 +169,25 @@ END_TEST
 START_TEST(open_mpi_gives_the_same_bits)
 {
     static const split single = { "single", 0, 4, "cpu", "yes", NULL };
+    static const struct { const char *name; int ranks, accumulate; } splits[] = {
+        { "two", 2, 2 }, { "four", 4, 1 }
+    };
     char command[8192];
 
     if (access("stage/comm/mpi.so", F_OK) != 0 || system("command -v mpirun >/dev/null") != 0)
         return; /* a build without MPI */
     make_experiment();
     train(&single);
-    snprintf(command, sizeof command, "cd %s && OMPI_ALLOW_RUN_AS_ROOT=1 "
-             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0 mpirun "
-             "--oversubscribe -n 2 %s train e.ini --set experiment.name=mpi "
-             "--set train.accumulate=2 --set distribute.backend=mpi "
-             "--set experiment.deterministic=yes >said.0 2>&1", root, pons_program());
-    ck_assert_msg(system(command) == 0, "%s", said_by(0));
-    same_run("single", "mpi");
+    for (int i = 0; i < 2; i++) {
+        snprintf(command, sizeof command, "cd %s && OMPI_ALLOW_RUN_AS_ROOT=1 "
+                 "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0 mpirun "
+                 "--oversubscribe -n %d %s train e.ini --set experiment.name=%s "
+                 "--set train.accumulate=%d --set distribute.backend=mpi --set "
+                 "distribute.devices=auto --set experiment.deterministic=yes >said.0 2>&1", root,
+                 splits[i].ranks, pons_program(), splits[i].name, splits[i].accumulate);
+        ck_assert_msg(system(command) == 0, "%s", said_by(0));
+        same_run("single", splits[i].name);
+    }
     remove_root();
 }
 END_TEST
@@ -197,6 +204,44 @@ START_TEST(the_fast_mode_keeps_the_losses)
         train(&splits[i]);
     same_metric("single", "two", "loss", 1e-5);
     same_metric("single", "four", "loss", 1e-5);
+    remove_root();
+}
+END_TEST
+
+/* No random numbers: theirs have the number of the micro-batch in them. */
+#define PLAIN "--set", "train.steps=6", "--set", "loss.batch=yes", "--set", "model.dropout=0",    \
+              "--set", "augment.flip.probability=0", "--set",                                     \
+              "augment.scale_intensity.probability=0", "--set",                                   \
+              "augment.gaussian_noise.probability=0"
+
+/* As replicas of one process do (check_modes): one replica with the patches of both. */
+START_TEST(ranks_that_join_statistics_and_losses_are_one_with_a_larger_batch)
+{
+    static const struct { const char *name, *norms, *loss; } joins[] = {
+        { "both", "distribute.sync_batchnorm=yes", "loss.sync=yes" },
+        { "norms", "distribute.sync_batchnorm=yes", "loss.sync=no" },
+        { "losses", "distribute.sync_batchnorm=no", "loss.sync=yes" },
+    };
+    double one[64], other[64];
+
+    make_experiment();
+    EXPECT(0, NULL, "train", "e.ini", "--set", "experiment.name=one", "--set", "train.batch=2",
+           PLAIN);
+    ck_assert_int_eq(read_metrics("one", "loss", one, 64), 6);
+    for (int i = 0; i < 3; i++) {
+        ranks two = { .count = 2 };
+        char name[64];
+
+        snprintf(name, sizeof name, "experiment.name=%s", joins[i].name);
+        RANKS(&two, 0, NULL, "train", "e.ini", "--set", name, "--set", joins[i].norms, "--set",
+              joins[i].loss, PLAIN);
+        ck_assert_int_eq(read_metrics(joins[i].name, "loss", other, 64), 6);
+        /* The control: either one alone is another run. */
+        ck_assert_msg(i == 0 || fabs(one[0] - other[0]) > 1e-4 * one[0], "%s: %g and %g",
+                      joins[i].name, one[0], other[0]);
+    }
+    same_metric("one", "both", "loss", 1e-5);
+    same_metric("one", "both", "grad_norm", 1e-3);
     remove_root();
 }
 END_TEST
@@ -522,6 +567,29 @@ START_TEST(a_case_that_one_rank_cannot_read_ends_all_with_that_cause)
 }
 END_TEST
 
+START_TEST(a_voxel_or_label_that_is_not_finite_on_one_rank_ends_all_with_its_file)
+{
+    static const struct { const char *file; float value; } files[] = {
+        { "imagesTr/phantom_000.nii.gz", INFINITY }, { "labelsTr/phantom_000.nii.gz", NAN },
+    };
+    char command[256], file[128];
+
+    make_experiment();
+    for (int i = 0; i < 2; i++) {
+        ranks two = { .count = 2, .own_word = { NULL, "data.source=damaged" } };
+
+        snprintf(command, sizeof command, "cd %s && rm -rf damaged && cp -r phantom damaged", root);
+        ck_assert_int_eq(system(command), 0);
+        snprintf(file, sizeof file, "damaged/%s", files[i].file);
+        spoil_voxel(file, 14 * 24 * 20 + 12 * 20 + 10, files[i].value);
+        RANKS(&two, 4, files[i].file, "train", "e.ini");
+        ck_assert_msg(strstr(said_by(0), "rank 1 failed") != NULL, "%s", said_by(0));
+        ck_assert_int_ne(access(in_root("runs/run/metrics.jsonl"), F_OK), 0);
+    }
+    remove_root();
+}
+END_TEST
+
 START_TEST(rank_0_alone_writes_and_tells)
 {
     ranks two = { .count = 2 };
@@ -546,6 +614,7 @@ int main(void)
     tcase_add_test(c, three_micro_batches_give_the_same_bits_on_one_and_three_ranks);
     tcase_add_test(c, open_mpi_gives_the_same_bits);
     tcase_add_test(c, the_fast_mode_keeps_the_losses);
+    tcase_add_test(c, ranks_that_join_statistics_and_losses_are_one_with_a_larger_batch);
     tcase_add_test(c, a_run_goes_on_with_another_number_of_ranks);
     tcase_add_test(c, a_random_key_with_the_rank_in_it_is_noticed);
     tcase_add_test(c, uneven_shares_are_refused_and_their_plain_average_would_be_noticed);
@@ -559,6 +628,7 @@ int main(void)
     tcase_add_test(c, a_signal_to_one_rank_stops_all_behind_the_same_step);
     tcase_add_test(c, a_step_longer_than_the_grace_is_given_up_by_all);
     tcase_add_test(c, a_case_that_one_rank_cannot_read_ends_all_with_that_cause);
+    tcase_add_test(c, a_voxel_or_label_that_is_not_finite_on_one_rank_ends_all_with_its_file);
     tcase_add_test(c, rank_0_alone_writes_and_tells);
     return suite_run();
 }

@@ -5,9 +5,8 @@
  */
 #include <config.h>
 
-#include "data/volume.h"
-
 #include "finite.h"
+#include "spoil.h"
 #include "tiny_run.h"
 #include "suite.h"
 
@@ -107,18 +106,7 @@ END_TEST
 
 /* ---- voxels and labels ----------------------------------------------------------------------- */
 
-static void spoil_voxel(const char *file, float value)
-{
-    pons_error err = PONS_ERROR_INIT;
-    volume_facts facts;
-    volume v;
-
-    memset(&v, 0, sizeof v);
-    ck_assert_msg(volume_read_image(in_root(file), &v, &facts, &err) == PONS_OK, "%s", err.text);
-    ((float *)v.voxels)[6 * 11 * 10 + 5 * 10 + 5] = value;
-    ck_assert_msg(volume_write(in_root(file), &v, NULL, &err) == PONS_OK, "%s", err.text);
-    pons_volume_clear(&v);
-}
+enum { INNER_VOXEL = 6 * 11 * 10 + 5 * 10 + 5 };
 
 START_TEST(voxel_or_label_that_is_not_finite_is_refused_with_its_file)
 {
@@ -131,7 +119,7 @@ START_TEST(voxel_or_label_that_is_not_finite_is_refused_with_its_file)
 
     for (int i = 0; i < 4; i++) {
         make_run();
-        spoil_voxel(files[i].file, files[i].value);
+        spoil_voxel(files[i].file, INNER_VOXEL, files[i].value);
         ck_assert_int_eq(PONS("train", "e.ini", EACH_STEP), 4);
         expect_said(strrchr(files[i].file, '/'),
                     i < 2 ? "1 voxels are not finite" : "are no label");
@@ -145,7 +133,7 @@ END_TEST
 START_TEST(case_that_overflows_is_found_in_its_step_and_named)
 {
     make_run();
-    spoil_voxel("data/imagesTr/phantom_001.nii.gz", 3e38f);
+    spoil_voxel("data/imagesTr/phantom_001.nii.gz", INNER_VOXEL, 3e38f);
     ck_assert_int_eq(PONS("train", "e.ini", EACH_STEP, "--set", replicas[_i], "--set",
                           "train.accumulate=1"), 1);
     expect_said("running mean or variance is not finite; first tensor 'model.",

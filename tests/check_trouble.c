@@ -1,6 +1,7 @@
 /*
  * check_trouble.c - trainings of two ranks of which one meets what no other sees: a loader that
- * never returns, voxels, weights and slots that are no numbers. All end together, or all go on.
+ * never returns, voxels, a loss, gradients, weights and slots that are no numbers. All end
+ * together, or all go on.
  */
 #include "finite.h"
 #include "ranks.h"
@@ -14,6 +15,7 @@ static void setup(void)
     make_phantom();
     add_plugin("transform", "trouble");
     add_plugin("optimizer", "poison");
+    add_plugin("loss", "unsound");
     search_first(in_root("plugins"));
 }
 
@@ -181,6 +183,31 @@ START_TEST(a_run_without_trouble_ends_with_the_bits_of_one_process)
 }
 END_TEST
 
+/* ---- loss and gradient ----------------------------------------------------------------------- */
+
+static const struct { const char *what, *said; } losses[] = {
+    { "loss.what=value", "step 1: the loss is not finite" },
+    { "loss.what=gradient", "step 1: the gradient is not finite; first tensor '" },
+};
+
+START_TEST(a_loss_or_gradient_of_one_rank_ends_the_first_step_of_all)
+{
+    static const char *const whose[] = { "loss.rank=0", "loss.rank=1", "loss.rank=2" };
+    const char *name = numbered("loss", _i);
+    const char *const set[4] = { "loss.plugin=unsound", losses[_i / 3].what, whose[_i % 3] };
+    bool nobody = _i % 3 == 2; /* the control: of two ranks */
+
+    ck_assert_int_eq(train(name, set), nobody ? PONS_OK : PONS_FAILURE);
+    ck_assert_msg(count_in(text_of("said"), "error: ") == !nobody, "%s", text_of("said"));
+    ck_assert_int_eq(steps_of(name), nobody ? STEPS : 0);
+    ck_assert_int_eq(newest_finite(name), nobody ? STEPS : -1);
+    if (!nobody) {
+        EXPECT_SAID(losses[_i / 3].said);
+        EXPECT_SAID("cases phantom_");
+    }
+}
+END_TEST
+
 /* ---- weights and slots ----------------------------------------------------------------------- */
 
 static const struct { const char *what, *rank, *value; } poisons[] = {
@@ -215,6 +242,7 @@ int main(void)
     tcase_add_loop_test(c, a_voxel_of_one_rank_ends_the_step_of_all, 0, 4);
     tcase_add_test(c, skipping_is_one_decision_of_all);
     tcase_add_test(c, a_run_without_trouble_ends_with_the_bits_of_one_process);
+    tcase_add_loop_test(c, a_loss_or_gradient_of_one_rank_ends_the_first_step_of_all, 0, 6);
     tcase_add_loop_test(c, a_weight_or_slot_of_one_rank_ends_all_and_is_never_saved, 0,
                         sizeof poisons / sizeof *poisons);
     return suite_run();

@@ -8,7 +8,7 @@ TEST_INCLUDES = tests/comm_suite.h tests/comm_trial.h tests/convolutions.h tests
 	tests/gallery_plugin.h tests/gallery_safetensors.h tests/golden_program.h tests/graphs.h \
 	tests/guarded.h tests/kernel_trial.h tests/nifti_maker.h tests/op_table.h tests/pause.h \
 	tests/process_state.h tests/processes.h tests/proxy.h tests/ranks.h tests/root.h \
-	tests/run_json.h tests/run_modes.h tests/run_pons.h tests/soak.h tests/suite.h \
+	tests/run_json.h tests/run_modes.h tests/run_pons.h tests/soak.h tests/spoil.h tests/suite.h \
 	tests/tiny_run.h tests/tolerance.h
 EXTRA_DIST += $(TEST_INCLUDES) tests/checks.sh tests/golden
 

@@ -1,16 +1,21 @@
 /*
- * unsound.c - a loss whose value, or whose gradient alone, is not a number.
+ * unsound.c - a loss whose value, or whose gradient alone, is not a number: on all ranks, or on one.
  */
 #include <pons/loss.h>
 
+#include <stdlib.h>
+
 typedef struct unsound {
+    int64_t rank;
     int what;
 } unsound;
 
 static const char *const whats[] = { "value", "gradient", "both", NULL };
 
 static const pons_option options[] = {
-    PONS_CHOICE(unsound, what, value, whats, "What is not a number."), PONS_OPTIONS_END
+    PONS_INTEGER(unsound, rank, -1, -1, 1000, "Whose it is; -1: everybody's."),
+    PONS_CHOICE(unsound, what, value, whats, "What is not a number."),
+    PONS_OPTIONS_END
 };
 
 static pons_status build(pons_graph *g, const void *config, const pons_task *task,
@@ -18,8 +23,10 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
                          pons_error *err)
 {
     const unsound *c = config;
+    const char *rank = getenv("RANK");
+    bool mine = c->rank < 0 || (rank != NULL && atoi(rank) == (int)c->rank);
     pons_node *sum = pons_sum_all(g, pons_square(g, logits));
-    pons_node *nan = pons_log(g, pons_offset(g, pons_neg(g, sum), -1));
+    pons_node *nan = pons_log(g, mine ? pons_offset(g, pons_neg(g, sum), -1) : sum);
     pons_node *zero = pons_sub(g, sum, pons_stop_gradient(g, sum)); /* its slope is 1 */
 
     (void)task, (void)target;
@@ -27,7 +34,7 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     if (c->what != 1) /* a value that no gradient passes */
         *value = pons_add(g, *value, pons_stop_gradient(g, nan));
     if (c->what != 0) /* the root of 0 is 0, its slope is infinite */
-        *value = pons_add(g, *value, pons_sqrt(g, zero));
+        *value = pons_add(g, *value, pons_sqrt(g, mine ? zero : pons_offset(g, zero, 1)));
     return pons_graph_status(g, err);
 }
 
