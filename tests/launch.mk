@@ -12,7 +12,8 @@ tests_check_proxy_SOURCES = tests/check_proxy.c tests/proxy.c
 if HAVE_GLOO
 PROGRAM_TESTS += tests/check_endurance tests/check_network tests/check_ranks tests/check_shortage \
 	tests/check_slow tests/check_trouble
-SOAK_TESTS += tests/check_endurance tests/check_ranks tests/check_shortage tests/check_slow
+SOAK_TESTS += tests/check_endurance tests/check_network tests/check_ranks tests/check_shortage \
+	tests/check_slow
 # Random faults for as long as asked.
 tests_check_endurance_SOURCES = tests/check_endurance.c tests/proxy.c
 tests_check_endurance_LDADD = $(LDADD) -lm
