@@ -1,5 +1,6 @@
 /*
- * bench_map.c - map kernels against copies of the same bytes. Prints; run by hand:
+ * bench_map.c - map kernels against copies of the same bytes, as the device's limits have them, the
+ * yardstick of 'pons bench --kernels'. Prints; run by hand:
  *
  *     make tests/bench_map && tests/bench_map [threads [log2 of the elements]]
  */
@@ -26,7 +27,7 @@ static void *memory(size_t size)
 typedef struct bench {
     const char *name;
     pons_map map;
-    pons_operand load[4];
+    pons_operand load[8];
     pons_value value[32];
     pons_store store[2];
     pons_reduction reduction[2];
@@ -96,52 +97,91 @@ static void run(bench *b, void *const *input, void *const *output, int threads, 
            best / (copy * bytes));
 }
 
-typedef struct copying {
-    char *to;
-    const char *from;
-    size_t piece;
-} copying;
-
-static void copy_piece(void *context, int64_t i, int thread)
-{
-    const copying *c = context;
-
-    memcpy(c->to + (size_t)i * c->piece, c->from + (size_t)i * c->piece, c->piece);
-}
-
 /* Seconds for each byte read or written. */
-static double copy_rate(void *to, const void *from, size_t size, int threads)
+static double copy_rate(int threads)
 {
-    copying c = { to, from, 1 << 20 };
-    double best = 1e9;
+    const pons_device_settings settings = { .count = 1, .threads = threads };
+    pons_device_limits limits = { 0 };
+    pons_error err = PONS_ERROR_INIT;
+    void *device;
 
-    for (int i = 0; i < ROUNDS; i++) {
-        double begin = seconds_now();
-        cpu_parallel(threads, (int64_t)(size >> 20), copy_piece, &c);
-        best = seconds_now() - begin < best ? seconds_now() - begin : best;
-    }
-    printf("%-44s %9.3f ms %6.2f GB/s\n", "copy", 1e3 * best, 2e-9 * (double)size / best);
-    return best / (2 * (double)size);
+    if (cpu_operations.open(&settings, &device, &err) != PONS_OK
+        || cpu_operations.limits(device, &limits, &err) != PONS_OK || limits.copy <= 0)
+        exit(1);
+    cpu_operations.close(device);
+    printf("%-44s %12s %6.2f GB/s\n", "copy", "", 1e-9 * limits.copy);
+    return 1 / limits.copy;
 }
 
-/* x s + t, times slope where it is not positive. */
-static int norm_prelu(bench *b, int x, pons_type type, unsigned channel)
+/* x s + t */
+static int norm(bench *b, int x, unsigned channel)
 {
     int s = load(b, 1, PONS_F32, channel), t = load(b, 2, PONS_F32, channel);
-    int slope = load(b, 3, PONS_F32, 0), zero = number(b, 0), y;
 
-    y = add(b, PONS_MAP_ADD, 2, add(b, PONS_MAP_MUL, 2, x, s, 0), t, 0);
-    return add(b, PONS_MAP_SELECT, 3, add(b, PONS_MAP_GREATER, 2, y, zero, 0), y,
-               add(b, PONS_MAP_MUL, 2, y, slope, 0));
+    return add(b, PONS_MAP_ADD, 2, add(b, PONS_MAP_MUL, 2, x, s, 0), t, 0);
+}
+
+/* 'value', times slope where y is not positive: prelu of y, or its gradient. */
+static int prelu(bench *b, int y, int value)
+{
+    int slope = load(b, 3, PONS_F32, 0), zero = number(b, 0);
+
+    return add(b, PONS_MAP_SELECT, 3, add(b, PONS_MAP_GREATER, 2, y, zero, 0), value,
+               add(b, PONS_MAP_MUL, 2, value, slope, 0));
+}
+
+/* The four passes of norm and prelu over 'count' elements of a type. */
+static void run_passes(void *const *input, void *const *output, size_t count, int channels,
+                       pons_type type, int threads, double copy)
+{
+    const char *word = type == PONS_F32 ? "f32" : "bf16";
+    size_t rows = count / (size_t)(2 * channels);
+    double bytes = (double)(rows * (size_t)(2 * channels)) * (type == PONS_F32 ? 4 : 2);
+    char name[80];
+    pons_map map = { .axis_count = 3, .extent = { 2, (int64_t)rows, channels } };
+    bench moments = { .name = name, .map = map }, forward = moments, sums = moments,
+          backward = moments, *b;
+    int x, y, g;
+
+    b = &moments;
+    x = load(b, 0, type, 7);
+    b->reduction[b->map.reduction_count++] = (pons_reduction){ .kind = PONS_REDUCE_MOMENTS,
+        .value = x, .to = { operand(b, 1, PONS_F32, 5), operand(b, 2, PONS_F32, 5) } };
+    snprintf(name, sizeof name, "moments, %s, %d channels", word, channels);
+    run(b, input, output, threads, bytes, copy);
+
+    b = &forward;
+    y = norm(b, load(b, 0, type, 7), 5);
+    b->store[b->map.store_count++] = (pons_store){ prelu(b, y, y), operand(b, 0, type, 7) };
+    snprintf(name, sizeof name, "norm and prelu, %s, %d channels", word, channels);
+    run(b, input, output, threads, 2 * bytes, copy);
+
+    b = &sums;
+    y = norm(b, load(b, 0, type, 7), 5);
+    g = prelu(b, y, load(b, 4, type, 7));
+    b->reduction[b->map.reduction_count++] = (pons_reduction){ .kind = PONS_REDUCE_SUM,
+        .value = add(b, PONS_MAP_MUL, 2, g, y, 0), .to = { operand(b, 1, PONS_F32, 5) } };
+    b->reduction[b->map.reduction_count++] = (pons_reduction){ .kind = PONS_REDUCE_SUM,
+        .value = g, .to = { operand(b, 2, PONS_F32, 5) } };
+    snprintf(name, sizeof name, "gradient, its two sums, %s, %d channels", word, channels);
+    run(b, input, output, threads, 2 * bytes, copy);
+
+    b = &backward;
+    y = norm(b, load(b, 0, type, 7), 5);
+    g = prelu(b, y, load(b, 4, type, 7));
+    b->store[b->map.store_count++]
+        = (pons_store){ norm(b, add(b, PONS_MAP_ADD, 2, g, y, 0), 5), operand(b, 0, type, 7) };
+    snprintf(name, sizeof name, "gradient, %s, %d channels", word, channels);
+    run(b, input, output, threads, 3 * bytes, copy);
 }
 
 int main(int argc, char **argv)
 {
     int threads = argc > 1 ? atoi(argv[1]) : 2;
     size_t count = (size_t)1 << (argc > 2 ? atoi(argv[2]) : 26), size = count * 4;
-    void *input[4] = { memory(size), memory(4096), memory(4096), memory(4096) };
+    void *input[5] = { memory(size), memory(4096), memory(4096), memory(4096), memory(size) };
     void *output[4] = { memory(size), memory(4096), memory(4096), memory(4096) };
-    double copy = copy_rate(output[0], input[0], size, threads);
+    double copy = copy_rate(threads);
     int channels[] = { 16, 2, 3, 1, 32, 70 };
 
     {
@@ -162,42 +202,8 @@ int main(int argc, char **argv)
         run(&b, input, output, threads, 2 * (double)size, copy);
     }
     for (int i = 0; i < 6; i++)
-        for (int low = 0; low < 2; low++) {
-            pons_type type = low ? PONS_BF16 : PONS_F32;
-            double bytes = (double)(count / (size_t)(2 * channels[i]) * (size_t)(2 * channels[i]))
-                         * (low ? 2 : 4);
-            char name[80];
-            pons_map map = { .axis_count = 3, .extent = { 2,
-                             (int64_t)count / 2 / channels[i], channels[i] } };
-            bench b = { .name = name, .map = map }, c = b, d = b;
-            int x, y, g;
-
-            x = load(&b, 0, type, 7);
-            b.reduction[b.map.reduction_count++] = (pons_reduction){ .kind = PONS_REDUCE_MOMENTS,
-                .value = x, .to = { operand(&b, 1, PONS_F32, 5), operand(&b, 2, PONS_F32, 5) } };
-            snprintf(name, sizeof name, "moments, %s, %d channels", low ? "bf16" : "f32",
-                     channels[i]);
-            run(&b, input, output, threads, bytes, copy);
-
-            x = load(&c, 0, type, 7);
-            x = norm_prelu(&c, x, type, 5);
-            c.store[c.map.store_count++] = (pons_store){ x, operand(&c, 0, type, 7) };
-            snprintf(name, sizeof name, "norm and prelu, %s, %d channels", low ? "bf16" : "f32",
-                     channels[i]);
-            run(&c, input, output, threads, 2 * bytes, copy);
-
-            x = load(&d, 0, type, 7);
-            y = norm_prelu(&d, x, type, 5);
-            g = add(&d, PONS_MAP_MUL, 2, x, y, 0);
-            d.reduction[d.map.reduction_count++] = (pons_reduction){ .kind = PONS_REDUCE_SUM,
-                .value = g, .to = { operand(&d, 1, PONS_F32, 5) } };
-            d.reduction[d.map.reduction_count++] = (pons_reduction){ .kind = PONS_REDUCE_SUM,
-                .value = y, .to = { operand(&d, 2, PONS_F32, 5) } };
-            d.store[d.map.store_count++] = (pons_store){ y, operand(&d, 0, type, 7) };
-            snprintf(name, sizeof name, "norm, prelu, two sums, %s, %d channels",
-                     low ? "bf16" : "f32", channels[i]);
-            run(&d, input, output, threads, 2 * bytes, copy);
-        }
+        for (int low = 0; low < 2; low++)
+            run_passes(input, output, count, channels[i], low ? PONS_BF16 : PONS_F32, threads, copy);
     for (int i = 1; i < 5; i++) {
         int c = channels[i];
         char name[80];

@@ -384,6 +384,21 @@ START_TEST(earlier_measurement_is_shown_with_the_ratio)
 }
 END_TEST
 
+START_TEST(what_an_earlier_measurement_was_of_is_told)
+{
+    begin();
+    write_text("before.json", "{\"precision\":\"fp32\",\"threads\":77,\"program\":\"training\","
+               "\"step_seconds\":{\"median\":50}}");
+    EXPECT(0, "before.json was measured with threads 77, now ", "bench", "small.ini",
+           "--no-data", "--steps", "1", "--set", "train.precision=fp32", "--baseline",
+           "before.json");
+    ck_assert_ptr_null(strstr(text_of("said"), "with precision"));
+    EXPECT(2, "before.json: a measurement of the training program, expected forward", "bench",
+           "small.ini", "--forward", "--baseline", "before.json");
+    remove_root();
+}
+END_TEST
+
 /* Weights that a forward pass does not pack again, where a library packs them. */
 START_TEST(kernels_that_did_not_run_have_no_rate)
 {
@@ -513,6 +528,7 @@ int main(void)
     tcase_add_test(c, processes_of_a_run_are_measured_together);
     tcase_add_test(c, modes_are_measured_one_after_another);
     tcase_add_test(c, earlier_measurement_is_shown_with_the_ratio);
+    tcase_add_test(c, what_an_earlier_measurement_was_of_is_told);
     tcase_add_test(c, kernels_that_did_not_run_have_no_rate);
     tcase_add_test(c, what_is_no_measurement_is_refused);
     tcase_add_test(c, device_without_limits_has_none);

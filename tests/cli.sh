@@ -186,7 +186,11 @@ expect 3 stderr "[loss] honest = 'maybe': expected yes or no" \
     plugin check $stopped --set loss.honest=maybe
 expect 6 stderr "No such file" plugin check "$folder/none.so"
 
-expect 2 stderr "'--modes' measures steps alone" bench none.ini --modes --data
+expect 2 stderr "'--modes' measures steps alone: no '--data' with it" bench none.ini --modes --data
+for flag in kernels forward no-data reference baseline=none.json; do
+    expect 2 stderr "'--data' measures reading, preprocessing and patches alone: no '--${flag%%=*}'" \
+        bench none.ini --data --$flag
+done
 expect 2 stderr "'pons data preprocess' needs --output or --cache" data preprocess none.ini
 expect 3 stderr "'--tolerance' of 'pons evaluate' is not in this build" evaluate --tolerance=1
 expect 2 stderr "--set log.every=1: 'pons data crop' reads no INI file" \

@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct bench_flags {
     bool json, reference, no_data, data, kernels, forward, model, modes;
@@ -162,12 +163,31 @@ static pons_status read_baseline(const char *path, json_document *out, pons_erro
     return err->status;
 }
 
+/* Flags that say what is measured, beside those of other measurements. */
+static pons_status check_measurement(const bench_flags *f, pons_error *err)
+{
+    const bool compared = f->baseline != NULL && f->baseline[0] != '\0';
+    const struct { bool given, of_modes; const char *name; } other[] = {
+        { f->data, false, "data" }, { f->forward, false, "forward" },
+        { f->kernels, false, "kernels" }, { compared, false, "baseline" },
+        { f->no_data, true, "no-data" }, { f->reference, true, "reference" }
+    };
+
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        if (f->modes && other[i].given && !other[i].of_modes)
+            return pons_fail(err, PONS_USAGE, "'--modes' measures steps alone: no '--%s' with it",
+                             other[i].name);
+        if (f->data && other[i].given && i > 0)
+            return pons_fail(err, PONS_USAGE, "'--data' measures reading, preprocessing and patches "
+                             "alone: no '--%s' with it", other[i].name);
+    }
+    return PONS_OK;
+}
+
 static pons_status check_flags(const bench_flags *f, pons_error *err)
 {
-    if (f->modes && (f->data || f->forward || f->kernels
-                     || (f->baseline != NULL && f->baseline[0] != '\0')))
-        return pons_fail(err, PONS_USAGE, "'--modes' measures steps alone: no --data, --forward, "
-                         "--kernels or --baseline with it");
+    if (check_measurement(f, err) != PONS_OK)
+        return err->status;
     if (f->model && (f->data || f->forward))
         return pons_fail(err, PONS_USAGE, "'--model' is about training steps: '--%s' has none",
                          f->data ? "data" : "forward");
@@ -199,8 +219,39 @@ static pons_status check_model(const experiment *e, const bench_flags *f, pons_e
     return PONS_OK;
 }
 
+static const char *text_in(const json_value *object, const char *key)
+{
+    const json_value *v = json_member(object, key);
+
+    return v != NULL ? v->text : NULL;
+}
+
+/* A step has no ratio to a batch of windows; of other conditions the reader is told. */
+static pons_status check_baseline(const experiment *e, const bench_flags *f,
+                                  const json_value *before, logger *l, pons_error *err)
+{
+    const char *program = f->forward ? "forward" : "training", *then = text_in(before, "program");
+    char threads[16];
+    const struct { const char *key, *now; } facts[] = {
+        { "processor", e->device.facts.name }, { "precision", precision_name(e->precision) },
+        { "threads", threads }, { "mode", experiment_mode(e) }
+    };
+
+    snprintf(threads, sizeof threads, "%d", e->device.facts.threads);
+    if (then != NULL && strcmp(then, program) != 0)
+        return pons_fail(err, PONS_USAGE, "%s: a measurement of the %s program, expected %s",
+                         f->baseline, then, program);
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        then = text_in(before, facts[i].key);
+        if (then != NULL && strcmp(then, facts[i].now) != 0 && e->first == 0)
+            log_warning(l, "%s was measured with %s %s, now %s", f->baseline, facts[i].key, then,
+                        facts[i].now);
+    }
+    return PONS_OK;
+}
+
 static pons_status bench(const experiment *e, const bench_flags *f, const json_value *before,
-                         pons_error *err)
+                         logger *l, pons_error *err)
 {
     const measure_settings settings = {
         .warm_up = (int)f->warm_up, .steps = (int)f->steps, .forward = f->forward,
@@ -208,7 +259,8 @@ static pons_status bench(const experiment *e, const bench_flags *f, const json_v
     };
     measured m;
 
-    if (f->model && check_model(e, f, err) != PONS_OK)
+    if ((f->model && check_model(e, f, err) != PONS_OK)
+        || (before != NULL && check_baseline(e, f, before, l, err) != PONS_OK))
         return err->status;
     if (measure_steps(e, &settings, &m, err) == PONS_OK && f->model && f->bandwidth <= 0
         && m.sums.network.bandwidth <= 0)
@@ -269,7 +321,7 @@ static pons_status bench_steps(const invocation *call, const bench_flags *f, con
         return launch_same(call, err);
     if (processes_open(c, &s, call->log, &joined, err) == PONS_OK
         && experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &e, err) == PONS_OK)
-        bench(e, f, before, err);
+        bench(e, f, before, call->log, err);
     processes_close(&joined, err);
     experiment_close(e);
     return err->status;
