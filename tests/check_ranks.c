@@ -16,6 +16,8 @@ static void setup(void)
     make_root();
     make_phantom();
     make_plain_run();
+    add_plugin("transform", "held");
+    search_first(in_root("plugins"));
 }
 
 #define EXPECT_SAID(PHRASE) \
@@ -420,6 +422,34 @@ START_TEST(signals_stop_all_ranks_at_one_step)
 }
 END_TEST
 
+/* All ranks are reading cases when it comes, and would for good. */
+static const struct { int victim, number; const char *flag; } early[] = {
+    { 0, SIGTERM, NULL }, { 1, SIGUSR1, NULL }, { 1, SIGTERM, "--restarts=2" }
+};
+
+START_TEST(a_signal_to_one_rank_before_the_first_step_ends_all)
+{
+    launch_words l = { numbered("early", _i), 2, { early[_i].flag },
+                       { "preprocess.steps=normalize held" } };
+    pid_t launcher, rank[8];
+    int count;
+
+    unlink(in_root("held.0"));
+    unlink(in_root("held.1"));
+    launcher = start_launch(&l);
+    for (int i = 0; i < 60000 && (access(in_root("held.0"), F_OK) != 0
+                                  || access(in_root("held.1"), F_OK) != 0); i++)
+        pause_for(0.001);
+    count = find_ranks(launcher, rank, 8);
+    signal_rank(launcher, early[_i].victim, early[_i].number);
+    expect_error(launcher, PONS_INTERRUPTED);
+    EXPECT_SAID("interrupted before the first step; start it again");
+    expect_processes_gone(rank, count, 0);
+    l.set[0] = NULL;
+    expect_goes_on(&l);
+}
+END_TEST
+
 static bool stop_twice(const launch_words *l)
 {
     pid_t launcher = start_launch(l), rank[8];
@@ -630,6 +660,8 @@ int main(void)
     tcase_add_test(c, a_rank_killed_at_any_moment_ends_all_and_costs_nothing);
     tcase_add_test(c, a_killed_launcher_leaves_nobody_and_a_run_that_goes_on);
     tcase_add_loop_test(c, signals_stop_all_ranks_at_one_step, 0, sizeof stops / sizeof *stops);
+    tcase_add_loop_test(c, a_signal_to_one_rank_before_the_first_step_ends_all, 0,
+                        sizeof early / sizeof *early);
     tcase_add_test(c, a_second_signal_ends_at_once);
     tcase_add_test(c, a_suspended_run_goes_on_as_if_nothing_had_been);
     tcase_add_loop_test(c, a_stopped_rank_is_found_in_time, 0, 2);

@@ -25,8 +25,10 @@ tests_plugins_limit_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_check_shortage_DEPENDENCIES = tests/libpons.la tests/plugins/limit.la
 
 # What one of them meets alone.
-check_LTLIBRARIES += tests/plugins/trouble.la
+check_LTLIBRARIES += tests/plugins/held.la tests/plugins/trouble.la
+tests_plugins_held_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_plugins_trouble_la_LDFLAGS = $(MODULE_LDFLAGS)
+tests_check_ranks_DEPENDENCIES = tests/libpons.la tests/plugins/held.la
 tests_check_trouble_LDADD = $(LDADD) -lm
 tests_check_trouble_DEPENDENCIES = tests/libpons.la tests/plugins/trouble.la tests/plugins/poison.la \
 	tests/plugins/unsound.la

@@ -51,6 +51,8 @@ typedef struct start {
     char *held_text;
     size_t held_size;
     interrupt *interrupt;
+    bool joined;            /* 'processes' has a group; changed between the interrupt's enter and */
+                            /* leave                                                              */
     bool launched;          /* the ranks have done it all                                         */
 } start;
 
@@ -144,6 +146,29 @@ static pons_status become_launcher(start *s, pons_error *err)
     return launch_same(s->call, err);
 }
 
+static void set_joined(start *s, bool joined)
+{
+    interrupt_enter(s->interrupt);
+    s->joined = joined;
+    interrupt_leave(s->interrupt);
+}
+
+static pons_status join_others(start *s, pons_error *err)
+{
+    if (processes_open(s->config, &s->sections, s->call->log, &s->processes, err) == PONS_OK)
+        set_joined(s, s->processes.group != NULL);
+    return err->status;
+}
+
+/* All have agreed on an interruption: it is no failure. */
+static void leave_others(start *s, const pons_error *err)
+{
+    static const pons_error none = PONS_ERROR_INIT;
+
+    set_joined(s, false);
+    processes_close(&s->processes, err->status == PONS_INTERRUPTED ? &none : err);
+}
+
 /* What all processes need to know of the checkpoint that rank 0 has found. */
 typedef struct choice {
     int64_t threads, precision;
@@ -223,8 +248,7 @@ static pons_status prepare(start *s, pons_error *err)
     }
     if (wanted > 0)
         return become_launcher(s, err);
-    if (processes_open(s->config, &s->sections, s->call->log, &s->processes, err) != PONS_OK
-        || (writes(s) && find_checkpoint(s, err) != PONS_OK)
+    if (join_others(s, err) != PONS_OK || (writes(s) && find_checkpoint(s, err) != PONS_OK)
         || (s->checkpoint != NULL && saved_state_read(s->checkpoint, &s->saved, err) != PONS_OK)
         || share_choice(s, &known, err) != PONS_OK)
         return err->status;
@@ -306,16 +330,23 @@ static pons_status on_begin(void *context, pons_error *err)
 }
 
 /* From the interrupt's thread, which ends the process: there is nothing to save yet. */
-static pons_status say_interrupted(void *context)
+static pons_status end_before_first_step(void *context)
 {
     static const char line[] = "interrupted before the first step; start it again";
-    logger terminal = *(const logger *)context;
+    const start *s = context;
+    logger terminal = *s->call->log;
     board_seat *seat = board_sit(getenv(BOARD_VARIABLE));
+    pons_error cause = PONS_ERROR_INIT;
 
     terminal.file = NULL;
     board_end(seat, PONS_INTERRUPTED, line);
     if (seat == NULL)
         log_error(&terminal, line);
+    if (s->joined) {
+        pons_fail(&cause, PONS_INTERRUPTED, "rank %d was %s", group_rank(s->processes.group), line);
+        group_leave(s->processes.group, &cause);
+        group_wait_heard(s->processes.group, GROUP_HEARD_S);
+    }
     return PONS_INTERRUPTED;
 }
 
@@ -357,20 +388,12 @@ static pons_status go(start *s, pons_error *err)
     return config_blame(s->config, NULL, NULL, err);
 }
 
-/* All have agreed on an interruption: it is no failure. */
-static void leave_others(start *s, const pons_error *err)
-{
-    static const pons_error none = PONS_ERROR_INIT;
-
-    processes_close(&s->processes, err->status == PONS_INTERRUPTED ? &none : err);
-}
-
 static pons_status run(const invocation *call, const void *given, pons_error *err)
 {
     start s = { .call = call, .flags = given, .folder = { NULL, NULL, -1, NULL },
                 .other = -1 };
 
-    if (interrupt_open(say_interrupted, call->log, &s.interrupt, err) != PONS_OK)
+    if (interrupt_open(end_before_first_step, &s, &s.interrupt, err) != PONS_OK)
         return err->status;
     if (prepare(&s, err) == PONS_OK && !s.launched)
         go(&s, err);

@@ -77,6 +77,7 @@ void group_leave(group *g, const pons_error *cause);
  * wait_s. Who has not would take its end for the failure.
  */
 void group_wait_heard(group *g, double wait_s);
+#define GROUP_HEARD_S 2.0
 /*
  * From the watch's thread, before it ends a process that goes on although the run has ended with
  * 'status': it may end it itself. NULL: nothing; returns when 'last' is not running.

@@ -14,8 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HEARD_S 2.0 /* for the other processes to hear why this one ends */
-
 /* ---- save ------------------------------------------------------------------------------------ */
 
 /* All of a state but how far the run is to go, which may change before its next step. */
@@ -130,7 +128,7 @@ static pons_status save_and_end(trainer *t)
     if (begin_save(t, &problem) == PONS_OK)
         background_wait(t->writer, &problem);
     if (t->experiment->group != NULL)
-        group_wait_heard(t->experiment->group, HEARD_S);
+        group_wait_heard(t->experiment->group, GROUP_HEARD_S);
     if (problem.status != PONS_OK) {
         log_line(t->experiment->log, "error: %s", problem.text);
         return problem.status;
