@@ -443,6 +443,22 @@ START_TEST(a_third_signal_waits_for_nobody)
 }
 END_TEST
 
+/* Not even one that the first did not end. */
+START_TEST(who_dies_of_the_second_signal_is_no_failure)
+{
+    plan p = { .ranks = 2, .word = { "*:deaf,count,wait:60" } };
+
+    forget(2);
+    pid_t launcher = begin(&p);
+    wait_for_all(2, 1);
+    kill(launcher, SIGTERM);
+    wait_until_said("a second signal ends at once");
+    kill(launcher, SIGUSR1);
+    ck_assert_int_eq(finish(launcher), PONS_INTERRUPTED);
+    expect_all_gone(2, "pid", 0);
+}
+END_TEST
+
 START_TEST(a_signal_to_one_rank_that_it_obeys_is_no_failure)
 {
     plan p = { .ranks = 2, .word = { "0:listen:10,count,wait:60", "1:count,wait:1,end:75=saved" } };
@@ -706,6 +722,7 @@ int main(void)
     tcase_add_test(c, a_rank_that_was_ended_by_a_passed_signal_was_interrupted);
     tcase_add_test(c, a_second_signal_ends_what_does_not_end);
     tcase_add_test(c, a_third_signal_waits_for_nobody);
+    tcase_add_test(c, who_dies_of_the_second_signal_is_no_failure);
     tcase_add_test(c, a_signal_to_one_rank_that_it_obeys_is_no_failure);
     tcase_add_test(c, a_stopped_rank_is_killed_too);
     tcase_add_loop_test(c, failures_that_may_pass_are_tried_again, 0,

@@ -42,6 +42,7 @@ typedef struct watch {
     double deadline;           /* of the phase; INFINITY: none                                    */
     double patience;           /* until when the others may go on; INFINITY: nobody has ended     */
     int stops;                 /* signals that were passed on                                     */
+    sigset_t passed;           /* these                                                           */
     int stop;                  /* the first one                                                   */
     double stopped;            /* when it came                                                    */
     int running;
@@ -80,7 +81,7 @@ static void enter_phase(watch *w, watch_phase phase)
 static rank_outcome judge(const watch *w, const launched *r, const board_entry *e)
 {
     bool passed_on = r->signal != 0 && w->stops > 0
-                     && (r->signal == w->stop || w->phase == WATCH_KILL);
+                     && (sigismember(&w->passed, r->signal) == 1 || w->phase == WATCH_KILL);
 
     if (r->signal == 0 && r->code == 0 && e->ended && e->status == 0)
         return RANK_DONE;
@@ -131,6 +132,7 @@ static void pass_on(watch *w, int number)
     if (w->stops == 1 && sent == w->stop && seconds_now() < w->stopped + ECHO_S)
         return;
     w->stops++;
+    sigaddset(&w->passed, sent);
     if (w->stops == 1) {
         w->stop = sent;
         w->stopped = seconds_now();
@@ -357,6 +359,7 @@ pons_status launch_run(const launch_settings *s, pons_error *err)
     watch w = { .stops = 0 };
     bool again = true;
 
+    sigemptyset(&w.passed);
     if (open_signals(&w, err) != PONS_OK)
         return err->status;
     for (int restart = 0; again; restart++) {

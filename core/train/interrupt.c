@@ -182,6 +182,7 @@ void interrupt_close(interrupt *i)
     pthread_kill(i->thread, SIGTERM); /* ends its waiting */
     pthread_join(i->thread, NULL);
     pthread_mutex_destroy(&i->state);
-    pthread_sigmask(SIG_SETMASK, &i->before, NULL);
+    if (!i->pending) /* who has been told to end is not told again on the way */
+        pthread_sigmask(SIG_SETMASK, &i->before, NULL);
     free(i);
 }

@@ -36,7 +36,7 @@ void interrupt_enter(interrupt *i);
 void interrupt_leave(interrupt *i);
 /* Between enter and leave: the process ends by itself, nothing is saved any more. */
 void interrupt_end(interrupt *i);
-/* No 'save' is called any more. */
+/* No 'save' is called any more. After a signal they stay blocked: the process is ending. */
 void interrupt_close(interrupt *i);
 
 #endif
