@@ -339,21 +339,78 @@ END_TEST
 
 /* ---- what processes must have in common ------------------------------------------------------ */
 
+/* Fifty: an option as the file has it or as it comes to be, and as the last rank has it. */
+static const struct { const char *section, *key, *all, *own; } differing[] = {
+    { "experiment", "name", "run", "other" }, { "experiment", "seed", "0", "1" },
+    { "experiment", "deterministic", "no", "yes" },
+    { "loss", "batch", "no", "yes" }, { "data", "validation", "last:3", "last:2" },
+    { "preprocess", "steps", "normalize", "" },
+    { "patch", "extent", "16 16 16", "16 16 8" }, { "patch", "per_case", "1", "2" },
+    { "patch", "sampling", "balanced", "uniform" }, { "patch", "positive", "1", "2" },
+    { "patch", "negative", "1", "2" }, { "patch", "pad", "zero", "edge" },
+    { "augment.flip", "axes", "0 1 2", "0 1" }, { "augment.flip", "probability", "0.5", "0.25" },
+    { "augment.scale_intensity", "factors", "0.1", "0.2" },
+    { "augment.gaussian_noise", "probability", "0.5", "0.75" },
+    { "model", "channels", "4 8 16", "4 8 12" }, { "model", "num_res_units", "2", "1" },
+    { "model", "norm", "batch", "instance" }, { "model", "dropout", "0.2", "0.3" },
+    { "loss", "plugin", "dice_ce", "dice" }, { "loss", "activation", "softmax", "sigmoid" },
+    { "loss", "sync", "no", "yes" }, { "optimizer", "plugin", "adam", "sgd" },
+    { "optimizer", "lr", "1e-2", "1e-3" }, { "schedule", "plugin", "constant", "cosine" },
+    { "schedule", "warmup_steps", "0", "3" }, { "schedule", "warmup_multiplier", "0", "0.5" },
+    { "schedule", "unit", "step", "epoch" }, { "train", "steps", "20", "21" },
+    { "train", "batch", "1", "2" }, { "train", "accumulate", "1", "2" },
+    { "train", "precision", "fp32", "bf16" }, { "train", "clip_norm", "0.5", "1" },
+    { "train", "recompute", "no", "yes" }, { "train", "ema_decay", "0.9", "0.99" },
+    { "train", "nonfinite", "stop", "skip" }, { "train", "validate_every", "1", "2" },
+    { "train", "validate_steps", "10", "5" }, { "train", "checkpoint_every", "1", "2" },
+    { "train", "grace_s", "10", "20" }, { "train", "early_stop", "0", "4" },
+    { "distribute", "threads", "1", "2" }, { "distribute", "bucket", "4KiB", "8KiB" },
+    { "distribute", "sync_batchnorm", "no", "yes" },
+    { "distribute", "lr_scaling", "none", "sqrt" }, { "distribute", "timeout_s", "600", "30" },
+    { "window", "overlap", "0.25", "0.5" }, { "window", "mode", "constant", "gaussian" },
+    { "window", "batch", "4", "2" },
+};
+
 START_TEST(ranks_that_differ_are_refused_and_both_sides_named)
 {
-    ranks option = { .count = 2, .own_word = { NULL, "model.dropout=0.3" } };
-    ranks number = { .count = 2, .own_word = { NULL, "distribute.threads=2" } };
-    ranks exact = { .count = 3, .own_word = { NULL, NULL, "experiment.deterministic=yes" } };
-    ranks own = { .count = 2, .own_word = { NULL, "data.cache=none" } };
-    const struct { ranks *r; const char *phrase; } differing[] = {
-        { &option, "[model] dropout: rank 0 has '0.2', rank 1 has '0.3'" },
-        { &number, "[distribute] threads: rank 0 has '1', rank 1 has '2'" },
-        { &exact, "[experiment] deterministic: rank 0 has 'no', rank 2 has 'yes'" }
-    };
+    int bad = 0;
 
     make_experiment();
-    for (int i = 0; i < 3; i++)
-        RANKS(differing[i].r, 3, differing[i].phrase, "train", "e.ini");
+    for (size_t i = 0; i < sizeof differing / sizeof *differing; i++) {
+        int last = 1 + i % 8 / 7; /* of three ranks now and then */
+        ranks r = { .count = last + 1 };
+        char word[128], phrase[256];
+
+        snprintf(word, sizeof word, "%s.%s=%s", differing[i].section, differing[i].key,
+                 differing[i].own);
+        snprintf(phrase, sizeof phrase, "[%s] %s: rank 0 has '%s', rank %d has '%s'",
+                 differing[i].section, differing[i].key, differing[i].all, last, differing[i].own);
+        r.own_word[last] = word;
+        RANKS_START(&r, "train", "e.ini");
+        ranks_finish(&r);
+        for (int k = 0; k <= last; k++)
+            if (r.code[k] != 3 || strstr(said_by(k), phrase) == NULL) {
+                fprintf(stderr, "not '%s', but rank %d: %d: %s\n", phrase, k, r.code[k], said_by(k));
+                bad++;
+            }
+        if (access(in_root("runs/run/metrics.jsonl"), F_OK) == 0) {
+            fprintf(stderr, "[%s] %s: it has begun\n", differing[i].section, differing[i].key);
+            bad++;
+        }
+    }
+    ck_assert_int_eq(bad, 0);
+    remove_root();
+}
+END_TEST
+
+START_TEST(ranks_with_other_cases_are_refused_but_each_has_places_of_its_own)
+{
+    ranks cases = { .count = 2, .own_word = { NULL, "data.source=others" } };
+    ranks own = { .count = 2, .own_word = { NULL, "data.cache=none" } };
+
+    make_experiment();
+    EXPECT(0, NULL, "data", "phantom", "-o", "others", "--cases", "8", "--extent", "28,24,20");
+    RANKS(&cases, 3, "the list of training cases: rank 0 has '4, hash ", "train", "e.ini");
     RANKS(&own, 0, NULL, "train", "e.ini", "--set", "train.steps=1");
     remove_root();
 }
@@ -619,6 +676,7 @@ int main(void)
     tcase_add_test(c, a_random_key_with_the_rank_in_it_is_noticed);
     tcase_add_test(c, uneven_shares_are_refused_and_their_plain_average_would_be_noticed);
     tcase_add_test(c, ranks_that_differ_are_refused_and_both_sides_named);
+    tcase_add_test(c, ranks_with_other_cases_are_refused_but_each_has_places_of_its_own);
     tcase_add_loop_test(c, who_is_refused_before_the_others_are_met_ends_them_at_once, 0,
                         sizeof refusals / sizeof *refusals);
     tcase_add_test(c, a_plugin_with_other_bytes_is_refused);
