@@ -473,6 +473,42 @@ START_TEST(a_second_signal_ends_at_once)
 }
 END_TEST
 
+/* To the launcher or one rank, once or twice, at a moment after the start. Whether it was heard. */
+static bool ask_to_stop(const launch_words *l, bool one, int round)
+{
+    static const int numbers[] = { SIGTERM, SIGUSR1 };
+    pid_t launcher = start_launch(l), rank[8];
+
+    ck_assert(wait_steps(launcher, l->name, steps_of(l->name) + 1));
+    int count = find_ranks(launcher, rank, 8);
+    pause_for(5e-4 * random_step());
+    for (int i = 0; i < 1 + (round % 3 == 2); i++)
+        if (one)
+            signal_rank(launcher, random_step() % l->ranks, numbers[(round + i) % 2]);
+        else
+            kill(launcher, numbers[(round + i) % 2]);
+    return expect_interrupted(l, launcher, rank, count);
+}
+
+START_TEST(asked_to_stop_at_any_moment_all_ranks_do)
+{
+    const char *name = _i == 0 ? "asked" : "asked-one";
+    int wanted = soak_times(3, 250), stops = 0, runs = 0;
+    launch_words l = { numbered(name, runs), 2, { NULL }, { NULL } };
+
+    for (int round = 0; stops < wanted && round < 4 * wanted; round++) {
+        stops += ask_to_stop(&l, _i == 1, round);
+        if (steps_of(l.name) > 90) {
+            expect_goes_on(&l);
+            l.name = numbered(name, ++runs);
+        }
+    }
+    printf("%d stops, %d runs to the end\n", stops, runs);
+    ck_assert_int_eq(stops, wanted);
+    expect_goes_on(&l);
+}
+END_TEST
+
 /* ---- suspended ------------------------------------------------------------------------------- */
 
 /* Until both have stopped; false: one has ended. */
@@ -662,6 +698,7 @@ int main(void)
     tcase_add_loop_test(c, signals_stop_all_ranks_at_one_step, 0, sizeof stops / sizeof *stops);
     tcase_add_loop_test(c, a_signal_to_one_rank_before_the_first_step_ends_all, 0,
                         sizeof early / sizeof *early);
+    tcase_add_loop_test(c, asked_to_stop_at_any_moment_all_ranks_do, 0, 2);
     tcase_add_test(c, a_second_signal_ends_at_once);
     tcase_add_test(c, a_suspended_run_goes_on_as_if_nothing_had_been);
     tcase_add_loop_test(c, a_stopped_rank_is_found_in_time, 0, 2);
