@@ -13,7 +13,7 @@ enum { ROUNDS = 5, RANKS = 2 };
 #define RUNS_S 0.02       /* at a time, where this test wakes up in time                          */
 #define SLOWER 10
 #define TIMEOUT_S 8.0     /* of the slow runs                                                     */
-#define STEPS_WORD "train.steps=24"
+#define STEPS_WORD "train.steps=96" /* tenths of a second, if nobody slows them down */
 
 static void setup(void)
 {
