@@ -280,20 +280,50 @@ static bool agrees(const finder *f, const numbers *n)
            && !differ(f, g.local_size, n->local_size);
 }
 
-/* RANK set by hand, for all processes alike, under a launcher that gives each its own. */
-static bool is_confirmed(const finder *f, const numbers *n)
+/* Who else numbers this process, and of how many: a launcher, or one around it. */
+typedef struct numbering {
+    const char *rank, *size[NAMES], *local_rank;
+} numbering;
+
+static const numbering numberings[] = {
+    { "OMPI_COMM_WORLD_RANK", { "OMPI_COMM_WORLD_SIZE" }, "OMPI_COMM_WORLD_LOCAL_RANK" },
+    { "PMI_RANK", { "PMI_SIZE", "SLURM_STEP_NUM_TASKS" }, "PMI_LOCAL_RANK" },
+    { "PMIX_RANK", { "SLURM_STEP_NUM_TASKS" }, NULL }, /* mpirun's and srun's alike */
+    { "SLURM_PROCID", { "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS" }, "SLURM_LOCALID" }
+};
+
+/*
+ * Where the numbers are of as many processes, or nobody says of how many, they are of the same
+ * ones. Of another number they are of the launcher around this one: its tasks, or its daemons.
+ */
+static bool same_process(const finder *f, const numbering *other, const numbers *n, bool local)
 {
-    for (int i = GENERIC + 1; i < KUBERNETES; i++) {
-        numbers other;
-        if (!is_there(f, i) || text_of(f, launchers[i].rank[0]) == NULL
-            || text_of(f, launchers[i].size[0]) == NULL)
-            continue;
-        if (!read_number(f, launchers[i].rank[0], 0, PROCESSES_MAX - 1, &other.rank)
-            || !read_number(f, launchers[i].size[0], 1, PROCESSES_MAX, &other.size))
+    numbers o;
+
+    if (!read_number(f, other->rank, 0, PROCESSES_MAX - 1, &o.rank)
+        || !read_number(f, first_set(f, other->size), 1, PROCESSES_MAX, &o.size)
+        || !read_number(f, other->local_rank, 0, PROCESSES_MAX - 1, &o.local_rank))
+        return false;
+    if (o.rank.name == NULL || (o.size.name != NULL && o.size.value != n->size.value))
+        return true;
+    return !differ(f, n->rank, o.rank) && !(local && differ(f, n->local_rank, o.local_rank));
+}
+
+/*
+ * RANK set by hand for all processes alike, what is left of another launcher, a step whose library
+ * counts otherwise than srun. What mpirun starts in a step has inherited the numbers of its daemon.
+ * LOCAL_RANK by hand is 0 for all where each sees a card of its own.
+ */
+static bool is_confirmed(const finder *f, int i, const numbers *n)
+{
+    bool in_step = is_slurm_step(f);
+
+    if (i == OPEN_MPI && in_step)
+        return true;
+    for (size_t k = 0; k < sizeof numberings / sizeof *numberings; k++)
+        if ((in_step || strcmp(numberings[k].rank, "SLURM_PROCID") != 0)
+            && !same_process(f, &numberings[k], n, i != GENERIC))
             return false;
-        if (other.size.value == n->size.value && differ(f, n->rank, other.rank))
-            return false;
-    }
     return true;
 }
 
@@ -450,7 +480,7 @@ static bool find_from(const finder *f, int i)
         return false;
     if (!l->generic && !agrees(f, &n))
         return false;
-    if (strcmp(origin, "environment") == 0 && !is_confirmed(f, &n))
+    if ((!l->generic || strcmp(origin, "environment") == 0) && !is_confirmed(f, i, &n))
         return false;
     return find_meeting(f, l, &n);
 }
