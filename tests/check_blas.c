@@ -4,8 +4,7 @@
  * installed its numbers are compared with ours, and the installed library is told of products,
  * which needs no card.
  */
-#include "../plugins/devices/cuda/cuda.h"
-#include "evaluate.h"
+#include "card_trial.h"
 #include "fakes.h"
 #include "graph/mirror.h"
 #include "suite.h"
@@ -46,18 +45,6 @@ SAME(offsetof(blas_choice, workspace), offsetof(cublasLtMatmulHeuristicResult_t,
 SAME(offsetof(blas_choice, status), offsetof(cublasLtMatmulHeuristicResult_t, state));
 SAME(offsetof(blas_choice, waves), offsetof(cublasLtMatmulHeuristicResult_t, wavesCount));
 #endif
-
-static const pons_moment moment = { 7, 3, 2 };
-
-static device card(const pons_device_settings *settings)
-{
-    pons_error err = PONS_ERROR_INIT;
-    device d = { .operations = &cuda_operations };
-
-    ck_assert_msg(cuda_operations.open(settings, &d.handle, &err) == PONS_OK, "%s", err.text);
-    cuda_operations.facts(d.handle, &d.facts);
-    return d;
-}
 
 /* In the made-up library's order: parts as the result, in place, as float (4096 bytes), none (256). */
 enum { AS_RESULT = 0, IN_PLACE, AS_FLOAT, NO_PARTS };
@@ -105,22 +92,13 @@ static trio build(int i)
 
 static evaluation *filled(const trio *t, const device *d, pons_type storage)
 {
-    pons_error err = PONS_ERROR_INIT;
-    pons_node *leaf[] = { t->a, t->b };
-    evaluation *e = evaluation_new(t->g, d, storage, &err);
-
-    ck_assert_msg(e != NULL, "%s", err.text);
-    for (int k = 0; k < 2; k++)
-        for (int64_t i = 0; i < shape_count(leaf[k]->shape); i++)
-            evaluation_set(e, leaf[k], i, (double)((i * 37 + 11 * k) % 101) / 50 - 1);
-    return e;
+    return evaluation_filled(t->g, d, storage, 2, (pons_node *[]){ t->a, t->b });
 }
 
 static void agree(int i, const device *d, pons_type storage, const char *by, double tolerance)
 {
-    pons_error err = PONS_ERROR_INIT;
     evaluation *expected, *found;
-    double largest = 0;
+    char name[32];
     device wide;
     trio t = build(i);
 
@@ -128,14 +106,10 @@ static void agree(int i, const device *d, pons_type storage, const char *by, dou
     expected = filled(&t, &wide, storage);
     found = filled(&t, d, storage);
     ck_assert_str_eq(evaluation_implementation(found, t.y), by);
-    ck_assert_msg(evaluation_run(expected, &moment, &err) == PONS_OK, "%s", err.text);
-    ck_assert_msg(evaluation_run(found, &moment, &err) == PONS_OK, "%s", err.text);
-    for (int64_t k = 0; k < shape_count(t.y->shape); k++)
-        largest = fmax(largest, fabs(evaluation_get(expected, t.y, k)));
-    for (int64_t k = 0; k < shape_count(t.y->shape); k++)
-        ck_assert_msg(fabs(evaluation_get(expected, t.y, k) - evaluation_get(found, t.y, k))
-                      <= tolerance * largest, "product %d, element %lld: %g, expected %g", i,
-                      (long long)k, evaluation_get(found, t.y, k), evaluation_get(expected, t.y, k));
+    expect_run(expected);
+    expect_run(found);
+    snprintf(name, sizeof name, "product %d", i);
+    expect_near(name, t.y, expected, found, tolerance);
     evaluation_free(expected);
     evaluation_free(found);
     graph_free(t.g);
@@ -326,7 +300,6 @@ END_TEST
 
 START_TEST(a_product_that_does_not_run_ends_with_a_line)
 {
-    pons_error err = PONS_ERROR_INIT;
     trio t = build(0);
     evaluation *e;
     device d;
@@ -334,9 +307,7 @@ START_TEST(a_product_that_does_not_run_ends_with_a_line)
     setenv("FAKE_CUBLAS", "run=1", 1);
     d = card(&(pons_device_settings){ .count = 1 });
     e = filled(&t, &d, PONS_F32);
-    ck_assert_int_eq(evaluation_run(e, &moment, &err), PONS_DEVICE);
-    ck_assert_ptr_nonnull(strstr(err.text, "on device 'cuda:0': cuBLASLt says 13 (a kernel of the "
-                                           "library ended)"));
+    expect_run_fails(e, "on device 'cuda:0': cuBLASLt says 13 (a kernel of the library ended)");
     evaluation_free(e);
     graph_free(t.g);
     cuda_operations.close(d.handle);

@@ -14,19 +14,6 @@ faulty() (
     cuda "$@"
 )
 
-# ends CODE TEXT COMMAND...: with that code and that text.
-ends() {
-    code=$1
-    text=$2
-    shift 2
-    "$@" >"$folder/out" 2>&1
-    found=$?
-    [ $found = "$code" ] && grep -qF -e "$text" "$folder/out" && return 0
-    echo "code $found, expected $code and '$text'"
-    cat "$folder/out"
-    return 1
-}
-
 losses() { sed -n 's/^{"kind":"step",.*"loss":\([^,]*\).*/\1/p' "runs/$1/metrics.jsonl"; }
 
 # Losses of two runs: as many, and equal to a part in 'tolerance'.
@@ -39,7 +26,7 @@ near() {
 }
 
 cd "$folder" || exit 1
-"$program" data phantom -o ph --cases 4 --extent 18,16,16 2>log || { cat log; exit 1; }
+phantom ph 4 18,16,16
 ini() {
     printf '%s\n' "[experiment]" "name = $1" "deterministic = yes" "[data]" "source = ph" \
         "validation = last:1" "[preprocess]" "steps = normalize" "[augment]" "steps = flip" \
@@ -90,7 +77,7 @@ check "by kernels of its own" sh -c "LD_LIBRARY_PATH=$cards '$program' explain o
 check "on one card listed twice" varied cuda train two.ini --set experiment.name=cut-two \
     --set data.cache=device
 check "the same bits again" cmp runs/cut/$last runs/cut-two/$last
-"$program" data phantom -o large --cases 2 --extent 96,96,64 2>log || { cat log; exit 1; }
+phantom large 2 96,96,64
 check "cases for which the card has no room" ends 5 \
     "cache = device: 1 training case takes 0.00177 GB, found no room for" \
     faulty FAKE_CUDA_MOST=1000000 train one.ini --set data.source=large --set data.cache=device \

@@ -3,7 +3,7 @@
 # the other one; what does not fit is refused by name; memory is foretold.
 . "${srcdir:-.}/tests/checks.sh"
 cd "$folder" || exit 1
-"$program" data phantom -o ph --cases 4 --extent 18,16,14 2>log || { cat log; exit 1; }
+phantom ph 4 18,16,14
 cat >a.ini <<'END'
 [experiment]
 deterministic = yes
@@ -50,19 +50,6 @@ micro_batches = 2
 [distribute]
 devices = cpu
 END
-
-# ends CODE TEXT COMMAND...: with that code and that text.
-ends() {
-    code=$1
-    text=$2
-    shift 2
-    "$@" >"$folder/out" 2>&1
-    found=$?
-    [ $found = "$code" ] && grep -qF -e "$text" "$folder/out" && return 0
-    echo "code $found, expected $code and '$text'"
-    cat "$folder/out"
-    return 1
-}
 
 train() { # NAME CACHE MORE...
     run=$1

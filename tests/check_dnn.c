@@ -2,8 +2,7 @@
  * check_dnn.c - convolutions of the cuda device by cuDNN, whose library is that of tests/fake:
  * which are, with which engine, what their numbers are, and what the library refuses.
  */
-#include "../plugins/devices/cuda/cuda.h"
-#include "evaluate.h"
+#include "card_trial.h"
 #include "fakes.h"
 #include "graph/mirror.h"
 #include "suite.h"
@@ -11,18 +10,6 @@
 
 #include <math.h>
 #include <string.h>
-
-static const pons_moment moment = { 7, 3, 2 };
-
-static device card(const pons_device_settings *settings)
-{
-    pons_error err = PONS_ERROR_INIT;
-    device d = { .operations = &cuda_operations };
-
-    ck_assert_msg(cuda_operations.open(settings, &d.handle, &err) == PONS_OK, "%s", err.text);
-    cuda_operations.facts(d.handle, &d.facts);
-    return d;
-}
 
 static int executed(int engine)
 {
@@ -95,40 +82,17 @@ static trio build(const shape_case *s)
     return t;
 }
 
-static void fill(const trio *t, evaluation *e)
+static evaluation *filled(const trio *t, const device *d, pons_type storage)
 {
-    pons_node *leaf[] = { t->x, t->w, t->dy };
-
-    for (int k = 0; k < 3; k++) {
-        int64_t count = shape_count(leaf[k]->shape);
-        for (int64_t i = 0; i < count; i++)
-            evaluation_set(e, leaf[k], i, (double)((i * 37 + 11 * k) % 101) / 50 - 1);
-    }
+    return evaluation_filled(t->g, d, storage, 3, (pons_node *[]){ t->x, t->w, t->dy });
 }
 
 static evaluation *evaluate(const trio *t, const device *d, pons_type storage)
 {
-    pons_error err = PONS_ERROR_INIT;
-    evaluation *e = evaluation_new(t->g, d, storage, &err);
+    evaluation *e = filled(t, d, storage);
 
-    ck_assert_msg(e != NULL, "%s", err.text);
-    fill(t, e);
-    ck_assert_msg(evaluation_run(e, &moment, &err) == PONS_OK, "%s", err.text);
+    expect_run(e);
     return e;
-}
-
-static void agree(const char *name, const pons_node *x, const evaluation *expected,
-                  const evaluation *found, double tolerance)
-{
-    int64_t count = shape_count(x->shape);
-    double largest = 0;
-
-    for (int64_t i = 0; i < count; i++)
-        largest = fmax(largest, fabs(evaluation_get(expected, x, i)));
-    for (int64_t i = 0; i < count; i++)
-        ck_assert_msg(fabs(evaluation_get(expected, x, i) - evaluation_get(found, x, i))
-                      <= tolerance * largest, "%s, element %lld: %g, expected %g", name,
-                      (long long)i, evaluation_get(found, x, i), evaluation_get(expected, x, i));
 }
 
 static void case_agrees(const shape_case *s, const device *d, pons_type storage, double tolerance)
@@ -144,7 +108,7 @@ static void case_agrees(const shape_case *s, const device *d, pons_type storage,
         ck_assert_msg(strcmp(evaluation_implementation(found, t.node[k]),
                              s->taken ? "cudnn" : "own") == 0, "%s, direction %d: by '%s'",
                       s->name, k, evaluation_implementation(found, t.node[k]));
-        agree(s->name, t.node[k], expected, found, tolerance);
+        expect_near(s->name, t.node[k], expected, found, tolerance);
     }
     evaluation_free(expected);
     evaluation_free(found);
@@ -412,18 +376,14 @@ END_TEST
 
 START_TEST(a_plan_that_does_not_run_ends_with_a_line)
 {
-    pons_error err = PONS_ERROR_INIT;
     trio t = build(&shapes[0]);
     evaluation *e;
     device d;
 
     setenv("FAKE_CUDNN", "run=2", 1);
     d = card(&(pons_device_settings){ .count = 1 });
-    e = evaluation_new(t.g, &d, PONS_F32, &err);
-    fill(&t, e);
-    ck_assert_int_eq(evaluation_run(e, &moment, &err), PONS_DEVICE);
-    ck_assert_ptr_nonnull(strstr(err.text, "on device 'cuda:0': cuDNN says 5000 (a kernel of the "
-                                           "library ended)"));
+    e = filled(&t, &d, PONS_F32);
+    expect_run_fails(e, "on device 'cuda:0': cuDNN says 5000 (a kernel of the library ended)");
     evaluation_free(e);
     graph_free(t.g);
     cuda_operations.close(d.handle);

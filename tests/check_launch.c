@@ -405,8 +405,8 @@ static void wait_until_said(const char *phrase)
     EXPECT_SAID(phrase);
 }
 
-/* Seconds from the second signal to the end; the third, where there is one, soon after it. */
-static double signal_deaf(int signals)
+/* Two ranks that have heard SIGTERM and go on; their launcher. */
+static pid_t begin_deaf(void)
 {
     plan p = { .ranks = 2, .word = { "*:deaf,count,wait:60" } };
 
@@ -415,6 +415,14 @@ static double signal_deaf(int signals)
     wait_for_all(2, 1);
     kill(launcher, SIGTERM);
     wait_until_said("a second signal ends at once");
+    return launcher;
+}
+
+/* Seconds from the second signal to the end; the third, where there is one, soon after it. */
+static double signal_deaf(int signals)
+{
+    pid_t launcher = begin_deaf();
+
     pause_for(0.3); /* no echo */
     ck_assert(!process_is_gone(number_in(0, "pid")));
     double before = seconds_now();
@@ -446,13 +454,8 @@ END_TEST
 /* Not even one that the first did not end. */
 START_TEST(who_dies_of_the_second_signal_is_no_failure)
 {
-    plan p = { .ranks = 2, .word = { "*:deaf,count,wait:60" } };
+    pid_t launcher = begin_deaf();
 
-    forget(2);
-    pid_t launcher = begin(&p);
-    wait_for_all(2, 1);
-    kill(launcher, SIGTERM);
-    wait_until_said("a second signal ends at once");
     kill(launcher, SIGUSR1);
     ck_assert_int_eq(finish(launcher), PONS_INTERRUPTED);
     expect_all_gone(2, "pid", 0);

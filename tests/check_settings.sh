@@ -4,7 +4,7 @@
 . "${srcdir:-.}/tests/checks.sh"
 
 mkdir "$folder/with blank" && cd "$folder/with blank" || exit 1
-"$program" data phantom -o ph --cases 2 --extent 18,16,16 2>log || { cat log; exit 1; }
+phantom ph 2 18,16,16
 
 check "one channel is one" grep -qF "wrote 2 cases of 18 x 16 x 16 voxels, 1 channel, 2 classes" log
 

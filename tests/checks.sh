@@ -33,6 +33,24 @@ check() {
     return 1
 }
 
+# ends CODE TEXT COMMAND...: with that code and that text.
+ends() {
+    code=$1
+    text=$2
+    shift 2
+    "$@" >"$folder/out" 2>&1
+    found=$?
+    [ $found = "$code" ] && grep -qF -e "$text" "$folder/out" && return 0
+    echo "code $found, expected $code and '$text'"
+    cat "$folder/out"
+    return 1
+}
+
+# phantom NAME CASES EXTENT: a dataset in a folder NAME here; what was said is in 'log'.
+phantom() {
+    "$program" data phantom -o "$1" --cases "$2" --extent "$3" 2>log || { cat log; exit 1; }
+}
+
 finish() {
     echo "$(((checks - failures) * 100 / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
     [ "$failures" -eq 0 ]
