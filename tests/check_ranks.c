@@ -2,6 +2,7 @@
  * check_ranks.c - trainings under 'pons launch': what is killed, stopped or interrupted and started
  * again ends with the bits of one process that nobody disturbed.
  */
+#include "disk_preload.h"
 #include "free_port.h"
 #include "process_state.h"
 #include "ranks.h"
@@ -176,16 +177,18 @@ typedef struct nodes {
 
 static const char *const node_said[NODES] = { "said.0", "said.1" };
 
-static void start_nodes(nodes *n, const char *name)
+static void start_nodes(nodes *n, const char *name, const char *disk)
 {
     static const char *const number[NODES] = { "--node-rank=0", "--node-rank=1" };
 
     snprintf(n->master, sizeof n->master, "--master=127.0.0.1:%d", free_port());
+    preload_disk(disk, NULL);
     for (int i = 0; i < NODES; i++) {
         launch_words l = { name, NODE_RANKS, { "--nodes=2", number[i], n->master, "--restarts=2" },
                            { NULL } };
         n->launcher[i] = start_launch_saying(node_said[i], &l);
     }
+    preload_disk(NULL, NULL);
 }
 
 /* On each node all start once more, whoever was first. */
@@ -199,21 +202,33 @@ static void expect_nodes_end(const nodes *n, int restarts)
     }
 }
 
-START_TEST(a_rank_killed_on_one_of_two_nodes_costs_each_node_one_restart)
+/* Kill one of all ranks at any step; on this disk rank 0 ends late, and is late to come back. */
+static void kill_on_nodes(const char *prefix, int rank, const char *disk)
 {
-    const char *name = numbered("fell", _i);
+    const char *name = numbered(prefix, rank);
     nodes n;
 
-    start_nodes(&n, name);
+    start_nodes(&n, name, disk);
     for (int round = 1; !wait_steps(n.launcher[0], name, random_step())
-                        || !signal_rank(n.launcher[_i / NODE_RANKS], _i, SIGKILL); round++) {
+                        || !signal_rank(n.launcher[rank / NODE_RANKS], rank, SIGKILL); round++) {
         expect_nodes_end(&n, 0);
         ck_assert_int_lt(round, ROUNDS);
-        name = numbered("fell", 10 * round + _i);
-        start_nodes(&n, name);
+        name = numbered(prefix, 10 * round + rank);
+        start_nodes(&n, name, disk);
     }
     expect_nodes_end(&n, 1);
     expect_same_state("plain", name);
+}
+
+START_TEST(a_rank_killed_on_one_of_two_nodes_costs_each_node_one_restart)
+{
+    kill_on_nodes("fell", _i, NULL);
+}
+END_TEST
+
+START_TEST(a_rank_that_a_slow_disk_keeps_meets_the_others_late)
+{
+    kill_on_nodes("late", _i, "/checkpoints fsync 0 0 0 30");
 }
 END_TEST
 
@@ -690,6 +705,8 @@ int main(void)
     tcase_add_test(c, launchers_of_two_nodes_make_one_run);
     tcase_add_loop_test(c, a_killed_rank_is_started_again, 0, sizeof kills / sizeof *kills);
     tcase_add_loop_test(c, a_rank_killed_on_one_of_two_nodes_costs_each_node_one_restart, 0,
+                        NODES * NODE_RANKS);
+    tcase_add_loop_test(c, a_rank_that_a_slow_disk_keeps_meets_the_others_late, 0,
                         NODES * NODE_RANKS);
     tcase_add_test(c, a_pod_that_comes_back_at_once_waits_for_the_others);
     tcase_add_test(c, two_pods_of_one_rank_end_all_with_a_configuration_error);

@@ -4,6 +4,7 @@
  */
 #include <config.h>
 
+#include "disk_preload.h"
 #include "process_state.h"
 #include "tiny_run.h"
 #include "suite.h"
@@ -31,24 +32,6 @@ static void begin_anew(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* Three training cases and three a step: an epoch is a step. NULL: a disk like any other. */
-static void make_disk(const char *fault)
-{
-    char library[4096];
-
-    ck_assert_ptr_nonnull(realpath("tests/plugins/.libs/disk_shim.so", library));
-    if (fault == NULL) {
-        unsetenv("LD_PRELOAD");
-        return;
-    }
-    setenv("LD_PRELOAD", library, 1);
-    setenv("DISK_SHIM", fault, 1);
-    if (strcmp(fault, STUCK) == 0)
-        setenv("DISK_GATE", in_root("gate"), 1);
-    else
-        unsetenv("DISK_GATE");
-}
-
 /* Names in the folder of checkpoints that end in '.part'. */
 static int parts(void)
 {
@@ -63,11 +46,12 @@ static int parts(void)
     return atoi(text);
 }
 
+/* Three training cases and three a step: an epoch is a step. */
 static pid_t start_with(const char *fault, const char *grace)
 {
-    make_disk(fault);
+    preload_disk(fault, strcmp(fault, STUCK) == 0 ? in_root("gate") : NULL);
     pid_t child = START("train", "e.ini", SAVE_EACH_TEN, "--set", grace);
-    make_disk(NULL);
+    preload_disk(NULL, NULL);
     return child;
 }
 

@@ -28,7 +28,7 @@ tests_check_shortage_DEPENDENCIES = tests/libpons.la tests/plugins/limit.la
 check_LTLIBRARIES += tests/plugins/held.la tests/plugins/trouble.la
 tests_plugins_held_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_plugins_trouble_la_LDFLAGS = $(MODULE_LDFLAGS)
-tests_check_ranks_DEPENDENCIES = tests/libpons.la tests/plugins/held.la
+tests_check_ranks_DEPENDENCIES = tests/libpons.la tests/plugins/disk_shim.la tests/plugins/held.la
 tests_check_trouble_LDADD = $(LDADD) -lm
 tests_check_trouble_DEPENDENCIES = tests/libpons.la tests/plugins/trouble.la tests/plugins/poison.la \
 	tests/plugins/unsound.la
