@@ -303,6 +303,56 @@ START_TEST(a_case_that_the_limit_leaves_out_is_named)
 }
 END_TEST
 
+static pons_node *same_image(const void *config, const pons_patch_nodes *nodes)
+{
+    return nodes->image;
+}
+
+static void no_numbers(const void *config, const pons_transform_scope *scope, const void *record,
+                       pons_patch_numbers *out)
+{
+}
+
+static pons_status same_patch(const void *config, const pons_transform_scope *scope,
+                              const void *record, pons_patch *patch, pons_error *err)
+{
+    return PONS_OK;
+}
+
+/* What the host would do and the device be told nothing of; NULL: nothing is wrong. */
+static const struct { pons_transform_operations made; const char *said; } transforms[] = {
+    { { .apply_patch = NULL }, NULL },
+    { { .apply_patch = same_patch, .numbers = no_numbers, .build = same_image, .number_count = 1 },
+      NULL },
+    { { .apply_patch = same_patch, .numbers = no_numbers, .build = same_image,
+        .voxel_normals = true }, NULL },
+    { { .apply_patch = same_patch }, "transform 'made' works on the host only" },
+    { { .apply_patch = same_patch, .numbers = no_numbers }, "works on the host only" },
+    { { .apply_patch = same_patch, .build = same_image, .number_count = 1 },
+      "works on the host only" },
+    { { .build = same_image, .number_count = 1 }, "works on the host only" },
+    { { .apply_patch = same_patch, .numbers = no_numbers, .build = same_image },
+      "transform 'made' has 0 numbers, expected 1 to 8" },
+    { { .apply_patch = same_patch, .numbers = no_numbers, .build = same_image, .number_count = 9 },
+      "transform 'made' has 9 numbers" },
+    { { .apply_patch = same_patch, .numbers = no_numbers, .build = same_image,
+        .voxel_normals = true, .number_count = -1 }, "transform 'made' has -1 numbers" },
+};
+
+START_TEST(a_transform_that_tells_the_device_nothing_is_refused)
+{
+    volume_step step = { .name = "step", .plugin = "made", .operations = &transforms[_i].made };
+    volume_chain chain = { 1, &step };
+    const experiment e = { .augment = &chain };
+    pons_error err = PONS_ERROR_INIT;
+
+    ck_assert_msg((patch_nodes_check(&e, &err) == PONS_OK) == (transforms[_i].said == NULL), "%s",
+                  err.text);
+    if (transforms[_i].said != NULL)
+        ck_assert_msg(strstr(err.text, transforms[_i].said) != NULL, "%s", err.text);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("patch_nodes");
@@ -313,5 +363,7 @@ int main(void)
     tcase_add_loop_test(c, patches_of_the_cpu_device_are_the_loaders, 0, count);
     tcase_add_test(c, cases_of_all_code_sizes_lie_apart_and_in_order);
     tcase_add_test(c, a_case_that_the_limit_leaves_out_is_named);
+    tcase_add_loop_test(c, a_transform_that_tells_the_device_nothing_is_refused, 0,
+                        (int)(sizeof transforms / sizeof transforms[0]));
     return suite_run();
 }

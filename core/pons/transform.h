@@ -142,9 +142,9 @@ typedef struct pons_patch {
 } pons_patch;
 
 /*
- * A random transform of values for patches that a device has cut ([data] cache = device), where
- * host patches do not exist: 'numbers' turns the record of a sample into some numbers for each
- * channel, and 'build' changes all patches of a micro-batch at once, by nodes that read them. What
+ * A random transform of values for patches that a device has cut ([data] cache = device): 'numbers'
+ * turns the record of a sample into some numbers for each channel, and 'build' changes all patches
+ * of a micro-batch at once, by nodes that read them: they alone say which samples and channels. What
  * comes out must be what apply_patch makes, bit by bit where both compute in float.
  */
 typedef struct pons_patch_numbers {
@@ -180,7 +180,7 @@ typedef struct pons_transform_operations {
     /* apply_patch looks at one voxel and its number only, so it may be given the patch in parts. */
     bool pointwise;
     /* See pons_patch_numbers; 'build' NULL: a transform of values needs host patches. */
-    int number_count;        /* at most 8                                                         */
+    int number_count;        /* 1 to 8, with voxel_normals also 0                                 */
     bool voxel_normals;
     void (*numbers)(const void *config, const pons_transform_scope *scope, const void *record,
                     pons_patch_numbers *out);
