@@ -11,3 +11,4 @@ libcore_la_SOURCES += core/base/room.c core/base/room.h
 libcore_la_SOURCES += core/base/tree.c core/base/tree.h
 libcore_la_SOURCES += core/base/kernel_name.c core/base/kernel_name.h
 libcore_la_SOURCES += core/base/thread.c core/base/thread.h
+libcore_la_SOURCES += core/base/seal.c core/base/seal.h

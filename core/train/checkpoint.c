@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/seal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,8 +21,6 @@
 
 #define MANIFEST "manifest.json"
 #define MANIFEST_MAX (1 << 20)
-#define SEAL ",\"sha256\":\""
-#define SEAL_SIZE (sizeof SEAL - 1 + 64 + 3) /* the hash and '"}' newline */
 
 static char *join(const char *folder, const char *name)
 {
@@ -171,9 +170,8 @@ static pons_status write_synced(const char *path, const char *text, size_t size,
 static pons_status write_manifest(const char *part, int64_t step, const checkpoint_content *c,
                                   pons_error *err)
 {
-    char *text = NULL, *path = join(part, MANIFEST), hex[65];
+    char *text = NULL, *path = join(part, MANIFEST);
     size_t size = 0;
-    sha256 hash;
     FILE *to = open_memstream(&text, &size);
 
     if (to == NULL || path == NULL) {
@@ -183,10 +181,7 @@ static pons_status write_manifest(const char *part, int64_t step, const checkpoi
     if (put_manifest_body(to, part, step, c, err) != PONS_OK)
         goto release;
     fflush(to);
-    sha256_init(&hash);
-    sha256_add(&hash, text, size);
-    sha256_finish(&hash, hex);
-    fprintf(to, SEAL "%s\"}\n", hex);
+    seal_put(to, text, size);
     fflush(to);
     write_synced(path, text, size, err);
 release:
@@ -195,22 +190,6 @@ release:
     free(text);
     free(path);
     return err->status;
-}
-
-static pons_status check_seal(const char *path, const char *text, size_t size, pons_error *err)
-{
-    char hex[65];
-    sha256 hash;
-
-    if (size < SEAL_SIZE || memcmp(text + size - SEAL_SIZE, SEAL, sizeof SEAL - 1) != 0)
-        return pons_fail(err, PONS_DATA, "'%s' is incomplete: it does not end in its sha256", path);
-    sha256_init(&hash);
-    sha256_add(&hash, text, size - SEAL_SIZE);
-    sha256_finish(&hash, hex);
-    if (memcmp(text + size - 3 - 64, hex, 64) != 0)
-        return pons_fail(err, PONS_DATA, "'%s' is damaged: its text has sha256 %.12s..., expected "
-                         "%.12s...", path, hex, text + size - 3 - 64);
-    return PONS_OK;
 }
 
 static pons_status check_file(const char *folder, const json_value *entry, pons_error *err)
@@ -247,7 +226,7 @@ pons_status checkpoint_manifest(const char *folder, json_document *out, pons_err
     if (path == NULL)
         return no_memory(err);
     if (file_read(path, MANIFEST_MAX, &text, &size, PONS_DATA, err) == PONS_OK
-        && check_seal(path, text, size, err) == PONS_OK)
+        && seal_check(path, text, size, err) == PONS_OK)
         json_parse(text, size, path, PONS_DATA, out, err);
     free(text);
     free(path);
