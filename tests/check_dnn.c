@@ -271,6 +271,278 @@ START_TEST(a_version_that_is_wrong_is_left_out)
 }
 END_TEST
 
+/* ---- by timing ------------------------------------------------------------------------------- */
+
+/* What a run keeps for its devices. */
+typedef struct notes {
+    int count, kept;
+    struct note {
+        char key[PONS_CHOICE_SIZE], choice[PONS_CHOICE_SIZE];
+        double seconds;
+    } note[4];
+} notes;
+
+static const char *find_note(void *context, const char *key)
+{
+    notes *n = context;
+
+    for (int i = 0; i < n->count; i++)
+        if (strcmp(n->note[i].key, key) == 0)
+            return n->note[i].choice;
+    return NULL;
+}
+
+static pons_status keep_note(void *context, const char *key, const char *choice, double seconds,
+                             pons_error *err)
+{
+    notes *n = context;
+    int i = 0;
+
+    while (i < n->count && strcmp(n->note[i].key, key) != 0)
+        i++;
+    ck_assert_int_lt(i, 4);
+    n->count += i == n->count;
+    n->kept++;
+    ck_assert(strlen(key) < PONS_CHOICE_SIZE && strlen(choice) < PONS_CHOICE_SIZE);
+    strcpy(n->note[i].key, key);
+    strcpy(n->note[i].choice, choice);
+    n->note[i].seconds = seconds;
+    return PONS_OK;
+}
+
+static pons_kernel prepared(const device *d, const pons_request *request)
+{
+    pons_error err = PONS_ERROR_INIT;
+    pons_kernel k = { .run = NULL };
+    bool supported;
+
+    ck_assert_msg(cuda_prepare_dnn(d->handle, request, &k, &supported, &err) == PONS_OK, "%s",
+                  err.text);
+    ck_assert(supported);
+    return k;
+}
+
+static int left_over(void)
+{
+    int (*count)(void) = NULL;
+
+    *(void **)&count = fakes_function("fake_left_over");
+    return count();
+}
+
+/* The choice for the plain request: its workspace and its name. */
+static void chooses(const device *d, notes *n, size_t workspace, const char *choice)
+{
+    const pons_tuning tuning = { n, find_note, keep_note };
+    int before = left_over();
+    pons_kernel k;
+
+    cuda_operations.tune(d->handle, &tuning);
+    k = prepared(d, &plain_request);
+    ck_assert_uint_eq(k.scratch_size, workspace);
+    ck_assert_int_eq(n->count, 1);
+    ck_assert_str_eq(n->note[0].choice, choice);
+    k.free(&k);
+    ck_assert_int_le(left_over(), before + 2); /* the two events that the device keeps */
+    cuda_operations.tune(d->handle, NULL);
+}
+
+#define TIMES "takes-35=4000 takes-58=3000 takes-30=2000 knob-58=1000"
+
+START_TEST(the_fastest_is_chosen_and_kept)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    notes n = { .count = 0 };
+
+    setenv("FAKE_CUDNN", TIMES, 1);
+    chooses(&d, &n, 30000, "engine 58, knobs 2=2");
+    ck_assert_str_eq(n.note[0].key, "convolution fp32 x 1 4 4 4 8 w 8 3 3 3 8 stride 1 1 1 "
+                                    "dilation 1 1 1 low 1 1 1 high 1 1 1 groups 1");
+    ck_assert_double_eq_tol(n.note[0].seconds, 1, 0.5);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(one_that_wants_too_much_is_not)
+{
+    device d = card(&(pons_device_settings){ .count = 1, .workspace_limit = 29999 });
+    notes n = { .count = 0 };
+
+    setenv("FAKE_CUDNN", TIMES, 1);
+    chooses(&d, &n, 0, "engine 30");
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(one_that_is_known_to_be_wrong_is_not)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    notes n = { .count = 0 };
+    int before = executed(58);
+
+    ((cuda_device *)d.handle)->architecture = 120;
+    setenv("FAKE_CUDNN", TIMES, 1);
+    chooses(&d, &n, 0, "engine 30");
+    ck_assert_int_eq(executed(58), before);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(one_that_does_not_run_is_not)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    notes n = { .count = 0 };
+
+    setenv("FAKE_CUDNN", TIMES " refuses-58", 1);
+    chooses(&d, &n, 0, "engine 30");
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(where_none_runs_the_librarys_first_is_taken)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    notes n = { .count = 0 };
+
+    setenv("FAKE_CUDNN", "refuses-30 refuses-35 refuses-58", 1);
+    chooses(&d, &n, 512, "");
+    ck_assert(isnan(n.note[0].seconds));
+    chooses(&d, &n, 512, "");
+    ck_assert_int_eq(n.kept, 1);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(a_lonely_engine_is_chosen_without_timing)
+{
+    device d = card(&(pons_device_settings){ .count = 1, .workspace_limit = 1 });
+    notes n = { .count = 0 };
+    int before = executed(30);
+
+    chooses(&d, &n, 0, "engine 30");
+    ck_assert(isnan(n.note[0].seconds));
+    ck_assert_int_eq(executed(30), before);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(without_room_for_a_workspace_the_others_are_timed)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    notes n = { .count = 0 };
+
+    setenv("FAKE_CUDNN", TIMES, 1);
+    setenv("FAKE_CUDA_MOST", "8192", 1);
+    chooses(&d, &n, 0, "engine 30");
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(without_room_for_operands_the_librarys_first_is_taken)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    notes n = { .count = 0 };
+
+    setenv("FAKE_CUDNN", TIMES, 1);
+    setenv("FAKE_CUDA_MOST", "4096", 1);
+    chooses(&d, &n, 512, "");
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(what_was_chosen_is_taken_again_without_timing)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    notes n = { .count = 0 };
+    int before;
+
+    setenv("FAKE_CUDNN", TIMES, 1);
+    chooses(&d, &n, 30000, "engine 58, knobs 2=2");
+    setenv("FAKE_CUDNN", "knob-58=9000", 1);
+    before = executed(58) + executed(35) + executed(30);
+    chooses(&d, &n, 30000, "engine 58, knobs 2=2");
+    ck_assert_int_eq(executed(58) + executed(35) + executed(30), before);
+    ck_assert_int_eq(n.kept, 1);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(a_choice_that_cannot_be_taken_is_made_anew)
+{
+    device d = card(&(pons_device_settings){ .count = 1, .workspace_limit = 29999 });
+    notes n = { .count = 0 };
+
+    setenv("FAKE_CUDNN", TIMES, 1);
+    chooses(&d, &n, 0, "engine 30");
+    strcpy(n.note[0].choice, "engine 58, knobs 2=2");
+    chooses(&d, &n, 0, "engine 30");
+    ck_assert_int_eq(n.kept, 2);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(who_keeps_nothing_times_nothing)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    notes n = { .count = 0 };
+    const pons_tuning tuning = { &n, find_note, NULL };
+    int before = executed(35) + executed(58) + executed(30);
+    pons_kernel k;
+
+    cuda_operations.tune(d.handle, &tuning);
+    k = prepared(&d, &plain_request);
+    ck_assert_uint_eq(k.scratch_size, 512);
+    ck_assert_int_eq(executed(35) + executed(58) + executed(30), before);
+    k.free(&k);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(each_shape_and_direction_is_a_choice_of_its_own)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    notes n = { .count = 0 };
+    const pons_tuning tuning = { &n, find_note, keep_note };
+    trio t = build(&shapes[0]);
+
+    cuda_operations.tune(d.handle, &tuning);
+    evaluation_free(evaluate(&t, &d, PONS_BF16));
+    ck_assert_int_eq(n.count, NODES);
+    evaluation_free(evaluate(&t, &d, PONS_BF16));
+    ck_assert_int_eq(n.kept, NODES);
+    graph_free(t.g);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+static int lost(cuda_event e)
+{
+    return 700; /* an illegal address: nothing on this card runs any more */
+}
+
+START_TEST(a_card_that_is_lost_meanwhile_ends_with_a_line)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    int (*wait)(cuda_event) = ((cuda_device *)d.handle)->driver.event_wait;
+    notes n = { .count = 0 };
+    const pons_tuning tuning = { &n, find_note, keep_note };
+    pons_error err = PONS_ERROR_INIT;
+    pons_kernel k = { .run = NULL };
+    bool supported;
+
+    ((cuda_device *)d.handle)->driver.event_wait = lost;
+    cuda_operations.tune(d.handle, &tuning);
+    ck_assert_int_eq(cuda_prepare_dnn(d.handle, &plain_request, &k, &supported, &err),
+                     PONS_DEVICE);
+    ck_assert_ptr_nonnull(strstr(err.text, "cannot time the engines for 'y': cannot run kernels"));
+    ck_assert_ptr_nonnull(strstr(err.text, "hint: [device] autotune = no"));
+    ck_assert_int_eq(n.count, 0);
+    ((cuda_device *)d.handle)->driver.event_wait = wait;
+    cuda_operations.synchronise(d.handle, &err);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
 /* ---- addresses ------------------------------------------------------------------------------- */
 
 enum { WEIGHTS = 8 * 27 * 8, NUMBERS = 64 * 8, PLACES = 3, PASSES = 2, WORKSPACE = 1000 };
@@ -476,6 +748,19 @@ int main(void)
                         (int)(sizeof wrong / sizeof *wrong));
     tcase_add_test(c, the_workspace_is_bounded);
     tcase_add_test(c, a_version_that_is_wrong_is_left_out);
+    tcase_add_test(c, the_fastest_is_chosen_and_kept);
+    tcase_add_test(c, one_that_wants_too_much_is_not);
+    tcase_add_test(c, one_that_is_known_to_be_wrong_is_not);
+    tcase_add_test(c, one_that_does_not_run_is_not);
+    tcase_add_test(c, where_none_runs_the_librarys_first_is_taken);
+    tcase_add_test(c, a_lonely_engine_is_chosen_without_timing);
+    tcase_add_test(c, without_room_for_a_workspace_the_others_are_timed);
+    tcase_add_test(c, without_room_for_operands_the_librarys_first_is_taken);
+    tcase_add_test(c, what_was_chosen_is_taken_again_without_timing);
+    tcase_add_test(c, a_choice_that_cannot_be_taken_is_made_anew);
+    tcase_add_test(c, who_keeps_nothing_times_nothing);
+    tcase_add_test(c, each_shape_and_direction_is_a_choice_of_its_own);
+    tcase_add_test(c, a_card_that_is_lost_meanwhile_ends_with_a_line);
     tcase_add_test(c, each_run_reads_and_writes_where_it_is_told);
     tcase_add_test(c, a_library_that_does_not_start_is_done_without_and_named);
     tcase_add_test(c, the_version_is_told);

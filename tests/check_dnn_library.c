@@ -21,6 +21,7 @@ SAME(DNN_CONVOLUTION, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
 SAME(DNN_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
 SAME(DNN_CHOICE, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
 SAME(DNN_HEURISTIC, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+SAME(DNN_KNOB, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
 SAME(DNN_PLAN, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
 SAME(DNN_FORWARD, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
 SAME(DNN_BACKWARD_FILTER, CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR);
@@ -41,6 +42,9 @@ SAME(DNN_HEURISTIC_GRAPH, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
 SAME(DNN_HEURISTIC_RESULTS, CUDNN_ATTR_ENGINEHEUR_RESULTS);
 SAME(DNN_HEURISTIC_CARD, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP);
 SAME(DNN_CHOICE_ENGINE, CUDNN_ATTR_ENGINECFG_ENGINE);
+SAME(DNN_CHOICE_KNOBS, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES);
+SAME(DNN_KNOB_KIND, CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE);
+SAME(DNN_KNOB_VALUE, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE);
 SAME(DNN_PLAN_HANDLE, CUDNN_ATTR_EXECUTION_PLAN_HANDLE);
 SAME(DNN_PLAN_CHOICE, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
 SAME(DNN_PLAN_WORKSPACE, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
@@ -83,6 +87,7 @@ SAME(DNN_TYPE_FLOAT, CUDNN_TYPE_FLOAT);
 SAME(DNN_TYPE_POINTER, CUDNN_TYPE_VOID_PTR);
 SAME(DNN_TYPE_CONVOLUTION_MODE, CUDNN_TYPE_CONVOLUTION_MODE);
 SAME(DNN_TYPE_HEURISTIC_MODE, CUDNN_TYPE_HEUR_MODE);
+SAME(DNN_TYPE_KNOB, CUDNN_TYPE_KNOB_TYPE);
 SAME(DNN_TYPE_NOTE, CUDNN_TYPE_NUMERICAL_NOTE);
 SAME(DNN_TYPE_DESCRIPTOR, CUDNN_TYPE_BACKEND_DESCRIPTOR);
 SAME(DNN_TYPE_CHAR, CUDNN_TYPE_CHAR);
@@ -231,8 +236,9 @@ static void plan_all(precision p, bool deterministic, size_t workspace)
 {
     for (int i = 0; i < CARDS; i++) {
         dnn_list l = { .dnn = &planner.dnn };
-        planner.wishes = (dnn_wishes){ cards[i].architecture, deterministic, workspace,
-                                       describe_card(&l, &cards[i]) };
+        planner.wishes = (dnn_wishes){ .architecture = cards[i].architecture,
+                                       .deterministic = deterministic, .workspace = workspace,
+                                       .card = describe_card(&l, &cards[i]) };
         ck_assert_int_eq(l.status, 0);
         for (int k = 0; k < NETWORKS; k++)
             plan_network(&networks[k], p);
@@ -269,6 +275,67 @@ START_TEST(also_with_a_small_workspace)
 }
 END_TEST
 
+/* ---- candidates ------------------------------------------------------------------------------ */
+
+static const struct direction {
+    pons_kernel_kind kind;
+    int x, w, out;             /* inputs and output among the tensors x, w, y                     */
+} directions[] = {
+    { PONS_KERNEL_CONVOLUTION, 0, 1, 2 }, { PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT, 2, 1, 0 },
+    { PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT, 0, 2, 1 },
+};
+
+/* Each is found again by its name, and is the same: engine, workspace. */
+static void names_lead_back(const pons_request *r, const dnn_wishes *w, int *knobs)
+{
+    dnn_candidates all, again;
+    dnn_convolution c;
+    dnn_plan plan;
+
+    ck_assert(dnn_takes(r, &c));
+    MUST(dnn_candidates_make(&planner.dnn, &c, w, DNN_CANDIDATES, &all, &error));
+    ck_assert_int_gt(all.count, 1);
+    for (int i = 0; i < all.count; i++) {
+        dnn_wishes one = *w;
+        one.name = all.item[i].name;
+        *knobs += strstr(one.name, ", knobs ") != NULL;
+        MUST(dnn_candidates_make(&planner.dnn, &c, &one, DNN_CANDIDATES, &again, &error));
+        ck_assert_msg(again.count == 1, "%d of '%s'", again.count, one.name);
+        ck_assert_int_eq(again.item[0].engine, all.item[i].engine);
+        ck_assert_uint_eq(again.item[0].workspace, all.item[i].workspace);
+        dnn_candidates_take(&again, 0, &plan);
+        dnn_plan_free(&plan);
+    }
+    dnn_candidates_take(&all, -1, &plan);
+    dnn_plan_free(&plan);
+}
+
+START_TEST(every_candidate_has_a_name_that_leads_back)
+{
+    const struct card *card = &cards[_i];
+    pons_tensor t[3] = { { PONS_BF16, { 5, { 2, 48, 48, 48, 32 } } },
+                         { PONS_BF16, { 5, { 64, 3, 3, 3, 32 } } },
+                         { PONS_BF16, { 5, { 2, 48, 48, 48, 64 } } } };
+    const pons_convolution v = { { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, 1 };
+    dnn_list l = { .dnn = &planner.dnn };
+    const dnn_wishes w = { .architecture = card->architecture, .workspace = (size_t)1 << 30,
+                           .card = describe_card(&l, card) };
+    int knobs = 0;
+
+    for (size_t i = 0; i < sizeof directions / sizeof *directions; i++) {
+        const struct direction *d = &directions[i];
+        const pons_tensor in[2] = { t[d->x], t[d->w] };
+        pons_tensor out = t[d->out];
+        out.type = d->out == 1 ? PONS_F32 : PONS_BF16;
+        names_lead_back(&(pons_request){ .kind = d->kind, .name = "y", .input_count = 2,
+                                         .output_count = 1, .input = in, .output = &out,
+                                         .attributes = &v }, &w, &knobs);
+    }
+    ck_assert_int_gt(knobs, 0);
+    dnn_list_free(&l);
+}
+END_TEST
+
 /* Read by AddressSanitizer: cuDNN keeps memory of its own. Ours is weighed in check_dnn. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
@@ -290,5 +357,6 @@ int main(void)
     tcase_add_test(c, also_where_bits_are_to_be_equal);
     tcase_add_test(c, also_in_fp32_without_tensor_cores);
     tcase_add_test(c, also_with_a_small_workspace);
+    tcase_add_loop_test(c, every_candidate_has_a_name_that_leads_back, 0, CARDS);
     return suite_run();
 }

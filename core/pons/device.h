@@ -297,6 +297,27 @@ typedef enum pons_queue {
     PONS_QUEUE_COUNT
 } pons_queue;
 
+/*
+ * What was chosen by timing kernels. Who opens the device keeps it, for all devices of a run.
+ *
+ * A key says what is to be computed, but nothing of the device; a choice says how, "": as without
+ * timing. Both are text in the device's own words: printable ASCII, at most PONS_CHOICE_SIZE bytes
+ * with the 0 at its end.
+ */
+#define PONS_CHOICE_SIZE 512
+
+typedef struct pons_tuning {
+    void *context;
+    /* What was chosen for a key, or NULL; it is there until 'keep' replaces it. */
+    const char *(*find)(void *context, const char *key);
+    /*
+     * Keep a choice, and the seconds that it takes (NaN: nothing was timed). NULL: nothing is to be
+     * timed; both change while no thread prepares.
+     */
+    pons_status (*keep)(void *context, const char *key, const char *choice, double seconds,
+                        pons_error *err);
+} pons_tuning;
+
 typedef struct pons_device_operations {
     pons_status (*open)(const pons_device_settings *settings, void **device, pons_error *err);
     void (*close)(void *device);
@@ -368,6 +389,12 @@ typedef struct pons_device_operations {
      * on a thread of the device's own: 'run' waits for it and says what went wrong, 'close' waits.
      */
     void (*compile)(void *device);
+    /*
+     * Optional: from now on 'prepare' asks 'tuning', which lives until the device closes. Where it
+     * has a choice that can be taken, that is taken; else, where it can keep one, kernels are
+     * timed, in memory that is released again, and the choice is kept.
+     */
+    void (*tune)(void *device, const pons_tuning *tuning);
 } pons_device_operations;
 
 #define PONS_DEVICE(NAME, VERSION, SUMMARY, OPERATIONS)                                           \

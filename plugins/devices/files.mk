@@ -108,7 +108,8 @@ CUDA_FILES = plugins/devices/cuda/blas.c plugins/devices/cuda/blas.h \
 	plugins/devices/cuda/source_take.c plugins/devices/cuda/source_value.c \
 	plugins/devices/cuda/text.c plugins/devices/cuda/text.h \
 	plugins/devices/cuda/text_preamble.c plugins/devices/cuda/unit.c
-CUDNN_FILES = plugins/devices/cuda/dnn.c plugins/devices/cuda/dnn_convolution.c \
+CUDNN_FILES = plugins/devices/cuda/dnn.c plugins/devices/cuda/dnn_choose.c \
+	plugins/devices/cuda/dnn_convolution.c \
 	plugins/devices/cuda/dnn_graph.c plugins/devices/cuda/dnn_plan.c
 EXTRA_DIST += $(CUDA_FILES) $(CUDNN_FILES) plugins/devices/cuda/dnn_absent.c
 if HAVE_CUDA

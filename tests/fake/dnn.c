@@ -7,7 +7,9 @@
  * or not aligned: the call that brings one is refused, with a line in cudnnGetLastErrorString.
  *
  * FAKE_CUDNN   words that go wrong: version=N (91900); start: no handle is made; run=N: the N-th
- *              plan does not run
+ *              plan does not run; refuses-E: those of engine E do not
+ *              takes-E=N: a plan of engine E takes N ms more, on the clock of events alone; knob-E=N:
+ *              the same of the engine's second choice of knobs
  */
 #include "fake.h"
 
@@ -64,8 +66,11 @@ void cudnnGetLastErrorString(char *text, size_t size) { snprintf(text, size, "%s
 static int fault(const char *word)
 {
     const char *text = getenv("FAKE_CUDNN"), *at = text != NULL ? strstr(text, word) : NULL;
+    size_t size = strlen(word);
 
-    return at == NULL ? -1 : at[strlen(word)] == '=' ? atoi(at + strlen(word) + 1) : 0;
+    while (at != NULL && strchr("= ,", at[size]) == NULL) /* that of another engine */
+        at = strstr(at + size, word);
+    return at == NULL ? -1 : at[size] == '=' ? atoi(at + size + 1) : 0;
 }
 
 int cudnnGetProperty(int part, int *value)
@@ -145,6 +150,9 @@ static const rule rules[] = {
     { DNN_HEURISTIC, DNN_HEURISTIC_MODE, DNN_TYPE_HEURISTIC_MODE, 1, 1, NEEDED },
     { DNN_HEURISTIC, DNN_HEURISTIC_RESULTS, DNN_TYPE_DESCRIPTOR, 0, VALUES, READ },
     { DNN_CHOICE, DNN_CHOICE_ENGINE, DNN_TYPE_DESCRIPTOR, 1, 1, READ },
+    { DNN_CHOICE, DNN_CHOICE_KNOBS, DNN_TYPE_DESCRIPTOR, 0, VALUES, READ },
+    { DNN_KNOB, DNN_KNOB_KIND, DNN_TYPE_KNOB, 1, 1, READ },
+    { DNN_KNOB, DNN_KNOB_VALUE, DNN_TYPE_INT64, 1, 1, READ },
     { DNN_ENGINE, DNN_ENGINE_NUMBER, DNN_TYPE_INT64, 1, 1, READ },
     { DNN_ENGINE, DNN_ENGINE_NOTES, DNN_TYPE_NOTE, 0, VALUES, READ },
     { DNN_PLAN, DNN_PLAN_HANDLE, DNN_TYPE_HANDLE, 1, 1, NEEDED },
@@ -285,31 +293,44 @@ typedef struct engine {
     int number, note;          /* note: -1: none                                                  */
     int64_t workspace;
     bool broken;               /* no plan can be made                                             */
+    int knob;                  /* value of its one knob; 0: it has none                           */
 } engine;
 
 static const engine engines[] = {
-    { 31, DNN_NOTE_DOWN_CONVERT, 0, false },
-    { 32, DNN_NOTE_REDUCED_SUMS, 0, false },
-    { 36, DNN_NOTE_FFT, 0, false },
-    { 37, DNN_NOTE_WINOGRAD, 0, false },
-    { 33, -1, (int64_t)1 << 40, false },
-    { 34, -1, 0, true },
-    { 35, DNN_NOTE_NONDETERMINISTIC, 512, false },
-    { 5, DNN_NOTE_TENSOR_CORE, 131, false },
-    { 58, 33, 1000, false },   /* a note that no version has yet                                  */
-    { 30, -1, 0, false },      /* the only one of the list that works for all                     */
+    { 31, DNN_NOTE_DOWN_CONVERT, 0, false, 0 },
+    { 32, DNN_NOTE_REDUCED_SUMS, 0, false, 0 },
+    { 36, DNN_NOTE_FFT, 0, false, 0 },
+    { 37, DNN_NOTE_WINOGRAD, 0, false, 0 },
+    { 33, -1, (int64_t)1 << 40, false, 0 },
+    { 34, -1, 0, true, 0 },
+    { 35, DNN_NOTE_NONDETERMINISTIC, 512, false, 0 },
+    { 5, DNN_NOTE_TENSOR_CORE, 131, false, 0 },
+    { 58, 33, 1000, false, 1 }, /* a note that no version has yet                                 */
+    { 58, 33, 30000, false, 2 },
+    { 30, -1, 0, false, 0 },   /* the only one of the list that works for all                     */
 };
-enum { ENGINES = sizeof engines / sizeof *engines };
+enum { ENGINES = sizeof engines / sizeof *engines, TILE = 2 /* what the knob is called */ };
 
 static int executed[ENGINES];
 
 FAKE_PUBLIC int fake_dnn_executed(int number);
 int fake_dnn_executed(int number)
 {
+    int count = 0;
+
     for (int i = 0; i < ENGINES; i++)
         if (engines[i].number == number)
-            return __atomic_load_n(&executed[i], __ATOMIC_RELAXED);
-    return 0;
+            count += __atomic_load_n(&executed[i], __ATOMIC_RELAXED);
+    return count;
+}
+
+/* "WORD-E" in FAKE_CUDNN, as fault has it. */
+static int fault_of(const char *word, const engine *e)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%s-%d", word, e->number);
+    return fault(text);
 }
 
 static bool is_fallback(const engine *e) { return e == &engines[ENGINES - 1]; }
@@ -542,6 +563,17 @@ int cudnnBackendGetAttribute(dnn_descriptor d, int name, int type, int64_t room,
         out[0]->finished = true;
         out[0]->engine = d->engine;
         return OK;
+    case DNN_CHOICE_KNOBS:
+        *count = engines[d->engine].knob > 0;
+        if (*count > 0 && room > 0 && (out[0]->kind != DNN_KNOB || out[0]->finished))
+            return refuse(BAD, "a knob goes to a new descriptor");
+        if (*count > 0 && room > 0) {
+            out[0]->finished = true;
+            out[0]->engine = d->engine;
+        }
+        return OK;
+    case DNN_KNOB_KIND: *(int *)values = TILE; return OK;
+    case DNN_KNOB_VALUE: *(int64_t *)values = engines[d->engine].knob; return OK;
     case DNN_ENGINE_NUMBER: *(int64_t *)values = engines[d->engine].number; return OK;
     case DNN_PLAN_WORKSPACE: *(int64_t *)values = engines[d->engine].workspace; return OK;
     default: /* DNN_ENGINE_NOTES */
@@ -653,6 +685,7 @@ static void run(void *context)
     const pons_tensor in[2] = { a->tensor, b->tensor };
     float *value[2] = { load(a, k->engine), load(b, k->engine) };
     double *sum = calloc((size_t)shape_count(out->tensor.shape), sizeof *sum);
+    int spend;
     pons_request request = { .kind = k->kind, .input_count = 2, .output_count = 1, .input = in,
                              .output = &out->tensor, .attributes = &k->convolution };
 
@@ -662,6 +695,9 @@ static void run(void *context)
         memset(k->workspace, 0xa5, (size_t)k->engine->workspace);
     reference_float.plain[k->kind](&request, (const void *const *)value, sum);
     store(out, sum, k);
+    spend = fault_of(k->engine->knob > 1 ? "knob" : "takes", k->engine);
+    if (spend > 0)
+        fake_stream_spend(1e-3 * spend);
     free(value[0]);
     free(value[1]);
     free(sum);
@@ -749,6 +785,8 @@ int cudnnBackendExecute(dnn_handle handle, dnn_descriptor plan, dnn_descriptor p
         return status;
     read_product(part(plan->graph, DNN_GRAPH_OPERATIONS), &p);
     k.engine = &engines[plan->engine];
+    if (fault_of("refuses", k.engine) >= 0)
+        return refuse(FAILED, "engine %d does not run", k.engine->number);
     k.kind = p.kind;
     k.convolution = convolution_of(&p);
     if (k.engine->workspace > 0)

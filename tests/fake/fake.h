@@ -11,6 +11,7 @@
  * line, and so does this process when it touches memory of a copy that it has not waited for.
  *
  * FAKE_CUDA       none: no GPU is found; N: that many (2)
+ * FAKE_CUDA_NAME  what all of them are called ("made-up card N")
  * FAKE_CUDA_FAIL  launch:N, allocate:N, copy:N, capture:N, graph:N: the N-th such call of the
  *                 process fails (of a kernel, of memory, of a copy, the end of a capture, a graph)
  * FAKE_CUDA_MOST  bytes of the largest piece of memory that there is room for
@@ -51,6 +52,8 @@ typedef int stream_work(struct CUstream_st *stream, const void *what);
 /* Do 'work', or keep it, with a copy of 'what', where the stream is captured. */
 FAKE_PUBLIC int stream_give(struct CUstream_st *stream, stream_work *work, const void *what,
                             size_t size);
+/* By a task: events of its stream come so much later than they do. */
+FAKE_PUBLIC void fake_stream_spend(double seconds);
 /* Where tasks of streams find the byte that callers of the driver know as 'memory'. */
 FAKE_PUBLIC void *fake_reach(const void *memory);
 /* Whether 'size' bytes lie in one piece of memory of the GPU. */

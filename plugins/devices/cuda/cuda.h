@@ -48,6 +48,7 @@ typedef struct cuda_device {
     char *cache_dir;       /* NULL: compiled kernels are not kept                                 */
     cuda_library library;
     cuda_sensors *sensors; /* NULL before they were asked for                                     */
+    const pons_tuning *tuning; /* NULL: nothing is chosen by timing                               */
 } cuda_device;
 
 /* PONS_DEVICE with what failed and the driver's words, unless 'result' is 0. */
@@ -82,6 +83,10 @@ pons_status cuda_prepare_dnn(cuda_device *d, const pons_request *request, pons_k
                              bool *supported, pons_error *err);
 pons_status cuda_prepare_blas(cuda_device *d, const pons_request *request, pons_kernel *kernel,
                               bool *supported, pons_error *err);
+
+/* dnn_choose.c: the plan for a convolution, by timing where the device is to; none fits: no plan. */
+pons_status cuda_choose_plan(cuda_device *d, const dnn_convolution *c, const dnn_wishes *wishes,
+                             dnn_plan *out, pons_error *err);
 
 /* memory.c, queue.c: operations of the device. */
 void *cuda_allocate(void *device, size_t size, pons_error *err);

@@ -141,6 +141,13 @@ static pons_status device_state(void *device, pons_device_state *state, pons_err
     return cuda_sensors_read(d->sensors, state, err);
 }
 
+static void device_tune(void *device, const pons_tuning *tuning)
+{
+    cuda_device *d = device;
+
+    d->tuning = tuning;
+}
+
 const pons_device_operations cuda_operations = {
     .open = device_open,
     .close = device_close,
@@ -169,6 +176,7 @@ const pons_device_operations cuda_operations = {
     .end_range = cuda_end_range,
     .state = device_state,
     .compile = cuda_compile_waiting,
+    .tune = device_tune,
 };
 
 PONS_DEVICE(cuda, "1.0", "NVIDIA's cards, with kernels that are compiled when they are needed",

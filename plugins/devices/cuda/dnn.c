@@ -126,5 +126,6 @@ void dnn_finish(dnn_list *l, dnn_descriptor d)
 void dnn_list_free(dnn_list *l)
 {
     while (l->count > 0)
-        l->dnn->descriptor_free(l->item[--l->count]);
+        if (l->item[--l->count] != NULL)
+            l->dnn->descriptor_free(l->item[l->count]);
 }

@@ -15,7 +15,7 @@ typedef struct dnn_descriptor_object *dnn_descriptor;
 
 /* Kinds of descriptors. */
 enum {
-    DNN_CONVOLUTION = 1, DNN_ENGINE, DNN_CHOICE, DNN_HEURISTIC, DNN_PLAN,
+    DNN_CONVOLUTION = 1, DNN_ENGINE, DNN_CHOICE, DNN_HEURISTIC, DNN_PLAN, DNN_KNOB = 7,
     DNN_FORWARD = 10, DNN_BACKWARD_FILTER, DNN_BACKWARD_DATA,
     DNN_GRAPH = 15, DNN_PACK, DNN_TENSOR, DNN_CARD = 38
 };
@@ -26,8 +26,9 @@ enum {
     DNN_CONVOLUTION_STRIDES, DNN_CONVOLUTION_PADS_HIGH, DNN_CONVOLUTION_PADS_LOW,
     DNN_CONVOLUTION_RANK,
     DNN_HEURISTIC_MODE = 200, DNN_HEURISTIC_GRAPH, DNN_HEURISTIC_RESULTS, DNN_HEURISTIC_CARD = 204,
-    DNN_CHOICE_ENGINE = 300,
+    DNN_CHOICE_ENGINE = 300, DNN_CHOICE_KNOBS = 302,
     DNN_PLAN_HANDLE = 400, DNN_PLAN_CHOICE, DNN_PLAN_WORKSPACE, DNN_PLAN_CARD = 407,
+    DNN_KNOB_KIND = 600, DNN_KNOB_VALUE,
     DNN_FORWARD_ALPHA = 700, DNN_FORWARD_BETA, DNN_FORWARD_CONVOLUTION, DNN_FORWARD_W,
     DNN_FORWARD_X, DNN_FORWARD_Y,
     DNN_DATA_ALPHA, DNN_DATA_BETA, DNN_DATA_CONVOLUTION, DNN_DATA_W, DNN_DATA_DX, DNN_DATA_DY,
@@ -45,7 +46,7 @@ enum {
 enum {
     DNN_TYPE_HANDLE = 0, DNN_TYPE_DATA = 1, DNN_TYPE_INT64 = 3, DNN_TYPE_FLOAT = 4,
     DNN_TYPE_POINTER = 6, DNN_TYPE_CONVOLUTION_MODE = 7, DNN_TYPE_HEURISTIC_MODE = 8,
-    DNN_TYPE_NOTE = 11, DNN_TYPE_DESCRIPTOR = 15, DNN_TYPE_CHAR = 24
+    DNN_TYPE_KNOB = 9, DNN_TYPE_NOTE = 11, DNN_TYPE_DESCRIPTOR = 15, DNN_TYPE_CHAR = 24
 };
 
 enum { DNN_F32 = 0, DNN_F16 = 2, DNN_BF16 = 9 };
@@ -133,6 +134,8 @@ bool dnn_takes(const pons_request *request, dnn_convolution *c);
 void dnn_order(const dnn_convolution *c, const pons_call *call, void *low, void *pointer[3]);
 /* The graph of that one operation. handle: NULL: for a card that is not here. */
 dnn_descriptor dnn_graph(dnn_list *l, const dnn_convolution *c, dnn_handle handle);
+/* Where x, w and y of a run are. */
+dnn_descriptor dnn_pack(dnn_list *l, void *const pointer[3], void *workspace);
 
 /* ---- dnn_plan.c ------------------------------------------------------------------------------ */
 
@@ -142,6 +145,7 @@ typedef struct dnn_wishes {
     bool deterministic;
     size_t workspace;          /* at most                                                         */
     dnn_descriptor card;       /* NULL: the handle's                                              */
+    const char *name;          /* only the engine's choice of this name; NULL: any                */
 } dnn_wishes;
 
 typedef struct dnn_plan {
@@ -151,9 +155,29 @@ typedef struct dnn_plan {
     size_t workspace;
 } dnn_plan;
 
+/* What computes a convolution: an engine with what it leaves to be chosen, its knobs. */
+typedef struct dnn_candidate {
+    dnn_descriptor choice, plan;
+    int64_t engine;
+    size_t workspace;
+    char name[PONS_CHOICE_SIZE]; /* "engine 31, knobs 2=5 4=1"; where one is asked for, or several */
+} dnn_candidate;
+
+enum { DNN_CANDIDATES = 16 };
+typedef struct dnn_candidates {
+    dnn_list graph;
+    int count;
+    dnn_candidate item[DNN_CANDIDATES];
+} dnn_candidates;
+
 /* Whether this version of the library is known to be wrong or slow there, with all engines. */
 bool dnn_is_doubtful(const cuda_dnn *dnn, const dnn_convolution *c, const dnn_wishes *w);
-/* The first engine of the library's own order that fits. */
+/* At most the first 'most' that fit, in the library's own order. */
+pons_status dnn_candidates_make(const cuda_dnn *dnn, const dnn_convolution *c, const dnn_wishes *w,
+                                int most, dnn_candidates *out, pons_error *err);
+/* Number 'i' becomes a plan, and none stays here; without it there is no plan. */
+void dnn_candidates_take(dnn_candidates *all, int i, dnn_plan *out);
+/* The first of them. */
 pons_status dnn_plan_make(const cuda_dnn *dnn, const dnn_convolution *c, const dnn_wishes *w,
                           dnn_plan *out, pons_error *err);
 void dnn_plan_free(dnn_plan *p);

@@ -58,15 +58,10 @@ static pons_status fail(const planned *p, const char *what, int status, pons_err
 /* Describe a set of addresses, the last known one, to the library. */
 static pons_status describe(planned *p, pons_error *err)
 {
-    static const int64_t numbers[POINTERS] = { DNN_X, DNN_W, DNN_Y };
     addresses *a = &p->known[p->known_count];
     dnn_list l = { .dnn = &p->device->dnn };
 
-    a->pack = dnn_add(&l, DNN_PACK);
-    dnn_set(&l, a->pack, DNN_PACK_NUMBERS, DNN_TYPE_INT64, POINTERS, numbers);
-    dnn_set(&l, a->pack, DNN_PACK_POINTERS, DNN_TYPE_POINTER, POINTERS, a->pointer);
-    dnn_set(&l, a->pack, DNN_PACK_WORKSPACE, DNN_TYPE_POINTER, 1, &a->workspace);
-    dnn_finish(&l, a->pack);
+    a->pack = dnn_pack(&l, a->pointer, a->workspace);
     if (l.status == 0) {
         p->known_count++;
         return PONS_OK;
@@ -145,7 +140,7 @@ static pons_status prepare(planned *p, const pons_request *r, bool *supported, p
     if (dnn_is_doubtful(&d->dnn, &p->convolution, &wishes))
         return PONS_OK;
     if (cuda_check(d, d->driver.use(d->context), "use the device", err) != PONS_OK
-        || dnn_plan_make(&d->dnn, &p->convolution, &wishes, &p->plan, err) != PONS_OK)
+        || cuda_choose_plan(d, &p->convolution, &wishes, &p->plan, err) != PONS_OK)
         return PONS_DEVICE;
     *supported = p->plan.plan != NULL;
     if (*supported && p->convolution.w.type != r->output[0].type)

@@ -4,7 +4,8 @@
  * Tensors are N, channels, places with the strides of [N, D, H, W, C]; weights O, I, places with
  * those of [O, kD, kH, kW, I]. Images of one slice with a flat kernel are 2D, for which the library
  * has more engines. The library has no engine that reads 16 bits and writes the gradient of weights
- * as float: it is written in 16 bits, and widened afterwards.
+ * as float (9.19, asked for bf16 and fp16 on sm_80 and sm_90): it is written in 16 bits, and widened
+ * afterwards.
  */
 #include "dnn.h"
 
@@ -148,4 +149,16 @@ dnn_descriptor dnn_graph(dnn_list *l, const dnn_convolution *c, dnn_handle handl
     dnn_set(l, graph, DNN_GRAPH_OPERATIONS, DNN_TYPE_DESCRIPTOR, 1, &node);
     dnn_finish(l, graph);
     return graph;
+}
+
+dnn_descriptor dnn_pack(dnn_list *l, void *const pointer[3], void *workspace)
+{
+    static const int64_t numbers[3] = { DNN_X, DNN_W, DNN_Y };
+    dnn_descriptor d = dnn_add(l, DNN_PACK);
+
+    dnn_set(l, d, DNN_PACK_NUMBERS, DNN_TYPE_INT64, 3, numbers);
+    dnn_set(l, d, DNN_PACK_POINTERS, DNN_TYPE_POINTER, 3, pointer);
+    dnn_set(l, d, DNN_PACK_WORKSPACE, DNN_TYPE_POINTER, 1, &workspace);
+    dnn_finish(l, d);
+    return d;
 }

@@ -5,7 +5,10 @@
  */
 #include "dnn.h"
 
-enum { RESULTS = 32, NOTES = 32, ANY = -1, TENSOR_CORES = -2 };
+#include <stdio.h>
+#include <string.h>
+
+enum { RESULTS = 32, NOTES = 32, KNOBS = 32, ANY = -1, TENSOR_CORES = -2 };
 
 /* ---- what is known to be wrong --------------------------------------------------------------- */
 
@@ -108,54 +111,119 @@ static bool read_engine(dnn_list *l, dnn_descriptor choice, int64_t *number, uns
     return true;
 }
 
-/* The plan of a choice, unless it cannot be made or wants too much. */
-static bool try_plan(dnn_plan *p, dnn_descriptor choice, const dnn_wishes *w)
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static bool put_knob(FILE *to, const cuda_dnn *dnn, dnn_descriptor knob, const char *before)
 {
-    const cuda_dnn *dnn = p->list.dnn;
-    dnn_descriptor plan = dnn_add(&p->list, DNN_PLAN);
+    int kind = 0;
+    int64_t value = 0, count = 0;
+
+    if (dnn->get(knob, DNN_KNOB_KIND, DNN_TYPE_KNOB, 1, &count, &kind) != 0
+        || dnn->get(knob, DNN_KNOB_VALUE, DNN_TYPE_INT64, 1, &count, &value) != 0)
+        return false;
+    fprintf(to, "%s%d=%lld", before, kind, (long long)value);
+    return true;
+}
+
+static bool put_name(FILE *to, const cuda_dnn *dnn, dnn_descriptor choice, int64_t engine)
+{
+    dnn_list knobs = { .dnn = dnn };
+    dnn_descriptor knob[KNOBS];
+    int64_t count = 0;
+    bool good;
+
+    for (int i = 0; i < KNOBS; i++)
+        knob[i] = dnn_add(&knobs, DNN_KNOB);
+    good = knobs.status == 0 && dnn->get(choice, DNN_CHOICE_KNOBS, DNN_TYPE_DESCRIPTOR, KNOBS,
+                                         &count, knob) == 0 && count <= KNOBS;
+    fprintf(to, "engine %lld", (long long)engine);
+    for (int i = 0; good && i < count; i++)
+        good = put_knob(to, dnn, knob[i], i == 0 ? ", knobs " : " ");
+    dnn_list_free(&knobs);
+    return good;
+}
+
+/* By which it is found again among what this version proposes; false: it has none. */
+static bool name_candidate(dnn_candidate *a, const cuda_dnn *dnn, dnn_descriptor choice)
+{
+    FILE *to = fmemopen(a->name, sizeof a->name - 1, "w");
+    bool good = to != NULL && put_name(to, dnn, choice, a->engine);
+
+    if (to != NULL)
+        good = fclose(to) == 0 && good;
+    return good;
+}
+
+/* ---- plans ----------------------------------------------------------------------------------- */
+
+/* The plan of a choice, unless it cannot be made or wants too much. */
+static bool try_plan(dnn_candidate *a, const cuda_dnn *dnn, const dnn_wishes *w)
+{
+    dnn_list made = { .dnn = dnn };
+    dnn_descriptor plan = dnn_add(&made, DNN_PLAN);
     int64_t size = -1, count = 0;
 
     if (w->card != NULL)
-        dnn_set(&p->list, plan, DNN_PLAN_CARD, DNN_TYPE_DESCRIPTOR, 1, &w->card);
+        dnn_set(&made, plan, DNN_PLAN_CARD, DNN_TYPE_DESCRIPTOR, 1, &w->card);
     else
-        dnn_set(&p->list, plan, DNN_PLAN_HANDLE, DNN_TYPE_HANDLE, 1, &dnn->handle);
-    dnn_set(&p->list, plan, DNN_PLAN_CHOICE, DNN_TYPE_DESCRIPTOR, 1, &choice);
-    dnn_finish(&p->list, plan);
-    if (p->list.status == 0
+        dnn_set(&made, plan, DNN_PLAN_HANDLE, DNN_TYPE_HANDLE, 1, &dnn->handle);
+    dnn_set(&made, plan, DNN_PLAN_CHOICE, DNN_TYPE_DESCRIPTOR, 1, &a->choice);
+    dnn_finish(&made, plan);
+    if (made.status == 0
         && dnn->get(plan, DNN_PLAN_WORKSPACE, DNN_TYPE_INT64, 1, &count, &size) == 0 && size >= 0
         && (uint64_t)size <= w->workspace) {
-        p->plan = plan;
-        p->workspace = (size_t)size;
+        a->plan = plan;
+        a->workspace = (size_t)size;
         return true;
     }
-    if (plan != NULL)
-        dnn->descriptor_free(p->list.item[--p->list.count]);
-    p->list.status = 0;
+    dnn_list_free(&made);
     return false;
 }
 
-/* The first of the choices that fits; it stays with the plan. */
-static void try_choices(dnn_plan *p, dnn_list *found, int first, int64_t count,
+static bool has_name(const dnn_candidates *all, const char *name)
+{
+    for (int i = 0; i < all->count; i++)
+        if (strcmp(all->item[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* What is wanted of an engine's choice, besides room. */
+static bool is_wanted(const dnn_candidates *all, int most, dnn_candidate *a,
+                      const dnn_convolution *c, const dnn_wishes *w)
+{
+    const cuda_dnn *dnn = all->graph.dnn;
+    dnn_list engine = { .dnn = dnn };
+    unsigned notes;
+    bool wanted = read_engine(&engine, a->choice, &a->engine, &notes)
+               && keeps_numbers(notes, dnn, c, w) && !is_known(dnn, c, w, a->engine);
+
+    dnn_list_free(&engine);
+    if (!wanted || (w->name == NULL && most == 1))
+        return wanted;
+    return name_candidate(a, dnn, a->choice) && !has_name(all, a->name)
+        && (w->name == NULL || strcmp(a->name, w->name) == 0);
+}
+
+/* Those of the choices that fit; they stay with their plans. */
+static void try_choices(dnn_candidates *all, int most, dnn_list *found, int first, int64_t count,
                         const dnn_convolution *c, const dnn_wishes *w)
 {
-    for (int i = 0; i < count && p->plan == NULL; i++) {
-        dnn_list engine = { .dnn = found->dnn };
-        dnn_descriptor choice = found->item[first + i];
-        unsigned notes;
-        if (read_engine(&engine, choice, &p->engine, &notes)
-            && keeps_numbers(notes, found->dnn, c, w) && !is_known(found->dnn, c, w, p->engine)
-            && try_plan(p, choice, w)) {
-            p->list.item[p->list.count++] = choice;
-            found->item[first + i] = found->item[--found->count];
-        }
-        dnn_list_free(&engine);
+    for (int i = 0; i < count && all->count < most; i++) {
+        dnn_candidate *a = &all->item[all->count];
+
+        *a = (dnn_candidate){ .choice = found->item[first + i] };
+        if (!is_wanted(all, most, a, c, w) || !try_plan(a, found->dnn, w))
+            continue;
+        found->item[first + i] = NULL;
+        all->count++;
     }
 }
 
-static void ask(dnn_plan *p, dnn_descriptor graph, int mode, const dnn_convolution *c,
-                const dnn_wishes *w)
+static void ask(dnn_candidates *all, int most, dnn_descriptor graph, int mode,
+                const dnn_convolution *c, const dnn_wishes *w)
 {
-    dnn_list found = { .dnn = p->list.dnn };
+    dnn_list found = { .dnn = all->graph.dnn };
     dnn_descriptor heuristic = dnn_add(&found, DNN_HEURISTIC);
     dnn_descriptor choice[RESULTS];
     int first = found.count;
@@ -171,31 +239,62 @@ static void ask(dnn_plan *p, dnn_descriptor graph, int mode, const dnn_convoluti
     if (found.status == 0
         && found.dnn->get(heuristic, DNN_HEURISTIC_RESULTS, DNN_TYPE_DESCRIPTOR, RESULTS, &count,
                           choice) == 0)
-        try_choices(p, &found, first, count < RESULTS ? count : RESULTS, c, w);
+        try_choices(all, most, &found, first, count < RESULTS ? count : RESULTS, c, w);
     dnn_list_free(&found);
 }
 
-pons_status dnn_plan_make(const cuda_dnn *dnn, const dnn_convolution *c, const dnn_wishes *w,
-                          dnn_plan *out, pons_error *err)
+pons_status dnn_candidates_make(const cuda_dnn *dnn, const dnn_convolution *c, const dnn_wishes *w,
+                                int most, dnn_candidates *out, pons_error *err)
 {
     static const int modes[] = { DNN_MODE_A, DNN_MODE_FALLBACK };
     char why[160] = "";
     dnn_descriptor graph;
 
-    *out = (dnn_plan){ .list = { .dnn = dnn } };
-    graph = dnn_graph(&out->list, c, dnn->handle);
-    if (out->list.status / 1000 == DNN_NOT_SUPPORTED)
+    out->graph = (dnn_list){ .dnn = dnn };
+    out->count = 0;
+    graph = dnn_graph(&out->graph, c, dnn->handle);
+    if (out->graph.status / 1000 == DNN_NOT_SUPPORTED)
         return PONS_OK;
-    if (out->list.status != 0) {
+    if (out->graph.status != 0) {
         dnn->last_error(why, sizeof why);
         pons_fail(err, PONS_DEVICE, "cannot plan '%s': cuDNN ended %s with %d (%s)",
-                  c->request->name, out->list.failed, out->list.status, why);
-        dnn_plan_free(out);
+                  c->request->name, out->graph.failed, out->graph.status, why);
+        dnn_list_free(&out->graph);
         return PONS_DEVICE;
     }
-    for (size_t i = 0; i < sizeof modes / sizeof *modes && out->plan == NULL; i++)
-        ask(out, graph, modes[i], c, w);
+    for (size_t i = 0; i < sizeof modes / sizeof *modes && out->count < most; i++)
+        ask(out, most, graph, modes[i], c, w);
     return PONS_OK;
+}
+
+void dnn_candidates_take(dnn_candidates *all, int i, dnn_plan *out)
+{
+    const cuda_dnn *dnn = all->graph.dnn;
+
+    *out = (dnn_plan){ .list = all->graph };
+    for (int k = 0; k < all->count; k++) {
+        dnn_candidate *a = &all->item[k];
+        if (k == i) {
+            out->list.item[out->list.count++] = a->choice;
+            out->list.item[out->list.count++] = out->plan = a->plan;
+            out->engine = a->engine;
+            out->workspace = a->workspace;
+        } else {
+            dnn->descriptor_free(a->plan);
+            dnn->descriptor_free(a->choice);
+        }
+    }
+    all->graph.count = all->count = 0;
+}
+
+pons_status dnn_plan_make(const cuda_dnn *dnn, const dnn_convolution *c, const dnn_wishes *w,
+                          dnn_plan *out, pons_error *err)
+{
+    dnn_candidates first;
+    pons_status status = dnn_candidates_make(dnn, c, w, 1, &first, err);
+
+    dnn_candidates_take(&first, 0, out);
+    return status;
 }
 
 void dnn_plan_free(dnn_plan *p) { dnn_list_free(&p->list); }
