@@ -96,7 +96,7 @@ tests_check_cuda_networks_SOURCES = tests/check_golden_networks.c $(GOLDEN_CUDA)
 EXTRA_tests_check_cuda_losses_DEPENDENCIES = $(OPENED_FAKES)
 EXTRA_tests_check_cuda_optimizers_DEPENDENCIES = $(OPENED_FAKES)
 EXTRA_tests_check_cuda_networks_DEPENDENCIES = $(OPENED_FAKES)
-TESTS += $(CUDA_GOLDEN_TESTS) tests/check_cuda_train.sh
+TESTS += $(CUDA_GOLDEN_TESTS) tests/check_cuda_train.sh tests/check_autotune.sh
 if HAVE_NVCC
 # What NVRTC says of the text of every golden case.
 PROGRAM_TESTS += tests/check_cuda_text
@@ -105,4 +105,4 @@ tests_check_cuda_text_LDADD = libcudadevice.la $(LDADD)
 endif
 endif
 EXTRA_DIST += tests/golden_modes_cuda.c tests/check_cuda_text.c tests/check_cuda_train.sh \
-	tests/fake/dnn.c tests/check_dnn.c tests/check_dnn_library.c tests/fakes.c tests/fakes.h
+	tests/check_autotune.sh tests/fake/dnn.c tests/check_dnn.c tests/check_dnn_library.c tests/fakes.c tests/fakes.h

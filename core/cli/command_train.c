@@ -15,6 +15,7 @@
 #include "train/processes.h"
 #include "train/provenance.h"
 #include "train/trainer.h"
+#include "train/tuning.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -292,6 +293,20 @@ static pons_status open_folder(start *s, pons_error *err)
     return err->status;
 }
 
+static pons_status write_choices(const start *s, pons_error *err)
+{
+    char *path;
+
+    if (s->experiment->tuning == NULL)
+        return PONS_OK;
+    path = run_folder_file(&s->folder, TUNING_FILE);
+    if (path == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    tuning_write(s->experiment->tuning, path, err);
+    free(path);
+    return err->status;
+}
+
 /* Lines that came before the folder was opened belong into its log.txt too. */
 static void log_held(start *s)
 {
@@ -323,7 +338,7 @@ static pons_status on_begin(void *context, pons_error *err)
     if (leave_checkpoint(s, err) != PONS_OK || !writes(s))
         return err->status;
     interrupt_enter(s->interrupt);
-    if (open_folder(s, err) == PONS_OK)
+    if (open_folder(s, err) == PONS_OK && write_choices(s, err) == PONS_OK)
         log_held(s);
     interrupt_leave(s->interrupt);
     return err->status;
@@ -362,6 +377,21 @@ static pons_status hold_lines(start *s, pons_error *err)
     return PONS_OK;
 }
 
+/* What the run to go on with has chosen by timing. */
+static pons_status read_choices(start *s, pons_error *err)
+{
+    char *path = NULL;
+
+    if (s->experiment->tuning == NULL || s->checkpoint == NULL)
+        return PONS_OK;
+    if ((s->own ? asprintf(&path, "%s/" TUNING_FILE, s->folder.path)
+                : asprintf(&path, "%s/../../" TUNING_FILE, s->checkpoint)) < 0)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    tuning_read(s->experiment->tuning, path, err);
+    free(path);
+    return err->status;
+}
+
 static pons_status go(start *s, pons_error *err)
 {
     logger *l = s->call->log;
@@ -380,7 +410,7 @@ static pons_status go(start *s, pons_error *err)
                  config_given(s->config, "train", "steps") ? "steps" : "epochs");
         return PONS_OK;
     }
-    if (hold_lines(s, err) != PONS_OK)
+    if (hold_lines(s, err) != PONS_OK || read_choices(s, err) != PONS_OK)
         return err->status;
     settings.observer = (trainer_observer){ s, on_begin, on_record, on_sync, on_devices };
     if (trainer_run(s->experiment, &settings, err) == PONS_OK)

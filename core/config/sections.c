@@ -212,7 +212,9 @@ static const pons_option predict_table[] = {
 };
 
 static const pons_option device_table[] = {
-    PONS_FLAG(device_options, autotune, no, "Choose kernels by timing them."),
+    PONS_FLAG(device_options, autotune, no,
+              "Choose kernels of a training by timing them once, on cuda; deterministic = yes takes "
+              "none by time."),
     PONS_SIZE(device_options, workspace_limit, "", 0, ANY_SIZE,
               "Largest scratch memory of a convolution or matrix product where there is a smaller "
               "kernel; empty: none on cpu, 1GiB on cuda."),
@@ -262,7 +264,6 @@ static const struct { const char *section, *key, *value; } not_built[] = {
     { "schedule", "plugin", "step" }, { "schedule", "plugin", "one_cycle" },
     { "train", "best", "hd" }, { "train", "best", "hd95" }, { "train", "best", "asd" },
     { "train", "best", "nsd" },
-    { "device", "autotune", NULL },
     { "log", "sinks", "tensorboard" }, { "log", "sinks", "mlflow" },
 };
 

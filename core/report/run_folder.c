@@ -101,6 +101,7 @@ const char *run_folder_found(const run_folder *r)
     static const struct { const char *name, *start; } begun[] = {
         { "metrics.jsonl", "{\"kind\":" }, { "metrics.csv", "kind,step," },
         { "devices.csv", "time,step," }, { "resolved.ini", "; pons " },
+        { "autotune.json", "{\"format\":\"pons autotune" },
         { "checkpoints/last", NULL }
     };
     const char *found = NULL;

@@ -68,7 +68,8 @@ static void add(fact_list *f, const char *name, const char *value, pons_error *e
 
 /* Sections and keys ('*': all) that each process may choose: places, and what is rank 0's alone. */
 static const struct { const char *section, *key; } own[] = {
-    { "log", "*" }, { "device", "*" }, { "experiment", "output" },
+    { "log", "*" }, { "device", "workspace_limit" }, { "device", "cache_dir" },
+    { "experiment", "output" },
     { "data", "source" }, { "data", "image" }, { "data", "label" }, { "data", "cache" },
     { "data", "cache_limit" }, { "data", "cache_dir" }, { "data", "loader_threads" },
     { "distribute", "devices" }, { "train", "pretrained" }, { "train", "keep" }

@@ -14,6 +14,7 @@
 #include "train/agreement.h"
 #include "train/patch_nodes.h"
 #include "train/processes.h"
+#include "train/tuning.h"
 
 #include <pons/model.h>
 #include <pons/sink.h>
@@ -392,7 +393,7 @@ static pons_status fill(experiment *e, const experiment_known *known, pons_error
         || experiment_open_devices(e, known, err) != PONS_OK)
         return err->status;
     remark_plugins(e);
-    if (resolve_precision(e, known, err) != PONS_OK)
+    if (resolve_precision(e, known, err) != PONS_OK || tuning_open(e, &e->tuning, err) != PONS_OK)
         return err->status;
     return agreement_on_experiment(e->group, e, err);
 }
@@ -434,6 +435,7 @@ void experiment_close(experiment *e)
         dataset_close(e->data);
     for (int i = 0; i < e->device_count && e->devices != NULL; i++)
         device_close(&e->devices[i]);
+    tuning_close(e->tuning);
     if (e->memory != NULL)
         arena_free(e->memory);
     free(e);

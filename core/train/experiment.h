@@ -75,6 +75,7 @@ typedef struct experiment {
     device *devices;        /* opened. A single one belongs to the thread that opened the         */
                             /* experiment; of several each to a thread of its own                 */
     device device;          /* the first one                                                      */
+    struct tuning *tuning;  /* NULL: no kernel is chosen by timing                                */
     precision precision;    /* resolved                                                           */
     int replicas, accumulate; /* replicas of all processes                                        */
     int first;              /* number of this process's first replica                             */

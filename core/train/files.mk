@@ -28,6 +28,7 @@ libcore_la_SOURCES += core/train/snapshot.c core/train/snapshot.h
 
 # Loops over voxels.
 libvoxels_la_SOURCES += core/train/stitch.c
+libcore_la_SOURCES += core/train/tuning.c core/train/tuning.h
 libcore_la_SOURCES += core/train/trace.c core/train/trace.h core/train/scaling.c core/train/scaling.h \
 	core/train/measure_sums.c
 libcore_la_SOURCES += core/train/agreement.c core/train/agreement.h core/train/processes.c \

@@ -11,6 +11,7 @@
 #include "plugin/answer.h"
 #include "train/patch_nodes.h"
 #include "train/processes.h"
+#include "train/tuning.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,30 @@ static pons_status leave_one(void *context, replica *one, pons_error *err)
     return PONS_OK;
 }
 
+/* The run's first replica, which times kernels; then the others, which take what it has chosen. */
+static pons_status open_first(void *context, replica *one, pons_error *err)
+{
+    return one->number == 0 ? open_one(context, one, err) : PONS_OK;
+}
+
+static pons_status open_other(void *context, replica *one, pons_error *err)
+{
+    return one->number > 0 ? open_one(context, one, err) : PONS_OK;
+}
+
+static pons_status open_programs(opening *o, pons_error *err)
+{
+    replicas *r = o->replicas;
+    tuning *t = r->experiment->tuning;
+
+    if (t == NULL)
+        return replicas_run(r, open_one, o, err);
+    tuning_begin(t);
+    if (replicas_run(r, open_first, o, err) != PONS_OK || tuning_share(t, err) != PONS_OK)
+        return err->status;
+    return replicas_run(r, open_other, o, err);
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /* Bytes that a step or a batch of windows touches for certain. */
@@ -180,7 +205,7 @@ static pons_status open_in(crew *shared, const experiment *e, unsigned programs,
         || open_joint(e, programs, r, err) != PONS_OK
         || (!r->borrowed && crew_open(r->count, wake_others, r, &r->crew, err) != PONS_OK))
         return err->status;
-    if (replicas_run(r, open_one, &o, err) != PONS_OK || check_room(r, err) != PONS_OK
+    if (open_programs(&o, err) != PONS_OK || check_room(r, err) != PONS_OK
         || r->cards == NULL)
         return err->status;
     /* Last: others wait in vain for one that has failed, until JOIN_S is over. */

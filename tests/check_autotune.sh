@@ -1,0 +1,162 @@
+#!/bin/sh
+# [device] autotune over a run's life: the fastest engine is chosen once, by the first replica; the
+# others, and the run when it goes on, take the same; a file that is damaged is refused, one of
+# another library left aside. What a device chooses from is check_dnn's.
+. "${srcdir:-.}/tests/checks.sh"
+cards=$build/tests/fake/.libs
+
+# slow TIMES COMMAND...: on the made-up cards, whose engines take that long.
+slow() (
+    export FAKE_CUDNN="$1" LD_LIBRARY_PATH="$cards${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+    shift
+    "$@"
+)
+# ends CODE TEXT COMMAND...: with that code and that text.
+ends() {
+    code=$1
+    text=$2
+    shift 2
+    "$@" >"$folder/out" 2>&1
+    found=$?
+    [ $found = "$code" ] && grep -qF -e "$text" "$folder/out" && return 0
+    echo "code $found, expected $code and '$text'"
+    cat "$folder/out"
+    return 1
+}
+says() { grep -qF -e "$2" "runs/$1/log.txt"; }
+# chosen RUN CHOICE: all that was chosen is that.
+chosen() {
+    sed -n 's/.*:{"choice":"\([^"]*\)".*/\1/p' "runs/$1/autotune.json" | sort -u >"$folder/found"
+    echo "$2" | diff - "$folder/found"
+}
+
+cd "$folder" || exit 1
+"$program" data phantom -o ph --cases 3 --extent 8,8,8 2>log || { cat log; exit 1; }
+ini() {
+    printf '%s\n' "[experiment]" "name = $1" "[data]" "source = ph" "validation = last:1" \
+        "[preprocess]" "steps = normalize" "[patch]" "extent = 8" "[model]" "plugin = unet" \
+        "channels = 8 16" "strides = 2" "[loss]" "plugin = dice_ce" "[optimizer]" "plugin = sgd" \
+        "lr = 0.01" "[train]" "steps = 4" "precision = fp32" "micro_batches = 2" "[window]" \
+        "extent = 8" "batch = 1" "[device]" "autotune = yes" "cache_dir = $folder/kernels" \
+        "[distribute]"
+    shift
+    printf '%s\n' "$@"
+}
+ini one "devices = cuda" >one.ini
+last=checkpoints/step-00000004/model.safetensors
+plain="takes-35=20000 takes-58=20000 knob-58=20000 takes-30=10"
+wide="takes-35=20000 takes-58=20000 knob-58=10 takes-30=20000"
+
+# ---- where nothing is chosen ---------------------------------------------------------------------
+
+check "a cpu has nothing to choose from" ends 0 "autotune = yes changes nothing: the device has no" \
+    "$program" train one.ini --set distribute.devices=cpu --set experiment.name=cpu
+check "equal bits leave no choice to time" ends 0 "autotune = yes changes nothing: with deterministic" \
+    slow "$plain" "$program" train one.ini --set experiment.deterministic=yes \
+    --set experiment.name=equal
+check "nothing is kept then" test ! -e runs/cpu/autotune.json -a ! -e runs/equal/autotune.json
+[ -f "$cards/libcudnn.so.9" ] || { finish; exit; }
+
+# ---- one card ------------------------------------------------------------------------------------
+
+check "a run that chooses" slow "$plain" "$program" train one.ini
+check "takes the fastest" chosen one "engine 30"
+check "says so" says one "kinds of kernels timed in"
+check "another card, or another day" slow "$wide" "$program" train one.ini --set experiment.name=wide
+check "takes another" chosen wide "engine 58, knobs 2=2"
+check "no time, no choice" slow "$plain" "$program" train one.ini --set experiment.name=never \
+    --set device.autotune=no
+check "and no file" test ! -e runs/never/autotune.json
+check "a measurement chooses too" ends 0 "kinds of kernels timed in" slow "$plain" "$program" bench \
+    one.ini --steps 2
+explains() { slow "$plain" "$program" explain one.ini >out 2>&1 && ! grep -q timed out; }
+check "an explanation does not" explains
+
+# ---- a run that goes on --------------------------------------------------------------------------
+
+check "half of a run" slow "$plain" "$program" train one.ini --set experiment.name=half \
+    --set train.steps=2
+cp runs/half/autotune.json before.json
+cp -r runs/half runs/cut
+cp -r runs/half runs/damaged
+cp -r runs/half runs/other
+check "goes on where others are faster" slow "$wide" "$program" train one.ini \
+    --set experiment.name=half
+check "with what it has" cmp before.json runs/half/autotune.json
+check "and says so" says half "autotune: 0 kinds of kernels timed"
+check "to the bits of a whole one" cmp runs/one/$last runs/half/$last
+check "another run goes on from it" slow "$wide" "$program" train one.ini \
+    --set experiment.name=heir --set train.steps=5 --resume runs/half
+check "with the same" cmp before.json runs/heir/autotune.json
+check "less room than it had" slow "$wide" "$program" train one.ini --set experiment.name=wide \
+    --set train.steps=5 --set device.workspace_limit=2000
+check "is another choice" sh -c '! grep -q "knobs 2=2" runs/wide/autotune.json'
+
+sed 's/engine 30/engine 35/' before.json >runs/damaged/autotune.json
+check "a choice that was changed" ends 4 "runs/damaged/autotune.json' is damaged: its text has sha256" \
+    slow "$plain" "$program" train one.ini --set experiment.name=damaged
+head -c 300 before.json >runs/cut/autotune.json
+check "a file that was cut" ends 4 "runs/cut/autotune.json' is incomplete" slow "$plain" "$program" \
+    train one.ini --set experiment.name=cut
+check "with another library" ends 0 "they are not taken" slow "version=92000 $wide" "$program" train \
+    one.ini --set experiment.name=other
+check "it is chosen again" chosen other "engine 58, knobs 2=2"
+rm runs/cut/autotune.json
+check "a run that has no choices yet" slow "$plain" "$program" train one.ini --set experiment.name=cut
+check "makes them" chosen cut "engine 30"
+check "a finished run" slow "$wide" "$program" train one.ini
+check "is left as it is" chosen one "engine 30"
+mkdir -p runs/strange
+echo mine >runs/strange/autotune.json
+check "somebody else's file of the name" slow "$plain" "$program" train one.ini \
+    --set experiment.name=strange
+check "is kept" grep -qx mine runs/strange.1/autotune.json
+
+# ---- several replicas ----------------------------------------------------------------------------
+
+if [ ! -f "$PONS_PLUGIN_PATH/comm/nccl.so" ] || [ ! -f "$cards/libnccl.so.2" ]; then
+    finish
+    exit
+fi
+# rank RANK TIMES ARGUMENT...
+rank() {
+    number=$1
+    times=$2
+    shift 2
+    RANK=$number LOCAL_RANK=$number WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 \
+        MASTER_PORT=$port slow "$times" "$program" train ddp.ini --set distribute.timeout_s=60 "$@"
+}
+# both TIMES ARGUMENT...: rank 0 finds that engine 30 is fast; rank 1 has those times and arguments.
+port=$((20000 + $$ % 10000))
+both() {
+    port=$((port + 1))
+    rank 0 "$plain" >"$folder/first" 2>&1 &
+    running=$!
+    rank 1 "$@" >"$folder/second" 2>&1
+    second=$?
+    wait $running
+    first=$?
+    [ $first = 0 ] && [ $second = 0 ] && return 0
+    cat "$folder/first" "$folder/second"
+    return 1
+}
+ini ddp "devices = cuda:0,1" >ddp.ini
+# What rank 1 would take by itself does not run there: it can only do as rank 0.
+other="takes-30=90000 refuses-35 refuses-58"
+FAKE_CUDA_NAME="made-up card"
+export FAKE_CUDA_NAME
+check "two processes" both "$other"
+check "take what the first has chosen" chosen ddp "engine 30"
+differ() {
+    both "$other" --set device.autotune=no
+    grep -qF "differ in [device] autotune" "$folder/first"
+}
+check "both or none" differ
+check "two cards of one process" slow "$plain" "$program" train ddp.ini --set experiment.name=dp
+check "take what the first has chosen" chosen dp "engine 30"
+unset FAKE_CUDA_NAME
+mv runs/ddp runs/alike
+check "two kinds of cards" both "$plain"
+check "the second takes the library's order" grep -qF \
+    "timed with 'made-up card 0', here is 'made-up card 1': they are not taken" "$folder/second"
+finish
