@@ -643,6 +643,25 @@ START_TEST(run_that_another_process_writes_is_not_read)
 }
 END_TEST
 
+/* One that was killed is there for a moment longer. */
+START_TEST(run_whose_process_is_about_to_end_is_gone_on_with)
+{
+    make_experiment();
+    expect(TRAIN("--set", "train.steps=1"), NULL);
+    int folder = open(in_root("runs/first"), O_RDONLY | O_DIRECTORY);
+    ck_assert_int_eq(flock(folder, LOCK_EX | LOCK_NB), 0);
+    pid_t ending = fork();
+    if (ending == 0) {
+        usleep(300000);
+        _exit(0);
+    }
+    close(folder);
+    expect(TRAIN("--set", "train.steps=2"), NULL);
+    ck_assert_int_eq(waitpid(ending, NULL, 0), ending);
+    remove_root();
+}
+END_TEST
+
 START_TEST(debug_is_a_short_run_with_checks)
 {
     make_experiment();
@@ -836,6 +855,7 @@ int main(void)
     tcase_add_test(c, checkpoint_of_a_precision_that_the_device_has_not_is_refused);
     tcase_add_test(c, nothing_that_a_folder_holds_is_overwritten);
     tcase_add_test(c, run_that_another_process_writes_is_not_read);
+    tcase_add_test(c, run_whose_process_is_about_to_end_is_gone_on_with);
     tcase_add_test(c, debug_is_a_short_run_with_checks);
     tcase_add_test(c, epochs_steps_and_patience_decide_when_things_happen);
     tcase_add_test(c, no_step_is_of_an_epoch_that_was_not_asked_for);
