@@ -22,8 +22,19 @@ expect 0 stdout "1  brain"
 expect 0 stdout "i     24     24     24"
 expect 0 stdout "0 errors, 0 warnings"
 
+"$program" data phantom -o ph --cases 5 --extent 8,8,8 2>/dev/null || exit 1
+"$program" data phantom -o ph --cases 3 --extent 24,20,18 2>/dev/null || exit 1
+checks=$((checks + 1))
+[ "$(ls ph/imagesTr ph/labelsTr | grep -c nii)" -eq 6 ] || fail "cases of a larger phantom stay: $(ls ph/*)"
+
 cp -r ph sound
 label=ph/labelsTr/phantom_001.nii.gz
+# The same origin, voxels that are 0.4 % larger along k: srow_z[2] is byte 320, pixdim[3] byte 88.
+gzip -dc $label >wide.nii
+for at in 88 320; do printf '\025\203\200\077' | dd of=wide.nii bs=1 seek=$at conv=notrunc 2>/dev/null; done
+gzip -c wide.nii >$label
+expect 4 stdout "spacing 1 x 1 x 1.004"
+cp sound/labelsTr/phantom_001.nii.gz $label
 "$program" data crop sound/labelsTr/phantom_001.nii.gz -o $label --start 1,0,0 --extent 24,20,18 \
     2>/dev/null || "$program" data crop sound/labelsTr/phantom_001.nii.gz -o $label --start 1,0,0 \
     --extent 23,20,18 2>/dev/null
@@ -45,6 +56,10 @@ printf '[data]\nsource = ph\n[augment]\nsteps = flip\n[augment.flip]\naxes = 0\n
 expect 3 stderr "a.ini:7: "
 printf '[data]\nsource = ph\n[preprocess]\nsteps = normalize\n[preprocess.normalize]\nchannels = 1\n' >a.ini
 expect 3 stderr "found channel 1, expected 0 to 0"
+printf '[data]\nsource = ph\n[augment]\nsteps = flip\n[augment.flop]\naxes = 0\n' >a.ini
+expect 3 stderr "a.ini:6: unknown section 'augment.flop'; did you mean 'augment.flip'?"
+printf '[data]\nsource = ph\n[augment]\nsteps = flip flop\n[augment.flop]\nplugin = flip\naxes = 0\n' >a.ini
+expect 3 stderr "[augment.flip] has no 'axes', which must be given"
 printf '[data]\nsource = absent\n' >a.ini
 expect 4 stderr "cannot find the dataset"
 printf '[data]\nimage = ph/imagesTr/*.nii.gz\nlabel = ph/labelsTr/*.nii.gz\n' >a.ini

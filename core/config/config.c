@@ -224,8 +224,34 @@ static bool is_near(const char *wrong, const char *name)
     return guess.best != NULL;
 }
 
+static bool is_step(const char *section)
+{
+    return strchr(section, '.') != NULL;
+}
+
+/* Whether the 'steps' of the section in front of the dot have the name behind it. */
+static bool is_listed(config *c, const char *section)
+{
+    const char *dot = strchr(section, '.');
+    config_entry *e = entry_find(c, arena_format(c->arena, "%.*s", (int)(dot - section), section),
+                                 "steps");
+    char **item;
+    int count = 0;
+
+    item = e != NULL ? list_split(c->arena, e->value, &count) : NULL;
+    for (int i = 0; i < count; i++)
+        if (strcmp(item[i], dot + 1) == 0)
+            return true;
+    return false;
+}
+
 pons_status config_refuse_misspelt(config *c, const char *section, const char *key, pons_error *err)
 {
+    for (int i = 0; i < c->entry_count && is_step(section); i++) {
+        const config_entry *e = &c->entry[i];
+        if (is_step(e->section) && !is_listed(c, e->section) && is_near(e->section, section))
+            return refuse(err, origin_of(c, e), "section", e->section, "", section);
+    }
     for (int i = 0; i < c->entry_count; i++) {
         const config_entry *e = &c->entry[i];
         if (!e->used && strcmp(e->section, section) == 0 && is_near(e->key, key))
@@ -321,11 +347,6 @@ static pons_status refuse_key(config *c, const config_entry *e, pons_error *err)
             text_guess_try(&guess, o->name);
     return refuse(err, origin_of(c, e), "key", e->key,
                   arena_format(c->arena, " in [%s]", e->section), guess.best);
-}
-
-static bool is_step(const char *section)
-{
-    return strchr(section, '.') != NULL;
 }
 
 static pons_status refuse_sections(config *c, bool steps, pons_error *err)

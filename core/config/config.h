@@ -67,7 +67,7 @@ pons_status config_refuse_unknown(config *c, pons_error *err);
  * The parts of it that can be said early, before a value is missed that stands under a
  * misspelt name: sections without a dot, all of which must have been filled or skipped; unused
  * keys of one section (NULL: of all); a key of [section] that nothing has asked for yet and
- * that is nearly 'key'.
+ * that is nearly 'key', or the section of a step that is not listed and is nearly [section].
  */
 pons_status config_refuse_sections(config *c, pons_error *err);
 pons_status config_refuse_keys(config *c, const char *section, pons_error *err);

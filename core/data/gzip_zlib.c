@@ -77,6 +77,18 @@ static bool sink_take(sink *s, size_t written)
     return true;
 }
 
+/* Behind a member: another one begins as the first did. */
+static pons_status check_next(const char *path, const unsigned char *next, size_t left,
+                              pons_error *err)
+{
+    char text[64];
+
+    if (*next == 0x1f)
+        return PONS_OK;
+    snprintf(text, sizeof text, "has %zu bytes behind its end", left);
+    return refuse(path, text, "none", err);
+}
+
 static pons_status inflate_members(const char *path, z_stream *z, const unsigned char *in,
                                    size_t in_size, sink *s, pons_error *err)
 {
@@ -102,6 +114,9 @@ static pons_status inflate_members(const char *path, z_stream *z, const unsigned
         if (result == Z_STREAM_END) {
             if (!z->avail_in && given == in_size)
                 break;
+            if (check_next(path, in + given - z->avail_in, in_size - given + z->avail_in, err)
+                != PONS_OK)
+                return err->status;
             if (inflateReset(z) != Z_OK)
                 return refuse(path, "cannot be continued", "another member", err);
         } else if (result == Z_MEM_ERROR) {

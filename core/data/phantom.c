@@ -278,6 +278,20 @@ static pons_status check_settings(const phantom_settings *s, pons_error *err)
     return PONS_OK;
 }
 
+/* Cases of a larger phantom that was here before. */
+static void remove_others(const char *folder, int64_t first)
+{
+    char image[4096], label[4096];
+    bool found = true;
+
+    for (int64_t n = first; found; n++) {
+        snprintf(image, sizeof image, "%s/imagesTr/phantom_%03" PRId64 ".nii.gz", folder, n);
+        snprintf(label, sizeof label, "%s/labelsTr/phantom_%03" PRId64 ".nii.gz", folder, n);
+        found = unlink(image) == 0;
+        found = unlink(label) == 0 || found;
+    }
+}
+
 /* A dataset.json of somebody else, which a wrong folder would lose, is not replaced. */
 static pons_status check_folder(const char *folder, pons_error *err)
 {
@@ -314,6 +328,8 @@ pons_status phantom_write(const char *folder, const phantom_settings *settings, 
     }
     if (!status)
         status = write_manifest(folder, settings, err);
+    if (!status)
+        remove_others(folder, settings->cases);
     if (!status && l)
         log_line(l, "wrote %" PRId64 " case%s of %d x %d x %d voxels, %d channel%s, %d classes to "
                  "%s", settings->cases, settings->cases == 1 ? "" : "s", settings->extent[0],

@@ -5,6 +5,7 @@
 #include "data/volume.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,15 +176,20 @@ pons_status volume_grid_compare(const volume_grid *a, const char *name, const vo
                              b->spacing[2], other);
     distance = corner_distance(a, b);
     if (!(distance <= 0.01 * smallest)) {
-        char codes[4], expected[4];
+        char codes[4], expected[4], spacing[160] = "";
 
         volume_codes((const double (*)[4])a->affine, codes);
         volume_codes((const double (*)[4])b->affine, expected);
+        if (memcmp(a->spacing, b->spacing, sizeof a->spacing) != 0)
+            snprintf(spacing, sizeof spacing, "; spacing %.9g x %.9g x %.9g mm, expected %.9g x "
+                     "%.9g x %.9g mm", a->spacing[0], a->spacing[1], a->spacing[2], b->spacing[0],
+                     b->spacing[1], b->spacing[2]);
         return pons_fail(err, PONS_DATA,
                          "'%s' lies elsewhere than '%s': origin %.6g %.6g %.6g (%s), expected "
-                         "%.6g %.6g %.6g (%s); corners differ by %.4g mm", name, other,
+                         "%.6g %.6g %.6g (%s)%s; corners differ by %.4g mm", name, other,
                          a->affine[0][3], a->affine[1][3], a->affine[2][3], codes,
-                         b->affine[0][3], b->affine[1][3], b->affine[2][3], expected, distance);
+                         b->affine[0][3], b->affine[1][3], b->affine[2][3], expected, spacing,
+                         distance);
     }
     return PONS_OK;
 }
