@@ -5,17 +5,22 @@
 #   examples/quickstart.sh [--folder DIR] [--phantom]
 #
 # Installs the Debian packages that are missing (with root or password-less sudo; says what it would do
-# otherwise), builds pons in DIR/build, and works in DIR (default: quickstart). The head is the T1
-# template of Debian's package mricron-data; without it, or with --phantom, a synthetic one is made.
+# otherwise), builds pons in DIR/build, and works in DIR (default: quickstart); started again there, it
+# goes on with a training that was interrupted, and else begins anew. The head is the T1 template of
+# Debian's package mricron-data; without it, or with --phantom, a synthetic one is made.
 set -eu
 
 folder=quickstart
 phantom=no
 while [ $# -gt 0 ]; do
     case $1 in
-    --folder) folder=$2; shift 2 ;;
+    --folder)
+        [ $# -gt 1 ] || { echo "quickstart.sh: --folder needs a folder" >&2; exit 2; }
+        folder=$2
+        shift 2
+        ;;
     --phantom) phantom=yes; shift ;;
-    --help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "quickstart.sh: unknown argument '$1', expected --folder DIR or --phantom" >&2; exit 2 ;;
     esac
 done
@@ -29,6 +34,14 @@ case $source$folder in
     exit 2
     ;;
 esac
+for own in build installed train held-out phantom; do
+    if [ -e "$folder/$own" ] && [ ! -e "$folder/.quickstart" ]; then
+        echo "quickstart.sh: '$folder/$own' was not made by this script and would be lost" >&2
+        echo "hint: --folder DIR names another folder" >&2
+        exit 2
+    fi
+done
+: >"$folder/.quickstart"
 templates=/usr/share/mricron/templates
 
 # ---- packages -------------------------------------------------------------------------------------
@@ -94,7 +107,7 @@ find_head() {
     else
         echo "no template of mricron-data: this run is on a synthetic head (pons data phantom)"
         name=phantom
-        "$pons" data phantom -o "$folder/phantom" --cases 1 --extent 181,217,181
+        [ -d "$folder/phantom" ] || "$pons" data phantom -o "$folder/phantom" --cases 1 --extent 181,217,181
         image=$(ls "$folder"/phantom/imagesTr/*.nii.gz)
         mask=$(ls "$folder"/phantom/labelsTr/*.nii.gz)
     fi
@@ -115,15 +128,20 @@ half() {
 install_packages
 build
 begin=$(date +%s)
-rm -rf "$folder/train" "$folder/held-out" "$folder/phantom"
+going_on=no
+[ ! -d "$folder/train/runs" ] || [ -d "$folder/held-out" ] || going_on=yes
+[ $going_on = yes ] || rm -rf "$folder/train" "$folder/held-out" "$folder/phantom"
 find_head
 # shellcheck disable=SC2046 # three numbers
 set -- $(extent "$image")
 left=$(($1 / 2))
 right=$(($1 - left))
 
-half left "$folder/train" 0,0,0 "$left,$2,$3"
-cp "$source/examples/brain.ini" "$folder/train/brain.ini"
+if [ $going_on = no ] || [ ! -f "$folder/train/labels/$name-left.nii.gz" ]; then
+    rm -rf "$folder/train"
+    half left "$folder/train" 0,0,0 "$left,$2,$3"
+    cp "$source/examples/brain.ini" "$folder/train/brain.ini"
+fi
 "$pons" train "$folder/train/brain.ini"
 
 half right "$folder/held-out" "$left,0,0" "$right,$2,$3"

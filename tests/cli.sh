@@ -34,6 +34,15 @@ checks=$((checks + 1))
 "$source/examples/quickstart.sh" --folder "$folder/a b" >"$folder/stdout" 2>"$folder/stderr"
 [ $? -eq 2 ] && grep -q "a name holds a blank" "$folder/stderr" ||
     fail "quickstart.sh tries to build in a folder with a blank: $(cat "$folder/stderr")"
+mkdir "$folder/mine" "$folder/mine/train"
+checks=$((checks + 1))
+"$source/examples/quickstart.sh" --folder "$folder/mine" >"$folder/stdout" 2>"$folder/stderr"
+[ $? -eq 2 ] && grep -q "mine/train' was not made by this script and would be lost" "$folder/stderr" &&
+    [ -d "$folder/mine/train" ] || fail "quickstart.sh takes others' folders: $(cat "$folder/stderr")"
+checks=$((checks + 1))
+"$source/examples/quickstart.sh" --folder >"$folder/stdout" 2>"$folder/stderr"
+[ $? -eq 2 ] && grep -q "needs a folder" "$folder/stderr" ||
+    fail "quickstart.sh --folder alone: $(cat "$folder/stderr")"
 expect 0 stdout "Usage: pons COMMAND" --help
 expect 0 stdout "Usage: pons COMMAND" -h
 expect 0 stdout "pons 0." --version
@@ -78,6 +87,12 @@ expect 6 stderr "there is no file 'unit.so'" plugin check unit.so
 grep -q hint "$folder/stderr" && fail "a hint to check unit.so.so"
 cp stage/loss/dice.so "$folder/mine.so"
 expect 6 stderr "holds loss 'dice', expected the file name 'dice.so'" plugin check "$folder/mine.so"
+cp tests/plugins/.libs/effect.so "$folder/other.so"
+PONS_TEST_EFFECT=$folder/trace
+export PONS_TEST_EFFECT
+expect 6 stderr "holds schedule 'effect', expected the file name 'effect.so'" plugin check "$folder/other.so"
+[ ! -e "$folder/trace" ] || fail "plugin check runs a file that it refuses"
+unset PONS_TEST_EFFECT
 expect 0 stdout "gradients agree with finite differences" plugin check stage/model/dynunet.so
 expect 0 stdout "pons plugin check - the conformance test" help plugin check
 expect 2 stderr "no help on 'trian'; did you mean 'train'?" help trian

@@ -28,16 +28,19 @@ static pons_status refuse_name(const char *name, pons_error *err)
                      "plugin check ./%s.so", name, name);
 }
 
-/* A run finds a plugin by the name of its file. */
-static pons_status check_file_name(const plugin *p, pons_error *err)
+/* A run finds a plugin by the name of its file; nothing of the file has run yet. */
+static pons_status check_file_name(const char *path, pons_error *err)
 {
-    const char *slash = strrchr(p->path, '/'), *name = p->descriptor->name;
-    const char *file = slash != NULL ? slash + 1 : p->path;
+    const char *slash = strrchr(path, '/'), *file = slash != NULL ? slash + 1 : path;
+    plugin_file p;
 
-    if (strncmp(file, name, strlen(name)) == 0 && strcmp(file + strlen(name), ".so") == 0)
-        return PONS_OK;
-    return pons_fail(err, PONS_PLUGIN, "'%s' holds %s '%s', expected the file name '%s.so'",
-                     p->path, plugin_kind_name((pons_kind)p->descriptor->kind), name, name);
+    if (plugin_verify(path, &p, err) != PONS_OK)
+        return err->status;
+    if (strncmp(file, p.name, strlen(p.name)) != 0 || strcmp(file + strlen(p.name), ".so") != 0)
+        pons_fail(err, PONS_PLUGIN, "'%s' holds %s '%s', expected the file name '%s.so'", path,
+                  plugin_kind_name(p.kind), p.name, p.name);
+    plugin_file_clear(&p);
+    return err->status;
 }
 
 /* A kind without options: what is set would be ignored. */
@@ -56,8 +59,9 @@ static pons_status run(const invocation *call, const void *flags, pons_error *er
 
     if (strchr(call->argument[0], '/') == NULL && access(call->argument[0], F_OK) != 0)
         return refuse_name(call->argument[0], err);
-    if (plugin_load_file(call->argument[0], 0, &p, err) != PONS_OK ||
-        check_file_name(p, err) != PONS_OK || check_set(p, call, err) != PONS_OK)
+    if (check_file_name(call->argument[0], err) != PONS_OK ||
+        plugin_load_file(call->argument[0], 0, &p, err) != PONS_OK ||
+        check_set(p, call, err) != PONS_OK)
         return err->status;
     printf("%s %s: file, note, descriptor and options are in order\n",
            plugin_kind_name((pons_kind)p->descriptor->kind), p->descriptor->name);
