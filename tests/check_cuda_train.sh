@@ -34,7 +34,7 @@ ini() {
         "channels = 4 8" "strides = 2" "num_res_units = 1" "dropout = 0.1" "[loss]" \
         "plugin = dice_ce" "[optimizer]" \
         "plugin = novograd" "lr = 0.01" "[train]" "steps = 4" "precision = fp32" "clip_norm = 1" \
-        "ema_decay = 0.5" "micro_batches = 2" "[distribute]"
+        "ema_decay = 0.5" "micro_batches = 2" "[device]" "cache_dir = $folder/kernels" "[distribute]"
     shift
     printf '%s\n' "$@"
 }
@@ -203,31 +203,30 @@ check "on the card and on the host" grep -q \
 
 # ---- cards of several processes and of one, joined by nccl ---------------------------------------
 
-kept=device.cache_dir=$folder/kernels
 if [ -f "$PONS_PLUGIN_PATH/comm/nccl.so" ] && [ -f "$cards/libnccl.so.2" ]; then
     ini ddp "mode = ddp" "devices = cuda:0,1" "backend = nccl" "bucket = 4KiB" >ddp.ini
-    check "a process for each card" cuda train ddp.ini --set "$kept"
+    check "a process for each card" cuda train ddp.ini
     check "gives the bits of one" cmp runs/one/$last runs/ddp/$last
-    check "sums on the cards" cuda train ddp.ini --set "$kept" --set experiment.name=quick \
+    check "sums on the cards" cuda train ddp.ini --set experiment.name=quick \
         --set experiment.deterministic=no
     check "give the losses of one" near one quick 1e-5
     check "patches that each card cuts" cuda train ddp.ini --set "$kept" \
         --set experiment.name=ddp-cut --set data.cache=device
     check "give the bits of one again" cmp runs/one/$last runs/ddp-cut/$last
     # shellcheck disable=SC2086 # words
-    check "with an eye on all cards" cuda train --fresh ddp.ini --set "$kept" $watched
+    check "with an eye on all cards" cuda train --fresh ddp.ini $watched
     check "lines of all processes" sensors watched
     joined="--set model.norm=batch --set distribute.sync_batchnorm=yes --set loss.sync=yes"
     # shellcheck disable=SC2086 # words
-    check "sums inside the network, on the host" cuda train apart.ini --set "$kept" $joined \
+    check "sums inside the network, on the host" cuda train apart.ini $joined \
         --set experiment.name=near
     # shellcheck disable=SC2086
-    check "sums inside the network, on the cards" cuda train ddp.ini --set "$kept" $joined \
+    check "sums inside the network, on the cards" cuda train ddp.ini $joined \
         --set experiment.name=far --set experiment.deterministic=no
     check "are the same ones" near near far 1e-5
     ini joint "mode = dp" "devices = cuda:0,1" "bucket = 4KiB" >joint.ini
     sed -i s/^deterministic.*/deterministic=no/ joint.ini
-    check "two cards of one process" cuda train joint.ini --set "$kept"
+    check "two cards of one process" cuda train joint.ini
     check "are joined by nccl" grep -q "^mode dp: .*, joined by nccl$" runs/joint/log.txt
     check "which is told" grep -q "^; comm nccl .* sha256 " runs/joint/resolved.ini
     check "and give the losses of one" near one joint 1e-5
@@ -236,26 +235,26 @@ if [ -f "$PONS_PLUGIN_PATH/comm/nccl.so" ] && [ -f "$cards/libnccl.so.2" ]; then
     check "joined by nccl too" grep -q "^mode dp: .*, joined by nccl$" runs/joint-cut/log.txt
     check "to the same losses" near one joint-cut 1e-5
     # shellcheck disable=SC2086
-    check "sums inside the network" cuda train joint.ini --set "$kept" $joined \
+    check "sums inside the network" cuda train joint.ini $joined \
         --set experiment.name=joint-near
     check "are the same ones" near near joint-near 1e-5
     # A card that is listed twice, a fixed order and a library that is named have no use for it.
     for other in distribute.devices=cuda:0,0 experiment.deterministic=yes distribute.backend=gloo; do
-        check "with $other" cuda train --fresh joint.ini --set "$kept" --set "$other"
+        check "with $other" cuda train --fresh joint.ini --set "$other"
         check "the host adds up" sh -c '! grep -q "joined by" runs/joint/log.txt'
         check "to the same losses" near one joint 1e-5
     done
     check "without a library that will do" ends 0 \
         "sums over the cards are made on the host: NCCL 2.10.3 is too old" \
-        faulty FAKE_NCCL=version=21003 train --fresh joint.ini --set "$kept"
+        faulty FAKE_NCCL=version=21003 train --fresh joint.ini
     check "the losses are the same" near one joint 1e-5
     check "which is an error where it is named" ends 5 "NCCL 2.10.3 is too old" faulty \
-        FAKE_NCCL=version=21003 train --fresh joint.ini --set "$kept" --set distribute.backend=nccl
+        FAKE_NCCL=version=21003 train --fresh joint.ini --set distribute.backend=nccl
     while IFS='|' read -r words code line; do
         for ini in ddp joint; do
             check "nccl, $ini: $words" ends "$code" "$line" timeout -k 1 60 \
                 env FAKE_NCCL="$words" LD_LIBRARY_PATH="$cards" "$program" train --fresh $ini.ini \
-                --set "$kept" --set distribute.timeout_s=5
+                --set distribute.timeout_s=5
         done
     done <<'END'
 init-never|7|NCCL has not joined the 2 processes within 5 s
@@ -268,7 +267,7 @@ error=20 only=1 mute|7|a collective failed: unhandled system error
 END
     check "nccl: nor does a measurement hang" ends 7 "a collective failed: unhandled system error" \
         timeout -k 1 60 env FAKE_NCCL="error=20 abort-hangs" LD_LIBRARY_PATH="$cards" "$program" \
-        bench joint.ini --set "$kept"
+        bench joint.ini
 fi
 
 # ---- what goes wrong -----------------------------------------------------------------------------
@@ -292,18 +291,20 @@ fi
 cases="--set data.cache=disk --set data.cache_dir=$folder/cases"
 # shellcheck disable=SC2086 # words
 check "cases are read while kernels are compiled" faulty FAKE_NVRTC="beside=$folder/cases/*.case" \
-    train apart.ini $cases --set experiment.name=beside
+    train apart.ini $cases --set experiment.name=beside --set device.cache_dir="$folder/beside"
 check "which gives the same bits" cmp runs/two/$last runs/beside/$last
 # shellcheck disable=SC2086
 check "kernels that do not compile" ends 5 "cannot compile kernels for sm_90: error: it was there" \
-    faulty FAKE_NVRTC="beside=$folder/cases/*.case" train --fresh one.ini $cases
+    faulty FAKE_NVRTC="beside=$folder/cases/*.case" train --fresh one.ini $cases \
+    --set device.cache_dir="$folder/failed"
 cp -r ph bad
 head -c 300 ph/imagesTr/phantom_002.nii.gz >bad/imagesTr/phantom_002.nii.gz
 check "a case that is cut" ends 4 "phantom_002.nii.gz" cuda train --fresh one.ini \
-    --set "data.source=$folder/bad" --set experiment.name=bad
+    --set "data.source=$folder/bad" --set experiment.name=bad --set device.cache_dir="$folder/cut"
 stopped() {
     env FAKE_NVRTC="beside=$folder/never" LD_LIBRARY_PATH="$cards" "$program" train --fresh \
-        one.ini --set train.grace_s=0 --set experiment.name=stopped 2>"$folder/stopped" &
+        one.ini --set train.grace_s=0 --set experiment.name=stopped \
+        --set device.cache_dir="$folder/stop" 2>"$folder/stopped" &
     running=$!
     for _ in $(seq 600); do
         grep -q "to train on" "$folder/stopped" && break
@@ -323,7 +324,7 @@ check "in files" test "$kept" -gt 0
 check "and read again without a compiler" faulty FAKE_CC=/bin/false train --fresh one.ini \
     --set "device.cache_dir=$folder/kept"
 for file in "$folder"/kept/*; do
-    head -c 300 "$file" >"$folder/cut" && mv "$folder/cut" "$file"
+    head -c 300 "$file" >"$folder/short" && mv "$folder/short" "$file"
 done
 check "a file that was cut is passed over" cuda train --fresh one.ini \
     --set "device.cache_dir=$folder/kept"

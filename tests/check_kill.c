@@ -43,8 +43,10 @@ static pid_t start_run(void)
     return START("train", "e.ini", SAVE_EACH);
 }
 
+/* On a disk: in memory a checkpoint is written too fast for a kill to meet it. */
 static void make_whole(void)
 {
+    setenv("TMPDIR", "/var/tmp", 1);
     make_tiny_run();
     printf("seed %u\n", random_state);
     EXPECT(0, NULL, "train", "e.ini", SAVE_EACH, "--set", "experiment.name=whole");
@@ -172,9 +174,12 @@ static void ask(int round, answers *a)
     }
     note_progress(true);
     ck_assert_msg(code == 75, "code %d: %s", code, text_of("said"));
-    int64_t newest = newest_whole("run");
-    ck_assert_int_eq(newest, marked("run", "last"));
-    if (newest > 0 && strstr(text_of("said"), "interrupted twice") == NULL)
+    /* The second signal may come between a checkpoint's name and the note of it in 'last'. */
+    bool at_once = strstr(text_of("said"), "interrupted twice") != NULL;
+    int64_t newest = newest_whole("run"), last = marked("run", "last");
+    ck_assert_msg(newest == last || (at_once && newest > last), "newest %ld, last %ld: %s",
+                  (long)newest, (long)last, text_of("said"));
+    if (newest > 0 && !at_once)
         ck_assert_int_ge(newest, steps_recorded("run"));
     a->interrupted++;
 }

@@ -1,7 +1,7 @@
 # Tests of what a run survives: slow and failing disks, kills, signals, stops, damaged numbers.
 #
 # 'make soak' runs the programs in SOAK_TESTS at the sizes of a release; each asks soak.h for its own.
-SOAK_TESTS = tests/check_checkpoint tests/check_disk tests/check_kill tests/check_stops
+SOAK_TESTS += tests/check_checkpoint tests/check_disk tests/check_kill tests/check_stops
 PROGRAM_TESTS += tests/check_disk tests/check_kill tests/check_nonfinite tests/check_power \
 	tests/check_saving tests/check_stops
 

@@ -2,6 +2,7 @@
 # in SCRIPT_TESTS is run, one in check_PROGRAMS is built for others.
 PROGRAM_TESTS =
 SCRIPT_TESTS =
+SOAK_TESTS =
 TEST_INCLUDES = tests/card_trial.h tests/comm_suite.h tests/comm_trial.h tests/convolutions.h \
 	tests/dataset_maker.h tests/descent.h tests/disk_preload.h tests/disk_shim.h \
 	tests/evaluate.h tests/finite.h tests/free_port.h tests/fuzz_file.h tests/gallery_ini.h \
@@ -11,7 +12,7 @@ TEST_INCLUDES = tests/card_trial.h tests/comm_suite.h tests/comm_trial.h tests/c
 	tests/process_state.h tests/processes.h tests/proxy.h tests/ranks.h tests/root.h \
 	tests/run_json.h tests/run_modes.h tests/run_pons.h tests/soak.h tests/spoil.h \
 	tests/suite.h tests/tiny_run.h tests/tolerance.h
-EXTRA_DIST += $(TEST_INCLUDES) tests/checks.sh tests/golden
+EXTRA_DIST += $(TEST_INCLUDES) tests/checks.sh tests/scratch.sh tests/golden
 
 # Programs link the tests' libpons, which exports every symbol of the core under the soname of the
 # installed one, so that plugins which a test loads bind to the test's copy.
@@ -25,18 +26,20 @@ DEVICE_LDADD = libcpudevice.la $(LDADD) $(OPENMP_CFLAGS)
 # Plugins for tests are modules outside of every plugin folder.
 MODULE_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 
+# In the order in which they run: those that wait for deadlines begin first, so that others fill their
+# pauses.
+include tests/comms.mk
+include tests/launch.mk
+include tests/dist.mk
+include tests/faults.mk
 include tests/base.mk
 include tests/graph.mk
 include tests/program.mk
 include tests/device.mk
 include tests/data.mk
 include tests/train.mk
-include tests/faults.mk
 include tests/plugins.mk
-include tests/launch.mk
-include tests/dist.mk
-include tests/comms.mk
 
 check_PROGRAMS += $(PROGRAM_TESTS)
-TESTS += $(PROGRAM_TESTS) $(SCRIPT_TESTS)
+TESTS += $(SCRIPT_TESTS) $(PROGRAM_TESTS)
 EXTRA_DIST += $(SCRIPT_TESTS)

@@ -103,14 +103,15 @@ static inline bool same_runs(const char *a, const char *b, const char *files)
     char command[2048];
 
     snprintf(command, sizeof command,
-             "set -e; cd %s/runs; for r in %s %s; do sed 's/\"\\(data_\\)*seconds\":[^,}]*//g; "
-             "s/\"memory\":[^,}]*//' $r/metrics.jsonl >../$r.json; done; "
-             "cmp ../%s.json ../%s.json; cmp %s/checkpoints/last %s/checkpoints/last; "
+             "set -e; cd %s/runs; numbers() { sed 's/\"\\(data_\\)*seconds\":[^,}]*//g; "
+             "s/\"memory\":[^,}]*//' $1/metrics.jsonl; }; numbers %s >../a.json; "
+             "numbers %s >../b.json; cmp ../a.json ../b.json; "
+             "cmp %s/checkpoints/last %s/checkpoints/last; "
              "s=$(cat %s/checkpoints/last); "
              "[ ! -e %s/checkpoints/best ] || cmp %s/checkpoints/best %s/checkpoints/best; "
              "for f in %s; do "
              "cmp %s/checkpoints/$s/$f.safetensors %s/checkpoints/$s/$f.safetensors; "
-             "done", root, a, b, a, b, a, b, a, a, a, b, files, a, b);
+             "done", root, a, b, a, b, a, a, a, b, files, a, b);
     return system(command) == 0;
 }
 
