@@ -281,7 +281,7 @@ START_TEST(orientation_crop_and_padding_are_undone_exactly)
     static const bool flip[3] = { false, true, true };
     static const int64_t cut[3] = { 1, 2, 3 }, cut_size[3] = { 3, 4, 6 };
     static const int64_t pad[3] = { -2, -1, 0 }, pad_size[3] = { 8, 6, 9 };
-    static const float fill[2] = { -100, -200 };
+    static const float outside[2] = { -100, 0 };
     pons_error err = PONS_ERROR_INIT;
     volume original, v, back;
     volume_grid grid;
@@ -293,11 +293,11 @@ START_TEST(orientation_crop_and_padding_are_undone_exactly)
     ck_assert(!pons_volume_reorient(&v, order, flip, &err));
     ck_assert(!pons_volume_crop(&v, cut, cut_size, 0, &err));
     ck_assert(!pons_volume_crop(&v, pad, pad_size, 0, &err));
-    ck_assert(!volume_resample_back(&v, &grid, 0, I, fill, &back, &err));
+    ck_assert(!volume_bring_back(&v, &grid, VOLUME_BACK_VALUES, -100, &back, &err));
     for (int64_t n = 0; n < I * J * K * 2; n++) {
         float found = ((float *)back.voxels)[n], was = ((float *)original.voxels)[n];
 
-        ck_assert(found == was || found == fill[n % 2]);
+        ck_assert(found == was || found == outside[n % 2]);
         inside += found == was;
     }
     ck_assert_int_eq(inside, 3 * 4 * 6 * 2);
@@ -307,14 +307,14 @@ START_TEST(orientation_crop_and_padding_are_undone_exactly)
 }
 END_TEST
 
-START_TEST(spacing_is_undone_linearly_and_in_slabs)
+START_TEST(spacing_is_undone_linearly)
 {
-    static const float fill[1] = { -100 };
+    static const int64_t high[3] = { I, J, K };
     static const int64_t size[3] = { 4, 15, 5 };
     pons_error err = PONS_ERROR_INIT;
     double finer[3][4];
     volume_grid grid;
-    volume v, slab;
+    volume v, back;
 
     make_plane(&v, 1);
     grid_of_file(&grid);
@@ -324,21 +324,15 @@ START_TEST(spacing_is_undone_linearly_and_in_slabs)
         finer[r][1] *= 5.0 / 7;
     }
     ck_assert(!pons_volume_resample(&v, (const double (*)[4])finer, size, &err));
-    for (int64_t i = 0; i < I; i += 3) {
-        int64_t count = I - i < 3 ? I - i : 3, high[3] = { count, J, K };
-
-        ck_assert(!volume_resample_back(&v, &grid, i, count, fill, &slab, &err));
-        ck_assert_int_eq(slab.extent[0], count);
-        assert_plane(&slab, zero, high, 1e-4);
-        pons_volume_clear(&slab);
-    }
+    ck_assert(!volume_bring_back(&v, &grid, VOLUME_BACK_VALUES, -100, &back, &err));
+    assert_plane(&back, zero, high, 1e-4);
+    pons_volume_clear(&back);
     pons_volume_clear(&v);
 }
 END_TEST
 
 START_TEST(a_grid_oblique_to_its_file_is_undone_too)
 {
-    static const float fill[2] = { -100, -100 };
     static const int64_t size[3] = { 14, 24, 24 };
     pons_error err = PONS_ERROR_INIT;
     double grid_affine[3][4] = { { 1, 0, 0, 0 }, { 0, 1, 0, 0 }, { 0, 0, 1, 0 } };
@@ -358,8 +352,8 @@ START_TEST(a_grid_oblique_to_its_file_is_undone_too)
         position(&v, (double)(n / 2 / 576), (double)(n / 2 / 24 % 24), (double)(n / 2 % 24), p);
         ((float *)v.voxels)[n] = plane_at(p[0], p[1], p[2]) + (float)(n % 2);
     }
-    ck_assert(!volume_resample_back(&v, &grid, 1, 5, fill, &back, &err));
-    for (int64_t n = 0; n < 5 * J * K * 2; n++) {
+    ck_assert(!volume_bring_back(&v, &grid, VOLUME_BACK_VALUES, -100, &back, &err));
+    for (int64_t n = J * K * 2; n < 6 * J * K * 2; n++) {
         float found = ((float *)back.voxels)[n];
         double p[3];
 
@@ -390,9 +384,9 @@ START_TEST(classes_are_decided_on_the_grid_of_the_file)
     for (int64_t n = 0; n < 5 * 7 * 3; n++, p += 3) {
         p[0] = 0.2f;
         p[1] = n % 2 ? 0.5f : 0.3f;
-        p[2] = n % 2 ? 0.3f : 0.5f;
+        p[2] = n % 2 && n % 5 != 0 ? 0.3f : 0.5f; /* every fifth is as large as the one before */
     }
-    ck_assert(!volume_decide_back(&v, &grid, false, &out, &err));
+    ck_assert(!volume_bring_back(&v, &grid, VOLUME_BACK_CLASSES, 0, &out, &err));
     ck_assert_int_eq(out.type, PONS_U8);
     for (int64_t i = 0; i < I; i++)
         for (int64_t j = 0; j < J; j++)
@@ -404,11 +398,78 @@ START_TEST(classes_are_decided_on_the_grid_of_the_file)
                                  !inside ? 0 : n % 2 ? 1 : 2);
             }
     pons_volume_clear(&out);
-    ck_assert(!volume_decide_back(&v, &grid, true, &out, &err));
+    ck_assert(!volume_bring_back(&v, &grid, VOLUME_BACK_REGIONS, 0, &out, &err));
     ck_assert_int_eq(out.channels, 3);
     ck_assert_int_eq(((uint8_t *)out.voxels)[0], 0);
     pons_volume_clear(&out);
     pons_volume_clear(&v);
+}
+END_TEST
+
+/* Oblique to the file, its axes in another order, or another spacing along them. */
+static void turned_grid(int how, double out[3][4])
+{
+    static const double oblique[3][3] = { { 0.8, -0.3, 0.5 }, { 0.3, 0.9, -0.1 }, { -0.5, 0.2, 0.8 } };
+
+    memcpy(out, affine, sizeof affine);
+    for (int r = 0; r < 3; r++) {
+        double x = affine[r][0], y = affine[r][1], z = affine[r][2];
+
+        out[r][0] = how == 0 ? 0.7 * x : -0.6 * z;
+        out[r][1] = how == 0 ? 1.3 * y : 0.9 * x;
+        out[r][2] = how == 0 ? 0.9 * z : 1.1 * y;
+        for (int c = 0; c < 3 && how == 2; c++)
+            out[r][c] = oblique[0][c] * x + oblique[1][c] * y + oblique[2][c] * z;
+        out[r][3] = affine[r][3] + (how == 0 ? 0 : how == 1 ? (K - 1) * z + 0.2 * x : -2 * x);
+    }
+}
+
+/* As they come from windows: a plane is there while points lie between it and the next. */
+START_TEST(planes_one_by_one_give_the_bytes_of_the_whole)
+{
+    static const int64_t size[3] = { 9, 12, 11 }, cut[3] = { 1, 1, 0 }, cut_size[3] = { 7, 10, 10 };
+    enum { CHANNELS = 70 };
+    pons_error err = PONS_ERROR_INIT;
+    volume_grid grid;
+    int decided = 0;
+
+    grid_of_file(&grid);
+    for (int n = 0; n < 3 * 3 * 4; n++) {
+        static const int64_t steps[] = { 1, 2, 3, 7 };
+        volume_back_kind kind = (volume_back_kind)(n / 3 % 3);
+        volume v, whole, out;
+        volume_back *back;
+
+        ck_assert(!pons_volume_init(&v, PONS_F32, CHANNELS, size, &err));
+        turned_grid(n % 3, v.affine);
+        for (int64_t i = 0; i < size[0] * size[1] * size[2] * CHANNELS; i++)
+            ((float *)v.voxels)[i] = (float)((i * 7919) % 1009) / 1009;
+        ck_assert(!pons_volume_crop(&v, cut, cut_size, 0, &err));
+        ck_assert(!pons_volume_crop(&v, (int64_t[3]){ -1, 0, -2 }, size, 0, &err));
+        ck_assert(!volume_bring_back(&v, &grid, kind, 1, &whole, &err));
+        ck_assert(!volume_back_open(&v, &grid, &back, &err));
+        ck_assert(!volume_back_start(back, kind, 1, &out, &err));
+        int64_t plane = size[1] * size[2] * CHANNELS, step = steps[n / 9];
+        for (int64_t first = 0; first < size[0]; first += step) {
+            int64_t base = first > 0 ? first - 1 : 0, end = first + step;
+            end = end < size[0] ? end : size[0];
+            /* Nothing else is read: neither planes that are gone nor planes to come. */
+            float *held = malloc((size_t)((end - base) * plane) * sizeof *held);
+            memcpy(held, (float *)v.voxels + base * plane,
+                   (size_t)((end - base) * plane) * sizeof *held);
+            volume_back_planes(back, kind, held, first, end, &out);
+            free(held);
+        }
+        int64_t bytes = pons_volume_count(&out) * out.channels * (out.type == PONS_U8 ? 1 : 4);
+        ck_assert_int_eq(memcmp(out.voxels, whole.voxels, (size_t)bytes), 0);
+        for (int64_t i = 0; kind == VOLUME_BACK_CLASSES && i < bytes; i++)
+            decided += ((uint8_t *)out.voxels)[i] > 63;
+        volume_back_close(back);
+        pons_volume_clear(&out);
+        pons_volume_clear(&whole);
+        pons_volume_clear(&v);
+    }
+    ck_assert_int_gt(decided, 50);
 }
 END_TEST
 
@@ -469,9 +530,10 @@ int main(void)
     tcase_add_test(c, resampling_on_the_same_grid_changes_no_bit);
     tcase_add_test(c, labels_take_the_nearest_voxel);
     tcase_add_test(c, orientation_crop_and_padding_are_undone_exactly);
-    tcase_add_test(c, spacing_is_undone_linearly_and_in_slabs);
+    tcase_add_test(c, spacing_is_undone_linearly);
     tcase_add_test(c, a_grid_oblique_to_its_file_is_undone_too);
     tcase_add_test(c, classes_are_decided_on_the_grid_of_the_file);
+    tcase_add_test(c, planes_one_by_one_give_the_bytes_of_the_whole);
     tcase_add_test(c, grids_that_differ_are_told_apart_with_both_values);
     tcase_add_test(c, a_volume_that_cannot_be_is_refused);
     return suite_run();

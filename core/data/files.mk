@@ -37,8 +37,9 @@ VOXEL_CFLAGS = $(AM_CFLAGS) -ftree-vectorize $(VECTORS_ALWAYS) -fno-math-errno \
 	-fno-trapping-math
 noinst_LTLIBRARIES += libvoxels.la
 libvoxels_la_SOURCES = core/data/nifti_convert.c core/data/nifti_kind.c core/data/patch_cut.c \
-	core/data/transpose.c core/data/transpose.h core/data/volume_geometry.c \
-	core/data/volume_resample.c core/data/voxel_normals.c
+	core/data/place.c core/data/place.h core/data/transpose.c core/data/transpose.h \
+	core/data/volume_back.c core/data/volume_geometry.c core/data/volume_resample.c \
+	core/data/voxel_normals.c
 libvoxels_la_CFLAGS = $(VOXEL_CFLAGS)
 libcore_la_LIBADD += libvoxels.la
 libcore_la_SOURCES += core/data/volume_files.c core/data/volume_files.h

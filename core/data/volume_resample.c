@@ -1,45 +1,16 @@
 /*
- * volume_resample - sample a volume on another grid, and a prediction on the grid of its file.
+ * volume_resample - sample a volume on another grid.
  *
  * Where the grids share their axes, which is nearly always, positions along an axis depend on that
  * axis alone: an image is interpolated plane by plane, then row by row, then along the row, so that
  * each voxel is read in order. Any other pair of grids goes voxel by voxel.
  */
+#include "data/place.h"
 #include "data/volume.h"
-
-#include "base/parallel.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A position along one axis: between 'low' and 'low + 1' at 'weight' (0: 'low + 1' may not exist),
- * or at 'near'. */
-typedef struct place {
-    int64_t low, near;
-    double weight;
-    bool outside;
-} place;
-
-/* Positions this close to a voxel's centre are the voxel: affines are rounded. */
-static const double CENTRE = 1e-5;
-/* Half a voxel, and the rounding of a grid whose extent was rounded. */
-static const double REACH = 0.5 + 1e-3;
-
-static place place_at(double position, int64_t begin, int64_t count)
-{
-    double nearest = rint(position), last = (double)(begin + count - 1);
-    place p = { .outside = count < 1 || position < (double)begin - REACH ||
-                           position > last + REACH };
-
-    if (fabs(position - nearest) < CENTRE)
-        position = nearest;
-    position = fmin(fmax(position, (double)begin), fmax(last, (double)begin));
-    p.near = (int64_t)rint(position);
-    p.low = (int64_t)floor(position);
-    p.weight = position - (double)p.low;
-    return p;
-}
 
 /* ---- same axes ------------------------------------------------------------------------------- */
 
@@ -54,16 +25,6 @@ static bool is_diagonal(const double m[3][4], double tolerance)
             if (r != c && fabs(m[r][c]) > tolerance)
                 return false;
     return true;
-}
-
-static place *places_make(double step, double start, int64_t count, int64_t begin,
-                          int64_t source_count)
-{
-    place *p = malloc((size_t)count * sizeof *p);
-
-    for (int64_t n = 0; p && n < count; n++)
-        p[n] = place_at(start + step * (double)n, begin, source_count);
-    return p;
 }
 
 static void blend(const float *a, const float *b, float weight, int64_t count,
@@ -159,45 +120,15 @@ static void nearest_same_axes(const volume *v, place *const at[3], volume *out)
 
 /* ---- any grid -------------------------------------------------------------------------------- */
 
-/* Between eight voxels; with a weight of 0 there may be no far one: the near one is read twice. */
 static void sample_linear(const volume *v, const place at[3], float *out)
 {
     int64_t step[3] = { v->extent[1] * v->extent[2] * v->channels, v->extent[2] * v->channels,
                         v->channels };
-    const float *corner = (const float *)v->voxels + at[0].low * step[0] + at[1].low * step[1] +
-                          at[2].low * step[2];
-    int64_t offset[8];
-    float weight[8];
+    place_corners corners;
 
-    if (at[0].weight == 0 && at[1].weight == 0 && at[2].weight == 0) {
-        memcpy(out, corner, (size_t)v->channels * sizeof *out);
-        return;
-    }
-    for (int a = 0; a < 3; a++)
-        step[a] = at[a].weight > 0 ? step[a] : 0;
-    for (int n = 0; n < 8; n++) {
-        float wi = (float)(n & 4 ? at[0].weight : 1 - at[0].weight);
-        float wj = (float)(n & 2 ? at[1].weight : 1 - at[1].weight);
-        float wk = (float)(n & 1 ? at[2].weight : 1 - at[2].weight);
-
-        weight[n] = wi * wj * wk;
-        offset[n] = (n & 4 ? step[0] : 0) + (n & 2 ? step[1] : 0) + (n & 1 ? step[2] : 0);
-    }
-    for (int c = 0; c < v->channels; c++) {
-        float sum = 0;
-
-        for (int n = 0; n < 8; n++)
-            sum += weight[n] * corner[offset[n] + c];
-        out[c] = sum;
-    }
-}
-
-static void places_of(const double m[3][4], int64_t i, int64_t j, int64_t k,
-                      const int64_t begin[3], const int64_t count[3], place out[3])
-{
-    for (int a = 0; a < 3; a++)
-        out[a] = place_at(m[a][0] * (double)i + m[a][1] * (double)j + m[a][2] * (double)k +
-                          m[a][3], begin[a], count[a]);
+    place_corners_make(at, step, &corners);
+    place_sample(&corners, (const float *)v->voxels + at[0].low * step[0] + at[1].low * step[1] +
+                 at[2].low * step[2], v->channels, out);
 }
 
 static void resample_any(const volume *v, const double m[3][4], volume *out)
@@ -297,202 +228,4 @@ pons_status pons_volume_resample(pons_volume *v, const double affine[3][4],
     free(v->voxels);
     *v = out;
     return PONS_OK;
-}
-
-/* ---- the way back ---------------------------------------------------------------------------- */
-
-/* The one axis of the other grid that a row of 'm' depends on, or -1. */
-static int axis_of(const double row[4])
-{
-    int axis = -1;
-
-    for (int c = 0; c < 3; c++)
-        if (fabs(row[c]) > 1e-7) {
-            if (axis >= 0)
-                return -1;
-            axis = c;
-        }
-    return axis;
-}
-
-/* Where each axis of the volume depends on one axis of the file: positions by index, in tables. */
-typedef struct tables {
-    place *at[3];
-    int axis[3];
-} tables;
-
-static void tables_clear(tables *t)
-{
-    for (int a = 0; a < 3; a++)
-        free(t->at[a]);
-}
-
-/* false: the grids are oblique to each other, or there is no memory for tables. */
-static bool tables_make(const volume *v, const double m[3][4], int64_t start,
-                        const int64_t extent[3], tables *t)
-{
-    bool done = true;
-
-    *t = (tables){ .at = { NULL, NULL, NULL } };
-    for (int a = 0; a < 3 && done; a++) {
-        int axis = t->axis[a] = axis_of(m[a]);
-
-        if (axis >= 0)
-            t->at[a] = places_make(m[a][axis], m[a][3] + (axis == 0 ? m[a][0] * (double)start : 0),
-                                   extent[axis], v->inside_start[a], v->inside_extent[a]);
-        done = t->at[a] != NULL;
-    }
-    if (!done)
-        tables_clear(t);
-    return done;
-}
-
-static void sample_back(const volume *v, const place at[3], const float *fill, float *to)
-{
-    if (at[0].outside || at[1].outside || at[2].outside)
-        memcpy(to, fill, (size_t)v->channels * sizeof *fill);
-    else
-        sample_linear(v, at, to);
-}
-
-/* What the planes of a way back have in common. */
-typedef struct way_back {
-    const volume *v;
-    const tables *tables;     /* NULL: 'm' is applied to every voxel                              */
-    const double (*m)[4];
-    int64_t start;
-    const float *fill;
-    volume *out;
-} way_back;
-
-static void back_row_by_tables(const way_back *w, int64_t i, int64_t j, float *to)
-{
-    const tables *t = w->tables;
-    int64_t n[3] = { i, j, 0 };
-    place at[3];
-
-    for (; n[2] < w->out->extent[2]; n[2]++, to += w->v->channels) {
-        for (int a = 0; a < 3; a++)
-            at[a] = t->at[a][n[t->axis[a]]];
-        sample_back(w->v, at, w->fill, to);
-    }
-}
-
-static void back_row_by_voxel(const way_back *w, int64_t i, int64_t j, float *to)
-{
-    place at[3];
-
-    for (int64_t k = 0; k < w->out->extent[2]; k++, to += w->v->channels) {
-        places_of(w->m, w->start + i, j, k, w->v->inside_start, w->v->inside_extent, at);
-        sample_back(w->v, at, w->fill, to);
-    }
-}
-
-static void back_planes(void *context, int64_t first, int64_t end)
-{
-    const way_back *w = context;
-    const int64_t *extent = w->out->extent;
-    int64_t width = extent[2] * w->v->channels;
-
-    for (int64_t n = first * extent[1]; n < end * extent[1]; n++)
-        (w->tables != NULL ? back_row_by_tables : back_row_by_voxel)(
-            w, n / extent[1], n % extent[1], (float *)w->out->voxels + n * width);
-}
-
-pons_status volume_resample_back(const volume *v, const volume_grid *grid, int64_t start,
-                                 int64_t count, const float *fill, volume *out, pons_error *err)
-{
-    int64_t extent[3] = { count, grid->extent[1], grid->extent[2] };
-    double inverse[3][4], m[3][4];
-    volume fresh;
-    tables t;
-    pons_status status;
-
-    if (!pons_affine_invert((const double (*)[4])v->affine, inverse))
-        return pons_fail(err, PONS_DATA, "a volume with a singular affine cannot be resampled");
-    pons_affine_multiply((const double (*)[4])inverse, grid->affine, m);
-    status = pons_volume_init(&fresh, PONS_F32, v->channels, extent, err);
-    if (status)
-        return status;
-    memcpy(fresh.affine, grid->affine, sizeof fresh.affine);
-    for (int r = 0; r < 3; r++)
-        fresh.affine[r][3] += grid->affine[r][0] * (double)start;
-    way_back w = { .v = v, .m = (const double (*)[4])m, .start = start, .fill = fill,
-                   .out = &fresh };
-    if (tables_make(v, w.m, start, extent, &t))
-        w.tables = &t;
-    parallel_run(count, 1, back_planes, &w);
-    if (w.tables != NULL)
-        tables_clear(&t);
-    *out = fresh;
-    return PONS_OK;
-}
-
-typedef struct decision {
-    const volume *slab;
-    uint8_t *out;
-} decision;
-
-static void decide_classes(void *context, int64_t first, int64_t end)
-{
-    const volume *slab = ((const decision *)context)->slab;
-    uint8_t *out = ((const decision *)context)->out;
-    const float *p = (const float *)slab->voxels + first * slab->channels;
-
-    for (int64_t n = first; n < end; n++, p += slab->channels) {
-        int best = 0;
-
-        for (int c = 1; c < slab->channels; c++)
-            if (p[c] > p[best])
-                best = c;
-        out[n] = (uint8_t)best;
-    }
-}
-
-static void decide_regions(void *context, int64_t first, int64_t end)
-{
-    const volume *slab = ((const decision *)context)->slab;
-    uint8_t *out = ((const decision *)context)->out;
-    const float *p = slab->voxels;
-
-    for (int64_t n = first * slab->channels; n < end * slab->channels; n++)
-        out[n] = p[n] > 0.5f;
-}
-
-pons_status volume_decide_back(const volume *probabilities, const volume_grid *grid, bool regions,
-                               volume *out, pons_error *err)
-{
-    int channels = regions ? probabilities->channels : 1;
-    int64_t plane = grid->extent[1] * grid->extent[2] * channels, slab_count = 16;
-    float *fill = calloc((size_t)probabilities->channels, sizeof *fill);
-    volume fresh, slab;
-    pons_status status;
-
-    if (!fill)
-        return pons_fail(err, PONS_DEVICE, "out of memory");
-    fill[0] = regions ? 0 : 1;
-    status = pons_volume_init(&fresh, PONS_U8, channels, grid->extent, err);
-    if (status) {
-        free(fill);
-        return status;
-    }
-    memcpy(fresh.affine, grid->affine, sizeof fresh.affine);
-    for (int64_t i = 0; i < grid->extent[0] && !status; i += slab_count) {
-        int64_t left = grid->extent[0] - i;
-        decision d = { &slab, (uint8_t *)fresh.voxels + i * plane };
-
-        status = volume_resample_back(probabilities, grid, i, left < slab_count ? left : slab_count,
-                                      fill, &slab, err);
-        if (status)
-            break;
-        parallel_run(pons_volume_count(&slab), 1 << 16, regions ? decide_regions : decide_classes,
-                     &d);
-        pons_volume_clear(&slab);
-    }
-    free(fill);
-    if (status)
-        pons_volume_clear(&fresh);
-    else
-        *out = fresh;
-    return status;
 }

@@ -70,20 +70,6 @@ static pons_status keep_largest(const experiment *e, volume *v, pons_error *err)
     return PONS_OK;
 }
 
-/* Values of all classes on the grid of the file. */
-static pons_status all_back(const volume *v, const volume_grid *grid, float background, volume *out,
-                            pons_error *err)
-{
-    float *fill = calloc((size_t)v->channels, sizeof *fill);
-
-    if (fill == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory");
-    fill[0] = background;
-    volume_resample_back(v, grid, 0, grid->extent[0], fill, out, err);
-    free(fill);
-    return err->status;
-}
-
 pons_status predict_bring_back(const experiment *e, const volume *probabilities,
                                const volume *logits, bool want_probabilities, predict_result *out,
                                pons_error *err)
@@ -93,12 +79,16 @@ pons_status predict_bring_back(const experiment *e, const volume *probabilities,
     if (e->sections.predict.resample == 1)
         decide_then_back(e, probabilities, &out->grid, &out->classes, err);
     else
-        volume_decide_back(probabilities, &out->grid, channels, &out->classes, err);
+        volume_bring_back(probabilities, &out->grid,
+                          channels ? VOLUME_BACK_REGIONS : VOLUME_BACK_CLASSES, 0, &out->classes,
+                          err);
     if (err->status != PONS_OK || keep_largest(e, &out->classes, err) != PONS_OK)
         return err->status;
-    if (logits != NULL && all_back(logits, &out->grid, 0, &out->logits, err) != PONS_OK)
+    if (logits != NULL && volume_bring_back(logits, &out->grid, VOLUME_BACK_VALUES, 0, &out->logits,
+                                            err) != PONS_OK)
         return err->status;
     if (want_probabilities)
-        all_back(probabilities, &out->grid, channels ? 0 : 1, &out->probabilities, err);
+        volume_bring_back(probabilities, &out->grid, VOLUME_BACK_VALUES, channels ? 0 : 1,
+                          &out->probabilities, err);
     return err->status;
 }
