@@ -1,6 +1,7 @@
 /*
  * check_peak.c - the peak that 'pons explain' foretells against the one the system counts for
- * 'pons train': the U-Net of the spleen, two patches of 96^3.
+ * 'pons train': the U-Net of the spleen, two patches of 96^3; and what 'pons predict' holds of a
+ * long image.
  */
 #include <config.h>
 
@@ -240,6 +241,45 @@ START_TEST(without_reuse_the_peak_is_missed)
 }
 END_TEST
 
+/* ---- prediction ------------------------------------------------------------------------------ */
+
+static const char many_classes[] =
+    "[experiment]\nname = classes\n"
+    "[data]\nsource = short\nvalidation = none\n"
+    "[preprocess]\nsteps = normalize\n"
+    "[patch]\nextent = 16 16 16\n"
+    "[model]\nplugin = unet\nchannels = 4 8\nstrides = 2\nnorm = batch\n"
+    "[loss]\nplugin = dice_ce\n"
+    "[optimizer]\nplugin = adam\nlr = 1e-3\n"
+    "[train]\nsteps = 1\nprecision = fp32\n"
+    "[distribute]\nthreads = 1\n";
+
+static double peak_of_image(const char *image, const char *set)
+{
+    return RUN("predict", "runs/classes", image, "-o", "out.nii.gz", "-q", "--set", set);
+}
+
+/* Of 64 and of 256 planes: what windows are blended into are planes of one window and the next. */
+START_TEST(a_long_image_of_many_classes_peaks_where_a_short_one_does)
+{
+    static const char *const sets[] = { "window.overlap=0.25", "predict.resample=labels" };
+    const double logits = (256 - 64) * 64.0 * 64 * 40 * sizeof(float);
+
+    write_text("classes.ini", many_classes);
+    RUN("data", "phantom", "-o", "short", "--cases", "1", "--extent", "64,64,64", "--classes", "40",
+        "-q");
+    RUN("data", "phantom", "-o", "long", "--cases", "1", "--extent", "256,64,64", "--classes", "40",
+        "-q");
+    RUN("train", "classes.ini", "-q");
+    for (int n = 0; n < 2 && counts_are_ours; n++) {
+        double less = peak_of_image("short/imagesTr/phantom_000.nii.gz", sets[n]);
+        double more = peak_of_image("long/imagesTr/phantom_000.nii.gz", sets[n]);
+        printf("%s: %.1f MB, %.1f MB\n", sets[n], 1e-6 * less, 1e-6 * more);
+        ck_assert_double_lt(more - less, logits / 3);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("peak");
@@ -256,5 +296,6 @@ int main(void)
         tcase_add_loop_test(c, a_rank_among_two_takes_what_a_single_process_does, GLOO_CASES,
                             RANK_CASES);
     tcase_add_test(c, without_reuse_the_peak_is_missed);
+    tcase_add_test(c, a_long_image_of_many_classes_peaks_where_a_short_one_does);
     return suite_run();
 }

@@ -88,6 +88,9 @@ START_TEST(windows_of_one_case_give_the_same_bytes_on_several_devices)
     SAME_FILES("runs/run", "phantom/imagesTr/phantom_000.nii.gz", "window.mode=gaussian",
                "window.mirror=0 1 2", "window.padding_mode=reflect");
     SAME_FILES("runs/run", "phantom/imagesTr/phantom_000.nii.gz", "train.precision=bf16");
+    /* A plane a window: blending waits for planes to be taken all the time. */
+    SAME_FILES("runs/run", "phantom/imagesTr/phantom_000.nii.gz", "window.extent=4 24 40",
+               "window.overlap=0.75", "window.batch=5");
     remove_root();
 }
 END_TEST

@@ -134,22 +134,31 @@ static pons_status toy_run(void *context, const float **logits, pons_error *err)
     return PONS_OK;
 }
 
-/* All batches in order, as one device has them. */
-static void toy_batches(toy *t, const int64_t size[3], const float *image, float *out)
+/*
+ * All batches in order, as one device has them; planes are taken 'slab' at a time, and only when
+ * there is no room for more.
+ */
+static void toy_batches(toy *t, const int64_t size[3], const float *image, int64_t slab, float *out)
 {
     window_predictor p = { t->input, 1, 2, toy_run, t };
     pons_error err = PONS_ERROR_INIT;
+    int64_t taken = 0, plane = size[1] * size[2];
     const float *logits;
     stitch *s = NULL;
 
-    memset(out, 0, (size_t)(size[0] * size[1] * size[2]) * 2 * sizeof *out);
-    ck_assert_int_eq(stitch_open(&t->settings, size, image, 1, 2, out, &s, &err), PONS_OK);
+    ck_assert_int_eq(stitch_open(&t->settings, size, image, 1, 2, &s, &err), PONS_OK);
     float *sum = malloc((size_t)stitch_room(s) * sizeof *sum + 1);
     for (int64_t batch = 0; batch < stitch_batches(s); batch++) {
         ck_assert_int_eq(stitch_predict(s, batch, &p, sum, &logits, &err), PONS_OK);
-        stitch_blend(s, batch, logits);
+        while (!stitch_blend(s, batch, logits, taken)) {
+            int64_t end = taken + slab < stitch_ready(s) ? taken + slab : stitch_ready(s);
+            ck_assert_int_gt(end, taken);
+            stitch_take(s, taken * plane, (end - taken) * plane, out + 2 * taken * plane);
+            taken = end;
+        }
     }
-    stitch_finish(s);
+    ck_assert_int_eq(stitch_ready(s), size[0]);
+    stitch_take(s, taken * plane, (size[0] - taken) * plane, out + 2 * taken * plane);
     stitch_close(s);
     free(sum);
 }
@@ -161,7 +170,7 @@ static void toy_stitch(toy *t, const int64_t size[3], const float *image, float 
 
     t->input = malloc(voxels * sizeof(float));
     t->output = malloc(2 * voxels * sizeof(float));
-    toy_batches(t, size, image, out);
+    toy_batches(t, size, image, 3, out);
     free(t->input);
     free(t->output);
 }
@@ -253,10 +262,91 @@ START_TEST(small_volume_is_padded_as_asked)
         float input[5], output[10];
         t.input = input;
         t.output = output;
-        toy_batches(&t, size, image, out);
+        toy_batches(&t, size, image, 1, out);
         for (int k = 0; k < 5; k++)
             ck_assert_double_eq((double)input[k], expected[mode][k]);
     }
+}
+END_TEST
+
+/* Sums over the whole volume, window by window in order: what it means. */
+static void sum_all(const toy *t, const int64_t size[3], const float *image, float *out)
+{
+    const int *e = t->settings.extent;
+    int64_t voxels = size[0] * size[1] * size[2], windows = 1;
+    float *weight = calloc((size_t)voxels, sizeof *weight);
+    float *importance = malloc((size_t)e[0] * e[1] * e[2] * sizeof *importance);
+    window_axis axis[3];
+
+    memset(out, 0, (size_t)voxels * 2 * sizeof *out);
+    window_importance(&t->settings, importance);
+    for (int a = 0; a < 3; a++) {
+        axis[a] = window_axis_make(size[a], e[a], t->settings.overlap[a]);
+        windows *= axis[a].count;
+    }
+    for (int64_t w = 0; w < windows; w++) {
+        int64_t number = w, start[3];
+        for (int a = 2; a >= 0; a--) {
+            start[a] = window_axis_start(&axis[a], e[a], (int)(number % axis[a].count));
+            start[a] -= axis[a].low;
+            number /= axis[a].count;
+        }
+        for (int64_t n = 0; n < (int64_t)e[0] * e[1] * e[2]; n++) {
+            int64_t i = start[0] + n / e[2] / e[1], j = start[1] + n / e[2] % e[1];
+            int64_t k = start[2] + n % e[2];
+            if (i < 0 || j < 0 || k < 0 || i >= size[0] || j >= size[1] || k >= size[2])
+                continue;
+            int64_t at = (i * size[1] + j) * size[2] + k;
+            float first = 2 * image[at] + 1, second = -image[at];
+            out[2 * at] += importance[n] * (t->place ? (float)(n % e[2]) : first);
+            out[2 * at + 1] += importance[n] * (t->place ? (float)(n / e[2] / e[1]) : second);
+            weight[at] += importance[n];
+        }
+    }
+    for (int64_t n = 0; n < 2 * voxels; n++)
+        out[n] /= weight[n / 2];
+    free(weight);
+    free(importance);
+}
+
+/* Planes to the left of a window have no place any more; 'spare' only says how many wait. */
+START_TEST(planes_that_pass_through_give_the_bits_of_sums_over_the_volume)
+{
+    static const int64_t sizes[][3] = { { 61, 11, 9 }, { 8, 8, 30 }, { 3, 9, 8 }, { 23, 6, 7 } };
+    static const double overlaps[] = { 0, 0.25, 0.6, 0.9 };
+
+    for (int n = 0; n < 4 * 4 * 16; n++) {
+        const int64_t *size = sizes[n % 4];
+        int64_t voxels = size[0] * size[1] * size[2];
+        double o = overlaps[n / 4 % 4];
+        toy t = { .settings = { { 8, 6, 7 }, { o, 0.5, 0.25 }, n >> 4 & 1, 0.125, 0,
+                                n >> 5 & 1 ? 1 : 5, 0, n >> 6 & 1 ? 0 : 1200 },
+                  .place = n >> 7 & 1 };
+        float *image = counting_image(size);
+        float *out = malloc((size_t)voxels * 8), *expected = malloc((size_t)voxels * 8);
+        toy_stitch(&t, size, image, out);
+        sum_all(&t, size, image, expected);
+        ck_assert_msg(memcmp(out, expected, (size_t)voxels * 8) == 0, "case %d", n);
+        free(image);
+        free(out);
+        free(expected);
+    }
+}
+END_TEST
+
+START_TEST(planes_held_are_those_of_a_window_and_of_the_next_one)
+{
+    window_settings s = { { 96, 96, 96 }, { 0.25, 0.25, 0.25 }, WINDOW_CONSTANT, 0.125, 0, 4, 0, 0 };
+    const int64_t size[3] = { 512, 512, 300 }, half[3] = { 256, 512, 300 }, few[3] = { 90, 512, 300 };
+    const uint64_t plane = 512 * 300 * 101 * 4;
+
+    ck_assert_uint_eq(stitch_bytes(&s, size, 100), 96 * plane);
+    ck_assert_uint_eq(stitch_bytes(&s, half, 100), 96 * plane);
+    ck_assert_uint_eq(stitch_bytes(&s, few, 100), 90 * plane);
+    s.spare = (int64_t)(5 * plane + plane / 2);
+    ck_assert_uint_eq(stitch_bytes(&s, size, 100), 101 * plane);
+    s.spare = (int64_t)(1000 * plane);
+    ck_assert_uint_eq(stitch_bytes(&s, size, 100), (96 + 72) * plane);
 }
 END_TEST
 
@@ -270,5 +360,7 @@ int main(void)
     tcase_add_test(c, mirroring_averages_a_place_and_its_mirror_image);
     tcase_add_test(c, windows_are_blended_by_their_weights);
     tcase_add_test(c, small_volume_is_padded_as_asked);
+    tcase_add_test(c, planes_that_pass_through_give_the_bits_of_sums_over_the_volume);
+    tcase_add_test(c, planes_held_are_those_of_a_window_and_of_the_next_one);
     return suite_run();
 }

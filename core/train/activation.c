@@ -6,11 +6,7 @@
 
 #include "train/activation.h"
 
-#include "base/parallel.h"
-#include "data/class_list.h"
-
 #include <math.h>
-#include <string.h>
 
 static void softmax(float *x, int classes)
 {
@@ -34,29 +30,15 @@ static void identity(float *x, int classes)
 {
 }
 
-typedef struct logits {
-    void (*activate)(float *x, int classes);
-    float *x;
-    int classes;
-} logits;
-
-static void activate_piece(void *context, int64_t first, int64_t end)
-{
-    const logits *l = context;
-
-    for (int64_t i = first; i < end; i++)
-        l->activate(l->x + i * l->classes, l->classes);
-}
-
 void logits_activate(pons_activation activation, float *x, int64_t voxels, int classes)
 {
     static void (*const activate[])(float *x, int classes) = {
         [PONS_ACTIVATION_SOFTMAX] = softmax, [PONS_ACTIVATION_SIGMOID] = sigmoid,
         [PONS_ACTIVATION_NONE] = identity
     };
-    logits l = { activate[activation], x, classes };
 
-    parallel_run(voxels, 1 << 16, activate_piece, &l);
+    for (int64_t i = 0; i < voxels; i++)
+        activate[activation](x + i * classes, classes);
 }
 
 static uint8_t largest_class(const float *x, int classes)
@@ -68,19 +50,21 @@ static uint8_t largest_class(const float *x, int classes)
     return (uint8_t)best;
 }
 
-void logits_decide(const experiment *e, const float *logits, int64_t voxels, uint8_t *out)
+int logits_decisions(const experiment *e)
+{
+    return !e->regions && e->task.classes > 1 ? 1 : e->task.classes;
+}
+
+void logits_decide(const experiment *e, float *logits, int64_t voxels, uint8_t *out)
 {
     int classes = e->task.classes;
-    float x[CLASS_COUNT_MAX];
 
-    for (int64_t i = 0; i < voxels; i++, logits += classes) {
-        if (!e->regions && classes > 1) {
-            out[i] = largest_class(logits, classes);
-            continue;
-        }
-        memcpy(x, logits, (size_t)classes * sizeof *x);
-        logits_activate(e->activation, x, 1, classes);
-        for (int c = 0; c < classes; c++)
-            out[i * classes + c] = x[c] > 0.5f;
+    if (logits_decisions(e) == 1 && classes > 1) {
+        for (int64_t i = 0; i < voxels; i++)
+            out[i] = largest_class(logits + i * classes, classes);
+        return;
     }
+    logits_activate(e->activation, logits, voxels, classes);
+    for (int64_t n = 0; n < voxels * classes; n++)
+        out[n] = logits[n] > 0.5f;
 }

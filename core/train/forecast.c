@@ -9,9 +9,12 @@
 #include "data/loader.h"
 #include "data/patch_parts.h"
 #include "data/volume.h"
+#include "train/activation.h"
 #include "train/patch_nodes.h"
 #include "train/snapshot.h"
+#include "train/stitch.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,11 +49,11 @@ static bool keeps_levels(const experiment *e)
     return true;
 }
 
-/* Voxels after a change of spacing. */
-static double scaled_voxels(const experiment *e, const volume_facts *f)
+/* Voxels along each axis of the file after a change of spacing. */
+static void scaled_extent(const experiment *e, const volume_facts *f, double extent[3])
 {
-    double voxels = (double)(f->grid.extent[0] * f->grid.extent[1] * f->grid.extent[2]);
-
+    for (int a = 0; a < 3; a++)
+        extent[a] = (double)f->grid.extent[a];
     for (int i = 0; i < e->preprocess->count; i++) {
         const volume_step *s = &e->preprocess->step[i];
         if (strcmp(s->plugin, "spacing") != 0)
@@ -60,41 +63,57 @@ static double scaled_voxels(const experiment *e, const volume_facts *f)
             if (strcmp(o->name, "mm") != 0 || o->type != PONS_OPTION_REAL_AXES)
                 continue;
             for (int a = 0; a < 3; a++)
-                voxels *= mm[a] > 0 ? f->grid.spacing[a] / mm[a] : 1;
+                extent[a] *= mm[a] > 0 ? f->grid.spacing[a] / mm[a] : 1;
         }
     }
-    return voxels;
+}
+
+static double voxels_of(const double extent[3])
+{
+    return extent[0] * extent[1] * extent[2];
 }
 
 static pons_status add_cases(const experiment *e, int count, const int *ranks, double *bytes,
-                             double *largest, pons_error *err)
+                             double largest[3], pons_error *err)
 {
     bool levels = keeps_levels(e);
 
     for (int i = 0; i < count; i++) {
         const data_case *c = &e->data->cases[ranks[i]];
         volume_facts f;
+        double extent[3];
         if (volume_read_facts(c->image[0], &f, err) != PONS_OK)
             return err->status;
-        double voxels = scaled_voxels(e, &f);
+        scaled_extent(e, &f, extent);
+        double voxels = voxels_of(extent);
         bool narrow = levels && (f.datatype == 2 || f.datatype == 4 || f.datatype == 512);
         double value = !narrow ? 4 : f.datatype == 2 ? 1 : 2;
         *bytes += voxels * (value * e->task.channels + (e->regions ? e->class_count : 1));
-        *largest = voxels > *largest ? voxels : *largest;
+        if (voxels > voxels_of(largest))
+            memcpy(largest, extent, sizeof extent);
     }
     return PONS_OK;
 }
 
 /*
- * Of cases as large as the largest: one whose windows are predicted, with the sum of their weights,
- * one that is counted, and the image of the next (spread.h).
+ * Of cases as large as the largest: one whose windows are predicted, with the planes that they are
+ * blended into, one that is counted, and the image of the next (spread.h).
  */
-static double validation_bytes(const experiment *e, double voxels)
+static double validation_bytes(const experiment *e, const double extent[3])
 {
     int cases = e->data->validation_count < 2 ? e->data->validation_count : 2;
     int targets = e->regions ? e->class_count : 1;
+    double values = 4.0 * e->task.channels + targets, voxels = voxels_of(extent);
+    int64_t size[3] = { (int64_t)ceil(extent[0]), (int64_t)ceil(extent[1]),
+                        (int64_t)ceil(extent[2]) };
+    window_settings settings;
 
-    return voxels * (4.0 + cases * (4.0 * (e->task.classes + e->task.channels) + targets) + 1);
+    if (voxels == 0)
+        return 0;
+    network_window_settings(e, &settings);
+    return voxels * (cases * (values + logits_decisions(e))
+                     + (e->data->validation_count > 2 ? values : 0))
+           + cases * (double)stitch_bytes(&settings, size, e->task.classes);
 }
 
 /* Micro-batches on their way. */
@@ -120,19 +139,19 @@ pons_status forecast_make(const experiment *e, const storage *s, const program *
 {
     forecast f = { .libraries = resident() };
     program_facts facts, more;
-    double largest = 0, held = 0, volumes = 0, device = 0;
+    double largest[3] = { 0 }, held[3] = { 0 }, volumes = 0, device = 0;
     double limit = (double)e->sections.data.cache_limit;
 
     program_describe(training, &facts);
     f.arena = (double)facts.arena;
     f.parameters = (double)facts.parameters;
     f.scratch = (double)(facts.packed + facts.inputs + facts.fold);
-    if (add_cases(e, e->data->training_count, e->data->training, &f.cache, &held, err) != PONS_OK)
+    if (add_cases(e, e->data->training_count, e->data->training, &f.cache, held, err) != PONS_OK)
         return err->status;
     if (patch_nodes_wanted(e)) /* besides, the host keeps them */
         device = f.cache * e->device_count;
     if (evaluation != NULL && add_cases(e, e->data->validation_count, e->data->validation, &f.cache,
-                                        &largest, err) != PONS_OK)
+                                        largest, err) != PONS_OK)
         return err->status;
     if (e->sections.data.cache == CACHE_NONE || e->sections.data.cache == CACHE_DISK)
         f.cache = 0; /* pages of mapped files go when memory is short */

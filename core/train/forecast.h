@@ -12,7 +12,7 @@ typedef struct forecast {
     double scratch;     /* packed weights, inputs, sums of gradients; a checkpoint on its way     */
     double libraries;   /* the program itself and what it has loaded, measured                    */
     double cache;       /* preprocessed cases                                                     */
-    double loader;      /* patches ahead; logits of a validation case                             */
+    double loader;      /* patches ahead; what a validation case wants                            */
     double peak;        /* all of it                                                              */
 } forecast;
 

@@ -186,12 +186,14 @@ pons_status network_build_evaluation(const experiment *e, const device *d, stora
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
+enum { SPARE = 64 << 20 }; /* all that a few classes want; of many it is little beside a window's */
+
 void network_window_settings(const experiment *e, window_settings *out)
 {
     const window_options *w = &e->sections.window;
     window_settings s = {
         .blend = w->mode == 1 ? WINDOW_GAUSSIAN : WINDOW_CONSTANT, .sigma_scale = w->sigma_scale,
-        .padding = (window_padding)w->padding_mode, .batch = (int)w->batch
+        .padding = (window_padding)w->padding_mode, .batch = (int)w->batch, .spare = SPARE
     };
 
     for (int a = 0; a < 3; a++) {

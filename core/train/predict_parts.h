@@ -17,11 +17,28 @@ struct predictor {
 };
 
 /*
- * predict_back.c: classes, and where they are wanted logits and probabilities, of the preprocessed
- * grid on that of the file, out->grid; 'logits' may be NULL.
+ * predict_back.c: a prediction on the grid of the file, from planes along i of the preprocessed
+ * grid as they come (volume.h). 'from' is where the preprocessed image lies, with the network's
+ * classes for channels.
  */
-pons_status predict_bring_back(const experiment *e, const volume *probabilities,
-                               const volume *logits, bool want_probabilities, predict_result *out,
-                               pons_error *err);
+typedef struct predict_back predict_back;
+
+typedef struct predict_wish {
+    bool logits, probabilities; /* beside classes                                                 */
+} predict_wish;
+
+pons_status predict_back_open(const experiment *e, const predict_wish *wish, const volume *from,
+                              const volume_grid *grid, predict_back **out, pons_error *err);
+void predict_back_close(predict_back *b);
+/*
+ * Planes first .. end - 1, in order. 'fill' writes voxels 'at' .. at + count - 1 of the image, each
+ * once and some at the same time: probabilities [count][classes], and logits unless NULL.
+ */
+pons_status predict_back_planes(predict_back *b, int64_t first, int64_t end,
+                                void (*fill)(void *context, int64_t at, int64_t count,
+                                             float *probabilities, float *logits),
+                                void *context, pons_error *err);
+/* After the last plane; the volumes are the caller's. */
+pons_status predict_back_finish(predict_back *b, predict_result *out, pons_error *err);
 
 #endif

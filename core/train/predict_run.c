@@ -8,7 +8,9 @@
 
 #include "train/predict_parts.h"
 
+#include "base/parallel.h"
 #include "config/shortage.h"
+#include "data/class_list.h"
 #include "data/loader.h"
 #include "train/activation.h"
 #include "train/spread.h"
@@ -27,17 +29,18 @@ typedef struct prediction {
     volume image;
     volume_grid grid;
     pons_error problem;
-    /* Of the thread that finishes: sums over the networks, on the preprocessed grid. */
+    /* Of the thread that finishes: of an ensemble sums over the networks, on the preprocessed     */
+    /* grid; then the way back.                                                                    */
     volume logits, probabilities;
+    predict_back *back;
     pons_error failure;
 } prediction;
 
 /* A case as one network wants it. */
 typedef struct member_case {
     pons_case c;
-    volume logits;
     volume_grid grid;
-    pons_error problem;       /* PONS_DATA: there are no logits                                   */
+    pons_error problem;       /* PONS_DATA: there is no image                                     */
     char *notes;              /* what preprocessing said, in lines                                */
     size_t notes_size;
 } member_case;
@@ -84,13 +87,6 @@ static void preprocess(prediction *s, int member, member_case *m, pons_error *er
                   m->c.image.channels, e->task.channels);
 }
 
-static pons_status place_logits(const experiment *e, member_case *m, pons_error *err)
-{
-    if (pons_volume_init(&m->logits, PONS_F32, e->task.classes, m->c.image.extent, err) == PONS_OK)
-        volume_place(&m->logits, &m->c.image);
-    return err->status;
-}
-
 static pons_status prepare(void *context, int number, spread_volume *out, pons_error *err)
 {
     prediction *s = context;
@@ -112,12 +108,9 @@ static pons_status prepare(void *context, int number, spread_volume *out, pons_e
         return PONS_OK;
     if (m->problem.status != PONS_OK)
         return pons_fail(err, m->problem.status, "%s", m->problem.text);
-    if (place_logits(s->p[member]->experiment, m, err) != PONS_OK)
-        return err->status;
     out->network = &s->p[member]->replicas;
     memcpy(out->extent, m->c.image.extent, sizeof out->extent);
     out->image = m->c.image.voxels;
-    out->logits = m->logits.voxels;
     return PONS_OK;
 }
 
@@ -128,12 +121,49 @@ static void release(void *context, spread_volume *v)
     if (m == NULL)
         return;
     case_clear(&m->c);
-    pons_volume_clear(&m->logits);
     free(m->notes);
     free(m);
 }
 
-/* ---- finish ---------------------------------------------------------------------------------- */
+/* ---- planes ---------------------------------------------------------------------------------- */
+
+/* Where a network's prediction of a case lies: no voxels. */
+static volume place_of(const prediction *s, int member, const member_case *m)
+{
+    volume v = { .type = PONS_F32, .channels = s->p[member]->experiment->task.classes };
+
+    memcpy(v.extent, m->c.image.extent, sizeof v.extent);
+    volume_place(&v, &m->c.image);
+    return v;
+}
+
+static pons_status open_back(prediction *s, const volume *from, const volume_grid *grid,
+                             pons_error *err)
+{
+    predict_wish wish = { s->work->logits, s->work->probabilities };
+
+    return predict_back_open(s->p[0]->experiment, &wish, from, grid, &s->back, err);
+}
+
+/* From windows to the way back, or to the sums of an ensemble. */
+typedef struct filling {
+    prediction *s;
+    const experiment *e;
+    stitch *stitch;
+    int64_t first;            /* voxel that is the loop's 0                                       */
+} filling;
+
+static void fill_from_windows(void *context, int64_t at, int64_t count, float *probabilities,
+                              float *logits)
+{
+    const filling *f = context;
+    int classes = f->e->task.classes;
+
+    stitch_take(f->stitch, at, count, probabilities);
+    for (int64_t n = 0; logits != NULL && n < count * classes; n++)
+        logits[n] = 0 + probabilities[n]; /* no zero is negative: as in a sum of one */
+    logits_activate(f->e->activation, probabilities, count, classes);
+}
 
 static bool same_place(const volume *a, const volume *b)
 {
@@ -142,41 +172,101 @@ static bool same_place(const volume *a, const volume *b)
         && memcmp(a->affine, b->affine, sizeof a->affine) == 0 && a->channels == b->channels;
 }
 
-/* to += factor x from; an empty 'to' is zeros. */
-static pons_status add_scaled(volume *to, const volume *from, float factor, pons_error *err)
+/* Zeros where the first network's prediction lies; the others must lie there, too. */
+static pons_status open_sums(prediction *s, int member, const member_case *m, pons_error *err)
 {
-    int64_t count = pons_volume_count(from) * from->channels;
-    const float *y = from->voxels;
-    float *x;
+    volume place = place_of(s, member, m);
+    volume *const sum[] = { &s->probabilities, s->work->logits ? &s->logits : NULL };
 
-    if (to->voxels == NULL) {
-        if (pons_volume_init(to, PONS_F32, from->channels, from->extent, err) != PONS_OK)
+    if (member > 0 && !same_place(&s->probabilities, &place))
+        return pons_fail(err, PONS_CONFIG, "the networks of an ensemble preprocess case '%s' to "
+                         "different grids or classes, expected one", m->c.name);
+    for (int i = 0; i < 2 && member == 0; i++) {
+        if (sum[i] == NULL)
+            continue;
+        if (pons_volume_init(sum[i], PONS_F32, place.channels, place.extent, err) != PONS_OK)
             return err->status;
-        volume_place(to, from);
+        volume_place(sum[i], &place);
     }
-    x = to->voxels;
-    for (int64_t i = 0; i < count; i++)
-        x[i] += factor * y[i];
     return PONS_OK;
 }
 
-static pons_status add_member(prediction *s, int member, member_case *m, pons_error *err)
-{
-    const experiment *e = s->p[member]->experiment;
-    float factor = 1 / (float)s->count;
+enum { PIECE = 1 << 14, TILE = 16 * CLASS_COUNT_MAX };
 
-    if (member > 0 && !same_place(&s->probabilities, &m->logits))
-        return pons_fail(err, PONS_CONFIG, "the networks of an ensemble preprocess case '%s' to "
-                         "different grids or classes, expected one", m->c.name);
-    if (s->work->logits && add_scaled(&s->logits, &m->logits, factor, err) != PONS_OK)
+static void add_scaled(volume *to, int64_t first, int64_t count, float factor, const float *y)
+{
+    float *x = (float *)to->voxels + first;
+
+    for (int64_t n = 0; n < count; n++)
+        x[n] += factor * y[n];
+}
+
+static void add_piece(void *context, int64_t first, int64_t end)
+{
+    const filling *f = context;
+    prediction *s = f->s;
+    int classes = f->e->task.classes;
+    int64_t tile = TILE / classes;
+    float factor = 1 / (float)s->count, x[TILE];
+
+    for (int64_t at = f->first + first; at < f->first + end; at += tile) {
+        int64_t count = f->first + end - at < tile ? f->first + end - at : tile;
+
+        stitch_take(f->stitch, at, count, x);
+        if (s->work->logits)
+            add_scaled(&s->logits, at * classes, count * classes, factor, x);
+        logits_activate(f->e->activation, x, count, classes);
+        add_scaled(&s->probabilities, at * classes, count * classes, factor, x);
+    }
+}
+
+static pons_status take(void *context, int number, spread_volume *v, stitch *stitch, int64_t first,
+                        int64_t end, pons_error *err)
+{
+    prediction *s = context;
+    int member = number % s->count;
+    const member_case *m = v->held;
+    int64_t plane = v->extent[1] * v->extent[2];
+    filling f = { s, s->p[member]->experiment, stitch, first * plane };
+
+    if (s->count > 1) {
+        if (first == 0 && open_sums(s, member, m, err) != PONS_OK)
+            return err->status;
+        parallel_run((end - first) * plane, PIECE, add_piece, &f);
+        return PONS_OK;
+    }
+    volume from = place_of(s, member, m);
+    if (first == 0 && open_back(s, &from, &m->grid, err) != PONS_OK)
         return err->status;
-    logits_activate(e->activation, m->logits.voxels, pons_volume_count(&m->logits),
-                    m->logits.channels);
-    if (s->count > 1)
-        return add_scaled(&s->probabilities, &m->logits, factor, err);
-    s->probabilities = m->logits;
-    memset(&m->logits, 0, sizeof m->logits);
-    return PONS_OK;
+    return predict_back_planes(s->back, first, end, fill_from_windows, &f, err);
+}
+
+/* ---- finish ---------------------------------------------------------------------------------- */
+
+static void fill_from_sums(void *context, int64_t at, int64_t count, float *probabilities,
+                           float *logits)
+{
+    const prediction *s = context;
+    int64_t classes = s->probabilities.channels;
+    size_t size = (size_t)(count * classes) * sizeof(float);
+
+    memcpy(probabilities, (const float *)s->probabilities.voxels + at * classes, size);
+    if (logits != NULL)
+        memcpy(logits, (const float *)s->logits.voxels + at * classes, size);
+}
+
+/* The sums of an ensemble, a slab at a time. */
+static pons_status bring_back_sums(prediction *s, const volume_grid *grid, pons_error *err)
+{
+    enum { PLANES = 16 };
+    int64_t extent = s->probabilities.extent[0];
+
+    if (open_back(s, &s->probabilities, grid, err) != PONS_OK)
+        return err->status;
+    for (int64_t first = 0; first < extent && err->status == PONS_OK; first += PLANES)
+        predict_back_planes(s->back, first, first + PLANES < extent ? first + PLANES : extent,
+                            fill_from_sums, s, err);
+    return err->status;
 }
 
 static char *record_at(const prediction *s, int number)
@@ -205,9 +295,8 @@ static pons_status take_record(prediction *s, int number, const volume_grid *gri
 
     if (s->failure.status != PONS_OK)
         w->take(w->context, number, NULL, &s->failure, record, err);
-    else if (predict_bring_back(s->p[0]->experiment, &s->probabilities,
-                                w->logits ? &s->logits : NULL, w->probabilities, &r, err)
-             == PONS_OK)
+    else if ((s->count == 1 || bring_back_sums(s, grid, err) == PONS_OK)
+             && predict_back_finish(s->back, &r, err) == PONS_OK)
         w->take(w->context, number, &r, NULL, record, err);
     pons_volume_clear(&r.classes);
     pons_volume_clear(&r.logits);
@@ -234,8 +323,10 @@ static pons_status take_case(prediction *s, int number, const volume_grid *grid,
     return err->status;
 }
 
-static void clear_sums(prediction *s)
+static void clear_case(prediction *s)
 {
+    predict_back_close(s->back);
+    s->back = NULL;
     pons_volume_clear(&s->logits);
     pons_volume_clear(&s->probabilities);
     s->failure = (pons_error)PONS_ERROR_INIT;
@@ -258,12 +349,10 @@ static pons_status finish(void *context, int number, spread_volume *v, pons_erro
     pons_volume_clear(&m->c.image);
     if (s->failure.status == PONS_OK)
         s->failure = m->problem;
-    if (s->failure.status == PONS_OK && add_member(s, member, m, err) != PONS_OK)
-        return err->status;
     if (member < s->count - 1)
         return PONS_OK;
     take_case(s, case_of(s, number), &m->grid, err);
-    clear_sums(s);
+    clear_case(s);
     return err->status;
 }
 
@@ -324,14 +413,14 @@ pons_status predict_run(int count, predictor *const *p, const predict_work *work
         return pons_fail(err, PONS_DEVICE, "out of memory");
     const spread_work cases = {
         .count = count * share, .shared = s.windows ? g : NULL, .prepare = prepare,
-        .finish = finish, .release = release, .stop = note_progress, .context = &s
+        .take = take, .finish = finish, .release = release, .stop = note_progress, .context = &s
     };
     if ((g == NULL || agree(g, work->count, err) == PONS_OK)
         && spread_run(&p[0]->replicas, &cases, err) == PONS_OK)
         tell_rest(&s, err);
     shortage_hint(&p[0]->experiment->sections, false, err);
     pons_volume_clear(&s.image);
-    clear_sums(&s);
+    clear_case(&s);
     free(s.records);
     return err->status;
 }

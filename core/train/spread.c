@@ -3,14 +3,13 @@
  *
  *     prepared  ......................|          made ready, at most one ahead
  *     begun     ................|                of which batches are dealt out
- *     finished  .........|                       used up
+ *     finished  .........|                       used up, plane by plane as they are predicted
  */
 #include <config.h>
 
 #include "train/spread.h"
 
 #include "base/thread.h"
-#include "train/stitch.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -19,13 +18,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { NICENESS = 10, SHARE_OF_MEMORY = 4 };
+enum { NICENESS = 10, SHARE_OF_MEMORY = 4, SLAB = 32 << 20, SLAB_PLANES = 4 };
 
 typedef struct item {
     spread_volume volume;
     stitch *stitch;
-    uint64_t size;            /* of its logits, bytes                                             */
+    uint64_t size;            /* of the planes that it holds, bytes                               */
     int64_t batches, dealt, blended;
+    int64_t ready, taken;     /* planes                                                           */
+    int64_t slab;             /* planes that are taken together, at most                          */
 } item;
 
 typedef struct spread {
@@ -35,7 +36,7 @@ typedef struct spread {
     pthread_cond_t changed;
     item *item;
     int prepared, begun, finished; /* volumes; the last of 'begun' may have batches left          */
-    uint64_t held, room;      /* logits of volumes that have begun; what they may take            */
+    uint64_t held, room;      /* sizes of volumes that have begun; what they may take             */
     bool failed;
     pons_error error;         /* the first one                                                    */
 } spread;
@@ -71,12 +72,13 @@ static pons_status prepare_item(spread *s, int number, pons_error *err)
         return err->status;
     e = v->network->experiment;
     network_window_settings(e, &settings);
-    if (stitch_open(&settings, v->extent, v->image, e->task.channels, e->task.classes, v->logits,
-                    &i->stitch, err) != PONS_OK)
+    if (stitch_open(&settings, v->extent, v->image, e->task.channels, e->task.classes, &i->stitch,
+                    err) != PONS_OK)
         return err->status;
     i->batches = stitch_batches(i->stitch);
-    i->size = (uint64_t)(v->extent[0] * v->extent[1] * v->extent[2]) * sizeof(float)
-              * (uint64_t)(e->task.classes + 1);
+    i->size = stitch_bytes(&settings, v->extent, e->task.classes);
+    i->slab = SLAB / (int64_t)sizeof(float) / (v->extent[1] * v->extent[2] * e->task.classes);
+    i->slab = i->slab > SLAB_PLANES ? i->slab : SLAB_PLANES;
     return PONS_OK;
 }
 
@@ -161,19 +163,29 @@ static pons_status predict(spread *s, lane *l, const item *i, int64_t batch, con
     return stitch_predict(i->stitch, batch, &p, l->sum, logits, err);
 }
 
-/* Blend when all batches before are blended; false: something has failed. With the lock held. */
+/*
+ * Blend when all batches before are blended, as planes are taken; false: something has failed. With
+ * the lock held.
+ */
 static bool blend_in_turn(spread *s, item *i, int64_t batch, const float *logits)
 {
+    bool done = false;
+
     while (i->blended < batch && !s->failed)
         pthread_cond_wait(&s->changed, &s->lock);
-    if (s->failed)
-        return false;
-    pthread_mutex_unlock(&s->lock);
-    stitch_blend(i->stitch, batch, logits);
-    pthread_mutex_lock(&s->lock);
-    i->blended++;
-    pthread_cond_broadcast(&s->changed);
-    return true;
+    while (!done && !s->failed) {
+        int64_t taken = i->taken;
+
+        pthread_mutex_unlock(&s->lock);
+        done = stitch_blend(i->stitch, batch, logits, taken);
+        pthread_mutex_lock(&s->lock);
+        i->ready = stitch_ready(i->stitch);
+        i->blended += done;
+        pthread_cond_broadcast(&s->changed);
+        while (!done && i->taken == taken && !s->failed)
+            pthread_cond_wait(&s->changed, &s->lock);
+    }
+    return done;
 }
 
 static pons_status predict_share(void *context, int number, pons_error *err)
@@ -228,10 +240,12 @@ static pons_status predict_round(spread *s, lane *l, item *i, int64_t first, pon
         || group_all_gather(g, logits, (size_t)size * sizeof *logits, l->all, err) != PONS_OK)
         return err->status;
     end = end < i->batches ? end : i->batches;
-    for (int64_t batch = first; batch < end && group_rank(g) == 0; batch++)
-        stitch_blend(i->stitch, batch, l->all + (batch - first) * size);
     pthread_mutex_lock(&s->lock);
-    i->blended = end;
+    if (group_rank(g) > 0)
+        i->blended = end;
+    while (i->blended < end
+           && blend_in_turn(s, i, i->blended, l->all + (i->blended - first) * size))
+        ;
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
     return PONS_OK;
@@ -277,25 +291,51 @@ static pons_status finish_item(spread *s, int number, pons_error *err)
 
     if (s->work->shared != NULL && group_rank(s->work->shared) > 0)
         return PONS_OK;
-    if (i->stitch != NULL) {
-        stitch_finish(i->stitch);
-        stitch_close(i->stitch);
-        i->stitch = NULL;
-    }
+    stitch_close(i->stitch);
+    i->stitch = NULL;
     return s->work->finish(s->work->context, number, &i->volume, err);
 }
 
-static bool wait_for_logits(spread *s, int number)
+/* Whether there are planes to be taken, taken .. end - 1; false: no more will come. */
+static bool wait_for_planes(spread *s, int number, int64_t *end)
 {
     const item *i = &s->item[number];
+    bool more;
+
+    pthread_mutex_lock(&s->lock);
+    while (!s->failed
+           && (s->begun <= number || (i->ready == i->taken && i->blended < i->batches)))
+        pthread_cond_wait(&s->changed, &s->lock);
+    more = !s->failed && i->ready > i->taken;
+    *end = i->ready < i->taken + i->slab ? i->ready : i->taken + i->slab;
+    pthread_mutex_unlock(&s->lock);
+    return more;
+}
+
+static bool has_failed(spread *s)
+{
     bool failed;
 
     pthread_mutex_lock(&s->lock);
-    while (!s->failed && (s->begun <= number || i->blended < i->batches))
-        pthread_cond_wait(&s->changed, &s->lock);
     failed = s->failed;
     pthread_mutex_unlock(&s->lock);
-    return !failed;
+    return failed;
+}
+
+static void take_planes(spread *s, int number, pons_error *err)
+{
+    item *i = &s->item[number];
+    int64_t end;
+
+    while (wait_for_planes(s, number, &end)) {
+        if (s->work->take(s->work->context, number, &i->volume, i->stitch, i->taken, end, err)
+            != PONS_OK)
+            return;
+        pthread_mutex_lock(&s->lock);
+        i->taken = end;
+        pthread_cond_broadcast(&s->changed);
+        pthread_mutex_unlock(&s->lock);
+    }
 }
 
 static void *finish_all(void *context)
@@ -304,8 +344,11 @@ static void *finish_all(void *context)
     pons_error err = PONS_ERROR_INIT;
 
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
-    for (int n = 0; n < s->work->count && wait_for_logits(s, n); n++) {
-        if (finish_item(s, n, &err) != PONS_OK) {
+    for (int n = 0; n < s->work->count; n++) {
+        take_planes(s, n, &err);
+        if (err.status == PONS_OK && has_failed(s))
+            break;
+        if (err.status != PONS_OK || finish_item(s, n, &err) != PONS_OK) {
             fail(s, &err);
             break;
         }

@@ -4,14 +4,15 @@
  * Each device takes the next batch of windows of the oldest volume that has one left, and blends it
  * when its turn comes. So one volume is predicted by all devices as well as many are, the bits are
  * those of one device, and a device holds no volume: its program and, for mirroring, one batch of
- * logits. Meanwhile the next volume is made ready and the last one is used up, each by a thread of
- * lower priority.
+ * logits. Meanwhile the next volume is made ready, and planes that are done are used up, each by a
+ * thread of lower priority.
  */
 #ifndef CORE_TRAIN_SPREAD_H
 #define CORE_TRAIN_SPREAD_H
 
 #include "dist/group.h"
 #include "train/replicas.h"
+#include "train/stitch.h"
 
 /* A volume, as 'prepare' makes it. */
 typedef struct spread_volume {
@@ -19,7 +20,6 @@ typedef struct spread_volume {
                               /* one crew                                                         */
     int64_t extent[3];
     const float *image;       /* [extent][channels]; NULL: nothing is to be predicted             */
-    float *logits;            /* [extent][classes], zeros                                         */
     void *held;               /* the caller's                                                     */
 } spread_volume;
 
@@ -29,7 +29,14 @@ typedef struct spread_work {
     group *shared;            /* processes that share the windows of each volume out; NULL: this  */
                               /* one alone. All prepare all volumes, rank 0 alone finishes them   */
     pons_status (*prepare)(void *context, int number, spread_volume *out, pons_error *err);
-    /* The logits are there. */
+    /*
+     * Planes first .. end - 1 along i are predicted, all of them one after the other: their logits
+     * come from stitch_take, which wants every voxel once before this returns. Meanwhile others are
+     * predicted, and wait where there is no room for them.
+     */
+    pons_status (*take)(void *context, int number, spread_volume *v, stitch *s, int64_t first,
+                        int64_t end, pons_error *err);
+    /* All planes are taken. */
     pons_status (*finish)(void *context, int number, spread_volume *v, pons_error *err);
     /* After 'finish', or when none will come. */
     void (*release)(void *context, spread_volume *v);
@@ -40,8 +47,8 @@ typedef struct spread_work {
 /*
  * With 'shared' each process has one device, and nobody else uses the group meanwhile.
  * The first failure ends it: PONS_INTERRUPTED where 'stop' said so. Memory: the image of the next
- * volume, and logits of one or more volumes, of more than one no more than a quarter of the
- * machine's memory.
+ * volume, and the planes that are held (stitch_bytes) of one or more volumes, of more than one no
+ * more than a quarter of the machine's memory.
  */
 pons_status spread_run(const replicas *r, const spread_work *work, pons_error *err);
 

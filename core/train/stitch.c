@@ -3,7 +3,7 @@
  * window_predictor.
  *
  * Nothing is padded in memory: each axis has a table that says where a voxel of the padded volume
- * comes from.
+ * comes from. Plane x of the image has its sums in row x % depth.
  */
 #include "train/stitch.h"
 
@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 1 << 16 }; /* voxels that a thread takes at a time */
+enum { PIECE = 1 << 18, TILE = 1024, /* numbers that a thread takes at a time; in its cache       */
+       WIDE = 16 };           /* classes that make a loop of their own                            */
 
 struct stitch {
     window_settings settings;
@@ -21,11 +22,12 @@ struct stitch {
     window_axis axis[3];
     int64_t *source[3];    /* padded position -> image position, -1: zero                         */
     int64_t windows, volume; /* windows of the image; voxels of a window                          */
+    int64_t plane, depth;  /* voxels of a plane of the image; planes that have a row              */
+    int64_t window, done;  /* the next to be blended, and how many of its planes are              */
     float *importance;
-    float *share;          /* a row's importance, once for each class                             */
-    float *weight;         /* of the image's voxels, summed                                       */
+    float *weight;         /* [depth][plane], summed                                              */
+    float *sum;            /* [depth][plane][classes]                                             */
     const float *image;
-    float *out;
 };
 
 /* ---- geometry -------------------------------------------------------------------------------- */
@@ -203,92 +205,178 @@ pons_status stitch_predict(const stitch *s, int64_t batch, const window_predicto
 
 /* ---- blend ----------------------------------------------------------------------------------- */
 
-/* 'count' voxels of a row: out += importance x logits, and the weights beside it. */
-static void blend_row(stitch *s, int64_t count, const float *importance, const float *logits,
+/*
+ * 'count' voxels of a row: out += importance x logits, and the weights beside it. Where there are
+ * few classes each weight is written as often as there are, so that a row is one loop.
+ */
+static void blend_row(int64_t count, int classes, const float *importance, const float *logits,
                       float *restrict weight, float *restrict out)
 {
-    const float *share = importance;
-    int classes = s->classes;
+    int64_t tile = classes < WIDE ? TILE / classes : 1;
+    float share[TILE];
 
-    if (classes > 1) {
-        for (int64_t k = 0; k < count; k++)
-            for (int c = 0; c < classes; c++)
-                s->share[k * classes + c] = importance[k];
-        share = s->share;
-    }
-    for (int64_t n = 0; n < count * classes; n++)
-        out[n] += share[n] * logits[n];
     for (int64_t k = 0; k < count; k++)
         weight[k] += importance[k];
+    for (int64_t k = 0; k < count && classes >= WIDE; k++, out += classes, logits += classes)
+        for (int c = 0; c < classes; c++)
+            out[c] += importance[k] * logits[c];
+    for (int64_t first = 0; first < count && classes < WIDE; first += tile) {
+        int64_t here = count - first < tile ? count - first : tile;
+
+        for (int64_t k = 0; k < here; k++)
+            for (int c = 0; c < classes; c++)
+                share[k * classes + c] = importance[first + k];
+        for (int64_t n = 0; n < here * classes; n++)
+            out[n] += share[n] * logits[n];
+        out += here * classes;
+        logits += here * classes;
+    }
 }
 
-static void blend_window(stitch *s, int64_t number, const float *logits)
-{
-    const int *extent = s->settings.extent;
-    int64_t start[3], first, end;
+/* Planes of one window; they touch different voxels. */
+typedef struct blending {
+    stitch *s;
+    int64_t start[3];
+    int64_t first;            /* plane of the window that is the loop's 0                         */
+    const float *logits;
+} blending;
 
-    window_start(s, number, start);
-    inside_row(s, start[2], &first, &end);
-    for (int64_t i = 0; i < extent[0]; i++) {
+static void blend_planes(void *context, int64_t first, int64_t end)
+{
+    const blending *b = context;
+    const stitch *s = b->s;
+    const int *extent = s->settings.extent;
+    int64_t low, high;
+
+    inside_row(s, b->start[2], &low, &high);
+    for (int64_t i = b->first + first; i < b->first + end; i++) {
         for (int64_t j = 0; j < extent[1]; j++) {
-            int64_t x = start[0] + i - s->axis[0].low, y = start[1] + j - s->axis[1].low;
+            int64_t x = b->start[0] + i - s->axis[0].low, y = b->start[1] + j - s->axis[1].low;
             if (x < 0 || x >= s->axis[0].size || y < 0 || y >= s->axis[1].size)
                 continue;
-            int64_t from = (i * extent[1] + j) * extent[2] + first;
-            int64_t to = (x * s->axis[1].size + y) * s->axis[2].size
-                         + start[2] + first - s->axis[2].low;
-            blend_row(s, end - first, s->importance + from, logits + from * s->classes,
-                      s->weight + to, s->out + to * s->classes);
+            int64_t from = (i * extent[1] + j) * extent[2] + low;
+            int64_t to = x % s->depth * s->plane + y * s->axis[2].size
+                         + b->start[2] + low - s->axis[2].low;
+            blend_row(high - low, s->classes, s->importance + from, b->logits + from * s->classes,
+                      s->weight + to, s->sum + to * s->classes);
         }
     }
 }
 
-void stitch_blend(stitch *s, int64_t batch, const float *logits)
+/* What there is room for of the next window; false: not all of it. */
+static bool blend_window(stitch *s, int64_t taken, const float *logits)
 {
-    int count = windows_in(s, batch);
+    int64_t extent = s->settings.extent[0], size = s->axis[0].size, end;
+    int64_t numbers = (int64_t)s->settings.extent[1] * s->settings.extent[2] * s->classes;
+    blending b = { .s = s, .first = s->done, .logits = logits };
 
-    for (int b = 0; b < count; b++)
-        blend_window(s, batch * s->settings.batch + b, logits + b * s->volume * s->classes);
-}
-
-static void divide(void *context, int64_t first, int64_t end)
-{
-    const stitch *s = context;
-
-    for (int64_t i = first; i < end; i++) {
-        for (int c = 0; c < s->classes; c++)
-            s->out[i * s->classes + c] /= s->weight[i];
+    window_start(s, s->window, b.start);
+    end = taken + s->depth < size ? taken + s->depth - (b.start[0] - s->axis[0].low) : extent;
+    end = end < extent ? end : extent;
+    if (end > s->done) {
+        parallel_run(end - s->done, PIECE / numbers > 1 ? PIECE / numbers : 1, blend_planes, &b);
+        s->done = end;
     }
+    return s->done == extent;
 }
 
-void stitch_finish(stitch *s)
+bool stitch_blend(stitch *s, int64_t batch, const float *logits, int64_t taken)
 {
-    parallel_run(s->axis[0].size * s->axis[1].size * s->axis[2].size, PIECE, divide, s);
+    int64_t first = batch * s->settings.batch, end = first + windows_in(s, batch);
+
+    while (s->window < end) {
+        if (!blend_window(s, taken, logits + (s->window - first) * s->volume * s->classes))
+            return false;
+        s->window++;
+        s->done = 0;
+    }
+    return true;
+}
+
+int64_t stitch_ready(const stitch *s)
+{
+    int64_t start[3];
+
+    if (s->window == s->windows)
+        return s->axis[0].size;
+    window_start(s, s->window, start);
+    return start[0] > s->axis[0].low ? start[0] - s->axis[0].low : 0;
+}
+
+static void take(int64_t count, int classes, float *restrict weight, float *restrict sum,
+                 float *restrict out)
+{
+    for (int64_t i = 0; i < count; i++, sum += classes, out += classes) {
+        for (int c = 0; c < classes; c++)
+            out[c] = sum[c] / weight[i];
+        memset(sum, 0, (size_t)classes * sizeof *sum);
+    }
+    memset(weight, 0, (size_t)count * sizeof *weight);
+}
+
+void stitch_take(stitch *s, int64_t first, int64_t count, float *out)
+{
+    int64_t ring = s->depth * s->plane;
+
+    while (count > 0) {
+        int64_t at = first % ring, here = count < ring - at ? count : ring - at;
+
+        take(here, s->classes, s->weight + at, s->sum + at * s->classes, out);
+        first += here;
+        count -= here;
+        out += here * s->classes;
+    }
 }
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
+/*
+ * The planes of a window, and those that the next one has not in common with it: so while they are
+ * taken others are blended. Of these no more than fit 'spare'; without any, blending waits.
+ */
+static int64_t ring_depth(const window_settings *settings, const window_axis *axis, int64_t size)
+{
+    int64_t depth = settings->extent[0], spare = settings->spare / size;
+
+    depth += spare < axis->interval ? spare : axis->interval;
+    return depth < axis->size ? depth : axis->size;
+}
+
+/* Bytes of a plane. */
+static int64_t plane_size(const int64_t size[3], int classes)
+{
+    return size[1] * size[2] * (classes + 1) * (int64_t)sizeof(float);
+}
+
+uint64_t stitch_bytes(const window_settings *settings, const int64_t size[3], int classes)
+{
+    window_axis a = window_axis_make(size[0], settings->extent[0], settings->overlap[0]);
+    int64_t plane = plane_size(size, classes);
+
+    return (uint64_t)(ring_depth(settings, &a, plane) * plane);
+}
+
 static pons_status find_room(stitch *s, pons_error *err)
 {
-    int64_t voxels = s->axis[0].size * s->axis[1].size * s->axis[2].size;
-    int64_t row = (int64_t)s->settings.extent[2] * s->classes;
+    int64_t voxels = s->depth * s->plane;
     bool good = true;
 
     s->importance = malloc((size_t)s->volume * sizeof *s->importance);
-    s->share = malloc((size_t)row * sizeof *s->share);
     s->weight = pages_alloc_zeroed((size_t)voxels * sizeof *s->weight);
+    s->sum = pages_alloc_zeroed((size_t)(voxels * s->classes) * sizeof *s->sum);
     for (int a = 0; a < 3; a++) {
         s->source[a] = malloc((size_t)s->axis[a].padded * sizeof *s->source[a]);
         good = good && s->source[a] != NULL;
     }
-    if (!good || s->importance == NULL || s->share == NULL || s->weight == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory for windows over %lld voxels",
-                         (long long)voxels);
+    if (!good || s->importance == NULL || s->weight == NULL || s->sum == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory: windows of %d classes need %lld bytes",
+                         s->classes, (long long)(voxels * (s->classes + 1))
+                                         * (long long)sizeof *s->sum);
     return PONS_OK;
 }
 
 pons_status stitch_open(const window_settings *settings, const int64_t size[3], const float *image,
-                        int channels, int classes, float *out, stitch **opened, pons_error *err)
+                        int channels, int classes, stitch **opened, pons_error *err)
 {
     const int *extent = settings->extent;
     stitch *s = calloc(1, sizeof *s);
@@ -297,11 +385,12 @@ pons_status stitch_open(const window_settings *settings, const int64_t size[3], 
         return pons_fail(err, PONS_DEVICE, "out of memory for windows");
     *s = (stitch){ .settings = *settings, .channels = channels, .classes = classes, .windows = 1,
                    .volume = (int64_t)extent[0] * extent[1] * extent[2],
-                   .image = image, .out = out };
+                   .plane = size[1] * size[2], .image = image };
     for (int a = 0; a < 3; a++) {
         s->axis[a] = window_axis_make(size[a], extent[a], settings->overlap[a]);
         s->windows *= s->axis[a].count;
     }
+    s->depth = ring_depth(settings, &s->axis[0], plane_size(size, classes));
     if (find_room(s, err) != PONS_OK) {
         stitch_close(s);
         return err->status;
@@ -320,8 +409,8 @@ void stitch_close(stitch *s)
     if (s == NULL)
         return;
     free(s->importance);
-    free(s->share);
     free(s->weight);
+    free(s->sum);
     for (int a = 0; a < 3; a++)
         free(s->source[a]);
     free(s);

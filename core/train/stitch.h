@@ -3,6 +3,13 @@
  *
  * Which windows make a batch depends on the image and the settings alone, and batches are blended
  * in their order: so the bits do not tell who predicted them, nor how many did at a time.
+ *
+ * Windows go in order of i, then j, then k. So planes along i are finished one after the other, and
+ * only those that windows are being blended into are held, not the image:
+ *
+ *     taken  ......|                     logits have been handed out, the place is used again
+ *     ready  ...........|                no later window touches them
+ *     held         |................|    of a window, and a few more (window_settings.spare)
  */
 #ifndef CORE_TRAIN_STITCH_H
 #define CORE_TRAIN_STITCH_H
@@ -11,13 +18,12 @@
 
 typedef struct stitch stitch;
 
-/*
- * image: [size[0]][size[1]][size[2]][channels]; out: [...][classes], zeros at the beginning. Both
- * are borrowed until stitch_close.
- */
+/* image: [size[0]][size[1]][size[2]][channels], borrowed until stitch_close. */
 pons_status stitch_open(const window_settings *settings, const int64_t size[3], const float *image,
-                        int channels, int classes, float *out, stitch **opened, pons_error *err);
+                        int channels, int classes, stitch **opened, pons_error *err);
 void stitch_close(stitch *s);
+/* Bytes that are held of an image's logits and of the weights beside them. */
+uint64_t stitch_bytes(const window_settings *settings, const int64_t size[3], int classes);
 int64_t stitch_batches(const stitch *s);
 /* Numbers of a batch's logits. */
 int64_t stitch_size(const stitch *s);
@@ -29,9 +35,18 @@ int64_t stitch_room(const stitch *s);
  */
 pons_status stitch_predict(const stitch *s, int64_t batch, const window_predictor *p, float *sum,
                            const float **logits, pons_error *err);
-/* Batch 0, then 1, ...; one thread at a time. */
-void stitch_blend(stitch *s, int64_t batch, const float *logits);
-/* After the last one: sums become means. */
-void stitch_finish(stitch *s);
+/*
+ * Batch 0, then 1, ...; one thread at a time. taken: planes whose voxels have all been taken. false:
+ * the rest of the batch has no room before all that are ready are taken; call it again then.
+ */
+bool stitch_blend(stitch *s, int64_t batch, const float *logits, int64_t taken);
+/* Planes 0, 1, ... that no later window touches; of the thread that blends. */
+int64_t stitch_ready(const stitch *s);
+/*
+ * Means of voxels first .. first + count - 1 of the image, which lie in planes that are ready and
+ * not yet taken: out [count][classes], in the order of [size[0]][size[1]][size[2]]. Each voxel
+ * once, also by several threads at the same time and beside stitch_blend.
+ */
+void stitch_take(stitch *s, int64_t first, int64_t count, float *out);
 
 #endif

@@ -5,7 +5,8 @@
 
 #include "train/validation.h"
 
-#include "base/pages.h"
+#include "base/parallel.h"
+#include "data/class_list.h"
 #include "dist/group.h"
 #include "train/activation.h"
 #include "train/spread.h"
@@ -33,28 +34,69 @@ static bool stop_asked(void *context)
     return v->stop != NULL && v->stop(v->context);
 }
 
+/* A case, and what is decided of it so far. */
+typedef struct counted_case {
+    pons_case c;
+    uint8_t *decided;         /* [voxels][logits_decisions]                                       */
+} counted_case;
+
 static pons_status prepare(void *context, int number, spread_volume *out, pons_error *err)
 {
     const counting *all = context;
     const validation *v = all->validation;
-    pons_case *c = calloc(1, sizeof *c);
-    int64_t voxels;
+    counted_case *held = calloc(1, sizeof *held);
 
-    if (c == NULL)
+    if (held == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for a validation case");
-    out->held = c;
+    out->held = held;
+    pons_case *c = &held->c;
     if (cache_read(v->cache, v->ranks[all->first + number * all->step], c, err) != PONS_OK)
         return err->status;
     if (c->label.voxels == NULL)
         return pons_fail(err, PONS_DATA, "validation case '%s' has no label", c->name);
-    voxels = pons_volume_count(&c->image);
+    held->decided = malloc((size_t)(pons_volume_count(&c->image)
+                                    * logits_decisions(all->experiment)));
+    if (held->decided == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for the classes of case '%s'", c->name);
     out->network = v->replicas;
     memcpy(out->extent, c->image.extent, sizeof out->extent);
     out->image = c->image.voxels;
-    out->logits = pages_alloc_zeroed((size_t)(voxels * all->experiment->task.classes)
-                                     * sizeof *out->logits);
-    if (out->logits == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory for the logits of case '%s'", c->name);
+    return PONS_OK;
+}
+
+/* Voxels whose logits are turned into decisions. */
+typedef struct deciding {
+    const experiment *experiment;
+    stitch *stitch;
+    int64_t first;
+    uint8_t *decided;         /* of the image                                                     */
+} deciding;
+
+enum { PIECE = 1 << 14, TILE = 16 * CLASS_COUNT_MAX };
+
+static void decide_piece(void *context, int64_t first, int64_t end)
+{
+    const deciding *d = context;
+    int64_t tile = TILE / d->experiment->task.classes;
+    int decisions = logits_decisions(d->experiment);
+    float logits[TILE];
+
+    for (int64_t at = d->first + first; at < d->first + end; at += tile) {
+        int64_t count = d->first + end - at < tile ? d->first + end - at : tile;
+
+        stitch_take(d->stitch, at, count, logits);
+        logits_decide(d->experiment, logits, count, d->decided + at * decisions);
+    }
+}
+
+static pons_status decide(void *context, int number, spread_volume *v, stitch *s, int64_t first,
+                          int64_t end, pons_error *err)
+{
+    const counting *all = context;
+    int64_t plane = v->extent[1] * v->extent[2];
+    deciding d = { all->experiment, s, first * plane, ((counted_case *)v->held)->decided };
+
+    parallel_run((end - first) * plane, PIECE, decide_piece, &d);
     return PONS_OK;
 }
 
@@ -62,29 +104,26 @@ static pons_status count_voxels(void *context, int number, spread_volume *v, pon
 {
     const counting *all = context;
     const experiment *e = all->experiment;
-    pons_case *c = v->held;
-    int64_t voxels = pons_volume_count(&c->image);
+    const counted_case *held = v->held;
+    int64_t voxels = pons_volume_count(&held->c.image);
     metric_count *count = all->count + (all->first + number * all->step) * e->class_count;
-    uint8_t *decided = malloc((size_t)(voxels * e->task.classes));
 
-    if (decided == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory for the classes of case '%s'", c->name);
-    pons_volume_clear(&c->image);
-    logits_decide(e, v->logits, voxels, decided);
     if (e->regions)
-        metric_count_regions(decided, c->label.voxels, voxels, e->class_count, count);
+        metric_count_regions(held->decided, held->c.label.voxels, voxels, e->class_count, count);
     else
-        metric_count_labels(decided, c->label.voxels, voxels, e->class_count, count);
-    free(decided);
+        metric_count_labels(held->decided, held->c.label.voxels, voxels, e->class_count, count);
     return PONS_OK;
 }
 
 static void release(void *context, spread_volume *v)
 {
-    if (v->held != NULL)
-        case_clear(v->held);
-    free(v->held);
-    free(v->logits);
+    counted_case *held = v->held;
+
+    if (held == NULL)
+        return;
+    case_clear(&held->c);
+    free(held->decided);
+    free(held);
 }
 
 /* ---- several processes ----------------------------------------------------------------------- */
@@ -169,7 +208,7 @@ pons_status validation_run(const validation *v, validation_result *result, pons_
         return pons_fail(err, PONS_DEVICE, "out of memory for a validation");
     const spread_work work = {
         .count = (v->count - all.first + all.step - 1) / all.step, .prepare = prepare,
-        .finish = count_voxels, .release = release, .stop = stop_asked, .context = &all
+        .take = decide, .finish = count_voxels, .release = release, .stop = stop_asked, .context = &all
     };
     spread_run(r, &work, &problem);
     result->stopped = problem.status == PONS_INTERRUPTED;
