@@ -9,6 +9,9 @@
 #include "soak.h"
 #include "suite.h"
 
+/* A checkpoint takes a quarter of a second, as long as dozens of steps. */
+#define SLOW_DISK "/checkpoints fsync 0 0 0 30"
+
 /* While this test is put aside a run may come to its end, or be late: then once more. */
 enum { ROUNDS = 5 };
 
@@ -63,6 +66,24 @@ static const char *numbered(const char *name, int i)
 static int random_step(void)
 {
     return 2 + (int)((int64_t)(seconds_now() * 1e6) % 80);
+}
+
+/*
+ * Whatever came in between, every checkpoint is whole, and none is named that is not there. 'saved':
+ * the newest one is named, and is of the last step that was recorded.
+ */
+static void expect_whole(const char *name, bool saved)
+{
+    char path[160];
+    int64_t newest = newest_whole(name), last = marked(name, "last");
+
+    snprintf(path, sizeof path, "runs/%s/checkpoints/step-%08d", name, (int)last);
+    ck_assert_msg(last < 0 || exists(path), "'last' is step %d, which is not there", (int)last);
+    ck_assert_int_le(last, newest);
+    if (saved) {
+        ck_assert_int_eq(last, newest);
+        ck_assert_int_eq(newest > 0 ? newest : 0, steps_of(name));
+    }
 }
 
 /* ---- undisturbed ----------------------------------------------------------------------------- */
@@ -228,7 +249,7 @@ END_TEST
 
 START_TEST(a_rank_that_a_slow_disk_keeps_meets_the_others_late)
 {
-    kill_on_nodes("late", _i, "/checkpoints fsync 0 0 0 30");
+    kill_on_nodes("late", _i, SLOW_DISK);
 }
 END_TEST
 
@@ -319,14 +340,18 @@ END_TEST
 
 /* ---- killed at any moment -------------------------------------------------------------------- */
 
-/* Seconds from the death of a rank to the end of all; -1: it had come to its end before. */
-static double kill_one(const launch_words *l, int number)
+/*
+ * Seconds from the death of a rank to the end of all; -1: it had come to its end before. On a slow
+ * disk the first checkpoint is half written then.
+ */
+static double kill_one(const launch_words *l, int victim, int number, bool slow)
 {
+    preload_disk(slow ? SLOW_DISK : NULL, NULL);
     pid_t launcher = start_launch(l), rank[8];
     char said[64];
-    int victim = random_step() % l->ranks;
 
-    ck_assert(wait_steps(launcher, l->name, steps_of(l->name) + 3));
+    preload_disk(NULL, NULL);
+    ck_assert(wait_steps(launcher, l->name, steps_of(l->name) + (slow ? 12 : 3)));
     int count = find_ranks(launcher, rank, 8);
     if (count < l->ranks || !signal_rank(launcher, victim, number)) {
         finish(launcher);
@@ -338,6 +363,7 @@ static double kill_one(const launch_words *l, int number)
     EXPECT_SAID(" in step ");
     EXPECT_SAID("last collective");
     expect_processes_gone(rank, count, 0);
+    expect_whole(l->name, false);
     return took;
 }
 
@@ -354,7 +380,9 @@ START_TEST(a_rank_killed_at_any_moment_ends_all_and_costs_nothing)
             expect_goes_on(&l);
             l.name = numbered("four", i);
         }
-        double took = kill_one(&l, numbers[i % 3]);
+        /* Each second time rank 0, which writes: its first checkpoint, or one beside others. */
+        int victim = i % 2 == 0 ? 0 : 1 + i / 2 % (l.ranks - 1);
+        double took = kill_one(&l, victim, numbers[i % 3], i % 5 < 4);
         ends += took >= 0;
         slowest = took > slowest ? took : slowest;
     }
@@ -375,6 +403,7 @@ static bool kill_launcher(const launch_words *l)
     if (finish(launcher) != 1000 + SIGKILL || count < l->ranks)
         return false;
     expect_processes_gone(rank, count, 5);
+    expect_whole(l->name, false);
     return true;
 }
 
@@ -397,8 +426,9 @@ static const struct { bool one; int number; } stops[] = {
     { true, SIGTERM }, { true, SIGUSR1 },
 };
 
-/* Whether the run was interrupted, or came to its end before. */
-static bool expect_interrupted(const launch_words *l, pid_t launcher, const pid_t *rank, int count)
+/* Whether the run was interrupted, by so many signals, or came to its end before. */
+static bool expect_interrupted(const launch_words *l, pid_t launcher, const pid_t *rank, int count,
+                               int signals)
 {
     double seconds;
     int code = finish_counting(launcher, &seconds);
@@ -409,6 +439,7 @@ static bool expect_interrupted(const launch_words *l, pid_t launcher, const pid_
     ck_assert_double_lt(seconds, 60); /* it is the grace that may pass, not a hang */
     expect_processes_gone(rank, count, 0);
     ck_assert_int_lt(steps_of(l->name), 120);
+    expect_whole(l->name, signals < 2); /* there may have been no time */
     return true;
 }
 
@@ -422,7 +453,7 @@ static bool stop_all(const launch_words *l, bool one, int victim, int number)
         signal_rank(launcher, victim, number);
     else
         kill(launcher, number);
-    return expect_interrupted(l, launcher, rank, count);
+    return expect_interrupted(l, launcher, rank, count, 1);
 }
 
 START_TEST(signals_stop_all_ranks_at_one_step)
@@ -473,7 +504,7 @@ static bool stop_twice(const launch_words *l)
     int count = find_ranks(launcher, rank, 8);
     kill(launcher, SIGTERM);
     kill(launcher, SIGUSR1);
-    return expect_interrupted(l, launcher, rank, count);
+    return expect_interrupted(l, launcher, rank, count, 2);
 }
 
 START_TEST(a_second_signal_ends_at_once)
@@ -493,16 +524,17 @@ static bool ask_to_stop(const launch_words *l, bool one, int round)
 {
     static const int numbers[] = { SIGTERM, SIGUSR1 };
     pid_t launcher = start_launch(l), rank[8];
+    int signals = 1 + (round % 3 == 2);
 
     ck_assert(wait_steps(launcher, l->name, steps_of(l->name) + 1));
     int count = find_ranks(launcher, rank, 8);
     pause_for(5e-4 * random_step());
-    for (int i = 0; i < 1 + (round % 3 == 2); i++)
+    for (int i = 0; i < signals; i++)
         if (one)
             signal_rank(launcher, random_step() % l->ranks, numbers[(round + i) % 2]);
         else
             kill(launcher, numbers[(round + i) % 2]);
-    return expect_interrupted(l, launcher, rank, count);
+    return expect_interrupted(l, launcher, rank, count, signals);
 }
 
 START_TEST(asked_to_stop_at_any_moment_all_ranks_do)

@@ -51,7 +51,7 @@ static const char *numbered(const char *name, int i)
     return text;
 }
 
-static const char steps_word[] = "augment.steps=flip trouble";
+static const char steps_word[] = "augment.steps=flip gaussian_noise trouble";
 static const char *const ranks[] = { "augment.trouble.rank=0", "augment.trouble.rank=1" };
 
 /* ---- a loader that never returns ------------------------------------------------------------- */

@@ -7,10 +7,9 @@
 #define TESTS_RANKS_H
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "pause.h"
 #include "process_state.h"
-#include "run_pons.h"
+#include "written_run.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -41,12 +40,15 @@ static inline void make_phantom(void)
                "[data]\nsource = heads\nvalidation = last:1\n"
                "[preprocess]\nsteps = normalize\n"
                "[patch]\nextent = 24\n"
-               "[augment]\nsteps = flip\n[augment.flip]\naxes = 1 2\nprobability = 0.5\n"
+               "[augment]\nsteps = flip gaussian_noise\n"
+               "[augment.flip]\naxes = 1 2\nprobability = 0.5\n"
+               "[augment.gaussian_noise]\nprobability = 0.5\n"
                "[model]\nplugin = unet\nchannels = 8 16\nstrides = 2\nnorm = batch\ndropout = 0.1\n"
                "[loss]\nplugin = dice_ce\n"
                "[optimizer]\nplugin = adam\nlr = 1e-3\n"
-               "[train]\nsteps = 120\nmicro_batches = 4\nprecision = fp32\n"
-               "validate_every = 20\ncheckpoint_every = 10\n"
+               "[schedule]\nplugin = cosine\n"
+               "[train]\nsteps = 120\nmicro_batches = 4\nprecision = fp32\nema_decay = 0.9\n"
+               "validate_every = 4\ncheckpoint_every = 10\n"
                "[distribute]\nmode = ddp\nbackend = gloo\ndevices = cpu\nthreads = 1\n"
                "timeout_s = 30\n");
 }
@@ -192,38 +194,10 @@ static inline bool wait_steps(pid_t launcher, const char *run, int steps)
     return true;
 }
 
-/* Name of the newest checkpoint, "" without one. */
-static inline void newest_checkpoint(const char *run, char out[64])
-{
-    FILE *file = fopen(in_run(run, "checkpoints/last"), "r");
-
-    out[0] = '\0';
-    if (file == NULL)
-        return;
-    if (fgets(out, 64, file) != NULL)
-        out[strcspn(out, "\n")] = '\0';
-    fclose(file);
-}
-
-/* Two runs ended with the same bits. */
+/* Two runs have ended with the same bits, and had the same numbers on the way. */
 static inline void expect_same_state(const char *a, const char *b)
 {
-    static const char *const files[] = { "model", "optimizer" };
-    const char *run[2] = { a, b };
-
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        char digest[2][65];
-        for (int k = 0; k < 2; k++) {
-            pons_error err = PONS_ERROR_INIT;
-            char newest[64], name[160];
-            newest_checkpoint(run[k], newest);
-            snprintf(name, sizeof name, "checkpoints/%s/%s.safetensors", newest, files[i]);
-            ck_assert_msg(sha256_file(in_run(run[k], name), digest[k], &err) == PONS_OK, "%s",
-                          err.text);
-        }
-        ck_assert_msg(strcmp(digest[0], digest[1]) == 0, "%s of '%s' and '%s' differ", files[i], a,
-                      b);
-    }
+    ck_assert_msg(same_runs(a, b, TENSOR_FILES), "'%s' and '%s': see the differences above", a, b);
 }
 
 static inline int count_in(const char *text, const char *phrase)
