@@ -1,6 +1,6 @@
 /*
- * check_wide.c - convolutions on the tile registers of AMX, of many channels and of few; skipped
- * where there are none. Shapes that were chosen, and WIDE_ROUNDS random ones of each family and
+ * check_wide.c - convolutions of many channels on the tile registers of AMX and on vectors of
+ * pairs, of few channels on the tile registers; skipped where there is none of it. Shapes that were chosen, and WIDE_ROUNDS random ones of each family and
  * direction.
  *
  * Tensors hold small whole numbers: every product and sum is exact, in bf16 as in float, whatever
@@ -202,12 +202,14 @@ static void compute_truth(problem *p)
 typedef pons_status (*family)(int threads, const pons_request *request, pons_kernel *kernel,
                               bool *supported, pons_error *err);
 
+static const wide_unit *unit; /* of the family 'wide' */
+
 static pons_status wide(int threads, const pons_request *request, pons_kernel *kernel,
                         bool *supported, pons_error *err)
 {
     if (request->kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT)
-        return wide_prepare_weight(threads, request, kernel, supported, err);
-    return wide_prepare_image(threads, request, kernel, supported, err);
+        return wide_prepare_weight(unit, threads, request, kernel, supported, err);
+    return wide_prepare_image(unit, threads, request, kernel, supported, err);
 }
 
 /* Declines where vectors are thought to be faster. */
@@ -342,12 +344,22 @@ static void check_random(family make, pons_kernel_kind kind, int one_in)
     ck_assert_int_ge(taken * one_in, rounds);
 }
 
-static void check_kind(pons_kernel_kind kind)
+static void check_unit(pons_kernel_kind kind)
 {
     for (int shape = 0; shape < SHAPES; shape++)
         if (shapes[shape].groups == 1 || kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT)
             ck_assert(check_shape(&shapes[shape], wide, kind));
     check_random(wide, kind, 1);
+}
+
+/* On every unit that runs here. */
+static void check_kind(pons_kernel_kind kind)
+{
+    unit = &wide_dots;
+    check_unit(kind);
+    unit = &wide_tiles;
+    if (wide_tiles_run())
+        check_unit(kind);
 }
 
 START_TEST(convolution_is_exact)
@@ -390,12 +402,14 @@ int main(void)
 {
     TCase *c = suite_new("wide");
 
-    if (!wide_runs())
+    if (!wide_dots_run())
         return 77;
 
     tcase_add_test(c, convolution_is_exact);
     tcase_add_test(c, gradient_by_the_input_is_exact);
     tcase_add_test(c, gradient_by_the_weight_is_exact);
+    if (!wide_tiles_run())
+        return suite_run();
     tcase_add_test(c, convolution_with_few_channels_is_exact);
     tcase_add_test(c, gradient_by_the_input_with_few_channels_is_exact);
     tcase_add_test(c, gradient_by_the_weight_with_few_input_channels_is_exact);

@@ -26,11 +26,17 @@ libcpuavx2_la_SOURCES = $(CPU_LANES)
 libcpuavx2_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=avx2
 libcpuavx2_la_CFLAGS = $(CPU_CFLAGS) -mavx2 -mfma
 libcpuavx512_la_SOURCES = $(CPU_LANES) plugins/devices/cpu/wide_amx.c \
-	plugins/devices/cpu/wide_pack.c plugins/devices/cpu/wide.h
+	plugins/devices/cpu/wide_dots.c plugins/devices/cpu/wide_pack.c plugins/devices/cpu/wide.h
 libcpuavx512_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=avx512
 libcpuavx512_la_CFLAGS = $(CPU_CFLAGS) -mavx2 -mfma -mavx512f -mavx512bw -mavx512vl -mavx512dq \
 	-mprefer-vector-width=512
-libcpudevice_la_LIBADD += libcpuavx2.la libcpuavx512.la
+# The loops of narrow convolutions once more, for processors that multiply pairs of bf16.
+noinst_LTLIBRARIES += libcpupairs.la
+libcpupairs_la_SOURCES = plugins/devices/cpu/narrow_wide.c plugins/devices/cpu/narrow_planar.c \
+	plugins/devices/cpu/narrow_pairs.c
+libcpupairs_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=pairs -DVECTOR_PAIRS
+libcpupairs_la_CFLAGS = $(libcpuavx512_la_CFLAGS) -mavx512bf16
+libcpudevice_la_LIBADD += libcpuavx2.la libcpuavx512.la libcpupairs.la
 endif
 libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c plugins/devices/cpu/headroom.c \
 	plugins/devices/cpu/headroom.h \
@@ -72,8 +78,8 @@ libcpudevice_la_SOURCES += $(CPU_WIDE)
 else
 libcpudevice_la_SOURCES += plugins/devices/cpu/wide_absent.c
 endif
-EXTRA_DIST += $(CPU_WIDE) plugins/devices/cpu/wide_amx.c plugins/devices/cpu/wide_pack.c \
-	plugins/devices/cpu/wide_absent.c
+EXTRA_DIST += $(CPU_WIDE) plugins/devices/cpu/wide_amx.c plugins/devices/cpu/wide_dots.c \
+	plugins/devices/cpu/wide_pack.c plugins/devices/cpu/wide_absent.c plugins/devices/cpu/narrow_pairs.c
 if HAVE_ONEDNN
 libcpudevice_la_SOURCES += plugins/devices/cpu/onednn.c plugins/devices/cpu/onednn_version.c
 libcpudevice_la_LIBADD += $(ONEDNN_LIBS)

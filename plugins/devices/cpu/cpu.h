@@ -18,7 +18,7 @@ typedef struct cpu_device {
     const struct narrow_lanes *narrow;
     const struct direct_lanes *direct;
     const struct rows_lanes *rows;
-    bool wide; /* wide.h runs */
+    const struct wide_unit *wide; /* NULL: wide.h does not run */
     struct onednn *library; /* NULL: built without oneDNN */
 } cpu_device;
 

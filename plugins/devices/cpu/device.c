@@ -200,7 +200,9 @@ void cpu_device_choose_row(void *device, int row)
     d->narrow = narrow_lanes_row(row);
     d->direct = direct_lanes_row(row);
     d->rows = rows_lanes_row(row);
-    d->wide = row == map_lanes_count() - 1 && wide_runs();
+    d->wide = row == map_lanes_count() - 1 ? wide_find() : NULL;
+    if (d->wide == &wide_dots)
+        d->narrow = narrow_lanes_dots();
 }
 
 const pons_device_operations cpu_operations = {

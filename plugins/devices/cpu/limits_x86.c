@@ -99,7 +99,7 @@ static void tiles_amx(int64_t rounds, const void *input, float *output)
 }
 
 const limits_loop limits_bf16[] = {
-    { wide_runs, tiles_amx, 4 * 2.0 * 16 * 16 * 32 },
+    { wide_tiles_run, tiles_amx, 4 * 2.0 * 16 * 16 * 32 },
     { has_avx512_bf16, pairs_avx512, 2.0 * 32 * SUMS },
     { 0 }
 };

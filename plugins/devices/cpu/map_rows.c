@@ -22,7 +22,7 @@ static int has_avx512(void)
 }
 
 #define ROW(name, runs)                                                                           \
-    { &map_lanes_##name, { &narrow_wide_##name, &narrow_planar_##name, &narrow_layout_##name },    \
+    { &map_lanes_##name, { &narrow_wide_##name, &narrow_planar_##name, &narrow_layout_##name, NULL }, \
       &direct_lanes_##name, &rows_lanes_##name, runs }
 
 static const struct {
@@ -48,6 +48,15 @@ int map_lanes_count(void)
 
 const map_lanes *map_lanes_row(int row) { return rows[row].lanes; }
 const narrow_lanes *narrow_lanes_row(int row) { return &rows[row].narrow; }
+
+const narrow_lanes *narrow_lanes_dots(void)
+{
+    static const narrow_lanes dots = { &narrow_wide_avx512, &narrow_planar_avx512,
+                                       &narrow_layout_avx512, &narrow_pairs_avx512 };
+
+    return &dots;
+}
+
 const direct_lanes *direct_lanes_row(int row) { return rows[row].direct; }
 const rows_lanes *rows_lanes_row(int row) { return rows[row].rows; }
 
@@ -66,11 +75,13 @@ const map_lanes *map_lanes_row(int row)
 const narrow_lanes *narrow_lanes_row(int row)
 {
     static const narrow_lanes baseline = { &narrow_wide_baseline, &narrow_planar_baseline,
-                                           &narrow_layout_baseline };
+                                           &narrow_layout_baseline, NULL };
 
     (void)row;
     return &baseline;
 }
+
+const narrow_lanes *narrow_lanes_dots(void) { return narrow_lanes_row(0); }
 
 const direct_lanes *direct_lanes_row(int row)
 {

@@ -14,9 +14,12 @@ typedef struct narrow_lanes {
     const narrow_wide *wide;
     const narrow_planar *planar;
     const narrow_layout *layout;
+    const narrow_pairs *pairs; /* NULL: bf16 is computed in float */
 } narrow_lanes;
 
 const narrow_lanes *narrow_lanes_row(int row); /* rows as those of map_lanes_row */
+
+const narrow_lanes *narrow_lanes_dots(void); /* the last row, and pairs: where wide_dots_run() */
 
 /* As pons_device_operations.prepare; declines what has more channels on both sides, is grouped or
  * dilated. */

@@ -51,6 +51,18 @@ typedef struct narrow_layout {
     void (*tiles_to_bf16)(uint16_t *to, const float *from, int cells, int outs);
 } narrow_layout;
 
+/*
+ * The same loops where each number of x, y and the weight that is multiplied is a pair of bf16 and
+ * results are floats; 'add' is not for them. 'zip' makes pairs of neighbours along W:
+ * to[w / 2][j] = from[w][j], from[w + 1][j] for even w < positions and j < count, rows 'pitch' and
+ * 'step' apart, zero where a last one has no neighbour.
+ */
+typedef struct narrow_pairs {
+    const narrow_wide *wide;
+    const narrow_planar *planar;
+    void (*zip)(float *to, int pitch, const uint16_t *from, int step, int count, int positions);
+} narrow_pairs;
+
 #define NARROW_LANES_OF(row)                                                                      \
     extern const narrow_wide narrow_wide_##row;                                                   \
     extern const narrow_planar narrow_planar_##row;                                               \
@@ -59,5 +71,9 @@ typedef struct narrow_layout {
 NARROW_LANES_OF(baseline)
 NARROW_LANES_OF(avx2)
 NARROW_LANES_OF(avx512)
+
+extern const narrow_wide narrow_wide_pairs;
+extern const narrow_planar narrow_planar_pairs;
+extern const narrow_pairs narrow_pairs_avx512;
 
 #endif

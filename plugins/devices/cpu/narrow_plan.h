@@ -21,9 +21,12 @@ enum { NARROW_MARGIN = 64 }; /* zeros on both sides of what PLANAR_SPREAD adds *
 
 typedef struct narrow {
     const narrow_lanes *lanes;
+    const narrow_wide *wide;     /* of lanes, or of its pairs */
+    const narrow_planar *planar;
     int threads;
     narrow_form form;
     bool swapped;
+    bool pairs;                  /* see narrow.c */
     int cases;
     narrow_side x, y;            /* x has the kernel slide over it */
     pons_type weight_type;
@@ -43,6 +46,13 @@ static inline int smaller(int a, int b) { return a < b ? a : b; }
 static inline int larger(int a, int b) { return a > b ? a : b; }
 static inline int up_to(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
 static inline int over(int n, int by) { return (n + by - 1) / by; }
+
+/* Of pairs, how many channels of the tensor are one of a side. */
+static inline int narrow_channels_of(const narrow *n, bool y)
+{
+    return n->pairs && n->form != WIDE_WEIGHT && n->form != PLANAR_WEIGHT &&
+           y == (n->form == PLANAR_SPREAD) ? 2 : 1;
+}
 
 static inline bool narrow_is_weight(const narrow *n)
 {

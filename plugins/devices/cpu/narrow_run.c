@@ -33,6 +33,18 @@ static int64_t row_at(const narrow_side *s, int image, int plane, int row)
     return ((int64_t)image * s->extent[0] + plane) * s->plane + (int64_t)row * s->row;
 }
 
+/* One row of x as pairs [w / 2][j] of what two neighbouring positions of y meet. */
+static void fill_x_pairs(const narrow *n, const void *x, int64_t at, float *line, float *to)
+{
+    uint16_t *row = (uint16_t *)line;
+
+    memset(row, 0, (size_t)n->line * sizeof *row);
+    memcpy(row + n->pad[2] * n->x.channels, (const uint16_t *)x + at,
+           (size_t)n->x.row * sizeof *row);
+    n->lanes->pairs->zip(to, n->inner, row, n->stride[2] * n->x.channels, n->inner,
+                         n->y.extent[2]);
+}
+
 /* One row of x behind its padding; planar: channels and phases of the stride apart. */
 static void fill_x(const narrow *n, const void *x, int64_t at, float *line, float *to)
 {
@@ -128,7 +140,7 @@ static void buffer_x(work *w)
         low[i] = first[i] * n->stride[i] - n->pad[i];
         high[i] = last[i] * n->stride[i] - n->pad[i] + n->kernel[i] - 1;
     }
-    buffer_box(w, &n->x, low, high, fill_x);
+    buffer_box(w, &n->x, low, high, n->pairs && narrow_is_weight(n) ? fill_x_pairs : fill_x);
 }
 
 static void run_wide_forward(work *w)
@@ -142,8 +154,8 @@ static void run_wide_forward(work *w)
         for (int h = w->top; h <= w->bottom; h++) {
             int64_t at = row_at(&n->y, w->image, d, h);
             float *to = direct ? (float *)w->out + at : w->other;
-            n->lanes->wide->forward(to, width, n->outs, forward_taps(w, d, h), w->row,
-                                    n->stride[2] * n->x.channels, n->inner, w->block);
+            n->wide->forward(to, width, n->outs, forward_taps(w, d, h), w->row,
+                             n->stride[2] * n->x.channels, n->inner, w->block);
             for (int i = 1; i < width && c < n->outs; i++)
                 memmove(to + (int64_t)i * c, to + (int64_t)i * n->outs,
                         (size_t)c * sizeof(float));
@@ -160,8 +172,8 @@ static void run_planar_forward(work *w)
     for (int d = w->first; d <= w->last; d++)
         for (int h = w->top; h <= w->bottom; h++) {
             int taps = forward_taps(w, d, h);
-            n->lanes->planar->forward(w->other, n->y.extent[2], n->pitch, n->outs, taps, w->row,
-                                      n->shift, n->inner, w->block);
+            n->planar->forward(w->other, n->y.extent[2], n->pitch, n->outs, taps, w->row, n->shift,
+                               n->inner, w->block);
             n->lanes->layout->join(w->line, w->other, n->pitch, n->y.extent[2], n->y.channels);
             row_write(n, &n->y, w->out, row_at(&n->y, w->image, d, h), w->line);
         }
@@ -244,8 +256,8 @@ static void run_planar_spread(work *w)
     for (int d = w->first; d <= w->last; d++)
         for (int h = w->top; h <= w->bottom; h++) {
             int taps = spread_taps(w, d, h);
-            n->lanes->planar->spread(z, n->y.extent[2], n->pitch, n->inner, taps, w->row,
-                                     n->y.channels, w->block);
+            n->planar->spread(z, n->y.extent[2], n->pitch, n->inner, taps, w->row, n->y.channels,
+                              w->block);
             gather_phases(n, z, rows);
             n->lanes->layout->join(w->line, rows, n->pitch, over(n->x.extent[2], s),
                                    s * n->x.channels);
@@ -283,6 +295,37 @@ static int weight_taps(const work *w, int d, int h, float *sum, float **to)
     return count;
 }
 
+/* One row of y as pairs [w / 2][outs], zero in channels that only pad. */
+static void fill_y_pairs(const narrow *n, const void *y, int64_t at, float *to)
+{
+    int c = n->y.channels, pairs = over(n->y.extent[2], 2);
+
+    n->lanes->pairs->zip(to, n->outs, (const uint16_t *)y + at, c, c, n->y.extent[2]);
+    for (int i = 0; i < pairs && c < n->outs; i++)
+        memset(to + (int64_t)i * n->outs + c, 0, (size_t)(n->outs - c) * sizeof *to);
+}
+
+/* Row 'at' of y meets rows of x. */
+static void add_row(const work *w, int64_t at, int taps, float *const *to)
+{
+    const narrow *n = w->n;
+    int width = n->y.extent[2];
+
+    if (n->pairs) {
+        fill_y_pairs(n, w->y, at, w->other);
+        n->wide->weight(to, over(width, 2), n->outs, taps, w->row, n->inner, n->inner, w->other);
+    } else if (n->form == WIDE_WEIGHT) {
+        const float *y = read_wide_y(n, w->y, at, w->line, w->other);
+        n->wide->weight(to, width, n->outs, taps, w->row, n->stride[2] * n->x.channels, n->inner,
+                        y);
+    } else {
+        fill_y(n, w->y, at, w->line, w->other);
+        for (int t = 0; t < taps; t++)
+            n->planar->weight(to[t], width, n->pitch, n->outs, w->row[t], n->shift, n->inner,
+                              w->other);
+    }
+}
+
 static void run_weight(work *w, float *sum)
 {
     const narrow *n = w->n;
@@ -293,17 +336,7 @@ static void run_weight(work *w, float *sum)
     for (int d = w->first; d <= w->last; d++)
         for (int h = w->top; h <= w->bottom; h++) {
             int64_t at = row_at(&n->y, w->image, d, h);
-            int taps = weight_taps(w, d, h, sum, to);
-            if (n->form == WIDE_WEIGHT) {
-                const float *y = read_wide_y(n, w->y, at, w->line, w->other);
-                n->lanes->wide->weight(to, n->y.extent[2], n->outs, taps, w->row,
-                                       n->stride[2] * n->x.channels, n->inner, y);
-                continue;
-            }
-            fill_y(n, w->y, at, w->line, w->other);
-            for (int t = 0; t < taps; t++)
-                n->lanes->planar->weight(to[t], n->y.extent[2], n->pitch, n->outs, w->row[t],
-                                         n->shift, n->inner, w->other);
+            add_row(w, at, weight_taps(w, d, h, sum, to), to);
         }
 }
 

@@ -83,7 +83,7 @@ static void multiply_rows(const work *w, const char *from, int rows, int64_t nex
             }
             for (int c = 0; c < p.columns; c++)
                 p.b[c] = w->weight + (int64_t)(across + c) * WIDE_PANEL;
-            wide_multiply(&p);
+            wide_tiles.multiply(&p);
         }
     }
 }
@@ -139,12 +139,12 @@ static void run_task(void *context, int64_t i, int thread)
     w->count[1] = smaller(n->band, h->count - w->first[1]);
     take_memory(w, k->call->scratch, thread);
     copy_rows(w);
-    wide_begin();
+    wide_tiles.begin();
     for (int i = 0; i < w->count[0] * d->phases; i++)
         for (int phase = 0; phase < h->phases && w->first[0] * d->phases + i < d->to; phase++)
             run_rows(w, w->first[0] * d->phases + i,
                      w->buffer + i / d->phases * d->step * n->plane, i % d->phases, phase);
-    wide_end();
+    wide_tiles.end();
 }
 
 static void pack_step(void *context, int64_t step, int thread)

@@ -204,7 +204,7 @@ static void multiply(const tile_gradient *g, const char *x, const char *y, float
             p.rows = smaller(rows - row, p.columns == 1 ? WIDE_ROWS : 2);
             for (int r = 0; r < p.rows; r++)
                 set_row(g, x, sums, row + r, column, r, &p);
-            wide_multiply(&p);
+            wide_tiles.multiply(&p);
         }
     }
 }
@@ -241,10 +241,10 @@ static void run_task(void *context, int64_t task, int thread)
     memset(sums, 0, (size_t)g->sums * sizeof *sums);
     for (int i = 0; i < g->kernel[0]; i++)
         held[i] = -1;
-    wide_begin();
+    wide_tiles.begin();
     for (int d = first; d < first + g->block && d < g->y.extent[0]; d++)
         run_plane(w, &p, (int)(task / g->blocks), d, held, sums);
-    wide_end();
+    wide_tiles.end();
 }
 
 /* ---- the gradient from its sums -------------------------------------------------------------- */

@@ -11,10 +11,12 @@
 static int64_t weight_at(const narrow *n, int out, int tap, int kw, int in)
 {
     int positions = n->taps * n->kernel[2], position = tap * n->kernel[2] + kw;
+    int ins = n->x.channels * narrow_channels_of(n, false);
+    int outs = n->y.channels * narrow_channels_of(n, true);
 
     if (!n->swapped)
-        return ((int64_t)out * positions + position) * n->x.channels + in;
-    return ((int64_t)in * positions + positions - 1 - position) * n->y.channels + out;
+        return ((int64_t)out * positions + position) * ins + in;
+    return ((int64_t)in * positions + positions - 1 - position) * outs + out;
 }
 
 /* [tap][j][out] or, to spread, [tap][out][j]; zero for outputs that only pad. */
@@ -36,6 +38,21 @@ static float weight_read(const narrow *n, const void *weight, int64_t at)
     return value;
 }
 
+/* The weight of a pair of channels on the side that is summed over. */
+static float weight_read_pair(const narrow *n, const uint16_t *weight, int out, int tap, int kw,
+                              int in)
+{
+    int outs = narrow_channels_of(n, true), ins = narrow_channels_of(n, false);
+    uint16_t pair[2];
+    float number;
+
+    for (int i = 0; i < 2; i++)
+        pair[i] = weight[weight_at(n, outs * out + (outs > 1 ? i : 0), tap, kw,
+                                   ins * in + (ins > 1 ? i : 0))];
+    memcpy(&number, pair, sizeof number);
+    return number;
+}
+
 void narrow_weight_pack(const narrow *n, const void *weight, float *packed)
 {
     memset(packed, 0, (size_t)n->weights * sizeof(float));
@@ -43,8 +60,10 @@ void narrow_weight_pack(const narrow *n, const void *weight, float *packed)
         for (int j = 0; j < n->inner; j++)
             for (int out = 0; out < n->y.channels; out++)
                 packed[packed_at(n, out, tap, j)] =
-                    weight_read(n, weight, weight_at(n, out, tap, j / n->x.channels,
-                                                     j % n->x.channels));
+                    n->pairs ? weight_read_pair(n, weight, out, tap, j / n->x.channels,
+                                                j % n->x.channels)
+                             : weight_read(n, weight, weight_at(n, out, tap, j / n->x.channels,
+                                                                j % n->x.channels));
 }
 
 /* ---- partial sums of all tasks to the tensor ------------------------------------------------- */

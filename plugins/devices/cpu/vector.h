@@ -24,15 +24,26 @@ typedef float vector_loose __attribute__((vector_size(4 * VECTOR_LANES), aligned
 
 VECTOR vector vector_load(const float *p) { return (vector)*(const vector_loose *)p; }
 VECTOR void vector_store(float *p, vector v) { *(vector_loose *)p = (vector_loose)v; }
-VECTOR vector vector_all(float x) { return x - (vector){ 0 }; }
 
-/* a b + c, fused where the processor can. */
+/*
+ * a b + c, fused where the processor can. VECTOR_PAIRS: numbers of a and b are pairs of bf16, of
+ * which both products are added; they may only be moved.
+ */
+#if defined(VECTOR_PAIRS)
+VECTOR vector vector_all(float x) { return _mm512_set1_ps(x); }
+VECTOR vector vector_fused(vector a, vector b, vector c)
+{
+    return _mm512_dpbf16_ps(c, (__m512bh)a, (__m512bh)b);
+}
+#else
+VECTOR vector vector_all(float x) { return x - (vector){ 0 }; }
 #if defined(__AVX512F__)
 VECTOR vector vector_fused(vector a, vector b, vector c) { return _mm512_fmadd_ps(a, b, c); }
 #elif defined(__FMA__)
 VECTOR vector vector_fused(vector a, vector b, vector c) { return _mm256_fmadd_ps(a, b, c); }
 #else
 VECTOR vector vector_fused(vector a, vector b, vector c) { return a * b + c; }
+#endif
 #endif
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * wide.h - bf16 convolutions of many channels on both sides, on the tile registers of AMX.
+ * wide.h - bf16 convolutions of many channels on both sides, on the tile registers of AMX or on
+ * vectors that multiply pairs (AVX512-BF16).
  *
- * The product kernels (wide_amx.c, wide_pack.c) know nothing of convolutions. They multiply tiles
+ * The product kernels (wide_amx.c, wide_dots.c, wide_pack.c) know nothing of convolutions. They multiply tiles
  * of 16 x 16 numbers, in steps of 32 numbers of the axis that is summed over:
  *
  *   panel   [16 pairs][16 columns][2]: two neighbouring numbers of that axis side by side
@@ -33,10 +34,14 @@ typedef struct wide_product {
     bool add;                   /* to what c holds */
 } wide_product;
 
-/* Around products, on each thread. */
-void wide_begin(void);
-void wide_end(void);
-void wide_multiply(const wide_product *p);
+/* What multiplies; begin and end stand around products, on each thread. */
+typedef struct wide_unit {
+    void (*begin)(void);
+    void (*multiply)(const wide_product *p);
+    void (*end)(void);
+} wide_unit;
+
+extern const wide_unit wide_tiles, wide_dots;
 
 /*
  * Channels 'first' .. first + count - 1 (at most 16, zeros behind) of 32 positions: as a panel
@@ -49,16 +54,19 @@ void wide_pack_columns(void *to, const char *const *row);
 /* Row r of a tile, 'count' numbers as bf16, to place[r] behind 'first' numbers; NULL: nowhere. */
 void wide_store(const float *tile, char *const *place, int first, int count);
 
-/* Whether this processor and system let us use the tile registers. */
-bool wide_runs(void);
+/* Whether this processor and system let us use the tile registers, and whether it has the vectors. */
+bool wide_tiles_run(void);
+bool wide_dots_run(void);
+/* The faster one of those that run; NULL: none. */
+const wide_unit *wide_find(void);
 
 /*
  * As pons_device_operations.prepare: a convolution or its gradient by the input, and the gradient
  * by the weight. Decline other types than bf16, and the first one groups.
  */
-pons_status wide_prepare_image(int threads, const pons_request *request, pons_kernel *kernel,
-                               bool *supported, pons_error *err);
-pons_status wide_prepare_weight(int threads, const pons_request *request, pons_kernel *kernel,
-                                bool *supported, pons_error *err);
+pons_status wide_prepare_image(const wide_unit *unit, int threads, const pons_request *request,
+                               pons_kernel *kernel, bool *supported, pons_error *err);
+pons_status wide_prepare_weight(const wide_unit *unit, int threads, const pons_request *request,
+                                pons_kernel *kernel, bool *supported, pons_error *err);
 
 #endif

@@ -1,24 +1,26 @@
 /*
  * wide_absent.c - takes the place of the other wide_*.c and of narrow_tile*.c where processors have
- * no AMX.
+ * neither AMX nor AVX-512.
  */
 #include "narrow_tile.h"
 #include "wide.h"
 
-bool wide_runs(void)
+const wide_unit wide_tiles = { NULL, NULL, NULL }, wide_dots = { NULL, NULL, NULL };
+
+const wide_unit *wide_find(void)
 {
-    return false;
+    return NULL;
 }
 
-pons_status wide_prepare_image(int threads, const pons_request *request, pons_kernel *kernel,
-                               bool *supported, pons_error *err)
+pons_status wide_prepare_image(const wide_unit *unit, int threads, const pons_request *request,
+                               pons_kernel *kernel, bool *supported, pons_error *err)
 {
     *supported = false;
     return PONS_OK;
 }
 
-pons_status wide_prepare_weight(int threads, const pons_request *request, pons_kernel *kernel,
-                                bool *supported, pons_error *err)
+pons_status wide_prepare_weight(const wide_unit *unit, int threads, const pons_request *request,
+                                pons_kernel *kernel, bool *supported, pons_error *err)
 {
     *supported = false;
     return PONS_OK;

@@ -21,12 +21,12 @@ static const struct {
 } shape = { .palette = 1, .width = { 64, 64, 64, 64, 64, 64, 64, 64 },
             .rows = { 16, 16, 16, 16, 16, 16, 16, 16 } };
 
-AMX void wide_begin(void)
+AMX static void begin(void)
 {
     _tile_loadconfig(&shape);
 }
 
-AMX void wide_end(void)
+AMX static void end(void)
 {
     _tile_release();
 }
@@ -133,7 +133,7 @@ AMX static void three_by_one(const wide_product *p) { rows_by_one(p, 3); }
 AMX static void two_by_one(const wide_product *p) { rows_by_one(p, 2); }
 AMX static void one_by_one(const wide_product *p) { rows_by_one(p, 1); }
 
-void wide_multiply(const wide_product *p)
+static void multiply(const wide_product *p)
 {
     static void (*const few[WIDE_ROWS])(const wide_product *) = { one_by_one, two_by_one,
                                                                   three_by_one, four_by_one };
@@ -145,3 +145,5 @@ void wide_multiply(const wide_product *p)
     else
         few[p->rows - 1](p);
 }
+
+const wide_unit wide_tiles = { begin, multiply, end };

@@ -27,6 +27,7 @@ enum {
 };
 
 typedef struct wide_image {
+    const wide_unit *unit;
     int threads;
     wide_grid grid;
     wide_terms terms;
@@ -247,7 +248,7 @@ static void multiply_group(const wide_image *w, const wide_target *t, const char
         for (int n = 0; n < columns; n++)
             p.c[r][n] = tile[r][n];
     }
-    wide_multiply(&p);
+    w->unit->multiply(&p);
     for (int r = 0; r < g->rows; r++)
         for (int n = 0; n < columns; n++)
             wide_store(tile[r][n], g->place[r], (column + n) * WIDE_TILE,
@@ -317,9 +318,9 @@ static void chunk_task(void *context, int64_t chunk, int thread)
 
     for (int64_t block = 0; block * COPIED < w->positions; block++)
         copy_block(w, k->source, (int)chunk, block, area);
-    wide_begin();
+    w->unit->begin();
     run_blocks(k, area, (int)chunk, 0, w->columns, 0, w->blocks);
-    wide_end();
+    w->unit->end();
 }
 
 static void copy_task(void *context, int64_t block, int thread)
@@ -338,10 +339,10 @@ static void part_task(void *context, int64_t i, int thread)
     int split = (int)(i % w->splits), first = (int)(i / w->splits) * WIDE_COLUMNS;
 
     (void)thread;
-    wide_begin();
+    w->unit->begin();
     run_blocks(k, k->area, k->chunk, first, smaller(first + WIDE_COLUMNS, w->columns),
                w->blocks * split / w->splits, w->blocks * (split + 1) / w->splits);
-    wide_end();
+    w->unit->end();
 }
 
 static pons_status image_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
@@ -446,8 +447,8 @@ static void plan_packing(const wide_image *w, pons_kernel *kernel)
     kernel->pack_key[1] = panel_key(w);
 }
 
-pons_status wide_prepare_image(int threads, const pons_request *request, pons_kernel *kernel,
-                               bool *supported, pons_error *err)
+pons_status wide_prepare_image(const wide_unit *unit, int threads, const pons_request *request,
+                               pons_kernel *kernel, bool *supported, pons_error *err)
 {
     const pons_convolution *c = request->attributes;
     bool gradient = request->kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT;
@@ -462,7 +463,8 @@ pons_status wide_prepare_image(int threads, const pons_request *request, pons_ke
         return PONS_OK;
     if ((w = calloc(1, sizeof *w)) == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory making a convolution");
-    *w = (wide_image){ .threads = threads, .packed = request->packable >> 1 & 1 };
+    *w = (wide_image){ .unit = unit, .threads = threads,
+                       .packed = request->packable >> 1 & 1 };
     kernel->state = w;
     if (wide_grid_init(&w->grid, x, y, weight, c, err) != PONS_OK ||
         wide_terms_init(&w->terms, &w->grid, x, weight, c, gradient, err) != PONS_OK)

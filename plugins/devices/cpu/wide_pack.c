@@ -1,6 +1,6 @@
 /*
  * wide_pack.c - bf16 to panels and rows of tiles, and results back (wide.h). Compiled for AVX-512,
- * which every processor with AMX has.
+ * which every processor with a unit of wide.h has.
  */
 #include "wide.h"
 

@@ -37,6 +37,7 @@ typedef struct weight_row {
 } weight_row;
 
 typedef struct wide_weight {
+    const wide_unit *unit;
     int threads;
     wide_grid grid;
     int groups, ins, outs;         /* channels in a group */
@@ -162,7 +163,7 @@ static void multiply(const work *k, const char *area, float *sums, int group, in
         for (int n = 0; n < p.columns; n++)
             p.b[n] = area + w->y_size + (strip + n) * w->strip_size;
         set_rows(k, area, sums, group, in, w->row + at, &p);
-        wide_multiply(&p);
+        w->unit->multiply(&p);
     }
 }
 
@@ -195,10 +196,10 @@ static void chunk_task(void *context, int64_t chunk, int thread)
 
     for (int64_t block = 0; block < w->y_blocks; block++)
         pack(w, k->call, (int)chunk, block, area);
-    wide_begin();
+    w->unit->begin();
     for (int job = 0; job < job_count(w); job++)
         run_job(k, area, sums, job, 0, w->row_count);
-    wide_end();
+    w->unit->end();
 }
 
 static void pack_task(void *context, int64_t block, int thread)
@@ -219,11 +220,11 @@ static void tile_task(void *context, int64_t i, int thread)
     int job_end = (int)(job_count(w) * (part + 1) / w->parts);
 
     (void)thread;
-    wide_begin();
+    w->unit->begin();
     for (int at = first; at < end; at += TOGETHER)
         for (int job = (int)(job_count(w) * part / w->parts); job < job_end; job++)
             run_job(k, k->area, k->sums, job, at, smaller(at + TOGETHER, end));
-    wide_end();
+    w->unit->end();
 }
 
 /* ---- the gradient from its tiles ------------------------------------------------------------- */
@@ -372,8 +373,8 @@ static pons_status plan_steps(wide_weight *w, const pons_tensor *x, const pons_t
     return PONS_OK;
 }
 
-pons_status wide_prepare_weight(int threads, const pons_request *request, pons_kernel *kernel,
-                                bool *supported, pons_error *err)
+pons_status wide_prepare_weight(const wide_unit *unit, int threads, const pons_request *request,
+                                pons_kernel *kernel, bool *supported, pons_error *err)
 {
     const pons_convolution *c = request->attributes;
     const pons_tensor *x = &request->input[0], *y = &request->input[1], *dw = &request->output[0];
@@ -384,7 +385,8 @@ pons_status wide_prepare_weight(int threads, const pons_request *request, pons_k
         return PONS_OK;
     if ((w = calloc(1, sizeof *w)) == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory making a convolution");
-    *w = (wide_weight){ .threads = threads, .groups = c->groups, .ins = (int)dw->shape.extent[4],
+    *w = (wide_weight){ .unit = unit, .threads = threads, .groups = c->groups,
+                        .ins = (int)dw->shape.extent[4],
                         .outs = (int)dw->shape.extent[0] / c->groups };
     w->in_tiles = (int)over(w->ins, WIDE_TILE);
     w->out_tiles = (int)over(w->outs, WIDE_TILE);
