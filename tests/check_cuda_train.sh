@@ -210,7 +210,7 @@ if [ -f "$PONS_PLUGIN_PATH/comm/nccl.so" ] && [ -f "$cards/libnccl.so.2" ]; then
     check "sums on the cards" cuda train ddp.ini --set experiment.name=quick \
         --set experiment.deterministic=no
     check "give the losses of one" near one quick 1e-5
-    check "patches that each card cuts" cuda train ddp.ini --set "$kept" \
+    check "patches that each card cuts" cuda train ddp.ini \
         --set experiment.name=ddp-cut --set data.cache=device
     check "give the bits of one again" cmp runs/one/$last runs/ddp-cut/$last
     # shellcheck disable=SC2086 # words
@@ -230,7 +230,7 @@ if [ -f "$PONS_PLUGIN_PATH/comm/nccl.so" ] && [ -f "$cards/libnccl.so.2" ]; then
     check "are joined by nccl" grep -q "^mode dp: .*, joined by nccl$" runs/joint/log.txt
     check "which is told" grep -q "^; comm nccl .* sha256 " runs/joint/resolved.ini
     check "and give the losses of one" near one joint 1e-5
-    check "as they do where each cuts its patches" cuda train joint.ini --set "$kept" \
+    check "as they do where each cuts its patches" cuda train joint.ini \
         --set experiment.name=joint-cut --set data.cache=device
     check "joined by nccl too" grep -q "^mode dp: .*, joined by nccl$" runs/joint-cut/log.txt
     check "to the same losses" near one joint-cut 1e-5
