@@ -1,6 +1,6 @@
 #!/bin/sh
-# Loader, trainer, replicas and store under ThreadSanitizer, with one kernel thread (gcc's OpenMP runtime
-# is not instrumented); the last line is 'N passed, N failed'.
+# Loader, loops over slabs, trainer, replicas and store under ThreadSanitizer, with one kernel thread (gcc's OpenMP
+# runtime is not instrumented); the last line is 'N passed, N failed'.
 #
 #   tests/thread.sh [--build FOLDER]
 set -u
@@ -44,11 +44,11 @@ mkdir -p "$build" && cd "$build" || stop "making '$build'"
 build=$(pwd)
 "$source/configure" -q --enable-sanitizers=thread CFLAGS="-O1 -g" || stop configure
 { make -j"$(nproc)" && make tests/check_loader tests/check_stream tests/check_augment \
-    tests/check_local tests/check_store; } >make.log 2>&1 || { tail make.log; stop make; }
+    tests/check_local tests/check_store tests/check_parallel tests/check_slabs; } >make.log 2>&1 || { tail make.log; stop make; }
 PONS_PLUGIN_PATH=$build/stage
 TSAN_OPTIONS="exitcode=66 ${TSAN_OPTIONS-}"
 export PONS_PLUGIN_PATH TSAN_OPTIONS
-for test in loader stream augment local store; do
+for test in loader stream augment local store parallel slabs; do
     srcdir=$source try 0 "tests/check_$test"
 done
 

@@ -5,25 +5,43 @@
 #include "data/cache_hold.h"
 #include "data/cache_parts.h"
 
+#include "base/parallel.h"
+
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- one case -------------------------------------------------------------------------------- */
 
+typedef struct largest {
+    const uint8_t *label;
+    _Atomic int most;
+} largest;
+
+static void find_largest(void *context, int64_t first, int64_t end)
+{
+    largest *l = context;
+    uint8_t most = 0;
+    int known = l->most;
+
+    for (int64_t i = first; i < end; i++)
+        most = l->label[i] > most ? l->label[i] : most;
+    while (most > known && !atomic_compare_exchange_weak(&l->most, &known, most))
+        continue;
+}
+
 /* A class beyond those that are listed would be counted behind a table's end. */
 static pons_status check_classes(const dataset *d, const pons_case *c, pons_error *err)
 {
     int limit = d->region_count > 0 ? 2 : d->class_count;
-    const uint8_t *label = c->label.voxels;
-    int64_t count = label != NULL ? (int64_t)pons_volume_size(&c->label) : 0;
-    uint8_t most = 0;
+    largest l = { .label = c->label.voxels };
 
-    for (int64_t i = 0; i < count; i++)
-        most = label[i] > most ? label[i] : most;
-    if (most < limit)
+    if (l.label != NULL)
+        parallel_run((int64_t)pons_volume_size(&c->label), parallel_piece(1), find_largest, &l);
+    if (l.most < limit)
         return PONS_OK;
     return pons_fail(err, PONS_PLUGIN, "case '%s': the label has class %d after [preprocess], "
-                     "expected 0 to %d", c->name, most, limit - 1);
+                     "expected 0 to %d", c->name, (int)l.most, limit - 1);
 }
 
 static pons_status read_case(const cache *c, int rank, logger *l, pons_case *out, pons_error *err)

@@ -5,11 +5,13 @@
  * an id that is not listed ends the run before it begins.
  *
  * Threads take cases in order of the list, whatever process they are of; the failure that is
- * reported is the one of the earliest case, and warnings come out in order of the list. When all
- * have been read each process maps those that others have made.
+ * reported is the one of the earliest case, and warnings come out in order of the list. Threads
+ * that have no case, or none any more, help with those of the others. When all have been read each
+ * process maps those that others have made.
  */
 #include "data/cache_parts.h"
 
+#include "base/parallel.h"
 #include "base/thread.h"
 #include "data/cache_key.h"
 #include "data/cache_share.h"
@@ -48,6 +50,7 @@ typedef struct fill {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int running;
+    parallel_spare spare;      /* threads without a case                                          */
     void (*progress)(void *context);
     void *context;
     fill_report report;        /* of this process, later of all                                   */
@@ -295,8 +298,10 @@ static void *fill_work(void *argument)
     int place;
     bool keep;
 
+    parallel_borrow(&f->spare);
     while ((place = fill_take(f, &keep)) >= 0)
         fill_one(f, place, keep);
+    f->spare.threads++;
     pthread_mutex_lock(&f->lock);
     f->running--;
     pthread_cond_signal(&f->changed);
@@ -322,13 +327,15 @@ static void fill_watch(fill *f)
     pthread_mutex_unlock(&f->lock);
 }
 
-static pons_status fill_read(fill *f, int threads, pons_error *err)
+/* threads: that take cases; of 'all'. */
+static pons_status fill_read(fill *f, int threads, int all, pons_error *err)
 {
     pthread_t thread[THREADS_MAX];
     pons_error none = PONS_ERROR_INIT; /* one thread does */
     int started = 0;
 
     f->running = threads;
+    f->spare.threads = all - threads;
     while (started < threads
            && thread_start(&thread[started], fill_work, f, "a thread that reads cases", &none)
                   == PONS_OK)
@@ -439,7 +446,7 @@ static pons_status fill_run(fill *f, const cache_settings *s, pons_error *err)
     int threads = s->threads < 1 ? 1 : s->threads > THREADS_MAX ? THREADS_MAX : s->threads;
     time_t begin = time(NULL);
 
-    if (fill_read(f, threads < f->count ? threads : f->count, err) != PONS_OK
+    if (fill_read(f, threads < f->count ? threads : f->count, threads, err) != PONS_OK
         || fill_meet(f, s->peers, err) != PONS_OK)
         return err->status;
     fill_notes(f);

@@ -3,8 +3,8 @@
  */
 #include "data/loader.h"
 
+#include "data/case_files.h"
 #include "data/label_map.h"
-#include "data/volume.h"
 
 #include <string.h>
 
@@ -16,35 +16,37 @@ static pons_status case_failed(const data_case *info, const pons_error *cause, p
     return pons_fail(err, cause->status, "case '%s': %s", info->id, cause->text);
 }
 
-static pons_status read_label(const dataset *d, const data_case *info, const volume_grid *grid,
-                              volume *out, pons_error *err)
+static pons_status map_label(const dataset *d, const data_case *info, case_files *files,
+                             pons_error *err)
 {
-    volume_facts facts;
     label_map map;
 
-    if (volume_read_ids(info->label, out, &facts, err) != PONS_OK ||
-        volume_grid_compare(&facts.grid, info->label, grid, info->image[0], err) != PONS_OK ||
-        label_map_init(&map, d, err) != PONS_OK)
+    if (files->label_problem.status != PONS_OK)
+        return pons_fail(err, files->label_problem.status, "%s", files->label_problem.text);
+    if (volume_grid_compare(&files->label_grid, info->label, &files->grid, info->image[0], err)
+            != PONS_OK
+        || label_map_init(&map, d, err) != PONS_OK)
         return err->status;
-    pons_status status = label_map_apply(&map, out, info->id, info->label, err);
+    label_map_apply(&map, &files->label, info->id, info->label, err);
     label_map_clear(&map);
-    return status;
+    return err->status;
 }
 
 pons_status case_read(const dataset *d, int rank, pons_case *out, pons_error *err)
 {
     const data_case *info = &d->cases[rank];
     pons_error cause = PONS_ERROR_INIT;
-    volume_grid grid;
+    case_files files;
+    pons_status status = case_files_read(info, true, &files, &cause);
 
-    *out = (pons_case){ .size = sizeof *out, .name = info->id };
-    pons_status status = volume_read_channels(info->image_count, info->image, &out->image, &grid,
-                                              &cause);
-    if (status == PONS_OK && out->image.channels != d->channels)
+    if (status == PONS_OK && files.image.channels != d->channels)
         status = pons_fail(&cause, PONS_DATA, "'%s' has %d channel%s, expected %d", info->image[0],
-                           out->image.channels, out->image.channels == 1 ? "" : "s", d->channels);
+                           files.image.channels, files.image.channels == 1 ? "" : "s",
+                           d->channels);
     if (status == PONS_OK && info->label != NULL)
-        status = read_label(d, info, &grid, &out->label, &cause);
+        status = map_label(d, info, &files, &cause);
+    *out = (pons_case){ .size = sizeof *out, .name = info->id, .image = files.image,
+                        .label = files.label };
     if (status == PONS_OK)
         return PONS_OK;
     case_clear(out);

@@ -12,7 +12,8 @@ libcore_la_SOURCES += core/data/gzip_zlib.c core/data/nifti.h core/data/nifti_he
 	core/data/volume.c
 libcore_la_SOURCES += core/data/case_check.c core/data/case_check.h core/data/volume_chain.c
 libcore_la_SOURCES += core/data/augment.c core/data/augment.h core/data/cache.c \
-	core/data/cache_hold.h core/data/case_read.c core/data/dataset_check.c core/data/loader.c \
+	core/data/cache_hold.h core/data/case_files.c core/data/case_files.h core/data/case_read.c \
+	core/data/dataset_check.c core/data/loader.c \
 	core/data/packed_case.c core/data/packed_case.h core/data/packed_set.c \
 	core/data/packed_set.h core/data/patch_cut.h core/data/patch_find.c \
 	core/data/patch_make.c core/data/patch_make.h core/data/settings.c

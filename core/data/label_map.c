@@ -4,6 +4,7 @@
 #include "data/label_map.h"
 
 #include "base/pages.h"
+#include "base/parallel.h"
 #include "data/class_list.h"
 
 #include <inttypes.h>
@@ -139,46 +140,80 @@ static void map_all_bytes(const byte_map *b, uint8_t *x, int64_t count)
 
 /* ---- any ids to any target ------------------------------------------------------------------- */
 
-static bool all_ids_listed(const label_map *m, const volume *label)
+/* A label and its target while pieces of it are looked at. */
+typedef struct mapping {
+    const label_map *map;
+    const byte_map *bytes;
+    const volume *label;
+    uint8_t *target;
+    _Atomic bool unlisted;
+} mapping;
+
+static void ids_listed(void *context, int64_t first, int64_t end)
 {
-    int64_t count = pons_volume_count(label);
+    mapping *m = context;
     bool listed = true;
 
-    for (int64_t v = 0; v < count; v++)
-        listed &= label_map_class(m, id_at(label, v)) >= 0;
-    return listed;
+    for (int64_t v = first; v < end; v++)
+        listed &= label_map_class(m->map, id_at(m->label, v)) >= 0;
+    if (!listed)
+        m->unlisted = true;
 }
 
-static pons_status map_voxels(const label_map *m, volume *label, pons_error *err)
+static void map_ids(void *context, int64_t first, int64_t end)
 {
-    int64_t count = pons_volume_count(label);
-    size_t channels = (size_t)m->channels;
-    uint8_t *target = pages_alloc((size_t)count * channels);
+    const mapping *m = context;
+    size_t channels = (size_t)m->map->channels;
 
-    if (target == NULL)
+    for (int64_t v = first; v < end; v++)
+        memcpy(m->target + (size_t)v * channels,
+               m->map->value + (size_t)id_at(m->label, v) * channels, channels);
+}
+
+static pons_status map_voxels(mapping *m, volume *label, pons_error *err)
+{
+    size_t size = (size_t)pons_volume_count(label) * (size_t)m->map->channels;
+
+    m->target = pages_alloc(size);
+    if (m->target == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    for (int64_t v = 0; v < count; v++)
-        memcpy(target + (size_t)v * channels, m->value + (size_t)id_at(label, v) * channels,
-               channels);
+    parallel_run(pons_volume_count(label), parallel_piece(1), map_ids, m);
     free(label->voxels);
-    label->voxels = target;
+    label->voxels = m->target;
     label->type = PONS_U8;
-    label->channels = m->channels;
+    label->channels = m->map->channels;
     return PONS_OK;
+}
+
+static void bytes_of_piece_listed(void *context, int64_t first, int64_t end)
+{
+    mapping *m = context;
+
+    if (!all_bytes_listed(m->bytes, (const uint8_t *)m->label->voxels + first, end - first))
+        m->unlisted = true;
+}
+
+static void map_bytes_of_piece(void *context, int64_t first, int64_t end)
+{
+    const mapping *m = context;
+
+    map_all_bytes(m->bytes, (uint8_t *)m->label->voxels + first, end - first);
 }
 
 pons_status label_map_apply(const label_map *m, volume *label, const char *case_id,
                             const char *file, pons_error *err)
 {
     bool bytes = label->type == PONS_U8;
+    int64_t count = pons_volume_count(label), piece = parallel_piece(1);
     byte_map table;
+    mapping all = { .map = m, .bytes = &table, .label = label };
 
     byte_map_init(&table, m);
-    if (bytes ? !all_bytes_listed(&table, label->voxels, pons_volume_count(label))
-              : !all_ids_listed(m, label))
+    parallel_run(count, piece, bytes ? bytes_of_piece_listed : ids_listed, &all);
+    if (all.unlisted)
         return refuse_unlisted(m, label, case_id, file, err);
     if (!bytes || m->channels > 1)
-        return map_voxels(m, label, err);
-    map_all_bytes(&table, label->voxels, pons_volume_count(label));
+        return map_voxels(&all, label, err);
+    parallel_run(count, piece, map_bytes_of_piece, &all);
     return PONS_OK;
 }

@@ -8,6 +8,7 @@
  */
 #include "data/loader.h"
 
+#include "base/parallel.h"
 #include "base/thread.h"
 #include "data/patch_make.h"
 
@@ -150,8 +151,10 @@ static void *loader_work(void *argument)
 {
     loader_seat start = *(loader_seat *)argument;
     loader *l = start.loader;
+    parallel_spare none = { 0 };
 
     free(argument);
+    parallel_borrow(&none);
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
     pthread_mutex_lock(&l->lock);
     while (!l->stop) {
@@ -404,12 +407,15 @@ void loader_close(loader *l)
 /* Without threads: make the micro-batch here. */
 static void make_now(loader *l)
 {
+    parallel_spare none = { 0 }, *before = parallel_borrow(&none);
+
     for (int i = 0; i < l->maker.settings.batch; i++) {
         pons_error err = PONS_ERROR_INIT;
         loader_job job = job_take(l);
         job_run(l, &job, &l->bench[THREADS_MAX], &err);
         job_end(l, &job, &err);
     }
+    parallel_borrow(before);
 }
 
 static bool slot_is_full(const loader *l, const loader_slot *slot)

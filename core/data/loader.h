@@ -39,7 +39,7 @@ typedef struct cache_settings {
                                /* each time; 0: no limit                                          */
     const char *folder;        /* of the disk cache; NULL: '.cache' in 'output'                   */
     const char *output;
-    int threads;               /* that fill it; 0: 1                                              */
+    int threads;               /* that fill it, a case each while there are enough; 0: 1          */
     sampling_mode sampling;    /* what a loader will draw from the cases, so that it is found now */
     double background_above;   /* balanced: background counts above this value in some channel;   */
                                /* -INFINITY: all of it                                            */

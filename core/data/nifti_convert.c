@@ -2,28 +2,42 @@
  * nifti_convert - the voxels of a file as numbers, and the one transposition from the file's order
  * (i fastest) to [D, H, W, C].
  *
- * It goes plane by plane along j, in tiles of SIDE_K rows along i: a tile is converted, row by row,
- * and turned in the first level of the cache, so that either side of the copy touches each line of
- * memory once. Most types become floats at once; others pass as doubles, as scaling and the check
+ * It goes plane by plane along j, slabs of them at the same time, in tiles of SIDE_K rows along i:
+ * a tile is converted, row by row, and turned in the first level of the cache, so that either side
+ * of the copy touches each line of memory once. Most types become floats at once; others pass as doubles, as scaling and the check
  * of labels do, so that a value is rounded once.
  */
 #include "data/nifti.h"
 
+#include "base/parallel.h"
 #include "data/transpose.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 enum { SIDE_I = 64, SIDE_K = 16 };
 
-/* What goes through the transposition, and what it has met that must be refused. */
+/* What was met that must be refused. */
+typedef struct findings {
+    int64_t bad_count, bad_first;  /* voxels refused; smallest index in the file's order          */
+    double bad_value;
+    bool wide;                     /* an id that U8 does not hold                                 */
+} findings;
+
+/* What all slabs have in common. */
+typedef struct whole {
+    pthread_mutex_t lock;
+    findings found;
+} whole;
+
+/* What goes through the transposition, of one slab or all. */
 typedef struct conversion {
     const nifti_layout *layout;
     const unsigned char *from;
     volume *to;
-    int64_t bad_count, bad_first;  /* voxels refused; smallest index in the file's order          */
-    double bad_value;
-    bool wide;                     /* an id that U8 does not hold                                 */
+    whole *whole;
+    findings found;                /* of this slab                                                */
 } conversion;
 
 /* A tile [k][i] in the type of the volume. */
@@ -43,19 +57,20 @@ static void swap_row(const unsigned char *from, int64_t count, int size, unsigne
             to[n * size + b] = from[n * size + size - 1 - b];
 }
 
-static void note_bad(conversion *c, int64_t index, double value)
+static void note_bad(findings *f, int64_t count, int64_t index, double value)
 {
-    if (!c->bad_count++ || index < c->bad_first) {
-        c->bad_first = index;
-        c->bad_value = value;
+    if (!f->bad_count || index < f->bad_first) {
+        f->bad_first = index;
+        f->bad_value = value;
     }
+    f->bad_count += count;
 }
 
 static void note_infinite(conversion *c, int64_t index, int64_t count, const double *row)
 {
     for (int64_t n = 0; n < count; n++)
         if (!isfinite(row[n]))
-            note_bad(c, index + n, row[n]);
+            note_bad(&c->found, 1, index + n, row[n]);
 }
 
 static bool is_row_finite(int64_t count, const uint32_t *bits)
@@ -102,7 +117,7 @@ static void row_ids(conversion *c, const void *from, int64_t index, int64_t coun
     c->layout->kind->load(from, count, row);
     for (int64_t n = 0; n < count; n++) {
         if (!is_id(row[n]))
-            note_bad(c, index + n, row[n]);
+            note_bad(&c->found, 1, index + n, row[n]);
         out[n] = is_id(row[n]) ? (int32_t)row[n] : 0;
     }
 }
@@ -120,7 +135,7 @@ static void row_bytes(conversion *c, const void *from, int64_t index, int64_t co
         out[n] = (uint8_t)ids[n];
         seen |= ids[n];
     }
-    c->wide |= (seen & ~0xff) != 0;
+    c->found.wide |= (seen & ~0xff) != 0;
 }
 
 /* One row along i into row k of the tile; the order of bytes is that of this machine. */
@@ -164,37 +179,52 @@ static void tile_store(const conversion *c, const tile *t, const int64_t at[4], 
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static void convert_channel(conversion *c, int64_t channel)
+static void convert_plane(conversion *c, int64_t channel, int64_t j)
 {
     const int64_t *n = c->layout->extent;
-    int64_t at[4] = { 0, 0, 0, channel };
+    int64_t at[4] = { 0, j, 0, channel };
     tile t;
 
-    for (at[1] = 0; at[1] < n[1]; at[1]++)
-        for (at[2] = 0; at[2] < n[2]; at[2] += SIDE_K)
-            for (at[0] = 0; at[0] < n[0]; at[0] += SIDE_I) {
-                int64_t i_count = least(SIDE_I, n[0] - at[0]);
-                int64_t k_count = least(SIDE_K, n[2] - at[2]);
+    for (at[2] = 0; at[2] < n[2]; at[2] += SIDE_K)
+        for (at[0] = 0; at[0] < n[0]; at[0] += SIDE_I) {
+            int64_t i_count = least(SIDE_I, n[0] - at[0]);
+            int64_t k_count = least(SIDE_K, n[2] - at[2]);
 
-                for (int64_t k = 0; k < k_count; k++)
-                    row_load(c, ((channel * n[2] + at[2] + k) * n[1] + at[1]) * n[0] + at[0],
-                             i_count, &t, k);
-                tile_store(c, &t, at, i_count, k_count);
-            }
+            for (int64_t k = 0; k < k_count; k++)
+                row_load(c, ((channel * n[2] + at[2] + k) * n[1] + j) * n[0] + at[0], i_count, &t,
+                         k);
+            tile_store(c, &t, at, i_count, k_count);
+        }
+}
+
+/* Planes of all channels: those of a channel one after the other. */
+static void convert_slab(void *context, int64_t first, int64_t end)
+{
+    conversion mine = *(const conversion *)context;
+    whole *w = mine.whole;
+
+    for (int64_t n = first; n < end && !mine.found.wide; n++)
+        convert_plane(&mine, n / mine.layout->extent[1], n % mine.layout->extent[1]);
+    if (!mine.found.wide && !mine.found.bad_count)
+        return;
+    pthread_mutex_lock(&w->lock);
+    if (mine.found.bad_count)
+        note_bad(&w->found, mine.found.bad_count, mine.found.bad_first, mine.found.bad_value);
+    w->found.wide |= mine.found.wide;
+    pthread_mutex_unlock(&w->lock);
 }
 
 /* ---- volumes --------------------------------------------------------------------------------- */
 
-static pons_status refuse_bad(const char *path, const conversion *c, nifti_use use,
-                              pons_error *err)
+static pons_status refuse_bad(const char *path, const int64_t n[4], const findings *f,
+                              nifti_use use, pons_error *err)
 {
-    const int64_t *n = c->layout->extent;
-    int64_t at = c->bad_first;
+    int64_t at = f->bad_first;
     long long i = at % n[0], j = at / n[0] % n[1], k = at / n[0] / n[1] % n[2];
 
     return pons_fail(err, PONS_DATA, "cannot read '%s': %lld voxels are %s, the first %g at %lld "
-                     "%lld %lld, expected %s", path, (long long)c->bad_count,
-                     use == NIFTI_IMAGE ? "not finite" : "no label", c->bad_value, i, j, k,
+                     "%lld %lld, expected %s", path, (long long)f->bad_count,
+                     use == NIFTI_IMAGE ? "not finite" : "no label", f->bad_value, i, j, k,
                      use == NIFTI_IMAGE ? "finite numbers" : "whole numbers");
 }
 
@@ -204,22 +234,23 @@ pons_status nifti_convert(const char *path, const nifti_layout *layout, const vo
     static const pons_type types[] = {
         [NIFTI_IMAGE] = PONS_F32, [NIFTI_LABEL] = PONS_I32, [NIFTI_IDS] = PONS_U8
     };
+    const int64_t *n = layout->extent;
     volume fresh;
+    whole all = { .lock = PTHREAD_MUTEX_INITIALIZER };
     conversion c = { .layout = layout, .from = (const unsigned char *)data + layout->offset,
-                     .to = &fresh };
-    pons_status status = pons_volume_init(&fresh, types[use], (int)layout->extent[3],
-                                          layout->extent, err);
+                     .to = &fresh, .whole = &all };
+    pons_status status = pons_volume_init(&fresh, types[use], (int)n[3], n, err);
 
     if (status)
         return status;
     memcpy(fresh.affine, layout->facts.grid.affine, sizeof fresh.affine);
-    for (int64_t channel = 0; channel < layout->extent[3] && !c.wide; channel++)
-        convert_channel(&c, channel);
-    if (!c.bad_count && !c.wide) {
+    parallel_run(n[3] * n[1], parallel_piece(n[0] * n[2]), convert_slab, &c);
+    pthread_mutex_destroy(&all.lock);
+    if (!all.found.bad_count && !all.found.wide) {
         *out = fresh;
         return PONS_OK;
     }
     pons_volume_clear(&fresh);
-    return c.wide ? nifti_convert(path, layout, data, NIFTI_LABEL, out, err)
-                  : refuse_bad(path, &c, use, err);
+    return all.found.wide ? nifti_convert(path, layout, data, NIFTI_LABEL, out, err)
+                          : refuse_bad(path, n, &all.found, use, err);
 }

@@ -4,6 +4,7 @@
 #include "data/nifti.h"
 
 #include "base/pages.h"
+#include "base/parallel.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -200,26 +201,58 @@ pons_status volume_read_ids(const char *path, volume *out, volume_facts *facts, 
     return volume_read(path, NIFTI_IDS, out, facts, err);
 }
 
-/* Channels of 'part' into the volume from channel 'first' on. */
-static void put_channels(const volume *part, volume *out, int first)
-{
-    int64_t count = pons_volume_count(out);
-    const float *from = part->voxels;
-    float *to = (float *)out->voxels + first;
+/* One of several files, its channels from 'channel' on. */
+typedef struct channel_file {
+    const char *path;
+    int channel;
+    volume *out;
+    pons_error problem;
+} channel_file;
 
-    for (int64_t n = 0; n < count; n++, from += part->channels, to += out->channels)
+typedef struct channel_copy {
+    const volume *part;
+    const channel_file *file;
+} channel_copy;
+
+static void put_channels(void *context, int64_t first, int64_t end)
+{
+    const volume *part = ((const channel_copy *)context)->part;
+    const channel_file *f = ((const channel_copy *)context)->file;
+    const float *from = (const float *)part->voxels + first * part->channels;
+    float *to = (float *)f->out->voxels + first * f->out->channels + f->channel;
+
+    for (int64_t n = first; n < end; n++, from += part->channels, to += f->out->channels)
         for (int c = 0; c < part->channels; c++)
             to[c] = from[c];
 }
 
+static void read_file(channel_file *f)
+{
+    volume part;
+
+    if (volume_read_image(f->path, &part, NULL, &f->problem) != PONS_OK)
+        return;
+    parallel_run(pons_volume_count(&part), parallel_piece(part.channels), put_channels,
+                 &(channel_copy){ &part, f });
+    pons_volume_clear(&part);
+}
+
+static void read_files(void *context, int64_t first, int64_t end)
+{
+    for (int64_t n = first; n < end; n++)
+        read_file((channel_file *)context + n);
+}
+
+/* Where the channels of each file begin, and how many there are. */
 static pons_status count_channels(int count, const char *const *path, volume_grid *grid,
-                                  int *channels, pons_error *err)
+                                  channel_file *file, int *channels, pons_error *err)
 {
     volume_facts facts;
     pons_status status;
 
     *channels = 0;
     for (int n = 0; n < count; n++) {
+        file[n] = (channel_file){ path[n], *channels, NULL, PONS_ERROR_INIT };
         status = volume_read_facts(path[n], &facts, err);
         if (status)
             return status;
@@ -234,41 +267,47 @@ static pons_status count_channels(int count, const char *const *path, volume_gri
     return PONS_OK;
 }
 
+/* All files, as many at a time as there are threads; the first one that fails is told. */
+static pons_status join_channels(int count, const char *const *path, channel_file *file,
+                                 volume *out, volume_grid *grid, pons_error *err)
+{
+    volume fresh;
+    int channels;
+
+    if (count_channels(count, path, grid, file, &channels, err) != PONS_OK
+        || pons_volume_init(&fresh, PONS_F32, channels, grid->extent, err) != PONS_OK)
+        return err->status;
+    memcpy(fresh.affine, grid->affine, sizeof fresh.affine);
+    for (int n = 0; n < count; n++)
+        file[n].out = &fresh;
+    parallel_run(count, 1, read_files, file);
+    for (int n = 0; n < count && err->status == PONS_OK; n++)
+        if (file[n].problem.status != PONS_OK)
+            pons_fail(err, file[n].problem.status, "%s", file[n].problem.text);
+    if (err->status == PONS_OK)
+        *out = fresh;
+    else
+        pons_volume_clear(&fresh);
+    return err->status;
+}
+
 pons_status volume_read_channels(int count, const char *const *path, volume *out,
                                  volume_grid *grid, pons_error *err)
 {
-    volume fresh, part;
     volume_facts facts;
     volume_grid first = { .units = 0 };
-    int channels, done = 0;
-    pons_status status;
+    channel_file *file;
 
     if (count == 1) {
-        status = volume_read_image(path[0], out, &facts, err);
-        if (!status && grid)
+        if (volume_read_image(path[0], out, &facts, err) == PONS_OK && grid)
             *grid = facts.grid;
-        return status;
+        return err->status;
     }
-    status = count_channels(count, path, &first, &channels, err);
-    if (!status)
-        status = pons_volume_init(&fresh, PONS_F32, channels, first.extent, err);
-    if (status)
-        return status;
-    memcpy(fresh.affine, first.affine, sizeof fresh.affine);
-    for (int n = 0; n < count && !status; n++) {
-        status = volume_read_image(path[n], &part, NULL, err);
-        if (status)
-            break;
-        put_channels(&part, &fresh, done);
-        done += part.channels;
-        pons_volume_clear(&part);
-    }
-    if (status) {
-        pons_volume_clear(&fresh);
-        return status;
-    }
-    *out = fresh;
-    if (grid)
+    file = malloc((size_t)count * sizeof *file);
+    if (!file)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (join_channels(count, path, file, out, &first, err) == PONS_OK && grid)
         *grid = first;
-    return PONS_OK;
+    free(file);
+    return err->status;
 }

@@ -5,6 +5,7 @@
 #include "data/nifti.h"
 
 #include "base/file.h"
+#include "base/parallel.h"
 #include "base/text.h"
 #include "data/volume_files.h"
 #include <math.h>
@@ -24,27 +25,41 @@ static double voxel_value(const volume *v, int64_t index)
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* [D, H, W, C] to the file's order, in tiles of i and k. */
-static void transpose_channel(const volume *v, int64_t channel, const nifti_kind *kind,
-                              unsigned char *out)
+typedef struct writing {
+    const volume *v;
+    const nifti_kind *kind;
+    unsigned char *out;
+} writing;
+
+/* [D, H, W, C] to the file's order, plane j of a channel, in tiles of i and k. */
+static void transpose_plane(const writing *w, int64_t channel, int64_t j)
 {
+    const volume *v = w->v;
     const int64_t *n = v->extent;
     double tile[SIDE_K][SIDE_I];
 
     for (int64_t i0 = 0; i0 < n[0]; i0 += SIDE_I)
-        for (int64_t k0 = 0; k0 < n[2]; k0 += SIDE_K)
-            for (int64_t j = 0; j < n[1]; j++) {
-                int64_t i_count = least(SIDE_I, n[0] - i0), k_count = least(SIDE_K, n[2] - k0);
+        for (int64_t k0 = 0; k0 < n[2]; k0 += SIDE_K) {
+            int64_t i_count = least(SIDE_I, n[0] - i0), k_count = least(SIDE_K, n[2] - k0);
 
-                for (int64_t i = 0; i < i_count; i++)
-                    for (int64_t k = 0; k < k_count; k++)
-                        tile[k][i] = voxel_value(v, (((i0 + i) * n[1] + j) * n[2] + k0 + k) *
-                                                        v->channels + channel);
+            for (int64_t i = 0; i < i_count; i++)
                 for (int64_t k = 0; k < k_count; k++)
-                    kind->store(tile[k], i_count,
-                                out + (((channel * n[2] + k0 + k) * n[1] + j) * n[0] + i0) *
-                                          kind->size);
-            }
+                    tile[k][i] = voxel_value(v, (((i0 + i) * n[1] + j) * n[2] + k0 + k) *
+                                                    v->channels + channel);
+            for (int64_t k = 0; k < k_count; k++)
+                w->kind->store(tile[k], i_count,
+                               w->out + (((channel * n[2] + k0 + k) * n[1] + j) * n[0] + i0) *
+                                            w->kind->size);
+        }
+}
+
+/* Planes of all channels: those of a channel one after the other. */
+static void transpose_slab(void *context, int64_t first, int64_t end)
+{
+    const writing *w = context;
+
+    for (int64_t n = first; n < end; n++)
+        transpose_plane(w, n / w->v->extent[1], n % w->v->extent[1]);
 }
 
 static int label_datatype(const volume *v)
@@ -104,8 +119,8 @@ static pons_status write_kind(const char *path, const volume *v, const volume_gr
     if (!bytes)
         return pons_fail(err, PONS_DEVICE, "out of memory: '%s' needs %zu bytes", path, size);
     memcpy(bytes, header, begin);
-    for (int64_t channel = 0; channel < v->channels; channel++)
-        transpose_channel(v, channel, kind, bytes + begin);
+    parallel_run(v->channels * v->extent[1], parallel_piece(v->extent[0] * v->extent[2]),
+                 transpose_slab, &(writing){ v, kind, bytes + begin });
     if (!text_ends_with(path, ".gz")) {
         status = file_write(path, bytes, size, err);
         free(bytes);

@@ -3,6 +3,8 @@
  */
 #include "data/packed_case.h"
 
+#include "base/pages.h"
+#include "base/parallel.h"
 #include "data/packed_set.h"
 
 #include <stdlib.h>
@@ -154,12 +156,25 @@ void packed_case_clear(packed_case *p)
     *p = (packed_case){ .code_size = 0 };
 }
 
+typedef struct opening {
+    const packed_case *p;
+    float *image;
+} opening;
+
+static void open_piece(void *context, int64_t first, int64_t end)
+{
+    const opening *o = context;
+
+    for (int64_t i = first; i < end; i++)
+        o->image[i] = packed_value(o->p, i);
+}
+
 pons_status packed_case_open(const packed_case *p, pons_case *out, pons_error *err)
 {
     int64_t count = pons_volume_count(&p->image) * p->image.channels;
     size_t target_size = p->target == NULL ? 0
                          : (size_t)pons_volume_count(&p->label) * (size_t)p->label.channels;
-    float *image = malloc((size_t)count * sizeof *image);
+    float *image = pages_alloc((size_t)count * sizeof *image);
     uint8_t *target = target_size > 0 ? malloc(target_size) : NULL;
 
     if (image == NULL || (target == NULL && target_size > 0)) {
@@ -167,8 +182,7 @@ pons_status packed_case_open(const packed_case *p, pons_case *out, pons_error *e
         free(target);
         return pons_fail(err, PONS_DEVICE, "out of memory");
     }
-    for (int64_t i = 0; i < count; i++)
-        image[i] = packed_value(p, i);
+    parallel_run(count, parallel_piece(1), open_piece, &(opening){ p, image });
     if (target != NULL)
         memcpy(target, p->target, target_size);
     *out = (pons_case){ .size = sizeof *out, .image = p->image, .label = p->label };

@@ -7,6 +7,8 @@
  */
 #include "data/packed_set.h"
 
+#include "base/parallel.h"
+
 #include <stdlib.h>
 
 #define BLOCK 4096
@@ -42,6 +44,25 @@ static bool is_in_set(const packed_case *p, int set, int64_t voxel)
            : p->target[voxel * p->label.channels + set] != 0;
 }
 
+/* How many voxels of each set a block has, at the place of the next one. */
+static void count_blocks(void *context, int64_t first, int64_t end)
+{
+    const packed_case *p = context;
+    int64_t count = pons_volume_count(&p->image);
+
+    for (int64_t block = first; block < end; block++) {
+        int64_t last = (block + 1) * BLOCK < count ? (block + 1) * BLOCK : count;
+
+        for (int set = 0; set < p->set_count; set++) {
+            int64_t found = 0;
+
+            for (int64_t v = block * BLOCK; v < last; v++)
+                found += is_in_set(p, set, v);
+            p->before[(p->block_count + 1) * set + block + 1] = found;
+        }
+    }
+}
+
 pons_status packed_set_find(packed_case *p, const packed_wish *wish, pons_error *err)
 {
     int64_t count = pons_volume_count(&p->image);
@@ -58,14 +79,11 @@ pons_status packed_set_find(packed_case *p, const packed_wish *wish, pons_error 
     if (p->before == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     p->size += row * (size_t)p->set_count * sizeof *p->before;
+    parallel_run(p->block_count, parallel_piece(BLOCK), count_blocks, p);
     for (int set = 0; set < p->set_count; set++) {
-        int64_t *before = p->before + row * (size_t)set, found = 0;
-        for (int64_t v = 0; v < count; v++) {
-            if (v % BLOCK == 0)
-                before[v / BLOCK] = found;
-            found += is_in_set(p, set, v);
-        }
-        before[p->block_count] = found;
+        int64_t *before = p->before + row * (size_t)set;
+        for (int64_t block = 0; block < p->block_count; block++)
+            before[block + 1] += before[block];
     }
     return PONS_OK;
 }

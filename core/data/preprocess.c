@@ -4,12 +4,15 @@
 #include "data/preprocess.h"
 
 #include "base/file.h"
+#include "base/parallel.h"
 #include "config/sections.h"
+#include "data/case_files.h"
 #include "data/label_map.h"
 #include "data/loader.h"
 #include "data/volume.h"
 #include "data/volume_chain.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,17 +44,16 @@ static pons_status keep_ids(volume *label, const char *file, pons_error *err)
 static pons_status read_unlisted(const dataset *d, const data_case *info, pons_case *out,
                                  pons_error *err)
 {
-    volume_grid grid;
-    volume_facts facts;
-    pons_status status;
+    case_files files;
+    pons_status status = case_files_read(info, false, &files, err);
 
-    *out = (pons_case){ .size = sizeof *out, .name = info->id };
-    status = volume_read_channels(info->image_count, info->image, &out->image, &grid, err);
+    *out = (pons_case){ .size = sizeof *out, .name = info->id, .image = files.image,
+                        .label = files.label };
     if (status || !info->label)
         return status;
-    status = volume_read_label(info->label, &out->label, &facts, err);
-    if (!status)
-        status = volume_grid_compare(&facts.grid, info->label, &grid, info->image[0], err);
+    if (files.label_problem.status)
+        return pons_fail(err, files.label_problem.status, "%s", files.label_problem.text);
+    status = volume_grid_compare(&files.label_grid, info->label, &files.grid, info->image[0], err);
     if (!status)
         status = keep_ids(&out->label, info->label, err);
     return status;
@@ -76,6 +78,35 @@ static pons_status write_part(const char *folder, const data_case *info, const c
     return volume_write(path, v, NULL, err);
 }
 
+/* Image and label at the same time. */
+typedef struct part_writing {
+    const char *folder;
+    const data_case *info;
+    const pons_case *c;
+    pons_error problem[2];
+} part_writing;
+
+static void write_parts(void *context, int64_t first, int64_t end)
+{
+    part_writing *w = context;
+
+    for (int64_t n = first; n < end; n++)
+        write_part(w->folder, w->info, n == 0 ? "image" : "label",
+                   n == 0 ? &w->c->image : &w->c->label, &w->problem[n]);
+}
+
+static pons_status write_both(const char *folder, const data_case *info, const pons_case *c,
+                              pons_error *err)
+{
+    part_writing w = { folder, info, c, { PONS_ERROR_INIT, PONS_ERROR_INIT } };
+
+    parallel_run(2, 1, write_parts, &w);
+    for (int n = 0; n < 2 && err->status == PONS_OK; n++)
+        if (w.problem[n].status != PONS_OK)
+            pons_fail(err, w.problem[n].status, "%s", w.problem[n].text);
+    return err->status;
+}
+
 static pons_status write_case(const dataset *d, const volume_chain *chain, int rank,
                               const char *folder, logger *l, pons_error *err)
 {
@@ -87,14 +118,104 @@ static pons_status write_case(const dataset *d, const volume_chain *chain, int r
     if (!status)
         status = volume_chain_apply(chain, &c, l, err);
     if (!status)
-        status = write_part(folder, info, "image", &c.image, err);
+        status = write_both(folder, info, &c, err);
     if (!status)
-        status = write_part(folder, info, "label", &c.label, err);
-    if (!status && l)
         log_line(l, "%s: %lld x %lld x %lld", info->id, (long long)c.image.extent[0],
                  (long long)c.image.extent[1], (long long)c.image.extent[2]);
     case_clear(&c);
     return status;
+}
+
+/* What a case has said, until those before it have. */
+typedef struct case_note {
+    char *text;
+    size_t size;
+    bool done;
+} case_note;
+
+/* All cases, several at the same time. */
+typedef struct writing {
+    const dataset *data;
+    const volume_chain *chain;
+    const char *folder;
+    logger *log;              /* may be NULL                                                      */
+    pthread_mutex_t lock;     /* of what follows                                                  */
+    case_note *note;          /* of each case                                                     */
+    int told;                 /* cases before this one                                            */
+    int failed;               /* the earliest that did; their number: none                        */
+    pons_error error;
+} writing;
+
+static void tell_lines(logger *l, char *text)
+{
+    for (char *line; text != NULL && (line = strsep(&text, "\n")) != NULL; )
+        if (*line != '\0' && l != NULL)
+            log_line(l, "%s", line);
+}
+
+/* Notes in order of cases, as far as they are there. */
+static void end_case(writing *w, int rank, const pons_error *problem)
+{
+    pthread_mutex_lock(&w->lock);
+    w->note[rank].done = true;
+    if (problem->status != PONS_OK && rank < w->failed) {
+        w->failed = rank;
+        w->error = *problem;
+    }
+    for (; w->told < w->data->case_count && w->note[w->told].done; w->told++)
+        if (w->told <= w->failed)
+            tell_lines(w->log, w->note[w->told].text);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void write_noted(writing *w, int rank)
+{
+    pons_error problem = PONS_ERROR_INIT;
+    FILE *stream = open_memstream(&w->note[rank].text, &w->note[rank].size);
+    logger said = { .terminal = stream, .level = w->log ? w->log->level : LOG_NORMAL };
+
+    if (stream == NULL) {
+        pons_fail(&problem, PONS_DEVICE, "out of memory");
+    } else {
+        write_case(w->data, w->chain, rank, w->folder, &said, &problem);
+        fclose(stream);
+    }
+    end_case(w, rank, &problem);
+}
+
+/* A case behind one that has failed is left. */
+static void write_cases(void *context, int64_t first, int64_t end)
+{
+    writing *w = context;
+
+    for (int64_t rank = first; rank < end; rank++) {
+        pthread_mutex_lock(&w->lock);
+        bool left = rank > w->failed;
+        pthread_mutex_unlock(&w->lock);
+        if (!left)
+            write_noted(w, (int)rank);
+    }
+}
+
+static pons_status write_all(const dataset *d, const volume_chain *chain, const char *folder,
+                             int threads, logger *l, pons_error *err)
+{
+    writing w = { .data = d, .chain = chain, .folder = folder, .log = l,
+                  .failed = d->case_count, .error = PONS_ERROR_INIT };
+    parallel_spare spare = { threads > 1 ? threads - 1 : 0 }, *before;
+
+    w.note = calloc((size_t)d->case_count + 1, sizeof *w.note);
+    if (w.note == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    pthread_mutex_init(&w.lock, NULL);
+    before = parallel_borrow(&spare);
+    parallel_run(d->case_count, 1, write_cases, &w);
+    parallel_borrow(before);
+    pthread_mutex_destroy(&w.lock);
+    for (int n = 0; n < d->case_count; n++)
+        free(w.note[n].text);
+    free(w.note);
+    return w.failed < d->case_count ? pons_fail(err, w.error.status, "%s", w.error.text) : PONS_OK;
 }
 
 static pons_status open_dataset(config *c, bool labels_optional, sections *s, dataset **out,
@@ -118,6 +239,7 @@ pons_status preprocess_write(config *c, const char *folder, logger *l, pons_erro
     dataset *d;
     sections s;
     volume_chain *chain = NULL;
+    cache_settings settings;
     pons_status status = open_dataset(c, true, &s, &d, err);
 
     if (status)
@@ -125,8 +247,10 @@ pons_status preprocess_write(config *c, const char *folder, logger *l, pons_erro
     status = volume_chain_open(c, "preprocess", false, d->channels, &chain, err);
     if (!status)
         status = config_refuse_unknown(c, err);
-    for (int rank = 0; rank < d->case_count && !status; rank++)
-        status = write_case(d, chain, rank, folder, l, err);
+    if (!status) {
+        cache_settings_fill(&s, &settings);
+        status = write_all(d, chain, folder, settings.threads, l, err);
+    }
     volume_chain_close(chain);
     dataset_close(d);
     return status;

@@ -1,8 +1,10 @@
 /*
- * transform - what a transform plugin calls: warnings, random draws (R5), composition of maps.
+ * transform - what a transform plugin calls: warnings, loops over pieces, random draws (R5),
+ * composition of maps.
  */
 #include "data/volume.h"
 
+#include "base/parallel.h"
 #include "base/random.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,6 +21,12 @@ void pons_transform_warn(const pons_transform_scope *scope, const char *format, 
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
     scope->warn(scope->receiver, text);
+}
+
+void pons_pieces(int64_t count, int64_t piece,
+                 void (*body)(void *context, int64_t first, int64_t end), void *context)
+{
+    parallel_run(count, piece, body, context);
 }
 
 static void draw(pons_draws *d, uint32_t out[4])

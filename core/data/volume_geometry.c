@@ -1,8 +1,10 @@
 /*
  * volume_geometry - affines, orientation, and the moves that keep every voxel's value: reorder
- * axes, flip, crop, pad. Interpolation is in volume_resample.c.
+ * axes, flip, crop, pad. Interpolation is in volume_resample.c. All go by slabs along i.
  */
 #include "data/volume.h"
+
+#include "base/parallel.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -200,18 +202,27 @@ pons_status volume_grid_compare(const volume_grid *a, const char *name, const vo
 typedef struct move {
     int64_t extent[3], from_step[3], to_step[3];
     size_t voxel_size;
+    const char *from;
+    char *to;
 } move;
 
-static void copy_block(const move *m, const char *from, char *to, const int64_t low[3],
-                       const int64_t high[3])
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+static size_t voxel_size(const volume *v)
+{
+    return pons_volume_size(v) / (size_t)pons_volume_count(v);
+}
+
+static void copy_block(const move *m, const int64_t low[3], const int64_t high[3])
 {
     size_t size = m->voxel_size;
 
     for (int64_t i = low[0]; i < high[0]; i++)
         for (int64_t j = low[1]; j < high[1]; j++) {
-            const char *f = from + (ptrdiff_t)(i * m->from_step[0] + j * m->from_step[1] +
+            const char *f = m->from + (ptrdiff_t)(i * m->from_step[0] + j * m->from_step[1] +
                                                low[2] * m->from_step[2]) * (ptrdiff_t)size;
-            char *t = to + (ptrdiff_t)(i * m->to_step[0] + j * m->to_step[1] + low[2]) *
+            char *t = m->to + (ptrdiff_t)(i * m->to_step[0] + j * m->to_step[1] + low[2]) *
                            (ptrdiff_t)size;
             int64_t count = high[2] - low[2];
 
@@ -227,20 +238,22 @@ static void copy_block(const move *m, const char *from, char *to, const int64_t 
         }
 }
 
-/* In blocks, so that both sides stay in cache when the innermost axes differ. */
-static void copy_moved(const move *m, const char *from, char *to)
-{
-    int64_t side[3] = { 16, 16, 16 }, low[3], high[3];
+enum { SIDE = 16 };
 
-    if (m->from_step[2] == 1)
-        side[2] = m->extent[2];
-    for (low[0] = 0; low[0] < m->extent[0]; low[0] = high[0]) {
-        high[0] = low[0] + side[0] < m->extent[0] ? low[0] + side[0] : m->extent[0];
+/* Planes of the result, in blocks, so that both sides stay in cache when the innermost axes
+ * differ. */
+static void copy_moved(void *context, int64_t first, int64_t end)
+{
+    const move *m = context;
+    int64_t width = m->from_step[2] == 1 ? m->extent[2] : SIDE, low[3], high[3];
+
+    for (low[0] = first; low[0] < end; low[0] = high[0]) {
+        high[0] = least(low[0] + SIDE, end);
         for (low[1] = 0; low[1] < m->extent[1]; low[1] = high[1]) {
-            high[1] = low[1] + side[1] < m->extent[1] ? low[1] + side[1] : m->extent[1];
+            high[1] = least(low[1] + SIDE, m->extent[1]);
             for (low[2] = 0; low[2] < m->extent[2]; low[2] = high[2]) {
-                high[2] = low[2] + side[2] < m->extent[2] ? low[2] + side[2] : m->extent[2];
-                copy_block(m, from, to, low, high);
+                high[2] = least(low[2] + width, m->extent[2]);
+                copy_block(m, low, high);
             }
         }
     }
@@ -281,24 +294,32 @@ static void reverse_row(char *row, int64_t count, size_t voxel)
             swap_rows(row, last, voxel);
 }
 
-/* Mirror in place: row (i, j) and the row that it becomes change places. */
-static void mirror(volume *v, const bool flip[3])
+typedef struct mirrored {
+    volume *v;
+    const bool *flip;         /* [3] */
+} mirrored;
+
+/* In place: row (i, j) and the row that it becomes change places, by whoever has the earlier. */
+static void mirror(void *context, int64_t first, int64_t end)
 {
-    const int64_t *n = v->extent;
-    size_t voxel = pons_volume_size(v) / (size_t)pons_volume_count(v);
-    size_t size = (size_t)n[2] * voxel;
-    char *voxels = v->voxels;
+    const mirrored *m = context;
+    const int64_t *n = m->v->extent;
+    const bool *flip = m->flip;
+    size_t voxel = voxel_size(m->v), size = (size_t)n[2] * voxel;
 
-    for (int64_t i = 0; i < n[0]; i++)
-        for (int64_t j = 0; j < n[1]; j++) {
-            int64_t row = i * n[1] + j;
-            int64_t other = (flip[0] ? n[0] - 1 - i : i) * n[1] + (flip[1] ? n[1] - 1 - j : j);
+    for (int64_t row = first * n[1]; row < end * n[1]; row++) {
+        int64_t i = row / n[1], j = row % n[1];
+        int64_t other = (flip[0] ? n[0] - 1 - i : i) * n[1] + (flip[1] ? n[1] - 1 - j : j);
+        char *a = (char *)m->v->voxels + (size_t)row * size;
+        char *b = (char *)m->v->voxels + (size_t)other * size;
 
-            if (row < other)
-                swap_rows(voxels + (size_t)row * size, voxels + (size_t)other * size, size);
-            if (flip[2])
-                reverse_row(voxels + (size_t)row * size, n[2], voxel);
-        }
+        if (row < other)
+            swap_rows(a, b, size);
+        if (row <= other && flip[2])
+            reverse_row(a, n[2], voxel);
+        if (row < other && flip[2])
+            reverse_row(b, n[2], voxel);
+    }
 }
 
 /* The position after axes are reordered and flipped, in a volume of the new extent. */
@@ -324,7 +345,7 @@ pons_status pons_volume_reorient(pons_volume *v, const int order[3], const bool 
                                  pons_error *err)
 {
     int64_t step[3] = { v->extent[1] * v->extent[2], v->extent[2], 1 }, start = 0, extent[3];
-    size_t voxel = pons_volume_size(v) / (size_t)pons_volume_count(v);
+    size_t voxel = voxel_size(v);
     volume out;
     move m;
     pons_status status;
@@ -332,7 +353,7 @@ pons_status pons_volume_reorient(pons_volume *v, const int order[3], const bool 
     if (order[0] == 0 && order[1] == 1 && order[2] == 2) {
         if (!flip[0] && !flip[1] && !flip[2])
             return PONS_OK;
-        mirror(v, flip);
+        parallel_run(v->extent[0], parallel_piece(step[0]), mirror, &(mirrored){ v, flip });
         out = *v;
         place_reoriented(v, order, flip, &out);
         *v = out;
@@ -355,48 +376,57 @@ pons_status pons_volume_reorient(pons_volume *v, const int order[3], const bool 
     m.to_step[1] = extent[2];
     m.to_step[2] = 1;
     m.voxel_size = voxel;
-    copy_moved(&m, (const char *)v->voxels + (size_t)start * voxel, out.voxels);
+    m.from = (const char *)v->voxels + (size_t)start * voxel;
+    m.to = out.voxels;
+    parallel_run(extent[0], most(SIDE, parallel_piece(m.to_step[0])), copy_moved, &m);
     free(v->voxels);
     *v = out;
     return PONS_OK;
 }
 
-static void fill_voxels(volume *v, double fill)
-{
-    int64_t count = pons_volume_count(v) * v->channels;
+typedef struct cut {
+    const volume *v;
+    volume *out;
+    const int64_t *start;     /* [3] */
+    double fill;
+} cut;
 
+/* Voxels are zeros before. */
+static void fill_voxels(volume *v, int64_t first, int64_t end, double fill)
+{
     if (fill == 0)
         return;
     if (v->type == PONS_U8)
-        memset(v->voxels, (int)fill, (size_t)count);
+        memset((uint8_t *)v->voxels + first, (int)fill, (size_t)(end - first));
     else if (v->type == PONS_I32)
-        for (int64_t i = 0; i < count; i++)
+        for (int64_t i = first; i < end; i++)
             ((int32_t *)v->voxels)[i] = (int32_t)fill;
     else
-        for (int64_t i = 0; i < count; i++)
+        for (int64_t i = first; i < end; i++)
             ((float *)v->voxels)[i] = (float)fill;
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-
-/* The part of [start, start + extent) that lies in the volume is copied. */
-static void copy_cut(const volume *v, volume *out, const int64_t start[3])
+/* Planes of the result: 'fill', and what of them lies in the volume is copied. */
+static void copy_cut(void *context, int64_t first, int64_t end)
 {
-    size_t voxel = pons_volume_size(v) / (size_t)pons_volume_count(v);
-    int64_t low[3], high[3];
+    const cut *c = context;
+    const volume *v = c->v;
+    volume *out = c->out;
+    size_t voxel = voxel_size(v);
+    int64_t plane = out->extent[1] * out->extent[2] * out->channels, low[3], high[3];
 
+    fill_voxels(out, first * plane, end * plane, c->fill);
     for (int a = 0; a < 3; a++) {
-        low[a] = most(0, start[a]);
-        high[a] = least(v->extent[a], start[a] + out->extent[a]);
+        low[a] = most(0, c->start[a] + (a == 0 ? first : 0));
+        high[a] = least(v->extent[a], c->start[a] + (a == 0 ? end : out->extent[a]));
         if (low[a] >= high[a])
             return;
     }
     for (int64_t i = low[0]; i < high[0]; i++)
         for (int64_t j = low[1]; j < high[1]; j++) {
             int64_t from = (i * v->extent[1] + j) * v->extent[2] + low[2];
-            int64_t to = ((i - start[0]) * out->extent[1] + j - start[1]) * out->extent[2] +
-                         low[2] - start[2];
+            int64_t to = ((i - c->start[0]) * out->extent[1] + j - c->start[1]) * out->extent[2] +
+                         low[2] - c->start[2];
             memcpy((char *)out->voxels + (size_t)to * voxel,
                    (const char *)v->voxels + (size_t)from * voxel,
                    (size_t)(high[2] - low[2]) * voxel);
@@ -414,8 +444,8 @@ pons_status pons_volume_crop(pons_volume *v, const int64_t start[3], const int64
     status = pons_volume_init(&out, v->type, v->channels, extent, err);
     if (status)
         return status;
-    fill_voxels(&out, fill);
-    copy_cut(v, &out, start);
+    parallel_run(extent[0], parallel_piece(extent[1] * extent[2]), copy_cut,
+                 &(cut){ v, &out, start, fill });
     memcpy(out.affine, v->affine, sizeof out.affine);
     for (int a = 0; a < 3; a++) {
         int64_t low = most(v->inside_start[a], start[a]);

@@ -8,6 +8,8 @@
 #include "data/place.h"
 #include "data/volume.h"
 
+#include "base/parallel.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,50 +62,82 @@ static void row_interpolate(const float *row, const place *k, int64_t count, int
     }
 }
 
-static const float *plane_of(const volume *v, int64_t i)
+/* What the planes of a new grid have in common. */
+typedef struct resampling {
+    const volume *v;
+    const double (*m)[4];     /* from its voxels to those of 'v'                                  */
+    const place *at[3];       /* where the grids share their axes                                 */
+    volume *out;
+    _Atomic bool failed;      /* for want of memory                                               */
+} resampling;
+
+/* Rows of the volume between two planes, each kept until the row of its place is another. */
+typedef struct middle_rows {
+    const float *a, *b;
+    float weight;
+    int64_t width, held[2];   /* of each row; -1: nothing yet                                     */
+    float *row[2];
+} middle_rows;
+
+static const float *middle_row(middle_rows *r, int64_t j)
 {
-    return (const float *)v->voxels + i * v->extent[1] * v->extent[2] * v->channels;
+    float *row = r->row[j & 1];
+
+    if (r->held[j & 1] != j)
+        blend(r->a + j * r->width, r->b + j * r->width, r->weight, r->width, row);
+    r->held[j & 1] = j;
+    return row;
 }
 
-static pons_status linear_same_axes(const volume *v, place *const at[3], volume *out,
-                                    pons_error *err)
+/* row: as wide as one of the volume. */
+static void linear_plane(const resampling *r, int64_t i, middle_rows *middle, float *row)
 {
-    int64_t width = v->extent[2] * v->channels, plane = v->extent[1] * width;
-    int64_t out_width = out->extent[2] * out->channels;
-    float *middle = malloc((size_t)plane * sizeof *middle);
-    float *row = malloc((size_t)width * sizeof *row);
+    const volume *v = r->v, *out = r->out;
+    const place *pi = &r->at[0][i];
+    int64_t out_width = out->extent[2] * out->channels, plane = v->extent[1] * middle->width;
+    float *to = (float *)out->voxels + i * out->extent[1] * out_width;
 
-    if (!middle || !row) {
-        free(middle);
-        free(row);
-        return pons_fail(err, PONS_DEVICE, "out of memory: resampling needs %lld bytes",
-                         (long long)((plane + width) * (int64_t)sizeof *row));
+    middle->a = (const float *)v->voxels + pi->low * plane;
+    middle->b = pi->weight > 0 ? middle->a + plane : middle->a;
+    middle->weight = (float)pi->weight;
+    middle->held[0] = middle->held[1] = -1;
+    for (int64_t j = 0; j < out->extent[1]; j++, to += out_width) {
+        const place *pj = &r->at[1][j];
+        const float *first = middle_row(middle, pj->low);
+        const float *second = pj->weight > 0 ? middle_row(middle, pj->low + 1) : first;
+
+        blend(first, second, (float)pj->weight, middle->width, row);
+        row_interpolate(row, r->at[2], out->extent[2], out->channels, to);
     }
-    for (int64_t i = 0; i < out->extent[0]; i++) {
-        const place *pi = &at[0][i];
-        const float *a = plane_of(v, pi->low), *b = pi->weight > 0 ? a + plane : a;
-        float *to = (float *)out->voxels + i * out->extent[1] * out_width;
-
-        blend(a, b, (float)pi->weight, plane, middle);
-        for (int64_t j = 0; j < out->extent[1]; j++, to += out_width) {
-            const place *pj = &at[1][j];
-            const float *first = middle + pj->low * width;
-
-            blend(first, pj->weight > 0 ? first + width : first, (float)pj->weight, width, row);
-            row_interpolate(row, at[2], out->extent[2], out->channels, to);
-        }
-    }
-    free(middle);
-    free(row);
-    return PONS_OK;
 }
 
-static void nearest_same_axes(const volume *v, place *const at[3], volume *out)
+static void linear_same_axes(void *context, int64_t first, int64_t end)
 {
+    resampling *r = context;
+    int64_t width = r->v->extent[2] * r->v->channels;
+    float *rows = malloc(3 * (size_t)width * sizeof *rows);
+    middle_rows middle = { .width = width };
+
+    if (!rows) {
+        r->failed = true;
+        return;
+    }
+    middle.row[0] = rows;
+    middle.row[1] = rows + width;
+    for (int64_t i = first; i < end; i++)
+        linear_plane(r, i, &middle, rows + 2 * width);
+    free(rows);
+}
+
+static void nearest_same_axes(void *context, int64_t first, int64_t end)
+{
+    const resampling *r = context;
+    const volume *v = r->v, *out = r->out;
+    const place *const *at = r->at;
     size_t size = (v->type == PONS_U8 ? 1 : 4) * (size_t)v->channels;
-    char *to = out->voxels;
+    char *to = (char *)out->voxels + (size_t)(first * out->extent[1] * out->extent[2]) * size;
 
-    for (int64_t i = 0; i < out->extent[0]; i++)
+    for (int64_t i = first; i < end; i++)
         for (int64_t j = 0; j < out->extent[1]; j++) {
             const char *row = (const char *)v->voxels +
                               (size_t)((at[0][i].near * v->extent[1] + at[1][j].near) *
@@ -131,17 +165,19 @@ static void sample_linear(const volume *v, const place at[3], float *out)
                  at[2].low * step[2], v->channels, out);
 }
 
-static void resample_any(const volume *v, const double m[3][4], volume *out)
+static void resample_any(void *context, int64_t first, int64_t end)
 {
     static const int64_t zero[3] = { 0, 0, 0 };
+    const resampling *r = context;
+    const volume *v = r->v, *out = r->out;
     size_t size = (v->type == PONS_U8 ? 1 : 4) * (size_t)v->channels;
-    char *to = out->voxels;
+    char *to = (char *)out->voxels + (size_t)(first * out->extent[1] * out->extent[2]) * size;
     place at[3];
 
-    for (int64_t i = 0; i < out->extent[0]; i++)
+    for (int64_t i = first; i < end; i++)
         for (int64_t j = 0; j < out->extent[1]; j++)
             for (int64_t k = 0; k < out->extent[2]; k++, to += size) {
-                places_of(m, i, j, k, zero, v->extent, at);
+                places_of(r->m, i, j, k, zero, v->extent, at);
                 if (v->type == PONS_F32)
                     sample_linear(v, at, (float *)to);
                 else
@@ -153,28 +189,32 @@ static void resample_any(const volume *v, const double m[3][4], volume *out)
 
 /* ---- the public call ------------------------------------------------------------------------- */
 
+static void resample_planes(resampling *r, void (*planes)(void *, int64_t, int64_t))
+{
+    const int64_t *extent = r->out->extent;
+
+    parallel_run(extent[0], parallel_piece(extent[1] * extent[2]), planes, r);
+}
+
 static pons_status resample_to(const volume *v, const double m[3][4], volume *out, pons_error *err)
 {
+    resampling r = { .v = v, .m = m, .out = out };
     place *at[3] = { NULL, NULL, NULL };
-    pons_status status = PONS_OK;
 
     if (!is_diagonal(m, v->type == PONS_F32 ? 1e-7 : 1e-13)) {
-        resample_any(v, m, out);
+        resample_planes(&r, resample_any);
         return PONS_OK;
     }
     for (int a = 0; a < 3; a++) {
-        at[a] = places_make(m[a][a], m[a][3], out->extent[a], 0, v->extent[a]);
-        if (!at[a])
-            status = pons_fail(err, PONS_DEVICE, "out of memory: resampling needs %lld bytes",
-                               (long long)(out->extent[a] * (int64_t)sizeof **at));
+        r.at[a] = at[a] = places_make(m[a][a], m[a][3], out->extent[a], 0, v->extent[a]);
+        r.failed = r.failed || !at[a];
     }
-    if (!status && v->type == PONS_F32)
-        status = linear_same_axes(v, at, out, err);
-    else if (!status)
-        nearest_same_axes(v, at, out);
+    if (!r.failed)
+        resample_planes(&r, v->type == PONS_F32 ? linear_same_axes : nearest_same_axes);
     for (int a = 0; a < 3; a++)
         free(at[a]);
-    return status;
+    return r.failed ? pons_fail(err, PONS_DEVICE, "out of memory: resampling needs tables and rows")
+                    : PONS_OK;
 }
 
 /* The inside box seen from the new grid, rounded to the voxels whose centres it reaches. */
