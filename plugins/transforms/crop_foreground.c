@@ -5,6 +5,10 @@
  */
 #include <pons/transform.h>
 
+#include <stdatomic.h>
+
+enum { PIECE = 1 << 16 };     /* voxels */
+
 typedef struct crop_foreground {
     int margin[3], k_divisible[3];
     double above;
@@ -43,18 +47,26 @@ static bool is_foreground(const pons_volume *v, int64_t voxel, uint64_t channels
     return false;
 }
 
+/* A search for the box of the foreground, by several threads. */
+typedef struct search {
+    const pons_volume *v;
+    uint64_t channels;
+    double above;
+    _Atomic int64_t low[3], high[3];
+} search;
+
 /* Widen [low, high) by a row along k: only its first and last foreground voxel matter. */
-static void scan_row(const pons_volume *v, int64_t i, int64_t j, uint64_t channels, double above,
-                     int64_t low[3], int64_t high[3])
+static void scan_row(const search *s, int64_t i, int64_t j, int64_t low[3], int64_t high[3])
 {
+    const pons_volume *v = s->v;
     int64_t n = v->extent[2], row = (i * v->extent[1] + j) * n, first = 0, last = n;
     int64_t at[3] = { i, j, 0 };
 
-    while (first < n && !is_foreground(v, row + first, channels, above))
+    while (first < n && !is_foreground(v, row + first, s->channels, s->above))
         first++;
     if (first == n)
         return;
-    while (!is_foreground(v, row + last - 1, channels, above))
+    while (!is_foreground(v, row + last - 1, s->channels, s->above))
         last--;
     for (int a = 0; a < 3; a++) {
         int64_t begin = a == 2 ? first : at[a], end = a == 2 ? last : at[a] + 1;
@@ -64,20 +76,43 @@ static void scan_row(const pons_volume *v, int64_t i, int64_t j, uint64_t channe
     }
 }
 
+static void scan_planes(void *context, int64_t begin, int64_t end)
+{
+    search *s = context;
+    int64_t low[3], high[3];
+
+    for (int a = 0; a < 3; a++) {
+        low[a] = s->v->extent[a];
+        high[a] = 0;
+    }
+    for (int64_t i = begin; i < end; i++)
+        for (int64_t j = 0; j < s->v->extent[1]; j++)
+            scan_row(s, i, j, low, high);
+    for (int a = 0; a < 3; a++) {
+        int64_t least = s->low[a], most = s->high[a];
+
+        while (low[a] < least && !atomic_compare_exchange_weak(&s->low[a], &least, low[a]))
+            continue;
+        while (high[a] > most && !atomic_compare_exchange_weak(&s->high[a], &most, high[a]))
+            continue;
+    }
+}
+
 static bool find_box(const crop_foreground *s, const pons_volume *v, int64_t low[3],
                      int64_t high[3])
 {
-    uint64_t channels = s->channel_indices.count ? 0 : UINT64_MAX;
+    int64_t plane = v->extent[1] * v->extent[2];
+    search all = { .v = v, .channels = s->channel_indices.count ? 0 : UINT64_MAX,
+                   .above = s->above,
+                   .low = { v->extent[0], v->extent[1], v->extent[2] } };
 
     for (int n = 0; n < s->channel_indices.count; n++)
-        channels |= UINT64_C(1) << s->channel_indices.item[n];
+        all.channels |= UINT64_C(1) << s->channel_indices.item[n];
+    pons_pieces(v->extent[0], plane < PIECE ? PIECE / plane : 1, scan_planes, &all);
     for (int a = 0; a < 3; a++) {
-        low[a] = v->extent[a];
-        high[a] = 0;
+        low[a] = all.low[a];
+        high[a] = all.high[a];
     }
-    for (int64_t i = 0; i < v->extent[0]; i++)
-        for (int64_t j = 0; j < v->extent[1]; j++)
-            scan_row(v, i, j, channels, s->above, low, high);
     return high[0] > 0;
 }
 

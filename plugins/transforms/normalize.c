@@ -2,10 +2,15 @@
  * normalize - subtract the mean and divide by the (biased) standard deviation, as MONAI's
  * NormalizeIntensity. With 'nonzero' only voxels that are not 0 count and change; a deviation of 0
  * divides by 1.
+ *
+ * A sum is that of pieces of a fixed size, one after the other, so that threads change no bit.
  */
 #include <pons/transform.h>
 
 #include <math.h>
+#include <stdlib.h>
+
+enum { PIECE = 1 << 16, LANES = 8 };
 
 typedef struct normalize {
     pons_reals subtrahend, divisor;
@@ -22,44 +27,85 @@ static const pons_option options[] = {
     PONS_OPTIONS_END
 };
 
-/* Sum of f(x) = (x - centre)^power over the selected voxels of the channels, and their number. */
-static double sum_over(const pons_volume *v, uint64_t channels, bool nonzero, double centre,
-                       int power, int64_t *selected)
+/* Sum of f(x) = (x - centre)^power over the selected voxels, and their number. */
+typedef struct part {
+    double sum;
+    int64_t selected;
+} part;
+
+/* Channels that are looked at together. */
+typedef struct group {
+    pons_volume *v;
+    uint64_t channels;
+    bool nonzero;
+    double centre;
+    int power;
+    part *piece;              /* of each piece                                                    */
+    float mean, deviation;
+} group;
+
+static void add_voxels(const group *g, const float *x, int count, double lane[LANES], part *p)
 {
-    int64_t count = pons_volume_count(v), taken = 0;
-    double sum = 0;
+    for (int l = 0; l < count; l++) {
+        float value = x[l * g->v->channels];
+        bool taken = !g->nonzero || value != 0;
+        double d = taken ? (double)value - g->centre : 0;
 
-    for (int c = 0; c < v->channels; c++) {
-        const float *x = (const float *)v->voxels + c;
-
-        if (!(channels >> c & 1))
-            continue;
-        for (int64_t n = 0; n < count; n++, x += v->channels) {
-            double d = (double)*x - centre;
-
-            if (nonzero && *x == 0)
-                continue;
-            sum += power == 1 ? d : d * d;
-            taken++;
-        }
+        lane[l] += g->power == 1 ? d : d * d;
+        p->selected += taken;
     }
-    *selected = taken;
-    return sum;
 }
 
-static void change(pons_volume *v, uint64_t channels, bool nonzero, double mean, double deviation)
+static void sum_piece(void *context, int64_t first, int64_t end)
 {
-    int64_t count = pons_volume_count(v);
-    float m = (float)mean, d = (float)deviation;
+    const group *g = context;
+    int channels = g->v->channels;
+    part p = { 0, 0 };
 
-    for (int c = 0; c < v->channels; c++) {
-        float *x = (float *)v->voxels + c;
+    for (int c = 0; c < channels; c++) {
+        const float *x = (const float *)g->v->voxels + c;
+        double lane[LANES] = { 0 };
+        int64_t n = first;
 
-        if (!(channels >> c & 1))
+        if (!(g->channels >> c & 1))
             continue;
-        for (int64_t n = 0; n < count; n++, x += v->channels)
-            if (!nonzero || *x != 0)
-                *x = (*x - m) / d;
+        for (; n + LANES <= end; n += LANES)
+            add_voxels(g, x + n * channels, LANES, lane, &p);
+        add_voxels(g, x + n * channels, (int)(end - n), lane, &p);
+        for (int l = 0; l < LANES; l++)
+            p.sum += lane[l];
+    }
+    g->piece[first / PIECE] = p;
+}
+
+static part sum_over(group *g, double centre, int power)
+{
+    int64_t count = pons_volume_count(g->v);
+    part all = { 0, 0 };
+
+    g->centre = centre;
+    g->power = power;
+    pons_pieces(count, PIECE, sum_piece, g);
+    for (int64_t n = 0; n < (count + PIECE - 1) / PIECE; n++) {
+        all.sum += g->piece[n].sum;
+        all.selected += g->piece[n].selected;
+    }
+    return all;
+}
+
+static void change_piece(void *context, int64_t first, int64_t end)
+{
+    const group *g = context;
+    int channels = g->v->channels;
+
+    for (int c = 0; c < channels; c++) {
+        float *x = (float *)g->v->voxels + first * channels + c;
+
+        if (!(g->channels >> c & 1))
+            continue;
+        for (int64_t n = first; n < end; n++, x += channels)
+            if (!g->nonzero || *x != 0)
+                *x = (*x - g->mean) / g->deviation;
     }
 }
 
@@ -68,22 +114,19 @@ static double given(const pons_reals *numbers, int channel)
     return numbers->item[numbers->count > 1 ? channel : 0];
 }
 
-static void normalize_group(const normalize *s, pons_volume *v, uint64_t channels)
+static void normalize_group(const normalize *s, group *g)
 {
-    int first = __builtin_ctzll(channels);
-    double mean, deviation;
-    int64_t count;
-    double sum = sum_over(v, channels, s->nonzero, 0, 1, &count);
+    int first = __builtin_ctzll(g->channels);
+    part all = sum_over(g, 0, 1);
+    double count = (double)all.selected, mean = all.sum / count, deviation;
 
-    if (!count)
+    if (!all.selected)
         return;
-    mean = s->subtrahend.count ? given(&s->subtrahend, first) : sum / (double)count;
-    if (s->divisor.count)
-        deviation = given(&s->divisor, first);
-    else
-        deviation = sqrt(sum_over(v, channels, s->nonzero, sum / (double)count, 2, &count) /
-                         (double)count);
-    change(v, channels, s->nonzero, mean, deviation == 0 ? 1 : deviation);
+    deviation = s->divisor.count ? given(&s->divisor, first)
+                                 : sqrt(sum_over(g, mean, 2).sum / count);
+    g->mean = (float)(s->subtrahend.count ? given(&s->subtrahend, first) : mean);
+    g->deviation = deviation == 0 ? 1 : (float)deviation;
+    pons_pieces(pons_volume_count(g->v), PIECE, change_piece, g);
 }
 
 static pons_status check_count(const char *name, const pons_reals *numbers, int channels,
@@ -102,17 +145,21 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
     int count = c->image.channels;
     uint64_t channels = scope->channels & (count < 64 ? (UINT64_C(1) << count) - 1 : UINT64_MAX);
     bool single = s->channel_wise || s->subtrahend.count > 1 || s->divisor.count > 1;
-    pons_status status = check_count("subtrahend", &s->subtrahend, count, err);
+    group g = { .v = &c->image, .nonzero = s->nonzero };
 
-    if (!status)
-        status = check_count("divisor", &s->divisor, count, err);
-    while (!status && channels) {
-        uint64_t group = single ? channels & -channels : channels;
-
-        normalize_group(s, &c->image, group);
-        channels &= ~group;
+    if (check_count("subtrahend", &s->subtrahend, count, err) != PONS_OK
+        || check_count("divisor", &s->divisor, count, err) != PONS_OK)
+        return err->status;
+    g.piece = malloc((size_t)(pons_volume_count(&c->image) / PIECE + 1) * sizeof *g.piece);
+    if (!g.piece)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    while (channels) {
+        g.channels = single ? channels & -channels : channels;
+        normalize_group(s, &g);
+        channels &= ~g.channels;
     }
-    return status;
+    free(g.piece);
+    return PONS_OK;
 }
 
 PONS_TRANSFORM(normalize, "1.0", "zero mean and unit deviation", options, false, NULL, apply)

@@ -9,8 +9,12 @@
 #include <pons/transform.h>
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Voxels; a piece that is counted has counters of its own. */
+enum { PIECE = 1 << 16, PIECE_COUNTED = 1 << 20, COUNTERS = 1 << 16 };
 
 typedef struct scale_percentiles {
     pons_reals from, to;
@@ -42,10 +46,14 @@ static pons_status check(const void *config, pons_error *err)
     return PONS_OK;
 }
 
-/* The channels of an image that are looked at together. */
+/* The channels of an image that are looked at together, and how many values there are. */
 typedef struct selection {
     const pons_volume *image;
     uint64_t channels;
+    _Atomic int64_t *upper;   /* [COUNTERS] by the upper 16 bits of a value's order               */
+    _Atomic int64_t *lower;   /* [COUNTERS] by the lower ones, below ...                          */
+    int64_t below;            /* ... these upper ones; -1: not counted yet                        */
+    _Atomic bool failed;      /* for want of memory                                               */
 } selection;
 
 /* Integers in the order of the floats. */
@@ -66,87 +74,142 @@ static float value_of(uint32_t order)
     return x;
 }
 
-/* Count values by 16 bits of their order: the upper ones, or the lower ones below 'upper'. */
-static void count_values(const selection *s, bool lower, uint32_t upper, int64_t *counter)
+/* Values of a piece by the upper 16 bits of their order, or by the lower ones below 'below'. */
+static void count_voxels(const selection *s, int64_t first, int64_t end, uint32_t *counter)
 {
-    int64_t count = pons_volume_count(s->image);
     int channels = s->image->channels;
 
-    memset(counter, 0, 65536 * sizeof *counter);
     for (int c = 0; c < channels; c++) {
-        const float *x = (const float *)s->image->voxels + c;
+        const float *x = (const float *)s->image->voxels + first * channels + c;
 
         if (!(s->channels >> c & 1))
             continue;
-        for (int64_t n = 0; n < count; n++, x += channels) {
+        for (int64_t n = first; n < end; n++, x += channels) {
             uint32_t order = order_of(*x);
 
-            if (!lower)
+            if (s->below < 0)
                 counter[order >> 16]++;
-            else if (order >> 16 == upper)
+            else if (order >> 16 == s->below)
                 counter[order & 0xffff]++;
         }
     }
 }
 
+static void count_piece(void *context, int64_t first, int64_t end)
+{
+    selection *s = context;
+    _Atomic int64_t *all = s->below < 0 ? s->upper : s->lower;
+    uint32_t *counter = calloc(COUNTERS, sizeof *counter);
+
+    if (!counter) {
+        s->failed = true;
+        return;
+    }
+    count_voxels(s, first, end, counter);
+    for (int n = 0; n < COUNTERS; n++)
+        if (counter[n])
+            atomic_fetch_add_explicit(&all[n], counter[n], memory_order_relaxed);
+    free(counter);
+}
+
+static void count_values(selection *s, int64_t below)
+{
+    _Atomic int64_t *all = below < 0 ? s->upper : s->lower;
+
+    s->below = below;
+    for (int n = 0; n < COUNTERS; n++)
+        all[n] = 0;
+    pons_pieces(pons_volume_count(s->image), PIECE_COUNTED, count_piece, s);
+}
+
 /* The place of the value with 'rank' smaller ones before it; *rank becomes the rest there. */
-static uint32_t find_rank(const int64_t *counter, int64_t *rank)
+static uint32_t find_rank(const _Atomic int64_t *counter, int64_t *rank)
 {
     uint32_t at = 0;
 
-    while (at < 65535 && *rank >= counter[at])
+    while (at < COUNTERS - 1 && *rank >= counter[at])
         *rank -= counter[at++];
     return at;
 }
 
-static float value_at_rank(const selection *s, int64_t rank, int64_t *counter)
+static float value_at_rank(selection *s, int64_t rank)
 {
-    uint32_t upper;
+    uint32_t upper = find_rank(s->upper, &rank);
 
-    count_values(s, false, 0, counter);
-    upper = find_rank(counter, &rank);
-    count_values(s, true, upper, counter);
-    return value_of(upper << 16 | find_rank(counter, &rank));
+    if (s->below != upper)
+        count_values(s, upper);
+    return value_of(upper << 16 | find_rank(s->lower, &rank));
 }
 
-static double percentile(const selection *s, double percent, int64_t *counter)
+static double percentile(selection *s, double percent)
 {
     int64_t count = pons_volume_count(s->image) * __builtin_popcountll(s->channels);
     double position = percent / 100 * (double)(count - 1), below = floor(position);
-    double a = value_at_rank(s, (int64_t)below, counter);
+    double a = value_at_rank(s, (int64_t)below);
 
     if (position == below)
         return a;
-    return a + (position - below) * (value_at_rank(s, (int64_t)below + 1, counter) - a);
+    return a + (position - below) * (value_at_rank(s, (int64_t)below + 1) - a);
+}
+
+/* What happens to a value of the selection. */
+typedef struct line {
+    const selection *selected;
+    float from, span, to_span, low;
+    bool clip;
+} line;
+
+static void scale_piece(void *context, int64_t first, int64_t end)
+{
+    const line l = *(const line *)context;
+    int channels = l.selected->image->channels;
+
+    for (int c = 0; c < channels; c++) {
+        float *x = (float *)l.selected->image->voxels + first * channels + c;
+
+        if (!(l.selected->channels >> c & 1))
+            continue;
+        for (int64_t n = first; n < end; n++, x += channels) {
+            float y = l.span == 0 ? *x - l.from + l.low
+                                  : (*x - l.from) / l.span * l.to_span + l.low;
+
+            if (l.clip && l.span != 0)
+                y = fminf(fmaxf(y, l.low), l.low + l.to_span);
+            *x = y;
+        }
+    }
 }
 
 static void scale(const scale_percentiles *s, const selection *selected, double a, double b)
 {
     double begin = s->to.item[0], end = s->to.item[1];
-    float low, to_span, from = (float)a, span = (float)(b - a);
-    int64_t count = pons_volume_count(selected->image);
-    int channels = selected->image->channels;
 
     if (s->relative) {
         double width = end - begin;
         begin = s->to.item[0] + width * s->from.item[0] / 100;
         end = s->to.item[0] + width * s->from.item[1] / 100;
     }
-    low = (float)begin;
-    to_span = (float)(end - begin);
-    for (int c = 0; c < channels; c++) {
-        float *x = (float *)selected->image->voxels + c;
+    pons_pieces(pons_volume_count(selected->image), PIECE, scale_piece,
+                &(line){ .selected = selected, .from = (float)a, .span = (float)(b - a),
+                         .to_span = (float)(end - begin), .low = (float)begin,
+                         .clip = s->clip });
+}
 
-        if (!(selected->channels >> c & 1))
-            continue;
-        for (int64_t n = 0; n < count; n++, x += channels) {
-            float y = span == 0 ? *x - from + low : (*x - from) / span * to_span + low;
+static pons_status scale_selected(const scale_percentiles *s, const pons_transform_scope *scope,
+                                  selection *one, pons_error *err)
+{
+    double a, b;
 
-            if (s->clip && span != 0)
-                y = fminf(fmaxf(y, low), low + to_span);
-            *x = y;
-        }
-    }
+    count_values(one, -1);
+    a = percentile(one, s->from.item[0]);
+    b = percentile(one, s->from.item[1]);
+    if (one->failed)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (a == b)
+        pons_transform_warn(scope, "percentiles %g and %g are both %g; values are shifted only",
+                            s->from.item[0], s->from.item[1], a);
+    scale(s, one, a, b);
+    return PONS_OK;
 }
 
 static pons_status apply(const void *config, const pons_transform_scope *scope, pons_case *c,
@@ -155,23 +218,20 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
     const scale_percentiles *s = config;
     uint64_t all = c->image.channels < 64 ? (UINT64_C(1) << c->image.channels) - 1 : UINT64_MAX;
     uint64_t channels = scope->channels & all;
-    int64_t *counter = malloc(65536 * sizeof *counter);
+    _Atomic int64_t *counter = malloc(2 * COUNTERS * sizeof *counter);
 
     if (!counter)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    while (channels) {
-        selection one = { &c->image, s->channel_wise ? channels & -channels : channels };
-        double a = percentile(&one, s->from.item[0], counter);
-        double b = percentile(&one, s->from.item[1], counter);
+    while (channels && err->status == PONS_OK) {
+        selection one = { .image = &c->image,
+                          .channels = s->channel_wise ? channels & -channels : channels,
+                          .upper = counter, .lower = counter + COUNTERS };
 
-        if (a == b)
-            pons_transform_warn(scope, "percentiles %g and %g are both %g; values are shifted "
-                                "only", s->from.item[0], s->from.item[1], a);
-        scale(s, &one, a, b);
+        scale_selected(s, scope, &one, err);
         channels &= ~one.channels;
     }
     free(counter);
-    return PONS_OK;
+    return err->status;
 }
 
 PONS_TRANSFORM(scale_percentiles, "1.0", "maps the range between two percentiles to another",

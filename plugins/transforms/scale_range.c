@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+enum { PIECE = 1 << 16 };     /* voxels */
+
 typedef struct scale_range {
     pons_reals from, to;
     bool clip;
@@ -64,6 +66,13 @@ static inline float value_on(const line *l, float x)
     return y > l->most ? l->most : y;
 }
 
+/* What happens to which channels. */
+typedef struct scaling {
+    line line;
+    const pons_volume *v;
+    uint64_t channels;
+} scaling;
+
 static void scale_all(const line *given, float *x, int64_t count)
 {
     const line l = *given;
@@ -78,25 +87,31 @@ static void scale_channel(const line *l, float *x, int64_t count, int channels)
         x[n * channels] = value_on(l, x[n * channels]);
 }
 
+static void scale_piece(void *context, int64_t first, int64_t end)
+{
+    const scaling *s = context;
+    int channels = s->v->channels;
+    uint64_t all = channels < 64 ? (UINT64_C(1) << channels) - 1 : UINT64_MAX;
+    float *x = (float *)s->v->voxels + first * channels;
+
+    if ((s->channels & all) == all)
+        scale_all(&s->line, x, (end - first) * channels);
+    else
+        for (int channel = 0; channel < channels; channel++)
+            if (s->channels >> channel & 1)
+                scale_channel(&s->line, x + channel, end - first, channels);
+}
+
 static pons_status apply(const void *config, const pons_transform_scope *scope, pons_case *c,
                          pons_error *err)
 {
     const scale_range *s = config;
-    line l = line_of(s);
-    int64_t count = pons_volume_count(&c->image);
-    int channels = c->image.channels;
-    uint64_t all = channels < 64 ? (UINT64_C(1) << channels) - 1 : UINT64_MAX;
-    float *x = c->image.voxels;
 
     if (s->from.item[0] == s->from.item[1])
         pons_transform_warn(scope, "'from' is the empty range %g to %g; values are shifted only",
                             s->from.item[0], s->from.item[1]);
-    if ((scope->channels & all) == all)
-        scale_all(&l, x, count * channels);
-    else
-        for (int channel = 0; channel < channels; channel++)
-            if (scope->channels >> channel & 1)
-                scale_channel(&l, x + channel, count, channels);
+    pons_pieces(pons_volume_count(&c->image), PIECE, scale_piece,
+                &(scaling){ line_of(s), &c->image, scope->channels });
     return PONS_OK;
 }
 
