@@ -147,7 +147,7 @@ said() {
 
 printf '[data]\nsource = sound\nvalidation = last:1\n[patch]\nextent = 8 8 8\nper_case = 3\n' >a.ini
 "$program" bench a.ini --data --json --steps 4 >stdout 2>stderr
-said '^{"cases":2,"voxels":17280,"read":{"seconds":[0-9.e-]*,"megavoxels_per_second":[0-9.e+]*},'
+said '^{"cases":2,"voxels":17280,"read":{"seconds":[0-9.e-]*,"megavoxels_per_second":[0-9.e+]*,"threads":[0-9]*,'
 said '"patches":{"seconds":[^}]*"count":12,'
 python3 -c 'import json; json.load(open("stdout"))' 2>/dev/null || ! command -v python3 >/dev/null ||
     echo 'not JSON' >stdout
@@ -155,6 +155,9 @@ said '^{"cases"'
 "$program" bench a.ini --data >stdout 2>stderr
 said '^preprocess  *[0-9.]* Mvoxel/s'
 said '^patches  *[0-9.]* /s .* loader thread'
+"$program" bench a.ini --data --set data.loader_threads=3 >stdout 2>stderr
+said '^read  *[0-9.]* Mvoxel/s .* 3 threads'
+said '^preprocess  *[0-9.]* Mvoxel/s .* 3 threads'
 "$program" bench a.ini --data --set patch.per_cases=2 >stdout 2>&1
 said "unknown key 'per_cases' in \[patch\]"
 printf '[data]\nsource = sound\n' >a.ini

@@ -23,15 +23,23 @@ static void put_rate(const char *name, double seconds, const char *unit, double 
     json_put_number(stdout, per_second(count, seconds));
 }
 
+/* The same by all threads that fill the cache, one case at a time. */
+static void put_threads(double seconds, const measured_data *m)
+{
+    printf(",\"threads\":%d,\"megavoxels_per_second_of_threads\":", m->fill_threads);
+    json_put_number(stdout, per_second((double)m->voxels * 1e-6, seconds));
+    fputs("},", stdout);
+}
+
 static void print_json(const measured_data *m)
 {
     double million = (double)m->voxels * 1e-6, patches = (double)m->patches;
 
     printf("{\"cases\":%d,\"voxels\":%" PRId64 ",", m->cases, m->voxels);
     put_rate("read", m->read, "megavoxels_per_second", million);
-    fputs("},", stdout);
+    put_threads(m->read_threads, m);
     put_rate("preprocess", m->preprocess, "megavoxels_per_second", million);
-    fputs("},", stdout);
+    put_threads(m->preprocess_threads, m);
     put_rate("cache", m->fill, "megavoxels_per_second", million);
     printf(",\"threads\":%d,\"bytes\":%" PRId64 "},", m->fill_threads, m->cache_size);
     put_rate("patches", m->patch_threads, "per_second", patches);
@@ -50,6 +58,12 @@ static void print_table(const measured_data *m)
            per_second(million, m->read));
     printf("preprocess  %8.1f Mvoxel/s  with reading, one thread\n",
            per_second(million, m->preprocess));
+    if (m->fill_threads > 1) {
+        printf("read        %8.1f Mvoxel/s  image and label, %d threads\n",
+               per_second(million, m->read_threads), m->fill_threads);
+        printf("preprocess  %8.1f Mvoxel/s  with reading, %d threads\n",
+               per_second(million, m->preprocess_threads), m->fill_threads);
+    }
     printf("cache       %8.1f Mvoxel/s  with both, %d thread%s, %.1f MiB held\n",
            per_second(million, m->fill), m->fill_threads, m->fill_threads == 1 ? "" : "s",
            (double)m->cache_size / 1048576);

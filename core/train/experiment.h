@@ -98,6 +98,11 @@ const char *precision_name(precision p);
 /* PRECISION_AUTO for an unknown name. */
 precision precision_named(const char *name);
 
+/* Processors of this process: those of the machine are shared by its processes.               */
+int experiment_processors(const experiment *e);
+/* Of them, what work on whole volumes may take: where kernels run on the host, as many as they. */
+int experiment_threads(const experiment *e);
+
 /* R33: extents along i j k against the model's divisor; 'what' is "patch" or "window". */
 pons_status experiment_check_extent(const experiment *e, const char *what, const int extent[3],
                                     pons_error *err);

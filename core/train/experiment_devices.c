@@ -6,6 +6,7 @@
 #include "train/experiment_parts.h"
 
 #include "base/kernel_name.h"
+#include "base/thread.h"
 #include "device/open.h"
 #include "plugin/plugin_load.h"
 #include "train/processes.h"
@@ -321,6 +322,28 @@ pons_status experiment_open_devices(experiment *e, const experiment_known *known
         return PONS_OK;
     resolve_threads(e, known);
     return count == 1 ? device_attach(&e->device, err) : PONS_OK;
+}
+
+/* ---- threads beside them --------------------------------------------------------------------- */
+
+/* A replica on the host is bound to its processors, one on a card is not. */
+int experiment_processors(const experiment *e)
+{
+    int count = thread_processors();
+    bool shared = e->processes != NULL && !e->device.facts.host_memory;
+
+    if (shared && e->processes->place.local_size > 1)
+        count /= e->processes->place.local_size;
+    return count > 0 ? count : 1;
+}
+
+int experiment_threads(const experiment *e)
+{
+    int most = experiment_processors(e), count = 0;
+
+    for (int i = 0; i < e->device_count; i++)
+        count += e->devices[i].facts.threads;
+    return e->device.facts.host_memory && count > 0 && count < most ? count : most;
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */

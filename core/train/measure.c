@@ -184,6 +184,8 @@ static pons_status open_cases(bench *b, pons_error *err)
 
     cache_settings_fill(&e->sections, &held);
     processes_share_cache(e->group, &peers);
+    if (e->sections.data.loader_threads == OPTION_AUTO && held.threads > experiment_processors(e))
+        held.threads = experiment_processors(e);
     held.peers = &peers;
     if (cache_open(e->data, e->preprocess, e->data->training_count, e->data->training, &held,
                    e->log, &b->cache, err) != PONS_OK)

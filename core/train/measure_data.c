@@ -6,8 +6,8 @@
 #include "train/measure_data.h"
 
 #include "base/clock.h"
+#include "base/parallel.h"
 #include "data/loader.h"
-
 
 enum { CASES_MAX = 8 };
 
@@ -16,6 +16,7 @@ typedef struct data_bench {
     dataset *data;
     volume_chain *preprocess, *augment;
     cache *cache;
+    cache_settings fill;
     measured_data *out;
 } data_bench;
 
@@ -30,6 +31,7 @@ static pons_status open_data(data_bench *b, config *c, pons_error *err)
     if (b->sections.patch.extent[0] == 0)
         return sections_require("patch", "extent", err);
     dataset_settings_fill(c, &b->sections, &settings);
+    cache_settings_fill(&b->sections, &b->fill);
     if (dataset_open(&settings, &b->data, err) != PONS_OK)
         return dataset_blame(c, &b->sections, err);
     if (volume_chain_open(c, "preprocess", false, b->data->channels, &b->preprocess, err)
@@ -39,20 +41,23 @@ static pons_status open_data(data_bench *b, config *c, pons_error *err)
     return config_refuse_unknown(c, err);
 }
 
-/* Read a case, and transform it where 'chain' is not NULL; its voxels as they were in the file. */
-static pons_status take_case(const data_bench *b, int rank, const volume_chain *chain,
+/* Read a case, and transform it where 'chain' is not NULL, by 'threads' threads; its voxels as they
+ * were in the file. */
+static pons_status take_case(const data_bench *b, int rank, const volume_chain *chain, int threads,
                              double *seconds, int64_t *voxels, pons_error *err)
 {
+    parallel_spare spare = { threads - 1 }, *before = parallel_borrow(&spare);
     double begin = seconds_now();
     pons_case one;
 
-    if (case_read(b->data, rank, &one, err) != PONS_OK)
-        return err->status;
-    *voxels = pons_volume_count(&one.image);
-    if (chain != NULL)
-        volume_chain_apply(chain, &one, NULL, err);
-    *seconds += seconds_now() - begin;
-    case_clear(&one);
+    if (case_read(b->data, rank, &one, err) == PONS_OK) {
+        *voxels = pons_volume_count(&one.image);
+        if (chain != NULL)
+            volume_chain_apply(chain, &one, NULL, err);
+        *seconds += seconds_now() - begin;
+        case_clear(&one);
+    }
+    parallel_borrow(before);
     return err->status;
 }
 
@@ -61,13 +66,18 @@ static pons_status measure_cases(data_bench *b, pons_error *err)
     measured_data *m = b->out;
     double ignored = 0;
     int64_t voxels = 0;
+    int all = b->fill.threads > 1 ? b->fill.threads : 1;
 
+    m->fill_threads = all;
     m->cases = b->data->training_count < CASES_MAX ? b->data->training_count : CASES_MAX;
     for (int i = 0; i < m->cases; i++) {
         int rank = b->data->training[i];
-        if (take_case(b, rank, NULL, &ignored, &voxels, err) != PONS_OK
-            || take_case(b, rank, NULL, &m->read, &voxels, err) != PONS_OK
-            || take_case(b, rank, b->preprocess, &m->preprocess, &voxels, err) != PONS_OK)
+        if (take_case(b, rank, NULL, all, &ignored, &voxels, err) != PONS_OK
+            || take_case(b, rank, NULL, 1, &m->read, &voxels, err) != PONS_OK
+            || take_case(b, rank, NULL, all, &m->read_threads, &voxels, err) != PONS_OK
+            || take_case(b, rank, b->preprocess, 1, &m->preprocess, &voxels, err) != PONS_OK
+            || take_case(b, rank, b->preprocess, all, &m->preprocess_threads, &voxels, err)
+               != PONS_OK)
             return err->status;
         m->voxels += voxels;
     }
@@ -76,15 +86,12 @@ static pons_status measure_cases(data_bench *b, pons_error *err)
 
 static pons_status measure_fill(data_bench *b, logger *l, pons_error *err)
 {
-    cache_settings settings;
     double begin = seconds_now();
 
-    cache_settings_fill(&b->sections, &settings);
-    if (cache_open(b->data, b->preprocess, b->out->cases, b->data->training, &settings, l,
+    if (cache_open(b->data, b->preprocess, b->out->cases, b->data->training, &b->fill, l,
                    &b->cache, err) != PONS_OK)
         return err->status;
     b->out->fill = seconds_now() - begin;
-    b->out->fill_threads = settings.threads;
     b->out->cache_size = cache_size(b->cache);
     return PONS_OK;
 }

@@ -14,7 +14,8 @@ typedef struct measured_data {
     int64_t voxels;              /* of their images, on the files' grids                          */
     double read;                 /* seconds in one thread: image and label of all these cases     */
     double preprocess;           /* the same with the deterministic transforms                    */
-    double fill;                 /* seconds until the cache holds them                            */
+    double read_threads, preprocess_threads; /* the same, each case by 'fill_threads'             */
+    double fill;                 /* seconds until the cache holds them, by                        */
     int fill_threads;
     int64_t cache_size;          /* bytes held                                                    */
     int64_t patches;             /* of each of the two measurements of patches                    */

@@ -9,6 +9,7 @@
 
 #include "train/spread.h"
 
+#include "base/parallel.h"
 #include "base/thread.h"
 
 #include <pthread.h>
@@ -37,6 +38,7 @@ typedef struct spread {
     item *item;
     int prepared, begun, finished; /* volumes; the last of 'begun' may have batches left          */
     uint64_t held, room;      /* sizes of volumes that have begun; what they may take             */
+    parallel_spare spare;     /* threads that help the two that are no devices                    */
     bool failed;
     pons_error error;         /* the first one                                                    */
 } spread;
@@ -88,6 +90,7 @@ static void *prepare_all(void *context)
     pons_error err = PONS_ERROR_INIT;
 
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
+    parallel_borrow(&s->spare);
     for (int n = 0; n < s->work->count; n++) {
         pthread_mutex_lock(&s->lock);
         while (n > s->begun && !s->failed)
@@ -344,6 +347,7 @@ static void *finish_all(void *context)
     pons_error err = PONS_ERROR_INIT;
 
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
+    parallel_borrow(&s->spare);
     for (int n = 0; n < s->work->count; n++) {
         take_planes(s, n, &err);
         if (err.status == PONS_OK && has_failed(s))
@@ -390,7 +394,8 @@ pons_status spread_run(const replicas *r, const spread_work *work, pons_error *e
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     spread s = { .work = work, .replicas = r, .error = PONS_ERROR_INIT,
-                 .room = (uint64_t)pages * (uint64_t)page / SHARE_OF_MEMORY };
+                 .room = (uint64_t)pages * (uint64_t)page / SHARE_OF_MEMORY,
+                 .spare = { experiment_threads(r->experiment) - 1 } };
 
     s.item = calloc((size_t)work->count + 1, sizeof *s.item);
     if (s.item == NULL)

@@ -25,6 +25,9 @@ static pons_status read_cases(trainer *t, pons_error *err)
 
     cache_settings_fill(&e->sections, &settings);
     processes_share_cache(e->group, &peers);
+    if (e->sections.data.loader_threads == OPTION_AUTO
+        && settings.threads > experiment_processors(e))
+        settings.threads = experiment_processors(e);
     settings.peers = &peers;
     settings.progress = note_reading;
     settings.context = t;
