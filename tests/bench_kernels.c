@@ -8,13 +8,12 @@
 #include "../plugins/devices/cpu/direct.h"
 #include "../plugins/devices/cpu/onednn.h"
 #include "../plugins/devices/cpu/wide.h"
-#include "base/clock.h"
+#include "bench_clock.h"
 
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define ROUNDS 5
 
@@ -36,17 +35,6 @@ static void *memory(size_t size)
         exit(1);
     memset(m, 0, size);
     return m;
-}
-
-/* Of one thread its own time, which other work on the machine disturbs less. */
-static double now(int threads)
-{
-    struct timespec t;
-
-    if (threads > 1)
-        return seconds_now();
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* Seconds of the fastest of some runs; 0: not supported. */
@@ -72,9 +60,9 @@ static double seconds(cpu_device *device, cpu_prepare prepare, const pons_reques
         void *plain = input[1];
         double begin, taken;
         input[1] = packed != NULL ? packed : plain;
-        begin = now(device->threads);
+        begin = bench_seconds(device->threads);
         k.run(&k, &call, &err);
-        taken = now(device->threads) - begin;
+        taken = bench_seconds(device->threads) - begin;
         best = taken < best ? taken : best;
         input[1] = plain;
     }

@@ -5,14 +5,13 @@
  *     make tests/bench_narrow && tests/bench_narrow [threads [lanes, 0 the plainest [layer]]]
  */
 #include "../plugins/devices/cpu/cpu.h"
-#include "base/clock.h"
+#include "bench_clock.h"
 #include "convolutions.h"
 #include "graph/node.h"
 
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define ROUNDS 7
 
@@ -31,17 +30,6 @@ static void *tensor_new(const pons_tensor *t)
     for (int64_t i = 0; m != NULL && i < tensor_count(t); i++)
         map_number_store(t->type, m, i, (float)(i * 37 % 101 - 50) / 64);
     return m;
-}
-
-/* Of one thread its own time, which other work on the machine disturbs less. */
-static double now(int threads)
-{
-    struct timespec t;
-
-    if (threads > 1)
-        return seconds_now();
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static void time_one(void *device, int threads, const sliding *s, const char *name, const char *direction)
@@ -64,10 +52,10 @@ static void time_one(void *device, int threads, const sliding *s, const char *na
     void *out[1] = { tensor_new(&r.output[0]) };
     pons_call call = { in, out, cpu_operations.allocate(NULL, kernel.scratch_size, &err), NULL };
     for (int i = 0; i < ROUNDS; i++) {
-        double start = now(threads);
+        double start = bench_seconds(threads);
         if (kernel.run(&kernel, &call, &err) != PONS_OK)
             exit(1);
-        double took = now(threads) - start;
+        double took = bench_seconds(threads) - start;
         best = took < best ? took : best;
     }
     printf("%-12s %-8s %-6s %7.2f ms %6.0f GF/s, scratch %.1f MB\n", name, direction,

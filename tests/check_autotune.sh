@@ -11,18 +11,7 @@ slow() (
     shift
     "$@"
 )
-# ends CODE TEXT COMMAND...: with that code and that text.
-ends() {
-    code=$1
-    text=$2
-    shift 2
-    "$@" >"$folder/out" 2>&1
-    found=$?
-    [ $found = "$code" ] && grep -qF -e "$text" "$folder/out" && return 0
-    echo "code $found, expected $code and '$text'"
-    cat "$folder/out"
-    return 1
-}
+
 says() { grep -qF -e "$2" "runs/$1/log.txt"; }
 # chosen RUN CHOICE: all that was chosen is that.
 chosen() {

@@ -50,21 +50,29 @@ static uint8_t largest_class(const float *x, int classes)
     return (uint8_t)best;
 }
 
+static bool has_largest(const experiment *e)
+{
+    return !e->regions && e->task.classes > 1;
+}
+
 int logits_decisions(const experiment *e)
 {
-    return !e->regions && e->task.classes > 1 ? 1 : e->task.classes;
+    return has_largest(e) ? 1 : e->task.classes;
+}
+
+void activated_decide(const experiment *e, const float *x, int64_t voxels, uint8_t *out)
+{
+    int classes = e->task.classes;
+
+    for (int64_t i = 0; i < voxels && has_largest(e); i++)
+        out[i] = largest_class(x + i * classes, classes);
+    for (int64_t n = 0; n < voxels * classes && !has_largest(e); n++)
+        out[n] = x[n] > 0.5f;
 }
 
 void logits_decide(const experiment *e, float *logits, int64_t voxels, uint8_t *out)
 {
-    int classes = e->task.classes;
-
-    if (logits_decisions(e) == 1 && classes > 1) {
-        for (int64_t i = 0; i < voxels; i++)
-            out[i] = largest_class(logits + i * classes, classes);
-        return;
-    }
-    logits_activate(e->activation, logits, voxels, classes);
-    for (int64_t n = 0; n < voxels * classes; n++)
-        out[n] = logits[n] > 0.5f;
+    if (!has_largest(e))
+        logits_activate(e->activation, logits, voxels, e->task.classes);
+    activated_decide(e, logits, voxels, out);
 }

@@ -16,5 +16,7 @@ int logits_decisions(const experiment *e);
  * and 1 [voxels][classes], whether the activated value is above 0.5. The logits may be changed.
  */
 void logits_decide(const experiment *e, float *logits, int64_t voxels, uint8_t *out);
+/* The same of values that are activated already. */
+void activated_decide(const experiment *e, const float *x, int64_t voxels, uint8_t *out);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/pages.h"
 #include "base/parallel.h"
 #include "data/class_list.h"
+#include "train/activation.h"
 #include "train/components.h"
 
 #include <stdlib.h>
@@ -55,8 +56,8 @@ static pons_status start(predict_back *b, pons_error *err)
 
     if (e->sections.predict.resample == 0) {
         volume_back_start(b->way, kind_of(e), 0, &b->result.classes, err);
-    } else if (pons_volume_init(&b->decided, PONS_U8, is_regions(e) ? e->task.classes : 1,
-                                b->from.extent, err) == PONS_OK) {
+    } else if (pons_volume_init(&b->decided, PONS_U8, logits_decisions(e), b->from.extent, err)
+               == PONS_OK) {
         volume_place(&b->decided, &b->from);
     }
     if (err->status == PONS_OK && b->wish.logits)
@@ -137,21 +138,6 @@ typedef struct filling {
     float *probabilities, *logits; /* of 'first'; NULL: no logits                                 */
 } filling;
 
-static void decide(const predict_back *b, const float *p, int64_t voxels, uint8_t *out)
-{
-    int classes = b->from.channels;
-
-    for (int64_t n = 0; n < voxels * classes && is_regions(b->experiment); n++)
-        out[n] = p[n] > 0.5f;
-    for (int64_t i = 0; i < voxels && !is_regions(b->experiment); i++, p += classes) {
-        int best = 0;
-
-        for (int c = 1; c < classes; c++)
-            best = p[c] > p[best] ? c : best;
-        out[i] = (uint8_t)best;
-    }
-}
-
 static void fill_piece(void *context, int64_t first, int64_t end)
 {
     const filling *f = context;
@@ -165,8 +151,8 @@ static void fill_piece(void *context, int64_t first, int64_t end)
         f->fill(f->context, f->first + at, count, p,
                 f->logits != NULL ? f->logits + at * classes : NULL);
         if (b->decided.voxels != NULL)
-            decide(b, p, count, (uint8_t *)b->decided.voxels
-                                + (f->first + at) * b->decided.channels);
+            activated_decide(b->experiment, p, count, (uint8_t *)b->decided.voxels
+                             + (f->first + at) * b->decided.channels);
     }
 }
 

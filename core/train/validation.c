@@ -208,7 +208,8 @@ pons_status validation_run(const validation *v, validation_result *result, pons_
         return pons_fail(err, PONS_DEVICE, "out of memory for a validation");
     const spread_work work = {
         .count = (v->count - all.first + all.step - 1) / all.step, .prepare = prepare,
-        .take = decide, .finish = count_voxels, .release = release, .stop = stop_asked, .context = &all
+        .take = decide, .finish = count_voxels, .release = release, .stop = stop_asked,
+        .context = &all
     };
     spread_run(r, &work, &problem);
     result->stopped = problem.status == PONS_INTERRUPTED;
