@@ -172,11 +172,11 @@ START_TEST(knobs_that_are_turned_already_are_not_named)
     pons_error err = PONS_ERROR_INIT;
 
     pons_fail(&err, PONS_DEVICE, "out of memory for a test");
-    shortage_hint(&s, true, &err);
+    shortage_hint(&s, SHORTAGE_TRAIN, &err);
     ck_assert_str_eq(err.text, "out of memory for a test\nhint: what needs less memory: [patch] a "
                      "smaller per_case (now 4); [patch] a smaller extent; 'pons explain' says how "
                      "much");
-    shortage_hint(&s, true, &err); /* once */
+    shortage_hint(&s, SHORTAGE_TRAIN, &err); /* once */
     ck_assert_int_eq(count_in(err.text, "hint: "), 1);
 }
 END_TEST
@@ -196,9 +196,23 @@ START_TEST(a_prediction_names_what_a_prediction_has)
         pons_error err = PONS_ERROR_INIT;
 
         pons_fail(&err, PONS_DEVICE, "out of memory");
-        shortage_hint(&s, false, &err);
+        shortage_hint(&s, SHORTAGE_PREDICT, &err);
         ck_assert_str_eq(err.text, hints[i].expected);
     }
+}
+END_TEST
+
+START_TEST(explain_does_not_name_itself)
+{
+    sections s = { .train = { .batch = 2, .precision = 3, .recompute = true },
+                   .patch = { .per_case = 1 }, .window = { .batch = 1 },
+                   .data = { .cache = CACHE_DISK } };
+    pons_error err = PONS_ERROR_INIT;
+
+    pons_fail(&err, PONS_DEVICE, "out of memory");
+    shortage_hint(&s, SHORTAGE_EXPLAIN, &err);
+    ck_assert_str_eq(err.text, "out of memory\nhint: what needs less memory: [train] a smaller batch "
+                     "(now 2); [patch] a smaller extent");
 }
 END_TEST
 
@@ -207,10 +221,10 @@ START_TEST(other_failures_get_no_such_hint)
     pons_error err = PONS_ERROR_INIT, device = PONS_ERROR_INIT;
 
     pons_fail(&err, PONS_CONFIG, "out of memory is what this key is called");
-    shortage_hint(NULL, true, &err);
+    shortage_hint(NULL, SHORTAGE_TRAIN, &err);
     ck_assert_int_eq(count_in(err.text, "hint: "), 0);
     pons_fail(&device, PONS_DEVICE, "no kernel for this");
-    shortage_hint(NULL, true, &device);
+    shortage_hint(NULL, SHORTAGE_TRAIN, &device);
     ck_assert_int_eq(count_in(device.text, "hint: "), 0);
 }
 END_TEST
@@ -225,6 +239,7 @@ int main(void)
     tcase_add_test(c, memory_that_a_process_lacks_ends_its_replicas_with_one_line);
     tcase_add_test(c, knobs_that_are_turned_already_are_not_named);
     tcase_add_test(c, a_prediction_names_what_a_prediction_has);
+    tcase_add_test(c, explain_does_not_name_itself);
     tcase_add_test(c, other_failures_get_no_such_hint);
     return suite_run();
 }

@@ -224,7 +224,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
         return err->status;
     if (experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &x.experiment, err) == PONS_OK)
         explain(&x, f, err);
-    shortage_hint(x.experiment != NULL ? &x.experiment->sections : NULL, true, err);
+    shortage_hint(x.experiment != NULL ? &x.experiment->sections : NULL, SHORTAGE_EXPLAIN, err);
     program_free(x.evaluation);
     program_free(x.training);
     if (x.storage != NULL)

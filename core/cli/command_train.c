@@ -428,7 +428,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     if (prepare(&s, err) == PONS_OK && !s.launched)
         go(&s, err);
     shortage_hint(s.experiment != NULL ? &s.experiment->sections
-                  : s.config != NULL ? &s.sections : NULL, true, err);
+                  : s.config != NULL ? &s.sections : NULL, SHORTAGE_TRAIN, err);
     leave_others(&s, err);
     if (err->status != PONS_OK && call->log->file != NULL)
         fprintf(call->log->file, "pons: %s\n", err->text);

@@ -77,7 +77,7 @@ static const knob knobs[] = {
     { "[data] a cache_limit, or cache = disk", true, false, holds_cases, NULL },
 };
 
-void shortage_hint(const sections *s, bool training, pons_error *err)
+void shortage_hint(const sections *s, shortage where, pons_error *err)
 {
     size_t used = strlen(err->text), room = sizeof err->text;
     const char *between = "\nhint: what needs less memory: ";
@@ -88,7 +88,7 @@ void shortage_hint(const sections *s, bool training, pons_error *err)
     for (size_t i = 0; i < sizeof knobs / sizeof *knobs && used < room; i++) {
         const knob *k = &knobs[i];
 
-        if (!(training ? k->training : k->predicting) || (s != NULL && !k->helps(s)))
+        if (!(where == SHORTAGE_PREDICT ? k->predicting : k->training) || (s != NULL && !k->helps(s)))
             continue;
         used += (size_t)snprintf(err->text + used, room - used, "%s%s", between, k->text);
         if (s != NULL && k->value != NULL && used < room)
@@ -96,6 +96,6 @@ void shortage_hint(const sections *s, bool training, pons_error *err)
                                      (long long)k->value(s));
         between = "; ";
     }
-    if (training && used < room)
+    if (where == SHORTAGE_TRAIN && used < room)
         snprintf(err->text + used, room - used, "; 'pons explain' says how much");
 }

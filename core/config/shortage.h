@@ -6,11 +6,13 @@
 
 #include "config/sections.h"
 
+/* What ran out of it: a prediction has fewer keys to turn; training can be explained first. */
+typedef enum shortage { SHORTAGE_TRAIN, SHORTAGE_EXPLAIN, SHORTAGE_PREDICT } shortage;
+
 /*
  * Add the hint to an error that has 'out of memory' in its text and no hint yet. 's' tells what is
- * turned down already and what the others stand at; NULL: nothing is known of the file. A
- * prediction ('training' false) has fewer keys to turn.
+ * turned down already and what the others stand at; NULL: nothing is known of the file.
  */
-void shortage_hint(const sections *s, bool training, pons_error *err);
+void shortage_hint(const sections *s, shortage where, pons_error *err);
 
 #endif

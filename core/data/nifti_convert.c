@@ -4,8 +4,8 @@
  *
  * It goes plane by plane along j, slabs of them at the same time, in tiles of SIDE_K rows along i:
  * a tile is converted, row by row, and turned in the first level of the cache, so that either side
- * of the copy touches each line of memory once. Most types become floats at once; others pass as doubles, as scaling and the check
- * of labels do, so that a value is rounded once.
+ * of the copy touches each line of memory once. Most types become floats at once; others pass as
+ * doubles, as scaling and the check of labels do, so that a value is rounded once.
  */
 #include "data/nifti.h"
 

@@ -125,7 +125,7 @@ bool crowd_tell(const crowd *c, const launched *r, pons_error *err)
     else
         pons_fail(err, r->code == 0 ? PONS_FAILURE : (pons_status)r->code, "rank %d left before "
                   "the end with exit code %d%s", r->rank, r->code, position);
-    shortage_hint(NULL, true, err);
+    shortage_hint(NULL, SHORTAGE_TRAIN, err);
     return is_worth_a_restart(&e, r);
 }
 

@@ -175,7 +175,8 @@ pons_status predictor_open(const predict_source *source, const predictor *beside
     if (find_weights(source, l, &found, err) == PONS_OK)
         open_network(p, &found, source, beside, err);
     found_weights_clear(&found);
-    shortage_hint(p->experiment != NULL ? &p->experiment->sections : NULL, false, err);
+    shortage_hint(p->experiment != NULL ? &p->experiment->sections : NULL, SHORTAGE_PREDICT,
+                  err);
     if (err->status != PONS_OK) {
         predictor_close(p, err);
         return err->status;

@@ -83,8 +83,8 @@ static void preprocess(prediction *s, int member, member_case *m, pons_error *er
         volume_chain_apply(e->preprocess, &m->c, &said, err);
     fclose(stream);
     if (err->status == PONS_OK && m->c.image.channels != e->task.channels)
-        pons_fail(err, PONS_DATA, "case '%s' has %d channels, the network expects %d", m->c.name,
-                  m->c.image.channels, e->task.channels);
+        pons_fail(err, PONS_DATA, "case '%s' has %d channel%s, the network expects %d", m->c.name,
+                  m->c.image.channels, m->c.image.channels == 1 ? "" : "s", e->task.channels);
 }
 
 static pons_status prepare(void *context, int number, spread_volume *out, pons_error *err)
@@ -418,7 +418,7 @@ pons_status predict_run(int count, predictor *const *p, const predict_work *work
     if ((g == NULL || agree(g, work->count, err) == PONS_OK)
         && spread_run(&p[0]->replicas, &cases, err) == PONS_OK)
         tell_rest(&s, err);
-    shortage_hint(&p[0]->experiment->sections, false, err);
+    shortage_hint(&p[0]->experiment->sections, SHORTAGE_PREDICT, err);
     pons_volume_clear(&s.image);
     clear_case(&s);
     free(s.records);
