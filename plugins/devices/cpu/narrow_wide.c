@@ -7,7 +7,26 @@
 #include "narrow_lanes.h"
 #include "narrow_vector.h"
 
+#include <string.h>
+
 enum { POSITIONS = SUMS / 2, FEWER = 4 };
+
+/* What x is a row of, and what is multiplied at a time. */
+#if defined(VECTOR_PAIRS)
+typedef uint16_t number;
+enum { NUMBERS = 2 };
+#else
+typedef float number;
+enum { NUMBERS = 1 };
+#endif
+
+VECTOR vector spread(const number *p)
+{
+    float all;
+
+    memcpy(&all, p, sizeof all);
+    return vector_all(all);
+}
 
 typedef struct forward {
     float *y;
@@ -23,13 +42,14 @@ VECTOR void forward_block(const forward *f, int count, int vectors, int step, in
     VECTOR_UNROLL for (int i = 0; i < count * vectors; i++)
         sum[i] = vector_all(0);
     for (int t = 0; t < f->taps; t++) {
-        const float *row = f->x[t] + (int64_t)first * step, *w = f->weight[t] + o;
-        for (int j = 0; j < f->inner; j++, row++, w += f->outs) {
+        const number *row = (const number *)f->x[t] + (int64_t)first * step;
+        const float *w = f->weight[t] + o;
+        for (int j = 0; j < f->inner; j++, row += NUMBERS, w += f->outs) {
             vector v[2];
             VECTOR_UNROLL for (int i = 0; i < vectors; i++)
                 v[i] = vector_load(w + i * VECTOR_LANES);
             VECTOR_UNROLL for (int b = 0; b < count; b++) {
-                vector u = vector_all(row[b * step]);
+                vector u = spread(row + b * step);
                 VECTOR_UNROLL for (int i = 0; i < vectors; i++)
                     sum[b * vectors + i] = vector_fused(u, v[i], sum[b * vectors + i]);
             }
