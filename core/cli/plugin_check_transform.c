@@ -1,5 +1,6 @@
 /*
- * plugin_check_transform.c - a deterministic transform on a small generated case.
+ * plugin_check_transform.c - a deterministic transform on a small generated case, by one thread
+ * and by several.
  *
  * Channel 0 of the image is a linear function of the position in millimetres, which linear
  * interpolation keeps: wherever the transform says that a voxel lies, its value must say the same.
@@ -8,6 +9,7 @@
  */
 #include "cli/plugin_check.h"
 
+#include "base/parallel.h"
 #include "base/random.h"
 #include "data/case_check.h"
 #include "plugin/answer.h"
@@ -17,9 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHANNELS = 2, CLASSES = 3 };
+enum { CHANNELS = 2, CLASSES = 3, THREADS = 7 };
 
-static const int64_t extent[3] = { 13, 11, 10 };
+/* More than one piece of most loops over voxels. */
+static const int64_t extent[3] = { 53, 41, 40 };
 static const double slope[3] = { 1, 2, 3 }; /* per millimetre */
 static const double origin = 40;            /* the value at the middle of the case */
 
@@ -209,44 +212,58 @@ static pons_status check_places(const pons_case *c, pons_error *err)
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static pons_status transform_case(const pons_transform_operations *o, const void *config,
-                                  uint64_t channels, pons_case *c, pons_error *err)
+                                  uint64_t channels, int threads, pons_case *c, pons_error *err)
 {
     const pons_transform_scope scope = { .size = sizeof scope, .channels = channels };
+    parallel_spare spare = { threads - 1 }, *before;
     pons_case was;
     pons_status status;
 
     if (make_case(c, err) != PONS_OK)
         return err->status;
     was = *c;
+    before = parallel_borrow(&spare);
     status = o->apply(config, &scope, c, err);
+    parallel_borrow(before);
     if (plugin_answer(status, "the transform", "apply", err) == PONS_OK
         && case_check(c, &was, err) == PONS_OK)
         check_voxels(c, err);
     return err->status;
 }
 
-static pons_status check_results(const pons_transform_operations *o, uint64_t channels,
-                                 const pons_case *before, const pons_case *once,
-                                 const pons_case *again, pons_error *err)
+/* The same once more must give the same. */
+static pons_status check_again(const pons_transform_operations *o, const void *config,
+                               uint64_t channels, int threads, const pons_case *once,
+                               pons_error *err)
 {
-    if (!volumes_equal(&once->image, &again->image) || !volumes_equal(&once->label, &again->label)
-        || !volumes_equal(&once->valid, &again->valid))
-        return pons_fail(err, PONS_PLUGIN, "the same case is changed otherwise the second time");
-    return o->geometric ? check_places(once, err) : check_unmoved(before, once, channels, err);
+    pons_case again = { .size = 0 };
+
+    if (transform_case(o, config, channels, threads, &again, err) == PONS_OK
+        && (!volumes_equal(&once->image, &again.image)
+            || !volumes_equal(&once->label, &again.label)
+            || !volumes_equal(&once->valid, &again.valid)))
+        pons_fail(err, PONS_PLUGIN, "the same case is changed otherwise %s",
+                  threads == 1 ? "the second time" : "by several threads");
+    case_clear_all(&again);
+    return err->status;
 }
 
 static pons_status check_channels(const pons_transform_operations *o, const void *config,
                                   uint64_t channels, pons_error *err)
 {
-    pons_case before = { .size = 0 }, once = before, again = before;
+    pons_case before = { .size = 0 }, once = before;
 
     if (make_case(&before, err) == PONS_OK
-        && transform_case(o, config, channels, &once, err) == PONS_OK
-        && transform_case(o, config, channels, &again, err) == PONS_OK)
-        check_results(o, channels, &before, &once, &again, err);
+        && transform_case(o, config, channels, 1, &once, err) == PONS_OK
+        && check_again(o, config, channels, 1, &once, err) == PONS_OK
+        && check_again(o, config, channels, THREADS, &once, err) == PONS_OK) {
+        if (o->geometric)
+            check_places(&once, err);
+        else
+            check_unmoved(&before, &once, channels, err);
+    }
     case_clear_all(&before);
     case_clear_all(&once);
-    case_clear_all(&again);
     return err->status;
 }
 

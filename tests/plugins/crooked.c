@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct crooked {
     int fault;
@@ -67,11 +68,11 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
 #else
 
 enum { NONE, AFFINE, LABEL, MASK, CHANGING, ID, CHANNEL, INSIDE, FAR, STATUS, LOST, SINGULAR,
-       CHECK };
+       CHECK, HASTY };
 
 static const char *const faults[] = {
     "none", "affine", "label", "mask", "changing", "id", "channel", "inside", "far", "status",
-    "lost", "singular", "check", NULL
+    "lost", "singular", "check", "hasty", NULL
 };
 
 /* Turned by a quarter in the plane of i and j; what is not told the affine is the fault. */
@@ -97,6 +98,18 @@ static pons_status turn(pons_case *c, int fault, pons_error *err)
     return err->status;
 }
 
+/* A piece whose numbers tell when it was finished; every second one takes longer. */
+static _Atomic int finished;
+
+static void hurry(void *context, int64_t first, int64_t end)
+{
+    float *x = context;
+
+    nanosleep(&(struct timespec){ .tv_nsec = first / (end - first) % 2 == 0 ? 4000000 : 500000 },
+              NULL);
+    x[2 * first + 1] += (float)finished++;
+}
+
 static pons_status apply(const void *config, const pons_transform_scope *scope, pons_case *c,
                          pons_error *err)
 {
@@ -109,6 +122,9 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
     x = c->image.voxels;
     if (fault == CHANGING)
         x[1] += (float)++calls;
+    finished = 0;
+    if (fault == HASTY)
+        pons_pieces(pons_volume_count(&c->image), pons_volume_count(&c->image) / 16, hurry, x);
     if (fault == ID)
         ((uint8_t *)c->label.voxels)[5] = 9;
     if (fault == INSIDE)
