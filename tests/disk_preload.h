@@ -4,7 +4,8 @@
 #ifndef TESTS_DISK_PRELOAD_H
 #define TESTS_DISK_PRELOAD_H
 
-#include <check.h>
+#include "asserts.h"
+
 #include <stdlib.h>
 
 /*

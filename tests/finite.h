@@ -5,8 +5,8 @@
 #define TESTS_FINITE_H
 
 #include "train/safetensors.h"
+#include "asserts.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>

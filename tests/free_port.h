@@ -5,8 +5,9 @@
 #ifndef TESTS_FREE_PORT_H
 #define TESTS_FREE_PORT_H
 
+#include "asserts.h"
+
 #include <arpa/inet.h>
-#include <check.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -5,7 +5,8 @@
 #ifndef TESTS_GALLERY_PLUGIN_H
 #define TESTS_GALLERY_PLUGIN_H
 
-#include <check.h>
+#include "asserts.h"
+
 #include <elf.h>
 #include <pons/plugin.h>
 #include <stddef.h>

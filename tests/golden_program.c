@@ -4,7 +4,6 @@
  */
 #include "golden_program.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 
 #include "base/file.h"
 #include "device/open.h"
+#include "asserts.h"
 
 static pons_error error;
 

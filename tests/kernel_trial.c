@@ -3,13 +3,13 @@
  */
 #include "kernel_trial.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "graph/node.h"
 #include "graph/program.h"
+#include "asserts.h"
 #include "guarded.h"
 #include "tolerance.h"
 

@@ -8,6 +8,10 @@ check_LTLIBRARIES += tests/plugins/redirect.la
 tests_plugins_redirect_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_check_proxy_SOURCES = tests/check_proxy.c tests/proxy.c
 
+# A transform that waits; for check_cuda_train.sh, too.
+check_LTLIBRARIES += tests/plugins/held.la
+tests_plugins_held_la_LDFLAGS = $(MODULE_LDFLAGS)
+
 # Whole trainings on several ranks.
 if HAVE_GLOO
 PROGRAM_TESTS += tests/check_endurance tests/check_network tests/check_ranks tests/check_shortage \
@@ -25,8 +29,7 @@ tests_plugins_limit_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_check_shortage_DEPENDENCIES = tests/libpons.la tests/plugins/limit.la
 
 # What one of them meets alone.
-check_LTLIBRARIES += tests/plugins/held.la tests/plugins/trouble.la
-tests_plugins_held_la_LDFLAGS = $(MODULE_LDFLAGS)
+check_LTLIBRARIES += tests/plugins/trouble.la
 tests_plugins_trouble_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_check_ranks_DEPENDENCIES = tests/libpons.la tests/plugins/disk_shim.la tests/plugins/held.la
 tests_check_trouble_LDADD = $(LDADD) -lm

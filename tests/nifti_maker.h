@@ -5,7 +5,8 @@
 #ifndef TESTS_NIFTI_MAKER_H
 #define TESTS_NIFTI_MAKER_H
 
-#include <check.h>
+#include "asserts.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>

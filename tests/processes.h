@@ -6,8 +6,8 @@
 #define TESTS_PROCESSES_H
 
 #include "base/clock.h"
+#include "asserts.h"
 
-#include <check.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

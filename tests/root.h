@@ -4,7 +4,8 @@
 #ifndef TESTS_ROOT_H
 #define TESTS_ROOT_H
 
-#include <check.h>
+#include "asserts.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

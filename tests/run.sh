@@ -83,7 +83,7 @@ build=$(pwd)
 "$source/configure" $flags || stop "configure failed"
 make -j"$(nproc)" || stop "make failed"
 find tests \( -name '*.log' -o -name '*.trs' \) -exec rm -f {} + 2>/dev/null
-make -j"$(($(nproc) + 2))" check # many only wait
+make -j"$(($(nproc) + 3))" check # many only wait
 status=$?
 read -r passed failed <<END
 $(count_checks)

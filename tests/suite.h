@@ -11,7 +11,8 @@
 #ifndef TESTS_SUITE_H
 #define TESTS_SUITE_H
 
-#include <check.h>
+#include "asserts.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -18,6 +18,7 @@
  * FAKE_CC, FAKE_CFLAGS   the compiler of kernels and its flags; FAKE_KEEP keeps its files
  * FAKE_NVRTC      beside=PATTERN: what is compiled is right only if a file of that name comes while
  *                 the compiler runs, which it does until then (30 s)
+ * FAKE_NVRTC_BEGUN   a file that the compiler makes when it begins
  * FAKE_NCCL       words that go wrong, of the process that has them:
  *                   version=N     what ncclGetVersion says
  *                   init-never    the group never comes together
