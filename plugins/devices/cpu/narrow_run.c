@@ -116,7 +116,10 @@ typedef struct work {
     int image, first, last;  /* output planes of this task */
     int top, bottom;         /* output rows */
     int low, low_row;        /* first buffered plane and row */
-    const float **row, **block;
+    int taps, inside;        /* found last; the plane of output rows whose taps are all inside x */
+    int tap[NARROW_TAPS];
+    const float *row[NARROW_TAPS], *block[NARROW_TAPS];
+    float *sum[NARROW_TAPS];
 } work;
 
 static const float *buffered(const work *w, int plane, int row)
@@ -141,32 +144,51 @@ static void buffer_box(work *w, const narrow_side *s, const int low[2], const in
                 w->buffer + (plane - w->low) * n->plane + (row - w->low_row) * n->row);
 }
 
+/*
+ * Whether the rows of x that 'count' of them from 'row' on were found for can be had from those of
+ * the output rows before: when both lie inside x, they are 'step' rows on.
+ */
+static bool step_rows(work *w, const float **x, int taps, int d, int row, int count, int step)
+{
+    const narrow *n = w->n;
+    bool inside = row >= 0 && row + count <= n->x.extent[1], again = inside && w->inside == d;
+    int64_t on = step * n->row;
+
+    if (again)
+        for (int i = 0; i < taps; i++)
+            x[i] += on;
+    w->inside = inside ? d : -1;
+    return again;
+}
+
 /* Taps (kd, kh) of output row (d, h) whose row, or a pair's second, lies inside x; their rows. */
-static int find_taps(const work *w, int d, int h, int tap[NARROW_TAPS])
+static bool find_taps(work *w, int d, int h)
 {
     const narrow *n = w->n;
     int plane = d * n->stride[0] - n->pad[0], row = h * n->stride[1] - n->pad[1], count = 0;
     int first = larger(0, -n->x.apart - row), last = smaller(n->kernel[1], n->x.extent[1] - row);
 
+    if (step_rows(w, w->row, w->taps, d, row, n->kernel[1], narrow_together(n) * n->stride[1]))
+        return false;
     for (int kd = larger(0, -plane); kd < smaller(n->kernel[0], n->x.extent[0] - plane); kd++) {
         const float *x = buffered(w, plane + kd, row);
         for (int kh = first; kh < last; kh++) {
             w->row[count] = x + kh * n->row;
-            tap[count++] = kd * n->kernel[1] + kh;
+            w->tap[count++] = kd * n->kernel[1] + kh;
         }
     }
-    return count;
+    w->taps = count;
+    return true;
 }
 
 /* Rows and weights of the taps that output row (d, h) of a forward convolution reads. */
-static int forward_taps(const work *w, int d, int h)
+static void forward_taps(work *w, int d, int h)
 {
     const narrow *n = w->n;
-    int tap[NARROW_TAPS], count = find_taps(w, d, h, tap);
 
-    for (int i = 0; i < count; i++)
-        w->block[i] = w->weight + (int64_t)tap[i] * n->inner * n->outs;
-    return count;
+    if (find_taps(w, d, h))
+        for (int i = 0; i < w->taps; i++)
+            w->block[i] = w->weight + (int64_t)w->tap[i] * n->inner * n->outs;
 }
 
 static fill *fill_of(const narrow *n)
@@ -200,8 +222,9 @@ static void run_wide_forward(work *w)
         for (int h = w->top; h <= w->bottom; h++) {
             int64_t at = row_at(&n->y, w->image, d, h);
             float *to = direct ? (float *)w->out + at : w->other;
-            n->wide->forward(to, width, n->outs, forward_taps(w, d, h), w->row,
-                             n->stride[2] * n->x.channels, n->inner, w->block);
+            forward_taps(w, d, h);
+            n->wide->forward(to, width, n->outs, w->taps, w->row, n->stride[2] * n->x.channels,
+                             n->inner, w->block);
             for (int i = 1; i < width && c < n->outs; i++)
                 memmove(to + (int64_t)i * c, to + (int64_t)i * n->outs,
                         (size_t)c * sizeof(float));
@@ -247,39 +270,51 @@ static void write_row(const work *w, int d, int h, const float *from)
         row_write(n, &n->y, w->out, at, to);
 }
 
-/* Output rows h and h + 1 of plane d, or h alone. */
-static void run_two_rows(const work *w, int d, int h)
+/* What output rows h and h + 1 of plane d read, or h alone. */
+typedef struct two_rows {
+    const float *x[2 * NARROW_TAPS], *weight[2][2 * NARROW_TAPS];
+    int end[3];
+} two_rows;
+
+static void find_two_rows(work *w, two_rows *r, int d, int h, bool two)
 {
     const narrow *n = w->n;
-    const float *x[2 * NARROW_TAPS], *weight[2][2 * NARROW_TAPS];
     int s = n->stride[1], k = n->kernel[1], count = 0;
-    bool two = h < w->bottom;
-    narrow_two_rows rows = { .y = w->other, .width = n->y.extent[2], .pitch = n->pitch,
-                             .inner = n->inner, .shift = n->shift, .x = x,
-                             .weight = { weight[0], weight[1] } };
     const struct { int low, high; bool mine, next; } part[3] = {
         { 0, two ? smaller(s, k) : k, true, false },
         { s, two ? k : s, true, true },
         { larger(s, k), two ? k + s : 0, false, true },
     };
 
+    if (two && step_rows(w, r->x, r->end[2], d, h * s - n->pad[1], k + s, 2 * s))
+        return;
     for (int i = 0; i < 3; i++) {
         count += two_rows_taps(w, d, h, part[i].low, part[i].high, part[i].mine, part[i].next,
-                               x + count, weight[0] + count, weight[1] + count);
-        rows.end[i] = count;
+                               r->x + count, r->weight[0] + count, r->weight[1] + count);
+        r->end[i] = count;
     }
-    n->planar->forward(&rows, n->outs);
-    write_row(w, d, h, w->other);
-    if (two)
-        write_row(w, d, h + 1, w->other + (int64_t)n->outs * n->pitch);
 }
 
 static void run_planar_forward(work *w)
 {
+    const narrow *n = w->n;
+    two_rows r;
+    narrow_two_rows rows = { .y = w->other, .width = n->y.extent[2], .pitch = n->pitch,
+                             .inner = n->inner, .shift = n->shift, .x = r.x,
+                             .weight = { r.weight[0], r.weight[1] } };
+
+    r.end[2] = 0;
     buffer_x(w);
     for (int d = w->first; d <= w->last; d++)
-        for (int h = w->top; h <= w->bottom; h += 2)
-            run_two_rows(w, d, h);
+        for (int h = w->top; h <= w->bottom; h += 2) {
+            bool two = h < w->bottom;
+            find_two_rows(w, &r, d, h, two);
+            memcpy(rows.end, r.end, sizeof rows.end);
+            n->planar->forward(&rows, n->outs);
+            write_row(w, d, h, w->other);
+            if (two)
+                write_row(w, d, h + 1, w->other + (int64_t)n->outs * n->pitch);
+        }
 }
 
 /* The plane or row of y that kernel position k carries to position 'at' of x; -1: none. */
@@ -302,7 +337,7 @@ static int first_source(const narrow *n, int axis, int at, int *k)
     return shifted / n->stride[axis];
 }
 
-static int spread_taps(const work *w, int d, int h)
+static int spread_taps(work *w, int d, int h)
 {
     const narrow *n = w->n;
     int kd, first, plane = first_source(n, 0, d, &kd), count = 0;
@@ -393,25 +428,22 @@ static const float *read_wide_y(const narrow *n, const void *y, int image, int p
 }
 
 /* The rows of x that meet row (d, h) of y, and the sums of their taps. */
-static int weight_taps(const work *w, int d, int h, float *sum, float **to)
+static void weight_taps(work *w, int d, int h, float *sum)
 {
-    int tap[NARROW_TAPS], count = find_taps(w, d, h, tap);
-
-    for (int i = 0; i < count; i++)
-        to[i] = sum + tap[i] * (w->n->sums / w->n->taps);
-    return count;
+    if (find_taps(w, d, h))
+        for (int i = 0; i < w->taps; i++)
+            w->sum[i] = sum + w->tap[i] * (w->n->sums / w->n->taps);
 }
 
 /* Row h of plane d of y meets rows of x. */
-static void add_row(const work *w, int d, int h, float *sum)
+static void add_row(work *w, int d, int h, float *sum)
 {
     const narrow *n = w->n;
     const float *y = read_wide_y(n, w->y, w->image, d, h, w->line, w->other);
-    float *to[NARROW_TAPS];
-    int taps = weight_taps(w, d, h, sum, to);
 
-    n->wide->weight(to, n->y.extent[2], n->outs, taps, w->row, n->stride[2] * n->x.channels,
-                    n->inner, y);
+    weight_taps(w, d, h, sum);
+    n->wide->weight(w->sum, n->y.extent[2], n->outs, w->taps, w->row,
+                    n->stride[2] * n->x.channels, n->inner, y);
 }
 
 /*
@@ -533,11 +565,17 @@ static void run_task(void *context, int64_t i, int thread)
     const narrow_call *k = context;
     const narrow *n = k->n;
     const int *extent = n->form == PLANAR_SPREAD ? n->x.extent : n->y.extent;
-    const float *row[NARROW_TAPS], *block[NARROW_TAPS];
     int task = (int)i;
-    work w = { .n = n, .in = k->in, .y = k->y, .out = k->out, .weight = k->packed, .row = row,
-               .block = block, .buffer = k->areas + thread * n->area };
+    work w;
 
+    w.n = n;
+    w.in = k->in;
+    w.y = k->y;
+    w.out = k->out;
+    w.weight = k->packed;
+    w.buffer = k->areas + thread * n->area;
+    w.taps = 0;
+    w.inside = -1;
     w.line = w.buffer + n->planes * n->plane;
     w.other = w.line + n->line;
     w.image = task / n->bands / n->blocks;
