@@ -7,8 +7,6 @@
 #include "narrow_lanes.h"
 #include "narrow_vector.h"
 
-#include <string.h>
-
 enum { POSITIONS = SUMS / 2, FEWER = 4 };
 
 /* What x is a row of, and what is multiplied at a time. */
@@ -20,13 +18,15 @@ typedef float number;
 enum { NUMBERS = 1 };
 #endif
 
-VECTOR vector spread(const number *p)
-{
-    float all;
+typedef float number_loose __attribute__((aligned(2), may_alias));
 
-    memcpy(&all, p, sizeof all);
-    return vector_all(all);
-}
+VECTOR vector spread(const number *p) { return vector_all(*(const number_loose *)p); }
+
+/*
+ * Hides that the next round of a loop reads again what this one did, at positions that overlap:
+ * compilers keep it in registers, which the sums need.
+ */
+#define FORGET(pointer) __asm__("" : "+r"(pointer))
 
 typedef struct forward {
     float *y;
@@ -48,6 +48,7 @@ VECTOR void forward_block(const forward *f, int count, int vectors, int step, in
             vector v[2];
             VECTOR_UNROLL for (int i = 0; i < vectors; i++)
                 v[i] = vector_load(w + i * VECTOR_LANES);
+            FORGET(row);
             VECTOR_UNROLL for (int b = 0; b < count; b++) {
                 vector u = spread(row + b * step);
                 VECTOR_UNROLL for (int i = 0; i < vectors; i++)
