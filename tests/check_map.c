@@ -626,12 +626,157 @@ START_TEST(large_outputs_are_written_past_the_cache)
 }
 END_TEST
 
+/* Numbers among which are all that arithmetic treats in a way of their own. */
+static void fill_special(const sample *s, buffers *b)
+{
+    static const float special[] = { 0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e-41f, -1e-41f, 3e38f };
+
+    fill_inputs(s, b);
+    for (int i = 0; i < s->inputs; i++)
+        for (int64_t k = 0; k < s->input_count[i]; k++)
+            if (below(4) == 0)
+                map_number_store(s->input[i].type, b->pointer[i], k, special[below(8)]);
+}
+
+/* Every row gives the bits of the plain interpreter; what is no number is none. */
+static void check_bits(const sample *s, const char *what)
+{
+    device plain;
+    buffers in = buffers_new(s->inputs, s->input, 0), out[2];
+
+    device_reference(&plain, false);
+    fill_special(s, &in);
+    out[0] = buffers_new(s->outputs, s->output, 0xff);
+    run_on(plain.operations, plain.handle, s, &in, &out[0], 0);
+    for (int row = 0; row < map_lanes_count(); row++) {
+        void *d = open_cpu(2, row);
+        out[1] = buffers_new(s->outputs, s->output, 0xff);
+        run_on(&cpu_operations, d, s, &in, &out[1], 0);
+        cpu_operations.close(d);
+        for (int i = 0; i < s->outputs; i++)
+            for (int64_t k = 0; k < s->output_count[i]; k++) {
+                float x = map_number_load(s->output[i].type, out[0].pointer[i], k);
+                float y = map_number_load(s->output[i].type, out[1].pointer[i], k);
+                if ((x == x || y == y) && memcmp(&x, &y, sizeof x) != 0)
+                    ck_abort_msg("%s on %s: output %d element %ld is %a, should be %a", what,
+                                 map_lanes_row(row)->name, i, (long)k, (double)y, (double)x);
+            }
+        buffers_free(&out[1]);
+    }
+    buffers_free(&out[0]);
+    buffers_free(&in);
+}
+
+static int special_load(sample *s, pons_type type, int64_t rows, int64_t columns, int64_t offset)
+{
+    pons_operand o = { .tensor = s->inputs, .type = type, .along = PONS_ALONG_SPACE,
+                       .stride = { rows, columns }, .offset = offset };
+
+    s->load[s->map.load_count++] = o;
+    s->input_count[s->inputs] = span(s, &o);
+    s->input[s->inputs] = (pons_tensor){ type, { 1, { span(s, &o) } } };
+    add_value(s, (pons_value){ .operation = PONS_VALUE_LOAD, .operand = s->inputs++ }, 1, true);
+    return s->map.value_count - 1;
+}
+
+static int special_value(sample *s, int operation, int count, int a, int b, int c)
+{
+    add_value(s, (pons_value){ .operation = (uint16_t)operation, .argument_count = (uint8_t)count,
+                               .argument = { a, b, c } }, 1, true);
+    return s->map.value_count - 1;
+}
+
+static void special_store(sample *s, int value, pons_type type, int64_t rows, int64_t offset)
+{
+    pons_operand o = { .tensor = s->outputs, .type = type, .along = PONS_ALONG_SPACE,
+                       .stride = { rows, 1 }, .offset = offset };
+
+    s->store[s->map.store_count++] = (pons_store){ value, o };
+    add_output(s, &o, value, false, 1);
+    s->output[s->outputs - 1].shape = (pons_shape){ 1, { s->output_count[s->outputs - 1] } };
+}
+
+static void special_begin(sample *s, int64_t rows, int64_t channels)
+{
+    memset(s, 0, sizeof *s);
+    state = 11;
+    s->map = (pons_map){ .axis_count = 2, .extent = { rows, channels }, .load = s->load,
+                         .value = s->value, .store = s->store, .reduction = s->reduction };
+}
+
+/* The slope is one number, one of each channel, or one of each point. */
+START_TEST(gradient_of_a_bend_is_both_choices_added)
+{
+    static const int64_t rows[] = { 0, 0, 16 }, columns[] = { 0, 1, 1 };
+    static sample s;
+    int x, g, m, zero, above, upper, lower;
+
+    special_begin(&s, 1003, 16);
+    x = special_load(&s, PONS_F32, 16, 1, 0);
+    g = special_load(&s, PONS_BF16, 16, 1, 0);
+    m = special_load(&s, PONS_F32, rows[_i], columns[_i], 0);
+    add_value(&s, (pons_value){ .operation = PONS_VALUE_CONSTANT }, 1, true);
+    zero = s.map.value_count - 1;
+    above = special_value(&s, PONS_MAP_GREATER, 2, x, zero, 0);
+    upper = special_value(&s, PONS_MAP_SELECT, 3, above, g, zero);
+    lower = special_value(&s, PONS_MAP_SELECT, 3, above, zero, g);
+    special_store(&s, special_value(&s, PONS_MAP_ADD, 2, upper,
+                                    special_value(&s, PONS_MAP_MUL, 2, lower, m, 0), 0),
+                  PONS_F32, 16, 0);
+    special_store(&s, special_value(&s, PONS_MAP_MUL, 2, lower, x, 0), PONS_F32, 16, 0);
+    check_bits(&s, "gradient of a bend");
+}
+END_TEST
+
+/* Slices of 32 of 48 channels; the last unit of lanes is not whole. */
+START_TEST(slices_of_channels_keep_what_is_no_number)
+{
+    const pons_type type = _i == 0 ? PONS_F32 : PONS_BF16;
+    static sample s;
+    int x, y;
+
+    special_begin(&s, 333, 32);
+    x = special_load(&s, type, 48, 1, 16);
+    y = special_value(&s, PONS_MAP_NEG, 1, special_load(&s, PONS_F32, 32, 1, 0), 0, 0);
+    special_store(&s, y, type, 48, 16);
+    special_store(&s, y, type, 32, 0);
+    special_store(&s, special_value(&s, PONS_MAP_MUL, 2, x, y, 0), type, 48, 16);
+    check_bits(&s, "slice");
+}
+END_TEST
+
+/* By one number for all lanes: all of one side or of the other. */
+START_TEST(choices_by_one_number_take_a_whole_side)
+{
+    static const int compare[] = { PONS_MAP_EQUAL, PONS_MAP_NOT_EQUAL, PONS_MAP_GREATER,
+                                   PONS_MAP_GREATER_EQUAL, PONS_MAP_LESS, PONS_MAP_LESS_EQUAL };
+    static sample s;
+
+    for (int round = 0; round < 8; round++) {
+        int a, b, p, q, test;
+        special_begin(&s, 70 + round, 16);
+        state += (uint64_t)round;
+        p = special_load(&s, PONS_F32, 0, 0, 0);
+        q = special_load(&s, PONS_F32, 0, 0, 0);
+        a = special_load(&s, PONS_F32, 16, 1, 0);
+        b = special_value(&s, PONS_MAP_NEG, 1, a, 0, 0);
+        test = special_value(&s, compare[_i], 2, p, q, 0);
+        special_store(&s, special_value(&s, PONS_MAP_SELECT, 3, test, a, b), PONS_F32, 16, 0);
+        special_store(&s, special_value(&s, PONS_MAP_SELECT, 3, test, b, a), PONS_F32, 16, 0);
+        check_bits(&s, "choice");
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("map");
 
     tcase_add_loop_test(c, random_maps_agree_with_the_plain_interpreter, 0, 4);
     tcase_add_loop_test(c, large_outputs_are_written_past_the_cache, 0, 2);
+    tcase_add_loop_test(c, gradient_of_a_bend_is_both_choices_added, 0, 3);
+    tcase_add_loop_test(c, slices_of_channels_keep_what_is_no_number, 0, 2);
+    tcase_add_loop_test(c, choices_by_one_number_take_a_whole_side, 0, 6);
     tcase_add_test(c, copied_input_survives_output_in_its_memory);
     return suite_run();
 }

@@ -124,7 +124,10 @@ typedef struct map_reduce {
 
 /* ---- nodes and code -------------------------------------------------------------------------- */
 
-enum { MAP_NODE_JOIN_MAX = PONS_VALUE_COUNT, MAP_NODE_JOIN_MIN, MAP_NODE_PICK };
+enum {
+    MAP_NODE_JOIN_MAX = PONS_VALUE_COUNT, MAP_NODE_JOIN_MIN, MAP_NODE_PICK,
+    MAP_NODE_BEND_GRADIENT   /* x, q, g, m: (x > q ? g : q) + (x > q ? q : g) m                   */
+};
 
 /* One value, or one channel of it. */
 typedef struct map_node {
@@ -147,13 +150,6 @@ typedef struct map_slot {
     size_t stage;         /* DENSE: floats from the worker's buffers, for a tile's end          */
 } map_slot;
 
-/* An input that is asked for ahead where the machine has no instruction for it. */
-typedef struct map_fetch {
-    int base;             /* of the machine                                                       */
-    int lane, unit;       /* bytes of a lane; of a unit                                           */
-    const map_access *groups; /* GROUPS; NULL: the lanes lie beside each other                    */
-} map_fetch;
-
 /* A load that stays: read when its place has changed. */
 typedef struct map_steady {
     const map_access *access;
@@ -173,8 +169,6 @@ typedef struct map_pass {
     int program[MAP_SPANS];        /* first instruction; -1: nothing to do                        */
     int main;
     map_slot *slot;
-    map_fetch *fetch;
-    int fetch_count;
     map_steady *steady;
     map_constant *constant;
     map_reduce **reduce;
@@ -237,6 +231,7 @@ bool map_code_make(map_plan *plan, map_pass *pass);
 /* map_visit.c: what is reached through VISIT */
 map_visit map_visit_load(const map_access *access);
 map_visit map_visit_store(const map_access *access);
+void map_visit_fetch(const map_unit *unit, const map_instruction *i);
 void map_visit_iota(const map_unit *unit, const map_instruction *i);
 void map_visit_random(const map_unit *unit, const map_instruction *i);
 /* map_reduce.c */

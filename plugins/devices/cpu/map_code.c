@@ -92,9 +92,14 @@ bool code_is_dense(const code *c, int n, pons_type type)
         && code_access(c, n)->type == type && c->node[n].span == MAP_SPANS;
 }
 
+bool code_is_groups(const map_access *a)
+{
+    return a->pattern == MAP_GROUPS && (a->type == PONS_F32 || a->type == PONS_BF16);
+}
+
 bool code_fetches(const map_access *a)
 {
-    return a->pattern == MAP_DENSE && map_type_size(a->type) > 1;
+    return a->pattern == MAP_DENSE || a->pattern == MAP_INTERLEAVED || a->pattern == MAP_GROUPS;
 }
 
 bool code_ready(const code *c, int n) { return code_placed(c, n) || c->accumulator == n; }
@@ -155,6 +160,33 @@ static map_span node_span(const code *c, int n)
     return span;
 }
 
+static bool load_is_even(const code *c, const map_access *a)
+{
+    int lanes = c->machine->vector;
+
+    for (int p = lanes; p < c->plan->period && p < c->plan->points; p++)
+        if (a->table[p] != a->table[p % lanes])
+            return false;
+    return true;
+}
+
+/* Of a node whose span is known. */
+static bool node_is_even(const code *c, int n)
+{
+    const map_node *node = &c->plan->node[n];
+    bool even = c->node[n].span <= MAP_PERIODIC;
+
+    if (c->node[n].span == MAP_UNIFORM)
+        return true;
+    if (node->operation == PONS_VALUE_LOAD)
+        return even && load_is_even(c, code_access(c, n));
+    if (node->argument_count == 0)
+        return even && c->machine->vector % c->plan->inner == 0;
+    for (int i = 0; i < node->argument_count; i++)
+        even = even && c->node[node->argument[i]].even;
+    return even;
+}
+
 static map_address steady_place(code *c, map_span span)
 {
     size_t lanes[] = { (size_t)c->machine->unit, (size_t)c->plan->period, (size_t)c->plan->row };
@@ -186,6 +218,7 @@ static void steady_places(code *c)
         const map_node *node = &c->plan->node[n];
         node_state *s = &c->node[n];
         s->span = node_span(c, n);
+        s->even = node_is_even(c, n);
         if (!s->needed)
             continue;
         if (s->span != MAP_SPANS)
@@ -259,21 +292,6 @@ static void mark_together(code *c)
     }
 }
 
-/* Inputs that go on from unit to unit, but not as the machine's instructions do. */
-static bool fetch_make(map_plan *plan, map_pass *p)
-{
-    p->fetch = map_allocate(plan, (size_t)p->slot_count, sizeof *p->fetch);
-    for (int k = 0; k < p->slot_count && p->fetch != NULL; k++) {
-        const map_access *a = p->slot[k].access;
-        bool groups = a->pattern == MAP_GROUPS, bytes = a->pattern == MAP_DENSE && !code_fetches(a);
-        int lane = (int)map_type_size(a->type) * (a->pattern == MAP_INTERLEAVED ? a->rows : 1);
-        if (!p->slot[k].output && (groups || bytes || a->pattern == MAP_INTERLEAVED))
-            p->fetch[p->fetch_count++] = (map_fetch){
-                k + 1, lane, lane * plan->lanes->machine->unit, groups ? a : NULL };
-    }
-    return p->fetch != NULL;
-}
-
 bool map_code_make(map_plan *plan, map_pass *pass)
 {
     code c = { .plan = plan, .pass = pass, .machine = plan->lanes->machine, .accumulator = -1 };
@@ -297,5 +315,5 @@ bool map_code_make(map_plan *plan, map_pass *pass)
     steady_places(&c);
     steady_programs(&c);
     code_main(&c);
-    return !c.failed && fetch_make(plan, pass);
+    return !c.failed;
 }

@@ -15,6 +15,7 @@ typedef struct node_state {
     int strip;            /* of the strips that come and go, or -1                                */
     uint8_t span;         /* MAP_SPANS: new for every unit                                        */
     bool needed;
+    bool even;            /* every vector of the machine holds the same lanes                     */
 } node_state;
 
 typedef struct code {
@@ -42,7 +43,9 @@ const map_access *code_access(const code *c, int n);
 bool code_is_load(const code *c, int n);
 /* Read by the machine itself, where it lies. */
 bool code_is_dense(const code *c, int n, pons_type type);
-/* The machine has an instruction to ask for it ahead. */
+/* Groups of lanes that the machine itself reads and writes. */
+bool code_is_groups(const map_access *access);
+/* It goes on from unit to unit, so that it can be asked for ahead. */
 bool code_fetches(const map_access *access);
 bool code_placed(const code *c, int n);
 bool code_ready(const code *c, int n);

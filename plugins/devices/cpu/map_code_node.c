@@ -82,7 +82,8 @@ void code_bring(code *c, int n)
             return;
     }
     code_leave(c);
-    code_put(c, MAP_CODE_LOAD_F32)->at[0] = c->node[n].place;
+    code_put(c, c->node[n].even ? MAP_CODE_LOAD_EVEN : MAP_CODE_LOAD_F32)->at[0] =
+        c->node[n].place;
     c->accumulator = n;
 }
 
@@ -145,9 +146,12 @@ static void load_node(code *c, int n)
     int channel = c->plan->node[n].channel;
     map_instruction *i;
 
-    if (code_is_dense(c, n, PONS_BF16)) {
+    if (code_is_dense(c, n, PONS_BF16) || code_is_groups(a)) {
         code_leave(c);
-        code_put(c, MAP_CODE_LOAD_BF16)->at[0] = code_slot(c, a, channel, false);
+        i = code_put(c, a->pattern == MAP_DENSE ? MAP_CODE_LOAD_BF16
+                        : a->type == PONS_F32 ? MAP_CODE_GROUPS_F32 : MAP_CODE_GROUPS_BF16);
+        i->at[0] = code_slot(c, a, channel, false);
+        i->what = a;
         c->reading--;
         arrived(c, n);
         return;
@@ -204,24 +208,27 @@ static void index_node(code *c, int n)
         visited(c, map_node_of(c->plan, c->plan->node[n].value, r));
 }
 
-/* Forward, with the arguments exchanged, and the same with the second in bf16. */
-typedef struct two_codes { map_code code, other, bf16, other_bf16; } two_codes;
+/* Forward, with the arguments exchanged, and the same with the second even or in bf16. */
+typedef struct two_codes { map_code code, other, even, other_even, bf16, other_bf16; } two_codes;
 
 static const two_codes two[MAP_NODE_PICK] = {
-    [PONS_MAP_ADD] = { MAP_CODE_ADD, MAP_CODE_ADD, MAP_CODE_ADD_BF16, MAP_CODE_ADD_BF16 },
-    [PONS_MAP_MUL] = { MAP_CODE_MUL, MAP_CODE_MUL, MAP_CODE_MUL_BF16, MAP_CODE_MUL_BF16 },
-    [PONS_MAP_SUB] = { MAP_CODE_SUB, MAP_CODE_SUB_R, MAP_CODE_SUB_BF16, MAP_CODE_SUB_R_BF16 },
-    [PONS_MAP_DIV] = { MAP_CODE_DIV, MAP_CODE_DIV_R, 0, 0 },
-    [PONS_MAP_MIN] = { MAP_CODE_MIN, MAP_CODE_MIN_R, 0, 0 },
-    [PONS_MAP_MAX] = { MAP_CODE_MAX, MAP_CODE_MAX_R, 0, 0 },
-    [PONS_MAP_EQUAL] = { MAP_CODE_EQUAL, MAP_CODE_EQUAL, 0, 0 },
-    [PONS_MAP_NOT_EQUAL] = { MAP_CODE_NOT_EQUAL, MAP_CODE_NOT_EQUAL, 0, 0 },
-    [PONS_MAP_LESS] = { MAP_CODE_LESS, MAP_CODE_GREATER, 0, 0 },
-    [PONS_MAP_LESS_EQUAL] = { MAP_CODE_LESS_EQUAL, MAP_CODE_GREATER_EQUAL, 0, 0 },
-    [PONS_MAP_GREATER] = { MAP_CODE_GREATER, MAP_CODE_LESS, 0, 0 },
-    [PONS_MAP_GREATER_EQUAL] = { MAP_CODE_GREATER_EQUAL, MAP_CODE_LESS_EQUAL, 0, 0 },
-    [MAP_NODE_JOIN_MAX] = { MAP_CODE_JOIN_MAX, MAP_CODE_JOIN_MAX_R, 0, 0 },
-    [MAP_NODE_JOIN_MIN] = { MAP_CODE_JOIN_MIN, MAP_CODE_JOIN_MIN_R, 0, 0 },
+    [PONS_MAP_ADD] = { MAP_CODE_ADD, MAP_CODE_ADD, MAP_CODE_ADD_EVEN, MAP_CODE_ADD_EVEN,
+                       MAP_CODE_ADD_BF16, MAP_CODE_ADD_BF16 },
+    [PONS_MAP_MUL] = { MAP_CODE_MUL, MAP_CODE_MUL, MAP_CODE_MUL_EVEN, MAP_CODE_MUL_EVEN,
+                       MAP_CODE_MUL_BF16, MAP_CODE_MUL_BF16 },
+    [PONS_MAP_SUB] = { MAP_CODE_SUB, MAP_CODE_SUB_R, MAP_CODE_SUB_EVEN, MAP_CODE_SUB_R_EVEN,
+                       MAP_CODE_SUB_BF16, MAP_CODE_SUB_R_BF16 },
+    [PONS_MAP_DIV] = { MAP_CODE_DIV, MAP_CODE_DIV_R, MAP_CODE_DIV_EVEN, MAP_CODE_DIV_R_EVEN, 0, 0 },
+    [PONS_MAP_MIN] = { .code = MAP_CODE_MIN, .other = MAP_CODE_MIN_R },
+    [PONS_MAP_MAX] = { .code = MAP_CODE_MAX, .other = MAP_CODE_MAX_R },
+    [PONS_MAP_EQUAL] = { .code = MAP_CODE_EQUAL, .other = MAP_CODE_EQUAL },
+    [PONS_MAP_NOT_EQUAL] = { .code = MAP_CODE_NOT_EQUAL, .other = MAP_CODE_NOT_EQUAL },
+    [PONS_MAP_LESS] = { .code = MAP_CODE_LESS, .other = MAP_CODE_GREATER },
+    [PONS_MAP_LESS_EQUAL] = { .code = MAP_CODE_LESS_EQUAL, .other = MAP_CODE_GREATER_EQUAL },
+    [PONS_MAP_GREATER] = { .code = MAP_CODE_GREATER, .other = MAP_CODE_LESS },
+    [PONS_MAP_GREATER_EQUAL] = { .code = MAP_CODE_GREATER_EQUAL, .other = MAP_CODE_LESS_EQUAL },
+    [MAP_NODE_JOIN_MAX] = { .code = MAP_CODE_JOIN_MAX, .other = MAP_CODE_JOIN_MAX_R },
+    [MAP_NODE_JOIN_MIN] = { .code = MAP_CODE_JOIN_MIN, .other = MAP_CODE_JOIN_MIN_R },
 };
 
 /* bf16 that the instruction itself can read. */
@@ -242,11 +249,18 @@ static void two_bf16(code *c, int n, map_code operation, int in, int memory)
     arrived(c, n);
 }
 
+static map_code two_code(const two_codes *t, bool reverse, bool even)
+{
+    if (even && t->even != 0)
+        return reverse ? t->other_even : t->even;
+    return reverse ? t->other : t->code;
+}
+
 static void two_node(code *c, int n)
 {
     const two_codes *t = &two[c->plan->node[n].operation];
     int a = c->plan->node[n].argument[0], b = c->plan->node[n].argument[1], memory;
-    map_code operation = t->code;
+    bool reverse;
 
     if (!code_ready(c, a) && !(t->bf16 != 0 && readable(c, a) && a != b))
         code_make(c, a);
@@ -260,24 +274,22 @@ static void two_node(code *c, int n)
         two_bf16(c, n, t->other_bf16, b, a);
         return;
     }
-    memory = b;
-    if (c->accumulator == b && a != b) {
-        memory = a;
-        operation = t->other;
-    }
+    reverse = c->accumulator == b && a != b;
+    memory = reverse ? a : b;
     code_to_memory(c, memory);
-    code_bring(c, memory == b ? a : b);
-    code_read_done(c, memory == b ? a : b);
+    code_bring(c, reverse ? b : a);
+    code_read_done(c, reverse ? b : a);
     code_leave(c);
-    code_put(c, operation)->at[0] = c->node[memory].place;
+    code_put(c, two_code(t, reverse, c->node[memory].even))->at[0] = c->node[memory].place;
     code_read_done(c, memory);
     arrived(c, n);
 }
 
 static bool uniform(const code *c, int n) { return c->node[n].span == MAP_UNIFORM; }
+static bool even(const code *c, int n) { return c->node[n].even; }
 
 /*
- * x > q ? x : x m with uniform q and m, as leaky and parametric rectifiers have it: without leaving
+ * x > q ? x : x m with even q and m, as leaky and parametric rectifiers have it: without leaving
  * the accumulator.
  */
 static bool bend_node(code *c, int n)
@@ -286,11 +298,11 @@ static bool bend_node(code *c, int n)
     int x = node->argument[0], q = node->argument[1], other = node->argument[3], m;
     map_instruction *i;
 
-    if (node->comparison != PONS_MAP_GREATER || node->argument[2] != x || !uniform(c, q)
+    if (node->comparison != PONS_MAP_GREATER || node->argument[2] != x || !even(c, q)
         || product->operation != PONS_MAP_MUL || code_ready(c, other) || c->node[other].left != 1)
         return false;
     m = product->argument[product->argument[0] == x];
-    if ((product->argument[0] != x && product->argument[1] != x) || !uniform(c, m))
+    if ((product->argument[0] != x && product->argument[1] != x) || !even(c, m))
         return false;
     code_bring(c, x);
     for (int k = 0; k < 3; k++)
@@ -304,14 +316,16 @@ static bool bend_node(code *c, int n)
     return true;
 }
 
-/* The quickest form of a choice by 'greater'. */
-static map_code pick_code(const code *c, map_code plain, int q, int third)
+/* The quickest form of a choice. */
+static map_code pick_code(const code *c, map_code plain, int p, int q, int third)
 {
     bool reverse = plain == MAP_CODE_PICK_GREATER_R;
 
-    if ((plain != MAP_CODE_PICK_GREATER && !reverse) || !uniform(c, q))
+    if (uniform(c, p) && uniform(c, q))
+        return (map_code)(plain - MAP_CODE_PICK_EQUAL + MAP_CODE_PICK_ALL_EQUAL);
+    if ((plain != MAP_CODE_PICK_GREATER && !reverse) || !even(c, q))
         return plain;
-    return (map_code)((uniform(c, third) ? MAP_CODE_ABOVE_ONE : MAP_CODE_ABOVE) + reverse);
+    return (map_code)((even(c, third) ? MAP_CODE_ABOVE_ONE : MAP_CODE_ABOVE) + reverse);
 }
 
 static void pick_node(code *c, int n)
@@ -342,7 +356,7 @@ static void pick_node(code *c, int n)
     code_bring(c, then_in ? then : other);
     code_read_done(c, then_in ? then : other);
     code_leave(c);
-    i = code_put(c, pick_code(c, (map_code)(picks[node->comparison] + then_in), q,
+    i = code_put(c, pick_code(c, (map_code)(picks[node->comparison] + then_in), p, q,
                          then_in ? other : then));
     i->at[0] = c->node[p].place;
     i->at[1] = c->node[q].place;
@@ -350,6 +364,29 @@ static void pick_node(code *c, int n)
     code_read_done(c, p);
     code_read_done(c, q);
     code_read_done(c, then_in ? other : then);
+    arrived(c, n);
+}
+
+static void bend_gradient_node(code *c, int n)
+{
+    const map_node *node = &c->plan->node[n];
+    int x = node->argument[0], q = node->argument[1], g = node->argument[2], m = node->argument[3];
+    map_instruction *i;
+
+    code_to_memory(c, x);
+    code_to_memory(c, q);
+    code_to_memory(c, m);
+    code_bring(c, g);
+    code_read_done(c, g);
+    code_leave(c);
+    i = code_put(c, even(c, q) && even(c, m) ? MAP_CODE_BEND_GRADIENT_EVEN
+                                             : MAP_CODE_BEND_GRADIENT);
+    i->at[0] = c->node[x].place;
+    i->at[1] = c->node[q].place;
+    i->at[2] = c->node[m].place;
+    code_read_done(c, x);
+    code_read_done(c, q);
+    code_read_done(c, m);
     arrived(c, n);
 }
 
@@ -407,6 +444,8 @@ void code_make(code *c, int n)
         load_node(c, n);
     else if (operation == MAP_NODE_PICK)
         pick_node(c, n);
+    else if (operation == MAP_NODE_BEND_GRADIENT)
+        bend_gradient_node(c, n);
     else if (two[operation].code != 0)
         two_node(c, n);
     else if (operation >= PONS_MAP_OPERATION_COUNT)

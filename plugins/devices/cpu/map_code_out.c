@@ -37,18 +37,25 @@ int code_store_rows(const code *c, const pons_store *store)
     return c->plan->map->value[store->value].narrow ? 1 : c->plan->rows;
 }
 
-static void store_dense(code *c, const map_access *a, int row)
+/* From the accumulator. */
+static void store_plain(code *c, const map_access *a, int row)
 {
-    map_code operation = a->type == PONS_F32 ? a->stream ? MAP_CODE_STREAM_F32 : MAP_CODE_STORE_F32
-                                             : a->stream ? MAP_CODE_STREAM_BF16
-                                                         : MAP_CODE_STORE_BF16;
+    static const map_code codes[3][2] = {
+        { MAP_CODE_STORE_F32, MAP_CODE_STORE_BF16 }, { MAP_CODE_STREAM_F32, MAP_CODE_STREAM_BF16 },
+        { MAP_CODE_STORE_GROUPS_F32, MAP_CODE_STORE_GROUPS_BF16 },
+    };
+    int how = a->pattern == MAP_GROUPS ? 2 : a->stream;
+    map_instruction *i = code_put(c, codes[how][a->type == PONS_BF16]);
 
-    code_put(c, operation)->at[0] = code_slot(c, a, row, true);
+    i->at[0] = code_slot(c, a, row, true);
+    i->what = a;
 }
 
-static bool plainly_dense(const map_access *a)
+/* Stored by the machine itself. */
+static bool plainly_stored(const map_access *a)
 {
-    return a->pattern == MAP_DENSE && (a->type == PONS_F32 || a->type == PONS_BF16);
+    return code_is_groups(a)
+        || (a->pattern == MAP_DENSE && (a->type == PONS_F32 || a->type == PONS_BF16));
 }
 
 /* While the node is still in the accumulator, if no input is left to read. */
@@ -58,11 +65,11 @@ void code_store_early(code *c, int n)
 
     for (int k = 0; k < m->store_count && c->reading == 0; k++) {
         const map_access *a = &c->plan->store[k];
-        if (!map_pass_stores(c->plan, c->pass, &m->store[k]) || c->stored[k] || !plainly_dense(a)
+        if (!map_pass_stores(c->plan, c->pass, &m->store[k]) || c->stored[k] || !plainly_stored(a)
             || code_store_rows(c, &m->store[k]) > 1
             || map_node_of(c->plan, m->store[k].value, 0) != n)
             continue;
-        store_dense(c, a, 0);
+        store_plain(c, a, 0);
         c->stored[k] = true;
         code_read_done(c, n);
     }
@@ -130,9 +137,9 @@ static void store_last(code *c, int store)
     for (int r = 0; r < rows; r++) {
         int n = map_node_of(c->plan, c->plan->map->store[store].value, r);
         map_instruction *i;
-        if (plainly_dense(a)) {
+        if (plainly_stored(a)) {
             code_bring(c, n);
-            store_dense(c, a, r);
+            store_plain(c, a, r);
             code_read_done(c, n);
             continue;
         }
@@ -159,16 +166,27 @@ static int store_turn(const code *c, const pons_store *store)
     return !code_is_load(c, map_node_of(c->plan, store->value, 0));
 }
 
+static map_code fetch_code(const map_access *a)
+{
+    size_t size = map_type_size(a->type);
+
+    if (a->pattern != MAP_DENSE || size == 1)
+        return MAP_CODE_VISIT;
+    return size == sizeof(float) ? MAP_CODE_FETCH_32 : MAP_CODE_FETCH_16;
+}
+
 /* What the units that come soon will read. */
 static void fetch_ahead(code *c)
 {
     for (int k = 0; k < c->pass->slot_count; k++) {
         const map_slot slot = c->pass->slot[k];
-        bool wide = map_type_size(slot.access->type) == sizeof(float);
+        map_instruction *i;
         if (slot.output || !code_fetches(slot.access))
             continue;
-        code_put(c, wide ? MAP_CODE_FETCH_32 : MAP_CODE_FETCH_16)->at[0] =
-            code_slot(c, slot.access, slot.channel, false);
+        i = code_put(c, fetch_code(slot.access));
+        i->at[0] = code_slot(c, slot.access, slot.channel, false);
+        i->call.visit = map_visit_fetch;
+        i->what = slot.access;
     }
 }
 

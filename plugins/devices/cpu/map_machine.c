@@ -20,6 +20,12 @@ typedef void (*instruction)(const map_instruction *i, map_unit *u, REGISTERS);
 
 #define FLOATS(k) const vector_loose *m##k = map_at(u, &i->at[k]);
 
+/*
+ * What is seldom, as units whose lanes do not all exist, goes in instructions of its own: arrays and
+ * calls would cost the others time.
+ */
+#define PART static __attribute__((noinline)) void
+
 INSTRUCTION(code_end)
 {
     (void)i, (void)u, (void)a0, (void)a1, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6;
@@ -34,6 +40,13 @@ INSTRUCTION(code_load_f32)
 #define DO(k) a##k = m0[k];
     EACH(DO)
 #undef DO
+    NEXT;
+}
+
+INSTRUCTION(code_load_even)
+{
+    FLOATS(0)
+    a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = m0[0];
     NEXT;
 }
 
@@ -65,9 +78,25 @@ LANE void bf16_out(uint16_t *m, REGISTERS)
     vector_to_bf16(m + 6 * VECTOR_LANES, a6, a7);
 }
 
-INSTRUCTION(code_store_bf16)
+PART part_store_bf16(const map_instruction *i, map_unit *u, REGISTERS)
 {
     bf16_out(map_at(u, &i->at[0]), a0, a1, a2, a3, a4, a5, a6, a7);
+    NEXT;
+}
+
+INSTRUCTION(code_store_bf16)
+{
+    uint16_t *m = map_at(u, &i->at[0]);
+
+    if (__builtin_expect(vector_unordered(a0, a1) | vector_unordered(a2, a3)
+                         | vector_unordered(a4, a5) | vector_unordered(a6, a7), 0)) {
+        part_store_bf16(i, u, a0, a1, a2, a3, a4, a5, a6, a7);
+        return;
+    }
+    vector_numbers_to_bf16(m, a0, a1);
+    vector_numbers_to_bf16(m + 2 * VECTOR_LANES, a2, a3);
+    vector_numbers_to_bf16(m + 4 * VECTOR_LANES, a4, a5);
+    vector_numbers_to_bf16(m + 6 * VECTOR_LANES, a6, a7);
     NEXT;
 }
 
@@ -101,6 +130,63 @@ INSTRUCTION(code_stream_bf16)
     stream(map_at(u, &i->at[0]), (const char *)from, sizeof from);
     NEXT;
 }
+
+/*
+ * Groups of MAP_ROW lanes, one or a few vectors each. Where not all lanes of a unit exist they go one
+ * by one.
+ */
+#define GROUPS(name, TYPE, FROM, TO, FROM_ONE, TO_ONE)                                            \
+    PART part_groups_##name(const map_instruction *i, map_unit *u)                                \
+    {                                                                                             \
+        const int32_t *at = ((const map_access *)i->what)->table + u->lane;                       \
+        const TYPE *m = map_at(u, &i->at[0]);                                                     \
+        float x[UNIT] = { 0 };                                                                    \
+        const vector_loose *v = (const vector_loose *)x;                                          \
+        for (int k = 0; k < u->lanes; k++)                                                        \
+            x[k] = FROM_ONE(m[at[k]]);                                                            \
+        ((instruction)i[1].run)(i + 1, u, v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]);        \
+    }                                                                                             \
+    INSTRUCTION(code_groups_##name)                                                               \
+    {                                                                                             \
+        const int32_t *at = ((const map_access *)i->what)->table + u->lane;                       \
+        const TYPE *m = map_at(u, &i->at[0]);                                                     \
+        if (__builtin_expect(u->lanes != UNIT, 0)) {                                              \
+            part_groups_##name(i, u);                                                             \
+            return;                                                                               \
+        }                                                                                         \
+        a0 = FROM(m + at[0]), a1 = FROM(m + at[VECTOR_LANES]);                                    \
+        a2 = FROM(m + at[2 * VECTOR_LANES]), a3 = FROM(m + at[3 * VECTOR_LANES]);                 \
+        a4 = FROM(m + at[4 * VECTOR_LANES]), a5 = FROM(m + at[5 * VECTOR_LANES]);                 \
+        a6 = FROM(m + at[6 * VECTOR_LANES]), a7 = FROM(m + at[7 * VECTOR_LANES]);                 \
+        NEXT;                                                                                     \
+    }                                                                                             \
+    PART part_store_groups_##name(const map_instruction *i, map_unit *u, REGISTERS)               \
+    {                                                                                             \
+        const int32_t *at = ((const map_access *)i->what)->table + u->lane;                       \
+        TYPE *m = map_at(u, &i->at[0]);                                                           \
+        vector a[8] = { a0, a1, a2, a3, a4, a5, a6, a7 };                                         \
+        const float *x = (const float *)a;                                                        \
+        for (int k = 0; k < u->lanes; k++)                                                        \
+            m[at[k]] = TO_ONE(x[k]);                                                              \
+        NEXT;                                                                                     \
+    }                                                                                             \
+    INSTRUCTION(code_store_groups_##name)                                                         \
+    {                                                                                             \
+        const int32_t *at = ((const map_access *)i->what)->table + u->lane;                       \
+        TYPE *m = map_at(u, &i->at[0]);                                                           \
+        if (__builtin_expect(u->lanes != UNIT, 0)) {                                              \
+            part_store_groups_##name(i, u, a0, a1, a2, a3, a4, a5, a6, a7);                       \
+            return;                                                                               \
+        }                                                                                         \
+        TO(m + at[0], a0), TO(m + at[VECTOR_LANES], a1);                                          \
+        TO(m + at[2 * VECTOR_LANES], a2), TO(m + at[3 * VECTOR_LANES], a3);                       \
+        TO(m + at[4 * VECTOR_LANES], a4), TO(m + at[5 * VECTOR_LANES], a5);                       \
+        TO(m + at[6 * VECTOR_LANES], a6), TO(m + at[7 * VECTOR_LANES], a7);                       \
+        NEXT;                                                                                     \
+    }
+LANE float same(float x) { return x; }
+GROUPS(f32, float, vector_load, vector_store, same, same)
+GROUPS(bf16, uint16_t, vector_one_from_bf16, vector_one_to_bf16, lane_from_bf16, lane_to_bf16)
 
 LANE void ask(const char *at, int size)
 {
@@ -145,6 +231,17 @@ INSTRUCTION(code_fetch_16)
         NEXT;                                                                                     \
     }
 
+#define TWO_EVEN(name)                                                                            \
+    INSTRUCTION(code_##name##_even)                                                               \
+    {                                                                                             \
+        FLOATS(0)                                                                                 \
+        const vector q = m0[0];                                                                   \
+        a0 = two_##name(a0, q), a1 = two_##name(a1, q), a2 = two_##name(a2, q);                   \
+        a3 = two_##name(a3, q), a4 = two_##name(a4, q), a5 = two_##name(a5, q);                   \
+        a6 = two_##name(a6, q), a7 = two_##name(a7, q);                                           \
+        NEXT;                                                                                     \
+    }
+
 #define TWO_BF16(name)                                                                            \
     INSTRUCTION(code_##name##_bf16)                                                               \
     {                                                                                             \
@@ -175,6 +272,25 @@ INSTRUCTION(code_fetch_16)
         NEXT;                                                                                     \
     }
 
+#define PICK_ALL(name, sign)                                                                      \
+    INSTRUCTION(code_pick_all_##name)                                                             \
+    {                                                                                             \
+        FLOATS(0) FLOATS(1) FLOATS(2)                                                             \
+        if (m0[0][0] sign m1[0][0]) {                                                             \
+            EACH(DO_TAKE)                                                                         \
+        }                                                                                         \
+        NEXT;                                                                                     \
+    }                                                                                             \
+    INSTRUCTION(code_pick_all_##name##_r)                                                         \
+    {                                                                                             \
+        FLOATS(0) FLOATS(1) FLOATS(2)                                                             \
+        if (!(m0[0][0] sign m1[0][0])) {                                                          \
+            EACH(DO_TAKE)                                                                         \
+        }                                                                                         \
+        NEXT;                                                                                     \
+    }
+#define DO_TAKE(k) a##k = m2[k];
+
 ONE(neg, vector_neg(x))
 ONE(abs, vector_abs(x))
 ONE(sqrt, vector_sqrt(x))
@@ -199,6 +315,12 @@ TWO(greater, vector_test_greater(x, y))
 TWO(greater_equal, vector_test_greater_equal(x, y))
 TWO(less, vector_test_greater(y, x))
 TWO(less_equal, vector_test_greater_equal(y, x))
+TWO_EVEN(add)
+TWO_EVEN(mul)
+TWO_EVEN(sub)
+TWO_EVEN(sub_r)
+TWO_EVEN(div)
+TWO_EVEN(div_r)
 TWO_BF16(add)
 TWO_BF16(mul)
 TWO_BF16(sub)
@@ -216,8 +338,12 @@ PICK(equal)
 PICK(not_equal)
 PICK(greater)
 PICK(greater_equal)
+PICK_ALL(equal, ==)
+PICK_ALL(not_equal, !=)
+PICK_ALL(greater, >)
+PICK_ALL(greater_equal, >=)
 
-/* The commonest choices: by a number that is the same for all lanes. */
+/* The commonest choices: by numbers that are the same in all vectors. */
 #define ABOVE(name, DO)                                                                           \
     INSTRUCTION(code_##name)                                                                      \
     {                                                                                             \
@@ -246,13 +372,33 @@ INSTRUCTION(code_bend)
     NEXT;
 }
 
-/* ---- reductions ------------------------------------------------------------------------------ */
+LANE vector bend_gradient(vector x, vector q, vector g, vector m)
+{
+    vector below = vector_pick_greater(x, q, q, g) * m;
 
-/*
- * Units whose lanes do not all exist go lane by lane, in instructions of their own: arrays would
- * cost the others time.
- */
-#define PART static __attribute__((noinline)) void
+    return vector_pick_greater(x, q, g, q) + below;
+}
+
+INSTRUCTION(code_bend_gradient)
+{
+    FLOATS(0) FLOATS(1) FLOATS(2)
+#define DO(k) a##k = bend_gradient(m0[k], m1[k], a##k, m2[k]);
+    EACH(DO)
+#undef DO
+    NEXT;
+}
+
+INSTRUCTION(code_bend_gradient_even)
+{
+    FLOATS(0) FLOATS(1) FLOATS(2)
+    const vector q = m1[0], m = m2[0];
+#define DO(k) a##k = bend_gradient(m0[k], q, a##k, m);
+    EACH(DO)
+#undef DO
+    NEXT;
+}
+
+/* ---- reductions ------------------------------------------------------------------------------ */
 
 #define REDUCE(name, VALUE)                                                                       \
     LANE vector reduce_##name(vector x, vector y) { return VALUE; }                               \
@@ -292,7 +438,7 @@ LANE void moments_vector(vector_loose *mean, vector_loose *square, vector x, vec
 
 LANE vector moments_reciprocal(const map_instruction *i, const map_unit *u)
 {
-    return vector_all(u->reciprocal[i->at[0].walk == MAP_MOMENTS_LANES]);
+    return vector_all(1.0f / (float)u->numbers[i->at[0].walk == MAP_MOMENTS_LANES]);
 }
 
 PART part_moments(const map_instruction *i, map_unit *u, REGISTERS)
@@ -373,12 +519,16 @@ static void finish(void) { VECTOR_FENCE(); }
 
 const map_machine CPU_ROW_NAME(map_machine) = {
     .unit = UNIT,
+    .vector = VECTOR_LANES,
     .begin = begin,
     .finish = finish,
     .code = {
-        CODE(END, end), CODE(LOAD_F32, load_f32), CODE(LOAD_BF16, load_bf16), CODE(KEEP, keep),
+        CODE(END, end), CODE(LOAD_F32, load_f32), CODE(LOAD_BF16, load_bf16),
+        CODE(LOAD_EVEN, load_even), CODE(KEEP, keep),
         CODE(STORE_F32, keep), CODE(STORE_BF16, store_bf16), CODE(STREAM_F32, stream_f32),
         CODE(STREAM_BF16, stream_bf16), CODE(FETCH_32, fetch_32), CODE(FETCH_16, fetch_16),
+        CODE(GROUPS_F32, groups_f32), CODE(GROUPS_BF16, groups_bf16),
+        CODE(STORE_GROUPS_F32, store_groups_f32), CODE(STORE_GROUPS_BF16, store_groups_bf16),
         CODE(NEG, neg), CODE(ABS, abs), CODE(SQRT, sqrt),
         CODE(NOT, not), CODE(ADD, add), CODE(MUL, mul), CODE(SUB, sub), CODE(SUB_R, sub_r),
         CODE(DIV, div), CODE(DIV_R, div_r), CODE(MIN, min), CODE(MIN_R, min_r), CODE(MAX, max),
@@ -393,6 +543,15 @@ const map_machine CPU_ROW_NAME(map_machine) = {
         CODE(PICK_GREATER_EQUAL, pick_greater_equal),
         CODE(PICK_GREATER_EQUAL_R, pick_greater_equal_r), CODE(ABOVE, above),
         CODE(ABOVE_R, above_r), CODE(ABOVE_ONE, above_one), CODE(ABOVE_ONE_R, above_one_r),
+        CODE(PICK_ALL_EQUAL, pick_all_equal), CODE(PICK_ALL_EQUAL_R, pick_all_equal_r),
+        CODE(PICK_ALL_NOT_EQUAL, pick_all_not_equal),
+        CODE(PICK_ALL_NOT_EQUAL_R, pick_all_not_equal_r),
+        CODE(PICK_ALL_GREATER, pick_all_greater), CODE(PICK_ALL_GREATER_R, pick_all_greater_r),
+        CODE(PICK_ALL_GREATER_EQUAL, pick_all_greater_equal),
+        CODE(PICK_ALL_GREATER_EQUAL_R, pick_all_greater_equal_r),
+        CODE(ADD_EVEN, add_even), CODE(MUL_EVEN, mul_even), CODE(SUB_EVEN, sub_even),
+        CODE(SUB_R_EVEN, sub_r_even), CODE(DIV_EVEN, div_even), CODE(DIV_R_EVEN, div_r_even),
+        CODE(BEND_GRADIENT, bend_gradient), CODE(BEND_GRADIENT_EVEN, bend_gradient_even),
         CODE(BEND, bend), CODE(SUM, sum),
         CODE(MAXIMUM, maximum), CODE(MINIMUM, minimum), CODE(MOMENTS, moments), CODE(CALL, call),
         CODE(VISIT, visit),

@@ -41,6 +41,7 @@ typedef enum map_code {
     MAP_CODE_END = 0,      /* back to the caller                                                  */
     MAP_CODE_LOAD_F32,     /* [0]                                                                 */
     MAP_CODE_LOAD_BF16,
+    MAP_CODE_LOAD_EVEN,    /* [0] even: the lanes of a vector come again in all vectors           */
     MAP_CODE_KEEP,         /* to [0], floats                                                      */
     MAP_CODE_STORE_F32,
     MAP_CODE_STORE_BF16,
@@ -48,6 +49,10 @@ typedef enum map_code {
     MAP_CODE_STREAM_BF16,
     MAP_CODE_FETCH_32,     /* what lies MAP_AHEAD and more behind the unit at [0], 32 bits a lane */
     MAP_CODE_FETCH_16,
+    MAP_CODE_GROUPS_F32,   /* sixteen lanes beside each other at [0], where the table of 'what'   */
+    MAP_CODE_GROUPS_BF16,  /* tells for each                                                      */
+    MAP_CODE_STORE_GROUPS_F32,
+    MAP_CODE_STORE_GROUPS_BF16,
     MAP_CODE_NEG, MAP_CODE_ABS, MAP_CODE_SQRT, MAP_CODE_NOT,
     /* accumulator and [0]; _R: [0] and accumulator                                               */
     MAP_CODE_ADD, MAP_CODE_MUL, MAP_CODE_SUB, MAP_CODE_SUB_R, MAP_CODE_DIV, MAP_CODE_DIV_R,
@@ -55,15 +60,23 @@ typedef enum map_code {
     MAP_CODE_JOIN_MAX, MAP_CODE_JOIN_MAX_R, MAP_CODE_JOIN_MIN, MAP_CODE_JOIN_MIN_R,
     MAP_CODE_EQUAL, MAP_CODE_NOT_EQUAL, MAP_CODE_GREATER, MAP_CODE_GREATER_EQUAL,
     MAP_CODE_LESS, MAP_CODE_LESS_EQUAL,
-    /* the same with [0] in bf16, for the commonest                                               */
+    /* the same with [0] even, and in bf16, for the commonest                                     */
+    MAP_CODE_ADD_EVEN, MAP_CODE_MUL_EVEN, MAP_CODE_SUB_EVEN, MAP_CODE_SUB_R_EVEN,
+    MAP_CODE_DIV_EVEN, MAP_CODE_DIV_R_EVEN,
     MAP_CODE_ADD_BF16, MAP_CODE_MUL_BF16, MAP_CODE_SUB_BF16, MAP_CODE_SUB_R_BF16,
     /* [0] compared with [1] ? [2] : accumulator; _R: ? accumulator : [2]                         */
     MAP_CODE_PICK_EQUAL, MAP_CODE_PICK_EQUAL_R, MAP_CODE_PICK_NOT_EQUAL,
     MAP_CODE_PICK_NOT_EQUAL_R, MAP_CODE_PICK_GREATER, MAP_CODE_PICK_GREATER_R,
     MAP_CODE_PICK_GREATER_EQUAL, MAP_CODE_PICK_GREATER_EQUAL_R,
-    /* greater, [1] uniform; [1] and [2] uniform                                                  */
+    /* [0] and [1] uniform: all lanes or none                                                     */
+    MAP_CODE_PICK_ALL_EQUAL, MAP_CODE_PICK_ALL_EQUAL_R, MAP_CODE_PICK_ALL_NOT_EQUAL,
+    MAP_CODE_PICK_ALL_NOT_EQUAL_R, MAP_CODE_PICK_ALL_GREATER, MAP_CODE_PICK_ALL_GREATER_R,
+    MAP_CODE_PICK_ALL_GREATER_EQUAL, MAP_CODE_PICK_ALL_GREATER_EQUAL_R,
+    /* greater, [1] even; [1] and [2] even                                                        */
     MAP_CODE_ABOVE, MAP_CODE_ABOVE_R, MAP_CODE_ABOVE_ONE, MAP_CODE_ABOVE_ONE_R,
-    MAP_CODE_BEND,         /* accumulator, times [1] unless it is greater than [0]; both uniform  */
+    MAP_CODE_BEND,         /* accumulator, times [1] unless it is greater than [0]; both even     */
+    MAP_CODE_BEND_GRADIENT, /* x [0], q [1], m [2], g the accumulator (MAP_NODE_BEND_GRADIENT)    */
+    MAP_CODE_BEND_GRADIENT_EVEN, /* [1] and [2] even                                              */
     MAP_CODE_SUM,          /* accumulators at [0] joined by the lanes that exist                  */
     MAP_CODE_MAXIMUM, MAP_CODE_MINIMUM,
     MAP_CODE_MOMENTS,      /* means at [0], squares at [1]                                        */
@@ -86,7 +99,7 @@ typedef struct map_unit {
     int earlier[2];              /* numbers in the accumulators of a period when the tile began;  */
                                  /* in those of a remainder                                       */
     int64_t moments[2];          /* bytes to the accumulators of a period, of a tile              */
-    float reciprocal[2];         /* 1 / numbers in each accumulator: of a period, of a tile       */
+    int numbers[2];              /* in each accumulator, with this one: of a period, of a tile    */
     int64_t first;               /* number of the tile's first point                              */
     const pons_moment *moment;
     const struct map_plan *plan;
@@ -99,12 +112,12 @@ struct map_instruction {
     void (*run)(void);           /* the machine's own type                                        */
     map_address at[4];
     union { map_function function; map_visit visit; } call;
-    const void *what;            /* VISIT: map_access or map_node                                 */
+    const void *what;            /* GROUPS: map_access; VISIT: this or map_node                   */
     int rows;                    /* VISIT: channels                                               */
 };
 
 typedef struct map_machine {
-    int unit;                    /* lanes                                                         */
+    int unit, vector;            /* lanes; of one register                                        */
     void (*code[MAP_CODE_COUNT])(void);
     /* The code for each unit until unit->last. */
     void (*begin)(const map_instruction *first, map_unit *unit);
@@ -117,7 +130,7 @@ static inline void map_unit_begin_period(map_unit *u)
 
     u->period_lane = 0;
     u->moments[0] = rest ? 8 * (int64_t)u->period : 0;
-    u->reciprocal[0] = 1.0f / (float)(u->earlier[rest] + (rest ? 0 : u->periods) + 1);
+    u->numbers[0] = u->earlier[rest] + (rest ? 0 : u->periods) + 1;
 }
 
 /* All places follow from the lane. */

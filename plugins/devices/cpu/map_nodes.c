@@ -76,6 +76,35 @@ static int node_pick(map_plan *plan, int comparison, int p, int q, int then, int
                                       .argument = { p, q, then, other } });
 }
 
+/* Is it x > q ? g : q, or the other way round? */
+static bool picks_greater(const map_node *node, bool other)
+{
+    return node->operation == MAP_NODE_PICK && node->comparison == PONS_MAP_GREATER
+        && node->argument[1] == node->argument[other ? 2 : 3];
+}
+
+/*
+ * What leaky and parametric rectifiers have as gradient: the sum of two choices by one comparison, of
+ * which the second is scaled. One node, so that it needs no memory between.
+ */
+static int bend_gradient_node(map_plan *plan, const int *argument)
+{
+    for (int k = 0; k < 2; k++) {
+        const map_node *above = &plan->node[argument[k]], *product = &plan->node[argument[1 - k]];
+        int x = above->argument[0], q = above->argument[1], g = above->argument[2];
+        if (product->operation != PONS_MAP_MUL || !picks_greater(above, false))
+            continue;
+        for (int m = 0; m < 2; m++) {
+            const map_node *below = &plan->node[product->argument[1 - m]];
+            if (picks_greater(below, true) && below->argument[0] == x && below->argument[1] == q
+                && below->argument[3] == g)
+                return node_new(plan, (map_node){ .operation = MAP_NODE_BEND_GRADIENT,
+                    .argument_count = 4, .argument = { x, q, g, product->argument[m] } });
+        }
+    }
+    return -1;
+}
+
 static int operation_node(map_plan *plan, int value, int channel)
 {
     const pons_value *v = &plan->map->value[value];
@@ -91,6 +120,11 @@ static int operation_node(map_plan *plan, int value, int channel)
                              condition->argument[1], node.argument[1], node.argument[2]);
         return node_pick(plan, PONS_MAP_NOT_EQUAL, node.argument[0], node_constant(plan, 0),
                          node.argument[1], node.argument[2]);
+    }
+    if (v->operation == PONS_MAP_ADD && node.argument[0] >= 0 && node.argument[1] >= 0) {
+        int gradient = bend_gradient_node(plan, node.argument);
+        if (gradient >= 0)
+            return gradient;
     }
     return node_new(plan, node);
 }

@@ -126,41 +126,6 @@ static void end_out(const map_state *s, int lane)
     }
 }
 
-/*
- * What inputs hold some units further on comes nearer. The first cache keeps a few times MAP_AHEAD;
- * behind a tile mostly comes the next piece of the cut axis.
- */
-static void fetch_groups(const map_state *s, const map_fetch *f)
-{
-    const map_plan *plan = s->run->plan;
-    const map_access *a = f->groups;
-    int unit = plan->lanes->machine->unit;
-    int lane = s->unit.lane + MAP_AHEAD / f->lane, behind = lane - plan->points;
-    const char *at = s->worker->base[f->base];
-
-    if (behind >= 0) {
-        at += a->outer[plan->cut] * f->lane;
-        lane = behind;
-    }
-    for (int i = lane; i < lane + unit && i < plan->points; i += MAP_ROW)
-        __builtin_prefetch(at + (int64_t)a->table[i] * f->lane, 0, 3);
-}
-
-static void fetch(const map_state *s)
-{
-    const map_pass *p = s->run->pass;
-
-    for (const map_fetch *f = p->fetch; f < p->fetch + p->fetch_count; f++) {
-        const char *at = s->worker->base[f->base] + (int64_t)s->unit.lane * f->lane + MAP_AHEAD;
-        if (f->groups != NULL) {
-            fetch_groups(s, f);
-            continue;
-        }
-        for (int line = 0; line < f->unit; line += 64)
-            __builtin_prefetch(at + line, 0, 3);
-    }
-}
-
 /* One unit; where it is not whole, on copies. */
 static void run_end(map_state *s)
 {
@@ -182,23 +147,20 @@ static void begin_tile(map_state *s)
     map_unit *u = &s->unit;
 
     u->moments[1] = tile->end ? 8 * (int64_t)s->run->plan->row : 0;
-    u->reciprocal[1] = 1.0f / (float)++s->worker->tiles[tile->end];
+    u->numbers[1] = ++s->worker->tiles[tile->end];
     begin_lanes(u);
 }
 
-/* Units that are whole: all at once where nobody has to ask for what comes. */
+/* Units that are whole. */
 static void run_whole(map_state *s)
 {
     const map_pass *pass = s->run->pass;
     const map_machine *machine = s->run->plan->lanes->machine;
-    int whole = s->tile->points / machine->unit * machine->unit;
 
     s->unit.lanes = machine->unit;
-    while (s->unit.lane < whole) {
-        s->unit.last = pass->fetch_count > 0 ? s->unit.lane + machine->unit : whole;
-        fetch(s);
+    s->unit.last = s->tile->points / machine->unit * machine->unit;
+    if (s->unit.last > 0)
         machine->begin(&pass->code[pass->main], &s->unit);
-    }
 }
 
 void map_tile_run(const map_run *run, map_worker *worker, const map_tile *tile)

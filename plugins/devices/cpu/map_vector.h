@@ -60,6 +60,14 @@ LANE void vector_from_bf16(const uint16_t *m, vector *a, vector *b)
     *b = (vector)_mm512_maskz_permutexvar_epi16(0xaaaaaaaa, _mm512_loadu_si512(place + 32), words);
 }
 
+/* One vector. */
+LANE vector vector_one_from_bf16(const uint16_t *m)
+{
+    __m512i words = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)m));
+
+    return (vector)_mm512_slli_epi32(words, 16);
+}
+
 /* Rounded to nearest even in the upper half; what is not a number comes out wrong. */
 LANE __m512i vector_round_bf16(vector x)
 {
@@ -75,19 +83,38 @@ LANE __m512i vector_keep_nan(vector x, __m512i rounded)
                                 (__m512i)x, _mm512_set1_epi32(0x400000));
 }
 
-/* Two vectors. */
-LANE void vector_to_bf16(uint16_t *m, vector a, vector b)
+LANE void vector_upper_halves(uint16_t *m, __m512i x, __m512i y)
 {
     static const uint16_t upper[32] = { 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
                                         33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59,
                                         61, 63 };
-    __m512i x = vector_round_bf16(a), y = vector_round_bf16(b);
 
-    if (__builtin_expect(_mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_UNORD_Q) != 0, 0)) {
-        x = vector_keep_nan(a, x);
-        y = vector_keep_nan(b, y);
-    }
     _mm512_storeu_si512(m, _mm512_permutex2var_epi16(x, _mm512_loadu_si512(upper), y));
+}
+
+/* Two vectors. */
+LANE void vector_to_bf16(uint16_t *m, vector a, vector b)
+{
+    vector_upper_halves(m, vector_keep_nan(a, vector_round_bf16(a)),
+                        vector_keep_nan(b, vector_round_bf16(b)));
+}
+
+/* Is there what is not a number, which 'numbers' would get wrong? */
+LANE int vector_unordered(vector a, vector b)
+{
+    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_UNORD_Q);
+}
+
+LANE void vector_numbers_to_bf16(uint16_t *m, vector a, vector b)
+{
+    vector_upper_halves(m, vector_round_bf16(a), vector_round_bf16(b));
+}
+
+LANE void vector_one_to_bf16(uint16_t *m, vector x)
+{
+    __m512i rounded = vector_keep_nan(x, vector_round_bf16(x));
+
+    _mm256_storeu_si256((__m256i *)m, _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16)));
 }
 
 /* Past the cache; 'to' at a multiple of 64. */
@@ -97,6 +124,10 @@ LANE void vector_stream(void *to, const void *from)
 }
 
 #else
+
+/* vector_to_bf16 is as quick. */
+LANE int vector_unordered(vector a, vector b) { return (void)a, (void)b, 0; }
+#define vector_numbers_to_bf16 vector_to_bf16
 
 #define VECTOR_COMPARE(name, sign)                                                                \
     LANE vector vector_pick_##name(vector p, vector q, vector b, vector c)                        \
@@ -122,6 +153,11 @@ LANE vector vector_widen(__m128i words)
     return (vector)_mm256_slli_epi32(_mm256_cvtepu16_epi32(words), 16);
 }
 
+LANE vector vector_one_from_bf16(const uint16_t *m)
+{
+    return vector_widen(_mm_loadu_si128((const __m128i *)m));
+}
+
 LANE void vector_from_bf16(const uint16_t *m, vector *a, vector *b)
 {
     *a = vector_widen(_mm_loadu_si128((const __m128i *)m));
@@ -144,6 +180,14 @@ LANE void vector_to_bf16(uint16_t *m, vector a, vector b)
     _mm256_storeu_si256((__m256i *)m, _mm256_permute4x64_epi64(both, 0xd8));
 }
 
+LANE void vector_one_to_bf16(uint16_t *m, vector x)
+{
+    __m256i words = (__m256i)vector_round_bf16(x);
+    __m256i both = _mm256_permute4x64_epi64(_mm256_packus_epi32(words, words), 0xd8);
+
+    _mm_storeu_si128((__m128i *)m, _mm256_castsi256_si128(both));
+}
+
 LANE void vector_stream(void *to, const void *from)
 {
     for (int i = 0; i < 2; i++)
@@ -157,6 +201,21 @@ LANE vector vector_sqrt(vector x)
     for (int i = 0; i < VECTOR_LANES; i++)
         x[i] = __builtin_sqrtf(x[i]);
     return x;
+}
+
+LANE vector vector_one_from_bf16(const uint16_t *m)
+{
+    vector_bits u;
+
+    for (int i = 0; i < VECTOR_LANES; i++)
+        u[i] = m[i];
+    return (vector)(u << 16);
+}
+
+LANE void vector_one_to_bf16(uint16_t *m, vector x)
+{
+    for (int i = 0; i < VECTOR_LANES; i++)
+        m[i] = lane_to_bf16(x[i]);
 }
 
 LANE void vector_from_bf16(const uint16_t *m, vector *a, vector *b)
