@@ -629,13 +629,14 @@ END_TEST
 /* Numbers among which are all that arithmetic treats in a way of their own. */
 static void fill_special(const sample *s, buffers *b)
 {
-    static const float special[] = { 0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e-41f, -1e-41f, 3e38f };
+    const float special[] = { 0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e-41f, -1e-41f, 3e38f,
+                              nanf("0x3fffff") }; /* rounded as a number it would become 0        */
 
     fill_inputs(s, b);
     for (int i = 0; i < s->inputs; i++)
         for (int64_t k = 0; k < s->input_count[i]; k++)
             if (below(4) == 0)
-                map_number_store(s->input[i].type, b->pointer[i], k, special[below(8)]);
+                map_number_store(s->input[i].type, b->pointer[i], k, special[below(9)]);
 }
 
 /* Every row gives the bits of the plain interpreter; what is no number is none. */
@@ -745,6 +746,28 @@ START_TEST(slices_of_channels_keep_what_is_no_number)
 }
 END_TEST
 
+/* Beside bytes of each point; the last unit of lanes is not whole. */
+START_TEST(two_channels_are_read_one_by_one)
+{
+    const pons_type type = _i == 0 ? PONS_F32 : PONS_BF16;
+    static sample s;
+    int x, z, label, y, sum;
+
+    special_begin(&s, 1003, 2);
+    s.map.channels = 2;
+    x = special_load(&s, type, 2, 1, 0);
+    label = special_load(&s, PONS_U8, 1, 0, 0);
+    s.value[label].narrow = 1;
+    z = special_load(&s, type, 2, 1, 0);
+    y = special_value(&s, PONS_MAP_SUB, 2, special_value(&s, PONS_MAP_MUL, 2, x, label, 0), z, 0);
+    sum = special_value(&s, PONS_VALUE_CHANNEL_SUM, 1, y, 0, 0);
+    s.value[sum].narrow = 1;
+    special_store(&s, special_value(&s, PONS_MAP_SUB, 2, y, sum, 0), PONS_F32, 2, 0);
+    special_store(&s, y, type, 2, 0);
+    check_bits(&s, "two channels");
+}
+END_TEST
+
 /* By one number for all lanes: all of one side or of the other. */
 START_TEST(choices_by_one_number_take_a_whole_side)
 {
@@ -776,6 +799,7 @@ int main(void)
     tcase_add_loop_test(c, large_outputs_are_written_past_the_cache, 0, 2);
     tcase_add_loop_test(c, gradient_of_a_bend_is_both_choices_added, 0, 3);
     tcase_add_loop_test(c, slices_of_channels_keep_what_is_no_number, 0, 2);
+    tcase_add_loop_test(c, two_channels_are_read_one_by_one, 0, 2);
     tcase_add_loop_test(c, choices_by_one_number_take_a_whole_side, 0, 6);
     tcase_add_test(c, copied_input_survives_output_in_its_memory);
     return suite_run();

@@ -97,6 +97,12 @@ bool code_is_groups(const map_access *a)
     return a->pattern == MAP_GROUPS && (a->type == PONS_F32 || a->type == PONS_BF16);
 }
 
+bool code_is_pair(const map_access *a)
+{
+    return a->pattern == MAP_INTERLEAVED && a->rows == 2
+        && (a->type == PONS_F32 || a->type == PONS_BF16);
+}
+
 bool code_fetches(const map_access *a)
 {
     return a->pattern == MAP_DENSE || a->pattern == MAP_INTERLEAVED || a->pattern == MAP_GROUPS;
@@ -279,14 +285,14 @@ static void mark_needed(code *c)
             want(c, c->plan->node[n].argument[i]);
 }
 
-/* Channels of an interleaved load or of random numbers come all together. */
+/* More than two channels of an interleaved load come all together. */
 static void mark_together(code *c)
 {
     for (int n = 0; n < c->plan->node_count; n++) {
         const map_node *node = &c->plan->node[n];
         bool load = node->operation == PONS_VALUE_LOAD
                  && code_access(c, n)->pattern == MAP_INTERLEAVED;
-        if (c->node[n].needed && load)
+        if (c->node[n].needed && load && !code_is_pair(code_access(c, n)))
             for (int r = 0; r < c->plan->copies[node->value]; r++)
                 c->node[map_node_of(c->plan, node->value, r)].needed = true;
     }

@@ -45,6 +45,8 @@ bool code_is_load(const code *c, int n);
 bool code_is_dense(const code *c, int n, pons_type type);
 /* Groups of lanes that the machine itself reads and writes. */
 bool code_is_groups(const map_access *access);
+/* Two channels beside each other, of which the machine reads each by itself. */
+bool code_is_pair(const map_access *access);
 /* It goes on from unit to unit, so that it can be asked for ahead. */
 bool code_fetches(const map_access *access);
 bool code_placed(const code *c, int n);

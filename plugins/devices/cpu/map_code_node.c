@@ -140,17 +140,33 @@ static map_address block_new(code *c, int n)
     return code_in_buffers(at, MAP_STAY);
 }
 
+/* The instruction that reads the node, or 0. */
+static map_code load_code(const code *c, int n)
+{
+    const map_access *a = code_access(c, n);
+    int wide = a->type == PONS_F32, second = c->plan->node[n].channel;
+
+    if (code_is_dense(c, n, PONS_BF16))
+        return MAP_CODE_LOAD_BF16;
+    if (code_is_dense(c, n, PONS_U8))
+        return MAP_CODE_LOAD_U8;
+    if (code_is_groups(a))
+        return wide ? MAP_CODE_GROUPS_F32 : MAP_CODE_GROUPS_BF16;
+    if (code_is_pair(a))
+        return (map_code)((wide ? MAP_CODE_PAIR_FIRST_F32 : MAP_CODE_PAIR_FIRST_BF16) + second);
+    return (map_code)0;
+}
+
 static void load_node(code *c, int n)
 {
     const map_access *a = code_access(c, n);
     int channel = c->plan->node[n].channel;
     map_instruction *i;
 
-    if (code_is_dense(c, n, PONS_BF16) || code_is_groups(a)) {
+    if (load_code(c, n) != 0) {
         code_leave(c);
-        i = code_put(c, a->pattern == MAP_DENSE ? MAP_CODE_LOAD_BF16
-                        : a->type == PONS_F32 ? MAP_CODE_GROUPS_F32 : MAP_CODE_GROUPS_BF16);
-        i->at[0] = code_slot(c, a, channel, false);
+        i = code_put(c, load_code(c, n));
+        i->at[0] = code_slot(c, a, code_is_pair(a) ? 0 : channel, false);
         i->what = a;
         c->reading--;
         arrived(c, n);

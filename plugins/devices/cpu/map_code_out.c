@@ -168,11 +168,10 @@ static int store_turn(const code *c, const pons_store *store)
 
 static map_code fetch_code(const map_access *a)
 {
-    size_t size = map_type_size(a->type);
+    static const map_code dense[] = { [1] = MAP_CODE_FETCH_8, [2] = MAP_CODE_FETCH_16,
+                                      [4] = MAP_CODE_FETCH_32 };
 
-    if (a->pattern != MAP_DENSE || size == 1)
-        return MAP_CODE_VISIT;
-    return size == sizeof(float) ? MAP_CODE_FETCH_32 : MAP_CODE_FETCH_16;
+    return a->pattern == MAP_DENSE ? dense[map_type_size(a->type)] : MAP_CODE_VISIT;
 }
 
 /* What the units that come soon will read. */

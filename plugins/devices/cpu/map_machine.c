@@ -61,6 +61,45 @@ INSTRUCTION(code_load_bf16)
     NEXT;
 }
 
+INSTRUCTION(code_load_u8)
+{
+    const uint8_t *m = map_at(u, &i->at[0]);
+#define DO(k) a##k = vector_from_u8(m + k * VECTOR_LANES);
+    EACH(DO)
+#undef DO
+    NEXT;
+}
+
+/* Two channels beside each other. Where not all lanes of a unit exist they go one by one. */
+#define PAIR(name, TYPE, FROM, FROM_ONE, second)                                                  \
+    PART part_pair_##name(const map_instruction *i, map_unit *u)                                  \
+    {                                                                                             \
+        const TYPE *m = (const TYPE *)map_at(u, &i->at[0]) + 2 * u->lane;                         \
+        float x[UNIT] = { 0 };                                                                    \
+        const vector_loose *v = (const vector_loose *)x;                                          \
+        for (int k = 0; k < u->lanes; k++)                                                        \
+            x[k] = FROM_ONE(m[2 * k + second]);                                                   \
+        ((instruction)i[1].run)(i + 1, u, v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]);        \
+    }                                                                                             \
+    INSTRUCTION(code_pair_##name)                                                                 \
+    {                                                                                             \
+        const TYPE *m = (const TYPE *)map_at(u, &i->at[0]) + 2 * u->lane;                         \
+        if (__builtin_expect(u->lanes != UNIT, 0)) {                                              \
+            part_pair_##name(i, u);                                                               \
+            return;                                                                               \
+        }                                                                                         \
+        a0 = FROM(m, second), a1 = FROM(m + 2 * VECTOR_LANES, second);                            \
+        a2 = FROM(m + 4 * VECTOR_LANES, second), a3 = FROM(m + 6 * VECTOR_LANES, second);         \
+        a4 = FROM(m + 8 * VECTOR_LANES, second), a5 = FROM(m + 10 * VECTOR_LANES, second);        \
+        a6 = FROM(m + 12 * VECTOR_LANES, second), a7 = FROM(m + 14 * VECTOR_LANES, second);       \
+        NEXT;                                                                                     \
+    }
+LANE float same(float x) { return x; }
+PAIR(first_f32, float, vector_pairs_from_f32, same, 0)
+PAIR(second_f32, float, vector_pairs_from_f32, same, 1)
+PAIR(first_bf16, uint16_t, vector_pairs_from_bf16, lane_from_bf16, 0)
+PAIR(second_bf16, uint16_t, vector_pairs_from_bf16, lane_from_bf16, 1)
+
 INSTRUCTION(code_keep)
 {
     vector_loose *m = map_at(u, &i->at[0]);
@@ -184,7 +223,6 @@ INSTRUCTION(code_stream_bf16)
         TO(m + at[6 * VECTOR_LANES], a6), TO(m + at[7 * VECTOR_LANES], a7);                       \
         NEXT;                                                                                     \
     }
-LANE float same(float x) { return x; }
 GROUPS(f32, float, vector_load, vector_store, same, same)
 GROUPS(bf16, uint16_t, vector_one_from_bf16, vector_one_to_bf16, lane_from_bf16, lane_to_bf16)
 
@@ -205,6 +243,12 @@ INSTRUCTION(code_fetch_32)
 INSTRUCTION(code_fetch_16)
 {
     ask(map_at(u, &i->at[0]), 2 * UNIT);
+    NEXT;
+}
+
+INSTRUCTION(code_fetch_8)
+{
+    ask(map_at(u, &i->at[0]), UNIT);
     NEXT;
 }
 
@@ -524,9 +568,13 @@ const map_machine CPU_ROW_NAME(map_machine) = {
     .finish = finish,
     .code = {
         CODE(END, end), CODE(LOAD_F32, load_f32), CODE(LOAD_BF16, load_bf16),
-        CODE(LOAD_EVEN, load_even), CODE(KEEP, keep),
+        CODE(LOAD_EVEN, load_even), CODE(LOAD_U8, load_u8),
+        CODE(PAIR_FIRST_F32, pair_first_f32), CODE(PAIR_SECOND_F32, pair_second_f32),
+        CODE(PAIR_FIRST_BF16, pair_first_bf16), CODE(PAIR_SECOND_BF16, pair_second_bf16),
+        CODE(KEEP, keep),
         CODE(STORE_F32, keep), CODE(STORE_BF16, store_bf16), CODE(STREAM_F32, stream_f32),
         CODE(STREAM_BF16, stream_bf16), CODE(FETCH_32, fetch_32), CODE(FETCH_16, fetch_16),
+        CODE(FETCH_8, fetch_8),
         CODE(GROUPS_F32, groups_f32), CODE(GROUPS_BF16, groups_bf16),
         CODE(STORE_GROUPS_F32, store_groups_f32), CODE(STORE_GROUPS_BF16, store_groups_bf16),
         CODE(NEG, neg), CODE(ABS, abs), CODE(SQRT, sqrt),

@@ -42,6 +42,9 @@ typedef enum map_code {
     MAP_CODE_LOAD_F32,     /* [0]                                                                 */
     MAP_CODE_LOAD_BF16,
     MAP_CODE_LOAD_EVEN,    /* [0] even: the lanes of a vector come again in all vectors           */
+    MAP_CODE_LOAD_U8,
+    MAP_CODE_PAIR_FIRST_F32, /* one of two channels that lie beside each other at [0]             */
+    MAP_CODE_PAIR_SECOND_F32, MAP_CODE_PAIR_FIRST_BF16, MAP_CODE_PAIR_SECOND_BF16,
     MAP_CODE_KEEP,         /* to [0], floats                                                      */
     MAP_CODE_STORE_F32,
     MAP_CODE_STORE_BF16,
@@ -49,6 +52,7 @@ typedef enum map_code {
     MAP_CODE_STREAM_BF16,
     MAP_CODE_FETCH_32,     /* what lies MAP_AHEAD and more behind the unit at [0], 32 bits a lane */
     MAP_CODE_FETCH_16,
+    MAP_CODE_FETCH_8,
     MAP_CODE_GROUPS_F32,   /* sixteen lanes beside each other at [0], where the table of 'what'   */
     MAP_CODE_GROUPS_BF16,  /* tells for each                                                      */
     MAP_CODE_STORE_GROUPS_F32,

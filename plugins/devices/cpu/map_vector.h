@@ -12,6 +12,8 @@
 #include "vector.h"
 
 typedef uint32_t vector_bits __attribute__((vector_size(4 * VECTOR_LANES)));
+typedef uint32_t vector_bits_loose
+    __attribute__((vector_size(4 * VECTOR_LANES), aligned(2), may_alias));
 
 /* Before other code runs: wide registers that are in use slow down code for narrow ones. */
 #if defined(__AVX__)
@@ -66,6 +68,25 @@ LANE vector vector_one_from_bf16(const uint16_t *m)
     __m512i words = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)m));
 
     return (vector)_mm512_slli_epi32(words, 16);
+}
+
+LANE vector vector_from_u8(const uint8_t *m)
+{
+    __m512i words = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)m));
+
+    return (vector)_mm512_cvtepi32_ps(words);
+}
+
+/* Every other number from the first or the second on. */
+LANE vector vector_pairs_from_f32(const float *m, int second)
+{
+    static const int32_t place[2][16] = {
+        { 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30 },
+        { 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31 },
+    };
+
+    return (vector)_mm512_permutex2var_ps(_mm512_loadu_ps(m), _mm512_loadu_si512(place[second]),
+                                          _mm512_loadu_ps(m + 16));
 }
 
 /* Rounded to nearest even in the upper half; what is not a number comes out wrong. */
@@ -164,6 +185,19 @@ LANE void vector_from_bf16(const uint16_t *m, vector *a, vector *b)
     *b = vector_widen(_mm_loadu_si128((const __m128i *)m + 1));
 }
 
+LANE vector vector_from_u8(const uint8_t *m)
+{
+    return (vector)_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)m)));
+}
+
+LANE vector vector_pairs_from_f32(const float *m, int second)
+{
+    __m256 low = _mm256_loadu_ps(m), high = _mm256_loadu_ps(m + 8);
+    __m256 each = second ? _mm256_shuffle_ps(low, high, 0xdd) : _mm256_shuffle_ps(low, high, 0x88);
+
+    return (vector)_mm256_permute4x64_pd((__m256d)each, 0xd8);
+}
+
 LANE vector_bits vector_round_bf16(vector x)
 {
     vector_bits u = (vector_bits)x, none = (vector_bits)(x != x);
@@ -200,6 +234,24 @@ LANE vector vector_sqrt(vector x)
 {
     for (int i = 0; i < VECTOR_LANES; i++)
         x[i] = __builtin_sqrtf(x[i]);
+    return x;
+}
+
+LANE vector vector_from_u8(const uint8_t *m)
+{
+    vector x;
+
+    for (int i = 0; i < VECTOR_LANES; i++)
+        x[i] = (float)m[i];
+    return x;
+}
+
+LANE vector vector_pairs_from_f32(const float *m, int second)
+{
+    vector x;
+
+    for (int i = 0; i < VECTOR_LANES; i++)
+        x[i] = m[2 * i + second];
     return x;
 }
 
@@ -242,6 +294,14 @@ LANE void vector_stream(void *to, const void *from) { memcpy(to, from, 64); }
 
 #endif
 #endif
+
+/* Two numbers of bf16 are the halves of a word. */
+LANE vector vector_pairs_from_bf16(const uint16_t *m, int second)
+{
+    vector_bits words = *(const vector_bits_loose *)m;
+
+    return second ? (vector)(words & 0xffff0000u) : (vector)(words << 16);
+}
 
 LANE vector vector_abs(vector x) { return (vector)((vector_bits)x & 0x7fffffffu); }
 LANE vector vector_neg(vector x) { return (vector)((vector_bits)x ^ 0x80000000u); }
