@@ -768,6 +768,22 @@ START_TEST(two_channels_are_read_one_by_one)
 }
 END_TEST
 
+START_TEST(extremes_over_channels_keep_what_is_no_number)
+{
+    static const int operations[] = { PONS_VALUE_CHANNEL_MAX, PONS_VALUE_CHANNEL_MIN };
+    static sample s;
+    int extreme;
+
+    special_begin(&s, 1003, 5);
+    s.map.channels = 5;
+    extreme = special_value(&s, operations[_i], 1, special_load(&s, PONS_F32, 5, 1, 0), 0, 0);
+    s.value[extreme].narrow = 1;
+    special_store(&s, extreme, PONS_F32, 1, 0);
+    s.store[0].to.stride[1] = 0;
+    check_bits(&s, "extreme over channels");
+}
+END_TEST
+
 /* By one number for all lanes: all of one side or of the other. */
 START_TEST(choices_by_one_number_take_a_whole_side)
 {
@@ -800,6 +816,7 @@ int main(void)
     tcase_add_loop_test(c, gradient_of_a_bend_is_both_choices_added, 0, 3);
     tcase_add_loop_test(c, slices_of_channels_keep_what_is_no_number, 0, 2);
     tcase_add_loop_test(c, two_channels_are_read_one_by_one, 0, 2);
+    tcase_add_loop_test(c, extremes_over_channels_keep_what_is_no_number, 0, 2);
     tcase_add_loop_test(c, choices_by_one_number_take_a_whole_side, 0, 6);
     tcase_add_test(c, copied_input_survives_output_in_its_memory);
     return suite_run();

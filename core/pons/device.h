@@ -44,7 +44,7 @@ enum {
     PONS_VALUE_UNIFORM,         /* R5: counter (stream, step, micro-batch, linear index / 4)      */
     PONS_VALUE_NORMAL,
     PONS_VALUE_CHANNEL_SUM,     /* channel form: a (wide) -> narrow                               */
-    PONS_VALUE_CHANNEL_MAX,
+    PONS_VALUE_CHANNEL_MAX,     /* NaN if one of them is                                          */
     PONS_VALUE_CHANNEL_MIN,
     PONS_VALUE_CHANNEL_ARG_MAX, /* index of the first largest                                     */
     PONS_VALUE_COUNT

@@ -141,12 +141,14 @@ static void NAME(random)(const NAME(place) *p, const pons_value *v, REAL *y, int
 /* The four ways from wide to narrow. */
 static REAL NAME(over_channels)(uint16_t operation, const REAL *a, int64_t count)
 {
+    bool stays = operation != PONS_VALUE_CHANNEL_ARG_MAX;
     double sum = 0;
     int64_t best = 0;
 
     for (int64_t i = 0; i < count; i++) {
         sum += a[i];
-        if (operation == PONS_VALUE_CHANNEL_MIN ? a[i] < a[best] : a[i] > a[best])
+        if ((operation == PONS_VALUE_CHANNEL_MIN ? a[i] < a[best] : a[i] > a[best])
+            || (stays && a[i] != a[i]))
             best = i;
     }
     if (operation == PONS_VALUE_CHANNEL_SUM)

@@ -190,8 +190,8 @@ static void write_channels(const map_source_plan *p, int value, text *t)
     if (sum)
         text_add(t, "v%d += k > 0 ? w%d[k] : 0.0f;\n", value, a);
     else if (!argument)
-        text_add(t, "v%d = w%d[k] %s v%d ? w%d[k] : v%d;\n", value, a,
-                 v->operation == PONS_VALUE_CHANNEL_MIN ? "<" : ">", value, a, value);
+        text_add(t, "v%d = w%d[k] %s v%d || w%d[k] != w%d[k] ? w%d[k] : v%d;\n", value, a,
+                 v->operation == PONS_VALUE_CHANNEL_MIN ? "<" : ">", value, a, a, a, value);
     else
         text_add(t, "if (w%d[k] > v%d) {\n            v%d = w%d[k];\n            at%d = (float)k;\n"
                  "        }\n    v%d = at%d;\n", a, value, value, a, value, value, value);
