@@ -9,25 +9,6 @@
 
 enum { POSITIONS = SUMS / 2, FEWER = 4 };
 
-/* What x is a row of, and what is multiplied at a time. */
-#if defined(VECTOR_PAIRS)
-typedef uint16_t number;
-enum { NUMBERS = 2 };
-#else
-typedef float number;
-enum { NUMBERS = 1 };
-#endif
-
-typedef float number_loose __attribute__((aligned(2), may_alias));
-
-VECTOR vector spread(const number *p) { return vector_all(*(const number_loose *)p); }
-
-/*
- * Hides that the next round of a loop reads again what this one did, at positions that overlap:
- * compilers keep it in registers, which the sums need.
- */
-#define FORGET(pointer) __asm__("" : "+r"(pointer))
-
 typedef struct forward {
     float *y;
     int width, outs, taps, inner;
@@ -42,15 +23,13 @@ VECTOR void forward_block(const forward *f, int count, int vectors, int step, in
     VECTOR_UNROLL for (int i = 0; i < count * vectors; i++)
         sum[i] = vector_all(0);
     for (int t = 0; t < f->taps; t++) {
-        const number *row = (const number *)f->x[t] + (int64_t)first * step;
-        const float *w = f->weight[t] + o;
-        for (int j = 0; j < f->inner; j++, row += NUMBERS, w += f->outs) {
+        const float *row = f->x[t] + (int64_t)first * step, *w = f->weight[t] + o;
+        for (int j = 0; j < f->inner; j++, row++, w += f->outs) {
             vector v[2];
             VECTOR_UNROLL for (int i = 0; i < vectors; i++)
                 v[i] = vector_load(w + i * VECTOR_LANES);
-            FORGET(row);
             VECTOR_UNROLL for (int b = 0; b < count; b++) {
-                vector u = spread(row + b * step);
+                vector u = vector_all(row[b * step]);
                 VECTOR_UNROLL for (int i = 0; i < vectors; i++)
                     sum[b * vectors + i] = vector_fused(u, v[i], sum[b * vectors + i]);
             }
