@@ -10,13 +10,20 @@ typedef struct dice {
 
 static const pons_option options[] = { OVERLAP_OPTIONS, PONS_OPTIONS_END };
 
+static pons_status check(const overlap *o, const pons_task *task, pons_error *err)
+{
+    if (overlap_check(o, task, overlap_classes(o, task), err) != PONS_OK)
+        return err->status;
+    return o->weight.count == 0 || overlap_weighs(o, task) ? PONS_OK : overlap_idle_weight(err);
+}
+
 static pons_status build(pons_graph *g, const void *config, const pons_task *task,
                          pons_node *logits, const pons_target *target, pons_node **value,
                          pons_error *err)
 {
     const dice *c = config;
 
-    if (overlap_check(&c->overlap, task, overlap_classes(&c->overlap, task), err) != PONS_OK)
+    if (check(&c->overlap, task, err) != PONS_OK)
         return err->status;
     *value = overlap_term(g, &c->overlap, task, pons_probabilities(g, logits, target),
                           pons_target_channels(g, task, target), overlap_valid(g, target), 0);

@@ -7,7 +7,8 @@
  *   sum over voxels of w_y (1 - s) (-log q_y) + s / C sum_c w_c (-log q_c), divided by sum of w_y
  * and of one class, with the weight v on the foreground (mean over voxels):
  *   -(v t log sigmoid(x) + (1 - t) log sigmoid(-x))
- * The cross-entropy always counts the background; the Dice term then takes weights 1 .. C - 1.
+ * The cross-entropy always counts the background; the Dice term then takes weights 1 .. C - 1,
+ * and none where it counts a single class.
  */
 #include "overlap.h"
 
@@ -80,13 +81,24 @@ static pons_node *exclusive(pons_graph *g, const dice_ce *c, int classes, pons_n
                   weights != NULL ? pons_mul(g, t, weights) : NULL, valid);
 }
 
+/* One number for all classes is no more than a factor, which a weighted mean divides away again. */
+static bool entropy_weighs(const overlap *o, const pons_task *task)
+{
+    return task->classes == 1 || o->weight.count > 1 || o->reduction == OVERLAP_SUM;
+}
+
 static pons_status check(const dice_ce *c, const pons_task *task, pons_error *err)
 {
+    const overlap *o = &c->overlap;
+
     if (task->target == PONS_TARGET_REGIONS && task->classes > 1)
         return pons_fail(err, PONS_CONFIG,
                          "loss 'dice_ce' cannot learn %d regions: its classes exclude each other\n"
                          "hint: use dice or dice_focal", task->classes);
-    return overlap_check(&c->overlap, task, task->classes, err);
+    if (overlap_check(o, task, task->classes, err) != PONS_OK)
+        return err->status;
+    return o->weight.count == 0 || overlap_weighs(o, task) || entropy_weighs(o, task)
+               ? PONS_OK : overlap_idle_weight(err);
 }
 
 static pons_status build(pons_graph *g, const void *config, const pons_task *task,

@@ -7,7 +7,8 @@
  * The focal term treats every channel as a question of its own (sigmoid), also when the Dice term
  * uses softmax: with s = sigmoid of the logit x towards the target t,
  *   (1 - s)^gamma (-log s),
- * times alpha where t is 1 and 1 - alpha where it is 0 (if alpha is given), times the class weight;
+ * times alpha where t is 1 and 1 - alpha where it is 0 (if alpha is given), times the class weight
+ * (also that of a single class, which the Dice term does without);
  * mean over cases, classes and voxels, or their sum over cases and classes.
  */
 #include "overlap.h"

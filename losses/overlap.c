@@ -18,10 +18,24 @@ pons_status overlap_check(const overlap *o, const pons_task *task, int expected,
     if (!o->include_background && task->target == PONS_TARGET_REGIONS)
         return pons_fail(err, PONS_CONFIG,
                          "'loss.include_background = no' needs labels: regions have no background");
+    if (o->weight.count > 1 && expected == 1)
+        return pons_fail(err, PONS_CONFIG, "'loss.weight' has %d numbers, expected 1",
+                         o->weight.count);
     if (o->weight.count > 1 && o->weight.count != expected)
         return pons_fail(err, PONS_CONFIG, "'loss.weight' has %d numbers, expected 1 or %d",
                          o->weight.count, expected);
     return PONS_OK;
+}
+
+bool overlap_weighs(const overlap *o, const pons_task *task)
+{
+    return o->weight.count > 0 && overlap_classes(o, task) > 1;
+}
+
+pons_status overlap_idle_weight(pons_error *err)
+{
+    return pons_fail(err, PONS_CONFIG, "'loss.weight' would change nothing: Dice counts one class "
+                     "here, and weights are for several\nhint: take it out");
 }
 
 pons_node *overlap_weights(pons_graph *g, const overlap *o, int first, int count)
@@ -88,10 +102,9 @@ pons_node *overlap_term(pons_graph *g, const overlap *o, const pons_task *task,
     pons_node *dice = pons_div(g, pons_offset(g, pons_scale(g, both, 2), o->smooth_nr),
                                pons_offset(g, below, o->smooth_dr));
     pons_node *value = pons_offset(g, pons_neg(g, overlap_counted(g, o, task, dice)), 1);
-    pons_node *weights = overlap_weights(g, o, first_weight, overlap_classes(o, task));
 
-    if (weights != NULL)
-        value = pons_mul(g, value, weights);
+    if (overlap_weighs(o, task))
+        value = pons_mul(g, value, overlap_weights(g, o, first_weight, overlap_classes(o, task)));
     if (o->reduction == OVERLAP_MEAN)
         return pons_mean_all(g, value);
     return o->batch ? pons_sum_all(g, value) : overlap_total(g, value);

@@ -26,13 +26,21 @@ extern const char *const overlap_reductions[];
     PONS_FLAG(overlap, batch, no, "Sum over the cases of a micro-batch before dividing."),        \
     PONS_REAL(overlap, smooth_nr, 1e-5, 0, 1e6, "Added to the numerator."),                       \
     PONS_REAL(overlap, smooth_dr, 1e-5, 0, 1e6, "Added to the denominator."),                     \
-    PONS_REALS(overlap, weight, "", 0, 1e6, "Factor on each class; one number stands for all."),  \
+    PONS_REALS(overlap, weight, "", 0, 1e6, "Factor on each class; one number stands for all; "   \
+               "Dice of a single class has none."),                                               \
     PONS_CHOICE(overlap, reduction, mean, overlap_reductions, "Over cases and classes.")
 
 /* The classes that the Dice term counts: all, or all but the first. */
 int overlap_classes(const overlap *o, const pons_task *task);
 /* PONS_CONFIG unless there are no weights, one, or 'expected'. */
 pons_status overlap_check(const overlap *o, const pons_task *task, int expected, pons_error *err);
+/*
+ * Whether the Dice term is multiplied by the weights: as in MONAI's DiceLoss where it counts several
+ * classes, which they weigh against each other. Alone it is no different for a factor on all of it.
+ */
+bool overlap_weighs(const overlap *o, const pons_task *task);
+/* PONS_CONFIG: weights are given, and the value is the same without them. */
+pons_status overlap_idle_weight(pons_error *err);
 /* The target's mask as f32 [N, D, H, W, 1]; NULL: every voxel counts. */
 pons_node *overlap_valid(pons_graph *g, const pons_target *target);
 /* x where the mask counts the voxel, else 0, whatever x is there; all of x without a mask. */
@@ -40,7 +48,8 @@ pons_node *overlap_masked(pons_graph *g, pons_node *x, pons_node *valid);
 /*
  * With tp = sum p g, P = sum p (or p^2), G = sum g over the voxels of a case (batch: of all cases):
  *   1 - (2 tp + smooth_nr) / (P + G + smooth_dr)            jaccard: 2 (P + G - tp) below
- * per class, times weight[first_weight + class], reduced. probabilities, target: [N, D, H, W, C].
+ * per class, times weight[first_weight + class] if there are several, reduced.
+ * probabilities, target: [N, D, H, W, C].
  */
 pons_node *overlap_term(pons_graph *g, const overlap *o, const pons_task *task,
                         pons_node *probabilities, pons_node *target, pons_node *valid,

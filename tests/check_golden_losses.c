@@ -76,21 +76,31 @@ static void check_case(const golden *g, const json_value *c, const golden_mode *
     golden_unload(&plugin);
 }
 
-START_TEST(losses_and_gradients_are_those_of_monai)
+static void check_cases(const golden_mode *m, const char *file, int expected)
 {
-    const golden_mode *m = &golden_modes[_i];
     golden g;
     device d;
     int count = 0;
 
-    golden_open(&g, "losses");
+    golden_open(&g, file);
     golden_device(m, &d);
     for (const json_value *c = g.cases.root->child; c != NULL; c = c->next, count++)
         check_case(&g, c, m, &d);
-    ck_assert_int_eq(count, 40);
+    ck_assert_int_eq(count, expected);
     golden_close(&g);
     if (m->plugin != NULL)
         device_close(&d);
+}
+
+START_TEST(losses_and_gradients_are_those_of_monai)
+{
+    check_cases(&golden_modes[_i], "losses", 40);
+}
+END_TEST
+
+START_TEST(the_dice_term_of_one_class_takes_no_weight)
+{
+    check_cases(&golden_modes[_i], "one_class", 7);
 }
 END_TEST
 
@@ -99,5 +109,6 @@ int main(void)
     TCase *c = suite_new("golden losses");
 
     tcase_add_loop_test(c, losses_and_gradients_are_those_of_monai, 0, golden_mode_count);
+    tcase_add_loop_test(c, the_dice_term_of_one_class_takes_no_weight, 0, golden_mode_count);
     return suite_run();
 }

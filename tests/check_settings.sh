@@ -111,6 +111,11 @@ refused() {
 refused "x.ini:6: [patch] extent: patch 15 is not divisible by 2 along i" -e 's/^extent = .*/extent = 15/'
 refused "x.ini:10: [model] strides: 'model.strides' has 2 items" -e 's/^strides = .*/strides = 2 2/'
 refused "x.ini:13: [loss] weight: 'loss.weight' has 3 numbers" -e 's/^plugin = dice$/&\nweight = 1 2 3/'
+alone="x.ini:13: [loss] weight: 'loss.weight' would change nothing: Dice counts one class here"
+refused "$alone" -e 's/^plugin = dice$/&\nweight = 5\ninclude_background = no/'
+refused "$alone" -e 's/^plugin = dice$/plugin = dice_ce\nweight = 5\ninclude_background = no/'
+refused "x.ini:13: [loss] weight: 'loss.weight' has 2 numbers" -e 's/^plugin = dice$/plugin = dice_focal\nweight = 1 5\ninclude_background = no/'
+check "one number is expected, said once" grep -qE "has 2 numbers, expected 1$" said
 refused "x.ini:13: [loss] heads has 2 numbers, expected 1" -e 's/^plugin = dice$/&\nheads = 1 2/'
 refused "x.ini:18: [train] best is 'dice.liver'" -e 's/^steps = 1/&\nbest = dice.liver/'
 refused "x.ini:19: [data] validation: 'validation' is 'last:9'" -e 's/^validation = .*/validation = last:9/'
