@@ -285,6 +285,69 @@ START_TEST(a_warning_is_said_again_of_a_case_from_before)
 }
 END_TEST
 
+/* What is said when centres of these kinds are drawn. */
+static void said_of_sets(opened *o, cache_mode mode, double above, bool foreground,
+                         bool background)
+{
+    const cache_settings s = { .mode = mode, .threads = 2, .folder = maker_path("kept/deep"),
+                               .sampling = SAMPLING_BALANCED, .background_above = above,
+                               .centres = { foreground, background } };
+    pons_error err = PONS_ERROR_INIT;
+    FILE *stream;
+    logger l = { .level = LOG_NORMAL };
+
+    memset(o->said, 0, sizeof o->said);
+    l.terminal = stream = fmemopen(o->said, sizeof o->said - 1, "w");
+    ck_assert_int_eq(cache_open(o->data, o->chain, CASES, (int[]){ 0, 1, 2 }, &s, &l, &o->held,
+                                &err), PONS_OK);
+    fclose(stream);
+    cache_close(o->held);
+    o->held = NULL;
+}
+
+static int times_said(const opened *o, const char *phrase)
+{
+    int count = 0;
+
+    for (const char *at = o->said; (at = strstr(at, phrase)) != NULL; at++)
+        count++;
+    return count;
+}
+
+static double no_label(int64_t i, int64_t j, int64_t k)
+{
+    return (void)i, (void)j, (void)k, 0;
+}
+
+START_TEST(a_training_case_without_centres_of_a_kind_is_warned_of_once)
+{
+    static const cache_mode modes[] = { CACHE_NONE, CACHE_MEMORY, CACHE_DISK, CACHE_DISK };
+    static const char bare[] = "case 'case1' has no foreground: its patches are centred on "
+                               "background alone\n";
+    static const char full[] = "case 'case0' has no background above 7: its patches are centred "
+                               "on foreground alone\n";
+    opened o;
+
+    write_cases("d");
+    maker_volume("d/case1_label.nii", SIDE, SIDE + 1, SIDE, no_label, 0, 2);
+    open_data(&o, "d", plain);
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        said_of_sets(&o, modes[i], 0.1, true, true);
+        ck_assert_msg(times_said(&o, "warning") == 1 && times_said(&o, bare) == 1, "%s", o.said);
+        said_of_sets(&o, modes[i], 0.1, false, true);
+        ck_assert_int_eq(times_said(&o, "warning"), 0);
+        said_of_sets(&o, modes[i], 7, true, true); /* case 1 has neither, and is refused later */
+        ck_assert_msg(times_said(&o, "warning") == 2 && times_said(&o, full) == 1, "%s", o.said);
+        said_of_sets(&o, modes[i], 7, true, false);
+        ck_assert_int_eq(times_said(&o, "warning"), 0);
+    }
+    o.data->training_count = 1; /* the others are for validation: nothing is drawn from them */
+    said_of_sets(&o, CACHE_NONE, 0.1, true, true);
+    ck_assert_int_eq(times_said(&o, "warning"), 0);
+    close_cache(&o);
+}
+END_TEST
+
 START_TEST(a_source_that_is_damaged_is_refused_although_its_case_was_kept)
 {
     pons_error err = PONS_ERROR_INIT;
@@ -526,6 +589,7 @@ int main(void)
     tcase_add_test(c, content_and_options_decide_and_not_names_or_times);
     tcase_add_test(c, what_files_hold_is_known_however_their_cases_are_kept);
     tcase_add_test(c, a_warning_is_said_again_of_a_case_from_before);
+    tcase_add_test(c, a_training_case_without_centres_of_a_kind_is_warned_of_once);
     tcase_add_test(c, a_source_that_is_damaged_is_refused_although_its_case_was_kept);
     tcase_add_test(c, every_flipped_bit_and_every_cut_is_found);
     tcase_add_test(c, a_damaged_file_is_made_again_with_a_line);

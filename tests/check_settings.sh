@@ -27,6 +27,22 @@ check "its resolved.ini runs elsewhere" "$program" train "$folder/again.ini"
 check "both are one run" cmp runs/blank/checkpoints/step-00000001/model.safetensors \
     runs/again/checkpoints/step-00000001/model.safetensors
 
+# ---- sampling ------------------------------------------------------------------------------------
+
+# warned COUNT SETTING...: so many cases are warned of, each once.
+warned() {
+    expected=$1
+    shift
+    "$program" train blank.ini --set experiment.name=sampled --fresh \
+        --set patch.background_above=1e9 "$@" >said 2>&1
+    check "$expected warnings with '$*'" \
+        test $? -eq 0 -a "$(grep -c "has no background above 1e+09: its patches" said)" -eq $expected
+}
+warned 0
+warned 2 --set patch.sampling=balanced
+warned 2 --set patch.sampling=balanced --set patch.per_case=3 --set train.steps=3
+warned 0 --set patch.sampling=balanced --set patch.negative=0
+
 # ---- resolved.ini --------------------------------------------------------------------------------
 
 ini told "source = ph" >told.ini

@@ -18,6 +18,7 @@
 #include "data/case_source.h"
 #include "data/class_seen.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,7 @@ typedef struct fill {
     int count;
     const int *rank;
     int64_t limit;
+    const bool *centres;       /* [2] */
     fill_note *note;           /* [count] */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -152,6 +154,40 @@ static void see_classes(fill *f, const packed_case *packed)
     class_seen_add(&f->seen, packed->target, pons_volume_count(&packed->label));
 }
 
+static bool is_for_training(const dataset *d, int rank)
+{
+    for (int i = 0; i < d->training_count; i++) {
+        if (d->training[i] == rank)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Patches are centred on the other set where one is empty (patch_find.c). Not among the warnings
+ * that a file keeps: which cases are for training and what is drawn is the run's, not the case's.
+ */
+static void tell_empty(const fill_place *p, const packed_case *packed)
+{
+    const cache *c = p->fill->cache;
+    const data_case *info = &c->data->cases[p->rank];
+    char limit[64] = "";
+
+    if (packed->sets != PACKED_SETS_BALANCED || !is_for_training(c->data, p->rank))
+        return;
+
+    bool empty[2] = { packed_set_size(packed, 0) == 0, packed_set_size(packed, 1) == 0 };
+
+    if (isfinite(packed->background_above))
+        snprintf(limit, sizeof limit, " above %g", packed->background_above);
+    if (empty[0] && !empty[1] && p->fill->centres[0])
+        log_warning(p->log, "case '%s' has no foreground: its patches are centred on background "
+                    "alone", info->id);
+    if (empty[1] && !empty[0] && p->fill->centres[1])
+        log_warning(p->log, "case '%s' has no background%s: its patches are centred on foreground "
+                    "alone", info->id, limit);
+}
+
 static void memory_take(const fill_place *p, packed_case *out, pons_error *err)
 {
     fill *f = p->fill;
@@ -159,6 +195,7 @@ static void memory_take(const fill_place *p, packed_case *out, pons_error *err)
     if (cache_pack(f->cache, p->rank, p->log, out, err) != PONS_OK)
         return;
     see_classes(f, out);
+    tell_empty(p, out);
     if (f->share.count > 1)
         memory_share(p, out);
     if (f->share.count > 1 || !fill_reserve(f, out->size))
@@ -201,6 +238,7 @@ static void disk_make(const fill_place *p, const char *key, packed_case *out, po
         const char *note;
         cache_disk_find(&c->disk, key, name, p->log, out, &note);
     }
+    tell_empty(p, &made);
     packed_case_clear(&made);
 }
 
@@ -225,8 +263,10 @@ static void disk_take(const fill_place *p, packed_case *out, pons_error *err)
         cache_disk_unlock(held);
     }
     f->board->found += found;
-    if (found)
+    if (found) {
         see_classes(f, out);
+        tell_empty(p, out);
+    }
     if (out->codes != NULL && fill_reserve(f, out->mapping_size))
         memcpy(p->entry->key, key, sizeof key);
     else
@@ -235,12 +275,22 @@ static void disk_take(const fill_place *p, packed_case *out, pons_error *err)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* Read a case that will not be kept. */
+/* Read a case that will not be kept; as it will be each time where its sets are of interest. */
 static void verify_case(const fill_place *p, pons_error *err)
 {
+    const cache *c = p->fill->cache;
+    packed_case packed;
     pons_case one;
 
-    if (case_read(p->fill->cache->data, p->rank, &one, err) != PONS_OK)
+    if (c->wish.sets == PACKED_SETS_BALANCED && is_for_training(c->data, p->rank)) {
+        if (cache_pack(c, p->rank, NULL, &packed, err) == PONS_OK) {
+            see_classes(p->fill, &packed);
+            tell_empty(p, &packed);
+            packed_case_clear(&packed);
+        }
+        return;
+    }
+    if (case_read(c->data, p->rank, &one, err) != PONS_OK)
         return;
     class_seen_add(&p->fill->seen, one.label.voxels, pons_volume_count(&one.label));
     case_clear(&one);
@@ -491,7 +541,7 @@ pons_status cache_fill(cache *c, int count, const int *ranks, const cache_settin
                        pons_error *err)
 {
     fill f = { .cache = c, .log = l, .count = count, .rank = ranks, .limit = s->limit,
-               .progress = s->progress, .context = s->context,
+               .centres = s->centres, .progress = s->progress, .context = s->context,
                .report = { .place = count } };
 
     if (count == 0)

@@ -43,6 +43,8 @@ typedef struct cache_settings {
     sampling_mode sampling;    /* what a loader will draw from the cases, so that it is found now */
     double background_above;   /* balanced: background counts above this value in some channel;   */
                                /* -INFINITY: all of it                                            */
+    bool centres[2];           /* balanced: whether foreground, background centres are drawn, so  */
+                               /* that a training case without any is worth a warning             */
     void (*progress)(void *context); /* after each case that was read; one thread; may be NULL    */
     void *context;
     const cache_peers *peers;  /* NULL: this process is alone                                     */

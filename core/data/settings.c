@@ -48,7 +48,8 @@ void cache_settings_fill(const sections *s, cache_settings *out)
         .threads = s->data.loader_threads == OPTION_AUTO ? fill_threads()
                                                          : (int)s->data.loader_threads,
         .folder = s->data.cache_dir, .output = s->experiment.output,
-        .sampling = (sampling_mode)s->patch.sampling, .background_above = background_above(s)
+        .sampling = (sampling_mode)s->patch.sampling, .background_above = background_above(s),
+        .centres = { s->patch.positive > 0, s->patch.negative > 0 }
     };
 }
 
