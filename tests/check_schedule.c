@@ -101,10 +101,44 @@ START_TEST(golden_schedules_have_the_rates_of_their_authors)
 }
 END_TEST
 
+static void expect_rates(const char *steps, const double *rate, int count)
+{
+    const char *text;
+
+    EXPECT(0, NULL, "explain", "e.ini", "--schedule", "--set", "schedule.plugin=poly", "--set",
+           "schedule.unit=epoch", "--set", "optimizer.lr=1", "--set", steps);
+    text = text_of("out");
+    for (int i = 0; i < count; i++) {
+        int step;
+        double found;
+        text = strchr(text, '\n');
+        ck_assert_msg(text != NULL && sscanf(text, "%d %lf", &step, &found) == 2 && step == i,
+                      "%s: no line of step %d", steps, i);
+        ck_assert_double_eq_tol(found, rate[i], RATE_OF_BASE);
+        text++;
+    }
+}
+
+/* Two cases: an epoch has two steps. The epoch in which the last step lies counts in full. */
+START_TEST(epochs_of_a_number_of_steps_are_those_that_begin)
+{
+    const double third = pow(2 / 3.0, 0.9), last = pow(1 / 3.0, 0.9), half = pow(1 / 2.0, 0.9);
+
+    make_root();
+    write_text("e.ini", ini);
+    EXPECT(0, NULL, "data", "phantom", "-o", "data", "--cases", "2", "--extent", "8,8,8");
+    expect_rates("train.steps=1", (double[]){ 1 }, 1);
+    expect_rates("train.steps=4", (double[]){ 1, 1, half, half }, 4);
+    expect_rates("train.steps=5", (double[]){ 1, 1, third, third, last }, 5);
+    remove_root();
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("schedule");
 
     tcase_add_test(c, golden_schedules_have_the_rates_of_their_authors);
+    tcase_add_test(c, epochs_of_a_number_of_steps_are_those_that_begin);
     return suite_run();
 }

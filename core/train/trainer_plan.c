@@ -54,12 +54,19 @@ bool trainer_finished(experiment *e, const trainer_settings *settings)
             || checkpoint_is_marked(settings->checkpoints, "best", s->step));
 }
 
+/* The epoch in which the step after 'step' steps begins. */
+static int64_t epoch_of(const experiment *e, int64_t step)
+{
+    return stream_epochs(step, e->data->training_count, e->sections.train.batch,
+                         e->micro_batches);
+}
+
 /* The rate of the step after 'step' steps. */
 double trainer_rate(const experiment *e, int64_t step)
 {
     const sections *s = &e->sections;
     const double m = e->micro_batches, scale[] = { 1, m, sqrt(m) };
-    int64_t total = trainer_total_steps(e), batch = s->train.batch;
+    int64_t total = trainer_total_steps(e);
     schedule rate = {
         .lr = s->optimizer.lr * scale[s->distribute.lr_scaling],
         .warmup = s->schedule.warmup_steps, .multiplier = s->schedule.warmup_multiplier,
@@ -69,10 +76,8 @@ double trainer_rate(const experiment *e, int64_t step)
 
     if (s->schedule.unit == 0)
         return schedule_rate(&rate, step);
-    rate.total = s->train.epochs > 0 ? s->train.epochs
-               : stream_epochs(total, e->data->training_count, batch, e->micro_batches);
-    return schedule_rate(&rate, stream_epochs(step, e->data->training_count, batch,
-                                              e->micro_batches));
+    rate.total = s->train.epochs > 0 ? s->train.epochs : epoch_of(e, total - 1) + 1;
+    return schedule_rate(&rate, epoch_of(e, step));
 }
 
 int64_t trainer_epochs(const trainer *t, int64_t steps)
