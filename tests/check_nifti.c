@@ -450,10 +450,10 @@ START_TEST(a_voxel_that_is_no_number_is_named_by_its_place)
 
     write_odd(extent, 'f', NAN);
     ck_assert_int_eq(volume_read_image(path_plain, &v, NULL, &err), PONS_DATA);
-    ck_assert_ptr_nonnull(strstr(err.text, "1 voxels are not finite, the first nan at 5 0 0"));
+    ck_assert_ptr_nonnull(strstr(err.text, "1 voxel is not finite, the first nan at 5 0 0"));
     write_odd(extent, 'f', 0.5);
     ck_assert_int_eq(volume_read_ids(path_plain, &v, NULL, &other), PONS_DATA);
-    ck_assert_ptr_nonnull(strstr(other.text, "1 voxels are no label, the first 0.5 at 5 0 0"));
+    ck_assert_ptr_nonnull(strstr(other.text, "1 voxel is no label, the first 0.5 at 5 0 0"));
     ck_assert_ptr_null(v.voxels);
 }
 END_TEST

@@ -122,7 +122,7 @@ START_TEST(voxel_or_label_that_is_not_finite_is_refused_with_its_file)
         spoil_voxel(files[i].file, INNER_VOXEL, files[i].value);
         ck_assert_int_eq(PONS("train", "e.ini", EACH_STEP), 4);
         expect_said(strrchr(files[i].file, '/'),
-                    i < 2 ? "1 voxels are not finite" : "are no label");
+                    i < 2 ? "1 voxel is not finite" : "1 voxel is no label");
         ck_assert_msg(!exists("runs/run/metrics.jsonl"), "a run that cannot begin left records");
         remove_root();
     }

@@ -17,7 +17,7 @@ static void require_sound(const volume *v)
     require(pons_affine_invert((const double (*)[4])v->affine, inverse),
             "an affine can be inverted");
     for (int64_t n = 0; v->type == PONS_F32 && n < count; n++)
-        require(!isnan(((const float *)v->voxels)[n]), "voxels are numbers");
+        require(isfinite(((const float *)v->voxels)[n]), "voxels are finite numbers");
 }
 
 static void read_as(const char *path, pons_status (*read)(const char *, volume *, volume_facts *,

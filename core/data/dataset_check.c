@@ -3,8 +3,8 @@
  *
  * Errors: what is wrong with the list of cases, a file that cannot be read, channels or grids that
  * differ within a case, an id that 'labels' does not list, a label with values that are not whole,
- * a file that two cases share. Warnings: no foreground, values that are not finite, equal voxels in
- * two cases, a class that no case has. A case goes on after a problem as far as it can.
+ * a file that two cases share. Warnings: no foreground, equal voxels in two cases, a class that no
+ * case has. A case goes on after a problem as far as it can.
  */
 #include "data/dataset.h"
 
@@ -13,7 +13,6 @@
 #include "data/volume.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -213,8 +212,8 @@ static void check_label(checker *c, const data_case *info, const volume_grid *gr
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-/* A hash of the voxels, never 0; counts those that are not finite. */
-static uint64_t hash_voxels(const volume *image, int64_t *not_finite)
+/* A hash of the voxels, never 0. */
+static uint64_t hash_voxels(const volume *image)
 {
     int64_t count = pons_volume_count(image) * image->channels;
     const float *x = image->voxels;
@@ -225,7 +224,6 @@ static uint64_t hash_voxels(const volume *image, int64_t *not_finite)
         memcpy(&bits, &x[i], sizeof bits);
         hash = (hash ^ bits) * UINT64_C(0x9e3779b97f4a7c15);
         hash ^= hash >> 29;
-        *not_finite += !isfinite(x[i]);
     }
     return hash | 1;
 }
@@ -236,7 +234,6 @@ static bool check_image(checker *c, const data_case *info, int file, volume_grid
 {
     const char *path = info->image[file];
     pons_error cause = PONS_ERROR_INIT;
-    int64_t not_finite = 0;
     volume_facts header;
     volume image;
 
@@ -251,10 +248,7 @@ static bool check_image(checker *c, const data_case *info, int file, volume_grid
         add_cause(c, info, path, &cause);
     }
     *channels += image.channels;
-    *hash = *hash * 31 + hash_voxels(&image, &not_finite);
-    if (not_finite > 0)
-        add_problem(c, info, path, true, "has %" PRId64 " value%s that %s not finite", not_finite,
-                    not_finite == 1 ? "" : "s", not_finite == 1 ? "is" : "are");
+    *hash = *hash * 31 + hash_voxels(&image);
     pons_volume_clear(&image);
     return true;
 }

@@ -66,13 +66,6 @@ static void note_bad(findings *f, int64_t count, int64_t index, double value)
     f->bad_count += count;
 }
 
-static void note_infinite(conversion *c, int64_t index, int64_t count, const double *row)
-{
-    for (int64_t n = 0; n < count; n++)
-        if (!isfinite(row[n]))
-            note_bad(&c->found, 1, index + n, row[n]);
-}
-
 static bool is_row_finite(int64_t count, const uint32_t *bits)
 {
     uint32_t infinite = 0;
@@ -80,6 +73,14 @@ static bool is_row_finite(int64_t count, const uint32_t *bits)
     for (int64_t n = 0; n < count; n++)
         infinite |= (bits[n] & UINT32_C(0x7f800000)) == UINT32_C(0x7f800000);
     return !infinite;
+}
+
+/* Numbers that no finite float stands for. */
+static void note_infinite(conversion *c, int64_t index, int64_t count, const double *row)
+{
+    for (int64_t n = 0; n < count; n++)
+        if (!isfinite((float)row[n]))
+            note_bad(&c->found, 1, index + n, row[n]);
 }
 
 /* An image's row: slope and intercept, finite numbers. */
@@ -98,10 +99,12 @@ static void row_image(conversion *c, const void *from, int64_t index, int64_t co
             return;
     }
     kind->load(from, count, row);
-    if (kind->floating)
+    for (int64_t n = 0; n < count; n++) {
+        row[n] = scaled ? row[n] * facts->slope + facts->intercept : row[n];
+        out[n] = (float)row[n];
+    }
+    if (!is_row_finite(count, t->word[k]))
         note_infinite(c, index, count, row);
-    for (int64_t n = 0; n < count; n++)
-        out[n] = (float)(scaled ? row[n] * facts->slope + facts->intercept : row[n]);
 }
 
 static bool is_id(double x)
@@ -221,10 +224,12 @@ static pons_status refuse_bad(const char *path, const int64_t n[4], const findin
 {
     int64_t at = f->bad_first;
     long long i = at % n[0], j = at / n[0] % n[1], k = at / n[0] / n[1] % n[2];
+    const char *what = use != NIFTI_IMAGE ? "no label"
+                     : isfinite(f->bad_value) ? "too large for a float" : "not finite";
 
-    return pons_fail(err, PONS_DATA, "cannot read '%s': %lld voxels are %s, the first %g at %lld "
+    return pons_fail(err, PONS_DATA, "cannot read '%s': %lld voxel%s %s, the first %g at %lld "
                      "%lld %lld, expected %s", path, (long long)f->bad_count,
-                     use == NIFTI_IMAGE ? "not finite" : "no label", f->bad_value, i, j, k,
+                     f->bad_count == 1 ? " is" : "s are", what, f->bad_value, i, j, k,
                      use == NIFTI_IMAGE ? "finite numbers" : "whole numbers");
 }
 
