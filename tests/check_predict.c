@@ -13,6 +13,7 @@
 
 #include "run_json.h"
 #include "run_pons.h"
+#include "spoil.h"
 #include "suite.h"
 #include "tolerance.h"
 
@@ -290,6 +291,47 @@ static void spoil_number(safetensor *item, int *count)
 {
     ((float *)item[*count - 1].data)[0] = INFINITY;
 }
+
+static void turn_variance(safetensor *item, int *count)
+{
+    for (int i = 0; i < *count; i++)
+        if (strstr(item[i].name, "running_var") != NULL) {
+            ((float *)item[i].data)[0] = -1;
+            return;
+        }
+    ck_abort_msg("no variance to turn");
+}
+
+static void enlarge(safetensor *item, int *count)
+{
+    ck_assert_int_gt(*count, 0);
+    for (int64_t n = 0; n < item[0].count; n++)
+        ((float *)item[0].data)[n] *= 1e4f;
+}
+
+/* A case of finite numbers whose logits are not: the others are written. */
+START_TEST(logits_that_are_not_finite_are_no_segmentation)
+{
+    begin();
+    write_weights("w.safetensors", NULL);
+    write_weights("v.safetensors", turn_variance);
+    PREDICT(4, "case 'windows_image': the network's logits are not finite", "v.safetensors",
+            "--logits");
+    ck_assert(access(in_root("o.nii.gz"), F_OK) != 0);
+    PREDICT(4, "case 'windows_image': the network's logits are not finite",
+            "v.safetensors,w.safetensors", "--logits");
+    ck_assert(access(in_root("o.nii.gz"), F_OK) != 0);
+    ck_assert_int_eq(mkdir(in_root("scans"), 0777), 0);
+    copy_image("scans/a.nii.gz");
+    copy_image("scans/b.nii.gz");
+    spoil_voxel("scans/a.nii.gz", 0, 3e38f);
+    write_weights("w.safetensors", enlarge);
+    PREDICT_TO(4, "1 of 2 cases could not be predicted, the first is 'a'", "scans", "-o", "new");
+    EXISTS("new/b.nii.gz");
+    ck_assert(access(in_root("new/a.nii.gz"), F_OK) != 0);
+    remove_root();
+}
+END_TEST
 
 /* Each voxel's probabilities from its logits, by the formulas of [loss] activation. */
 START_TEST(probabilities_follow_the_activation_of_the_loss)
@@ -867,6 +909,7 @@ int main(void)
     tcase_add_test(c, one_image_goes_to_a_file_several_to_a_folder);
     tcase_add_test(c, preprocessing_is_undone_on_the_way_back);
     tcase_add_test(c, ensemble_of_a_network_with_itself_is_the_network);
+    tcase_add_test(c, logits_that_are_not_finite_are_no_segmentation);
     tcase_add_test(c, probabilities_follow_the_activation_of_the_loss);
     tcase_add_test(c, tensors_under_a_second_name_are_no_others);
     tcase_add_test(c, weights_that_do_not_fit_are_refused_and_named);

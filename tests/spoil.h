@@ -1,5 +1,5 @@
 /*
- * spoil.h - volumes with one voxel that is no number.
+ * spoil.h - volumes with one voxel that is no number, or too large a one.
  */
 #ifndef TESTS_SPOIL_H
 #define TESTS_SPOIL_H

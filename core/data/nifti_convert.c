@@ -9,6 +9,7 @@
  */
 #include "data/nifti.h"
 
+#include "base/finite.h"
 #include "base/parallel.h"
 #include "data/transpose.h"
 
@@ -66,15 +67,6 @@ static void note_bad(findings *f, int64_t count, int64_t index, double value)
     f->bad_count += count;
 }
 
-static bool is_row_finite(int64_t count, const uint32_t *bits)
-{
-    uint32_t infinite = 0;
-
-    for (int64_t n = 0; n < count; n++)
-        infinite |= (bits[n] & UINT32_C(0x7f800000)) == UINT32_C(0x7f800000);
-    return !infinite;
-}
-
 /* Numbers that no finite float stands for. */
 static void note_infinite(conversion *c, int64_t index, int64_t count, const double *row)
 {
@@ -95,7 +87,7 @@ static void row_image(conversion *c, const void *from, int64_t index, int64_t co
 
     if (!scaled && kind->load_float) {
         kind->load_float(from, count, out);
-        if (!kind->floating || is_row_finite(count, t->word[k]))
+        if (!kind->floating || floats_are_finite(out, count))
             return;
     }
     kind->load(from, count, row);
@@ -103,7 +95,7 @@ static void row_image(conversion *c, const void *from, int64_t index, int64_t co
         row[n] = scaled ? row[n] * facts->slope + facts->intercept : row[n];
         out[n] = (float)row[n];
     }
-    if (!is_row_finite(count, t->word[k]))
+    if (!floats_are_finite(out, count))
         note_infinite(c, index, count, row);
 }
 

@@ -51,7 +51,8 @@ typedef struct predict_work {
     /*
      * Called once for every case, in one of the processes, in order of its cases and on one thread
      * that may not be the caller's; the volumes are cleared afterwards. result: NULL where the
-     * files are no case, 'problem' (PONS_DATA) says why. record: zeros. A failure ends it all.
+     * files are no case or logits are not finite, 'problem' (PONS_DATA) says why. record: zeros. A
+     * failure ends it all.
      */
     pons_status (*take)(void *context, int number, const predict_result *result,
                         const pons_error *problem, void *record, pons_error *err);

@@ -220,10 +220,9 @@ static void add_piece(void *context, int64_t first, int64_t end)
     }
 }
 
-static pons_status take(void *context, int number, spread_volume *v, stitch *stitch, int64_t first,
-                        int64_t end, pons_error *err)
+static pons_status take_planes(prediction *s, int number, spread_volume *v, stitch *stitch,
+                               int64_t first, int64_t end, pons_error *err)
 {
-    prediction *s = context;
     int member = number % s->count;
     const member_case *m = v->held;
     int64_t plane = v->extent[1] * v->extent[2];
@@ -239,6 +238,20 @@ static pons_status take(void *context, int number, spread_volume *v, stitch *sti
     if (first == 0 && open_back(s, &from, &m->grid, err) != PONS_OK)
         return err->status;
     return predict_back_planes(s->back, first, end, fill_from_windows, &f, err);
+}
+
+/* A case whose logits are not finite has no result. */
+static pons_status take(void *context, int number, spread_volume *v, stitch *stitch, int64_t first,
+                        int64_t end, pons_error *err)
+{
+    member_case *m = v->held;
+
+    if (take_planes(context, number, v, stitch, first, end, err) == PONS_OK
+        && !stitch_is_finite(stitch) && m->problem.status == PONS_OK)
+        pons_fail(&m->problem, PONS_DATA, "case '%s': the network's logits are not finite, "
+                  "expected numbers\nhint: its weights, or values of the image, are too large",
+                  m->c.name);
+    return err->status;
 }
 
 /* ---- finish ---------------------------------------------------------------------------------- */

@@ -7,9 +7,11 @@
  */
 #include "train/stitch.h"
 
+#include "base/finite.h"
 #include "base/pages.h"
 #include "base/parallel.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +30,7 @@ struct stitch {
     float *weight;         /* [depth][plane], summed                                              */
     float *sum;            /* [depth][plane][classes]                                             */
     const float *image;
+    atomic_bool not_finite; /* of what has been taken                                             */
 };
 
 /* ---- geometry -------------------------------------------------------------------------------- */
@@ -322,10 +325,17 @@ void stitch_take(stitch *s, int64_t first, int64_t count, float *out)
         int64_t at = first % ring, here = count < ring - at ? count : ring - at;
 
         take(here, s->classes, s->weight + at, s->sum + at * s->classes, out);
+        if (!floats_are_finite(out, here * s->classes))
+            atomic_store(&s->not_finite, true);
         first += here;
         count -= here;
         out += here * s->classes;
     }
+}
+
+bool stitch_is_finite(const stitch *s)
+{
+    return !atomic_load(&s->not_finite);
 }
 
 /* ---- open ------------------------------------------------------------------------------------ */

@@ -48,5 +48,7 @@ int64_t stitch_ready(const stitch *s);
  * once, also by several threads at the same time and beside stitch_blend.
  */
 void stitch_take(stitch *s, int64_t first, int64_t count, float *out);
+/* Whether all means that have been taken are finite numbers. */
+bool stitch_is_finite(const stitch *s);
 
 #endif

@@ -94,9 +94,13 @@ static pons_status decide(void *context, int number, spread_volume *v, stitch *s
 {
     const counting *all = context;
     int64_t plane = v->extent[1] * v->extent[2];
-    deciding d = { all->experiment, s, first * plane, ((counted_case *)v->held)->decided };
+    const counted_case *held = v->held;
+    deciding d = { all->experiment, s, first * plane, held->decided };
 
     parallel_run((end - first) * plane, PIECE, decide_piece, &d);
+    if (end == v->extent[0] && !stitch_is_finite(s))
+        log_warning(all->experiment->log, "validation: the logits of case '%s' are not finite",
+                    held->c.name);
     return PONS_OK;
 }
 
