@@ -112,6 +112,32 @@ START_TEST(convolutions_of_several_tiles_agree_with_the_reference)
 }
 END_TEST
 
+START_TEST(sums_of_many_products_are_those_of_short_chains)
+{
+    static const int64_t sixteen[2] = { 16, 16 }, extent[3] = { 9, 11, 37 }, three[3] = { 3, 3, 3 };
+    pons_convolution how = PONS_CONVOLUTION_INIT;
+    pons_matmul_attributes plain = { 0 };
+    sample s;
+
+    for (int i = 0; i < 3; i++)
+        how.pad_low[i] = how.pad_high[i] = 1;
+    trial_seed(14);
+    s = sample_make(sixteen, extent, three, how);
+    s.x.type = s.y.type = s.w.type = PONS_F32;
+    trial_agrees(&(trial){ .kind = PONS_KERNEL_CONVOLUTION, .input_count = 2, .products = 432,
+                           .chain = 64, .input = { s.x, s.w }, .output = s.y,
+                           .attributes = &s.how }, convolution);
+    trial_agrees(&(trial){ .kind = PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT, .input_count = 2,
+                           .products = 432, .chain = 64, .input = { s.y, s.w }, .output = s.x,
+                           .attributes = &s.how }, convolution);
+    trial_agrees(&(trial){ .kind = PONS_KERNEL_MATMUL, .input_count = 2, .products = 1000,
+                           .chain = 64, .attributes = &plain,
+                           .input = { { PONS_F32, { 3, { 1, 50, 1000 } } },
+                                      { PONS_F32, { 3, { 1, 1000, 40 } } } },
+                           .output = { PONS_F32, { 3, { 1, 50, 40 } } } }, product);
+}
+END_TEST
+
 START_TEST(products_agree_with_the_reference)
 {
     static const int64_t sizes[] = { 1, 2, 5, 16, 31, 40, 130 };
@@ -140,6 +166,7 @@ int main(void)
 
     tcase_add_test(c, convolutions_of_any_kind_agree_with_the_reference);
     tcase_add_test(c, convolutions_of_several_tiles_agree_with_the_reference);
+    tcase_add_test(c, sums_of_many_products_are_those_of_short_chains);
     tcase_add_test(c, products_agree_with_the_reference);
     return suite_run();
 }

@@ -96,6 +96,22 @@ static void agrees(const trial *t, const void *expected, const void *found, cons
     }
 }
 
+/* Errors of random sums are those of short chains. */
+static void rounds_little(const trial *t, const float *expected, const float *found,
+                          const char *where)
+{
+    double most = CHAIN_ROUNDING * sqrt((t->chain + (double)t->products / t->chain) / 2);
+    double error = 0, size = 0;
+
+    for (int64_t i = 0; i < shape_count(t->output.shape); i++) {
+        double away = (double)found[i] - (double)expected[i];
+        error += away * away;
+        size += (double)expected[i] * (double)expected[i];
+    }
+    ck_assert_msg(sqrt(error / size) <= most, "%s: sums of kind %d are away by %.3g of their size, "
+                  "not %.3g", where, (int)t->kind, sqrt(error / size), most);
+}
+
 static void reference_run(const trial *t, const pons_request *r, void *const *input, void *output)
 {
     pons_error err = PONS_ERROR_INIT;
@@ -156,6 +172,8 @@ void trial_agrees(const trial *t, trial_prepare prepare)
                           (int)t->kind);
         else
             agrees(t, expected, one, where);
+        if (t->products > 0)
+            rounds_little(t, (float *)expected, (float *)one, where);
     }
     for (int i = 0; i < t->input_count; i++)
         free(input[i]);

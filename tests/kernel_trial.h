@@ -19,6 +19,8 @@ typedef struct trial {
     int64_t most;   /* of i32 inputs: -1 .. most; 0: what a float can hold              */
     bool exact;     /* the result is one of the inputs' numbers: equal to the last bit    */
     bool packs;     /* input 1 may be packed                                              */
+    int products, chain; /* of a sum, and of those that follow each other in it; 0: its rounding  */
+                         /* is not looked at                                                      */
 } trial;
 
 /* Who makes the kernel. */

@@ -22,41 +22,68 @@ enum { POINTS = 6, INPUTS = 4 };
 /* Every third point has a pointer of its own: more would not fit the registers of addresses. */
 enum { APART = 3, POINTERS = (POINTS + APART - 1) / APART };
 
+/*
+ * Products of a chain of sums: each step of it rounds all that came before, so that chains of m
+ * that are then added have an error of the root of n m, where one of n products has n.
+ */
+enum { CHAIN = 64 };
+
+/* To the end of a chain: the sums to y, beside what is there already. */
+VECTOR void forward_keep(float *y, int count, int vectors, vector sum[POINTS][2], bool first)
+{
+    VECTOR_UNROLL
+    for (int p = 0; p < count; p++)
+        VECTOR_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            float *to = y + (p * vectors + v) * VECTOR_LANES;
+            vector_store(to, first ? sum[p][v] : vector_load(to) + sum[p][v]);
+            sum[p][v] = vector_all(0);
+        }
+}
+
 VECTOR void forward_block(float *y, int count, int vectors, const float *x, int64_t step, int taps,
                           const int64_t *tap, int inner, const float *weight)
 {
     vector sum[POINTS][2];
+    bool first = true;
+    int room = CHAIN;
 
     VECTOR_UNROLL
     for (int p = 0; p < count; p++)
         VECTOR_UNROLL
         for (int v = 0; v < vectors; v++)
             sum[p][v] = vector_all(0);
-    for (int t = 0; t < taps; t++) {
-        const float *row[POINTERS];
-        VECTOR_UNROLL
-        for (int r = 0; r < POINTERS; r++)
-            row[r] = x + tap[t] + r * APART * step;
-        for (int j = 0; j < inner; j++) {
-            vector w[2];
+    for (int t = 0; t < taps; t++)
+        for (int j = 0; j < inner;) {
+            int some = inner - j < room ? inner - j : room;
+            const float *row[POINTERS];
             VECTOR_UNROLL
-            for (int v = 0; v < vectors; v++)
-                w[v] = vector_load(weight + v * VECTOR_LANES);
-            VECTOR_UNROLL
-            for (int p = 0; p < count; p++) {
-                vector one = vector_all(row[p / APART][p % APART * step + j]);
+            for (int r = 0; r < POINTERS; r++)
+                row[r] = x + tap[t] + r * APART * step + j;
+            for (int i = 0; i < some; i++) {
+                vector w[2];
                 VECTOR_UNROLL
                 for (int v = 0; v < vectors; v++)
-                    sum[p][v] = vector_fused(one, w[v], sum[p][v]);
+                    w[v] = vector_load(weight + v * VECTOR_LANES);
+                VECTOR_UNROLL
+                for (int p = 0; p < count; p++) {
+                    vector one = vector_all(row[p / APART][p % APART * step + i]);
+                    VECTOR_UNROLL
+                    for (int v = 0; v < vectors; v++)
+                        sum[p][v] = vector_fused(one, w[v], sum[p][v]);
+                }
+                weight += vectors * VECTOR_LANES;
             }
-            weight += vectors * VECTOR_LANES;
+            j += some;
+            room -= some;
+            if (room == 0) {
+                forward_keep(y, count, vectors, sum, first);
+                first = false;
+                room = CHAIN;
+            }
         }
-    }
-    VECTOR_UNROLL
-    for (int p = 0; p < count; p++)
-        VECTOR_UNROLL
-        for (int v = 0; v < vectors; v++)
-            vector_store(y + (p * vectors + v) * VECTOR_LANES, sum[p][v]);
+    if (first || room < CHAIN)
+        forward_keep(y, count, vectors, sum, first);
 }
 
 typedef void forward_function(float *y, const float *x, int64_t step, int taps, const int64_t *tap,
