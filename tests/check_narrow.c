@@ -10,6 +10,7 @@
 #include "graph/node.h"
 #include "graph/program.h"
 #include "guarded.h"
+#include "kernel_trial.h"
 #include "suite.h"
 #include "tolerance.h"
 
@@ -38,7 +39,7 @@ static void some_axis(sliding *s, int i)
     s->stride[i] = 1 + below(3);
     s->dilation[i] = 1;
     s->low[i] = below(s->kernel[i]);
-    s->high[i] = below(s->kernel[i]);
+    s->high[i] = below(s->kernel[i] + 2); /* some points of y may read nothing */
     do {
         s->extent[i] = i == 2 && below(3) > 0 ? 1 + below(75) : extents[below(8)];
     } while (sliding_extent(s, i) < 1);
@@ -254,12 +255,45 @@ START_TEST(layers_of_networks_agree_with_the_reference)
 }
 END_TEST
 
+static pons_status own(cpu_device *device, const pons_request *request, pons_kernel *kernel,
+                       bool *supported, pons_error *err)
+{
+    return narrow_prepare(device->narrow, device->threads, request, kernel, supported, err);
+}
+
+START_TEST(sums_of_many_products_are_those_of_short_chains)
+{
+    static const struct {
+        pons_kernel_kind kind;
+        int in, out, stride, products, chain;
+    } sums[] = {
+        { PONS_KERNEL_CONVOLUTION, 4, 4, 1, 108, 24 },
+        { PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT, 4, 4, 1, 108, 24 },
+        { PONS_KERNEL_CONVOLUTION, 4, 16, 2, 108, 24 },
+        { PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT, 2, 32, 2, 108, 32 },
+    };
+
+    trial_seed(15);
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+        int t = sums[i].stride;
+        sliding s = { sums[i].kind, 2, { 9, 10, 50 }, sums[i].in, sums[i].out, { 3, 3, 3 },
+                      { t, t, t }, { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, PONS_F32 };
+        sliding_request r;
+        sliding_make(&s, &r);
+        trial_agrees(&(trial){ .kind = s.kind, .input_count = 2, .products = sums[i].products,
+                               .chain = sums[i].chain, .input = { r.input[0], r.input[1] },
+                               .output = r.output[0], .attributes = &r.attributes }, own);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("narrow");
 
     tcase_add_test(c, random_shapes_agree_with_the_reference_in_fp32);
     tcase_add_test(c, random_shapes_agree_with_the_reference_in_bf16);
+    tcase_add_test(c, sums_of_many_products_are_those_of_short_chains);
     tcase_add_test(c, layers_of_networks_agree_with_the_reference);
     return suite_run();
 }

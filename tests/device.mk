@@ -8,6 +8,7 @@ tests_check_direct_LDADD = $(DEVICE_LDADD)
 tests_check_wide_LDADD = $(DEVICE_LDADD)
 tests_check_kernels_SOURCES = tests/check_kernels.c tests/kernel_trial.c
 tests_check_kernels_LDADD = $(DEVICE_LDADD)
+tests_check_narrow_SOURCES = tests/check_narrow.c tests/kernel_trial.c
 tests_check_narrow_LDADD = $(DEVICE_LDADD)
 
 # These print; built and run by hand.

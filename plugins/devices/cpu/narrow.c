@@ -9,9 +9,10 @@
  * ('swapped'), paddings become k - 1 - pad, and weights are read or written mirrored.
  *
  * Where the processor multiplies pairs of bf16, what is summed over comes in pairs, and the loops
- * take each for one number: two neighbouring channels of the side that is read, which lie side by
- * side in memory, so that half of the channels are left; for the gradient by the weight two
- * neighbours along W of both sides, where enough is summed to pay for their making.
+ * take each for one number: two neighbours of what a kernel reads of a row, which lie side by side
+ * in memory, a last one beside a weight of zero; of the side that is spread two neighbouring
+ * channels, so that half of them are left; for the gradient by the weight two neighbouring rows of
+ * both sides.
  */
 #include "narrow_plan.h"
 
@@ -29,7 +30,7 @@ static narrow_side side_of(const pons_tensor *t)
 {
     const int64_t *e = t->shape.extent;
     return (narrow_side){ t->type, { (int)e[1], (int)e[2], (int)e[3] }, (int)e[4],
-                          e[2] * e[3] * e[4], e[3] * e[4] };
+                          e[2] * e[3] * e[4], e[3] * e[4], 0 };
 }
 
 static bool choose_form(narrow *n, pons_kernel_kind kind)
@@ -41,12 +42,12 @@ static bool choose_form(narrow *n, pons_kernel_kind kind)
         return false;
     switch (kind) {
     case PONS_KERNEL_CONVOLUTION:
-        n->swapped = few_out && dense;
+        n->swapped = few_out && !few_in && dense;
         n->form = n->swapped ? PLANAR_SPREAD : few_out ? PLANAR_FORWARD : WIDE_FORWARD;
         break;
     case PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT:
-        n->swapped = !few_in;
-        n->form = n->swapped ? WIDE_FORWARD : PLANAR_SPREAD;
+        n->swapped = !few_in || (few_out && dense);
+        n->form = !n->swapped ? PLANAR_SPREAD : few_in ? PLANAR_FORWARD : WIDE_FORWARD;
         break;
     default:
         n->swapped = !few_in;
@@ -66,44 +67,39 @@ static void swap_sides(narrow *n)
         n->pad[i] = n->kernel[i] - 1 - n->pad[i];
 }
 
-/*
- * Vectors of products that a position of y takes part in, below which pairs along W cost more than
- * they save: 1 to 16 channels have 27 and lose a quarter, 1 to 32 have 54 and gain as much.
- */
-enum { PAIRS_LEAST = 40 };
-
-/* Few channels on both sides lose as much by sorting pairs as they gain. */
-static bool weight_pairs(const narrow *n)
+/* Channels of rows that are taken apart by channels come in pairs if their count is even. */
+static bool suits_pairs(const narrow *n)
 {
-    int products = n->kernel[0] * n->kernel[1] * n->kernel[2] * n->x.channels;
+    const narrow_side *s = n->form == PLANAR_SPREAD ? &n->y : &n->x;
 
-    return n->form == WIDE_WEIGHT && n->x.type == PONS_BF16 && n->y.type == PONS_BF16 &&
-           products * over(n->y.channels, NARROW_LANES) >= PAIRS_LEAST;
+    if (narrow_is_weight(n))
+        return n->x.type == PONS_BF16 && n->y.type == PONS_BF16;
+    return s->type == PONS_BF16 && n->weight_type == PONS_BF16 &&
+           (n->form == WIDE_FORWARD || s->channels % 2 == 0);
 }
 
-static bool channel_pairs(const narrow *n, const narrow_side *s)
+static void halve_channels(narrow_side *s)
 {
-    return s->type == PONS_BF16 && n->weight_type == PONS_BF16 && s->channels % 2 == 0;
-}
-
-static void plan_pairs(narrow *n)
-{
-    narrow_side *s = n->form == PLANAR_SPREAD ? &n->y : &n->x;
-    bool weight = narrow_is_weight(n);
-
-    n->wide = n->lanes->wide;
-    n->planar = n->lanes->planar;
-    n->pairs = n->lanes->pairs != NULL && (weight ? weight_pairs(n) : channel_pairs(n, s));
-    if (!n->pairs)
-        return;
-    n->wide = n->lanes->pairs->wide;
-    n->planar = n->lanes->pairs->planar;
-    if (weight)
-        return;
     s->type = PONS_F32; /* as large as a pair */
     s->channels /= 2;
     s->plane /= 2;
     s->row /= 2;
+}
+
+static void plan_pairs(narrow *n)
+{
+    const narrow_pairs *pairs = n->lanes->pairs;
+
+    n->pairs = pairs != NULL && suits_pairs(n);
+    n->wide = n->pairs ? pairs->wide : n->lanes->wide;
+    n->planar = n->pairs ? pairs->planar : n->lanes->planar;
+    n->to_bf16 = pairs != NULL ? pairs->to_bf16 : n->lanes->layout->to_bf16;
+    if (n->pairs && narrow_is_weight(n)) {
+        n->x.apart = n->stride[1];
+        n->y.apart = 1;
+    } else if (n->pairs && n->form != WIDE_FORWARD) {
+        halve_channels(n->form == PLANAR_SPREAD ? &n->y : &n->x);
+    }
 }
 
 static bool type_known(pons_type type)
@@ -122,18 +118,23 @@ static void plan_rows(narrow *n)
     n->taps = n->kernel[0] * n->kernel[1];
     n->inner = n->kernel[2] * n->x.channels;
     n->outs = wide ? up_to(n->y.channels, NARROW_LANES) : n->y.channels;
-    n->pitch = up_to((int)widest + n->kernel[2], NARROW_LANES) + 2 * NARROW_LANES;
+    n->lead = s == 1 ? up_to(n->pad[2], NARROW_LANES) : 0;
+    n->pitch = up_to((int)widest + n->kernel[2] + n->lead, NARROW_LANES);
+    n->y_pitch = up_to(n->y.extent[2], NARROW_LANES);
+    if (n->form == PLANAR_SPREAD)
+        n->pitch += 2 * NARROW_LANES;
     n->line = (int64_t)larger(padded * n->x.channels, n->y.extent[2] * n->y.channels) +
               (int64_t)s * n->x.channels + 2 * NARROW_LANES;
-    n->weights = narrow_is_weight(n) ? 0 : (int64_t)n->taps * n->inner * n->outs;
     if (n->form == PLANAR_SPREAD)
-        n->row = (int64_t)n->pitch * n->y.channels;
+        n->row = (int64_t)n->y_pitch * n->y.channels;
     else if (wide)
         n->row = up_to(padded * n->x.channels + NARROW_LANES, NARROW_LANES);
     else
-        n->row = (int64_t)n->pitch * s * n->x.channels;
-    if (n->pairs && n->form == WIDE_WEIGHT)
-        n->row = up_to(over(n->y.extent[2], 2) * n->inner + NARROW_LANES, NARROW_LANES);
+        n->row = (int64_t)n->pitch * s * n->x.channels + n->lead;
+    if (n->pairs && n->form == WIDE_FORWARD) {
+        n->inner = over(n->inner, 2);
+        n->row = up_to(over(padded * n->x.channels, 2) + NARROW_LANES, NARROW_LANES);
+    }
 }
 
 enum { AREA = 3 << 16 }; /* floats of buffered rows that a thread's second cache keeps */
@@ -143,7 +144,8 @@ static int reads(const narrow *n, int axis, int count)
 {
     if (n->form == PLANAR_SPREAD)
         return smaller((count + n->kernel[axis]) / n->stride[axis] + 2, n->y.extent[axis]);
-    return smaller((count - 1) * n->stride[axis] + n->kernel[axis], n->x.extent[axis]);
+    return smaller((count - 1) * n->stride[axis] + n->kernel[axis],
+                   n->x.extent[axis] + (axis == 1 ? n->x.apart : 0));
 }
 
 static void plan_tasks(narrow *n)
@@ -173,13 +175,16 @@ static void plan_memory(narrow *n)
     int64_t other = n->form == PLANAR_SPREAD
                         ? (int64_t)n->pitch * (n->inner + n->stride[2] * n->x.channels) +
                               4 * NARROW_MARGIN
-                        : larger(n->y.extent[2] * n->outs, n->pitch * n->y.channels);
+                        : larger(n->y.extent[2] * n->outs, 2 * n->pitch * n->y.channels);
 
+    if (n->form == PLANAR_WEIGHT)
+        other = (int64_t)n->y_pitch * n->outs * over(n->y.extent[1], narrow_together(n));
+    n->weights = narrow_is_weight(n) ? 0 : (int64_t)n->taps * n->inner * n->outs;
     n->sums = narrow_is_weight(n) ? (int64_t)n->taps * n->inner * n->outs *
                                         (n->form == PLANAR_WEIGHT ? NARROW_LANES : 1)
                                   : 0;
     n->line = up_to((int)n->line, NARROW_LANES);
-    n->area = n->planes * n->plane + n->line + up_to((int)other, NARROW_LANES) + NARROW_LANES;
+    n->area = n->planes * n->plane + n->line + other + 2 * NARROW_LANES;
     n->area = (n->area + 15) / 16 * 16;
     n->weights = (n->weights + 15) / 16 * 16;
 }
@@ -193,7 +198,8 @@ static pons_status plan_shift(narrow *n, pons_error *err)
         return pons_fail(err, PONS_DEVICE, "out of memory making a convolution");
     for (int j = 0; j < n->inner; j++) {
         int kw = j / n->x.channels, i = j % n->x.channels;
-        n->shift[j] = (kw % s * n->x.channels + i) * n->pitch + kw / s;
+        n->shift[j] = s == 1 ? i * n->pitch + n->lead - n->pad[2] + kw
+                             : (kw % s * n->x.channels + i) * n->pitch + kw / s;
     }
     return PONS_OK;
 }

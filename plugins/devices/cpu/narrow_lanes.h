@@ -13,7 +13,7 @@
 
 #include "map_lanes.h"
 
-enum { NARROW_CHANNELS = 4, NARROW_LANES = 16, NARROW_TAPS = 128 };
+enum { NARROW_CHANNELS = 4, NARROW_LANES = 16, NARROW_TAPS = 128, NARROW_LINES = 4 };
 
 typedef struct narrow_wide {
     /* y[w][o] = sum over taps, j of x[tap][w step + j] weight[tap][j][o]; outs a multiple of 16. */
@@ -24,16 +24,31 @@ typedef struct narrow_wide {
                    int step, int inner, const float *y);
 } narrow_wide;
 
+/*
+ * Two rows of y: y[r][o][w] = sum over taps, j of x[tap][shift[j] + w] weight[r][tap][j][o], rows
+ * (r, o) 'pitch' apart. Taps up to end[0] are of row 0 alone, up to end[1] of both, up to end[2]
+ * of row 1.
+ */
+typedef struct narrow_two_rows {
+    float *y;
+    int width, pitch, inner, end[3];
+    const int *shift;
+    const float *const *x, *const *weight[2];
+} narrow_two_rows;
+
 typedef struct narrow_planar {
-    /* z[j][w] = sum over taps, o of y[tap][o][w] weight[tap][o][j]; rows 'pitch' apart. */
+    /* z[j][w] = sum over taps, o of y[tap][o][w] weight[tap][o][j]; rows pitch, y_pitch apart. */
     void (*spread)(float *z, int width, int pitch, int inner, int taps, const float *const *y,
-                   int outs, const float *const *weight);
-    /* y[o][w] = sum over taps, j of x[tap][shift[j] + w] weight[tap][j][o]; rows 'pitch' apart. */
-    void (*forward)(float *y, int width, int pitch, int outs, int taps, const float *const *x,
-                    const int *shift, int inner, const float *const *weight);
-    /* sum[j][o][16 lanes] += x[shift[j] + w] y[o][w] over w; y is zero behind 'width'. */
-    void (*weight)(float *sum, int width, int pitch, int outs, const float *x, const int *shift,
-                   int inner, const float *y);
+                   int y_pitch, int outs, const float *const *weight);
+    void (*forward)(const narrow_two_rows *rows, int outs);
+    /*
+     * sum[l][j][16 lanes] += x[row][shift[j] + w] y[l][row][w] over 'rows' rows and w, for each of
+     * at most NARROW_LINES lines l; from row to row it is x_next and y_next. y is zero behind
+     * 'width'.
+     */
+    void (*weight)(float *const *sum, int lines, int width, int rows, const float *x,
+                   int64_t x_next, const int *shift, int inner, const float *const *y,
+                   int64_t y_next);
     /* to[w] = sum of from[i][w]. */
     void (*add)(float *to, int width, int count, const float *const *from);
 } narrow_planar;
@@ -53,14 +68,15 @@ typedef struct narrow_layout {
 
 /*
  * The same loops where each number of x, y and the weight that is multiplied is a pair of bf16 and
- * results are floats; 'add' is not for them. 'zip' makes pairs of neighbours along W:
- * to[w / 2][j] = from[w][j], from[w + 1][j] for even w < positions and j < count, rows 'pitch' and
- * 'step' apart, zero where a last one has no neighbour.
+ * results are floats; 'add' is not for them. To wide->forward x is bf16, one behind another: it
+ * multiplies x[tap][w step + 2 j] and its neighbour. 'zip' makes pairs of two rows, zero for NULL:
+ * to[i] = a[i], b[i]. 'to_bf16' counts subnormal numbers as zero, as their products do.
  */
 typedef struct narrow_pairs {
     const narrow_wide *wide;
     const narrow_planar *planar;
-    void (*zip)(float *to, int pitch, const uint16_t *from, int step, int count, int positions);
+    void (*zip)(float *to, const uint16_t *a, const uint16_t *b, int64_t count);
+    void (*to_bf16)(uint16_t *to, const float *from, int64_t count);
 } narrow_pairs;
 
 #define NARROW_LANES_OF(row)                                                                      \

@@ -1,28 +1,63 @@
 /*
  * narrow_pairs.c - the loops of narrow_lanes.h over pairs of bf16, for processors that multiply
- * them (AVX512-BF16), and neighbours that become such pairs.
+ * them (AVX512-BF16), rows that become such pairs, and sums that become bf16.
  */
 #include "narrow_lanes.h"
 
 #include <immintrin.h>
+#include <stddef.h>
 
-/* Lanes j of two positions, side by side. */
-static inline __m512i pair(const uint16_t *a, const uint16_t *b, __mmask16 mask, __mmask16 both)
+enum { BOTH = 2 * NARROW_LANES };
+
+static inline __m512i numbers(const uint16_t *row, int64_t i, __mmask32 mask)
 {
-    __m256i low = _mm256_maskz_loadu_epi16(mask, a), high = _mm256_maskz_loadu_epi16(both, b);
-
-    return _mm512_or_si512(_mm512_cvtepu16_epi32(low),
-                           _mm512_slli_epi32(_mm512_cvtepu16_epi32(high), 16));
+    return row != NULL ? _mm512_maskz_loadu_epi16(mask, row + i) : _mm512_setzero_si512();
 }
 
-static void zip(float *to, int pitch, const uint16_t *from, int step, int count, int positions)
+static inline __m512i low(__m512i a, __m512i b)
 {
-    for (int w = 0; w < positions; w += 2, to += pitch, from += 2 * (int64_t)step)
-        for (int j = 0; j < count; j += NARROW_LANES) {
-            int left = count - j < NARROW_LANES ? count - j : NARROW_LANES;
-            __mmask16 mask = (__mmask16)((1u << left) - 1), both = w + 1 < positions ? mask : 0;
-            _mm512_mask_storeu_epi32(to + j, mask, pair(from + j, from + step + j, mask, both));
-        }
+    return _mm512_or_si512(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(a)),
+                           _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(b)), 16));
 }
 
-const narrow_pairs narrow_pairs_avx512 = { &narrow_wide_pairs, &narrow_planar_pairs, zip };
+static inline __m512i high(__m512i a, __m512i b)
+{
+    return low(_mm512_zextsi256_si512(_mm512_extracti64x4_epi64(a, 1)),
+               _mm512_zextsi256_si512(_mm512_extracti64x4_epi64(b, 1)));
+}
+
+static void zip(float *to, const uint16_t *a, const uint16_t *b, int64_t count)
+{
+    int64_t i = 0;
+
+    for (; i + BOTH <= count; i += BOTH) {
+        __m512i u = numbers(a, i, ~0u), v = numbers(b, i, ~0u);
+        _mm512_storeu_si512(to + i, low(u, v));
+        _mm512_storeu_si512(to + i + NARROW_LANES, high(u, v));
+    }
+    if (i < count) {
+        __mmask32 mask = (1u << (count - i)) - 1;
+        __m512i u = numbers(a, i, mask), v = numbers(b, i, mask);
+        _mm512_mask_storeu_epi32(to + i, (__mmask16)mask, low(u, v));
+        _mm512_mask_storeu_epi32(to + i + NARROW_LANES, (__mmask16)(mask >> NARROW_LANES),
+                                 high(u, v));
+    }
+}
+
+static void to_bf16(uint16_t *to, const float *from, int64_t count)
+{
+    int64_t i = 0;
+
+    for (; i + NARROW_LANES <= count; i += NARROW_LANES)
+        _mm256_storeu_si256((__m256i *)(to + i),
+                            (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(from + i)));
+    if (i < count) {
+        __mmask16 mask = (__mmask16)((1u << (count - i)) - 1);
+        _mm256_mask_storeu_epi16(to + i, mask,
+                                 (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask,
+                                                                                   from + i)));
+    }
+}
+
+const narrow_pairs narrow_pairs_avx512 = { &narrow_wide_pairs, &narrow_planar_pairs, zip,
+                                           to_bf16 };

@@ -15,6 +15,7 @@ typedef struct narrow_side {
     pons_type type;
     int extent[3], channels;
     int64_t plane, row; /* elements */
+    int apart;          /* rows from the first of a pair to the second; 0: no pairs of rows */
 } narrow_side;
 
 enum { NARROW_MARGIN = 64 }; /* zeros on both sides of what PLANAR_SPREAD adds */
@@ -31,15 +32,16 @@ typedef struct narrow {
     narrow_side x, y;            /* x has the kernel slide over it */
     pons_type weight_type;
     int kernel[3], stride[3], pad[3];
-    int taps, inner, outs;       /* kd kh; kw x.channels; y.channels, wide: up to 16s */
+    int taps, inner, outs;       /* kd kh; kw x.channels, or their pairs; y.channels, wide: in 16s */
     int block, band;             /* planes and rows of a task */
     int tasks, blocks, bands;    /* of all cases; of a case; of a block */
     int planes, rows;            /* buffered at most */
-    int pitch;                   /* of planar rows */
+    int pitch, y_pitch, lead;    /* of planar rows: from one to the next; zeros before x */
     int64_t row, plane;          /* floats of a buffered row (all channels) and plane */
     int64_t line;                /* floats of each of the two temporary rows */
     int64_t weights, area, sums; /* floats: packed weight; a thread's; a task's partial sums */
     int *shift;
+    void (*to_bf16)(uint16_t *to, const float *from, int64_t count);
 } narrow;
 
 static inline int smaller(int a, int b) { return a < b ? a : b; }
@@ -50,8 +52,13 @@ static inline int over(int n, int by) { return (n + by - 1) / by; }
 /* Of pairs, how many channels of the tensor are one of a side. */
 static inline int narrow_channels_of(const narrow *n, bool y)
 {
-    return n->pairs && n->form != WIDE_WEIGHT && n->form != PLANAR_WEIGHT &&
-           y == (n->form == PLANAR_SPREAD) ? 2 : 1;
+    return n->pairs && n->form == (y ? PLANAR_SPREAD : PLANAR_FORWARD) ? 2 : 1;
+}
+
+/* Rows of y that the gradient by the weight takes at a time. */
+static inline int narrow_together(const narrow *n)
+{
+    return n->y.apart > 0 ? 2 : 1;
 }
 
 static inline bool narrow_is_weight(const narrow *n)

@@ -8,34 +8,55 @@
 
 typedef struct spread {
     float *z;
-    int width, pitch, inner, taps, outs;
+    int width, pitch, y_pitch, inner, taps, outs;
     const float *const *y;
     const float *const *weight;
 } spread;
 
+/* To the end of a chain: the sums to z, beside what is there already. */
+VECTOR void spread_keep(const spread *s, int count, int columns, int first, int skip,
+                        vector sum[SUMS], bool fresh)
+{
+    VECTOR_UNROLL for (int j = 0; j < count; j++)
+        VECTOR_UNROLL for (int c = 0; c < columns; c++) {
+            chain_end(s->z + (int64_t)(skip + j) * s->pitch + first + c * VECTOR_LANES,
+                      sum[j * columns + c], fresh);
+            sum[j * columns + c] = vector_all(0);
+        }
+}
+
 VECTOR void spread_block(const spread *s, int count, int columns, int first, int skip)
 {
     vector sum[SUMS];
+    bool fresh = true;
+    int room = LONG_CHAIN;
 
     VECTOR_UNROLL for (int i = 0; i < count * columns; i++)
         sum[i] = vector_all(0);
     for (int t = 0; t < s->taps; t++) {
         const float *row = s->y[t] + first, *w = s->weight[t] + skip;
-        for (int o = 0; o < s->outs; o++, row += s->pitch, w += s->inner) {
-            vector v[4];
-            VECTOR_UNROLL for (int c = 0; c < columns; c++)
-                v[c] = vector_load(row + c * VECTOR_LANES);
-            VECTOR_UNROLL for (int j = 0; j < count; j++) {
-                vector u = vector_all(w[j]);
+        for (int o = 0; o < s->outs;) {
+            int end = LONG_CHAIN == 0 || s->outs - o < room ? s->outs : o + room;
+            room -= end - o;
+            for (; o < end; o++, row += s->y_pitch, w += s->inner) {
+                vector v[4];
                 VECTOR_UNROLL for (int c = 0; c < columns; c++)
-                    sum[j * columns + c] = vector_fused(v[c], u, sum[j * columns + c]);
+                    v[c] = vector_load(row + c * VECTOR_LANES);
+                VECTOR_UNROLL for (int j = 0; j < count; j++) {
+                    vector u = vector_all(w[j]);
+                    VECTOR_UNROLL for (int c = 0; c < columns; c++)
+                        sum[j * columns + c] = vector_fused(v[c], u, sum[j * columns + c]);
+                }
             }
+            if (LONG_CHAIN == 0 || room > 0)
+                continue;
+            spread_keep(s, count, columns, first, skip, sum, fresh);
+            fresh = false;
+            room = LONG_CHAIN;
         }
     }
-    VECTOR_UNROLL for (int j = 0; j < count; j++)
-        VECTOR_UNROLL for (int c = 0; c < columns; c++)
-            vector_store(s->z + (int64_t)(skip + j) * s->pitch + first + c * VECTOR_LANES,
-                         sum[j * columns + c]);
+    if (fresh || LONG_CHAIN == 0 || room < LONG_CHAIN)
+        spread_keep(s, count, columns, first, skip, sum, fresh);
 }
 
 VECTOR void spread_columns(const spread *s, int count, int skip)
@@ -53,9 +74,10 @@ VECTOR void spread_columns(const spread *s, int count, int skip)
 }
 
 static void planar_spread(float *z, int width, int pitch, int inner, int taps,
-                          const float *const *y, int outs, const float *const *weight)
+                          const float *const *y, int y_pitch, int outs,
+                          const float *const *weight)
 {
-    const spread s = { z, width, pitch, inner, taps, outs, y, weight };
+    const spread s = { z, width, pitch, y_pitch, inner, taps, outs, y, weight };
     int j = 0;
 
     for (; j + 6 <= inner; j += 6)
@@ -70,108 +92,189 @@ static void planar_spread(float *z, int width, int pitch, int inner, int taps,
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
-VECTOR void forward_block(float *y, int outs, int columns, int pitch, int taps,
-                          const float *const *x, const int *shift, int inner, int first,
-                          const float *const *weight)
-{
-    vector sum[12];
+enum { COLUMNS = 6 };
 
-    VECTOR_UNROLL for (int i = 0; i < outs * columns; i++)
+/* Rows 'from' to 'to' - 1 of y from taps 'begin' to 'end' - 1; sums are [row][o][column]. */
+VECTOR void forward_taps(vector *sum, const narrow_two_rows *f, int outs, int columns, int from,
+                         int to, int begin, int end, int first)
+{
+    for (int t = begin; t < end; t++)
+        for (int j = 0; j < f->inner; j++) {
+            const float *row = f->x[t] + f->shift[j] + first;
+            vector v[COLUMNS];
+            VECTOR_UNROLL for (int c = 0; c < columns; c++)
+                v[c] = vector_load(row + c * VECTOR_LANES);
+            VECTOR_UNROLL for (int r = from; r < to; r++)
+                VECTOR_UNROLL for (int o = 0; o < outs; o++) {
+                    vector u = vector_all(f->weight[r][t][j * outs + o]);
+                    vector *s = sum + (r * outs + o) * columns;
+                    VECTOR_UNROLL for (int c = 0; c < columns; c++)
+                        s[c] = vector_fused(v[c], u, s[c]);
+                }
+        }
+}
+
+VECTOR void forward_keep(const narrow_two_rows *f, int outs, int columns, int r, int first,
+                         const vector *sum, bool fresh)
+{
+    VECTOR_UNROLL for (int i = r * outs; i < (r + 1) * outs; i++)
+        VECTOR_UNROLL for (int c = 0; c < columns; c++)
+            chain_end(f->y + (int64_t)i * f->pitch + first + c * VECTOR_LANES,
+                      sum[i * columns + c], fresh);
+}
+
+VECTOR void forward_zero(vector *sum, int count)
+{
+    VECTOR_UNROLL for (int i = 0; i < count; i++)
         sum[i] = vector_all(0);
-    for (int t = 0; t < taps; t++) {
-        const float *w = weight[t];
-        for (int j = 0; j < inner; j++, w += outs) {
-            const float *row = x[t] + shift[j] + first;
-            VECTOR_UNROLL for (int c = 0; c < columns; c++) {
-                vector v = vector_load(row + c * VECTOR_LANES);
-                VECTOR_UNROLL for (int o = 0; o < outs; o++)
-                    sum[c * outs + o] = vector_fused(v, vector_all(w[o]), sum[c * outs + o]);
-            }
+}
+
+VECTOR void forward_whole(const narrow_two_rows *f, int outs, int columns, int first)
+{
+    vector sum[SUMS];
+
+    forward_zero(sum, 2 * outs * columns);
+    forward_taps(sum, f, outs, columns, 0, 1, 0, f->end[0], first);
+    forward_taps(sum, f, outs, columns, 0, 2, f->end[0], f->end[1], first);
+    forward_taps(sum, f, outs, columns, 1, 2, f->end[1], f->end[2], first);
+    VECTOR_UNROLL for (int r = 0; r < 2; r++)
+        forward_keep(f, outs, columns, r, first, sum, true);
+}
+
+/* 'some' taps are a chain; 'fresh' rows of y hold nothing yet. */
+VECTOR void forward_chains(const narrow_two_rows *f, int outs, int columns, int some, int from,
+                           int to, int begin, int end, int first, bool fresh[2])
+{
+    for (int t = begin; t < end; t += some) {
+        vector sum[SUMS];
+        forward_zero(sum + from * outs * columns, (to - from) * outs * columns);
+        forward_taps(sum, f, outs, columns, from, to, t, t + some < end ? t + some : end, first);
+        VECTOR_UNROLL for (int r = from; r < to; r++) {
+            forward_keep(f, outs, columns, r, first, sum, fresh[r]);
+            fresh[r] = false;
         }
     }
-    VECTOR_UNROLL for (int c = 0; c < columns; c++)
-        VECTOR_UNROLL for (int o = 0; o < outs; o++)
-            vector_store(y + (int64_t)o * pitch + first + c * VECTOR_LANES, sum[c * outs + o]);
 }
 
-VECTOR void forward_outs(float *y, int outs, int width, int pitch, int taps,
-                         const float *const *x, const int *shift, int inner,
-                         const float *const *weight)
+VECTOR void forward_block(const narrow_two_rows *f, int outs, int columns, int some, int first)
 {
-    int w = 0;
+    bool fresh[2] = { true, true };
+    vector none[SUMS];
 
-    for (; w + 2 * VECTOR_LANES < width; w += 3 * VECTOR_LANES)
-        forward_block(y, outs, 3, pitch, taps, x, shift, inner, w, weight);
-    for (; w < width; w += VECTOR_LANES)
-        forward_block(y, outs, 1, pitch, taps, x, shift, inner, w, weight);
+    if (CHAIN == 0) {
+        forward_whole(f, outs, columns, first);
+        return;
+    }
+    forward_chains(f, outs, columns, some, 0, 1, 0, f->end[0], first, fresh);
+    forward_chains(f, outs, columns, some, 0, 2, f->end[0], f->end[1], first, fresh);
+    forward_chains(f, outs, columns, some, 1, 2, f->end[1], f->end[2], first, fresh);
+    forward_zero(none, 2 * outs * columns);
+    VECTOR_UNROLL for (int r = 0; r < 2; r++)
+        if (fresh[r])
+            forward_keep(f, outs, columns, r, first, none, true);
 }
 
-static void planar_forward(float *y, int width, int pitch, int outs, int taps,
-                           const float *const *x, const int *shift, int inner,
-                           const float *const *weight)
+/* Taps of a chain, at most as many as most kernels have rows. */
+static inline int forward_some(int inner)
+{
+    int some = (CHAIN + inner - 1) / inner;
+
+    return some < 3 ? some : 3;
+}
+
+VECTOR void forward_outs(const narrow_two_rows *f, int outs)
+{
+    int most = SUMS / 2 / outs, some = forward_some(f->inner), w = 0;
+
+    for (; w + 5 * VECTOR_LANES < f->width && most >= 6; w += 6 * VECTOR_LANES)
+        forward_block(f, outs, 6, some, w);
+    for (; w + 2 * VECTOR_LANES < f->width && most >= 3; w += 3 * VECTOR_LANES)
+        forward_block(f, outs, 3, some, w);
+    for (; w + VECTOR_LANES < f->width && most >= 2; w += 2 * VECTOR_LANES)
+        forward_block(f, outs, 2, some, w);
+    for (; w < f->width; w += VECTOR_LANES)
+        forward_block(f, outs, 1, some, w);
+}
+
+static void planar_forward(const narrow_two_rows *f, int outs)
 {
     switch (outs) {
-    case 1: forward_outs(y, 1, width, pitch, taps, x, shift, inner, weight); break;
-    case 2: forward_outs(y, 2, width, pitch, taps, x, shift, inner, weight); break;
-    case 3: forward_outs(y, 3, width, pitch, taps, x, shift, inner, weight); break;
-    default: forward_outs(y, 4, width, pitch, taps, x, shift, inner, weight); break;
+    case 1: forward_outs(f, 1); break;
+    case 2: forward_outs(f, 2); break;
+    case 3: forward_outs(f, 3); break;
+    default: forward_outs(f, 4); break;
     }
 }
 
 /* ---- weight gradient ------------------------------------------------------------------------- */
 
-enum { MOST = SUMS / 4 };
+typedef struct weight {
+    float *const *sum;
+    int width, rows;
+    const float *x, *const *y;
+    int64_t x_next, y_next;
+    const int *shift;
+} weight;
 
 /* Each of 16 lanes has a sum of its own, whatever the processor; 'first' is the vector's. */
-VECTOR void weight_block(float *sum, int count, int outs, int width, int pitch, const float *x,
-                         const int *shift, const float *y, int first)
+VECTOR void weight_block(const weight *g, int lines, int count, int j, int first)
 {
     vector total[SUMS];
-    const float *row[MOST];
+    const float *x[6], *y[NARROW_LINES];
 
-    VECTOR_UNROLL for (int j = 0; j < count; j++)
-        row[j] = x + shift[j];
-    VECTOR_UNROLL for (int i = 0; i < count * outs; i++)
-        total[i] = vector_load(sum + (int64_t)i * NARROW_LANES + first);
-    for (int w = first; w < width; w += NARROW_LANES) {
-        vector v[NARROW_CHANNELS];
-        VECTOR_UNROLL for (int o = 0; o < outs; o++)
-            v[o] = vector_load(y + (int64_t)o * pitch + w);
-        VECTOR_UNROLL for (int j = 0; j < count; j++) {
-            vector u = vector_load(row[j] + w);
-            VECTOR_UNROLL for (int o = 0; o < outs; o++)
-                total[j * outs + o] = vector_fused(u, v[o], total[j * outs + o]);
-        }
+    VECTOR_UNROLL for (int l = 0; l < lines; l++) {
+        y[l] = g->y[l];
+        VECTOR_UNROLL for (int i = 0; i < count; i++)
+            total[l * count + i] = vector_load(g->sum[l] + (int64_t)(j + i) * NARROW_LANES + first);
     }
-    VECTOR_UNROLL for (int i = 0; i < count * outs; i++)
-        vector_store(sum + (int64_t)i * NARROW_LANES + first, total[i]);
+    VECTOR_UNROLL for (int i = 0; i < count; i++)
+        x[i] = g->x + g->shift[j + i];
+    for (int row = 0; row < g->rows; row++) {
+        for (int w = first; w < g->width; w += NARROW_LANES) {
+            vector v[NARROW_LINES];
+            VECTOR_UNROLL for (int l = 0; l < lines; l++)
+                v[l] = vector_load(y[l] + w);
+            VECTOR_UNROLL for (int i = 0; i < count; i++) {
+                vector u = vector_load(x[i] + w);
+                VECTOR_UNROLL for (int l = 0; l < lines; l++)
+                    total[l * count + i] = vector_fused(u, v[l], total[l * count + i]);
+            }
+        }
+        VECTOR_UNROLL for (int l = 0; l < lines; l++)
+            y[l] += g->y_next;
+        VECTOR_UNROLL for (int i = 0; i < count; i++)
+            x[i] += g->x_next;
+    }
+    VECTOR_UNROLL for (int l = 0; l < lines; l++)
+        VECTOR_UNROLL for (int i = 0; i < count; i++)
+            vector_store(g->sum[l] + (int64_t)(j + i) * NARROW_LANES + first,
+                         total[l * count + i]);
 }
 
-VECTOR void weight_outs(float *sum, int outs, int width, int pitch, const float *x,
-                        const int *shift, int inner, const float *y)
+VECTOR void weight_lines(const weight *g, int lines, int inner)
 {
     for (int first = 0; first < NARROW_LANES; first += VECTOR_LANES) {
         int j = 0;
-        for (; j + MOST <= inner; j += MOST)
-            weight_block(sum + (int64_t)j * outs * NARROW_LANES, MOST, outs, width, pitch, x,
-                         shift + j, y, first);
+        for (; j + 6 <= inner && 6 * lines <= SUMS; j += 6)
+            weight_block(g, lines, 6, j, first);
         for (; j + 3 <= inner; j += 3)
-            weight_block(sum + (int64_t)j * outs * NARROW_LANES, 3, outs, width, pitch, x,
-                         shift + j, y, first);
+            weight_block(g, lines, 3, j, first);
         for (; j < inner; j++)
-            weight_block(sum + (int64_t)j * outs * NARROW_LANES, 1, outs, width, pitch, x,
-                         shift + j, y, first);
+            weight_block(g, lines, 1, j, first);
     }
 }
 
-static void planar_weight(float *sum, int width, int pitch, int outs, const float *x,
-                          const int *shift, int inner, const float *y)
+static void planar_weight(float *const *sum, int lines, int width, int rows, const float *x,
+                          int64_t x_next, const int *shift, int inner, const float *const *y,
+                          int64_t y_next)
 {
-    switch (outs) {
-    case 1: weight_outs(sum, 1, width, pitch, x, shift, inner, y); break;
-    case 2: weight_outs(sum, 2, width, pitch, x, shift, inner, y); break;
-    case 3: weight_outs(sum, 3, width, pitch, x, shift, inner, y); break;
-    default: weight_outs(sum, 4, width, pitch, x, shift, inner, y); break;
+    const weight g = { sum, width, rows, x, y, x_next, y_next, shift };
+
+    switch (lines) {
+    case 1: weight_lines(&g, 1, inner); break;
+    case 2: weight_lines(&g, 2, inner); break;
+    case 3: weight_lines(&g, 3, inner); break;
+    default: weight_lines(&g, NARROW_LINES, inner); break;
     }
 }
 

@@ -11,9 +11,30 @@
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static void row_read(const narrow *n, const narrow_side *s, const void *from, int64_t at, float *to)
+static int64_t row_at(const narrow_side *s, int image, int plane, int row)
 {
-    if (s->type == PONS_BF16)
+    return ((int64_t)image * s->extent[0] + plane) * s->plane + (int64_t)row * s->row;
+}
+
+/* NULL: there is none. */
+static const uint16_t *half_at(const narrow_side *s, const void *from, int image, int plane,
+                               int row)
+{
+    if (row < 0 || row >= s->extent[1])
+        return NULL;
+    return (const uint16_t *)from + row_at(s, image, plane, row);
+}
+
+/* Row 'row', or the pair that begins with it. */
+static void row_read(const narrow *n, const narrow_side *s, const void *from, int image, int plane,
+                     int row, float *to)
+{
+    int64_t at = row_at(s, image, plane, row);
+
+    if (s->apart > 0)
+        n->lanes->pairs->zip(to, half_at(s, from, image, plane, row),
+                             half_at(s, from, image, plane, row + s->apart), s->row);
+    else if (s->type == PONS_BF16)
         n->lanes->layout->from_bf16(to, (const uint16_t *)from + at, s->row);
     else
         memcpy(to, (const float *)from + at, (size_t)s->row * sizeof(float));
@@ -23,49 +44,65 @@ static void row_write(const narrow *n, const narrow_side *s, void *to, int64_t a
                       const float *from)
 {
     if (s->type == PONS_BF16)
-        n->lanes->layout->to_bf16((uint16_t *)to + at, from, s->row);
+        n->to_bf16((uint16_t *)to + at, from, s->row);
     else
         memcpy((float *)to + at, from, (size_t)s->row * sizeof(float));
 }
 
-static int64_t row_at(const narrow_side *s, int image, int plane, int row)
+/* One row of a tensor where it is, if that will do: many channels are read better in one go. */
+static const float *row_find(const narrow *n, const narrow_side *s, const void *from, int image,
+                             int plane, int row, float *line)
 {
-    return ((int64_t)image * s->extent[0] + plane) * s->plane + (int64_t)row * s->row;
+    if (s->type == PONS_F32 && s->apart == 0 && s->channels <= NARROW_CHANNELS)
+        return (const float *)from + row_at(s, image, plane, row);
+    row_read(n, s, from, image, plane, row, line);
+    return line;
 }
 
-/* One row of x as pairs [w / 2][j] of what two neighbouring positions of y meet. */
-static void fill_x_pairs(const narrow *n, const void *x, int64_t at, float *line, float *to)
+/* One row of x behind its padding, channels and phases of the stride apart. */
+static void fill_x_planar(const narrow *n, const void *x, int image, int plane, int row,
+                          float *line, float *to)
 {
-    uint16_t *row = (uint16_t *)line;
+    int s = n->stride[2];
 
-    memset(row, 0, (size_t)n->line * sizeof *row);
-    memcpy(row + n->pad[2] * n->x.channels, (const uint16_t *)x + at,
-           (size_t)n->x.row * sizeof *row);
-    n->lanes->pairs->zip(to, n->inner, row, n->stride[2] * n->x.channels, n->inner,
-                         n->y.extent[2]);
-}
-
-/* One row of x behind its padding; planar: channels and phases of the stride apart. */
-static void fill_x(const narrow *n, const void *x, int64_t at, float *line, float *to)
-{
-    int before = n->pad[2] * n->x.channels, groups = n->stride[2] * n->x.channels;
-    bool planar = n->form == PLANAR_FORWARD || n->form == PLANAR_WEIGHT;
-    float *row = planar ? line : to;
-    int64_t size = planar ? n->line : n->row;
-
-    memset(row, 0, (size_t)size * sizeof(float));
-    row_read(n, &n->x, x, at, row + before);
-    if (planar) {
-        n->lanes->layout->split(to, n->pitch, line,
-                                over(n->pad[2] + n->x.extent[2], n->stride[2]), groups);
+    if (s == 1) {
+        const float *from = row_find(n, &n->x, x, image, plane, row, line);
+        memset(to, 0, (size_t)n->lead * sizeof *to);
+        n->lanes->layout->split(to + n->lead, n->pitch, from, n->x.extent[2], n->x.channels);
+        return;
     }
+    memset(line, 0, (size_t)n->line * sizeof *line);
+    row_read(n, &n->x, x, image, plane, row, line + n->pad[2] * n->x.channels);
+    n->lanes->layout->split(to, n->pitch, line, over(n->pad[2] + n->x.extent[2], s),
+                            s * n->x.channels);
+}
+
+/* One row of x behind its padding. */
+static void fill_x(const narrow *n, const void *x, int image, int plane, int row, float *line,
+                   float *to)
+{
+    (void)line;
+    memset(to, 0, (size_t)n->row * sizeof *to);
+    row_read(n, &n->x, x, image, plane, row, to + n->pad[2] * n->x.channels);
+}
+
+/* The same of numbers whose neighbours become pairs. */
+static void fill_x_halves(const narrow *n, const void *x, int image, int plane, int row,
+                          float *line, float *to)
+{
+    (void)line;
+    memset(to, 0, (size_t)n->row * sizeof *to);
+    memcpy((uint16_t *)to + n->pad[2] * n->x.channels,
+           (const uint16_t *)x + row_at(&n->x, image, plane, row),
+           (size_t)n->x.row * sizeof(uint16_t));
 }
 
 /* One row of y with its channels apart, zero behind its end. */
-static void fill_y(const narrow *n, const void *y, int64_t at, float *line, float *to)
+static void fill_y(const narrow *n, const void *y, int image, int plane, int row, float *line,
+                   float *to)
 {
-    row_read(n, &n->y, y, at, line);
-    n->lanes->layout->split(to, n->pitch, line, n->y.extent[2], n->y.channels);
+    n->lanes->layout->split(to, n->y_pitch, row_find(n, &n->y, y, image, plane, row, line),
+                            n->y.extent[2], n->y.channels);
 }
 
 /* ---- one task: what a thread has while it works ---------------------------------------------- */
@@ -79,7 +116,10 @@ typedef struct work {
     int image, first, last;  /* output planes of this task */
     int top, bottom;         /* output rows */
     int low, low_row;        /* first buffered plane and row */
-    const float **row, **block;
+    int taps, inside;        /* found last; the plane of output rows whose taps are all inside x */
+    int tap[NARROW_TAPS];
+    const float *row[NARROW_TAPS], *block[NARROW_TAPS];
+    float *sum[NARROW_TAPS];
 } work;
 
 static const float *buffered(const work *w, int plane, int row)
@@ -87,47 +127,75 @@ static const float *buffered(const work *w, int plane, int row)
     return w->buffer + (plane - w->low) * w->n->plane + (row - w->low_row) * w->n->row;
 }
 
-typedef void fill(const narrow *n, const void *from, int64_t at, float *line, float *to);
+typedef void fill(const narrow *n, const void *from, int image, int plane, int row, float *line,
+                  float *to);
 
-/* Planes and rows from 'low' to 'high', as far as there are any. */
+/* Planes and rows from 'low' to 'high', as far as there are any, or a pair's second row. */
 static void buffer_box(work *w, const narrow_side *s, const int low[2], const int high[2],
                        fill *one)
 {
     const narrow *n = w->n;
 
     w->low = larger(low[0], 0);
-    w->low_row = larger(low[1], 0);
+    w->low_row = larger(low[1], -s->apart);
     for (int plane = w->low; plane <= smaller(high[0], s->extent[0] - 1); plane++)
         for (int row = w->low_row; row <= smaller(high[1], s->extent[1] - 1); row++)
-            one(n, w->in, row_at(s, w->image, plane, row), w->line,
+            one(n, w->in, w->image, plane, row, w->line,
                 w->buffer + (plane - w->low) * n->plane + (row - w->low_row) * n->row);
 }
 
-/* Whether a tap of output row (d, h) lies inside x, and the row that it reads. */
-static bool meet(const work *w, int tap, int d, int h, const float **to)
+/*
+ * Whether the rows of x that 'count' of them from 'row' on were found for can be had from those of
+ * the output rows before: when both lie inside x, they are 'step' rows on.
+ */
+static bool step_rows(work *w, const float **x, int taps, int d, int row, int count, int step)
 {
     const narrow *n = w->n;
-    int plane = d * n->stride[0] + tap / n->kernel[1] - n->pad[0];
-    int row = h * n->stride[1] + tap % n->kernel[1] - n->pad[1];
+    bool inside = row >= 0 && row + count <= n->x.extent[1], again = inside && w->inside == d;
+    int64_t on = step * n->row;
 
-    if (plane < 0 || plane >= n->x.extent[0] || row < 0 || row >= n->x.extent[1])
+    if (again)
+        for (int i = 0; i < taps; i++)
+            x[i] += on;
+    w->inside = inside ? d : -1;
+    return again;
+}
+
+/* Taps (kd, kh) of output row (d, h) whose row, or a pair's second, lies inside x; their rows. */
+static bool find_taps(work *w, int d, int h)
+{
+    const narrow *n = w->n;
+    int plane = d * n->stride[0] - n->pad[0], row = h * n->stride[1] - n->pad[1], count = 0;
+    int first = larger(0, -n->x.apart - row), last = smaller(n->kernel[1], n->x.extent[1] - row);
+
+    if (step_rows(w, w->row, w->taps, d, row, n->kernel[1], narrow_together(n) * n->stride[1]))
         return false;
-    *to = buffered(w, plane, row);
+    for (int kd = larger(0, -plane); kd < smaller(n->kernel[0], n->x.extent[0] - plane); kd++) {
+        const float *x = buffered(w, plane + kd, row);
+        for (int kh = first; kh < last; kh++) {
+            w->row[count] = x + kh * n->row;
+            w->tap[count++] = kd * n->kernel[1] + kh;
+        }
+    }
+    w->taps = count;
     return true;
 }
 
 /* Rows and weights of the taps that output row (d, h) of a forward convolution reads. */
-static int forward_taps(const work *w, int d, int h)
+static void forward_taps(work *w, int d, int h)
 {
     const narrow *n = w->n;
-    int count = 0;
 
-    for (int tap = 0; tap < n->taps; tap++) {
-        if (!meet(w, tap, d, h, &w->row[count]))
-            continue;
-        w->block[count++] = w->weight + (int64_t)tap * n->inner * n->outs;
-    }
-    return count;
+    if (find_taps(w, d, h))
+        for (int i = 0; i < w->taps; i++)
+            w->block[i] = w->weight + (int64_t)w->tap[i] * n->inner * n->outs;
+}
+
+static fill *fill_of(const narrow *n)
+{
+    if (n->form == PLANAR_FORWARD || n->form == PLANAR_WEIGHT)
+        return fill_x_planar;
+    return n->form == WIDE_FORWARD && n->pairs ? fill_x_halves : fill_x;
 }
 
 static void buffer_x(work *w)
@@ -140,7 +208,7 @@ static void buffer_x(work *w)
         low[i] = first[i] * n->stride[i] - n->pad[i];
         high[i] = last[i] * n->stride[i] - n->pad[i] + n->kernel[i] - 1;
     }
-    buffer_box(w, &n->x, low, high, n->pairs && narrow_is_weight(n) ? fill_x_pairs : fill_x);
+    buffer_box(w, &n->x, low, high, fill_of(n));
 }
 
 static void run_wide_forward(work *w)
@@ -154,8 +222,9 @@ static void run_wide_forward(work *w)
         for (int h = w->top; h <= w->bottom; h++) {
             int64_t at = row_at(&n->y, w->image, d, h);
             float *to = direct ? (float *)w->out + at : w->other;
-            n->wide->forward(to, width, n->outs, forward_taps(w, d, h), w->row,
-                             n->stride[2] * n->x.channels, n->inner, w->block);
+            forward_taps(w, d, h);
+            n->wide->forward(to, width, n->outs, w->taps, w->row, n->stride[2] * n->x.channels,
+                             n->inner, w->block);
             for (int i = 1; i < width && c < n->outs; i++)
                 memmove(to + (int64_t)i * c, to + (int64_t)i * n->outs,
                         (size_t)c * sizeof(float));
@@ -164,18 +233,87 @@ static void run_wide_forward(work *w)
         }
 }
 
+/*
+ * Taps whose rows of x are numbers low .. high - 1 of those that output row h reads, or the row
+ * behind it; 'mine' and 'next' say whether they are taps of row h and of row h + 1.
+ */
+static int two_rows_taps(const work *w, int d, int h, int low, int high, bool mine, bool next,
+                         const float **x, const float **weight, const float **weight_next)
+{
+    const narrow *n = w->n;
+    int plane = d * n->stride[0] - n->pad[0], row = h * n->stride[1] - n->pad[1], count = 0;
+    int64_t size = (int64_t)n->inner * n->outs;
+
+    low = larger(low, -row);
+    high = smaller(high, n->x.extent[1] - row);
+    for (int kd = larger(0, -plane); kd < smaller(n->kernel[0], n->x.extent[0] - plane); kd++)
+        for (int k = low; k < high; k++, count++) {
+            const float *from = w->weight + (int64_t)kd * n->kernel[1] * size;
+            x[count] = buffered(w, plane + kd, row + k);
+            if (mine)
+                weight[count] = from + k * size;
+            if (next)
+                weight_next[count] = from + (k - n->stride[1]) * size;
+        }
+    return count;
+}
+
+static void write_row(const work *w, int d, int h, const float *from)
+{
+    const narrow *n = w->n;
+    int64_t at = row_at(&n->y, w->image, d, h);
+    bool direct = n->y.type == PONS_F32;
+    float *to = direct ? (float *)w->out + at : w->line;
+
+    n->lanes->layout->join(to, from, n->pitch, n->y.extent[2], n->y.channels);
+    if (!direct)
+        row_write(n, &n->y, w->out, at, to);
+}
+
+/* What output rows h and h + 1 of plane d read, or h alone. */
+typedef struct two_rows {
+    const float *x[2 * NARROW_TAPS], *weight[2][2 * NARROW_TAPS];
+    int end[3];
+} two_rows;
+
+static void find_two_rows(work *w, two_rows *r, int d, int h, bool two)
+{
+    const narrow *n = w->n;
+    int s = n->stride[1], k = n->kernel[1], count = 0;
+    const struct { int low, high; bool mine, next; } part[3] = {
+        { 0, two ? smaller(s, k) : k, true, false },
+        { s, two ? k : s, true, true },
+        { larger(s, k), two ? k + s : 0, false, true },
+    };
+
+    if (two && step_rows(w, r->x, r->end[2], d, h * s - n->pad[1], k + s, 2 * s))
+        return;
+    for (int i = 0; i < 3; i++) {
+        count += two_rows_taps(w, d, h, part[i].low, part[i].high, part[i].mine, part[i].next,
+                               r->x + count, r->weight[0] + count, r->weight[1] + count);
+        r->end[i] = count;
+    }
+}
+
 static void run_planar_forward(work *w)
 {
     const narrow *n = w->n;
+    two_rows r;
+    narrow_two_rows rows = { .y = w->other, .width = n->y.extent[2], .pitch = n->pitch,
+                             .inner = n->inner, .shift = n->shift, .x = r.x,
+                             .weight = { r.weight[0], r.weight[1] } };
 
+    r.end[2] = 0;
     buffer_x(w);
     for (int d = w->first; d <= w->last; d++)
-        for (int h = w->top; h <= w->bottom; h++) {
-            int taps = forward_taps(w, d, h);
-            n->planar->forward(w->other, n->y.extent[2], n->pitch, n->outs, taps, w->row, n->shift,
-                               n->inner, w->block);
-            n->lanes->layout->join(w->line, w->other, n->pitch, n->y.extent[2], n->y.channels);
-            row_write(n, &n->y, w->out, row_at(&n->y, w->image, d, h), w->line);
+        for (int h = w->top; h <= w->bottom; h += 2) {
+            bool two = h < w->bottom;
+            find_two_rows(w, &r, d, h, two);
+            memcpy(rows.end, r.end, sizeof rows.end);
+            n->planar->forward(&rows, n->outs);
+            write_row(w, d, h, w->other);
+            if (two)
+                write_row(w, d, h + 1, w->other + (int64_t)n->outs * n->pitch);
         }
 }
 
@@ -190,19 +328,28 @@ static int source(const narrow *n, int axis, int at, int k)
     return shifted / n->stride[axis];
 }
 
-static int spread_taps(const work *w, int d, int h)
+/* What the least kernel position k that reaches 'at' of x reads of y; k + stride reads one less. */
+static int first_source(const narrow *n, int axis, int at, int *k)
+{
+    int shifted = at + n->pad[axis];
+
+    *k = shifted % n->stride[axis];
+    return shifted / n->stride[axis];
+}
+
+static int spread_taps(work *w, int d, int h)
 {
     const narrow *n = w->n;
-    int count = 0;
+    int kd, first, plane = first_source(n, 0, d, &kd), count = 0;
+    int top = first_source(n, 1, h, &first);
 
-    for (int tap = 0; tap < n->taps; tap++) {
-        int plane = source(n, 0, d, tap / n->kernel[1]);
-        int row = source(n, 1, h, tap % n->kernel[1]);
-        if (plane < 0 || row < 0)
-            continue;
-        w->row[count] = buffered(w, plane, row);
-        w->block[count++] = w->weight + (int64_t)tap * n->outs * n->inner;
-    }
+    for (; kd < n->kernel[0]; kd += n->stride[0], plane--)
+        for (int kh = first, row = top; kh < n->kernel[1]; kh += n->stride[1], row--) {
+            if (plane < 0 || plane >= n->y.extent[0] || row < 0 || row >= n->y.extent[1])
+                continue;
+            w->row[count] = buffered(w, plane, row);
+            w->block[count++] = w->weight + (int64_t)(kd * n->kernel[1] + kh) * n->outs * n->inner;
+        }
     return count;
 }
 
@@ -211,17 +358,16 @@ static void gather_phases(const narrow *n, const float *z, float *rows)
 {
     int s = n->stride[2], width = over(n->x.extent[2], s), c = n->x.channels;
 
-    for (int phase = 0; phase < s; phase++)
+    for (int phase = 0; phase < s; phase++) {
+        int first, begin = first_source(n, 2, phase, &first);
         for (int i = 0; i < c; i++) {
             const float *from[NARROW_MARGIN];
-            int count = 0;
-            for (int kw = 0; kw < n->kernel[2]; kw++) {
-                int offset = phase + n->pad[2] - kw;
-                if (offset % s == 0)
-                    from[count++] = z + (int64_t)(kw * c + i) * n->pitch + offset / s;
-            }
+            int count = 0, offset = begin;
+            for (int kw = first; kw < n->kernel[2]; kw += s)
+                from[count++] = z + (int64_t)(kw * c + i) * n->pitch + offset--;
             n->lanes->planar->add(rows + (int64_t)(phase * c + i) * n->pitch, width, count, from);
         }
+    }
 }
 
 /* What reaches the task's box of x. */
@@ -256,8 +402,8 @@ static void run_planar_spread(work *w)
     for (int d = w->first; d <= w->last; d++)
         for (int h = w->top; h <= w->bottom; h++) {
             int taps = spread_taps(w, d, h);
-            n->planar->spread(z, n->y.extent[2], n->pitch, n->inner, taps, w->row, n->y.channels,
-                              w->block);
+            n->planar->spread(z, n->y.extent[2], n->pitch, n->inner, taps, w->row, n->y_pitch,
+                              n->y.channels, w->block);
             gather_phases(n, z, rows);
             n->lanes->layout->join(w->line, rows, n->pitch, over(n->x.extent[2], s),
                                    s * n->x.channels);
@@ -266,13 +412,14 @@ static void run_planar_spread(work *w)
 }
 
 /* One row of y for the weight gradient: [w][outs], zero in channels that only pad. */
-static const float *read_wide_y(const narrow *n, const void *y, int64_t at, float *line, float *to)
+static const float *read_wide_y(const narrow *n, const void *y, int image, int plane, int row,
+                                float *line, float *to)
 {
     int c = n->y.channels;
 
     if (c == n->outs && n->y.type == PONS_F32)
-        return (const float *)y + at;
-    row_read(n, &n->y, y, at, c == n->outs ? to : line);
+        return (const float *)y + row_at(&n->y, image, plane, row);
+    row_read(n, &n->y, y, image, plane, row, c == n->outs ? to : line);
     for (int i = 0; i < n->y.extent[2] && c < n->outs; i++) {
         memcpy(to + (int64_t)i * n->outs, line + (int64_t)i * c, (size_t)c * sizeof(float));
         memset(to + (int64_t)i * n->outs + c, 0, (size_t)(n->outs - c) * sizeof(float));
@@ -281,63 +428,127 @@ static const float *read_wide_y(const narrow *n, const void *y, int64_t at, floa
 }
 
 /* The rows of x that meet row (d, h) of y, and the sums of their taps. */
-static int weight_taps(const work *w, int d, int h, float *sum, float **to)
+static void weight_taps(work *w, int d, int h, float *sum)
+{
+    if (find_taps(w, d, h))
+        for (int i = 0; i < w->taps; i++)
+            w->sum[i] = sum + w->tap[i] * (w->n->sums / w->n->taps);
+}
+
+/* Row h of plane d of y meets rows of x. */
+static void add_row(work *w, int d, int h, float *sum)
 {
     const narrow *n = w->n;
-    int64_t size = n->sums / n->taps;
-    int count = 0;
+    const float *y = read_wide_y(n, w->y, w->image, d, h, w->line, w->other);
 
-    for (int tap = 0; tap < n->taps; tap++) {
-        if (!meet(w, tap, d, h, &w->row[count]))
+    weight_taps(w, d, h, sum);
+    n->wide->weight(w->sum, n->y.extent[2], n->outs, w->taps, w->row,
+                    n->stride[2] * n->x.channels, n->inner, y);
+}
+
+/*
+ * A channel of y at a kernel position (kd, kh). It meets rows u of those rows of x that are a
+ * multiple of the step between rows of y apart, with row u - shift of y, for low <= u < high.
+ */
+typedef struct line {
+    float *sum;
+    const float *y; /* its first row */
+    int shift, low, high;
+} line;
+
+static int below(int a, int by) { return (a >= 0 ? a : a - by + 1) / by; }
+
+static void add_rows(const narrow *n, const float *x, int64_t x_next, const line *l, int lines,
+                     int low, int high)
+{
+    int64_t y_next = (int64_t)n->y_pitch * n->outs;
+    const float *y[NARROW_LINES];
+    float *sum[NARROW_LINES];
+
+    for (int i = 0; i < lines; i++) {
+        y[i] = l[i].y + (low - l[i].shift) * y_next;
+        sum[i] = l[i].sum;
+    }
+    if (low < high)
+        n->planar->weight(sum, lines, n->y.extent[2], high - low, x + low * x_next, x_next,
+                          n->shift, n->inner, y, y_next);
+}
+
+/* Rows that all lines meet at once, then those of each alone. */
+static void add_lines(const narrow *n, const float *x, int64_t x_next, const line *l, int lines)
+{
+    int low = l[0].low, high = l[0].high;
+
+    for (int i = 1; i < lines; i++) {
+        low = larger(low, l[i].low);
+        high = smaller(high, l[i].high);
+    }
+    high = larger(high, low);
+    add_rows(n, x, x_next, l, lines, low, high);
+    for (int i = 0; i < lines; i++) {
+        add_rows(n, x, x_next, l + i, 1, l[i].low, smaller(low, l[i].high));
+        add_rows(n, x, x_next, l + i, 1, larger(high, l[i].low), l[i].high);
+    }
+}
+
+/* The lines of kernel positions (kd, .) that read rows 'phase' + a multiple of 'step' of x. */
+static int find_lines(const work *w, int kd, int step, int phase, float *sum, line *lines)
+{
+    const narrow *n = w->n;
+    int rows = over(n->y.extent[1], narrow_together(n)), first = phase + n->x.apart, count = 0;
+
+    for (int kh = 0; kh < n->kernel[1]; kh++) {
+        int shift = below(kh - n->pad[1], step);
+        if (kh - n->pad[1] - shift * step != phase)
             continue;
-        to[count++] = sum + tap * size;
+        for (int o = 0; o < n->outs; o++)
+            lines[count++] = (line){
+                .sum = sum + ((int64_t)(kd * n->kernel[1] + kh) * n->outs + o) * n->inner *
+                                 NARROW_LANES,
+                .y = w->other + (int64_t)o * n->y_pitch, .shift = shift,
+                .low = larger(shift, -(first / step)),
+                .high = smaller(shift + rows, below(n->x.extent[1] - 1 - phase, step) + 1),
+            };
     }
     return count;
 }
 
-/* One row of y as pairs [w / 2][outs], zero in channels that only pad. */
-static void fill_y_pairs(const narrow *n, const void *y, int64_t at, float *to)
-{
-    int c = n->y.channels, pairs = over(n->y.extent[2], 2);
-
-    n->lanes->pairs->zip(to, n->outs, (const uint16_t *)y + at, c, c, n->y.extent[2]);
-    for (int i = 0; i < pairs && c < n->outs; i++)
-        memset(to + (int64_t)i * n->outs + c, 0, (size_t)(n->outs - c) * sizeof *to);
-}
-
-/* Row 'at' of y meets rows of x. */
-static void add_row(const work *w, int64_t at, int taps, float *const *to)
+/* Plane d of y meets planes of x. */
+static void add_plane(const work *w, int d, float *sum)
 {
     const narrow *n = w->n;
-    int width = n->y.extent[2];
+    int together = narrow_together(n), step = together * n->stride[1];
+    line lines[NARROW_TAPS * NARROW_CHANNELS];
 
-    if (n->pairs) {
-        fill_y_pairs(n, w->y, at, w->other);
-        n->wide->weight(to, over(width, 2), n->outs, taps, w->row, n->inner, n->inner, w->other);
-    } else if (n->form == WIDE_WEIGHT) {
-        const float *y = read_wide_y(n, w->y, at, w->line, w->other);
-        n->wide->weight(to, width, n->outs, taps, w->row, n->stride[2] * n->x.channels, n->inner,
-                        y);
-    } else {
-        fill_y(n, w->y, at, w->line, w->other);
-        for (int t = 0; t < taps; t++)
-            n->planar->weight(to[t], width, n->pitch, n->outs, w->row[t], n->shift, n->inner,
-                              w->other);
+    for (int h = 0; h < n->y.extent[1]; h += together)
+        fill_y(n, w->y, w->image, d, h, w->line,
+               w->other + (int64_t)(h / together) * n->y_pitch * n->outs);
+    for (int kd = 0; kd < n->kernel[0]; kd++) {
+        int plane = d * n->stride[0] + kd - n->pad[0];
+        if (plane < 0 || plane >= n->x.extent[0])
+            continue;
+        for (int phase = 0; phase < step; phase++) {
+            int count = find_lines(w, kd, step, phase, sum, lines);
+            for (int i = 0, some; i < count; i += some) {
+                some = count - i == NARROW_LINES ? NARROW_LINES : smaller(3, count - i);
+                add_lines(n, buffered(w, plane, phase), step * n->row, lines + i, some);
+            }
+        }
     }
 }
 
 static void run_weight(work *w, float *sum)
 {
     const narrow *n = w->n;
-    float *to[NARROW_TAPS];
 
     buffer_x(w);
     memset(sum, 0, (size_t)n->sums * sizeof(float));
-    for (int d = w->first; d <= w->last; d++)
-        for (int h = w->top; h <= w->bottom; h++) {
-            int64_t at = row_at(&n->y, w->image, d, h);
-            add_row(w, at, weight_taps(w, d, h, sum, to), to);
-        }
+    for (int d = w->first; d <= w->last; d++) {
+        if (n->form == PLANAR_WEIGHT)
+            add_plane(w, d, sum);
+        for (int h = 0; h < n->y.extent[1] && n->form == WIDE_WEIGHT; h += narrow_together(n))
+            add_row(w, d, h, sum);
+    }
 }
 
 /* ---- run ------------------------------------------------------------------------------------- */
@@ -354,11 +565,17 @@ static void run_task(void *context, int64_t i, int thread)
     const narrow_call *k = context;
     const narrow *n = k->n;
     const int *extent = n->form == PLANAR_SPREAD ? n->x.extent : n->y.extent;
-    const float *row[NARROW_TAPS], *block[NARROW_TAPS];
     int task = (int)i;
-    work w = { .n = n, .in = k->in, .y = k->y, .out = k->out, .weight = k->packed, .row = row,
-               .block = block, .buffer = k->areas + thread * n->area };
+    work w;
 
+    w.n = n;
+    w.in = k->in;
+    w.y = k->y;
+    w.out = k->out;
+    w.weight = k->packed;
+    w.buffer = k->areas + thread * n->area;
+    w.taps = 0;
+    w.inside = -1;
     w.line = w.buffer + n->planes * n->plane;
     w.other = w.line + n->line;
     w.image = task / n->bands / n->blocks;

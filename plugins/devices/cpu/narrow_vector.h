@@ -7,9 +7,27 @@
 #include "shuffle.h"
 #include "vector.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { SUMS = VECTOR_LANES == 16 ? 24 : 12 };
+
+/*
+ * Products that a chain of sums takes before it joins the others: each step of a chain rounds all
+ * that came before, so that n products in one have an error of n, and in chains of m products one
+ * of the root of n m. 0: pairs of bf16 are so coarse that a chain need not end.
+ */
+#if defined(VECTOR_PAIRS)
+enum { CHAIN = 0, LONG_CHAIN = 0 };
+#else
+enum { CHAIN = 18, LONG_CHAIN = 32 };
+#endif
+
+/* To the end of a chain: what is in 'sum' to where it is kept, beside what is there already. */
+VECTOR void chain_end(float *to, vector sum, bool first)
+{
+    vector_store(to, first ? sum : vector_load(to) + sum);
+}
 
 typedef int32_t vector_lanes __attribute__((vector_size(4 * VECTOR_LANES)));
 

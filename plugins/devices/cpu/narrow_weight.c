@@ -38,17 +38,26 @@ static float weight_read(const narrow *n, const void *weight, int64_t at)
     return value;
 }
 
-/* The weight of a pair of channels on the side that is summed over. */
-static float weight_read_pair(const narrow *n, const uint16_t *weight, int out, int tap, int kw,
-                              int in)
+/* Number j of all that a tap reads of a row of x. */
+static int64_t number_at(const narrow *n, int out, int tap, int j)
 {
-    int outs = narrow_channels_of(n, true), ins = narrow_channels_of(n, false);
-    uint16_t pair[2];
+    int ins = n->x.channels * narrow_channels_of(n, false);
+
+    return weight_at(n, out, tap, j / ins, j % ins);
+}
+
+/* The weight of a pair: two channels of y to be spread, else two neighbours of what is read. */
+static float weight_read_pair(const narrow *n, const uint16_t *weight, int out, int tap, int j)
+{
+    bool spread = n->form == PLANAR_SPREAD;
+    int ins = n->x.channels * narrow_channels_of(n, false);
+    uint16_t pair[2] = { 0 };
     float number;
 
     for (int i = 0; i < 2; i++)
-        pair[i] = weight[weight_at(n, outs * out + (outs > 1 ? i : 0), tap, kw,
-                                   ins * in + (ins > 1 ? i : 0))];
+        if (spread || 2 * j + i < n->kernel[2] * ins)
+            pair[i] = weight[spread ? number_at(n, 2 * out + i, tap, j)
+                                    : number_at(n, out, tap, 2 * j + i)];
     memcpy(&number, pair, sizeof number);
     return number;
 }
@@ -60,10 +69,8 @@ void narrow_weight_pack(const narrow *n, const void *weight, float *packed)
         for (int j = 0; j < n->inner; j++)
             for (int out = 0; out < n->y.channels; out++)
                 packed[packed_at(n, out, tap, j)] =
-                    n->pairs ? weight_read_pair(n, weight, out, tap, j / n->x.channels,
-                                                j % n->x.channels)
-                             : weight_read(n, weight, weight_at(n, out, tap, j / n->x.channels,
-                                                                j % n->x.channels));
+                    n->pairs ? weight_read_pair(n, weight, out, tap, j)
+                             : weight_read(n, weight, number_at(n, out, tap, j));
 }
 
 /* ---- partial sums of all tasks to the tensor ------------------------------------------------- */
@@ -110,6 +117,14 @@ static float sixteen(const float *lane)
     return sum[0];
 }
 
+/* [tap][j][out] or, planar, [tap][out][j]. */
+static int64_t sum_at(const narrow *n, int tap, int j, int out)
+{
+    if (n->form == PLANAR_WEIGHT)
+        return ((int64_t)tap * n->outs + out) * n->inner + j;
+    return ((int64_t)tap * n->inner + j) * n->outs + out;
+}
+
 void narrow_weight_write(const narrow *n, const float *sums, float *weight)
 {
     int lanes = n->form == PLANAR_WEIGHT ? NARROW_LANES : 1;
@@ -117,7 +132,7 @@ void narrow_weight_write(const narrow *n, const float *sums, float *weight)
     for (int tap = 0; tap < n->taps; tap++)
         for (int j = 0; j < n->inner; j++)
             for (int out = 0; out < n->y.channels; out++) {
-                const float *from = sums + (((int64_t)tap * n->inner + j) * n->outs + out) * lanes;
+                const float *from = sums + sum_at(n, tap, j, out) * lanes;
                 weight[weight_at(n, out, tap, j / n->x.channels, j % n->x.channels)] =
                     lanes == 1 ? *from : sixteen(from);
             }

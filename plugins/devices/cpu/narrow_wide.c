@@ -9,6 +9,25 @@
 
 enum { POSITIONS = SUMS / 2, FEWER = 4 };
 
+/* What x is a row of, and what is multiplied at a time. */
+#if defined(VECTOR_PAIRS)
+typedef uint16_t number;
+enum { NUMBERS = 2 };
+#else
+typedef float number;
+enum { NUMBERS = 1 };
+#endif
+
+typedef float number_loose __attribute__((aligned(2), may_alias));
+
+VECTOR vector spread(const number *p) { return vector_all(*(const number_loose *)p); }
+
+/*
+ * Hides that the next round of a loop reads again what this one did, at positions that overlap:
+ * compilers keep it in registers, which the sums need.
+ */
+#define FORGET(pointer) __asm__("" : "+r"(pointer))
+
 typedef struct forward {
     float *y;
     int width, outs, taps, inner;
@@ -16,29 +35,44 @@ typedef struct forward {
     const float *const *weight;
 } forward;
 
+/* Taps of a chain, where all chains are nearly equal. */
+static inline int chain_taps(const forward *f)
+{
+    int chains = CHAIN > 0 ? f->taps * f->inner / (CHAIN + (CHAIN == 0)) : 1;
+
+    return chains > 1 ? (f->taps + chains - 1) / chains : f->taps;
+}
+
 VECTOR void forward_block(const forward *f, int count, int vectors, int step, int first, int o)
 {
-    vector sum[SUMS];
+    int some = chain_taps(f), t = 0;
 
-    VECTOR_UNROLL for (int i = 0; i < count * vectors; i++)
-        sum[i] = vector_all(0);
-    for (int t = 0; t < f->taps; t++) {
-        const float *row = f->x[t] + (int64_t)first * step, *w = f->weight[t] + o;
-        for (int j = 0; j < f->inner; j++, row++, w += f->outs) {
-            vector v[2];
-            VECTOR_UNROLL for (int i = 0; i < vectors; i++)
-                v[i] = vector_load(w + i * VECTOR_LANES);
-            VECTOR_UNROLL for (int b = 0; b < count; b++) {
-                vector u = vector_all(row[b * step]);
+    do {
+        int end = t + some < f->taps ? t + some : f->taps;
+        bool fresh = t == 0;
+        vector sum[SUMS];
+        VECTOR_UNROLL for (int i = 0; i < count * vectors; i++)
+            sum[i] = vector_all(0);
+        for (; t < end; t++) {
+            const number *row = (const number *)f->x[t] + (int64_t)first * step;
+            const float *w = f->weight[t] + o;
+            for (int j = 0; j < f->inner; j++, row += NUMBERS, w += f->outs) {
+                vector v[2];
                 VECTOR_UNROLL for (int i = 0; i < vectors; i++)
-                    sum[b * vectors + i] = vector_fused(u, v[i], sum[b * vectors + i]);
+                    v[i] = vector_load(w + i * VECTOR_LANES);
+                FORGET(row);
+                VECTOR_UNROLL for (int b = 0; b < count; b++) {
+                    vector u = spread(row + b * step);
+                    VECTOR_UNROLL for (int i = 0; i < vectors; i++)
+                        sum[b * vectors + i] = vector_fused(u, v[i], sum[b * vectors + i]);
+                }
             }
         }
-    }
-    VECTOR_UNROLL for (int b = 0; b < count; b++)
-        VECTOR_UNROLL for (int i = 0; i < vectors; i++)
-            vector_store(f->y + (int64_t)(first + b) * f->outs + o + i * VECTOR_LANES,
-                         sum[b * vectors + i]);
+        VECTOR_UNROLL for (int b = 0; b < count; b++)
+            VECTOR_UNROLL for (int i = 0; i < vectors; i++)
+                chain_end(f->y + (int64_t)(first + b) * f->outs + o + i * VECTOR_LANES,
+                          sum[b * vectors + i], fresh);
+    } while (t < f->taps);
 }
 
 VECTOR void forward_columns(const forward *f, int vectors, int step, int o)
