@@ -236,6 +236,7 @@ VECTOR void weight_block(const weight *g, int lines, int count, int j, int first
                 v[l] = vector_load(y[l] + w);
             VECTOR_UNROLL for (int i = 0; i < count; i++) {
                 vector u = vector_load(x[i] + w);
+                LOADED_ONCE(u);
                 VECTOR_UNROLL for (int l = 0; l < lines; l++)
                     total[l * count + i] = vector_fused(u, v[l], total[l * count + i]);
             }
