@@ -667,6 +667,10 @@ START_TEST(debug_is_a_short_run_with_checks)
     make_experiment();
     expect(TRAIN("--debug"), "step 4/4");
     ck_assert(exists("runs/first/checkpoints/step-00000004"));
+    expect(TRAIN("--debug"), "--debug trains to step 4: ");
+    ck_assert_ptr_nonnull(strstr(text_of("said"), "is at step 4 of 40 already"));
+    expect(TRAIN("--set", "train.steps=5"), "step 5/5");
+    expect(TRAIN("--set", "train.steps=5", "--debug"), "is finished (step 5)");
     remove_root();
 }
 END_TEST

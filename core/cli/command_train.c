@@ -392,6 +392,22 @@ static pons_status read_choices(start *s, pons_error *err)
     return err->status;
 }
 
+/* Nothing is left to do, or nothing of the few steps of --debug. */
+static void tell_finished(const start *s)
+{
+    logger *l = s->call->log;
+    long long step = s->saved.state.step, total = trainer_total_steps(s->experiment);
+
+    if (s->call->debug && step < total && s->saved.state.finished == 0)
+        log_line(l, "--debug trains to step %d: '%s' is at step %lld of %lld already\n"
+                 "hint: without --debug it goes on; with --fresh as well it is tried anew",
+                 TRAINER_DEBUG_STEPS, s->folder.path, step, total);
+    else
+        log_line(l, "'%s' is finished (step %lld)\n"
+                 "hint: more [train] %s go on, --fresh starts anew", s->folder.path, step,
+                 config_given(s->config, "train", "steps") ? "steps" : "epochs");
+}
+
 static pons_status go(start *s, pons_error *err)
 {
     logger *l = s->call->log;
@@ -404,10 +420,7 @@ static pons_status go(start *s, pons_error *err)
     if (share_finished(s, &settings, &finished, err) != PONS_OK)
         return err->status;
     if (finished) {
-        log_line(l, "'%s' is finished (step %lld)\n"
-                 "hint: more [train] %s go on, --fresh starts anew", s->folder.path,
-                 (long long)s->saved.state.step,
-                 config_given(s->config, "train", "steps") ? "steps" : "epochs");
+        tell_finished(s);
         return PONS_OK;
     }
     if (hold_lines(s, err) != PONS_OK || read_choices(s, err) != PONS_OK)

@@ -34,6 +34,8 @@ typedef struct trainer_observer {
                            pons_error *err);
 } trainer_observer;
 
+enum { TRAINER_DEBUG_STEPS = 4 };
+
 typedef struct trainer_settings {
     const char *checkpoints;    /* the folder                                                     */
     const char *resume;         /* a checkpoint to go on from, verified; NULL: none, or this is   */

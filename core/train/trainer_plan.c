@@ -36,7 +36,7 @@ void trainer_count(trainer *t)
     if (t->settings->debug) {
         t->training_count = at_most(t->training_count, 4);
         t->validation_count = at_most(t->validation_count, 1);
-        t->total = t->total < 4 ? t->total : 4;
+        t->total = t->total < TRAINER_DEBUG_STEPS ? t->total : TRAINER_DEBUG_STEPS;
     }
 }
 
