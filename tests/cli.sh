@@ -68,6 +68,14 @@ expect 2 stderr "unknown flag '-z'" plugin list -z
 expect 2 stderr "--set needs a value" plugin list --set
 expect 2 stderr "--debug: only 'pons train' has a short run" predict run image -o out --debug
 expect 2 stderr "--color 'blue': expected auto, always or never" plugin list --color=blue
+expect 2 stderr '"--labels=one:1 two:2"' evaluate --labels=one:1 two:2 --run r
+expect 2 stderr 'hint: a list needs quotes: --labels "one:1 two:2 three:3"' \
+    evaluate --labels one:1 two:2 three:3 --run r
+expect 2 stderr 'hint: a list needs quotes: --extent "8 8 8"' data phantom --extent 8 8 8 -o d
+expect 2 stderr 'hint: a list needs quotes: --set "patch.extent=16 16"' train a.ini --set patch.extent=16 16
+expect 2 stderr "hint: pons train --help" train --set train.steps=1 --fresh a.ini b.ini
+expect 0 stdout 'in quotes: --labels "A B C"' evaluate --help
+expect 0 stdout 'in quotes: --extent "1 2 3" or 1,2,3' data phantom --help
 expect 2 stderr "--quiet takes no value, found '1'" plugin list --quiet=1
 expect 0 stdout "[train] - how long" help train
 expect 0 stdout "an integer from 1 to 65536" help train

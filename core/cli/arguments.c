@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLAG_SIZE = 64 };
+enum { FLAG_SIZE = 64, LINE_SIZE = 512 };
 
 typedef struct words {
     const command *command;
@@ -17,6 +17,8 @@ typedef struct words {
     invocation *call;
     void *flags;
     bool *given; /* by row of the table                                                           */
+    int list_end; /* place behind the value of the last flag that takes a list, or of --set       */
+    int stray;    /* place of the first argument that stands there; 0: none                       */
     pons_error *err;
 } words;
 
@@ -130,6 +132,11 @@ static bool is_number_list(pons_option_type type)
            type == PONS_OPTION_REAL_AXES;
 }
 
+static bool is_list(pons_option_type type)
+{
+    return type == PONS_OPTION_TEXTS || is_number_list(type);
+}
+
 static pons_status take_flag(words *w, const pons_option *o, const char *shown, const char *value)
 {
     pons_error problem = PONS_ERROR_INIT;
@@ -212,6 +219,8 @@ static pons_status take_named(words *w, const char *shown, const char *name, con
         return refuse_value(w, shown, value);
     if (valued && next_value(w, shown, &value) != PONS_OK)
         return PONS_USAGE;
+    if (o != NULL ? is_list(o->type) : c->take == take_set)
+        w->list_end = w->next;
     if (o != NULL)
         return take_flag(w, o, shown, valued ? value : "yes");
     return c->take(w, value);
@@ -250,10 +259,44 @@ static pons_status take_words(words *w)
             status = take_long(w, word);
         else if (flags && word[0] == '-' && word[1] != '\0')
             status = take_short(w, word);
-        else
+        else {
+            w->stray = w->stray == 0 && w->next - 1 == w->list_end ? w->list_end : w->stray;
             w->call->argument[w->call->argument_count++] = word;
+        }
     }
     return status;
+}
+
+/*
+ * Without quotes a shell hands over a list item by item, of which the flag takes the first: how it
+ * is to be written.
+ */
+static void quoted_list(const words *w, char *text, size_t size)
+{
+    const char *value = w->word[w->stray - 1];
+    bool joined = strncmp(value, "--", 2) == 0; /* --flag=value */
+    size_t used = (size_t)snprintf(text, size, "%s%s\"%s", joined ? "" : w->word[w->stray - 2],
+                                   joined ? "" : " ", value);
+
+    for (int i = w->stray; i < w->count && w->word[i][0] != '-' && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, " %s", w->word[i]);
+    if (used < size)
+        snprintf(text + used, size - used, "\"");
+}
+
+static pons_status refuse_arguments(const words *w)
+{
+    const command *c = w->command;
+    char hint[LINE_SIZE];
+
+    if (w->stray > 0)
+        quoted_list(w, hint, sizeof hint);
+    else
+        snprintf(hint, sizeof hint, "pons %s --help", c->name);
+    return pons_fail(w->err, PONS_USAGE, "'pons %s' takes %s, found %d argument%s\nhint: %s%s",
+                     c->name, *c->usage != '\0' ? c->usage : "no argument",
+                     w->call->argument_count, w->call->argument_count == 1 ? "" : "s",
+                     w->stray > 0 ? "a list needs quotes: " : "", hint);
 }
 
 /* Commands that read no INI file, so that --set would change nothing. */
@@ -296,17 +339,16 @@ static pons_status complete(words *w)
     }
     if (w->call->argument_count < c->argument_min ||
         (c->argument_max >= 0 && w->call->argument_count > c->argument_max))
-        return pons_fail(w->err, PONS_USAGE, "'pons %s' takes %s, found %d argument%s\n"
-                         "hint: pons %s --help", c->name,
-                         *c->usage != '\0' ? c->usage : "no argument", w->call->argument_count,
-                         w->call->argument_count == 1 ? "" : "s", c->name);
+        return refuse_arguments(w);
     return PONS_OK;
 }
 
 pons_status arguments_read(const command *c, int count, char **word, invocation *call, void *flags,
                            pons_error *err)
 {
-    words w = { c, count, 0, word, call, flags, NULL, err };
+    words w = {
+        .command = c, .count = count, .word = word, .call = call, .flags = flags, .err = err
+    };
     size_t rows = 1;
     pons_status status;
 

@@ -48,6 +48,22 @@ static const char *default_text(const pons_option *o)
            o->fallback;
 }
 
+/* How a list is written as one word of a shell; NULL: the option is none. */
+static const char *list_form(const pons_option *o)
+{
+    switch (o->type) {
+    case PONS_OPTION_TEXTS:
+        return "\"A B C\"";
+    case PONS_OPTION_REALS:
+    case PONS_OPTION_INTEGERS:
+    case PONS_OPTION_AXES:
+    case PONS_OPTION_REAL_AXES:
+        return "\"1 2 3\" or 1,2,3";
+    default:
+        return NULL;
+    }
+}
+
 void usage_print_option(FILE *to, const pons_option *o, const char *prefix)
 {
     char expected[512], name[64], lack[256];
@@ -60,6 +76,8 @@ void usage_print_option(FILE *to, const pons_option *o, const char *prefix)
         fprintf(to, "  %s\n", name);
     else
         fprintf(to, "  %s = %s\n      %s\n", name, default_text(o), expected);
+    if (*prefix != '\0' && list_form(o) != NULL)
+        fprintf(to, "      All of them as one word, in quotes: %s %s\n", name, list_form(o));
     fprintf(to, "      %s\n", o->help);
     if (*sections_lack(o, lack, sizeof lack) != '\0')
         fprintf(to, "      Not in this build: %s\n", lack);
