@@ -105,7 +105,9 @@ find_head() {
         image=$templates/ch2.nii.gz
         mask=$templates/ch2bet.nii.gz
     else
-        echo "no template of mricron-data: this run is on a synthetic head (pons data phantom)"
+        why="no template of mricron-data"
+        [ "$phantom" = no ] || why="--phantom"
+        echo "$why: this run is on a synthetic head (pons data phantom)"
         name=phantom
         [ -d "$folder/phantom" ] || "$pons" data phantom -o "$folder/phantom" --cases 1 --extent 181,217,181
         image=$(ls "$folder"/phantom/imagesTr/*.nii.gz)

@@ -43,6 +43,28 @@ checks=$((checks + 1))
 "$source/examples/quickstart.sh" --folder >"$folder/stdout" 2>"$folder/stderr"
 [ $? -eq 2 ] && grep -q "needs a folder" "$folder/stderr" ||
     fail "quickstart.sh --folder alone: $(cat "$folder/stderr")"
+# The head is made up because it was asked for, or because there is no other.
+head_of() {
+    sed -n '/^find_head() {$/,/^}$/p' "$source/examples/quickstart.sh" >"$folder/find_head"
+    (phantom=$1 templates=$folder/no-templates pons=true && . "$folder/find_head" && find_head) 2>&1
+}
+head_of yes >"$folder/asked"
+head_of no >"$folder/absent"
+check "quickstart.sh says that a phantom was asked for" grep -q "^--phantom: this run is on a synth" "$folder/asked"
+check "quickstart.sh says that there is no head" grep -q "^no template of mricron-data: this" "$folder/absent"
+
+# Packages that are missing and cannot be installed: an installation has failed.
+mkdir "$folder/shims"
+printf '%s\n' '#!/bin/sh' 'exit 1' >"$folder/shims/dpkg-query"
+cp "$folder/shims/dpkg-query" "$folder/shims/sudo"
+printf '%s\n' '#!/bin/sh' 'echo 1000' >"$folder/shims/id"
+chmod +x "$folder/shims"/*
+check "run.sh --install-only fails without rights" \
+    ends 1 "cannot be installed without root: gcc" env PATH="$folder/shims:$PATH" "$source/tests/run.sh" --install-only
+printf '%s\n' '#!/bin/sh' 'echo "install ok installed"' >"$folder/shims/dpkg-query"
+check "run.sh --install-only has nothing to do" \
+    env PATH="$folder/shims:$PATH" "$source/tests/run.sh" --install-only
+rm -f "$folder/out"
 expect 0 stdout "Usage: pons COMMAND" --help
 expect 0 stdout "Usage: pons COMMAND" -h
 expect 0 stdout "pons 0." --version

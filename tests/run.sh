@@ -46,7 +46,8 @@ install_packages() {
         as_root=sudo
     else
         echo "these packages are missing and cannot be installed without root:$missing" >&2
-        return 0
+        [ "$install_only" = no ] # without them the tests that need them are left out
+        return
     fi
     $as_root apt-get update -qq || return 1
     # shellcheck disable=SC2086 # lists of words
