@@ -65,6 +65,13 @@ printf '%s\n' '#!/bin/sh' 'echo "install ok installed"' >"$folder/shims/dpkg-que
 check "run.sh --install-only has nothing to do" \
     env PATH="$folder/shims:$PATH" "$source/tests/run.sh" --install-only
 rm -f "$folder/out"
+
+# Switches that contradict each other.
+for part in cudnn nccl; do
+    check "configure refuses $part without cuda" \
+        sh -c "cd '$folder/shims' && ! '$source/configure' -q --with-cuda=no --with-$part=yes >said 2>&1 &&
+            grep -q 'error: --with-$part=yes contradicts --with-cuda=no' said && [ \$(wc -l <said) = 1 ]"
+done
 expect 0 stdout "Usage: pons COMMAND" --help
 expect 0 stdout "Usage: pons COMMAND" -h
 expect 0 stdout "pons 0." --version
