@@ -16,10 +16,11 @@ rm ()
 }
 ])
 
-# PONS_OPTIONAL(NAME, VARIABLE, DEBIAN-PACKAGE, WHAT-FOR, CHECK)
-# --------------------------------------------------------------
+# PONS_OPTIONAL(NAME, VARIABLE, DEBIAN-PACKAGE, WHAT-FOR, CHECK, [KIND])
+# ----------------------------------------------------------------------
 # A part that may be there: --with-NAME=yes|no|auto. CHECK sets pons_have=yes when it is found. The
-# result is the conditional HAVE_VARIABLE and a line of the summary.
+# result is the conditional HAVE_VARIABLE and a line of the summary. KIND: without it there is no plugin
+# NAME of that kind.
 AC_DEFUN([PONS_OPTIONAL], [
 AC_ARG_WITH([$1], [AS_HELP_STRING([--with-$1=yes|no|auto], [$4 (auto)])], [], [with_$1=auto])
 AS_CASE([$with_$1], [yes|no|auto], [],
@@ -35,14 +36,14 @@ AS_IF([test "x$pons_have" = xyes], [pons_line="yes"],
 pons_summary="$pons_summary
     $1: $4: $pons_line"
 AS_IF([test "x$pons_have" = xyes], [pons_there=true], [pons_there=false])
-pons_parts="$pons_parts { \"$1\", \"$4\", \"$3\", $pons_there },"
+pons_parts="$pons_parts { \"$1\", \"$4\", \"$3\", \"$6\", $pons_there },"
 ])
 
-# PONS_OPTIONAL_MODULE(NAME, VARIABLE, DEBIAN-PACKAGE, WHAT-FOR, PKG-CONFIG-MODULE)
+# PONS_OPTIONAL_MODULE(NAME, VARIABLE, DEBIAN-PACKAGE, WHAT-FOR, PKG-CONFIG-MODULE, [KIND])
 AC_DEFUN([PONS_OPTIONAL_MODULE],
-[PONS_OPTIONAL([$1], [$2], [$3], [$4], [PKG_CHECK_MODULES([$2], [$5], [pons_have=yes], [pons_have=no])])])
+[PONS_OPTIONAL([$1], [$2], [$3], [$4], [PKG_CHECK_MODULES([$2], [$5], [pons_have=yes], [pons_have=no])], [$6])])
 
-# PONS_OPTIONAL_LIBRARY(NAME, VARIABLE, DEBIAN-PACKAGE, WHAT-FOR, HEADER, FUNCTION, LIBRARY)
+# PONS_OPTIONAL_LIBRARY(NAME, VARIABLE, DEBIAN-PACKAGE, WHAT-FOR, HEADER, FUNCTION, LIBRARY, [KIND])
 # A library without a pkg-config module; VARIABLE_CFLAGS and VARIABLE_LIBS may be set outside.
 AC_DEFUN([PONS_OPTIONAL_LIBRARY], [
 AC_ARG_VAR([$2_CFLAGS], [flags for compiling with $1])
@@ -55,12 +56,12 @@ PONS_OPTIONAL([$1], [$2], [$3], [$4], [
     AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <$5>]], [[return (int)(long)&$6;]])], [pons_have=yes])
     AC_MSG_RESULT([$pons_have])
     CPPFLAGS=$pons_saved_CPPFLAGS; LIBS=$pons_saved_LIBS
-])])
+], [$8])])
 
-# PONS_OPTIONAL_CXX_LIBRARY(NAME, VARIABLE, DEBIAN-PACKAGE, WHAT-FOR, HEADER, STATEMENT, LIBRARY)
+# PONS_OPTIONAL_CXX_LIBRARY(NAME, VARIABLE, DEBIAN-PACKAGE, WHAT-FOR, HEADER, STATEMENT, LIBRARY, [KIND])
 # The same of a library of C++. Without a compiler of C++ it is as if it was not there.
 AC_DEFUN([PONS_OPTIONAL_CXX_LIBRARY], [
 AC_LANG_PUSH([C++])
-PONS_OPTIONAL_LIBRARY([$1], [$2], [$3 g++], [$4], [$5], [$6], [$7])
+PONS_OPTIONAL_LIBRARY([$1], [$2], [$3 g++], [$4], [$5], [$6], [$7], [$8])
 AC_LANG_POP([C++])
 ])

@@ -272,6 +272,24 @@ PONS_PLUGIN_PATH=$plugins
 expect 2 stderr "'pons devices' takes no argument" devices 0
 expect 2 stderr "'pons doctor' takes no argument" doctor now
 
+# A plugin that is optional is there, or known to be left out of this build.
+phantom "$folder/few/data" 2 8
+printf '%s\n' "[experiment]" "name = e" "[data]" "source = $folder/few/data" "[patch]" "extent = 8" \
+    "[model]" "plugin = unet" "channels = 2" "strides =" "[loss]" "plugin = dice" "[optimizer]" "plugin = adam" \
+    "[train]" "steps = 1" >"$folder/few.ini"
+for part in comm/gloo comm/mpi comm/nccl device/cuda; do
+    optional=${part#*/}
+    "$program" doctor >"$folder/parts" 2>&1
+    if [ -f "${PONS_PLUGIN_PATH%%:*}/$part.so" ]; then
+        check "$optional is in this build" grep -q "^$optional  *[A-Za-z].*: yes\$" "$folder/parts"
+    elif [ $part = device/cuda ]; then
+        expect 3 stderr "'cuda' is not in this build" train "$folder/few.ini" --set distribute.devices=cuda
+    else
+        expect 3 stderr "'$optional' is not in this build" \
+            launch -n 2 -- train "$folder/few.ini" --set distribute.backend=$optional
+    fi
+done
+
 head -c 1000 stage/schedule/poly.so >"$folder/cut.so"
 expect 6 stderr "a truncated file" plugin check "$folder/cut.so"
 

@@ -7,6 +7,7 @@ libcore_la_SOURCES += core/base/arena.c core/base/arena.h core/base/error.c core
 libcore_la_SOURCES += core/base/background.c core/base/background.h
 libcore_la_SOURCES += core/base/clock.h
 libcore_la_SOURCES += core/base/parallel.c core/base/parallel.h
+libcore_la_SOURCES += core/base/part.c core/base/part.h
 libcore_la_SOURCES += core/base/room.c core/base/room.h
 libcore_la_SOURCES += core/base/tree.c core/base/tree.h
 libcore_la_SOURCES += core/base/kernel_name.c core/base/kernel_name.h

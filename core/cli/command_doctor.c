@@ -1,9 +1,9 @@
 /*
  * command_doctor.c - pons doctor: what was found on this machine, its limits, and what to install.
  */
+#include "base/part.h"
 #include "cli/command.h"
 #include "cli/machine.h"
-#include "core/cli/build_parts.h"
 #include "plugin/plugin_load.h"
 
 #include <pons/pons.h>
@@ -85,24 +85,21 @@ static void print_space(const char *name, const char *folder)
 
 /* ---- what was there when this was built ------------------------------------------------------ */
 
-static const struct { const char *name, *use, *package; bool there; } parts[] = { BUILD_PARTS };
-
 static void print_parts(void)
 {
     int missing = 0;
 
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        printf("%-10s %s: %s\n", parts[i].name, parts[i].use,
-               parts[i].there ? "yes" : "not in this build");
-        missing += !parts[i].there;
+    for (const build_part *p = build_parts; p->name != NULL; p++) {
+        printf("%-10s %s: %s\n", p->name, p->use, p->there ? "yes" : "not in this build");
+        missing += !p->there;
     }
     if (missing == 0)
         return;
     printf("\nWhat is not in this build is optional. It is found when pons is configured again "
            "after:\n    apt-get install");
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (!parts[i].there)
-            printf(" %s", parts[i].package);
+    for (const build_part *p = build_parts; p->name != NULL; p++)
+        if (!p->there)
+            printf(" %s", p->package);
     printf("\n");
 }
 

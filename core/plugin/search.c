@@ -1,6 +1,7 @@
 /*
  * search.c - the folders that hold plugins, and what lies in them, by notes alone.
  */
+#include "base/part.h"
 #include "base/text.h"
 #include "plugin/verify.h"
 
@@ -209,8 +210,14 @@ pons_status plugin_not_found(pons_kind kind, const char *name, const char *where
 {
     char best[PONS_NAME_SIZE] = "", searched[1024] = "";
     text_guess guess = text_guess_for(name);
+    const build_part *lacking = part_lacking(plugin_kind_name(kind), name);
     size_t used = 0;
 
+    if (lacking != NULL)
+        return pons_fail(err, PONS_CONFIG, "%s%s'%s' is not in this build\n"
+                         "hint: ./configure --with-%s=yes says what it lacks (Debian: %s)",
+                         where != NULL ? where : "", where != NULL ? ": " : "", name, name,
+                         lacking->package);
     for (char **f = folders; *f != NULL; f++) {
         guess_in(*f, kind, &guess, best);
         if (used < sizeof searched)
