@@ -263,6 +263,20 @@ static void add_tracked(safetensor *item, int *count)
                                      .type = SAFETENSORS_I64, .data = &tracked };
 }
 
+static void add_wide_counter(safetensor *item, int *count)
+{
+    add_tracked(item, count);
+    item[*count - 1].rank = 1;
+    item[*count - 1].extent[0] = 1;
+    item[*count - 1].count = 1;
+}
+
+static void add_lone_counter(safetensor *item, int *count)
+{
+    add_tracked(item, count);
+    item[*count - 1].name = "model.9.num_batches_tracked";
+}
+
 static void drop_first(safetensor *item, int *count)
 {
     item[0] = item[--*count];
@@ -408,6 +422,11 @@ START_TEST(weights_that_do_not_fit_are_refused_and_named)
     PREDICT(3, "tensor 'model.9.weight' [", "w.safetensors", "-q");
     write_weights("w.safetensors", turn_shape);
     PREDICT(3, "has shape [", "w.safetensors", "-q");
+    write_weights("w.safetensors", add_wide_counter);
+    PREDICT(3, "unit0.adn.N.num_batches_tracked' has shape [1], expected []", "w.safetensors",
+            "-q");
+    write_weights("w.safetensors", add_lone_counter);
+    PREDICT(3, "tensor 'model.9.num_batches_tracked' [] is not part of", "w.safetensors", "-q");
     write_weights("w.safetensors", spoil_number);
     PREDICT(4, "expected a finite number", "w.safetensors", "-q");
     write_text("w.safetensors", "nothing of the kind");

@@ -185,6 +185,19 @@ static bool is_another_name(const storage *s, unsigned groups, const safetensors
     return false;
 }
 
+/* A counter stands beside a variance, which is known itself or refused. */
+static bool is_counter(const safetensors *file, const safetensor *t)
+{
+    int stem = (int)(strlen(t->name) - strlen(TRACKED));
+    char variance[512];
+
+    if (!text_ends_with(t->name, TRACKED)
+        || snprintf(variance, sizeof variance, "%.*s" VARIANCE, stem, t->name)
+               >= (int)sizeof variance)
+        return false;
+    return safetensors_find(file, variance) != NULL;
+}
+
 static pons_status check_extra(const storage *s, unsigned groups, const safetensors *file,
                                const char *where, const weights_format *format, pons_error *err)
 {
@@ -195,7 +208,11 @@ static pons_status check_extra(const storage *s, unsigned groups, const safetens
         char shape[160];
         if (skip > 0 && strncmp(t->name, format->prefix, skip) != 0)
             continue;
-        if (text_ends_with(t->name, TRACKED) || is_known(s, groups, t->name + skip)
+        bool counter = is_counter(file, t);
+        if (counter && t->rank != 0)
+            return pons_fail(err, PONS_CONFIG, "'%s': tensor '%.200s' has shape %s, expected []",
+                             where, t->name, safetensor_shape(t, shape, sizeof shape));
+        if (counter || is_known(s, groups, t->name + skip)
             || is_another_name(s, groups, file, format, t))
             continue;
         return pons_fail(err, PONS_CONFIG, "'%s': tensor '%.200s' %s is not part of the network",
