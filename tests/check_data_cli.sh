@@ -41,6 +41,10 @@ cp sound/labelsTr/phantom_001.nii.gz $label
 expect 4 stdout "error: case 'phantom_001'"
 head -c 200 sound/imagesTr/phantom_000.nii.gz >ph/imagesTr/phantom_000.nii.gz
 expect 4 stderr "2 problems, the first: case 'phantom_000'"
+checks=$((checks + 1))
+"$program" data check a.ini >both 2>&1
+[ $? -eq 4 ] && [ "$(grep -c "case 'phantom_000'" both)" -eq 1 ] &&
+    [ "$(tail -n 1 both)" = "error: the data has 2 errors, listed above" ] || fail "an error is said twice: $(cat both)"
 cp sound/labelsTr/phantom_001.nii.gz $label
 cp sound/imagesTr/phantom_000.nii.gz ph/imagesTr/phantom_000.nii.gz
 expect 0 stdout "0 errors, 0 warnings"

@@ -13,6 +13,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- what there is -------------------------------------------------------------------------- */
 
@@ -178,6 +180,25 @@ static pons_status open_data(config *c, dataset **out, pons_error *err)
     return check_steps(c, (*out)->channels, err);
 }
 
+/* Whether what is written to both is read one behind the other. */
+static bool is_one_stream(void)
+{
+    struct stat out, err;
+
+    return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0
+        && out.st_dev == err.st_dev && out.st_ino == err.st_ino;
+}
+
+/* 'err' holds the first problem: for those who do not see the report, which lists all of them. */
+static pons_status name_once(const dataset_report *r, pons_error *err)
+{
+    if (!is_one_stream())
+        return err->status;
+    *err = (pons_error)PONS_ERROR_INIT;
+    return pons_fail(err, PONS_DATA, "the data has %d error%s, listed above", r->error_count,
+                     plural(r->error_count));
+}
+
 static pons_status check_data(const dataset *d, pons_error *err)
 {
     dataset_report *report = NULL;
@@ -191,6 +212,9 @@ static pons_status check_data(const dataset *d, pons_error *err)
     print_histogram(d, report);
     printed = print_geometry(report, err);
     print_problems(report);
+    fflush(stdout);
+    if (status != PONS_OK)
+        name_once(report, err);
     dataset_report_free(report);
     return status != PONS_OK ? status : printed;
 }
