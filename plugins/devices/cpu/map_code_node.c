@@ -161,11 +161,12 @@ static void load_node(code *c, int n)
 {
     const map_access *a = code_access(c, n);
     int channel = c->plan->node[n].channel;
+    map_code load = load_code(c, n);
     map_instruction *i;
 
-    if (load_code(c, n) != 0) {
+    if (load != 0) {
         code_leave(c);
-        i = code_put(c, load_code(c, n));
+        i = code_put(c, load);
         i->at[0] = code_slot(c, a, code_is_pair(a) ? 0 : channel, false);
         i->what = a;
         c->reading--;
