@@ -36,6 +36,7 @@ typedef struct wide_product {
 
 /* What multiplies; begin and end stand around products, on each thread. */
 typedef struct wide_unit {
+    int line;    /* rows that meet a panel's line in the time of packing one; 0: not measured */
     void (*begin)(void);
     void (*multiply)(const wide_product *p);
     void (*end)(void);

@@ -17,7 +17,8 @@
 enum {
     PIECE = 6,             /* steps: two columns' panels are 12 KiB, 32 rows as much */
     PAIRS = WIDE_NUMBERS / 2,
-    APART = 3              /* every third row has an address of its own */
+    APART = 3,             /* every third row has an address of its own */
+    LINE = 5               /* wide_unit.line */
 };
 
 /* Rows 'first' .. first + rows - 1 of tile 'tile' by all columns, steps begin .. end - 1. */
@@ -106,4 +107,4 @@ static void nothing(void)
 {
 }
 
-const wide_unit wide_dots = { nothing, multiply, nothing };
+const wide_unit wide_dots = { LINE, nothing, multiply, nothing };
