@@ -18,6 +18,19 @@ fail() {
 
 make -s install DESTDIR="$work/root" >"$work/install.log" 2>&1 || fail "install failed"
 prefix=$(sed -n 's/^prefix=//p' pons.pc)
+
+# Every link of an installed text to a file beside it.
+readme=$(find "$work/root" -name README.md)
+[ -n "$readme" ] || fail "no README.md is installed"
+documents=$(dirname "$readme")
+find "$documents" -name '*.md' | while read -r text; do
+    grep -o '](\([^)#:]*\))' "$text" | sed 's/^](//; s/)$//' | sort -u | while read -r link; do
+        echo link >>"$work/links"
+        [ -e "$(dirname "$text")/$link" ] || echo "${text#"$documents"/}: $link"
+    done
+done >"$work/broken"
+[ -s "$work/links" ] && [ ! -s "$work/broken" ] || fail "links of installed texts break: $(cat "$work/broken")"
+passed=$((passed + 1))
 PKG_CONFIG_PATH=$(dirname "$(find "$work/root" -name pons.pc)")
 libraries=$(dirname "$PKG_CONFIG_PATH")
 export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR="$work/root"
