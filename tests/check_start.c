@@ -91,12 +91,12 @@ static char *opened_by(const char *const *word)
     return text_of(name);
 }
 
-/* A line "file=NAME [0];  needed by ..."; what a sanitizer needs is not ours. */
+/* "file=NAME [0];  needed by ..." or "dynamically loaded by"; what a sanitizer needs is not ours. */
 static const char *opened_file(char *line)
 {
     char *file = strstr(line, "file="), *last;
 
-    if (file == NULL || strstr(line, "san.so") != NULL)
+    if (file == NULL || strstr(file, " by ") == NULL || strstr(file, "san.so") != NULL)
         return NULL;
     file += strlen("file=");
     file[strcspn(file, " ")] = '\0';
