@@ -60,7 +60,8 @@ cp "$folder/shims/dpkg-query" "$folder/shims/sudo"
 printf '%s\n' '#!/bin/sh' 'echo 1000' >"$folder/shims/id"
 chmod +x "$folder/shims"/*
 check "run.sh --install-only fails without rights" \
-    ends 1 "cannot be installed without root: gcc" env PATH="$folder/shims:$PATH" "$source/tests/run.sh" --install-only
+    ends 1 "cannot be installed without root: gcc" \
+    env PATH="$folder/shims:$PATH" "$source/tests/run.sh" --install-only
 printf '%s\n' '#!/bin/sh' 'echo "install ok installed"' >"$folder/shims/dpkg-query"
 check "run.sh --install-only has nothing to do" \
     env PATH="$folder/shims:$PATH" "$source/tests/run.sh" --install-only
@@ -273,7 +274,7 @@ expect 2 stderr "'pons devices' takes no argument" devices 0
 expect 2 stderr "'pons doctor' takes no argument" doctor now
 
 # A plugin that is optional is there, or known to be left out of this build.
-phantom "$folder/few/data" 2 8
+"$program" data phantom -o "$folder/few/data" --cases 2 --extent 8 2>"$folder/stderr" || fail "$(cat "$folder/stderr")"
 printf '%s\n' "[experiment]" "name = e" "[data]" "source = $folder/few/data" "[patch]" "extent = 8" \
     "[model]" "plugin = unet" "channels = 2" "strides =" "[loss]" "plugin = dice" "[optimizer]" "plugin = adam" \
     "[train]" "steps = 1" >"$folder/few.ini"
