@@ -249,7 +249,8 @@ static pons_status take(void *context, int number, spread_volume *v, stitch *sti
     if (take_planes(context, number, v, stitch, first, end, err) == PONS_OK
         && !stitch_is_finite(stitch) && m->problem.status == PONS_OK)
         pons_fail(&m->problem, PONS_DATA, "case '%s': the network's logits are not finite, "
-                  "expected numbers\nhint: its weights, or values of the image, are too large",
+                  "expected numbers\nhint: a weight or a value of the image is too large, or a "
+                  "variance is below 0",
                   m->c.name);
     return err->status;
 }
