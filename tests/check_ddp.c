@@ -71,7 +71,7 @@ static void ranks_start(ranks *r, const char *const *word)
     int port = free_port();
 
     for (int k = 0; k < r->count; k++) {
-        r->pid[k] = fork();
+        r->pid[k] = fork_child();
         if (r->pid[k] == 0)
             be_rank(r, k, port, word);
     }

@@ -64,7 +64,7 @@ static int launch_here(const plan *p)
 /* Its output goes to root/out and root/said. */
 static pid_t begin(const plan *p)
 {
-    pid_t child = fork();
+    pid_t child = fork_child();
 
     if (child == 0) {
         int out = open(in_root("out"), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);

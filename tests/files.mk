@@ -5,7 +5,8 @@ SCRIPT_TESTS =
 SOAK_TESTS =
 TEST_INCLUDES = tests/asserts.h tests/bench_clock.h tests/card_trial.h tests/comm_suite.h \
 	tests/comm_trial.h tests/convolutions.h tests/dataset_maker.h tests/descent.h \
-	tests/disk_preload.h tests/disk_shim.h tests/evaluate.h tests/finite.h tests/free_port.h \
+	tests/disk_preload.h tests/disk_shim.h tests/evaluate.h tests/finite.h \
+	tests/fork_child.h tests/free_port.h \
 	tests/fuzz_file.h tests/gallery_ini.h tests/gallery_json.h tests/gallery_nifti.h \
 	tests/gallery_plugin.h tests/gallery_safetensors.h tests/golden_program.h tests/graphs.h \
 	tests/guarded.h tests/kernel_trial.h tests/nifti_maker.h tests/op_table.h tests/pause.h \

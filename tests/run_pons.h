@@ -5,6 +5,7 @@
 #define TESTS_RUN_PONS_H
 
 #include "base/clock.h"
+#include "fork_child.h"
 #include "root.h"
 
 #include <fcntl.h>
@@ -32,7 +33,7 @@ static inline pid_t start_saying(const char *name, const char *const *word)
         argument[count++] = *word++;
     int out = open(in_root("out"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     int said = open(in_root(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    pid_t child = fork();
+    pid_t child = fork_child();
     if (child == 0) {
         dup2(out, 1);
         dup2(said, 2);
