@@ -79,20 +79,18 @@ static void expect_same(const variant *v, const char *name, int step, int split)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* Behind the last step there is nothing left to stop. */
-static int code_of(int step)
-{
-    return step < STEPS ? 75 : 0;
-}
-
-/* Ranks agree on it in a step, and stop behind the one that rank 0 is in or the next. */
+/*
+ * Ranks agree on it in a step, and stop behind the one that rank 0 is in or the next; behind the
+ * last step there is nothing left to stop.
+ */
 static void stop_after(const variant *v, const split *s, int step)
 {
     int code = train(v, "run", s, step);
+    int64_t last = marked("run", "last");
 
-    ck_assert_msg(code == code_of(step), "code %d: %s", code, text_of("said"));
-    ck_assert_int_ge(marked("run", "last"), step);
-    ck_assert_int_le(marked("run", "last"), step + (s->ranks != NULL));
+    ck_assert_msg(code == (last < STEPS ? 75 : 0), "code %d: %s", code, text_of("said"));
+    ck_assert_int_ge(last, step);
+    ck_assert_int_le(last, step + (s->ranks != NULL));
 }
 
 static void go_on(const variant *v, const split *s)
