@@ -368,7 +368,7 @@ START_TEST(class_weights_choose_the_class)
     s.class_weight_count = 1;
     pons_error err = PONS_ERROR_INIT;
     ck_assert_int_eq(loader_open(b.held, CASES, b.data->training, NULL, &s, &l, &err), PONS_CONFIG);
-    ck_assert_ptr_nonnull(strstr(err.text, "'class_weights' has 1 numbers, expected 2"));
+    ck_assert_ptr_nonnull(strstr(err.text, "'class_weights' has 1 number, expected 2"));
     bench_close(&b);
 }
 END_TEST

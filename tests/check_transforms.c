@@ -299,7 +299,7 @@ static const struct refusal { const char *ini, *phrase; } refusals[] = {
     { "[preprocess]\nsteps = orient\n[preprocess.orient]\naxes = RAX\n", "RAX" },
     { "[preprocess]\nsteps = spacing\n", "mm" },
     { "[preprocess]\nsteps = scale_range\n[preprocess.scale_range]\nfrom = 1\n",
-      "'from' has 1 numbers, expected 2" },
+      "'from' has 1 number, expected 2" },
     { "[preprocess]\nsteps = scale_percentiles\n[preprocess.scale_percentiles]\nfrom = 1 101\n",
       "101" },
     { "[preprocess]\nsteps = scale_range\n[preprocess.scale_range]\nfrom = 0 9\nto = 1 0\n"

@@ -239,8 +239,9 @@ static pons_status check_settings(const cache *held, const loader_settings *s, p
                          "[patch] 'positive' and 'negative' are both 0, expected one above 0");
     if (s->sampling == SAMPLING_CLASSES && s->class_weight_count > 0 &&
         s->class_weight_count != targets)
-        return pons_fail(err, PONS_CONFIG, "[patch] 'class_weights' has %d numbers, expected %d, "
-                         "one for each class", s->class_weight_count, targets);
+        return pons_fail(err, PONS_CONFIG, "[patch] 'class_weights' has %d number%s, expected %d, "
+                         "one for each class", s->class_weight_count,
+                         s->class_weight_count == 1 ? "" : "s", targets);
     return PONS_OK;
 }
 

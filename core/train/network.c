@@ -53,9 +53,10 @@ static pons_status build_loss(const experiment *e, pons_graph *g, const pons_out
     pons_node *sum = NULL;
 
     if (e->sections.loss.heads.count > 0 && e->sections.loss.heads.count != outputs->count)
-        return pons_fail(err, PONS_CONFIG, "%s: [loss] heads has %d numbers, expected %d, one for "
+        return pons_fail(err, PONS_CONFIG, "%s: [loss] heads has %d number%s, expected %d, one for "
                          "each output of the model", config_place(e->config, "loss", "heads"),
-                         e->sections.loss.heads.count, outputs->count);
+                         e->sections.loss.heads.count,
+                         e->sections.loss.heads.count == 1 ? "" : "s", outputs->count);
     for (int i = 0; i < outputs->count; i++) {
         pons_target t = { shrink(g, target, outputs->item[i]), NULL, e->activation };
         pons_node *value;

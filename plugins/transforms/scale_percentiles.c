@@ -36,9 +36,11 @@ static pons_status check(const void *config, pons_error *err)
     const scale_percentiles *s = config;
 
     if (s->from.count != 2)
-        return pons_fail(err, PONS_CONFIG, "'from' has %d numbers, expected 2", s->from.count);
+        return pons_fail(err, PONS_CONFIG, "'from' has %d number%s, expected 2", s->from.count,
+                         s->from.count == 1 ? "" : "s");
     if (s->to.count != 2)
-        return pons_fail(err, PONS_CONFIG, "'to' has %d numbers, expected 2", s->to.count);
+        return pons_fail(err, PONS_CONFIG, "'to' has %d number%s, expected 2", s->to.count,
+                         s->to.count == 1 ? "" : "s");
     if (s->clip && s->to.item[0] > s->to.item[1])
         return pons_fail(err, PONS_CONFIG, "'to' falls from %g to %g, expected it to rise: 'clip' "
                          "would make all values %g\nhint: 'from' may fall instead",
