@@ -630,13 +630,14 @@ END_TEST
 static void fill_special(const sample *s, buffers *b)
 {
     const float special[] = { 0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e-41f, -1e-41f, 3e38f,
-                              nanf("0x3fffff") }; /* rounded as a number it would become 0        */
+                              nanf("0x3fffff"), /* rounded as a number it would become 0          */
+                              1e-39f };         /* one of bf16 as well                            */
 
     fill_inputs(s, b);
     for (int i = 0; i < s->inputs; i++)
         for (int64_t k = 0; k < s->input_count[i]; k++)
             if (below(4) == 0)
-                map_number_store(s->input[i].type, b->pointer[i], k, special[below(9)]);
+                map_number_store(s->input[i].type, b->pointer[i], k, special[below(10)]);
 }
 
 /* Every row gives the bits of the plain interpreter; what is no number is none. */
@@ -710,7 +711,7 @@ START_TEST(gradient_of_a_bend_is_both_choices_added)
 {
     static const int64_t rows[] = { 0, 0, 16 }, columns[] = { 0, 1, 1 };
     static sample s;
-    int x, g, m, zero, above, upper, lower;
+    int x, g, m, zero, above, upper, lower, product;
 
     special_begin(&s, 1003, 16);
     x = special_load(&s, PONS_F32, 16, 1, 0);
@@ -725,7 +726,68 @@ START_TEST(gradient_of_a_bend_is_both_choices_added)
                                     special_value(&s, PONS_MAP_MUL, 2, lower, m, 0), 0),
                   PONS_F32, 16, 0);
     special_store(&s, special_value(&s, PONS_MAP_MUL, 2, lower, x, 0), PONS_F32, 16, 0);
+    product = special_value(&s, PONS_MAP_MUL, 2, g, m, 0);
+    special_store(&s, special_value(&s, PONS_MAP_SELECT, 3, above, g, product), PONS_BF16, 16, 0);
     check_bits(&s, "gradient of a bend");
+}
+END_TEST
+
+static void special_moments(sample *s, pons_reduction_kind kind, int value, int64_t channels)
+{
+    pons_reduction *r = &s->reduction[s->map.reduction_count++];
+
+    *r = (pons_reduction){ .kind = kind, .value = value };
+    for (int k = 0; k < (kind == PONS_REDUCE_MOMENTS ? 2 : 1); k++) {
+        r->to[k] = (pons_operand){ .tensor = s->outputs, .type = PONS_F32,
+                                   .along = PONS_ALONG_SPACE, .stride = { 0, 1 } };
+        s->output_count[s->outputs] = channels;
+        s->output[s->outputs++] = (pons_tensor){ PONS_F32, { 1, { channels } } };
+    }
+}
+
+/*
+ * What is loaded, and what has a number of its channel added, or one of all: moments alone have the
+ * bits of moments beside another reduction. Of 96 channels a period is three units of lanes; of 70 it
+ * is longer than a tile.
+ */
+START_TEST(moments_alone_are_those_beside_another_reduction)
+{
+    static const int64_t channels[] = { 1, 3, 16, 32, 70, 96, 320 };
+    const pons_type type = _i % 2 == 0 ? PONS_F32 : PONS_BF16;
+    const int64_t c = channels[_i / 2];
+    static sample s;
+    buffers in, out[2];
+
+    for (int added = 0; added < 3; added++)
+        for (int64_t rows = 0; rows < 3; rows++)
+            for (int row = 0; row < map_lanes_count(); row++) {
+                for (int beside = 0; beside < 2; beside++) {
+                    void *d = open_cpu(2, row);
+                    int x;
+                    special_begin(&s, (int64_t[]){ 5, 1024, 22223 }[rows] / c + 2, c);
+                    x = special_load(&s, type, c, 1, 0);
+                    if (added > 0)
+                        x = special_value(&s, PONS_MAP_ADD, 2,
+                                          special_load(&s, PONS_F32, 0, added == 1, 0), x, 0);
+                    special_moments(&s, PONS_REDUCE_MOMENTS, x, c);
+                    if (beside)
+                        special_moments(&s, PONS_REDUCE_SUM, x, c);
+                    if (beside == 0) {
+                        in = buffers_new(s.inputs, s.input, 0);
+                        fill_inputs(&s, &in);
+                    }
+                    out[beside] = buffers_new(s.outputs, s.output, 0xff);
+                    run_on(&cpu_operations, d, &s, &in, &out[beside], 0);
+                    cpu_operations.close(d);
+                }
+                for (int k = 0; k < 2; k++)
+                    ck_assert_msg(memcmp(out[0].pointer[k], out[1].pointer[k], (size_t)c * 4) == 0,
+                                  "%ld channels on %s, rows %ld, added %d", (long)c,
+                                  map_lanes_row(row)->name, (long)rows, added);
+                buffers_free(&in);
+                buffers_free(&out[0]);
+                buffers_free(&out[1]);
+            }
 }
 END_TEST
 
@@ -814,6 +876,7 @@ int main(void)
     tcase_add_loop_test(c, random_maps_agree_with_the_plain_interpreter, 0, 4);
     tcase_add_loop_test(c, large_outputs_are_written_past_the_cache, 0, 2);
     tcase_add_loop_test(c, gradient_of_a_bend_is_both_choices_added, 0, 3);
+    tcase_add_loop_test(c, moments_alone_are_those_beside_another_reduction, 0, 14);
     tcase_add_loop_test(c, slices_of_channels_keep_what_is_no_number, 0, 2);
     tcase_add_loop_test(c, two_channels_are_read_one_by_one, 0, 2);
     tcase_add_loop_test(c, extremes_over_channels_keep_what_is_no_number, 0, 2);

@@ -36,7 +36,13 @@ libcpupairs_la_SOURCES = plugins/devices/cpu/narrow_wide.c plugins/devices/cpu/n
 	plugins/devices/cpu/narrow_pairs.c
 libcpupairs_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=pairs -DVECTOR_PAIRS
 libcpupairs_la_CFLAGS = $(libcpuavx512_la_CFLAGS) -mavx512bf16
-libcpudevice_la_LIBADD += libcpuavx2.la libcpuavx512.la libcpupairs.la
+# The loops of maps once more, for processors that make bf16 of floats.
+noinst_LTLIBRARIES += libcpuhalves.la
+libcpuhalves_la_SOURCES = plugins/devices/cpu/map_lanes.c plugins/devices/cpu/map_machine.c \
+	plugins/devices/cpu/map_random.c
+libcpuhalves_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=avx512bf16
+libcpuhalves_la_CFLAGS = $(libcpuavx512_la_CFLAGS) -mavx512bf16
+libcpudevice_la_LIBADD += libcpuavx2.la libcpuavx512.la libcpupairs.la libcpuhalves.la
 endif
 libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c plugins/devices/cpu/headroom.c \
 	plugins/devices/cpu/headroom.h \

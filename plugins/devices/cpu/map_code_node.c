@@ -306,29 +306,35 @@ static bool uniform(const code *c, int n) { return c->node[n].span == MAP_UNIFOR
 static bool even(const code *c, int n) { return c->node[n].even; }
 
 /*
- * x > q ? x : x m with even q and m, as leaky and parametric rectifiers have it: without leaving
- * the accumulator.
+ * x > q ? g : g m with even q and m, as leaky and parametric rectifiers have it of x itself: without
+ * leaving the accumulator.
  */
 static bool bend_node(code *c, int n)
 {
     const map_node *node = &c->plan->node[n], *product = &c->plan->node[node->argument[3]];
-    int x = node->argument[0], q = node->argument[1], other = node->argument[3], m;
+    int x = node->argument[0], q = node->argument[1], g = node->argument[2];
+    int other = node->argument[3], m;
     map_instruction *i;
 
-    if (node->comparison != PONS_MAP_GREATER || node->argument[2] != x || !even(c, q)
-        || product->operation != PONS_MAP_MUL || code_ready(c, other) || c->node[other].left != 1)
+    if (node->comparison != PONS_MAP_GREATER || !even(c, q) || product->operation != PONS_MAP_MUL
+        || code_ready(c, other) || c->node[other].left != 1)
         return false;
-    m = product->argument[product->argument[0] == x];
-    if ((product->argument[0] != x && product->argument[1] != x) || !even(c, m))
+    m = product->argument[product->argument[0] == g];
+    if ((product->argument[0] != g && product->argument[1] != g) || !even(c, m))
         return false;
-    code_bring(c, x);
-    for (int k = 0; k < 3; k++)
-        code_read_done(c, x);
+    if (x != g)
+        code_to_memory(c, x);
+    code_bring(c, g);
+    code_read_done(c, x);
+    code_read_done(c, g);
+    code_read_done(c, g);
     code_leave(c);
     c->node[other].left = 0;
-    i = code_put(c, MAP_CODE_BEND);
+    i = code_put(c, x == g ? MAP_CODE_BEND : MAP_CODE_BEND_BY);
     i->at[0] = c->node[q].place;
     i->at[1] = c->node[m].place;
+    if (x != g)
+        i->at[2] = c->node[x].place;
     arrived(c, n);
     return true;
 }

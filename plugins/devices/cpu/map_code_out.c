@@ -6,6 +6,18 @@
  */
 #include "map_code.h"
 
+/* The accumulators of a channel; of moments its means and squares. */
+static void reduce_places(const map_reduce *r, int row, map_address *first, map_address *second)
+{
+    bool moments = r->kind == PONS_REDUCE_MOMENTS;
+    map_walk walk = r->by_period ? moments ? MAP_MOMENTS_PERIOD : MAP_PERIOD
+                                 : moments ? MAP_MOMENTS_LANES : MAP_LANES;
+    size_t at = r->accumulator + (size_t)row * (size_t)r->pitch;
+
+    *first = code_in_buffers(at, walk);
+    *second = code_in_buffers(at + (size_t)r->lanes, walk);
+}
+
 /* Of a node that is in the accumulator. */
 void code_reduce(code *c, int n)
 {
@@ -16,17 +28,12 @@ void code_reduce(code *c, int n)
 
     for (int k = 0; k < c->pass->reduce_count; k++) {
         const map_reduce *r = c->pass->reduce[k];
-        bool moments = r->kind == PONS_REDUCE_MOMENTS;
-        map_walk walk = r->by_period ? moments ? MAP_MOMENTS_PERIOD : MAP_PERIOD
-                                     : moments ? MAP_MOMENTS_LANES : MAP_LANES;
         for (int row = 0; row < r->rows; row++) {
-            size_t at = r->accumulator + (size_t)row * (size_t)r->pitch;
             map_instruction *i;
             if (map_node_of(c->plan, r->value, row) != n)
                 continue;
             i = code_put(c, codes[r->kind]);
-            i->at[0] = code_in_buffers(at, walk);
-            i->at[1] = code_in_buffers(at + (size_t)r->lanes, walk);
+            reduce_places(r, row, &i->at[0], &i->at[1]);
             code_read_done(c, n);
         }
     }
@@ -189,6 +196,51 @@ static void fetch_ahead(code *c)
     }
 }
 
+/* What the machine reads by itself and adds to. */
+static bool is_plain_load(const code *c, int n)
+{
+    return code_is_dense(c, n, PONS_F32) || code_is_dense(c, n, PONS_BF16);
+}
+
+/*
+ * Moments of what is loaded, or of that and numbers that stay, and nothing else: one instruction.
+ * Floats wait for memory, which likes to be read in order: there a period must be a unit.
+ */
+static bool moments_alone(code *c)
+{
+    static const map_code codes[2][3] = {
+        { MAP_CODE_MOMENTS_F32, MAP_CODE_MOMENTS_F32_PLUS, MAP_CODE_MOMENTS_F32_PLUS_EVEN },
+        { MAP_CODE_MOMENTS_BF16, MAP_CODE_MOMENTS_BF16_PLUS, MAP_CODE_MOMENTS_BF16_PLUS_EVEN },
+    };
+    const map_reduce *r = c->pass->reduce_count == 1 ? c->pass->reduce[0] : NULL;
+    int x = r != NULL ? map_node_of(c->plan, r->value, 0) : -1, added = -1;
+    map_instruction *i;
+    bool half;
+
+    for (int k = 0; k < c->plan->map->store_count; k++)
+        if (map_pass_stores(c->plan, c->pass, &c->plan->map->store[k]))
+            return false;
+    if (r == NULL || r->kind != PONS_REDUCE_MOMENTS || r->rows > 1 || !r->by_period)
+        return false;
+    if (c->plan->node[x].operation == PONS_MAP_ADD) {
+        const int *argument = c->plan->node[x].argument;
+        int first = is_plain_load(c, argument[0]);
+        added = argument[first];
+        x = argument[!first];
+        if (c->node[added].span > MAP_PERIODIC)
+            return false;
+    }
+    half = code_is_dense(c, x, PONS_BF16);
+    if (!half && !(code_is_dense(c, x, PONS_F32) && c->plan->period == c->machine->unit))
+        return false;
+    i = code_put(c, codes[half][added < 0 ? 0 : 1 + c->node[added].even]);
+    reduce_places(r, 0, &i->at[0], &i->at[1]);
+    i->at[2] = code_slot(c, code_access(c, x), c->plan->node[x].channel, false);
+    if (added >= 0)
+        i->at[3] = c->node[added].place;
+    return true;
+}
+
 void code_main(code *c)
 {
     const pons_map *m = c->plan->map;
@@ -199,6 +251,10 @@ void code_main(code *c)
         return;
     }
     c->pass->main = c->pass->code_count;
+    if (moments_alone(c)) {
+        code_put(c, MAP_CODE_END);
+        return;
+    }
     for (int k = 0; k < m->store_count; k++)
         if (map_pass_stores(c->plan, c->pass, &m->store[k]))
             block[k] = wanted_block(c, k);

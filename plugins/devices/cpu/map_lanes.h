@@ -24,5 +24,6 @@
 MAP_LANES_OF(baseline)
 MAP_LANES_OF(avx2)
 MAP_LANES_OF(avx512)
+MAP_LANES_OF(avx512bf16)
 
 #endif

@@ -109,17 +109,21 @@ INSTRUCTION(code_keep)
     NEXT;
 }
 
-LANE void bf16_out(uint16_t *m, REGISTERS)
-{
-    vector_to_bf16(m, a0, a1);
-    vector_to_bf16(m + 2 * VECTOR_LANES, a2, a3);
-    vector_to_bf16(m + 4 * VECTOR_LANES, a4, a5);
-    vector_to_bf16(m + 6 * VECTOR_LANES, a6, a7);
-}
+#define NEEDS_CARE                                                                                \
+    __builtin_expect(vector_needs_care(a0, a1) | vector_needs_care(a2, a3)                        \
+                     | vector_needs_care(a4, a5) | vector_needs_care(a6, a7), 0)
+/* TO each two vectors of the accumulator as bf16. */
+#define HALVES(TO, how)                                                                           \
+    TO(m, vector_halves_##how(a0, a1));                                                           \
+    TO(m + 2 * VECTOR_LANES, vector_halves_##how(a2, a3));                                        \
+    TO(m + 4 * VECTOR_LANES, vector_halves_##how(a4, a5));                                        \
+    TO(m + 6 * VECTOR_LANES, vector_halves_##how(a6, a7));
 
 PART part_store_bf16(const map_instruction *i, map_unit *u, REGISTERS)
 {
-    bf16_out(map_at(u, &i->at[0]), a0, a1, a2, a3, a4, a5, a6, a7);
+    uint16_t *m = map_at(u, &i->at[0]);
+
+    HALVES(vector_store_halves, of)
     NEXT;
 }
 
@@ -127,46 +131,40 @@ INSTRUCTION(code_store_bf16)
 {
     uint16_t *m = map_at(u, &i->at[0]);
 
-    if (__builtin_expect(vector_unordered(a0, a1) | vector_unordered(a2, a3)
-                         | vector_unordered(a4, a5) | vector_unordered(a6, a7), 0)) {
+    if (NEEDS_CARE) {
         part_store_bf16(i, u, a0, a1, a2, a3, a4, a5, a6, a7);
         return;
     }
-    vector_numbers_to_bf16(m, a0, a1);
-    vector_numbers_to_bf16(m + 2 * VECTOR_LANES, a2, a3);
-    vector_numbers_to_bf16(m + 4 * VECTOR_LANES, a4, a5);
-    vector_numbers_to_bf16(m + 6 * VECTOR_LANES, a6, a7);
+    HALVES(vector_store_halves, quick)
     NEXT;
 }
 
 /* Whole lines of memory go past the cache; what is not at the begin of a line cannot. */
-LANE void stream(char *to, const char *from, size_t size)
-{
-    if (((uintptr_t)to & 63) != 0) {
-        memcpy(to, from, size);
-        return;
-    }
-    for (size_t k = 0; k < size; k += 64)
-        vector_stream(to + k, from + k);
-}
+LANE bool is_line(const void *m) { return ((uintptr_t)m & 63) == 0; }
 
 INSTRUCTION(code_stream_f32)
 {
-    float from[UNIT] __attribute__((aligned(64)));
-    vector_loose *m = (vector_loose *)from;
-#define DO(k) m[k] = a##k;
+    float *m = map_at(u, &i->at[0]);
+
+    if (!is_line(m)) {
+        code_keep(i, u, a0, a1, a2, a3, a4, a5, a6, a7);
+        return;
+    }
+#define DO(k) vector_stream(m + k * VECTOR_LANES, a##k);
     EACH(DO)
 #undef DO
-    stream(map_at(u, &i->at[0]), (const char *)from, sizeof from);
     NEXT;
 }
 
 INSTRUCTION(code_stream_bf16)
 {
-    uint16_t from[UNIT] __attribute__((aligned(64)));
+    uint16_t *m = map_at(u, &i->at[0]);
 
-    bf16_out(from, a0, a1, a2, a3, a4, a5, a6, a7);
-    stream(map_at(u, &i->at[0]), (const char *)from, sizeof from);
+    if (NEEDS_CARE || !is_line(m)) {
+        part_store_bf16(i, u, a0, a1, a2, a3, a4, a5, a6, a7);
+        return;
+    }
+    HALVES(vector_stream_halves, quick)
     NEXT;
 }
 
@@ -174,7 +172,7 @@ INSTRUCTION(code_stream_bf16)
  * Groups of MAP_ROW lanes, one or a few vectors each. Where not all lanes of a unit exist they go one
  * by one.
  */
-#define GROUPS(name, TYPE, FROM, TO, FROM_ONE, TO_ONE)                                            \
+#define GROUPS(name, TYPE, FROM, TO, CARE, FROM_ONE, TO_ONE)                                      \
     PART part_groups_##name(const map_instruction *i, map_unit *u)                                \
     {                                                                                             \
         const int32_t *at = ((const map_access *)i->what)->table + u->lane;                       \
@@ -213,7 +211,7 @@ INSTRUCTION(code_stream_bf16)
     {                                                                                             \
         const int32_t *at = ((const map_access *)i->what)->table + u->lane;                       \
         TYPE *m = map_at(u, &i->at[0]);                                                           \
-        if (__builtin_expect(u->lanes != UNIT, 0)) {                                              \
+        if (__builtin_expect(u->lanes != UNIT, 0) || CARE) {                                      \
             part_store_groups_##name(i, u, a0, a1, a2, a3, a4, a5, a6, a7);                       \
             return;                                                                               \
         }                                                                                         \
@@ -223,8 +221,9 @@ INSTRUCTION(code_stream_bf16)
         TO(m + at[6 * VECTOR_LANES], a6), TO(m + at[7 * VECTOR_LANES], a7);                       \
         NEXT;                                                                                     \
     }
-GROUPS(f32, float, vector_load, vector_store, same, same)
-GROUPS(bf16, uint16_t, vector_one_from_bf16, vector_one_to_bf16, lane_from_bf16, lane_to_bf16)
+GROUPS(f32, float, vector_load, vector_store, false, same, same)
+GROUPS(bf16, uint16_t, vector_one_from_bf16, vector_one_to_bf16_quick, NEEDS_CARE, lane_from_bf16,
+       lane_to_bf16)
 
 LANE void ask(const char *at, int size)
 {
@@ -416,6 +415,17 @@ INSTRUCTION(code_bend)
     NEXT;
 }
 
+INSTRUCTION(code_bend_by)
+{
+    FLOATS(2)
+    const vector q = *(const vector_loose *)map_at(u, &i->at[0]);
+    const vector slope = *(const vector_loose *)map_at(u, &i->at[1]);
+#define DO(k) a##k = vector_pick_greater(m2[k], q, a##k, a##k * slope);
+    EACH(DO)
+#undef DO
+    NEXT;
+}
+
 LANE vector bend_gradient(vector x, vector q, vector g, vector m)
 {
     vector below = vector_pick_greater(x, q, q, g) * m;
@@ -472,7 +482,7 @@ REDUCE(maximum, vector_join_max(x, y))
 REDUCE(minimum, vector_join_min(x, y))
 
 /* Welford, lane by lane; products and sums are one operation where the processor has it. */
-LANE void moments_vector(vector_loose *mean, vector_loose *square, vector x, vector reciprocal)
+LANE void moments_vector(vector *mean, vector *square, vector x, vector reciprocal)
 {
     vector d = x - *mean, m = vector_fused(d, reciprocal, *mean);
 
@@ -491,7 +501,7 @@ PART part_moments(const map_instruction *i, map_unit *u, REGISTERS)
     float *mean = map_at(u, &i->at[0]), *square = map_at(u, &i->at[1]), *x = (float *)a;
 
     for (int k = 0; k < u->lanes; k++) {
-        vector_loose m = vector_all(mean[k]), s = vector_all(square[k]);
+        vector m = vector_all(mean[k]), s = vector_all(square[k]);
         moments_vector(&m, &s, vector_all(x[k]), reciprocal);
         mean[k] = m[0];
         square[k] = s[0];
@@ -501,18 +511,120 @@ PART part_moments(const map_instruction *i, map_unit *u, REGISTERS)
 
 INSTRUCTION(code_moments)
 {
-    vector_loose *mean = map_at(u, &i->at[0]), *square = map_at(u, &i->at[1]);
+    float *mean = map_at(u, &i->at[0]), *square = map_at(u, &i->at[1]);
     vector reciprocal = moments_reciprocal(i, u);
 
     if (__builtin_expect(u->lanes != UNIT, 0)) {
         part_moments(i, u, a0, a1, a2, a3, a4, a5, a6, a7);
         return;
     }
-#define DO(k) moments_vector(mean + k, square + k, a##k, reciprocal);
+#define DO(k)                                                                                     \
+    {                                                                                             \
+        vector m = vector_load(mean + k * VECTOR_LANES);                                          \
+        vector s = vector_load(square + k * VECTOR_LANES);                                        \
+        moments_vector(&m, &s, a##k, reciprocal);                                                 \
+        vector_store(mean + k * VECTOR_LANES, m);                                                 \
+        vector_store(square + k * VECTOR_LANES, s);                                               \
+    }
     EACH(DO)
 #undef DO
     NEXT;
 }
+
+/*
+ * Of what is loaded, with means and squares in registers for all whole periods of a tile, some
+ * vectors of a period at a time.
+ */
+enum { TOGETHER = VECTOR_LANES == 16 ? 8 : 4 };
+
+/* What is added: nothing, a number of each lane, an even one. */
+typedef enum plus { PLUS_NOTHING, PLUS_LANES, PLUS_EVEN } plus;
+
+/* Vectors k and k + 1 behind 'from', of bf16 or floats. */
+LANE void moments_load(const void *from, bool half, int k, vector *x)
+{
+    if (half) {
+        vector_from_bf16((const uint16_t *)from + k * VECTOR_LANES, &x[0], &x[1]);
+    } else {
+        x[0] = vector_load((const float *)from + k * VECTOR_LANES);
+        x[1] = vector_load((const float *)from + (k + 1) * VECTOR_LANES);
+    }
+}
+
+LANE vector moments_added(const float *added, plus plus, int k)
+{
+    return plus == PLUS_NOTHING ? vector_all(0)
+                                : vector_load(added + (plus == PLUS_LANES ? k : 0) * VECTOR_LANES);
+}
+
+/* Vectors first to first + TOGETHER - 1 of each period. */
+LANE void moments_vectors(const map_instruction *i, const map_unit *u, bool half, plus plus, int first,
+                          int periods)
+{
+    const int size = half ? 2 : 4;
+    const char *from = (const char *)map_at(u, &i->at[2]) + first * VECTOR_LANES * size;
+    float *means = (float *)map_at(u, &i->at[0]) + first * VECTOR_LANES;
+    float *squares = (float *)map_at(u, &i->at[1]) + first * VECTOR_LANES;
+    vector mean[TOGETHER], square[TOGETHER], added[TOGETHER], x[2];
+
+    VECTOR_UNROLL for (int k = 0; k < TOGETHER; k++) {
+        mean[k] = vector_load(means + k * VECTOR_LANES);
+        square[k] = vector_load(squares + k * VECTOR_LANES);
+        added[k] = moments_added(map_at(u, &i->at[3]), plus, first + k);
+    }
+    for (int j = 0; j < periods; j++, from += u->period * size) {
+        vector reciprocal = vector_all(1.0f / (float)(u->numbers[0] + j));
+        if (half) /* floats come by themselves, and quicker */
+            ask(from, TOGETHER * VECTOR_LANES * size);
+        VECTOR_UNROLL for (int k = 0; k < TOGETHER; k += 2) {
+            moments_load(from, half, k, x);
+            VECTOR_UNROLL for (int p = 0; p < 2; p++)
+                moments_vector(&mean[k + p], &square[k + p],
+                               plus == PLUS_NOTHING ? x[p] : added[k + p] + x[p], reciprocal);
+        }
+    }
+    VECTOR_UNROLL for (int k = 0; k < TOGETHER; k++) {
+        vector_store(means + k * VECTOR_LANES, mean[k]);
+        vector_store(squares + k * VECTOR_LANES, square[k]);
+    }
+}
+
+LANE void moments_periods(const map_instruction *i, map_unit *u, bool half, plus plus)
+{
+    int periods = u->points / u->period - u->periods;
+
+    for (int first = 0; first < u->period / VECTOR_LANES; first += TOGETHER)
+        moments_vectors(i, u, half, plus, first, periods);
+    u->lane += periods * u->period - UNIT;
+    u->periods += periods - 1;
+    u->period_lane = u->period - UNIT;
+}
+
+#define MOMENTS_OF(name, half, plus)                                                              \
+    PART part_moments_##name(const map_instruction *i, map_unit *u)                               \
+    {                                                                                             \
+        vector x[8];                                                                              \
+        VECTOR_UNROLL for (int k = 0; k < 8; k += 2)                                              \
+            moments_load(map_at(u, &i->at[2]), half, k, x + k);                                   \
+        VECTOR_UNROLL for (int k = 0; k < 8 && plus != PLUS_NOTHING; k++)                         \
+            x[k] = moments_added(map_at(u, &i->at[3]), plus, k) + x[k];                           \
+        code_moments(i, u, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]);                       \
+    }                                                                                             \
+    INSTRUCTION(code_moments_##name)                                                              \
+    {                                                                                             \
+        if (u->period_lane != 0 || u->points - u->periods * u->period < u->period) {              \
+            part_moments_##name(i, u);                                                            \
+            return;                                                                               \
+        }                                                                                         \
+        moments_periods(i, u, half, plus);                                                        \
+        NEXT;                                                                                     \
+    }
+MOMENTS_OF(f32, false, PLUS_NOTHING)
+MOMENTS_OF(f32_plus, false, PLUS_LANES)
+MOMENTS_OF(f32_plus_even, false, PLUS_EVEN)
+MOMENTS_OF(bf16, true, PLUS_NOTHING)
+MOMENTS_OF(bf16_plus, true, PLUS_LANES)
+MOMENTS_OF(bf16_plus_even, true, PLUS_EVEN)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
@@ -600,8 +712,12 @@ const map_machine CPU_ROW_NAME(map_machine) = {
         CODE(ADD_EVEN, add_even), CODE(MUL_EVEN, mul_even), CODE(SUB_EVEN, sub_even),
         CODE(SUB_R_EVEN, sub_r_even), CODE(DIV_EVEN, div_even), CODE(DIV_R_EVEN, div_r_even),
         CODE(BEND_GRADIENT, bend_gradient), CODE(BEND_GRADIENT_EVEN, bend_gradient_even),
-        CODE(BEND, bend), CODE(SUM, sum),
-        CODE(MAXIMUM, maximum), CODE(MINIMUM, minimum), CODE(MOMENTS, moments), CODE(CALL, call),
+        CODE(BEND, bend), CODE(BEND_BY, bend_by), CODE(SUM, sum),
+        CODE(MAXIMUM, maximum), CODE(MINIMUM, minimum), CODE(MOMENTS, moments),
+        CODE(MOMENTS_F32, moments_f32), CODE(MOMENTS_F32_PLUS, moments_f32_plus),
+        CODE(MOMENTS_F32_PLUS_EVEN, moments_f32_plus_even), CODE(MOMENTS_BF16, moments_bf16),
+        CODE(MOMENTS_BF16_PLUS, moments_bf16_plus),
+        CODE(MOMENTS_BF16_PLUS_EVEN, moments_bf16_plus_even), CODE(CALL, call),
         CODE(VISIT, visit),
     },
 };

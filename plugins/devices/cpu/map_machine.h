@@ -79,11 +79,15 @@ typedef enum map_code {
     /* greater, [1] even; [1] and [2] even                                                        */
     MAP_CODE_ABOVE, MAP_CODE_ABOVE_R, MAP_CODE_ABOVE_ONE, MAP_CODE_ABOVE_ONE_R,
     MAP_CODE_BEND,         /* accumulator, times [1] unless it is greater than [0]; both even     */
+    MAP_CODE_BEND_BY,      /* accumulator, times [1] unless [2] is greater than [0]; those even   */
     MAP_CODE_BEND_GRADIENT, /* x [0], q [1], m [2], g the accumulator (MAP_NODE_BEND_GRADIENT)    */
     MAP_CODE_BEND_GRADIENT_EVEN, /* [1] and [2] even                                              */
     MAP_CODE_SUM,          /* accumulators at [0] joined by the lanes that exist                  */
     MAP_CODE_MAXIMUM, MAP_CODE_MINIMUM,
     MAP_CODE_MOMENTS,      /* means at [0], squares at [1]                                        */
+    /* the same of dense [2], to which [3] is added (_PLUS), by period: of all whole ones at once  */
+    MAP_CODE_MOMENTS_F32, MAP_CODE_MOMENTS_F32_PLUS, MAP_CODE_MOMENTS_F32_PLUS_EVEN,
+    MAP_CODE_MOMENTS_BF16, MAP_CODE_MOMENTS_BF16_PLUS, MAP_CODE_MOMENTS_BF16_PLUS_EVEN,
     MAP_CODE_CALL,         /* [0] = call.function([1], [2], [3]), then loaded                     */
     MAP_CODE_VISIT,        /* call.visit(unit, instruction); the accumulator is lost              */
     MAP_CODE_COUNT
@@ -137,17 +141,25 @@ static inline void map_unit_begin_period(map_unit *u)
     u->numbers[0] = u->earlier[rest] + (rest ? 0 : u->periods) + 1;
 }
 
+/* The compiler would gather the numbers in a vector, which takes longer than to write each. */
+#define MAP_BY_ITSELF(x) __asm__("" : "+r"(x))
+
 /* All places follow from the lane. */
 static inline void map_unit_place(map_unit *u)
 {
-    int64_t lane = u->lane, in_period = u->period_lane;
+    int64_t lane = u->lane, in_period = u->period_lane, halves = 2 * lane, floats = 4 * lane;
 
-    u->walked[MAP_PERIOD] = 4 * in_period;
-    u->walked[MAP_LANES] = 4 * lane;
-    u->walked[MAP_HALVES] = 2 * lane;
+    in_period *= 4;
+    MAP_BY_ITSELF(in_period);
+    MAP_BY_ITSELF(lane);
+    MAP_BY_ITSELF(halves);
+    MAP_BY_ITSELF(floats);
+    u->walked[MAP_PERIOD] = in_period;
+    u->walked[MAP_LANES] = floats;
+    u->walked[MAP_HALVES] = halves;
     u->walked[MAP_BYTES] = lane;
-    u->walked[MAP_MOMENTS_PERIOD] = u->moments[0] + 4 * in_period;
-    u->walked[MAP_MOMENTS_LANES] = u->moments[1] + 4 * lane;
+    u->walked[MAP_MOMENTS_PERIOD] = u->moments[0] + in_period;
+    u->walked[MAP_MOMENTS_LANES] = u->moments[1] + floats;
 }
 
 static inline void *map_at(const map_unit *unit, const map_address *a)

@@ -21,8 +21,11 @@ static int has_avx512(void)
         && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
 }
 
-#define ROW(name, runs)                                                                           \
-    { &map_lanes_##name, { &narrow_wide_##name, &narrow_planar_##name, &narrow_layout_##name, NULL }, \
+static int has_avx512bf16(void) { return has_avx512() && __builtin_cpu_supports("avx512bf16"); }
+
+/* Lanes of maps, and the rest. */
+#define ROW(maps, name, runs)                                                                     \
+    { &map_lanes_##maps, { &narrow_wide_##name, &narrow_planar_##name, &narrow_layout_##name, NULL }, \
       &direct_lanes_##name, &rows_lanes_##name, runs }
 
 static const struct {
@@ -32,9 +35,10 @@ static const struct {
     const rows_lanes *rows;
     int (*runs)(void);
 } rows[] = {
-    ROW(baseline, always),
-    ROW(avx2, has_avx2),
-    ROW(avx512, has_avx512),
+    ROW(baseline, baseline, always),
+    ROW(avx2, avx2, has_avx2),
+    ROW(avx512, avx512, has_avx512),
+    ROW(avx512bf16, avx512, has_avx512bf16),
 };
 
 int map_lanes_count(void)

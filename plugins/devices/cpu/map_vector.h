@@ -104,51 +104,79 @@ LANE __m512i vector_keep_nan(vector x, __m512i rounded)
                                 (__m512i)x, _mm512_set1_epi32(0x400000));
 }
 
-LANE void vector_upper_halves(uint16_t *m, __m512i x, __m512i y)
+LANE __m512i vector_upper_halves(__m512i x, __m512i y)
 {
     static const uint16_t upper[32] = { 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
                                         33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59,
                                         61, 63 };
 
-    _mm512_storeu_si512(m, _mm512_permutex2var_epi16(x, _mm512_loadu_si512(upper), y));
+    return _mm512_permutex2var_epi16(x, _mm512_loadu_si512(upper), y);
 }
+
+typedef __m512i vector_halves;
 
 /* Two vectors. */
-LANE void vector_to_bf16(uint16_t *m, vector a, vector b)
+LANE vector_halves vector_halves_of(vector a, vector b)
 {
-    vector_upper_halves(m, vector_keep_nan(a, vector_round_bf16(a)),
-                        vector_keep_nan(b, vector_round_bf16(b)));
+    return vector_upper_halves(vector_keep_nan(a, vector_round_bf16(a)),
+                               vector_keep_nan(b, vector_round_bf16(b)));
 }
 
-/* Is there what is not a number, which 'numbers' would get wrong? */
-LANE int vector_unordered(vector a, vector b)
+#if defined(__AVX512BF16__)
+
+/* Are there subnormal numbers, which 'quick' takes for zero? */
+LANE int vector_needs_care(vector a, vector b)
 {
-    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_UNORD_Q);
+    return _mm512_fpclass_ps_mask((__m512)a, 0x20) | _mm512_fpclass_ps_mask((__m512)b, 0x20);
 }
 
-LANE void vector_numbers_to_bf16(uint16_t *m, vector a, vector b)
+LANE vector_halves vector_halves_quick(vector a, vector b)
 {
-    vector_upper_halves(m, vector_round_bf16(a), vector_round_bf16(b));
+    return (__m512i)_mm512_cvtne2ps_pbh((__m512)b, (__m512)a);
 }
 
-LANE void vector_one_to_bf16(uint16_t *m, vector x)
+LANE void vector_one_to_bf16_quick(uint16_t *m, vector x)
 {
-    __m512i rounded = vector_keep_nan(x, vector_round_bf16(x));
-
-    _mm256_storeu_si256((__m256i *)m, _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16)));
-}
-
-/* Past the cache; 'to' at a multiple of 64. */
-LANE void vector_stream(void *to, const void *from)
-{
-    _mm512_stream_si512((__m512i *)to, _mm512_loadu_si512(from));
+    _mm256_storeu_si256((__m256i *)m, (__m256i)_mm512_cvtneps_pbh((__m512)x));
 }
 
 #else
 
-/* vector_to_bf16 is as quick. */
-LANE int vector_unordered(vector a, vector b) { return (void)a, (void)b, 0; }
-#define vector_numbers_to_bf16 vector_to_bf16
+/* Is there what is not a number, which 'quick' gets wrong? */
+LANE int vector_needs_care(vector a, vector b)
+{
+    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_UNORD_Q);
+}
+
+LANE vector_halves vector_halves_quick(vector a, vector b)
+{
+    return vector_upper_halves(vector_round_bf16(a), vector_round_bf16(b));
+}
+
+LANE void vector_one_to_bf16_quick(uint16_t *m, vector x)
+{
+    __m512i words = _mm512_srli_epi32(vector_round_bf16(x), 16);
+
+    _mm256_storeu_si256((__m256i *)m, _mm512_cvtepi32_epi16(words));
+}
+
+#endif
+
+LANE void vector_store_halves(uint16_t *m, vector_halves x) { _mm512_storeu_si512(m, x); }
+
+/* Past the cache; 'to' at a multiple of the vector's size. */
+LANE void vector_stream(float *to, vector x) { _mm512_stream_ps(to, (__m512)x); }
+LANE void vector_stream_halves(uint16_t *to, vector_halves x)
+{
+    _mm512_stream_si512((__m512i *)to, x);
+}
+
+#else
+
+/* 'quick' is as good. */
+LANE int vector_needs_care(vector a, vector b) { return (void)a, (void)b, 0; }
+#define vector_halves_quick vector_halves_of
+#define vector_one_to_bf16_quick vector_one_to_bf16
 
 #define VECTOR_COMPARE(name, sign)                                                                \
     LANE vector vector_pick_##name(vector p, vector q, vector b, vector c)                        \
@@ -206,12 +234,19 @@ LANE vector_bits vector_round_bf16(vector x)
     return (none & ((u >> 16) | 0x40u)) | (~none & even);
 }
 
-LANE void vector_to_bf16(uint16_t *m, vector a, vector b)
+typedef __m256i vector_halves;
+
+LANE vector_halves vector_halves_of(vector a, vector b)
 {
     __m256i both = _mm256_packus_epi32((__m256i)vector_round_bf16(a),
                                        (__m256i)vector_round_bf16(b));
 
-    _mm256_storeu_si256((__m256i *)m, _mm256_permute4x64_epi64(both, 0xd8));
+    return _mm256_permute4x64_epi64(both, 0xd8);
+}
+
+LANE void vector_store_halves(uint16_t *m, vector_halves x)
+{
+    _mm256_storeu_si256((__m256i *)m, x);
 }
 
 LANE void vector_one_to_bf16(uint16_t *m, vector x)
@@ -222,10 +257,10 @@ LANE void vector_one_to_bf16(uint16_t *m, vector x)
     _mm_storeu_si128((__m128i *)m, _mm256_castsi256_si128(both));
 }
 
-LANE void vector_stream(void *to, const void *from)
+LANE void vector_stream(float *to, vector x) { _mm256_stream_ps(to, (__m256)x); }
+LANE void vector_stream_halves(uint16_t *to, vector_halves x)
 {
-    for (int i = 0; i < 2; i++)
-        _mm256_stream_si256((__m256i *)to + i, _mm256_loadu_si256((const __m256i *)from + i));
+    _mm256_stream_si256((__m256i *)to, x);
 }
 
 #else
@@ -272,7 +307,7 @@ LANE void vector_one_to_bf16(uint16_t *m, vector x)
 
 LANE void vector_from_bf16(const uint16_t *m, vector *a, vector *b)
 {
-    vector_bits u, v;
+    vector_bits u = { 0 }, v = { 0 };
 
     for (int i = 0; i < VECTOR_LANES; i++) {
         u[i] = m[i];
@@ -282,15 +317,23 @@ LANE void vector_from_bf16(const uint16_t *m, vector *a, vector *b)
     *b = (vector)(v << 16);
 }
 
-LANE void vector_to_bf16(uint16_t *m, vector a, vector b)
+typedef struct vector_halves { uint16_t lane[2 * VECTOR_LANES]; } vector_halves;
+
+LANE vector_halves vector_halves_of(vector a, vector b)
 {
+    vector_halves x;
+
     for (int i = 0; i < VECTOR_LANES; i++) {
-        m[i] = lane_to_bf16(a[i]);
-        m[i + VECTOR_LANES] = lane_to_bf16(b[i]);
+        x.lane[i] = lane_to_bf16(a[i]);
+        x.lane[i + VECTOR_LANES] = lane_to_bf16(b[i]);
     }
+    return x;
 }
 
-LANE void vector_stream(void *to, const void *from) { memcpy(to, from, 64); }
+LANE void vector_store_halves(uint16_t *m, vector_halves x) { memcpy(m, &x, sizeof x); }
+
+LANE void vector_stream(float *to, vector x) { vector_store(to, x); }
+#define vector_stream_halves vector_store_halves
 
 #endif
 #endif
