@@ -231,7 +231,6 @@ bool map_code_make(map_plan *plan, map_pass *pass);
 /* map_visit.c: what is reached through VISIT */
 map_visit map_visit_load(const map_access *access);
 map_visit map_visit_store(const map_access *access);
-void map_visit_fetch(const map_unit *unit, const map_instruction *i);
 void map_visit_iota(const map_unit *unit, const map_instruction *i);
 void map_visit_random(const map_unit *unit, const map_instruction *i);
 /* map_reduce.c */

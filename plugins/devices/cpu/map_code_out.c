@@ -178,7 +178,9 @@ static map_code fetch_code(const map_access *a)
     static const map_code dense[] = { [1] = MAP_CODE_FETCH_8, [2] = MAP_CODE_FETCH_16,
                                       [4] = MAP_CODE_FETCH_32 };
 
-    return a->pattern == MAP_DENSE ? dense[map_type_size(a->type)] : MAP_CODE_VISIT;
+    if (a->pattern == MAP_DENSE)
+        return dense[map_type_size(a->type)];
+    return a->pattern == MAP_GROUPS ? MAP_CODE_FETCH_GROUPS : MAP_CODE_FETCH_INTERLEAVED;
 }
 
 /* What the units that come soon will read. */
@@ -191,8 +193,9 @@ static void fetch_ahead(code *c)
             continue;
         i = code_put(c, fetch_code(slot.access));
         i->at[0] = code_slot(c, slot.access, slot.channel, false);
-        i->call.visit = map_visit_fetch;
         i->what = slot.access;
+        i->rows = (int)map_type_size(slot.access->type)
+                * (slot.access->pattern == MAP_INTERLEAVED ? slot.access->rows : 1);
     }
 }
 

@@ -251,6 +251,32 @@ INSTRUCTION(code_fetch_8)
     NEXT;
 }
 
+/* Behind a tile mostly comes the next piece of the cut axis. */
+INSTRUCTION(code_fetch_groups)
+{
+    const map_access *a = i->what;
+    const char *at = map_at(u, &i->at[0]);
+    int size = i->rows, lane = u->lane + MAP_AHEAD / size;
+    int behind = lane - u->points;
+
+    if (behind >= 0) {
+        at += a->outer[u->plan->cut] * size;
+        lane = behind;
+    }
+    for (int k = lane; k < lane + UNIT && k < u->points; k += MAP_ROW)
+        __builtin_prefetch(at + (int64_t)a->table[k] * size, 0, 3);
+    NEXT;
+}
+
+INSTRUCTION(code_fetch_interleaved)
+{
+    const char *at = (const char *)map_at(u, &i->at[0]) + (int64_t)u->lane * i->rows + MAP_AHEAD;
+
+    for (int line = 0; line < UNIT * i->rows; line += 64)
+        __builtin_prefetch(at + line, 0, 3);
+    NEXT;
+}
+
 /* ---- operations ------------------------------------------------------------------------------ */
 
 #define ONE(name, VALUE)                                                                          \
@@ -686,7 +712,8 @@ const map_machine CPU_ROW_NAME(map_machine) = {
         CODE(KEEP, keep),
         CODE(STORE_F32, keep), CODE(STORE_BF16, store_bf16), CODE(STREAM_F32, stream_f32),
         CODE(STREAM_BF16, stream_bf16), CODE(FETCH_32, fetch_32), CODE(FETCH_16, fetch_16),
-        CODE(FETCH_8, fetch_8),
+        CODE(FETCH_8, fetch_8), CODE(FETCH_GROUPS, fetch_groups),
+        CODE(FETCH_INTERLEAVED, fetch_interleaved),
         CODE(GROUPS_F32, groups_f32), CODE(GROUPS_BF16, groups_bf16),
         CODE(STORE_GROUPS_F32, store_groups_f32), CODE(STORE_GROUPS_BF16, store_groups_bf16),
         CODE(NEG, neg), CODE(ABS, abs), CODE(SQRT, sqrt),

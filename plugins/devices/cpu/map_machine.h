@@ -53,6 +53,8 @@ typedef enum map_code {
     MAP_CODE_FETCH_32,     /* what lies MAP_AHEAD and more behind the unit at [0], 32 bits a lane */
     MAP_CODE_FETCH_16,
     MAP_CODE_FETCH_8,
+    MAP_CODE_FETCH_GROUPS, /* the same where the table of 'what' tells; all channels of a point   */
+    MAP_CODE_FETCH_INTERLEAVED,
     MAP_CODE_GROUPS_F32,   /* sixteen lanes beside each other at [0], where the table of 'what'   */
     MAP_CODE_GROUPS_BF16,  /* tells for each                                                      */
     MAP_CODE_STORE_GROUPS_F32,
@@ -120,8 +122,8 @@ struct map_instruction {
     void (*run)(void);           /* the machine's own type                                        */
     map_address at[4];
     union { map_function function; map_visit visit; } call;
-    const void *what;            /* GROUPS: map_access; VISIT: this or map_node                   */
-    int rows;                    /* VISIT: channels                                               */
+    const void *what;            /* GROUPS, FETCH: map_access; VISIT: this or map_node            */
+    int rows;                    /* VISIT: channels; FETCH: bytes of a point                      */
 };
 
 typedef struct map_machine {

@@ -84,42 +84,6 @@ map_visit map_visit_load(const map_access *access)
 
 /* ---- ahead of time --------------------------------------------------------------------------- */
 
-/*
- * Behind a tile mostly comes the next piece of the cut axis. Always inline: gcc takes a function that
- * does nothing but prefetch for one without effect, and leaves its calls out.
- */
-static inline __attribute__((always_inline)) void fetch_groups(const map_unit *u, const map_access *a,
-                                                               const char *at, int size)
-{
-    int lane = u->lane + MAP_AHEAD / size, behind = lane - u->plan->points;
-
-    if (behind >= 0) {
-        at += a->outer[u->plan->cut] * size;
-        lane = behind;
-    }
-    for (int i = lane; i < lane + unit_of(u) && i < u->plan->points; i += MAP_ROW)
-        __builtin_prefetch(at + (int64_t)a->table[i] * size, 0, 3);
-}
-
-/* What inputs that the machine has no instruction for hold some units further on comes nearer. */
-void map_visit_fetch(const map_unit *u, const map_instruction *i)
-{
-    const map_access *a = i->what;
-    int size = (int)map_type_size(a->type);
-    const char *at = map_at(u, &i->at[0]);
-
-    if (a->pattern == MAP_GROUPS) {
-        fetch_groups(u, a, at, size);
-        return;
-    }
-    if (a->pattern == MAP_INTERLEAVED) {
-        size *= a->rows;
-        at += (int64_t)u->lane * size;
-    }
-    for (int line = 0; line < unit_of(u) * size; line += 64)
-        __builtin_prefetch(at + MAP_AHEAD + line, 0, 3);
-}
-
 /* ---- to memory ------------------------------------------------------------------------------- */
 
 static void store_one(const map_unit *u, const map_instruction *i)
