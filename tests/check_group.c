@@ -344,6 +344,77 @@ START_TEST(what_differs_is_named_with_both_sides_by_all)
 }
 END_TEST
 
+/* Rank 1 would be joined by 'other', the others by what is tested. */
+typedef struct divided {
+    scene s;
+    plugin other;
+} divided;
+
+static pons_status join_divided(processes *p, int rank, void *context, pons_error *err)
+{
+    const divided *d = context;
+    scene s = d->s;
+    group *g;
+
+    if (rank == 1)
+        s.comm = &d->other;
+    p->note[rank] = seconds_now();
+    if (join(&s, rank, &g, err) == PONS_OK)
+        leave(g, err);
+    p->note[rank] = seconds_now() - p->note[rank];
+    return err->status;
+}
+
+/* Whether all have said 'text' of the two values, long before they would have given up. */
+static bool is_divided(divided *d, const char *text, const char *first, const char *other)
+{
+    char expected[512];
+    bool at_once = true;
+
+    snprintf(expected, sizeof expected, "the processes differ in %s: rank 0 has '%s', rank 1 has "
+             "'%s'", text, first, other);
+    processes_start(d->s.p, join_divided, d);
+    processes_join(d->s.p, 30);
+    for (int r = 0; r < 3; r++) {
+        ck_assert_str_eq(d->s.p->err[r].text, expected);
+        ck_assert_int_eq(d->s.p->err[r].status, PONS_CONFIG);
+        at_once = at_once && d->s.p->note[r] < 2;
+    }
+    scene_close(&d->s);
+    return at_once;
+}
+
+static bool is_divided_by_name(void)
+{
+    divided d = { .s = scene_open(3) };
+    pons_plugin renamed = *d.s.comm->descriptor;
+    const char *name = renamed.name;
+
+    renamed.name = "other";
+    d.other = *d.s.comm;
+    d.other.descriptor = &renamed;
+    return is_divided(&d, "[distribute] backend", name, "other");
+}
+
+static bool is_divided_by_file(void)
+{
+    divided d = { .s = scene_open(3) };
+
+    d.other = *d.s.comm;
+    d.other.sha256[0] = d.other.sha256[0] != '0' ? '0' : '1';
+    return is_divided(&d, "the plugin that joins processes", d.s.comm->sha256, d.other.sha256);
+}
+
+/* A machine may be paused once, and only then it takes longer. */
+START_TEST(ranks_of_different_backends_are_named_before_they_are_joined)
+{
+    for (int round = 0; !is_divided_by_name(); round++)
+        ck_assert_int_lt(round, 3);
+    for (int round = 0; !is_divided_by_file(); round++)
+        ck_assert_int_lt(round, 3);
+}
+END_TEST
+
 static pons_status send_around(processes *p, int rank, void *context, pons_error *err)
 {
     const scene *s = context;
@@ -749,6 +820,7 @@ int main(void)
     tcase_add_test(c, deterministic_sums_take_no_more_than_what_is_summed);
     tcase_add_test(c, fast_sums_are_right_in_any_order);
     tcase_add_test(c, what_differs_is_named_with_both_sides_by_all);
+    tcase_add_test(c, ranks_of_different_backends_are_named_before_they_are_joined);
     tcase_add_test(c, values_reach_everybody);
     tcase_add_test(c, the_death_of_a_rank_is_named_by_all_at_once);
     tcase_add_test(c, the_first_cause_is_the_error_of_all);

@@ -199,8 +199,7 @@ pons_status group_open(const group_settings *settings, group **out, pons_error *
         group_free(g);
         return err->status;
     }
-    if (group_meet(g->store, settings->place, settings->timeout_s, err) != PONS_OK
-        || join(g, settings, err) != PONS_OK) {
+    if (group_meet(g->store, settings, err) != PONS_OK || join(g, settings, err) != PONS_OK) {
         store_close_within(g->store, FAILED_S);
         group_free(g);
         return err->status;

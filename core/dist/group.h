@@ -26,6 +26,10 @@ typedef struct group_settings {
     void *context;                                   /* process must end; NULL: it ends itself    */
 } group_settings;
 
+/*
+ * Where one process does not take part, or by another comm plugin than rank 0, all of them fail at
+ * once with the same line: PONS_CONFIG, naming [distribute] backend, or the plugin, and both sides.
+ */
 pons_status group_open(const group_settings *settings, group **out, pons_error *err);
 /* After a failure: the others learn the first cause, and nothing is waited for. */
 void group_close(group *g, const pons_error *failure);

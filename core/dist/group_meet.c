@@ -1,6 +1,8 @@
 /*
  * group_meet.c - before anything else the processes of a run learn whether all of them take part:
- * one that has been refused (its file, its libraries) says so here, and nobody waits for it.
+ * one that has been refused (its file, its libraries) says so here, and nobody waits for it. So it is
+ * where their comm plugins differ: these would wait for each other in words that the other does not
+ * know. What else must be the same they compare once they are joined (group_agree.c).
  *
  * All tell rank 0, rank 0 tells all.
  */
@@ -12,24 +14,32 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define REFUSE_S 10.0 /* who takes no part waits for the others to come and to ask                */
 #define CLOSE_S 5.0   /* and for them to have heard                                               */
 
-/* PONS_OK: takes part; otherwise why not. */
+/* PONS_OK: takes part, by this plugin; otherwise why not. */
 typedef struct answer {
     int32_t status;
+    char comm[PONS_NAME_SIZE], sha256[sizeof((plugin *)0)->sha256];
     char text[sizeof((pons_error *)0)->text];
 } answer;
 
-static answer answer_of(int rank, const pons_error *failure)
+static answer answer_of(const plugin *comm)
 {
     answer a = { .status = PONS_OK };
 
-    if (failure != NULL) {
-        a.status = (int32_t)failure->status;
-        snprintf(a.text, sizeof a.text, "rank %d failed (start): %.1900s", rank, failure->text);
-    }
+    snprintf(a.comm, sizeof a.comm, "%s", comm->descriptor->name);
+    snprintf(a.sha256, sizeof a.sha256, "%s", comm->sha256);
+    return a;
+}
+
+static answer refusal_of(int rank, const pons_error *failure)
+{
+    answer a = { .status = (int32_t)failure->status };
+
+    snprintf(a.text, sizeof a.text, "rank %d failed (start): %.1900s", rank, failure->text);
     return a;
 }
 
@@ -38,7 +48,20 @@ static double left_until(double time)
     return fmax(time - seconds_now(), 0);
 }
 
-/* The first one that takes no part speaks for all. */
+/* Who takes part does so as rank 0, whose answer is 'total'. */
+static void compare(answer *total, const answer *a, int rank)
+{
+    bool other = strcmp(total->comm, a->comm) != 0;
+
+    if (!other && strcmp(total->sha256, a->sha256) == 0)
+        return;
+    total->status = PONS_CONFIG;
+    snprintf(total->text, sizeof total->text, "the processes differ in %s: rank 0 has '%s', rank %d "
+             "has '%s'", other ? "[distribute] backend" : "the plugin that joins processes",
+             other ? total->comm : total->sha256, rank, other ? a->comm : a->sha256);
+}
+
+/* The first one that takes no part, or another one, speaks for all. */
 static pons_status collect(store *s, int size, double until, answer *total, pons_error *err)
 {
     for (int rank = 1; rank < size; rank++) {
@@ -51,6 +74,8 @@ static pons_status collect(store *s, int size, double until, answer *total, pons
             return err->status;
         if (total->status == PONS_OK && a.status != PONS_OK)
             *total = a;
+        else if (total->status == PONS_OK)
+            compare(total, &a, rank);
     }
     return store_set(s, "begin", total, sizeof *total, err);
 }
@@ -66,20 +91,18 @@ static pons_status ask(store *s, int rank, double until, answer *total, pons_err
     return store_get(s, "begin", left_until(until), total, sizeof *total, &got, err);
 }
 
-static pons_status meet(store *s, const dist_place *place, double until, const pons_error *failure,
-                        pons_error *err)
+static pons_status meet(store *s, const dist_place *place, double until, answer a, pons_error *err)
 {
-    answer a = answer_of(place->rank, failure);
-
     if ((place->rank == 0 ? collect(s, place->size, until, &a, err)
                           : ask(s, place->rank, until, &a, err)) != PONS_OK)
         return err->status;
     return a.status == PONS_OK ? PONS_OK : pons_fail(err, (pons_status)a.status, "%s", a.text);
 }
 
-pons_status group_meet(store *s, const dist_place *place, double timeout_s, pons_error *err)
+pons_status group_meet(store *s, const group_settings *settings, pons_error *err)
 {
-    return meet(s, place, seconds_now() + timeout_s, NULL, err);
+    return meet(s, settings->place, seconds_now() + settings->timeout_s, answer_of(settings->comm),
+                err);
 }
 
 void group_refuse(const dist_place *place, const pons_error *failure)
@@ -90,6 +113,6 @@ void group_refuse(const dist_place *place, const pons_error *failure)
 
     if (place->size < 2 || store_open(place, REFUSE_S, &s, &alone) != PONS_OK)
         return;
-    meet(s, place, until, failure, &alone);
+    meet(s, place, until, refusal_of(place->rank, failure), &alone);
     store_close_within(s, CLOSE_S);
 }

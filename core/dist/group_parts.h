@@ -62,8 +62,8 @@ pons_status group_end(group *g, operation *o, double wait_s, bool *ended, pons_e
 void group_fail_together(group *g, const pons_error *failure);
 
 /* group_meet.c */
-/* Whether all take part; the cause where one does not. */
-pons_status group_meet(store *s, const dist_place *place, double timeout_s, pons_error *err);
+/* Whether all take part by the same comm plugin; the cause where one does not. */
+pons_status group_meet(store *s, const group_settings *settings, pons_error *err);
 
 /* group_sum.c */
 /* All pieces of the sums have been sent: what is started now comes behind them everywhere. */

@@ -146,7 +146,6 @@ pons_status agreement_on_experiment(group *g, const experiment *e, pons_error *e
         add_provenance(&f, e, err);
     else
         add(&f, "plugin of the model", e->model.plugin->sha256, err);
-    add(&f, "the plugin that joins processes", e->comm->sha256, err);
     if (d != NULL) {
         add_cases(&f, e, "the list of training cases", d->training_count, d->training, err);
         add_cases(&f, e, "the list of validation cases", d->validation_count, d->validation, err);
