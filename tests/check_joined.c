@@ -344,12 +344,12 @@ START_TEST(variance_survives_a_mean_far_from_zero)
 }
 END_TEST
 
-static const char *nonfinite[REPLICAS];
+static program_nonfinite nonfinite[REPLICAS];
 
 static pons_status find_nonfinite(void *context, int number, pons_error *err)
 {
-    nonfinite[number] = program_first_nonfinite(((team *)context)->part[number].program);
-    return PONS_OK;
+    return program_find_nonfinite(((team *)context)->part[number].program, (uint64_t)number,
+                                  &nonfinite[number], err);
 }
 
 /* The replica that has it finds it at once; the other one waits for its sums all the same. */
@@ -358,15 +358,20 @@ START_TEST(what_is_not_finite_on_one_replica_is_found_on_both)
     arrangement a = { REPLICAS, 1, true, true, 0 };
     team m;
 
-    team_open(&m, &trials[1], &a, &golden_modes[2]);
+    team_open(&m, &trials[1], &a, &golden_modes[3]);
     ((float *)program_input(m.part[1].program, "image", &(pons_tensor){ 0 }))[7] = NAN;
     MUST(crew_run(m.crew, step, &m, &error));
     for (int r = 0; r < REPLICAS; r++)
         ck_assert(!m.part[r].result.applied);
     MUST(crew_run(m.crew, find_nonfinite, &m, &error));
-    ck_assert_str_eq(nonfinite[1], "image");
-    ck_assert_ptr_nonnull(nonfinite[0]);
-    ck_assert_ptr_nonnull(strstr(nonfinite[0], ": wait"));
+    ck_assert_str_eq(nonfinite[1].name, "image");
+    ck_assert_ptr_nonnull(nonfinite[0].name);
+    ck_assert_ptr_nonnull(strstr(nonfinite[0].name, ": wait"));
+    ck_assert_int_lt(nonfinite[1].place, nonfinite[0].place);
+    ((float *)program_input(m.part[1].program, "image", &(pons_tensor){ 0 }))[7] = 0;
+    MUST(crew_run(m.crew, find_nonfinite, &m, &error));
+    for (int r = 0; r < REPLICAS; r++)
+        ck_assert_msg(nonfinite[r].name == NULL, "'%s' is whole and finite", nonfinite[r].name);
     team_close(&m);
 }
 END_TEST

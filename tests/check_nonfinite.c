@@ -144,6 +144,66 @@ START_TEST(case_that_overflows_is_found_in_its_step_and_named)
 }
 END_TEST
 
+enum { ALONE, REPLICAS, RANKS, PLACES };
+
+/* The three cases of a step on one replica, on three of a process, on three processes. */
+static int train_in(int place, const char *precision)
+{
+    const char *const words[] = { "launch", "-n", "3", "--", "train", "e.ini", EACH_STEP, "--set",
+                                  precision, "--set", replicas[place == REPLICAS], "--set",
+                                  place == ALONE ? "train.accumulate=3" : "train.accumulate=1",
+                                  NULL };
+
+    return finish(start(place == RANKS ? words : words + 4));
+}
+
+static const char *const precisions[] = { "train.precision=fp32", "train.precision=bf16" };
+
+/* Whichever of the micro-batches of a step it is in, and whoever has that. */
+START_TEST(case_that_overflows_is_named_alone)
+{
+    char file[64], cases[64];
+
+    if (_i / 6 == RANKS && access("stage/comm/gloo.so", F_OK) != 0) {
+        printf("ranks are not looked at: this build has no gloo\n");
+        return;
+    }
+    make_run();
+    snprintf(file, sizeof file, "data/imagesTr/phantom_%03d.nii.gz", _i % 3);
+    snprintf(cases, sizeof cases, ", cases phantom_%03d\n", _i % 3);
+    spoil_voxel(file, INNER_VOXEL, 3e38f);
+    ck_assert_int_eq(train_in(_i / 6, precisions[_i / 3 % 2]), 1);
+    expect_said(" is not finite; first tensor 'model.", cases);
+    ck_assert_int_eq(steps_recorded("run"), 0);
+    remove_root();
+}
+END_TEST
+
+/*
+ * To name the case its step is read again: then the next one comes. A run that begins after a
+ * skipped step comes to the same weights.
+ */
+START_TEST(run_goes_on_behind_a_step_that_was_skipped)
+{
+    char command[512];
+
+    make_run();
+    spoil_voxel("data/imagesTr/phantom_001.nii.gz", INNER_VOXEL, 3e38f);
+    ck_assert_int_eq(PONS("train", "e.ini", EACH_STEP, "--set", "train.accumulate=1", "--set",
+                          "train.nonfinite=skip"), 0);
+    expect_said(" is skipped: tensor 'model.", ", cases phantom_001\n");
+    snprintf(command, sizeof command, "set -e; cd %s/runs; cp -r run whole; cd run/checkpoints; "
+             "rm -r last step-0000001? step-00000020", root);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_int_eq(PONS("train", "e.ini", EACH_STEP, "--set", "train.accumulate=1", "--set",
+                          "train.nonfinite=skip"), 0);
+    expect_said("going on after step 9", " is skipped: tensor 'model.");
+    ck_assert_int_eq(steps_recorded("run"), 20);
+    ck_assert(same_runs("whole", "run", "model optimizer"));
+    remove_root();
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("nonfinite");
@@ -153,5 +213,7 @@ int main(void)
     tcase_add_test(c, loss_or_gradient_that_is_not_a_number_ends_the_step);
     tcase_add_test(c, voxel_or_label_that_is_not_finite_is_refused_with_its_file);
     tcase_add_loop_test(c, case_that_overflows_is_found_in_its_step_and_named, 0, 2);
+    tcase_add_loop_test(c, case_that_overflows_is_named_alone, 0, PLACES * 6);
+    tcase_add_test(c, run_goes_on_behind_a_step_that_was_skipped);
     return suite_run();
 }

@@ -113,7 +113,7 @@ static program *make(bench *b, net n, bool training)
 /* FLOAT, WIDE: reference devices; CPU: the plugin. */
 enum { FLOAT = 0, WIDE, CPU };
 
-static void bench_open(bench *b, int kind, bool norm, program_settings settings)
+static void bench_begin(bench *b, int kind, program_settings settings)
 {
     pons_device_settings two = { .index = 0, .count = 1, .threads = 2 };
 
@@ -133,6 +133,11 @@ static void bench_open(bench *b, int kind, bool norm, program_settings settings)
     if (b->settings.accumulate == 0)
         b->settings.accumulate = b->settings.micro_batches = 1;
     ck_assert_int_eq(storage_new(&b->device, &b->storage, &error), PONS_OK);
+}
+
+static void bench_open(bench *b, int kind, bool norm, program_settings settings)
+{
+    bench_begin(b, kind, settings);
     b->train = make(b, build_net(true, norm), true);
     b->evaluate = make(b, build_net(false, norm), false);
     ck_assert_int_eq(storage_initialise(b->storage, 1, &error), PONS_OK);
@@ -398,7 +403,7 @@ START_TEST(a_step_that_is_not_finite_changes_nothing)
     bench a, b;
     step_result r;
     pons_tensor t;
-    const char *name;
+    program_nonfinite found;
 
     bench_open(&a, _i == 0 ? FLOAT : CPU, true, s);
     bench_open(&b, _i == 0 ? FLOAT : CPU, true, s);
@@ -412,12 +417,40 @@ START_TEST(a_step_that_is_not_finite_changes_nothing)
     ck_assert(!r.applied);
     assert_equal_storage(&a, &b);
     ck_assert_double_eq(storage_get(b.storage, STORAGE_APPLIED), 2);
-    name = program_first_nonfinite(b.train);
-    ck_assert_str_eq(name, "image");
+    ck_assert_int_eq(program_find_nonfinite(b.train, 0, &found, &error), PONS_OK);
+    ck_assert_str_eq(found.name, "image");
+    ck_assert_int_eq(found.place, -1);
     fill_both(b.train, 1);
+    ck_assert_int_eq(program_find_nonfinite(b.train, 0, &found, &error), PONS_OK);
+    ck_assert_ptr_null(found.name);
     ((float *)tensor_named(b.storage, STORAGE_PARAMETER, "second.bias").memory)[0] = INFINITY;
-    ck_assert_str_eq(program_first_nonfinite(b.train), "second.bias");
+    ck_assert_int_eq(program_find_nonfinite(b.train, 0, &found, &error), PONS_OK);
+    ck_assert_str_eq(found.name, "second.bias");
     bench_close(&a);
+    bench_close(&b);
+}
+END_TEST
+
+/* A tensor that several kernels write is looked at behind the last: NaN is in it before. */
+START_TEST(what_is_half_written_is_not_looked_at)
+{
+    net n = { graph_new(true, -1), NULL, NULL };
+    pons_node *x = node_input(n.graph, "image", PONS_F32, SHAPE(2, 4, 3, 5, 2));
+    pons_node *target = node_input(n.graph, "target", PONS_F32, SHAPE(2, 4, 3, 5, 1));
+    program_nonfinite found;
+    bench b;
+
+    x = layer(n.graph, x, "first", 2, 3);
+    x = pons_concatenate(n.graph, 2, (pons_node *[]){ pons_square(n.graph, x),
+                                                      layer(n.graph, x, "other", 3, 3) }, 4);
+    n.logits = layer(n.graph, x, "second", 6, 1);
+    n.loss = pons_mean_all(n.graph, pons_square(n.graph, pons_sub(n.graph, n.logits, target)));
+    bench_begin(&b, _i == 0 ? FLOAT : CPU, (program_settings){ .poison = true });
+    b.train = make(&b, n, true);
+    ck_assert_int_eq(storage_initialise(b.storage, 1, &error), PONS_OK);
+    ck_assert(step(&b, 1, 0).applied);
+    ck_assert_int_eq(program_find_nonfinite(b.train, 0, &found, &error), PONS_OK);
+    ck_assert_msg(found.name == NULL, "'%s' is finite", found.name);
     bench_close(&b);
 }
 END_TEST
@@ -700,6 +733,7 @@ int main(void)
     tcase_add_loop_test(c, freed_memory_is_not_read_again, 0, 2);
     tcase_add_test(c, reuse_makes_the_arena_smaller);
     tcase_add_loop_test(c, a_step_that_is_not_finite_changes_nothing, 0, 2);
+    tcase_add_loop_test(c, what_is_half_written_is_not_looked_at, 0, 2);
     tcase_add_test(c, states_take_the_mean_of_contributions);
     tcase_add_loop_test(c, an_update_names_weights_and_states_that_are_not_finite, FLOAT, CPU + 1);
     tcase_add_test(c, averages_follow_and_are_read_on_request);

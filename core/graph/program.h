@@ -192,11 +192,19 @@ pons_status program_send(program *p, uint64_t step, uint64_t micro_batch, pons_e
 pons_status program_step_end(program *p, double lr, pons_error *err);
 pons_status program_step_result(program *p, step_result *result, pons_error *err);
 pons_status program_step_finish(program *p, double lr, step_result *result, pons_error *err);
+
+/* A tensor and its place in program order: replicas of a step compare theirs. */
+typedef struct program_nonfinite {
+    const char *name;         /* of the program, which owns it; NULL: there is none               */
+    int place;                /* -1: an input, parameter or state                                 */
+} program_nonfinite;
+
 /*
- * First tensor in program order that was not finite in the last micro-batch; NULL: there is none.
- * Replicas whose graphs hold sums over replicas ask together: the micro-batch runs once more.
+ * The first tensor that is not finite in a micro-batch of the last step, which runs once more:
+ * its inputs have been filled in again. Replicas whose graphs hold sums over replicas ask together.
  */
-const char *program_first_nonfinite(program *p);
+pons_status program_find_nonfinite(program *p, uint64_t micro_batch, program_nonfinite *found,
+                                   pons_error *err);
 
 /* ---- explain --------------------------------------------------------------------------------- */
 

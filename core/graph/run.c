@@ -336,12 +336,24 @@ static bool is_under_way(const program_call *c)
     return c->request->kind == PONS_KERNEL_ALL_REDUCE && a->part == PONS_ALL_REDUCE_START;
 }
 
-static bool outputs_are_finite(program *p, const program_call *c)
+/* What several kernels write is whole after the last of them. */
+static bool is_written_after(const program *p, int k, const program_tensor *t)
 {
+    for (int later = k + 1; t->writers > 1 && later < p->section_first[SECTION_MICRO + 1]; later++)
+        for (int i = 0; i < p->call[later].request->output_count; i++)
+            if (p->call[later].output[i] == t)
+                return true;
+    return false;
+}
+
+static bool outputs_are_finite(program *p, int k)
+{
+    const program_call *c = p->call + k;
+
     if (c->packs || is_under_way(c))
         return true;
     for (int i = 0; i < c->request->output_count; i++)
-        if (!is_finite(p, c->output[i]))
+        if (!is_written_after(p, k, c->output[i]) && !is_finite(p, c->output[i]))
             return false;
     return true;
 }
@@ -359,23 +371,23 @@ static const char *bad_leaf(program *p)
 }
 
 /*
- * The last micro-batch is run once more, with a look at every tensor after its kernel; to its end
- * where other replicas wait for sums of this one.
+ * The micro-batch is run once more, with a look at every tensor after its kernel; to its end where
+ * other replicas wait for sums of this one.
  */
-const char *program_first_nonfinite(program *p)
+pons_status program_find_nonfinite(program *p, uint64_t micro_batch, program_nonfinite *found,
+                                   pons_error *err)
 {
-    const char *name = bad_leaf(p);
-    pons_error ignored = PONS_ERROR_INIT;
+    int first = p->section_first[SECTION_MICRO], end = p->section_first[SECTION_MICRO + 1];
+    pons_status status = end_run(p, give_inputs(p, micro_batch, err), err);
 
-    for (int k = p->section_first[SECTION_MICRO];
-         (name == NULL || p->sum_count > 0) && k < p->section_first[SECTION_MICRO + 1]; k++) {
-        const program_call *c = p->call + k;
-
-        if (program_run_call(p, k, &ignored) != PONS_OK
-            || mirror_wait(&p->device, &ignored) != PONS_OK)
-            break;
-        if (name == NULL && !outputs_are_finite(p, c))
-            name = call_name(c);
+    *found = (program_nonfinite){ .place = -1 };
+    if (status == PONS_OK)
+        found->name = bad_leaf(p);
+    for (int k = first; status == PONS_OK && k < end && (found->name == NULL || p->sum_count > 0);
+         k++) {
+        status = end_run(p, program_run_call(p, k, err), err);
+        if (status == PONS_OK && found->name == NULL && !outputs_are_finite(p, k))
+            *found = (program_nonfinite){ call_name(p->call + k), k - first };
     }
-    return name;
+    return status;
 }

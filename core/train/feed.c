@@ -43,6 +43,12 @@ pons_status replica_feed(replica *r, const experiment *e, const loader_batch **b
     return loader_next(r->loader, batch, err) == PONS_OK ? fill(r, e, *batch, err) : err->status;
 }
 
+pons_status replica_seek(replica *r, int64_t step, pons_error *err)
+{
+    r->ahead = NULL;
+    return loader_seek(r->loader, step, err);
+}
+
 pons_status replica_feed_ahead(replica *r, const experiment *e, int64_t step, pons_error *err)
 {
     int first = r->number * e->accumulate;

@@ -251,7 +251,7 @@ pons_status replicas_open_loaders(replicas *r, cache *held, int count, int64_t s
         s.layout = holds ? &r->layout : NULL;
         memcpy(s.extent, e->patch, sizeof s.extent);
         if (loader_open(held, count, e->data->training, augment, &s, &r->item[i].loader, err)
-            != PONS_OK || loader_seek(r->item[i].loader, step, err) != PONS_OK)
+            != PONS_OK || replica_seek(&r->item[i], step, err) != PONS_OK)
             return err->status;
     }
     return PONS_OK;

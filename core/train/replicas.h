@@ -60,6 +60,8 @@ pons_status replicas_open_loaders(replicas *r, cache *held, int count, int64_t s
 /* feed.c: the next micro-batch of the loader becomes the input of the training program. */
 pons_status replica_feed(replica *r, const experiment *e, const loader_batch **batch,
                          pons_error *err);
+/* The next one will be the first of this replica's in 'step'. */
+pons_status replica_seek(replica *r, int64_t step, pons_error *err);
 /*
  * A device that computes by itself is sent the first micro-batch of 'step', which comes next,
  * meanwhile: if the loader has it; without a loader, the inputs that there are.

@@ -53,7 +53,7 @@ typedef struct share {
     case_names names;
     double data_seconds;
     step_result result;
-    const char *nonfinite;   /* its first tensor that is not finite, or NULL                      */
+    trainer_culprit culprit; /* its own                                                           */
 } share;
 
 /* A step on its way. */
@@ -158,26 +158,47 @@ static pons_status finish_share(void *context, replica *r, pons_error *err)
     return program_step_result(r->training, &s->share[r->index].result, err);
 }
 
+static void keep_earlier(trainer_culprit *kept, const program_nonfinite *found,
+                         const loader_batch *batch)
+{
+    case_names names = { .used = 0 };
+
+    if (found->name == NULL || (kept->tensor[0] != '\0' && kept->place <= found->place))
+        return;
+    add_names(&names, batch);
+    kept->place = found->place;
+    snprintf(kept->tensor, sizeof kept->tensor, "%s", found->name);
+    memcpy(kept->cases, names.text, sizeof kept->cases);
+}
+
+/* The share is read and computed again; the loader then stands where it stood. */
 static pons_status look_for_nonfinite(void *context, replica *r, pons_error *err)
 {
     const step_begun *s = context;
+    trainer *t = s->trainer;
+    share *mine = &s->share[r->index];
+    const loader_batch *batch = NULL;
+    program_nonfinite found;
 
-    s->share[r->index].nonfinite = program_first_nonfinite(r->training);
+    memcpy(mine->culprit.cases, mine->names.text, sizeof mine->culprit.cases);
+    if (replica_seek(r, t->state.step, err) != PONS_OK)
+        return err->status;
+    for (int m = 0; m < t->experiment->accumulate; m++) {
+        if (read_batch(t, r, mine, &batch, err) != PONS_OK
+            || program_find_nonfinite(r->training, (uint64_t)batch->micro_batch, &found, err)
+               != PONS_OK)
+            return err->status;
+        keep_earlier(&mine->culprit, &found, batch);
+    }
     return PONS_OK;
 }
 
-/* Of the share with the first tensor that is not finite; of the first one where none has one. */
+/* One of all that are not finite in itself; where only their sum is, all cases of the step. */
 static pons_status find_culprit(const step_begun *s, trainer_culprit *out, pons_error *err)
 {
-    const share *found = s->share;
-
-    for (int r = s->trainer->replicas.count - 1; r >= 0; r--)
-        if (s->share[r].nonfinite != NULL)
-            found = &s->share[r];
-    *out = (trainer_culprit){ "", "" };
-    if (found->nonfinite != NULL)
-        snprintf(out->tensor, sizeof out->tensor, "%s", found->nonfinite);
-    snprintf(out->cases, sizeof out->cases, "%s", found->names.text);
+    *out = s->share->culprit;
+    for (int r = 1; r < s->trainer->replicas.count; r++)
+        trainer_join_culprits(out, &s->share[r].culprit);
     if (trainer_share_culprit(s->trainer, out, err) != PONS_OK)
         return err->status;
     if (out->tensor[0] == '\0')

@@ -52,9 +52,10 @@ struct trainer {
     void *vote_pending;
 };
 
-/* What was not finite first, and the cases of the share it was in. */
+/* What was not finite first, and the cases of its micro-batch. */
 typedef struct trainer_culprit {
-    char tensor[128];        /* "": none                                                          */
+    int place;               /* of the tensor in program order (program_nonfinite)                */
+    char tensor[128];        /* "": none; then the cases are all of this process's                */
     char cases[512];
 } trainer_culprit;
 
@@ -117,7 +118,9 @@ pons_status trainer_vote_end(trainer *t, pons_error *err);
 void trainer_leave_ranks(const trainer *t);
 /* A signal asks this training to end between two steps. */
 bool trainer_stops(const trainer *t);
-/* The one of the first process that has one; called by all. */
+/* The earlier one of two, the first of equals; the cases of both where neither has a tensor. */
+void trainer_join_culprits(trainer_culprit *c, const trainer_culprit *other);
+/* That of all processes; called by all. */
 pons_status trainer_share_culprit(trainer *t, trainer_culprit *mine, pons_error *err);
 
 /* trainer.c */

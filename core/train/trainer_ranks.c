@@ -94,6 +94,16 @@ bool trainer_stops(const trainer *t)
 
 /* ---- what was not finite --------------------------------------------------------------------- */
 
+void trainer_join_culprits(trainer_culprit *c, const trainer_culprit *other)
+{
+    size_t used = strlen(c->cases);
+
+    if (c->tensor[0] == '\0' && other->tensor[0] == '\0')
+        snprintf(c->cases + used, sizeof c->cases - used, ", %s", other->cases);
+    else if (c->tensor[0] == '\0' || (other->tensor[0] != '\0' && other->place < c->place))
+        *c = *other;
+}
+
 pons_status trainer_share_culprit(trainer *t, trainer_culprit *mine, pons_error *err)
 {
     group *g = t->experiment->group;
@@ -105,11 +115,9 @@ pons_status trainer_share_culprit(trainer *t, trainer_culprit *mine, pons_error 
     if (all == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for %d processes", group_size(g));
     if (group_all_gather(g, mine, sizeof *mine, all, err) == PONS_OK) {
-        int r = 0;
-
-        while (r < group_size(g) && all[r].tensor[0] == '\0')
-            r++;
-        *mine = all[r < group_size(g) ? r : 0];
+        *mine = all[0];
+        for (int r = 1; r < group_size(g); r++)
+            trainer_join_culprits(mine, &all[r]);
     }
     free(all);
     return err->status;
