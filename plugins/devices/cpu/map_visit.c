@@ -82,8 +82,6 @@ map_visit map_visit_load(const map_access *access)
     return visits[access->pattern];
 }
 
-/* ---- ahead of time --------------------------------------------------------------------------- */
-
 /* ---- to memory ------------------------------------------------------------------------------- */
 
 static void store_one(const map_unit *u, const map_instruction *i)
