@@ -26,7 +26,7 @@ static void hear(beat_row *row, bool progress, double now)
 
     b.serial++;
     b.progress += progress;
-    beat_take(row, &b, now);
+    beat_take(row, &b, now, 0, now);
 }
 
 static const char *judge(const beat_row *row, double now)
@@ -65,7 +65,7 @@ START_TEST(the_same_beat_read_again_is_no_sign_of_life)
     for (int k = 0; k < RANKS; k++)
         hear(&row[k], k != 1, 5.5);
     row[1] = (beat_row){ .last = row[0].last };
-    beat_take(&row[1], &row[0].last, 5.5);
+    beat_take(&row[1], &row[0].last, 5.5, 0, 5.5);
     ck_assert_msg(strncmp(judge(row, 6), "rank 1 has stopped", 18) == 0, "%s", judge(row, 6));
 }
 END_TEST
@@ -174,12 +174,44 @@ START_TEST(a_table_has_as_many_ranks_as_there_is_room_for)
     all_wait(row);
     row[1].last.serial = 0;
     row[2].last.number = -1;
-    beats_tell(row, RANKS, all, sizeof all);
+    beats_tell(row, RANKS, 0, all, sizeof all);
     ck_assert_str_eq(all,
                      "\n  rank 0: step 7, step, waits in collective 40 (all_reduce, 4096 bytes)"
                      "\n  rank 1: nothing known\n  rank 2: step 7, step");
-    beats_tell(row, RANKS, some, sizeof some);
+    beats_tell(row, RANKS, 0, some, sizeof some);
     ck_assert_msg(strstr(some, "\n... and 2 more") != NULL, "%s", some);
+}
+END_TEST
+
+/* Rank 1 says it at 2 s, rank 0 reads it 0.25 s later and tells at 4 s; others read that at 7 s. */
+START_TEST(what_is_not_new_is_told_with_its_age)
+{
+    beat_row row[RANKS], other[RANKS];
+    char all[512];
+
+    all_wait(row);
+    all_wait(other);
+    for (int k = 0; k < RANKS; k++) {
+        beat b = row[k].last;
+        b.serial++;
+        beat_take(&row[k], &b, 9, k == 1 ? 0.25 : 0, k == 1 ? 2.25 : 4);
+    }
+    beats_tell(row, RANKS, 4, all, sizeof all);
+    ck_assert_str_eq(all,
+                     "\n  rank 0: step 7, step, waits in collective 40 (all_reduce, 4096 bytes)"
+                     "\n  rank 1: step 7, step, waits in collective 40 (all_reduce, 4096 bytes), "
+                     "heard 2.0 s before"
+                     "\n  rank 2: step 7, step, waits in collective 40 (all_reduce, 4096 bytes)");
+    for (int k = 0; k < RANKS; k++) {
+        beat b = beat_hand_on(&row[k], 4);
+        beat_take(&other[k], &b, 9, 0.5, 107); /* its clock began at another time */
+        beat_take(&other[k], &b, 9, 0.75, 207); /* the same one says nothing new */
+        other[k].last.number = -1;
+    }
+    beats_tell(other, RANKS, 107.5, all, sizeof all);
+    ck_assert_str_eq(all, "\n  rank 0: step 7, step, heard 1.0 s before"
+                          "\n  rank 1: step 7, step, heard 3.0 s before"
+                          "\n  rank 2: step 7, step, heard 1.0 s before");
 }
 END_TEST
 
@@ -198,5 +230,6 @@ int main(void)
     tcase_add_test(c, different_collectives_of_one_number_are_told_at_once);
     tcase_add_test(c, who_has_left_is_not_missed);
     tcase_add_test(c, a_table_has_as_many_ranks_as_there_is_room_for);
+    tcase_add_test(c, what_is_not_new_is_told_with_its_age);
     return suite_run();
 }

@@ -613,6 +613,48 @@ static void run_stopped(scene *s)
     processes_join(s->p, 10);
 }
 
+/* How long ago 'text' has heard of a rank; 0: just now. */
+static double heard(const char *text, int rank)
+{
+    char name[32];
+    const char *line, *age;
+    double ago;
+
+    snprintf(name, sizeof name, "\n  rank %d: step ", rank);
+    line = strstr(text, name);
+    ck_assert_msg(line != NULL, "rank %d is not in '%s'", rank, text);
+    age = strstr(line, ", heard ");
+    if (age == NULL || age > line + 1 + strcspn(line + 1, "\n"))
+        return 0;
+    ck_assert_int_eq(sscanf(age, ", heard %lf s before", &ago), 1);
+    return ago;
+}
+
+/*
+ * What all know of each other, after one has stopped: nobody has heard of it since, and where that is
+ * rank 0, who says so has heard of itself alone. Whether rank 0 has just heard of all others.
+ */
+static bool check_ages(const scene *s)
+{
+    const double least = s->timeout_s - 0.1; /* as it is rounded */
+    bool as_usual = true;
+
+    for (int r = 0; r < s->p->count; r++) {
+        const char *text = s->p->err[r].text;
+        const int teller = s->victim == 0 ? r : 0;
+        for (int k = 0; k < s->p->count && r != s->victim; k++) {
+            double ago = heard(text, k);
+            if (k == teller)
+                ck_assert_msg(ago == 0, "rank %d of itself: '%s'", k, text);
+            else if (k == s->victim || teller != 0)
+                ck_assert_msg(ago >= least, "rank %d: '%s'", k, text);
+            else
+                as_usual = as_usual && ago < 1.5;
+        }
+    }
+    return as_usual;
+}
+
 static bool find_stopped(int victim)
 {
     scene s = scene_open(3);
@@ -624,6 +666,7 @@ static bool find_stopped(int victim)
     run_stopped(&s);
     snprintf(expected, sizeof expected, "rank %d has stopped: ", victim);
     bool in_time = check_others(&s, expected, s.timeout_s + 2);
+    in_time = check_ages(&s) && in_time;
     for (int r = 0; r < 3; r++) {
         double took = s.p->note[r + 1] - s.p->note[0];
         if (r == victim || took > s.timeout_s - 0.7)

@@ -307,6 +307,41 @@ START_TEST(a_value_that_nobody_sets_is_named)
 }
 END_TEST
 
+/* Each looks at a value of its own 0.3 s after it was set, and once it is set anew. */
+static void look_at_age(rank *r)
+{
+    double begin = seconds_now(), age;
+    char key[32], text[64];
+    size_t size = 0;
+
+    snprintf(key, sizeof key, "aged.%d", r->place.rank);
+    ck_assert_int_eq(store_try_look(r->store, key, PATIENCE, text, sizeof text, &size, &age,
+                                    &r->err), PONS_COMMUNICATION);
+    r->err = (pons_error)PONS_ERROR_INIT;
+    set_text(r, key, "old");
+    pause_for(0.3);
+    OK(r, store_try_look(r->store, key, PATIENCE, text, sizeof text, &size, &age, &r->err));
+    ck_assert_uint_eq(size, 3);
+    ck_assert_double_ge(age, 0.299); /* it travels in milliseconds */
+    ck_assert_double_le(age, seconds_now() - begin);
+    begin = seconds_now();
+    set_text(r, key, "anew");
+    OK(r, store_try_look(r->store, key, PATIENCE, text, sizeof text, &size, &age, &r->err));
+    ck_assert_uint_eq(size, 4);
+    ck_assert_double_le(age, seconds_now() - begin);
+}
+
+START_TEST(a_value_has_the_age_of_its_last_setting)
+{
+    rank r[2];
+
+    make_ranks(r, 2, 2, PATIENCE, look_at_age);
+    run_ranks(r, 2);
+    for (int i = 0; i < 2; i++)
+        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+}
+END_TEST
+
 static void set_large(rank *r)
 {
     enum { LARGE = PONS_COMM_VALUE_MAX };
@@ -1051,6 +1086,7 @@ static void add_values(TCase *c)
     tcase_add_test(c, a_get_that_waits_holds_up_nobody);
     tcase_add_test(c, a_value_that_nobody_sets_is_named);
     tcase_add_test(c, values_and_keys_have_bounds);
+    tcase_add_test(c, a_value_has_the_age_of_its_last_setting);
 }
 
 static void add_faults(TCase *c)

@@ -9,14 +9,25 @@
 #include <stdio.h>
 #include <string.h>
 
-void beat_take(beat_row *row, const beat *b, double now)
+#define JUST_NOW_S 0.05 /* less is told as 0.0 s                                                  */
+
+void beat_take(beat_row *row, const beat *b, double now, double on_way, double clock)
 {
     if (b->serial == row->last.serial)
         return;
     if (b->progress != row->last.progress || row->last.serial == 0)
         row->changed = now;
     row->heard = now;
+    row->made = clock - on_way - b->age;
     row->last = *b;
+}
+
+beat beat_hand_on(const beat_row *row, double clock)
+{
+    beat b = row->last;
+
+    b.age = clock - row->made;
+    return b;
 }
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -56,13 +67,15 @@ static void tell(const beat *b, char *out, size_t room)
     }
 }
 
-void beats_tell(const beat_row *row, int count, char *out, size_t room)
+void beats_tell(const beat_row *row, int count, double clock, char *out, size_t room)
 {
-    char line[160];
+    char line[192];
 
     out[0] = '\0';
     for (int k = 0; k < count; k++) {
         tell(&row[k].last, line, sizeof line);
+        if (row[k].last.serial > 0 && clock - row[k].made >= JUST_NOW_S)
+            add(line, sizeof line, ", heard %.1f s before", clock - row[k].made);
         if (strlen(out) + strlen(line) + 48 > room) {
             add(out, room, "\n... and %d more", count - k);
             return;

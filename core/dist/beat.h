@@ -17,16 +17,23 @@ typedef struct beat {
                               /* last; -1: none yet. Bytes                                        */
     int32_t waiting, left;    /* in a collective; closing in order                                */
     char kind[16], doing[16];
+    double age;               /* seconds since all this was so, when it was handed on             */
 } beat;
 
-/* A rank as rank 0 has seen it; times are seconds on one clock. */
+/* A rank as rank 0 has seen it; times are seconds on one clock, but for ... */
 typedef struct beat_row {
     beat last;
     double heard, changed;    /* when a beat came, and one with progress                          */
+    double made;              /* ... when the last beat was true, on a clock that never rests     */
 } beat_row;
 
-/* 'b' has been read at 'now'; the same one may come again. */
-void beat_take(beat_row *row, const beat *b, double now);
+/*
+ * 'b' has been read at 'now'; the same one may come again. 'on_way': seconds since it was handed on,
+ * of which it is 'clock' now.
+ */
+void beat_take(beat_row *row, const beat *b, double now, double on_way, double clock);
+/* What the row says of its rank, for others to read. */
+beat beat_hand_on(const beat_row *row, double clock);
 /*
  * Whether something is wrong with the run, and one line about it:
  * - a rank from which nothing has been heard for timeout_s;
@@ -38,7 +45,10 @@ void beat_take(beat_row *row, const beat *b, double now);
  */
 bool beats_judge(const beat_row *row, int count, double now, double timeout_s, char *line,
                  size_t room);
-/* One line per rank, each after a newline, as many as there is room for. */
-void beats_tell(const beat_row *row, int count, char *out, size_t room);
+/*
+ * One line per rank, each after a newline, as many as there is room for: what it was at, and how long
+ * before 'clock' that was, for by then most have gone on.
+ */
+void beats_tell(const beat_row *row, int count, double clock, char *out, size_t room);
 
 #endif

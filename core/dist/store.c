@@ -272,22 +272,43 @@ pons_status store_try_set(store *s, const char *key, const void *value, size_t s
     return set_value(s, STORE_SET, key, value, size, answer_s, err);
 }
 
-pons_status store_try_get(store *s, const char *key, double wait_s, double answer_s, void *value,
-                          size_t room, size_t *size, pons_error *err)
+/* 'q' says where the value goes. */
+static pons_status get_value(store *s, const char *key, double wait_s, double answer_s, question *q,
+                             pons_error *err)
 {
     store_message m = { .kind = STORE_GET };
-    question q = { .value = value, .room = room };
 
     if (!take_key(&m, key, err))
         return err->status;
     m.extra = (uint32_t)ceil(fmin(fmax(wait_s, 0), 4e6) * 1e3);
-    if (ask(s, &m, &q, seconds_now() + fmax(wait_s, 0) + answer_s, err) != PONS_OK)
+    if (ask(s, &m, q, seconds_now() + fmax(wait_s, 0) + answer_s, err) != PONS_OK)
         return err->status;
-    if (q.kind != STORE_VALUE)
+    if (q->kind != STORE_VALUE)
         return pons_fail(err, PONS_COMMUNICATION, "rank %d: nobody has set '%s' within %g s",
                          s->place.rank, key, wait_s);
-    *size = q.size;
     return PONS_OK;
+}
+
+pons_status store_try_get(store *s, const char *key, double wait_s, double answer_s, void *value,
+                          size_t room, size_t *size, pons_error *err)
+{
+    question q = { .value = value, .room = room };
+
+    if (get_value(s, key, wait_s, answer_s, &q, err) == PONS_OK)
+        *size = q.size;
+    return err->status;
+}
+
+pons_status store_try_look(store *s, const char *key, double answer_s, void *value, size_t room,
+                           size_t *size, double *age_s, pons_error *err)
+{
+    question q = { .value = value, .room = room };
+
+    if (get_value(s, key, 0, answer_s, &q, err) == PONS_OK) {
+        *size = q.size;
+        *age_s = 1e-3 * q.extra;
+    }
+    return err->status;
 }
 
 pons_status store_get(store *s, const char *key, double wait_s, void *value, size_t room,

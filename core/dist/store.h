@@ -45,6 +45,9 @@ pons_status store_try_set(store *s, const char *key, const void *value, size_t s
                           double answer_s, pons_error *err);
 pons_status store_try_get(store *s, const char *key, double wait_s, double answer_s, void *value,
                           size_t room, size_t *size, pons_error *err);
+/* As store_try_get without waiting for the key; *age_s: how long ago the value was set. */
+pons_status store_try_look(store *s, const char *key, double answer_s, void *value, size_t room,
+                           size_t *size, double *age_s, pons_error *err);
 /* Take rank 0 for dead: all calls fail from now on, closing does not wait for it. Any thread. */
 void store_give_up(store *s);
 /*

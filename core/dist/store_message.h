@@ -24,7 +24,7 @@ typedef enum store_kind {
     STORE_WELCOME,          /* to a hello, when all are there; value: the process's address       */
     STORE_STRANGER,         /* to a hello that does not prove the token                           */
     STORE_DONE,             /* to SET                                                             */
-    STORE_VALUE,            /* to GET                                                             */
+    STORE_VALUE,            /* to GET; extra: milliseconds since it was set                       */
     STORE_LATE,             /* to GET: nobody has set it                                          */
     STORE_REFUSED,          /* value: why; extra: the status; number 0: the end of the connection */
     STORE_EARLY,            /* to a hello, while an earlier run is there; value: what keeps it    */

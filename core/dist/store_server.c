@@ -164,10 +164,14 @@ static void dismiss(member *m, store_kind kind, pons_status status, const char *
 
 static void answer_value(member *m, uint32_t number, const store_entry *e)
 {
-    const store_message message = { .kind = e != NULL ? STORE_VALUE : STORE_LATE, .number = number,
-                                    .value = e != NULL ? e->value : NULL,
-                                    .size = e != NULL ? e->size : 0 };
+    store_message message = { .kind = STORE_LATE, .number = number };
 
+    if (e != NULL) {
+        message.kind = STORE_VALUE;
+        message.extra = (uint32_t)fmin(1e3 * (seconds_now() - e->set), UINT32_MAX);
+        message.value = e->value;
+        message.size = e->size;
+    }
     answer(m, &message);
 }
 

@@ -3,6 +3,7 @@
  */
 #include "dist/store_table.h"
 
+#include "base/clock.h"
 #include "base/random.h"
 
 #include <stdlib.h>
@@ -56,6 +57,7 @@ bool store_table_set(store_table *t, const char *key, const void *value, size_t 
     free(e->value);
     e->value = copy;
     e->size = size;
+    e->set = seconds_now();
     t->bytes += size - before;
     return true;
 }

@@ -15,6 +15,7 @@ typedef struct store_entry {
     char *key;
     void *value;
     size_t size;
+    double set;      /* when it was, as base/clock.h says                                         */
 } store_entry;
 
 enum { STORE_TABLE_CHAINS = 1024 };

@@ -36,17 +36,24 @@ static void count_round(watch *w, double most)
 
 /* ---- what this process says of itself -------------------------------------------------------- */
 
-static bool send_beat(watch *w)
+static beat look_at_self(watch *w)
 {
-    pons_error lost = PONS_ERROR_INIT;
-    char key[32];
     beat b;
 
     pthread_mutex_lock(&w->lock);
     w->mine.serial++;
     b = w->mine;
     pthread_mutex_unlock(&w->lock);
-    beat_take(&w->row[w->settings.rank], &b, w->lived);
+    beat_take(&w->row[w->settings.rank], &b, w->lived, 0, seconds_now());
+    return b;
+}
+
+static bool send_beat(watch *w)
+{
+    pons_error lost = PONS_ERROR_INIT;
+    const beat b = look_at_self(w);
+    char key[32];
+
     if (w->settings.rank == 0)
         return true;
     snprintf(key, sizeof key, "beat.%d", w->settings.rank);
@@ -62,11 +69,12 @@ static void collect_beats(watch *w)
         char key[32];
         beat b;
         size_t size;
+        double age;
 
         snprintf(key, sizeof key, "beat.%d", k);
-        if (store_get(w->settings.store, key, 0, &b, sizeof b, &size, &late) == PONS_OK
-            && size == sizeof b)
-            beat_take(&w->row[k], &b, w->lived);
+        if (store_try_look(w->settings.store, key, WATCH_ANSWER_S, &b, sizeof b, &size, &age, &late)
+                == PONS_OK && size == sizeof b)
+            beat_take(&w->row[k], &b, w->lived, age, seconds_now());
     }
 }
 
@@ -80,9 +88,18 @@ static void publish_table(watch *w)
     if (all == NULL)
         return;
     for (int k = 0; k < count; k++)
-        all[k] = w->row[k].last;
+        all[k] = beat_hand_on(&w->row[k], seconds_now());
     store_set(w->settings.store, "beats", all, (size_t)count * sizeof *all, &ignored);
     free(all);
+}
+
+/* Rank 0 has the newest that the others have said; they are not asked, some could not answer. */
+static void tell_all(watch *w, char *out, size_t room)
+{
+    look_at_self(w);
+    if (w->settings.rank == 0)
+        collect_beats(w);
+    beats_tell(w->row, w->settings.size, seconds_now(), out, room);
 }
 
 static void accuse(watch *w, const char *line)
@@ -90,11 +107,10 @@ static void accuse(watch *w, const char *line)
     verdict v = { .status = PONS_COMMUNICATION };
     size_t used;
 
-    send_beat(w);
     snprintf(v.text, sizeof v.text, "%s", line);
     used = strlen(v.text);
     if (w->settings.size > 1)
-        beats_tell(w->row, w->settings.size, v.text + used, sizeof v.text - used);
+        tell_all(w, v.text + used, sizeof v.text - used);
     watch_decide(w, &v);
 }
 
@@ -109,7 +125,6 @@ static bool find_lost(watch *w)
         return false;
     if (watch_read_verdict(w, 0))
         return true;
-    collect_beats(w);
     snprintf(line, sizeof line, "rank %s has gone: its connection has ended", rank);
     accuse(w, line);
     return true;
@@ -134,13 +149,14 @@ static void read_table(watch *w)
     pons_error late = PONS_ERROR_INIT;
     size_t room = (size_t)w->settings.size * sizeof(beat), size = 0;
     beat *all = malloc(room);
+    double age;
 
     if (all != NULL
-        && store_try_get(w->settings.store, "beats", 0, WATCH_ANSWER_S, all, room, &size, &late)
+        && store_try_look(w->settings.store, "beats", WATCH_ANSWER_S, all, room, &size, &age, &late)
                == PONS_OK)
         for (size_t k = 0; k < size / sizeof *all && k < (size_t)w->settings.size; k++)
             if ((int)k != w->settings.rank)
-                beat_take(&w->row[k], &all[k], 0);
+                beat_take(&w->row[k], &all[k], 0, age, seconds_now());
     free(all);
 }
 
@@ -164,7 +180,7 @@ static bool find_first_lost(watch *w, bool answered)
                  silence);
     store_give_up(w->settings.store);
     used = strlen(v.text);
-    beats_tell(w->row, w->settings.size, v.text + used, sizeof v.text - used);
+    tell_all(w, v.text + used, sizeof v.text - used);
     watch_finish(w, &v);
     return true;
 }
