@@ -15,6 +15,7 @@
 #include "suite.h"
 #include "train/network.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -315,6 +316,33 @@ START_TEST(inputs_that_are_sent_early_are_those_of_the_next_step)
 }
 END_TEST
 
+/* The next step's inputs are on their way when this one is looked at again. */
+static void run_looked_at(net *n, int number, int accumulate)
+{
+    program_nonfinite found;
+    step_result result;
+
+    MUST(program_step_begin(n->program, (uint64_t)number, &err));
+    fill(n->program, (unsigned)(100 * number));
+    MUST(program_micro(n->program, 0, &err));
+    MUST(program_step_end(n->program, 0.1, &err));
+    fill(n->program, (unsigned)(100 * (number + 1)));
+    MUST(program_send(n->program, (uint64_t)number + 1, 0, &err));
+    MUST(program_step_result(n->program, &result, &err));
+    fill(n->program, (unsigned)(100 * number));
+    MUST(program_find_nonfinite(n->program, 0, &found, &err));
+    ck_assert_ptr_null(found.name);
+    ((float *)program_input(n->program, "image", &(pons_tensor){ 0 }))[number] = NAN;
+    MUST(program_find_nonfinite(n->program, 0, &found, &err));
+    ck_assert_str_eq(found.name, "image");
+}
+
+START_TEST(a_step_that_is_looked_at_again_leaves_the_next_one_as_it_is)
+{
+    compare(1, 2 * STEPS, run_looked_at);
+}
+END_TEST
+
 /* Halfway a program that needs more memory comes and goes. */
 static void run_moved(net *n, int number, int accumulate)
 {
@@ -599,6 +627,7 @@ int main(void)
     tcase_add_test(c, sums_on_the_card_begin_before_the_last_gradients);
     tcase_add_loop_test(c, recorded_steps_have_the_bits_of_others, 1, 6);
     tcase_add_test(c, inputs_that_are_sent_early_are_those_of_the_next_step);
+    tcase_add_test(c, a_step_that_is_looked_at_again_leaves_the_next_one_as_it_is);
     tcase_add_test(c, what_has_moved_is_recorded_again);
     tcase_add_test(c, an_evaluation_is_one_launch);
     tcase_add_loop_test(c, what_fails_is_told_once, 0, (int)(sizeof faults / sizeof *faults));
