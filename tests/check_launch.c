@@ -240,6 +240,8 @@ static const struct { const char *does; int code; const char *says; bool once; }
     { "tell:5=out of memory for x,leave:7", 5, "error: rank 1: out of memory for x\nhint: ",
       false },
     { "end:4=case 'a' is cut", 4, "error: rank 1: case 'a' is cut\n", false },
+    { "end:7=rank 1: nobody is there", 7, "error: rank 1: nobody is there\n", false },
+    { "end:7=rank 10: has gone", 7, "error: rank 1: rank 10: has gone\n", false },
     { "note:7,end:1=loss is nan", 1, "error: rank 1 in step 7 (step), last collective 70: "
       "all_reduce of 4096 bytes: loss is nan\n", false },
 };

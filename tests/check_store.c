@@ -433,7 +433,7 @@ START_TEST(an_address_where_nobody_listens_is_named)
 
     make_ranks(r, 2, 2, 1, NULL);
     run_ranks(r + 1, 1);
-    SAYS(&r[1], PONS_COMMUNICATION, "rank 1 cannot reach the store of rank 0 at 127.0.0.1:");
+    SAYS(&r[1], PONS_COMMUNICATION, "rank 1: cannot reach the store of rank 0 at 127.0.0.1:");
     SAYS(&r[1], PONS_COMMUNICATION, "within 1 s: Connection refused");
     ck_assert_double_lt(r[1].took_s, 1 + SLACK);
 }
@@ -446,7 +446,7 @@ START_TEST(an_address_that_is_not_rank_0s_is_named)
     make_ranks(r, 1, 2, 1, NULL);
     strcpy(r[0].place.master, "host..name");
     run_ranks(r, 1);
-    SAYS(&r[0], PONS_COMMUNICATION, "rank 0 cannot reach the store of rank 0 at host..name:");
+    SAYS(&r[0], PONS_COMMUNICATION, "rank 0: cannot reach the store of rank 0 at host..name:");
     SAYS(&r[0], PONS_COMMUNICATION, "hint: rank 0 serves the store itself");
 }
 END_TEST

@@ -81,6 +81,15 @@ static bool all_say(const crowd *c, const char *text)
     return true;
 }
 
+/* What a rank says of itself by its name, as without a launcher: here the name is there already. */
+static const char *without_name(const char *text, int rank)
+{
+    char name[32];
+    size_t size = (size_t)snprintf(name, sizeof name, "rank %d: ", rank);
+
+    return strncmp(text, name, size) == 0 ? text + size : text;
+}
+
 static bool is_failure_told(const board_entry *e, const launched *r)
 {
     return e->ended && r->signal == 0 && e->status == r->code && e->text[0] != '\0';
@@ -115,7 +124,7 @@ bool crowd_tell(const crowd *c, const launched *r, pons_error *err)
         pons_fail(err, (pons_status)r->code, "%s", e.text);
     else if (is_failure_told(&e, r))
         pons_fail(err, (pons_status)r->code, "rank %d%s: %s", r->rank,
-                  e.step >= 0 ? position : "", e.text);
+                  e.step >= 0 ? position : "", without_name(e.text, r->rank));
     else if (r->code == PONS_DEVICE) /* our own code says more wherever it can */
         pons_fail(err, PONS_DEVICE, "rank %d ended: out of memory%s", r->rank, position);
     else if (r->code == LOADER_GAVE_UP)

@@ -464,7 +464,7 @@ static pons_status tell_alone(const store *s, const char *why, pons_error *err)
     const char *hint = s->place.rank == 0
         ? "\nhint: rank 0 serves the store itself: MASTER_ADDR must be an address of its node" : "";
 
-    return pons_fail(err, PONS_COMMUNICATION, "rank %d cannot reach the store of rank 0 at %s "
+    return pons_fail(err, PONS_COMMUNICATION, "rank %d: cannot reach the store of rank 0 at %s "
                      "within %g s: %s%s", s->place.rank, s->where, s->timeout_s, why, hint);
 }
 

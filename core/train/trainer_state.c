@@ -150,9 +150,9 @@ pons_status saved_state_compare(const saved_state *s, const experiment *e, pons_
     const case_record before = cases_of(s);
 
     if (s->micro_batches != e->micro_batches)
-        return pons_fail(err, PONS_CONFIG, "a step has %d micro-batches but the run to be "
+        return pons_fail(err, PONS_CONFIG, "a step has %d micro-batch%s but the run to be "
                          "continued has %d\nhint: [train] accumulate = %d", e->micro_batches,
-                         s->micro_batches, s->micro_batches);
+                         e->micro_batches > 1 ? "es" : "", s->micro_batches, s->micro_batches);
     if (compare_options(s, e, err) != PONS_OK)
         return err->status;
     return case_record_compare(&before, &e->cases, err);
