@@ -243,7 +243,15 @@ static const environment bad[] = {
       "OMPI_COMM_WORLD_SIZE = '2' is in the environment, but OMPI_COMM_WORLD_RANK is not", NULL },
     { "Open MPI on several nodes", { "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4",
         "OMPI_COMM_WORLD_LOCAL_RANK=1", "OMPI_COMM_WORLD_LOCAL_SIZE=2" },
-      "nothing in the environment says on which node rank 0 is\nhint: set MASTER_ADDR", NULL },
+      "nothing in the environment says on which node rank 0 is\nhint: set MASTER_ADDR for all "
+      "processes (mpirun -x MASTER_ADDR=HOST)", NULL },
+    { "PMI on several nodes", { "PMI_RANK=1", "PMI_SIZE=4" },
+      "PMI_RANK = 1: nothing in the environment says on which node rank 0 is\nhint: set "
+      "MASTER_ADDR for all processes (mpiexec -genv MASTER_ADDR HOST)", NULL },
+    { "SLURM on several nodes", { "SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS=4", "SLURM_STEP_ID=0",
+        "SLURM_LOCALID=0" },
+      "SLURM_PROCID = 1: nothing in the environment says on which node rank 0 is\nhint: set "
+      "MASTER_ADDR for all processes (srun --export=ALL,MASTER_ADDR=HOST)", NULL },
     { "Open MPI's rank", { "OMPI_COMM_WORLD_RANK=2", "OMPI_COMM_WORLD_SIZE=2", MASTER },
       "OMPI_COMM_WORLD_RANK = 2 in the environment is not below OMPI_COMM_WORLD_SIZE = 2", NULL },
     { "PMIx alone", { "PMIX_RANK=1" },

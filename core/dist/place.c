@@ -21,22 +21,23 @@ typedef struct launcher {
     const char *origin;
     const char *rank[NAMES], *size[NAMES], *local_rank[NAMES], *local_size[NAMES], *token[NAMES];
     bool generic;            /* its names are those that anybody may set by hand                  */
+    const char *pass;        /* how it hands a variable to all processes                          */
 } launcher;
 
 static const launcher launchers[] = {
     { "environment", { "RANK" }, { "WORLD_SIZE" }, { "LOCAL_RANK" }, { "LOCAL_WORLD_SIZE" },
-      { NULL }, true },
+      { NULL }, true, NULL },
     { "Open MPI", { "OMPI_COMM_WORLD_RANK" }, { "OMPI_COMM_WORLD_SIZE" },
       { "OMPI_COMM_WORLD_LOCAL_RANK" }, { "OMPI_COMM_WORLD_LOCAL_SIZE" },
-      { "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid" }, false },
+      { "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid" }, false, "mpirun -x MASTER_ADDR=HOST" },
     { "PMI", { "PMI_RANK", "PMIX_RANK" }, { "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "WORLD_SIZE" },
       { "PMI_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID" },
       { "PMI_LOCAL_SIZE", "MPI_LOCALNRANKS" }, { "PMI_JOBID", "PMIX_NAMESPACE", "PALS_APID" },
-      false },
+      false, "mpiexec -genv MASTER_ADDR HOST" },
     { "SLURM", { "SLURM_PROCID" }, { "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS" },
-      { "SLURM_LOCALID" }, { NULL }, { NULL }, false },
+      { "SLURM_LOCALID" }, { NULL }, { NULL }, false, "srun --export=ALL,MASTER_ADDR=HOST" },
     { "Kubernetes", { "JOB_COMPLETION_INDEX" }, { "WORLD_SIZE" }, { NULL }, { NULL }, { NULL },
-      false }
+      false, "env of the pods' template" }
 };
 enum { GENERIC, OPEN_MPI, PMI, SLURM, KUBERNETES, LAUNCHERS };
 
@@ -403,8 +404,8 @@ static bool find_master(const finder *f, const launcher *l, const numbers *n)
     if (n->local_size.name != NULL && f->out->local_size == f->out->size)
         return set_master(f, "MASTER_ADDR", "127.0.0.1");
     pons_fail(f->err, PONS_CONFIG, "%s = %d: nothing in the environment says on which node rank 0 "
-              "is\nhint: set MASTER_ADDR for all processes (mpirun -x MASTER_ADDR=HOST)",
-              n->rank.name, n->rank.value);
+              "is\nhint: set MASTER_ADDR for all processes (%s)", n->rank.name, n->rank.value,
+              is_slurm_step(f) && l != &launchers[OPEN_MPI] ? launchers[SLURM].pass : l->pass);
     return false;
 }
 
