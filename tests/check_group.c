@@ -13,6 +13,8 @@
 #include "base/random.h"
 #include "comm_suite.h"
 #include "dist/group.h"
+#include "dist/store.h"
+#include "pause.h"
 #include "processes.h"
 #include "suite.h"
 
@@ -59,18 +61,24 @@ static void scene_close(scene *s)
     processes_free(s->p);
 }
 
-static pons_status join(const scene *s, int rank, group **g, pons_error *err)
+/* In a process of the scene's, for one of its ranks. */
+static dist_place take_place(const scene *s, int rank)
 {
-    dist_place place = { .rank = rank, .size = s->p->count, .local_rank = rank,
+    if (rank > 0)
+        close(s->listener);
+    return (dist_place){ .rank = rank, .size = s->p->count, .local_rank = rank,
                          .local_size = s->p->count, .master = "127.0.0.1", .port = s->port,
                          .listener = rank == 0 ? s->listener : -1, .token = "a-token" };
+}
+
+static pons_status join(const scene *s, int rank, group **g, pons_error *err)
+{
+    dist_place place = take_place(s, rank);
     group_settings settings = { .place = &place, .comm = s->comm, .timeout_s = s->timeout_s,
                                 .deterministic = s->deterministic,
                                 .stream = comm_backend_tested.stream != NULL
                                           ? comm_backend_tested.stream() : NULL };
 
-    if (rank > 0)
-        close(s->listener);
     return group_open(&settings, g, err);
 }
 
@@ -412,6 +420,56 @@ START_TEST(ranks_of_different_backends_are_named_before_they_are_joined)
         ck_assert_int_lt(round, 3);
     for (int round = 0; !is_divided_by_file(); round++)
         ck_assert_int_lt(round, 3);
+}
+END_TEST
+
+/* One rank connects and says nothing until the others have ended. */
+typedef struct silence {
+    scene s;
+    int rank;
+} silence;
+
+static pons_status join_silence(processes *p, int rank, void *context, pons_error *err)
+{
+    const silence *q = context;
+    dist_place place;
+    group *g;
+    store *s;
+
+    if (rank != q->rank) {
+        p->note[rank] = seconds_now();
+        if (join(&q->s, rank, &g, err) == PONS_OK)
+            leave(g, err);
+        p->note[rank] = seconds_now() - p->note[rank];
+        return err->status;
+    }
+    place = take_place(&q->s, rank);
+    if (store_open(&place, 10, &s, err) != PONS_OK)
+        return err->status;
+    for (int r = 0; r < p->count; r++)
+        while (r != rank && p->ended[r] == 0)
+            pause_for(0.01);
+    store_close_within(s, 0);
+    return PONS_OK;
+}
+
+START_TEST(who_is_connected_and_says_nothing_is_named_by_all)
+{
+    const int rank = _i;
+    silence q = { .s = scene_open(3), .rank = rank };
+    char expected[128];
+
+    q.s.timeout_s = 1;
+    snprintf(expected, sizeof expected, "rank %d is connected, but has not said within 1 s whether "
+             "%s", rank, rank == 0 ? "all take part" : "it takes part");
+    processes_start(q.s.p, join_silence, &q);
+    processes_join(q.s.p, 30);
+    for (int r = 0; r < 3; r++) {
+        ck_assert_str_eq(q.s.p->err[r].text, r == rank ? "" : expected);
+        ck_assert_int_eq(q.s.p->err[r].status, r == rank ? PONS_OK : PONS_COMMUNICATION);
+        ck_assert_double_lt(q.s.p->note[r], 8);
+    }
+    scene_close(&q.s);
 }
 END_TEST
 
@@ -864,6 +922,7 @@ int main(void)
     tcase_add_test(c, fast_sums_are_right_in_any_order);
     tcase_add_test(c, what_differs_is_named_with_both_sides_by_all);
     tcase_add_test(c, ranks_of_different_backends_are_named_before_they_are_joined);
+    tcase_add_loop_test(c, who_is_connected_and_says_nothing_is_named_by_all, 0, 3);
     tcase_add_test(c, values_reach_everybody);
     tcase_add_test(c, the_death_of_a_rank_is_named_by_all_at_once);
     tcase_add_test(c, the_first_cause_is_the_error_of_all);

@@ -29,6 +29,7 @@ typedef struct group_settings {
 /*
  * Where one process does not take part, or by another comm plugin than rank 0, all of them fail at
  * once with the same line: PONS_CONFIG, naming [distribute] backend, or the plugin, and both sides.
+ * Where one is connected and says nothing they name it after timeout_s.
  */
 pons_status group_open(const group_settings *settings, group **out, pons_error *err);
 /* After a failure: the others learn the first cause, and nothing is waited for. */

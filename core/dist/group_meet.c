@@ -18,6 +18,7 @@
 
 #define REFUSE_S 10.0 /* who takes no part waits for the others to come and to ask                */
 #define CLOSE_S 5.0   /* and for them to have heard                                               */
+#define VERDICT_S 1.5 /* others wait as much longer than rank 0 does                              */
 
 /* PONS_OK: takes part, by this plugin; otherwise why not. */
 typedef struct answer {
@@ -61,16 +62,34 @@ static void compare(answer *total, const answer *a, int rank)
              other ? total->comm : total->sha256, rank, other ? a->comm : a->sha256);
 }
 
-/* The first one that takes no part, or another one, speaks for all. */
-static pons_status collect(store *s, int size, double until, answer *total, pons_error *err)
+/* What a rank says under 'key'. One that is connected and says nothing in time takes no part. */
+static pons_status hear(store *s, const char *key, int rank, double until, double wait_s, answer *a,
+                        pons_error *err)
 {
+    pons_error late = PONS_ERROR_INIT;
+    size_t got;
+
+    if (store_get(s, key, left_until(until), a, sizeof *a, &got, &late) == PONS_OK)
+        return PONS_OK;
+    if (store_broken(s))
+        return pons_fail(err, late.status, "%s", late.text);
+    *a = (answer){ .status = PONS_COMMUNICATION };
+    snprintf(a->text, sizeof a->text, "rank %d is connected, but has not said within %g s whether "
+             "%s", rank, wait_s, rank == 0 ? "all take part" : "it takes part");
+    return PONS_OK;
+}
+
+/* The first one that takes no part, or another one, speaks for all. */
+static pons_status collect(store *s, int size, double wait_s, answer *total, pons_error *err)
+{
+    const double until = seconds_now() + wait_s;
+
     for (int rank = 1; rank < size; rank++) {
         char key[32];
         answer a;
-        size_t got;
 
         snprintf(key, sizeof key, "here.%d", rank);
-        if (store_get(s, key, left_until(until), &a, sizeof a, &got, err) != PONS_OK)
+        if (hear(s, key, rank, until, wait_s, &a, err) != PONS_OK)
             return err->status;
         if (total->status == PONS_OK && a.status != PONS_OK)
             *total = a;
@@ -80,29 +99,28 @@ static pons_status collect(store *s, int size, double until, answer *total, pons
     return store_set(s, "begin", total, sizeof *total, err);
 }
 
-static pons_status ask(store *s, int rank, double until, answer *total, pons_error *err)
+/* Rank 0 may wait as long for the last one, and then says which one that was. */
+static pons_status ask(store *s, int rank, double wait_s, answer *total, pons_error *err)
 {
     char key[32];
-    size_t got;
 
     snprintf(key, sizeof key, "here.%d", rank);
     if (store_set(s, key, total, sizeof *total, err) != PONS_OK)
         return err->status;
-    return store_get(s, "begin", left_until(until), total, sizeof *total, &got, err);
+    return hear(s, "begin", 0, seconds_now() + wait_s + VERDICT_S, wait_s, total, err);
 }
 
-static pons_status meet(store *s, const dist_place *place, double until, answer a, pons_error *err)
+static pons_status meet(store *s, const dist_place *place, double wait_s, answer a, pons_error *err)
 {
-    if ((place->rank == 0 ? collect(s, place->size, until, &a, err)
-                          : ask(s, place->rank, until, &a, err)) != PONS_OK)
+    if ((place->rank == 0 ? collect(s, place->size, wait_s, &a, err)
+                          : ask(s, place->rank, wait_s, &a, err)) != PONS_OK)
         return err->status;
     return a.status == PONS_OK ? PONS_OK : pons_fail(err, (pons_status)a.status, "%s", a.text);
 }
 
 pons_status group_meet(store *s, const group_settings *settings, pons_error *err)
 {
-    return meet(s, settings->place, seconds_now() + settings->timeout_s, answer_of(settings->comm),
-                err);
+    return meet(s, settings->place, settings->timeout_s, answer_of(settings->comm), err);
 }
 
 void group_refuse(const dist_place *place, const pons_error *failure)
@@ -113,6 +131,6 @@ void group_refuse(const dist_place *place, const pons_error *failure)
 
     if (place->size < 2 || store_open(place, REFUSE_S, &s, &alone) != PONS_OK)
         return;
-    meet(s, place, until, refusal_of(place->rank, failure), &alone);
+    meet(s, place, left_until(until), refusal_of(place->rank, failure), &alone);
     store_close_within(s, CLOSE_S);
 }
