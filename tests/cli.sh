@@ -240,6 +240,17 @@ expect 3 stderr "[loss] honest = 'maybe': expected yes or no" \
     plugin check $stopped --set loss.honest=maybe
 expect 6 stderr "No such file" plugin check "$folder/none.so"
 
+# A plugin that ends the process has not passed, whatever the process says.
+ends() {
+    expect 6 stderr "tests/plugins/.libs/$1.so: $3" plugin check "tests/plugins/.libs/$1.so" \
+        --set "$(echo "$1" | sed 's/silent/loss/; s/idle/optimizer/; s/blank/model/').fault=$2"
+}
+for plugin in silent idle blank; do
+    ends $plugin crash "it ends the process by SIGABRT"
+    ends $plugin leave "it ends the process, with status 0"
+done
+ends idle leave-badly "the process ends with status 9 behind it"
+
 expect 2 stderr "'--modes' measures steps alone: no '--data' with it" bench none.ini --modes --data
 for flag in kernels forward no-data reference baseline=none.json; do
     expect 2 stderr "'--data' measures reading, preprocessing and patches alone: no '--${flag%%=*}'" \

@@ -2,6 +2,7 @@
  * command_plugin_check.c - pons plugin check: the conformance test. Loading verifies the file, the
  * note, the descriptor and the option table; each kind then has checks of its own.
  */
+#include "base/apart.h"
 #include "cli/command.h"
 #include "cli/plugin_check.h"
 
@@ -52,15 +53,14 @@ static pons_status check_set(const plugin *p, const invocation *call, pons_error
                      plugin_kind_name((pons_kind)p->descriptor->kind));
 }
 
-static pons_status run(const invocation *call, const void *flags, pons_error *err)
+/* In a process of its own: a faulty plugin may end it. */
+static pons_status check_plugin(const void *context, pons_error *err)
 {
+    const invocation *call = context;
     const plugin *p;
     const plugin_check *check;
 
-    if (strchr(call->argument[0], '/') == NULL && access(call->argument[0], F_OK) != 0)
-        return refuse_name(call->argument[0], err);
-    if (check_file_name(call->argument[0], err) != PONS_OK ||
-        plugin_load_file(call->argument[0], 0, &p, err) != PONS_OK ||
+    if (plugin_load_file(call->argument[0], 0, &p, err) != PONS_OK ||
         check_set(p, call, err) != PONS_OK)
         return err->status;
     printf("%s %s: file, note, descriptor and options are in order\n",
@@ -74,6 +74,14 @@ static pons_status run(const invocation *call, const void *flags, pons_error *er
                check->passed);
     }
     return PONS_OK;
+}
+
+static pons_status run(const invocation *call, const void *flags, pons_error *err)
+{
+    if (strchr(call->argument[0], '/') == NULL && access(call->argument[0], F_OK) != 0)
+        return refuse_name(call->argument[0], err);
+    return check_file_name(call->argument[0], err) == PONS_OK
+           ? apart_run(check_plugin, call, call->argument[0], err) : err->status;
 }
 
 const command command_plugin_check = {

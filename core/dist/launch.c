@@ -7,6 +7,7 @@
 #include "dist/launch_parts.h"
 
 #include "base/clock.h"
+#include "base/signal_name.h"
 
 #include <errno.h>
 #include <math.h>
@@ -137,7 +138,7 @@ static void pass_on(watch *w, int number)
         w->stop = sent;
         w->stopped = seconds_now();
         log_line(w->crowd->settings->log, "%s: the ranks save and end; a second signal ends at "
-                 "once", launch_signal_name(number));
+                 "once", signal_name(number));
     }
     if (w->stops > 2)
         enter_phase(w, WATCH_KILL);

@@ -5,26 +5,10 @@
 
 #include "dist/launch_parts.h"
 
+#include "base/signal_name.h"
 #include "config/shortage.h"
 
 #include <string.h>
-
-const char *launch_signal_name(int number)
-{
-    static const struct { int number; const char *name; } names[] = {
-        { SIGKILL, "SIGKILL" }, { SIGSEGV, "SIGSEGV" }, { SIGABRT, "SIGABRT" },
-        { SIGBUS, "SIGBUS" },   { SIGFPE, "SIGFPE" },   { SIGILL, "SIGILL" },
-        { SIGTERM, "SIGTERM" }, { SIGINT, "SIGINT" },   { SIGHUP, "SIGHUP" },
-        { SIGQUIT, "SIGQUIT" }, { SIGUSR1, "SIGUSR1" }, { SIGUSR2, "SIGUSR2" },
-        { SIGPIPE, "SIGPIPE" }, { SIGTRAP, "SIGTRAP" }, { SIGSYS, "SIGSYS" },
-        { SIGXCPU, "SIGXCPU" }, { SIGXFSZ, "SIGXFSZ" }, { SIGALRM, "SIGALRM" },
-    };
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (names[i].number == number)
-            return names[i].name;
-    return "a signal";
-}
 
 /* ---- who ------------------------------------------------------------------------------------- */
 
@@ -119,7 +103,7 @@ bool crowd_tell(const crowd *c, const launched *r, pons_error *err)
                   "memory runs out the kernel kills, and 'dmesg' says so", r->rank, position);
     else if (r->signal != 0)
         pons_fail(err, (pons_status)(128 + r->signal), "rank %d was ended by %s (%d)%s", r->rank,
-                  launch_signal_name(r->signal), r->signal, position);
+                  signal_name(r->signal), r->signal, position);
     else if (is_failure_told(&e, r) && all_say(c, e.text))
         pons_fail(err, (pons_status)r->code, "%s", e.text);
     else if (is_failure_told(&e, r))
@@ -146,7 +130,7 @@ void crowd_tell_end(const crowd *c, const launched *r)
     board_read(c->board, (int)(r - c->rank), &e);
     tell_position(&e, position, sizeof position);
     if (r->signal != 0)
-        log_detail(c->settings->log, "rank %d: %s%s", r->rank, launch_signal_name(r->signal),
+        log_detail(c->settings->log, "rank %d: %s%s", r->rank, signal_name(r->signal),
                    position);
     else
         log_detail(c->settings->log, "rank %d: exit code %d%s%s%s", r->rank, r->code, position,

@@ -77,7 +77,5 @@ const launched *crowd_cause(const crowd *c);
 bool crowd_tell(const crowd *c, const launched *cause, pons_error *err);
 /* One line on how a rank ended, for -v. */
 void crowd_tell_end(const crowd *c, const launched *r);
-/* "SIGKILL" */
-const char *launch_signal_name(int number);
 
 #endif

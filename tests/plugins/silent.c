@@ -1,14 +1,17 @@
 /*
- * silent - a loss for tests that breaks one rule of loss.h without a word; built as 'idle' it is an
- * optimizer, as 'blank' a model.
+ * silent - a loss for tests that breaks one rule of loss.h without a word, or ends the process; built
+ * as 'idle' it is an optimizer, as 'blank' a model.
  */
 #include <pons/loss.h>
 #include <pons/model.h>
 #include <pons/optimizer.h>
 
-enum { NONE, STATUS, CODE, NOTHING, SHAPE };
+#include <stdlib.h>
 
-static const char *const faults[] = { "none", "status", "code", "nothing", "shape", NULL };
+enum { NONE, STATUS, CODE, NOTHING, SHAPE, CRASH, LEAVE, LEAVE_BADLY };
+
+static const char *const faults[] = { "none", "status", "code", "nothing", "shape", "crash",
+                                      "leave", "leave-badly", NULL };
 
 typedef struct silent {
     int fault;
@@ -20,8 +23,16 @@ static const pons_option options[] = {
     PONS_OPTIONS_END
 };
 
+static void leave_badly(void) { _Exit(9); }
+
 static pons_status answer(int fault, pons_graph *g, pons_error *err)
 {
+    if (fault == CRASH)
+        abort();
+    if (fault == LEAVE)
+        exit(0);
+    if (fault == LEAVE_BADLY)
+        atexit(leave_badly);
     return fault == STATUS ? PONS_PLUGIN : fault == CODE ? 99 : pons_graph_status(g, err);
 }
 
