@@ -2,7 +2,8 @@
  * bench_kernels.c - kernels that are not maps, beside the library where it is built and beside a
  * copy of the same bytes. Prints; run by hand:
  *
- *     make tests/bench_kernels && tests/bench_kernels [threads ["convolution" or part of a name]]
+ *     make tests/bench_kernels && tests/bench_kernels [threads [part of a name]]
+ *     tests/bench_kernels threads convolution [part of a name, as in "bf16 weight"]
  */
 #include "../plugins/devices/cpu/cpu.h"
 #include "../plugins/devices/cpu/direct.h"
@@ -116,7 +117,7 @@ static const struct {
     { 48, 64, 32, 1, 1, 1 }, { 48, 32, 32, 3, 1, 4 }, { 48, 32, 32, 3, 1, 32 },
 };
 
-static void bench_convolutions(cpu_device *device)
+static void bench_convolutions(cpu_device *device, const char *part)
 {
     static const char *const names[] = { "forward", "input", "weight" };
 
@@ -143,17 +144,21 @@ static void bench_convolutions(cpu_device *device)
                                    .input = in[way], .output = &out[way], .attributes = &c,
                                    .packable = way < 2 ? 2u : 0 };
                 double own, library, wide;
+                char name[96];
                 f.type = PONS_F32;
                 out[2] = f;
+                snprintf(name, sizeof name, "%lld^3 %lld->%lld k%lld s%lld g%d %s %s",
+                         (long long)n, (long long)layers[l].in, (long long)layers[l].out,
+                         (long long)k, (long long)s, layers[l].groups,
+                         type == PONS_F32 ? "f32" : "bf16", names[way]);
+                if (strstr(name, part) == NULL)
+                    continue;
                 own = seconds(device, by_direct, &r);
                 library = seconds(device, by_library, &r);
                 wide = seconds(device, by_wide, &r);
-                printf("%lld^3 %lld->%lld k%lld s%lld g%d %s %-8s own %8.3f ms %6.1f GFLOP/s  "
-                       "oneDNN %8.3f ms  own / oneDNN %.2f",
-                       (long long)n, (long long)layers[l].in, (long long)layers[l].out,
-                       (long long)k, (long long)s, layers[l].groups,
-                       type == PONS_F32 ? "f32 " : "bf16", names[way], 1e3 * own,
-                       1e-9 * flop / own, 1e3 * library, library > 0 ? own / library : 0);
+                printf("%-36s own %8.3f ms %6.1f GFLOP/s  oneDNN %8.3f ms  own / oneDNN %.2f", name,
+                       1e3 * own, 1e-9 * flop / own, 1e3 * library,
+                       library > 0 ? own / library : 0);
                 if (wide > 0)
                     printf("  wide %8.3f ms, wide / oneDNN %.2f", 1e3 * wide,
                            library > 0 ? wide / library : 0);
@@ -282,7 +287,7 @@ int main(int argc, char **argv)
         return 1;
     omp_set_num_threads(settings.threads);
     if (strcmp(what, "convolution") == 0)
-        bench_convolutions(device);
+        bench_convolutions(device, argc > 3 ? argv[3] : "");
     else
         bench_moves(device, what);
     cpu_operations.close(device);

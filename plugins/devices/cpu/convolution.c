@@ -63,17 +63,18 @@ static bool tiles_win(const pons_request *request)
 
 /*
  * Vectors of pairs the library uses well: ours take 0.94 to 2.1 times as long, and are for builds
- * without it, but for gradients by the weight with a stride, which it hardly shares out among
+ * without it, but for gradients by the weight with a stride, which it does not share out well among
  * threads, or of few positions.
  */
 static bool dots_win(const pons_request *request)
 {
-    enum { FEW = 1024 };
+    enum { FEW = 4096 };
     const int64_t *k = request->output[0].shape.extent;
 
     return request->kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT && product(k + 1, 3) > 1 &&
-           k[0] >= 64 && k[4] >= 16 &&
-           (is_strided(request->attributes) || product(request->input[1].shape.extent, 4) <= FEW);
+           k[0] >= 64 && (is_strided(request->attributes)
+                          ? k[4] >= 32
+                          : k[4] >= 16 && product(request->input[1].shape.extent, 4) <= FEW);
 }
 
 static bool wide_wins(const cpu_device *device, const pons_request *request)

@@ -19,7 +19,8 @@ enum {
     WIDE_STEP = WIDE_NUMBERS * sizeof(uint16_t),     /* bytes */
     WIDE_PANEL = WIDE_TILE * WIDE_STEP,
     WIDE_ROWS = 4,
-    WIDE_COLUMNS = 2
+    WIDE_COLUMNS = 2,
+    WIDE_ACROSS = 3
 };
 
 /* Tiles c[r][n] = sum over steps of rows at a[r] + a_at[s] by panels at b[n] + b_at[s]. */
@@ -34,12 +35,30 @@ typedef struct wide_product {
     bool add;                   /* to what c holds */
 } wide_product;
 
+/* Pairs that lie behind one another: bytes from the beginning of a row and of a panel's lines. */
+typedef struct wide_stretch {
+    int64_t a, b, pairs;
+} wide_stretch;
+
+/*
+ * 16 rows of sums, of WIDE_ACROSS x 16 numbers each: the sum over runs of pairs of 16 rows, 'pitch'
+ * bytes apart, by lines of panels. Columns, at most WIDE_ACROSS, have panels 'strip' bytes apart.
+ */
+typedef struct wide_line_product {
+    int columns, count;         /* count: runs */
+    float *c;
+    const char *a, *b;
+    int64_t pitch, strip;
+    const wide_stretch *run;
+    bool add;                   /* to what c holds */
+} wide_line_product;
+
 /* What multiplies; begin and end stand around products, on each thread. */
 typedef struct wide_unit {
-    int line;    /* rows that meet a panel's line in the time of packing one; 0: not measured */
     void (*begin)(void);
     void (*multiply)(const wide_product *p);
     void (*end)(void);
+    void (*lines)(const wide_line_product *p); /* NULL: it has no kernels for it */
 } wide_unit;
 
 extern const wide_unit wide_tiles, wide_dots;
@@ -69,5 +88,8 @@ pons_status wide_prepare_image(const wide_unit *unit, int threads, const pons_re
                                pons_kernel *kernel, bool *supported, pons_error *err);
 pons_status wide_prepare_weight(const wide_unit *unit, int threads, const pons_request *request,
                                 pons_kernel *kernel, bool *supported, pons_error *err);
+/* The same line by line (wide_lines.c), by a unit that multiplies so. */
+pons_status wide_prepare_lines(const wide_unit *unit, int threads, const pons_request *request,
+                               pons_kernel *kernel, bool *supported, pons_error *err);
 
 #endif

@@ -5,7 +5,7 @@
 #include "narrow_tile.h"
 #include "wide.h"
 
-const wide_unit wide_tiles = { 0, NULL, NULL, NULL }, wide_dots = { 0, NULL, NULL, NULL };
+const wide_unit wide_tiles = { NULL, NULL, NULL, NULL }, wide_dots = { NULL, NULL, NULL, NULL };
 
 const wide_unit *wide_find(void)
 {

@@ -146,4 +146,4 @@ static void multiply(const wide_product *p)
         few[p->rows - 1](p);
 }
 
-const wide_unit wide_tiles = { 0, begin, multiply, end };
+const wide_unit wide_tiles = { begin, multiply, end, NULL };

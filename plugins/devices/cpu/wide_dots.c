@@ -17,8 +17,7 @@
 enum {
     PIECE = 6,             /* steps: two columns' panels are 12 KiB, 32 rows as much */
     PAIRS = WIDE_NUMBERS / 2,
-    APART = 3,             /* every third row has an address of its own */
-    LINE = 5               /* wide_unit.line */
+    APART = 3              /* every third row has an address of its own */
 };
 
 /* Rows 'first' .. first + rows - 1 of tile 'tile' by all columns, steps begin .. end - 1. */
@@ -103,8 +102,73 @@ static void multiply(const wide_product *p)
     } while (begin < p->steps);
 }
 
+/* ---- along lines ----------------------------------------------------------------------------- */
+
+/* Rows 'first' .. first + rows - 1 by all columns. */
+DOTS INLINE void line_block(const wide_line_product *p, int first, int rows, int columns)
+{
+    const int64_t pitch = p->pitch, strip = p->strip;
+    float *c = p->c + first * WIDE_ACROSS * WIDE_TILE;
+    __m512 sum[WIDE_TILE][WIDE_ACROSS];
+
+    UNROLL
+    for (int r = 0; r < rows; r++)
+        UNROLL
+        for (int n = 0; n < columns; n++)
+            sum[r][n] = p->add ? _mm512_loadu_ps(c + (r * WIDE_ACROSS + n) * WIDE_TILE)
+                               : _mm512_setzero_ps();
+    for (const wide_stretch *run = p->run, *end = run + p->count; run < end; run++) {
+        const char *row[(WIDE_TILE + APART - 1) / APART], *b = p->b + run->b;
+        UNROLL
+        for (int i = 0; i < (rows + APART - 1) / APART; i++)
+            row[i] = p->a + run->a + (first + i * APART) * pitch;
+        for (int64_t k = 0; k < run->pairs; k++) {
+            __m512i line[WIDE_ACROSS];
+            UNROLL
+            for (int n = 0; n < columns; n++)
+                line[n] = _mm512_load_si512(b + n * strip + k * (int)WIDE_STEP);
+            UNROLL
+            for (int r = 0; r < rows; r++) {
+                __m512i pair = _mm512_set1_epi32(
+                    _mm_cvtsi128_si32(_mm_loadu_si32(row[r / APART] + r % APART * pitch + 4 * k)));
+                UNROLL
+                for (int n = 0; n < columns; n++)
+                    sum[r][n] = _mm512_dpbf16_ps(sum[r][n], (__m512bh)pair, (__m512bh)line[n]);
+            }
+        }
+    }
+    UNROLL
+    for (int r = 0; r < rows; r++)
+        UNROLL
+        for (int n = 0; n < columns; n++)
+            _mm512_storeu_ps(c + (r * WIDE_ACROSS + n) * WIDE_TILE, sum[r][n]);
+}
+
+DOTS static void half_by_lines(const wide_line_product *p, int first)
+{
+    if (p->columns == 3)
+        line_block(p, first, WIDE_TILE / 2, 3);
+    else
+        line_block(p, first, WIDE_TILE / 2, 2);
+}
+
+DOTS static void all_by_line(const wide_line_product *p)
+{
+    line_block(p, 0, WIDE_TILE, 1);
+}
+
+static void multiply_lines(const wide_line_product *p)
+{
+    if (p->columns == 1) {
+        all_by_line(p);
+        return;
+    }
+    half_by_lines(p, 0);
+    half_by_lines(p, WIDE_TILE / 2);
+}
+
 static void nothing(void)
 {
 }
 
-const wide_unit wide_dots = { LINE, nothing, multiply, nothing };
+const wide_unit wide_dots = { nothing, multiply, nothing, multiply_lines };

@@ -92,86 +92,30 @@ static void note_tap(wide_grid *g, const pons_tensor *x, const pons_convolution 
     g->high = t->shift > g->high ? t->shift : g->high;
 }
 
-static pons_status list_taps(wide_grid *g, const pons_tensor *x, const int64_t kernel[3],
-                             pons_error *err)
+pons_status wide_grid_init(wide_grid *g, const pons_tensor *x, const pons_tensor *y,
+                           const pons_tensor *w, const pons_convolution *c, pons_error *err)
 {
-    size_t taps = (size_t)(kernel[0] * kernel[1] * kernel[2]);
+    const int64_t *k = w->shape.extent + 1;
+    size_t taps = (size_t)(k[0] * k[1] * k[2]);
 
     *g = (wide_grid){ .cases = (int)x->shape.extent[0] };
     g->tap = calloc(taps, sizeof *g->tap);
     g->phase = calloc(taps, sizeof *g->phase);
-    if (g->tap != NULL && g->phase != NULL)
-        return PONS_OK;
-    wide_grid_clear(g);
-    return pons_fail(err, PONS_DEVICE, "out of memory making a convolution");
-}
-
-static void set_extents(wide_grid *g, const int extent[3])
-{
+    if (g->tap == NULL || g->phase == NULL) {
+        wide_grid_clear(g);
+        return pons_fail(err, PONS_DEVICE, "out of memory making a convolution");
+    }
     g->count = g->cases;
     for (int i = 0; i < 3; i++) {
-        g->extent[i] = extent[i];
-        g->count *= extent[i];
+        g->extent[i] = grid_extent(c, i, (int)k[i], (int)x->shape.extent[1 + i],
+                                   (int)y->shape.extent[1 + i]);
+        g->count *= g->extent[i];
     }
-}
-
-static void note_taps(wide_grid *g, const pons_tensor *x, const int64_t kernel[3],
-                      const pons_convolution *c,
-                      void (*note)(wide_grid *g, const pons_tensor *x, const pons_convolution *c,
-                                   const int at[3]))
-{
-    for (int d = 0; d < kernel[0]; d++)
-        for (int h = 0; h < kernel[1]; h++)
-            for (int v = 0; v < kernel[2]; v++)
-                note(g, x, c, (int[]){ d, h, v });
-}
-
-pons_status wide_grid_init(wide_grid *g, const pons_tensor *x, const pons_tensor *y,
-                           const pons_tensor *w, const pons_convolution *c, pons_error *err)
-{
-    const int64_t *kernel = w->shape.extent + 1;
-    int extent[3];
-
-    if (list_taps(g, x, kernel, err) != PONS_OK)
-        return err->status;
-    for (int i = 0; i < 3; i++)
-        extent[i] = grid_extent(c, i, (int)kernel[i], (int)x->shape.extent[1 + i],
-                                (int)y->shape.extent[1 + i]);
-    set_extents(g, extent);
-    note_taps(g, x, kernel, c, note_tap);
+    for (int d = 0; d < k[0]; d++)
+        for (int h = 0; h < k[1]; h++)
+            for (int v = 0; v < k[2]; v++)
+                note_tap(g, x, c, (int[]){ d, h, v });
     g->output = wide_view_of(y, (int[]){ 1, 1, 1 }, (int[]){ 0, 0, 0 });
-    return PONS_OK;
-}
-
-/* The elements that a kernel position reads. */
-static void note_gathered(wide_grid *g, const pons_tensor *x, const pons_convolution *c,
-                          const int at[3])
-{
-    wide_view v = wide_view_of(x, c->stride, (int[]){ 0, 0, 0 });
-
-    for (int i = 0; i < 3; i++) {
-        int s = c->stride[i], r = reach(c, i, at[i]), inside = (int)x->shape.extent[1 + i] - r;
-
-        v.start += r * (v.step[i] / s);
-        v.begin[i] = r < 0 ? (s - 1 - r) / s : 0;
-        v.extent[i] = inside <= 0 ? 0 : (inside + s - 1) / s;
-        if (v.extent[i] > g->extent[i])
-            v.extent[i] = g->extent[i];
-    }
-    g->phase[g->phases] = v;
-    g->tap[g->taps++].phase = g->phases++;
-}
-
-pons_status wide_grid_gather(wide_grid *g, const pons_tensor *x, const pons_tensor *y,
-                             const pons_tensor *w, const pons_convolution *c, pons_error *err)
-{
-    const int64_t *kernel = w->shape.extent + 1;
-
-    if (list_taps(g, x, kernel, err) != PONS_OK)
-        return err->status;
-    g->output = wide_view_of(y, (int[]){ 1, 1, 1 }, (int[]){ 0, 0, 0 });
-    set_extents(g, g->output.extent);
-    note_taps(g, x, kernel, c, note_gathered);
     return PONS_OK;
 }
 
@@ -183,15 +127,16 @@ void wide_grid_clear(wide_grid *g)
     g->phase = NULL;
 }
 
-/* Where position 0 of row number 'row' of the grid would be; false: no element of it is there. */
-static bool row_start(const wide_grid *g, const wide_view *v, int64_t row, int64_t *start)
+/* The begin of row number 'row' of the grid, or NULL where it lies in a gap. */
+static const char *row_begin(const wide_grid *g, const wide_view *v, const void *tensor,
+                             int64_t row)
 {
     int64_t h = row % g->extent[1], plane = row / g->extent[1];
     int64_t d = plane % g->extent[0], image = plane / g->extent[0];
 
-    *start = v->start + image * v->image + d * v->step[0] + h * v->step[1];
-    return h >= v->begin[1] && h < v->extent[1] && d >= v->begin[0] && d < v->extent[0] &&
-           image < g->cases;
+    if (h >= v->extent[1] || d >= v->extent[0] || image >= g->cases)
+        return NULL;
+    return (const char *)tensor + v->start + image * v->image + d * v->step[0] + h * v->step[1];
 }
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -199,16 +144,15 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t wide_run(const wide_grid *g, const wide_view *v, const void *tensor, int64_t at,
                  int64_t end, const char **from)
 {
-    int64_t row = at / g->extent[2], w = at - row * g->extent[2], start;
+    int64_t row = at < 0 ? -1 : at / g->extent[2], w = at - row * g->extent[2];
+    const char *begin = at < 0 ? NULL : row_begin(g, v, tensor, row);
 
     *from = NULL;
     if (at < 0)
         return least(-at, end - at);
-    if (!row_start(g, v, row, &start) || w >= v->extent[2])
+    if (begin == NULL || w >= v->extent[2])
         return least(g->extent[2] - w, end - at);
-    if (w < v->begin[2])
-        return least(least(v->begin[2], v->extent[2]) - w, end - at);
-    *from = (const char *)tensor + start + w * v->step[2];
+    *from = begin + w * v->step[2];
     return least(v->extent[2] - w, end - at);
 }
 

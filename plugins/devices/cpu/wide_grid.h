@@ -6,9 +6,6 @@
  * reaches over the border, so position p of the output meets position p + shift of the input
  * whatever p is. A stride takes the input apart in phases, each on the same grid: phase (b) holds
  * elements b, b + s, b + 2s, ... of each axis.
- *
- * A gathered grid has no gaps: its positions are the output's, and each kernel position is a phase
- * of its own, the elements that meet them, without a shift.
  */
 #ifndef CPU_WIDE_GRID_H
 #define CPU_WIDE_GRID_H
@@ -22,8 +19,8 @@ typedef struct wide_tap {
 
 /* Which elements of a tensor lie on the grid. */
 typedef struct wide_view {
-    int begin[3], extent[3];    /* on the grid: the first, and behind the last */
-    int64_t start;              /* bytes, of position 0 0 0, which may lie outside */
+    int extent[3];              /* on the grid */
+    int64_t start;              /* bytes, of the first */
     int64_t image, step[3];     /* bytes */
 } wide_view;
 
@@ -37,11 +34,9 @@ typedef struct wide_grid {
     int64_t low, high;          /* how far shifts reach to both sides */
 } wide_grid;
 
-/* x -> y by w's kernel positions; the second one gathered. */
+/* x -> y by w's kernel positions. */
 pons_status wide_grid_init(wide_grid *g, const pons_tensor *x, const pons_tensor *y,
                            const pons_tensor *w, const pons_convolution *c, pons_error *err);
-pons_status wide_grid_gather(wide_grid *g, const pons_tensor *x, const pons_tensor *y,
-                             const pons_tensor *w, const pons_convolution *c, pons_error *err);
 void wide_grid_clear(wide_grid *g);
 /* Elements phase, phase + stride, ... of each axis. */
 wide_view wide_view_of(const pons_tensor *t, const int stride[3], const int phase[3]);
