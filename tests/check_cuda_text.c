@@ -1,6 +1,6 @@
 /*
  * check_cuda_text.c - NVRTC compiles the text of the golden networks in training and evaluation, of
- * all losses and of all optimizers; it needs no card and no driver. Nothing runs: memory is that of
+ * all losses, of all optimizers and of windows that are added up; it needs no card and no driver. Nothing runs: memory is that of
  * this process. (NVRTC looks for a driver too, so that of tests/fake must not be there.)
  */
 #include "../plugins/devices/cuda/cuda.h"
@@ -283,6 +283,34 @@ START_TEST(every_optimizer_compiles)
 }
 END_TEST
 
+/* ---- windows --------------------------------------------------------------------------------- */
+
+/* Three windows of 5 classes: one kernel each. */
+START_TEST(sums_of_windows_compile_for_every_architecture)
+{
+    static const int architectures[] = { 75, 80, 90, 100 };
+    const program_settings settings = { .precision = PRECISION_FP32 };
+    const pons_shape rows = { 2, { 3, PONS_PATCH_PLACE + 2 * 3 * 64 } };
+    pons_graph *g = graph_new(false, -1);
+    cuda_device state;
+    device d = card(&state);
+    pons_node *x = node_input(g, "x", PONS_F32, (pons_shape){ 5, { 3, 64, 64, 64, 5 } });
+    pons_node *sums = node_patch_add(g, node_held(g, "sums"), node_input(g, "row", PONS_I32, rows),
+                                     node_held_tensor(g, "weight", PONS_F32,
+                                                      (pons_shape){ 3, { 64, 64, 64 } }), x);
+    storage *s;
+    program *p;
+
+    MUST(storage_new(&d, &s, &error));
+    MUST(program_new(s, &d, g, NULL, 1, &sums, &settings, &p, &error));
+    ck_assert_int_eq(state.library.count, 3);
+    program_free(p);
+    storage_free(s);
+    compile_all(&d, architectures[_i], "sums of windows");
+    card_close(&state);
+}
+END_TEST
+
 /* Read by AddressSanitizer: NVRTC keeps memory when it is closed. Ours is weighed in check_cuda. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
@@ -305,5 +333,6 @@ int main(void)
     tcase_add_loop_test(c, a_network_compiles_for_every_architecture, 0, 3);
     tcase_add_test(c, every_loss_compiles);
     tcase_add_test(c, every_optimizer_compiles);
+    tcase_add_loop_test(c, sums_of_windows_compile_for_every_architecture, 0, 4);
     return suite_run();
 }

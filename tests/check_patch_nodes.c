@@ -261,6 +261,104 @@ START_TEST(patches_of_the_cpu_device_are_the_loaders)
 }
 END_TEST
 
+/* ---- sums of patches ------------------------------------------------------------------------- */
+
+enum { ADDED = 3, EXTENT = 5, SUMS = 400, ADD_CLASSES = 3, COLUMNS = PONS_PATCH_PLACE + 6 * EXTENT };
+
+typedef struct adding {
+    float sum[16 + SUMS * ADD_CLASSES], weight[EXTENT * EXTENT * EXTENT];
+    int32_t row[ADDED][COLUMNS];
+    float x[ADDED][EXTENT * EXTENT * EXTENT * ADD_CLASSES];
+} adding;
+
+/* Windows of 7^3 voxels that overlap, one of them half outside; some voxels are new to each. */
+static void fill_adding(adding *a)
+{
+    const size_t numbers = sizeof a->x / sizeof(float);
+
+    for (int i = 0; i < 16 + SUMS * ADD_CLASSES; i++)
+        a->sum[i] = (float)(i % 17) / 7;
+    for (int i = 0; i < EXTENT * EXTENT * EXTENT; i++)
+        a->weight[i] = 1 / (float)(3 + i);
+    for (size_t i = 0; i < numbers; i++)
+        a->x[0][i] = (float)(i % 23) / 11 - 1;
+    for (int n = 0; n < ADDED; n++) {
+        memset(a->row[n], 0, PONS_PATCH_PLACE * sizeof(int32_t));
+        a->row[n][PONS_PATCH_VALUES] = 1;
+        for (int k = 0; k < 3 * EXTENT; k++) {
+            int axis = k / EXTENT, at = k % EXTENT + n;
+            a->row[n][PONS_PATCH_PLACE + k] = at < 7 ? at * (axis == 0 ? 49 : axis == 1 ? 7 : 1) : -1;
+            a->row[n][PONS_PATCH_PLACE + 3 * EXTENT + k] = at > 2;
+        }
+    }
+    a->row[2][PONS_PATCH_PLACE] = a->row[2][PONS_PATCH_PLACE + 2 * EXTENT - 1] = -1;
+}
+
+static void add_on(const device *d, adding *a)
+{
+    const pons_tensor bytes = { PONS_U8, { 1, { 1 } } };
+    const pons_tensor in[] = {
+        bytes, { PONS_I32, { 2, { ADDED, COLUMNS } } },
+        { PONS_F32, { 3, { EXTENT, EXTENT, EXTENT } } },
+        { PONS_F32, { 5, { ADDED, EXTENT, EXTENT, EXTENT, ADD_CLASSES } } }
+    };
+    const pons_request r = { .kind = PONS_KERNEL_PATCH_ADD, .name = "sums", .input_count = 4,
+                             .output_count = 1, .input = in, .output = &bytes };
+    void *input[] = { a->sum, a->row, a->weight, a->x }, *output[] = { a->sum };
+    const pons_call call = { .input = input, .output = output };
+    pons_error err = PONS_ERROR_INIT;
+    pons_kernel kernel = { .run = NULL };
+    bool supported = false;
+
+    fill_adding(a);
+    ck_assert_int_eq(d->operations->prepare(d->handle, &r, &kernel, &supported, &err), PONS_OK);
+    ck_assert(supported);
+    ck_assert_int_eq(kernel.run(&kernel, &call, &err), PONS_OK);
+    kernel.free(&kernel);
+}
+
+/* What it means, voxel by voxel. */
+static void add_plainly(adding *a)
+{
+    fill_adding(a);
+    for (int n = 0; n < ADDED; n++)
+        for (int v = 0; v < EXTENT * EXTENT * EXTENT; v++) {
+            const int k[3] = { v / EXTENT / EXTENT, EXTENT + v / EXTENT % EXTENT,
+                               2 * EXTENT + v % EXTENT };
+            const int32_t *place = a->row[n] + PONS_PATCH_PLACE, *age = place + 3 * EXTENT;
+            if (place[k[0]] < 0 || place[k[1]] < 0 || place[k[2]] < 0)
+                continue;
+            float *sum = a->sum + 16 + (place[k[0]] + place[k[1]] + place[k[2]]) * ADD_CLASSES;
+            for (int c = 0; c < ADD_CLASSES; c++) {
+                volatile float product = a->weight[v] * a->x[n][v * ADD_CLASSES + c];
+                bool fresh = age[k[0]] && age[k[1]] && age[k[2]];
+                sum[c] = (fresh ? 0 : sum[c]) + product;
+            }
+        }
+}
+
+START_TEST(patches_are_added_up_to_the_same_bits)
+{
+    static adding expected, found;
+    device d;
+    pons_error err = PONS_ERROR_INIT;
+
+    add_plainly(&expected);
+    device_reference(&d, false);
+    add_on(&d, &found);
+    ck_assert_mem_eq(found.sum, expected.sum, sizeof found.sum);
+    for (int threads = 1; threads < 3; threads++) {
+        const pons_device_settings s = { .count = 1, .threads = threads };
+        device cpu = { .operations = &cpu_operations };
+        ck_assert_int_eq(cpu_operations.open(&s, &cpu.handle, &err), PONS_OK);
+        ck_assert_int_eq(cpu_operations.attach(cpu.handle, &err), PONS_OK);
+        add_on(&cpu, &found);
+        ck_assert_mem_eq(found.sum, expected.sum, sizeof found.sum);
+        cpu_operations.close(cpu.handle);
+    }
+}
+END_TEST
+
 START_TEST(cases_of_all_code_sizes_lie_apart_and_in_order)
 {
     static const int32_t sizes[CASES] = { 1, 2, 4, 1 };
@@ -361,6 +459,7 @@ int main(void)
     tcase_add_checked_fixture(c, make_root, remove_root);
     tcase_add_loop_test(c, patches_of_the_reference_device_are_the_loaders, 0, count);
     tcase_add_loop_test(c, patches_of_the_cpu_device_are_the_loaders, 0, count);
+    tcase_add_test(c, patches_are_added_up_to_the_same_bits);
     tcase_add_test(c, cases_of_all_code_sizes_lie_apart_and_in_order);
     tcase_add_test(c, a_case_that_the_limit_leaves_out_is_named);
     tcase_add_loop_test(c, a_transform_that_tells_the_device_nothing_is_refused, 0,

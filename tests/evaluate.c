@@ -235,6 +235,7 @@ static const pons_kernel_kind plain_kinds[NODE_KIND_COUNT] = {
     [NODE_EXTREME_GRADIENT] = PONS_KERNEL_EXTREME_GRADIENT,
     [NODE_ALL_REDUCE] = PONS_KERNEL_ALL_REDUCE, [NODE_OP] = PONS_KERNEL_OP,
     [NODE_PATCH] = PONS_KERNEL_PATCH, [NODE_PATCH_NORMAL] = PONS_KERNEL_PATCH_NORMAL,
+    [NODE_PATCH_ADD] = PONS_KERNEL_PATCH_ADD,
 };
 
 static bool computes(const pons_node *x)
@@ -249,7 +250,7 @@ static bool computes(const pons_node *x)
 
 static const pons_node *owner(const pons_node *x)
 {
-    return x->kind == NODE_RESHAPE ? owner(x->input[0]) : x;
+    return x->kind == NODE_RESHAPE || x->kind == NODE_PATCH_ADD ? owner(x->input[0]) : x;
 }
 
 static char *data_of(const evaluation *e, const pons_node *x)
@@ -375,7 +376,8 @@ static pons_status run_node(evaluation *e, const pons_node *x, pons_error *err)
         status = run_kernel(e, &c->kernel, &call, err);
     if (status == PONS_OK)
         status = move_all(e, x, guarded_fetch, err);
-    if (status == PONS_OK && (!guarded_intact(&c->memory) || !guarded_intact(&c->scratch)))
+    if (status == PONS_OK && (!guarded_intact(&e->cell[owner(x)->number].memory)
+                              || !guarded_intact(&c->scratch)))
         status = pons_fail(err, PONS_FAILURE, "'%s' wrote beside its output", c->request.name);
     return status;
 }

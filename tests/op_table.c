@@ -630,6 +630,44 @@ static pons_node *patch_normal(op_graph *o)
     return pons_mul(o->g, input(o, s, -1, 1), node_patch_normal(o->g, key, s));
 }
 
+/* Whole numbers in 'columns' columns: 4 for each of the header, a voxel's place, then 'age'. */
+static pons_node *places(op_graph *o, pons_shape s, int64_t columns, double age)
+{
+    const int64_t *e = s.extent;
+    pons_graph *g = o->g;
+    pons_node *column = pons_iota(g, 2, 1, columns);
+    double first[] = { PONS_PATCH_PLACE, PONS_PATCH_PLACE + (double)e[1],
+                       PONS_PATCH_PLACE + (double)(e[1] + e[2]),
+                       PONS_PATCH_PLACE + (double)(e[1] + e[2] + e[3]) };
+    double step[] = { (double)(e[2] * e[3]), (double)e[3], 1 };
+    pons_node *x = pons_real(g, age);
+
+    for (int a = 2; a >= 0; a--)
+        x = pons_select(g, pons_less(g, column, pons_real(g, first[a + 1])),
+                        pons_scale(g, pons_offset(g, column, -first[a]), step[a]), x);
+    x = pons_select(g, pons_less(g, column, pons_real(g, PONS_PATCH_PLACE)), pons_real(g, 4), x);
+    return pons_cast(g, pons_broadcast(g, x, (pons_shape){ 2, { e[0], columns } }), PONS_I32);
+}
+
+/* Patches at one place, added to floats of 0.01 to 0.8 at byte 256, or to what counts as 0. */
+static pons_node *patch_add(op_graph *o)
+{
+    pons_shape s = image_shape(o);
+    const int64_t *e = s.extent;
+    int64_t along = e[1] + e[2] + e[3], voxels = e[1] * e[2] * e[3];
+    pons_node *held = node_held(o->g, "held");
+    pons_node *weight = node_input(o->g, "weight", PONS_F32, (pons_shape){ 3, { e[1], e[2], e[3] } });
+    pons_node *sums;
+
+    held->shape.extent[0] = 4 * PONS_PATCH_UNIT + voxels * e[4] * (int64_t)sizeof(float);
+    constant_leaf(o, held, 60, 64, true);
+    constant_leaf(o, weight, 0.1, 1, false);
+    sums = node_patch_add(o->g, held, places(o, s, PONS_PATCH_PLACE + 2 * along, o->variant), weight,
+                          constant_leaf(o, node_input(o->g, "x", PONS_F32, s), -1, 1, false));
+    return pons_mul(o->g, input(o, s, -1, 1),
+                    node_patch(o->g, sums, places(o, s, PONS_PATCH_PLACE + along, 0), PONS_F32, s));
+}
+
 /* ---- ops of plugins -------------------------------------------------------------------------- */
 
 static pons_node *op_image(op_graph *o)
@@ -721,6 +759,7 @@ const op_case op_cases[] = {
     { NODE_PATCH, "patch", 2, patch, false },
     { NODE_HELD, "held", 1, patch, false },
     { NODE_PATCH_NORMAL, "patch_normal", 1, patch_normal, false },
+    { NODE_PATCH_ADD, "patch_add", 2, patch_add, true },
     { NODE_OP, "op of an image", 3, op_image, false },
     { NODE_OP, "op of an image and a vector", 1, op_of_two, false },
 };

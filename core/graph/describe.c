@@ -49,9 +49,13 @@ static uint64_t tensor_bytes(const pons_tensor *t, int count)
 
 uint64_t request_bytes(const pons_request *r)
 {
+    uint64_t sums = 0; /* of patches, in memory that the device holds */
+
     if (r->kind == PONS_KERNEL_MAP)
         return map_bytes(r->attributes);
-    return tensor_bytes(r->input, r->input_count) + tensor_bytes(r->output, r->output_count);
+    if (r->kind == PONS_KERNEL_PATCH_ADD)
+        sums = 2 * (uint64_t)shape_count(r->input[3].shape) * sizeof(float);
+    return tensor_bytes(r->input, r->input_count) + tensor_bytes(r->output, r->output_count) + sums;
 }
 
 static size_t storage_bytes(const storage *s)

@@ -88,5 +88,6 @@ const node_kind_facts node_kinds[NODE_KIND_COUNT] = {
     KIND(OP, "op", CLASS_OTHER, -1, gradient_op),
     [NODE_PATCH] = { "patch", CLASS_OTHER, 2, NULL, true },
     [NODE_PATCH_NORMAL] = { "patch_normal", CLASS_OTHER, 1, NULL, true },
+    [NODE_PATCH_ADD] = { "patch_add", CLASS_OTHER, 4, NULL, true },
     [NODE_FAILED] = { "failed", CLASS_LEAF, 0, NULL, true },
 };

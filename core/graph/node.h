@@ -55,6 +55,7 @@ typedef enum node_kind {
     NODE_OP,             /* of a plugin: attribute.op                                             */
     NODE_PATCH,          /* of held cases                                                         */
     NODE_PATCH_NORMAL,
+    NODE_PATCH_ADD,      /* to held sums, in whose memory it is                                   */
     NODE_FAILED,
     NODE_KIND_COUNT
 } node_kind;
@@ -189,11 +190,18 @@ pons_node *node_new(pons_graph *g, int kind, pons_type type, pons_shape shape, i
                     pons_node *const *input, const node_attribute *attribute);
 pons_node *node_input(pons_graph *g, const char *name, pons_type type, pons_shape shape);
 pons_node *node_scalar(pons_graph *g, const char *name);
-/* patch.c: cases that the device holds; patches cut out of them; normal numbers for patches. */
+/*
+ * patch.c: cases that the device holds; patches cut out of them; normal numbers for patches; sums
+ * that the device holds, with patches added to them.
+ */
 pons_node *node_held(pons_graph *g, const char *name);
+/* What it holds is a tensor, not bytes of which it alone knows how many. */
+pons_node *node_held_tensor(pons_graph *g, const char *name, pons_type type, pons_shape shape);
 pons_node *node_patch(pons_graph *g, pons_node *held, pons_node *place, pons_type type,
                       pons_shape shape);
 pons_node *node_patch_normal(pons_graph *g, pons_node *key, pons_shape shape);
+pons_node *node_patch_add(pons_graph *g, pons_node *held, pons_node *place, pons_node *weight,
+                          pons_node *x);
 pons_node *node_slot(pons_graph *g, pons_node *parameter, int index, pons_slot_kind kind);
 pons_node *node_folded_gradient(pons_graph *g, pons_node *parameter);
 pons_node *node_merged(pons_graph *g, pons_node *state);

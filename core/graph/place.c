@@ -123,7 +123,7 @@ static pons_status place_leaf(program *p, const pons_node *x, pons_error *err)
         t->kind = PLACE_FIXED;
         t->offset = p->inputs_size;
         p->inputs_size += memory_round(t->size);
-    } else if (x->kind == NODE_HELD) {
+    } else if (x->kind == NODE_HELD || x->kind == NODE_PATCH_ADD) {
         t->kind = PLACE_FIXED; /* where: program_hold */
     } else if (x == p->scale) {
         t->kind = PLACE_SCALE;
@@ -171,8 +171,10 @@ static pons_status allocate_fixed(program *p, pons_error *err)
     for (int i = 0; i < p->tensor_count; i++) {
         program_tensor *t = p->tensor + i;
 
-        if (t->kind == PLACE_FIXED && p->graph->node[i]->kind != NODE_HELD)
-            t->memory = (p->graph->node[i]->kind == NODE_INPUT ? p->inputs : p->kept) + t->offset;
+        int kind = p->graph->node[i]->kind;
+
+        if (t->kind == PLACE_FIXED && kind != NODE_HELD && kind != NODE_PATCH_ADD)
+            t->memory = (kind == NODE_INPUT ? p->inputs : p->kept) + t->offset;
     }
     return PONS_OK;
 }

@@ -190,10 +190,20 @@ void *program_input(program *p, const char *name, pons_tensor *tensor)
 
 void program_hold(program *p, const char *name, void *memory)
 {
-    for (int i = 0; i < p->tensor_count; i++)
-        if (p->graph->node[i]->kind == NODE_HELD && strcmp(p->graph->node[i]->name, name) == 0)
+    for (int i = 0; i < p->tensor_count; i++) {
+        const pons_node *x = p->graph->node[i];
+
+        if (x->kind == NODE_HELD && strcmp(x->name, name) == 0)
             p->tensor[i].memory = memory;
+        if (x->kind == NODE_PATCH_ADD)
+            p->tensor[i].memory = p->tensor[plan_owner(x->input[0])->number].memory;
+    }
     p->layout = p->storage->layout - 1; /* addresses hold no more */
+}
+
+pons_status program_settle(program *p, pons_error *err)
+{
+    return program_bind(p, err);
 }
 
 const void *program_output(program *p, int index, pons_tensor *tensor)

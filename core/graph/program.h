@@ -148,10 +148,12 @@ void program_free(program *p);
  */
 void *program_input(program *p, const char *name, pons_tensor *tensor);
 /*
- * What 'name', a held leaf, is from now on: memory of the device, which lives as long as the
- * program runs. Before the first micro-batch; nothing happens where no kernel reads it.
+ * What 'name', a held leaf, is from now on: memory of the device, which lives until it is other
+ * memory, or as long as the program runs. Between runs; nothing happens where no kernel reads it.
  */
 void program_hold(program *p, const char *name, void *memory);
+/* Take the memory that running needs, before anything else takes it. */
+pons_status program_settle(program *p, pons_error *err);
 /*
  * What follows is host memory, dense, and valid until the next run and the next such call; NULL:
  * there is no memory for it, or the device does not answer.
@@ -164,6 +166,11 @@ const void *program_gradient(program *p, const char *name);
 
 /* Evaluate programs: begin (once after weights changed) and micro. */
 pons_status program_evaluate(program *p, pons_error *err);
+/*
+ * The same, but on a device with memory of its own it only begins: inputs may be filled in again,
+ * and what reads the device's memory later waits for it.
+ */
+pons_status program_evaluate_ahead(program *p, pons_error *err);
 void program_weights_changed(program *p);
 
 /*

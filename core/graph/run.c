@@ -176,7 +176,7 @@ static pons_status run_begin(program *p, pons_error *err)
     return status;
 }
 
-pons_status program_evaluate(program *p, pons_error *err)
+static pons_status evaluate(program *p, pons_error *err)
 {
     pons_status status = program_bind(p, err);
 
@@ -187,7 +187,17 @@ pons_status program_evaluate(program *p, pons_error *err)
         status = give_inputs(p, 0, err);
     if (status == PONS_OK)
         status = program_run_passage(p, p->micro_passage[0], err);
-    return end_run(p, status, err);
+    return status;
+}
+
+pons_status program_evaluate(program *p, pons_error *err)
+{
+    return end_run(p, evaluate(p, err), err);
+}
+
+pons_status program_evaluate_ahead(program *p, pons_error *err)
+{
+    return end_piece(p, evaluate(p, err), err);
 }
 
 void program_weights_changed(program *p)

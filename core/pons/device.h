@@ -146,6 +146,7 @@ typedef enum pons_kernel_kind {
                                        /* host memory leaves it to the plugin's function          */
     PONS_KERNEL_PATCH,                 /* held cases, place -> [N, D, H, W, C], see PONS_PATCH_*  */
     PONS_KERNEL_PATCH_NORMAL,          /* key, i32 [N, 3] -> [N, D, H, W, C], see below           */
+    PONS_KERNEL_PATCH_ADD,             /* held sums, place, weight, x -> the held sums, see below */
     PONS_KERNEL_KIND_COUNT
 } pons_kernel_kind;
 
@@ -192,6 +193,16 @@ enum {
  * none: it is 0 then.
  */
 enum { PONS_PATCH_KEY_LOW = 0, PONS_PATCH_KEY_HIGH, PONS_PATCH_KEY_WANTED, PONS_PATCH_KEY_SIZE };
+
+/*
+ * PATCH_ADD adds N patches, one after the other, to f32 sums that a device holds. Input 0 are bytes
+ * as those of PATCH; the output is the same memory. Input 1, i32 [N, PONS_PATCH_PLACE + 2 (D + H +
+ * W)], has PATCH's row for each patch, which says where its voxels' C sums are, and none twice; then
+ * for each place along D, H and W 1 or 0: where all three are 1 the voxel is new, and what lies
+ * there counts as 0. Inputs 2 and 3 are the weights [D, H, W] and x [N, D, H, W, C]:
+ *
+ *     sum = sum + weight x        f32; the product is rounded, then the sum
+ */
 
 /* A plugin's op (op.h) with its options. */
 typedef struct pons_op_attributes {

@@ -1,5 +1,5 @@
 /*
- * patch.c - patches of held cases and their normal numbers, element by element.
+ * patch.c - patches of held cases, their normal numbers, and sums of patches, element by element.
  *
  * They read bytes and whole numbers as they are, so they are not among the kernels that are given
  * their inputs as one type of number.
@@ -62,9 +62,44 @@ static void draw(const pons_request *r, const pons_call *call)
     }
 }
 
+/* Of f32, as devices have to do it; of wide numbers in double, rounded once. */
+static float added(const pons_request *r, float sum, double weight, double x)
+{
+    float product = (float)weight * (float)x;
+
+    return r->input[3].type == PONS_F64 ? (float)((double)sum + weight * x) : sum + product;
+}
+
+static void add(const pons_request *r, const pons_call *call)
+{
+    pons_shape s = r->input[3].shape;
+    const int64_t *e = s.extent;
+    int64_t at[PONS_RANK_MAX] = { 0 }, n = 0;
+
+    do {
+        const int32_t *row = (const int32_t *)call->input[1] + at[0] * r->input[1].shape.extent[1];
+        const int32_t *place = row + PONS_PATCH_PLACE, *age = place + e[1] + e[2] + e[3];
+        int64_t k[3] = { at[1], e[1] + at[2], e[1] + e[2] + at[3] };
+        bool inside = place[k[0]] >= 0 && place[k[1]] >= 0 && place[k[2]] >= 0;
+        bool fresh = age[k[0]] != 0 && age[k[1]] != 0 && age[k[2]] != 0;
+        double weight = number_load(r->input[2].type, call->input[2],
+                                    (at[1] * e[2] + at[2]) * e[3] + at[3]);
+        double x = number_load(r->input[3].type, call->input[3], n++);
+
+        if (!inside)
+            continue;
+        char *held = (char *)call->output[0] + (int64_t)row[PONS_PATCH_VALUES] * PONS_PATCH_UNIT;
+        int64_t voxel = (int64_t)place[k[0]] + place[k[1]] + place[k[2]];
+        float *sum = (float *)held + voxel * e[4] + at[4];
+        *sum = added(r, fresh ? 0 : *sum, weight, x);
+    } while (index_next(s, at));
+}
+
 void reference_patch_run(const pons_request *r, const pons_call *call)
 {
-    if (r->kind == PONS_KERNEL_PATCH)
+    if (r->kind == PONS_KERNEL_PATCH_ADD)
+        add(r, call);
+    else if (r->kind == PONS_KERNEL_PATCH)
         cut(r, call);
     else
         draw(r, call);

@@ -32,6 +32,7 @@ static const struct {
     [PONS_KERNEL_EXTREME_GRADIENT] = { "extreme_gradient", extreme_source },
     [PONS_KERNEL_PATCH] = { "patch", patch_source },
     [PONS_KERNEL_PATCH_NORMAL] = { "patch_normal", patch_source },
+    [PONS_KERNEL_PATCH_ADD] = { "patch_add", patch_source },
 };
 
 static bool has_double(const pons_request *r)

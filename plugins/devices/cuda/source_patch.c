@@ -1,6 +1,7 @@
 /*
- * source_patch.c - patches cut out of cases that the card holds, one thread for each element; and
- * their normal numbers, one thread for the four of one draw.
+ * source_patch.c - patches cut out of cases that the card holds, one thread for each element; their
+ * normal numbers, one thread for the four of one draw; and patches added to sums that the card
+ * holds, one thread for each element and one kernel for each patch.
  */
 #include "source.h"
 
@@ -58,8 +59,45 @@ static void write_draw(cuda_source *s)
     source_end(s);
 }
 
+/* The patch is a literal: kernels of a request have the same parameters. */
+static void write_sum(cuda_source *s, int64_t patch)
+{
+    const pons_request *r = s->request;
+    const int64_t *e = r->input[3].shape.extent;
+    int64_t count = e[1] * e[2] * e[3] * e[4], along = e[1] + e[2] + e[3];
+    text *t = source_begin(s, source_blocks(count));
+
+    source_point(t, "point", count, count);
+    source_place(t, "point", "x", 4, e + 1, count);
+    text_add(t, "    const int *row = in1 + %lld, *place = row + %d, *age = place + %lld;\n",
+             (long long)(patch * r->input[1].shape.extent[1]), PONS_PATCH_PLACE, (long long)along);
+    text_add(t, "    const int d = place[x0], h = place[%lld + x1], w = place[%lld + x2];\n",
+             (long long)e[1], (long long)(e[1] + e[2]));
+    text_add(t, "    if (d < 0 || h < 0 || w < 0)\n        return;\n");
+    text_add(t, "    const int fresh = age[x0] && age[%lld + x1] && age[%lld + x2];\n",
+             (long long)e[1], (long long)(e[1] + e[2]));
+    text_add(t, "    float *sum = (float *)(out0 + (u64)row[%d] * %d) + ((u64)d + h + w) * %lld + "
+             "x3;\n", PONS_PATCH_VALUES, PONS_PATCH_UNIT, (long long)e[4]);
+    text_add(t, "    const float product = number_%s(in2[point / %lld]) * number_%s(in3[%lld + "
+             "point]);\n", text_word(r->input[2].type), (long long)e[4],
+             text_word(r->input[3].type), (long long)(patch * count));
+    text_add(t, "    *sum = (fresh ? 0.0f : *sum) + product;\n");
+    source_end(s);
+}
+
+static bool write_sums(cuda_source *s)
+{
+    int64_t patches = s->request->input[3].shape.extent[0];
+
+    for (int64_t n = 0; n < patches && patches < CUDA_LAUNCHES; n++)
+        write_sum(s, n);
+    return patches < CUDA_LAUNCHES;
+}
+
 bool patch_source(cuda_source *s)
 {
+    if (s->request->kind == PONS_KERNEL_PATCH_ADD)
+        return write_sums(s);
     if (s->request->kind == PONS_KERNEL_PATCH)
         write_cut(s);
     else
