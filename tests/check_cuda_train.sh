@@ -85,6 +85,64 @@ check "cases for which the card has no room" ends 5 \
 check "where the host has" ends 0 "" faulty FAKE_CUDA_MOST=1000000 train one.ini \
     --set data.source=large --set experiment.name=large
 
+# ---- windows that the card adds up ---------------------------------------------------------------
+
+# windows OUT DEVICES ARGUMENT...: logits of all cases, and what was said, in folder OUT.
+windows() {
+    out=$1
+    devices=$2
+    shift 2
+    mkdir -p "$out"
+    cuda predict "runs/$network" "$images/imagesTr" -v -o "$out" --logits --set distribute.devices="$devices" \
+        --set window.overlap=0.5 --set window.mode=gaussian --set window.batch=3 "$@" 2>"$out/said"
+}
+adds() { [ "$(grep -c "windows: 'made-up card 0' adds them up in [0-9.e-]* GB" "$1/said")" = "$2" ]; }
+hosts() { grep -q "^windows: their sums, [0-9.e-]* GB, find no room beside the network in the $2 GB of \
+'made-up card 0'; the host adds them up\$" "$1/said"; }
+same_windows() { diff -r -x said "$1" "$2" && ls "$1"/*_logits.nii.gz >/dev/null; }
+check "a network for one plane" cuda train one.ini --set experiment.name=flat \
+    --set 'patch.extent=16 1 12' --set distribute.devices=cpu
+images=ph
+while read -r network way options; do
+    # shellcheck disable=SC2086 # words
+    {
+        check "$way: predictions whose windows the card adds up" windows "$way-card" cuda $options
+        check "all of them" adds "$way-card" 4
+        check "of two cards the host does" windows "$way-two" cuda:0,0 $options
+        check "which says nothing of it" adds "$way-two" 0
+        check "the same bytes" same_windows "$way-card" "$way-two"
+    }
+done <<'END'
+one plain
+one small --set window.extent=8 --set window.batch=1
+one large --set window.extent=20 --set window.padding_mode=reflect
+one bf16 --set train.precision=bf16
+flat flat
+END
+network=one
+check "mirrored windows" windows mirrored cuda --set window.mirror=0
+check "are the host's" adds mirrored 0
+explained() { cuda explain one.ini --set distribute.devices="$1" | grep -q "^sums  *[0-9.]* kB of a \
+case's windows, which 'made-up card 0' adds up\$"; }
+hosted() { ! explained "$@"; }
+check "a forecast of the card's sums" explained cuda
+check "of two cards there are none" hosted cuda:0,0
+# Sums of 16 x 96 x 64 voxels, two classes: 786 kB.
+phantom wide 1 18,96,64
+images=wide
+small() (
+    export "$1"
+    windows "$2" cuda --set window.batch=1
+)
+check "sums that are too large by what is known" small FAKE_CUDA_MEMORY=900000 forecast
+check "are left to the host" hosts forecast 0.0009
+check "so are those that the card refuses" small FAKE_CUDA_MOST=700000 refused
+check "by its own word" hosts refused 4.29
+check "those that fit are the card's" small FAKE_CUDA_MEMORY=2000000 held
+check "which says so" adds held 1
+check "the same bytes from all of them" same_windows held forecast
+check "and the last" same_windows held refused
+
 # ---- channels in eights: the convolutions of cuDNN -----------------------------------------------
 
 if [ -f "$cards/libcudnn.so.9" ]; then

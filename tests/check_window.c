@@ -4,6 +4,7 @@
 #include <config.h>
 
 #include "base/json.h"
+#include "graph/program.h"
 #include "train/safetensors.h"
 #include "train/stitch.h"
 
@@ -116,7 +117,50 @@ typedef struct toy {
     float *input, *output;
     bool place;
     int runs;
+    float *held;              /* what a device holds; NULL: logits come to the host               */
+    int32_t *told;            /* where it adds each window                                        */
+    float *importance;
+    int64_t held_size, read;  /* numbers; that came from there                                    */
 } toy;
+
+/* As a device does it whose program ends in PATCH_ADD. */
+static void toy_add(toy *t)
+{
+    const int *e = t->settings.extent;
+    const pons_tensor bytes = { PONS_U8, { 1, { 1 } } };
+    const pons_tensor in[] = {
+        bytes, { PONS_I32, { 2, { t->settings.batch, PONS_PATCH_PLACE + 2 * (e[0] + e[1] + e[2]) } } },
+        { PONS_F32, { 3, { e[0], e[1], e[2] } } },
+        { PONS_F32, { 5, { t->settings.batch, e[0], e[1], e[2], 2 } } },
+    };
+    const pons_request r = { .kind = PONS_KERNEL_PATCH_ADD, .name = "sums", .input_count = 4,
+                             .output_count = 1, .input = in, .output = &bytes };
+    void *input[] = { t->held, t->told, t->importance, t->output }, *output[] = { t->held };
+    const pons_call call = { .input = input, .output = output };
+    pons_error err = PONS_ERROR_INIT;
+    pons_kernel kernel = { .run = NULL };
+    bool supported;
+    device d;
+
+    device_reference(&d, false);
+    ck_assert_int_eq(d.operations->prepare(d.handle, &r, &kernel, &supported, &err), PONS_OK);
+    ck_assert(supported);
+    ck_assert_int_eq(kernel.run(&kernel, &call, &err), PONS_OK);
+    kernel.free(&kernel);
+}
+
+static pons_status toy_read(void *context, int64_t first, int64_t count, float *to, pons_error *err)
+{
+    toy *t = context;
+
+    ck_assert_int_ge(first, 0);
+    ck_assert_int_le(first + count, t->held_size);
+    memcpy(to, t->held + first, (size_t)count * sizeof *to);
+    for (int64_t n = first; n < first + count; n++)
+        t->held[n] = NAN; /* nobody looks at it again */
+    t->read += count;
+    return PONS_OK;
+}
 
 static pons_status toy_run(void *context, const float **logits, pons_error *err)
 {
@@ -130,17 +174,50 @@ static pons_status toy_run(void *context, const float **logits, pons_error *err)
         t->output[2 * i + 1] = t->place ? (float)(at / e[2] / e[1]) : -t->input[i];
     }
     t->runs++;
-    *logits = t->output;
+    ck_assert_int_eq(logits == NULL, t->held != NULL);
+    if (t->held != NULL)
+        toy_add(t);
+    else
+        *logits = t->output;
     return PONS_OK;
+}
+
+/* The device's memory is not zeros. */
+static void toy_hold(toy *t, const int64_t size[3], stitch *s)
+{
+    const int *e = t->settings.extent;
+    size_t columns = (size_t)(PONS_PATCH_PLACE + 2 * (e[0] + e[1] + e[2]));
+
+    t->held_size = (int64_t)(stitch_held_bytes(&t->settings, size, 2) / sizeof(float));
+    t->held = malloc((size_t)t->held_size * sizeof *t->held);
+    t->told = malloc(columns * (size_t)t->settings.batch * sizeof *t->told);
+    t->importance = malloc((size_t)(e[0] * e[1] * e[2]) * sizeof *t->importance);
+    for (int64_t n = 0; n < t->held_size; n++)
+        t->held[n] = NAN;
+    window_importance(&t->settings, t->importance);
+    stitch_hold(s);
+}
+
+static void toy_blend(toy *t, stitch *s, int64_t batch, const float *logits, int64_t taken,
+                      bool *done)
+{
+    const stitch_sums sums = { toy_read, t };
+    pons_error err = PONS_ERROR_INIT;
+
+    if (t->held != NULL)
+        ck_assert_int_eq(stitch_collect(s, batch, taken, &sums, done, &err), PONS_OK);
+    else
+        *done = stitch_blend(s, batch, logits, taken);
 }
 
 /*
  * All batches in order, as one device has them; planes are taken 'slab' at a time, and only when
  * there is no room for more.
  */
-static void toy_batches(toy *t, const int64_t size[3], const float *image, int64_t slab, float *out)
+static void toy_batches(toy *t, const int64_t size[3], const float *image, int64_t slab, bool holds,
+                        float *out)
 {
-    window_predictor p = { t->input, 1, 2, toy_run, t };
+    window_predictor p = { t->input, NULL, 1, 2, toy_run, t };
     pons_error err = PONS_ERROR_INIT;
     int64_t taken = 0, plane = size[1] * size[2];
     const float *logits;
@@ -148,9 +225,13 @@ static void toy_batches(toy *t, const int64_t size[3], const float *image, int64
 
     ck_assert_int_eq(stitch_open(&t->settings, size, image, 1, 2, &s, &err), PONS_OK);
     float *sum = malloc((size_t)stitch_room(s) * sizeof *sum + 1);
+    if (holds)
+        toy_hold(t, size, s);
+    p.place = t->told;
     for (int64_t batch = 0; batch < stitch_batches(s); batch++) {
+        bool done;
         ck_assert_int_eq(stitch_predict(s, batch, &p, sum, &logits, &err), PONS_OK);
-        while (!stitch_blend(s, batch, logits, taken)) {
+        while (toy_blend(t, s, batch, logits, taken, &done), !done) {
             int64_t end = taken + slab < stitch_ready(s) ? taken + slab : stitch_ready(s);
             ck_assert_int_gt(end, taken);
             stitch_take(s, taken * plane, (end - taken) * plane, out + 2 * taken * plane);
@@ -163,16 +244,27 @@ static void toy_batches(toy *t, const int64_t size[3], const float *image, int64
     free(sum);
 }
 
-static void toy_stitch(toy *t, const int64_t size[3], const float *image, float *out)
+static void toy_stitch_held(toy *t, const int64_t size[3], const float *image, bool holds, float *out)
 {
     const int *e = t->settings.extent;
     size_t voxels = (size_t)e[0] * e[1] * e[2] * t->settings.batch;
 
     t->input = malloc(voxels * sizeof(float));
     t->output = malloc(2 * voxels * sizeof(float));
-    toy_batches(t, size, image, 3, out);
+    toy_batches(t, size, image, 3, holds, out);
     free(t->input);
     free(t->output);
+    free(t->held);
+    free(t->told);
+    free(t->importance);
+    t->held = NULL;
+    t->told = NULL;
+    t->importance = NULL;
+}
+
+static void toy_stitch(toy *t, const int64_t size[3], const float *image, float *out)
+{
+    toy_stitch_held(t, size, image, false, out);
 }
 
 static float *counting_image(const int64_t size[3])
@@ -262,7 +354,7 @@ START_TEST(small_volume_is_padded_as_asked)
         float input[5], output[10];
         t.input = input;
         t.output = output;
-        toy_batches(&t, size, image, 1, out);
+        toy_batches(&t, size, image, 1, false, out);
         for (int k = 0; k < 5; k++)
             ck_assert_double_eq((double)input[k], expected[mode][k]);
     }
@@ -309,13 +401,16 @@ static void sum_all(const toy *t, const int64_t size[3], const float *image, flo
     free(importance);
 }
 
-/* Planes to the left of a window have no place any more; 'spare' only says how many wait. */
+/*
+ * Planes to the left of a window have no place any more; 'spare' only says how many wait. The same
+ * where a device holds the sums and planes come from it, each number once.
+ */
 START_TEST(planes_that_pass_through_give_the_bits_of_sums_over_the_volume)
 {
     static const int64_t sizes[][3] = { { 61, 11, 9 }, { 8, 8, 30 }, { 3, 9, 8 }, { 23, 6, 7 } };
     static const double overlaps[] = { 0, 0.25, 0.6, 0.9 };
 
-    for (int n = 0; n < 4 * 4 * 16; n++) {
+    for (int n = 0; n < 4 * 4 * 32; n++) {
         const int64_t *size = sizes[n % 4];
         int64_t voxels = size[0] * size[1] * size[2];
         double o = overlaps[n / 4 % 4];
@@ -324,9 +419,11 @@ START_TEST(planes_that_pass_through_give_the_bits_of_sums_over_the_volume)
                   .place = n >> 7 & 1 };
         float *image = counting_image(size);
         float *out = malloc((size_t)voxels * 8), *expected = malloc((size_t)voxels * 8);
-        toy_stitch(&t, size, image, out);
+        bool holds = n >> 8 & 1;
+        toy_stitch_held(&t, size, image, holds, out);
         sum_all(&t, size, image, expected);
         ck_assert_msg(memcmp(out, expected, (size_t)voxels * 8) == 0, "case %d", n);
+        ck_assert_int_eq(t.read, holds ? 2 * voxels : 0);
         free(image);
         free(out);
         free(expected);
@@ -350,6 +447,26 @@ START_TEST(planes_held_are_those_of_a_window_and_of_the_next_one)
 }
 END_TEST
 
+/* Those of a window; with several rows of windows in a batch also the steps between them. */
+START_TEST(planes_held_by_a_device_are_those_of_a_batch)
+{
+    window_settings s = { { 96, 96, 96 }, { 0.25, 0.25, 0.25 }, WINDOW_CONSTANT, 0.125, 0, 4, 0, 0 };
+    const int64_t size[3] = { 512, 512, 300 }, few[3] = { 90, 512, 300 }, thin[3] = { 512, 96, 150 };
+    const int64_t vast[3] = { 4096, 8192, 8192 };
+    const uint64_t plane = 512 * 300 * 100 * 4;
+
+    ck_assert_uint_eq(stitch_held_bytes(&s, size, 100), 96 * plane + 72 * plane);
+    s.batch = 1;
+    ck_assert_uint_eq(stitch_held_bytes(&s, size, 100), 96 * plane);
+    ck_assert_uint_eq(stitch_held_bytes(&s, few, 100), 90 * plane);
+    s.batch = 5; /* two windows a row: a batch may reach into two more */
+    ck_assert_uint_eq(stitch_held_bytes(&s, thin, 100), (96 + 2 * 72) * UINT64_C(96) * 150 * 400);
+    ck_assert_uint_eq(stitch_held_bytes(&s, vast, 1), 0);
+    s.mirror = 2;
+    ck_assert_uint_eq(stitch_held_bytes(&s, size, 100), 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("window");
@@ -362,5 +479,6 @@ int main(void)
     tcase_add_test(c, small_volume_is_padded_as_asked);
     tcase_add_test(c, planes_that_pass_through_give_the_bits_of_sums_over_the_volume);
     tcase_add_test(c, planes_held_are_those_of_a_window_and_of_the_next_one);
+    tcase_add_test(c, planes_held_by_a_device_are_those_of_a_batch);
     return suite_run();
 }

@@ -67,7 +67,7 @@ static void print_json(const explained *x)
     const struct { const char *name; double value; } numbers[] = {
         { "peak", f->peak }, { "arena", f->arena }, { "parameters", f->parameters },
         { "scratch", f->scratch }, { "libraries", f->libraries }, { "cache", f->cache },
-        { "loader", f->loader }
+        { "loader", f->loader }, { "sums", f->sums }
     };
 
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
@@ -136,6 +136,9 @@ static void print_table(const explained *x)
                x->facts.segment_count);
     printf("arena       %10s (tensors without reuse: %s)\n", amount(f->arena, "B", a),
            amount((double)x->facts.sum_of_tensors, "B", b));
+    if (f->sums > 0)
+        printf("sums        %10s of a case's windows, which '%s' adds up\n",
+               amount(f->sums, "B", a), e->device.facts.name);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         printf("%-11s %10s\n", parts[i].name, amount(parts[i].value, "B", a));
     printf("memory      %10s that this process may have\n", amount(room, "B", a));

@@ -10,6 +10,7 @@
 #include "data/patch_parts.h"
 #include "data/volume.h"
 #include "train/activation.h"
+#include "train/held_sums.h"
 #include "train/patch_nodes.h"
 #include "train/snapshot.h"
 #include "train/stitch.h"
@@ -116,6 +117,20 @@ static double validation_bytes(const experiment *e, const double extent[3])
            + cases * (double)stitch_bytes(&settings, size, e->task.classes);
 }
 
+/* Of the largest case, where they fit beside what is 'taken'; else the host has them. */
+static double sums_bytes(const experiment *e, const double extent[3], double taken)
+{
+    int64_t size[3];
+    size_t bytes;
+
+    if (voxels_of(extent) == 0 || !held_sums_wanted(e, &e->device))
+        return 0;
+    for (int a = 0; a < 3; a++)
+        size[a] = (int64_t)ceil(extent[a]);
+    bytes = held_sums_size(e, size);
+    return held_sums_fit(&e->device, bytes, taken) ? (double)bytes : 0;
+}
+
 /* Micro-batches on their way. */
 static pons_status loader_bytes(const experiment *e, double *out, pons_error *err)
 {
@@ -165,13 +180,14 @@ pons_status forecast_make(const experiment *e, const storage *s, const program *
         f.arena = more.arena > facts.arena ? (double)more.arena : f.arena;
         f.scratch += (double)(more.packed + more.inputs);
         volumes = validation_bytes(e, largest);
+        f.sums = sums_bytes(e, largest, f.arena + f.parameters + f.scratch + device);
     }
     double *const of_replica[] = { &f.arena, &f.parameters, &f.scratch, &f.loader };
     for (size_t i = 0; i < sizeof of_replica / sizeof of_replica[0]; i++)
         *of_replica[i] *= e->device_count;
     f.loader += volumes;
     f.scratch += snapshot_size(e, s);
-    f.peak = f.arena + f.parameters + f.scratch + f.libraries + f.cache + f.loader;
+    f.peak = f.arena + f.parameters + f.scratch + f.libraries + f.cache + f.loader + f.sums;
     *out = f;
     return PONS_OK;
 }

@@ -13,6 +13,7 @@ typedef struct forecast {
     double libraries;   /* the program itself and what it has loaded, measured                    */
     double cache;       /* preprocessed cases                                                     */
     double loader;      /* patches ahead; what a validation case wants                            */
+    double sums;        /* of its windows, where a device with memory of its own adds them up     */
     double peak;        /* all of it                                                              */
 } forecast;
 

@@ -6,6 +6,7 @@
 #include "train/network.h"
 
 #include "data/loader.h"
+#include "train/held_sums.h"
 #include "train/patch_nodes.h"
 #include "train/plugin_nodes.h"
 
@@ -175,6 +176,8 @@ pons_status network_build_evaluation(const experiment *e, const device *d, stora
     program_settings settings = settings_of(e, false);
     pons_shape shape = batch_shape(e->window, e->sections.window.batch, e->task.channels);
     pons_outputs outputs;
+    pons_node *output[2];
+    bool holds = held_sums_wanted(e, d);
 
     if (g == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for the graph");
@@ -182,7 +185,12 @@ pons_status network_build_evaluation(const experiment *e, const device *d, stora
         graph_free(g);
         return err->status;
     }
-    return program_new(s, d, g, NULL, 1, outputs.item, &settings, out, err);
+    output[0] = outputs.item[0];
+    if (holds)
+        output[1] = held_sums_node(e, g, output[0]);
+    if (program_new(s, d, g, NULL, holds ? 2 : 1, output, &settings, out, err) == PONS_OK)
+        held_sums_clear(*out);
+    return err->status;
 }
 
 /* ---- windows --------------------------------------------------------------------------------- */
@@ -210,6 +218,8 @@ static pons_status run_program(void *context, const float **logits, pons_error *
 {
     pons_tensor tensor;
 
+    if (logits == NULL)
+        return program_evaluate_ahead(context, err);
     if (program_evaluate(context, err) != PONS_OK)
         return err->status;
     *logits = program_output(context, 0, &tensor);
@@ -226,6 +236,7 @@ pons_status network_predictor(const experiment *e, program *p, window_predictor 
     if (input == NULL)
         return pons_fail(err, PONS_PLUGIN, "model '%s' does not use its image",
                          e->model.plugin->descriptor->name);
-    *out = (window_predictor){ input, e->task.channels, e->task.classes, run_program, p };
+    *out = (window_predictor){ input, program_input(p, HELD_PLACES, NULL), e->task.channels,
+                               e->task.classes, run_program, p };
     return PONS_OK;
 }

@@ -23,7 +23,10 @@ pons_status network_build_training(const experiment *e, const network_place *pla
 /* The graph of that before any pass; the caller frees it. */
 pons_status network_graph_training(const experiment *e, bool cuts, pons_graph **out,
                                    pons_node **loss, pons_error *err);
-/* Input 'image' [batch, window, channels]; output 0: logits of the first head. */
+/*
+ * Input 'image' [batch, window, channels]; output 0: logits of the first head. Where the device is
+ * to add windows to sums that it holds (held_sums.h) also what that wants.
+ */
 pons_status network_build_evaluation(const experiment *e, const device *d, storage *s,
                                      program **out, pons_error *err);
 

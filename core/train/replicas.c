@@ -140,8 +140,7 @@ static pons_status open_programs(opening *o, pons_error *err)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Bytes that a step or a batch of windows touches for certain. */
-static double bytes_of(const replica *one)
+double replica_bytes(const replica *one)
 {
     const program *const programs[] = { one->training, one->evaluation };
     program_facts facts;
@@ -167,7 +166,7 @@ static pons_status check_room(const replicas *r, pons_error *err)
     int replicas = processes * r->count;
 
     for (int i = 0; i < r->count; i++)
-        needed += r->item[i].device->facts.host_memory ? bytes_of(&r->item[i]) : 0;
+        needed += r->item[i].device->facts.host_memory ? replica_bytes(&r->item[i]) : 0;
     if (room <= 0 || needed * processes <= room)
         return PONS_OK;
     return pons_fail(err, PONS_DEVICE, "out of memory: %d replica%s on this node need%s %.3g GB, "

@@ -73,6 +73,8 @@ pons_status replica_feed_ahead(replica *r, const experiment *e, int64_t step, po
  */
 pons_status replicas_hold_cases(replicas *r, const cache *held, int count, pons_error *err);
 void replica_drop_cases(replica *r);
+/* Bytes that a step or a batch of windows of its programs touches for certain. */
+double replica_bytes(const replica *one);
 void replicas_close(replicas *r); /* also of one that was not opened                              */
 
 /*

@@ -11,6 +11,7 @@
 
 #include "base/parallel.h"
 #include "base/thread.h"
+#include "train/held_sums.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -49,6 +50,8 @@ typedef struct lane {
     int64_t room;
     float *sum;
     float *all;               /* with other processes: a batch of each                            */
+    held_sums sums;           /* of the volume whose batches are dealt out                        */
+    bool held;                /* they are on the device                                           */
 } lane;
 
 static void fail(spread *s, const pons_error *err)
@@ -166,11 +169,35 @@ static pons_status predict(spread *s, lane *l, const item *i, int64_t batch, con
     return stitch_predict(i->stitch, batch, &p, l->sum, logits, err);
 }
 
+/* Of a volume that begins: all its windows are this device's. */
+static pons_status hold_sums(spread *s, lane *l, const item *i, pons_error *err)
+{
+    const replicas *network = i->volume.network;
+
+    if (s->replicas->count > 1)
+        return PONS_OK;
+    return held_sums_take(&l->sums, network->experiment, &network->item[l->number],
+                          i->volume.extent, i->stitch, &l->held, err);
+}
+
+/* False: there is no room for all of it before planes are taken. */
+static pons_status blend(lane *l, item *i, int64_t batch, const float *logits, int64_t taken,
+                         bool *done, pons_error *err)
+{
+    const stitch_sums sums = { held_sums_read, &l->sums };
+
+    if (l->held)
+        return stitch_collect(i->stitch, batch, taken, &sums, done, err);
+    *done = stitch_blend(i->stitch, batch, logits, taken);
+    return PONS_OK;
+}
+
 /*
  * Blend when all batches before are blended, as planes are taken; false: something has failed. With
  * the lock held.
  */
-static bool blend_in_turn(spread *s, item *i, int64_t batch, const float *logits)
+static bool blend_in_turn(spread *s, lane *l, item *i, int64_t batch, const float *logits,
+                          pons_error *err)
 {
     bool done = false;
 
@@ -180,7 +207,8 @@ static bool blend_in_turn(spread *s, item *i, int64_t batch, const float *logits
         int64_t taken = i->taken;
 
         pthread_mutex_unlock(&s->lock);
-        done = stitch_blend(i->stitch, batch, logits, taken);
+        if (blend(l, i, batch, logits, taken, &done, err) != PONS_OK)
+            fail(s, err);
         pthread_mutex_lock(&s->lock);
         i->ready = stitch_ready(i->stitch);
         i->blended += done;
@@ -202,13 +230,19 @@ static pons_status predict_share(void *context, int number, pons_error *err)
     pthread_mutex_lock(&s->lock);
     while ((i = next_batch(s, &batch)) != NULL) {
         pthread_mutex_unlock(&s->lock);
-        if (predict(s, &l, i, batch, &logits, err) != PONS_OK)
+        if ((batch == 0 && hold_sums(s, &l, i, err) != PONS_OK)
+            || predict(s, &l, i, batch, &logits, err) != PONS_OK)
             fail(s, err);
         pthread_mutex_lock(&s->lock);
-        if (err->status != PONS_OK || !blend_in_turn(s, i, batch, logits))
+        if (err->status != PONS_OK || !blend_in_turn(s, &l, i, batch, logits, err))
             break;
+        if (l.held && batch == i->batches - 1) {
+            held_sums_drop(&l.sums);
+            l.held = false;
+        }
     }
     pthread_mutex_unlock(&s->lock);
+    held_sums_drop(&l.sums);
     free(l.sum);
     return PONS_OK; /* a failure is in 's', and nobody waits in a sum */
 }
@@ -247,7 +281,7 @@ static pons_status predict_round(spread *s, lane *l, item *i, int64_t first, pon
     if (group_rank(g) > 0)
         i->blended = end;
     while (i->blended < end
-           && blend_in_turn(s, i, i->blended, l->all + (i->blended - first) * size))
+           && blend_in_turn(s, l, i, i->blended, l->all + (i->blended - first) * size, err))
         ;
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);

@@ -3,9 +3,12 @@
  * window_predictor.
  *
  * Nothing is padded in memory: each axis has a table that says where a voxel of the padded volume
- * comes from. Plane x of the image has its sums in row x % depth.
+ * comes from. Plane x of the image has its sums in row x % depth; where a device holds the sums,
+ * there in its row x % held, and here, once they are fetched, in row x % depth of fewer.
  */
 #include "train/stitch.h"
+
+#include <pons/device.h>
 
 #include "base/finite.h"
 #include "base/pages.h"
@@ -25,6 +28,8 @@ struct stitch {
     int64_t *source[3];    /* padded position -> image position, -1: zero                         */
     int64_t windows, volume; /* windows of the image; voxels of a window                          */
     int64_t plane, depth;  /* voxels of a plane of the image; planes that have a row              */
+    int64_t held;          /* planes that have a row on the device; 0: the sums are here          */
+    int64_t fetched;       /* planes that came from there                                         */
     int64_t window, done;  /* the next to be blended, and how many of its planes are              */
     float *importance;
     float *weight;         /* [depth][plane], summed                                              */
@@ -60,13 +65,22 @@ static int64_t source_of(window_padding padding, int64_t x, int64_t n)
     return -1;
 }
 
-static void window_start(const stitch *s, int64_t number, int64_t start[3])
+/* Which windows of each axis make window 'number' of the image. */
+static void window_index(const stitch *s, int64_t number, int index[3])
 {
     for (int a = 2; a >= 0; a--) {
-        int index = (int)(number % s->axis[a].count);
-        start[a] = window_axis_start(&s->axis[a], s->settings.extent[a], index);
+        index[a] = (int)(number % s->axis[a].count);
         number /= s->axis[a].count;
     }
+}
+
+static void window_start(const stitch *s, int64_t number, int64_t start[3])
+{
+    int index[3];
+
+    window_index(s, number, index);
+    for (int a = 0; a < 3; a++)
+        start[a] = window_axis_start(&s->axis[a], s->settings.extent[a], index[a]);
 }
 
 /* Places of a window along k that lie in the image: first .. end - 1. */
@@ -179,6 +193,56 @@ static int windows_in(const stitch *s, int64_t batch)
     return left < s->settings.batch ? (int)left : s->settings.batch;
 }
 
+/*
+ * Places of a window's voxels along axis a on the device, in steps of 'step' voxels, and whether no
+ * window before has touched them: of those that touch a voxel the first is the first on each axis.
+ */
+static void place_along(const stitch *s, int a, int index, int64_t step, int32_t *place,
+                        int32_t *age)
+{
+    const window_axis *axis = &s->axis[a];
+    int extent = s->settings.extent[a];
+    int64_t first = window_axis_start(axis, extent, index) - axis->low;
+    int64_t touched = index > 0
+                    ? window_axis_start(axis, extent, index - 1) - axis->low + extent : 0;
+
+    for (int64_t k = 0; k < extent; k++) {
+        int64_t x = first + k, row = a == 0 ? x % s->held : x;
+        bool inside = x >= 0 && x < axis->size;
+
+        place[k] = inside ? (int32_t)(row * step) : -1;
+        age[k] = x >= touched;
+    }
+}
+
+static void place_window(const stitch *s, int64_t number, int32_t *row)
+{
+    const int *extent = s->settings.extent;
+    const int64_t step[3] = { s->plane, s->axis[2].size, 1 };
+    int32_t *place = row + PONS_PATCH_PLACE, *age = place + extent[0] + extent[1] + extent[2];
+    int index[3];
+
+    memset(row, 0, PONS_PATCH_PLACE * sizeof *row);
+    window_index(s, number, index);
+    for (int a = 0; a < 3; place += extent[a], age += extent[a], a++)
+        place_along(s, a, index[a], step[a], place, age);
+}
+
+/* Of a batch; what fills a short one, and all windows whose logits come here, are nowhere. */
+static void place_windows(const stitch *s, int64_t batch, int32_t *place)
+{
+    const int *extent = s->settings.extent;
+    int64_t columns = PONS_PATCH_PLACE + 2 * (int64_t)(extent[0] + extent[1] + extent[2]);
+    int count = s->held > 0 ? windows_in(s, batch) : 0;
+
+    for (int b = 0; b < s->settings.batch; b++, place += columns) {
+        if (b < count)
+            place_window(s, batch * s->settings.batch + b, place);
+        else
+            memset(place, -1, (size_t)columns * sizeof *place);
+    }
+}
+
 /* A short batch is filled with its last window. */
 pons_status stitch_predict(const stitch *s, int64_t batch, const window_predictor *p, float *sum,
                            const float **logits, pons_error *err)
@@ -190,13 +254,15 @@ pons_status stitch_predict(const stitch *s, int64_t batch, const window_predicto
 
     if (stitch_room(s) > 0)
         memset(sum, 0, (size_t)stitch_room(s) * sizeof *sum);
+    if (p->place != NULL)
+        place_windows(s, batch, p->place);
     for (unsigned flip = 0; flip < 8; flip++) {
         if ((flip & ~w->mirror) != 0)
             continue;
         for (int b = 0; b < w->batch; b++)
             cut_window(s, batch * w->batch + (b < count ? b : count - 1), flip,
                        p->input + b * s->volume * s->channels);
-        if (p->run(p->context, logits, err) != PONS_OK)
+        if (p->run(p->context, s->held > 0 ? NULL : logits, err) != PONS_OK)
             return err->status;
         for (int b = 0; b < count && stitch_room(s) > 0; b++)
             add_flipped(s, flip, share, *logits + b * size, sum + b * size);
@@ -296,14 +362,20 @@ bool stitch_blend(stitch *s, int64_t batch, const float *logits, int64_t taken)
     return true;
 }
 
-int64_t stitch_ready(const stitch *s)
+/* Planes that no window from 'window' on touches. */
+static int64_t planes_before(const stitch *s, int64_t window)
 {
     int64_t start[3];
 
-    if (s->window == s->windows)
+    if (window >= s->windows)
         return s->axis[0].size;
-    window_start(s, s->window, start);
+    window_start(s, window, start);
     return start[0] > s->axis[0].low ? start[0] - s->axis[0].low : 0;
+}
+
+int64_t stitch_ready(const stitch *s)
+{
+    return s->held > 0 ? s->fetched : planes_before(s, s->window);
 }
 
 static void take(int64_t count, int classes, float *restrict weight, float *restrict sum,
@@ -336,6 +408,121 @@ void stitch_take(stitch *s, int64_t first, int64_t count, float *out)
 bool stitch_is_finite(const stitch *s)
 {
     return !atomic_load(&s->not_finite);
+}
+
+/* ---- sums that a device holds ---------------------------------------------------------------- */
+
+/*
+ * Planes that are touched while one batch is added: those of a window, and an interval more for
+ * each time that the windows of a batch go on along i.
+ */
+static int64_t held_depth(const window_settings *settings, const window_axis axis[3])
+{
+    int64_t row = (int64_t)axis[1].count * axis[2].count;
+    int64_t steps = (settings->batch - 1 + row - 1) / row;
+    int64_t depth = settings->extent[0] + steps * axis[0].interval;
+
+    return depth < axis[0].size ? depth : axis[0].size;
+}
+
+uint64_t stitch_held_bytes(const window_settings *settings, const int64_t size[3], int classes)
+{
+    window_axis axis[3];
+    int64_t voxels;
+
+    for (int a = 0; a < 3; a++)
+        axis[a] = window_axis_make(size[a], settings->extent[a], settings->overlap[a]);
+    voxels = held_depth(settings, axis) * size[1] * size[2];
+    return (settings->mirror & 7) != 0 || voxels > INT32_MAX ? 0
+         : (uint64_t)(voxels * classes) * sizeof(float);
+}
+
+void stitch_hold(stitch *s)
+{
+    int64_t bytes = s->plane * (s->classes + 1) * (int64_t)sizeof *s->sum;
+    int64_t spare = s->settings.spare / bytes;
+
+    s->held = held_depth(&s->settings, s->axis);
+    spare = spare < s->axis[0].interval ? spare : s->axis[0].interval;
+    spare = spare > 1 ? spare : 1;
+    s->depth = spare < s->depth ? spare : s->depth;
+}
+
+const float *stitch_importance(const stitch *s)
+{
+    return s->importance;
+}
+
+/* The weights of plane x: of all windows that touch it, in their order. */
+static void weigh_plane(stitch *s, int64_t x)
+{
+    const int *extent = s->settings.extent;
+    int64_t windows = (int64_t)s->axis[1].count * s->axis[2].count;
+
+    for (int64_t n = 0; n < s->windows; n++) {
+        int64_t start[3], low, high;
+
+        window_start(s, n, start);
+        int64_t i = x + s->axis[0].low - start[0];
+        if (i < 0 || i >= extent[0]) {
+            n += windows - 1; /* the others that begin there */
+            continue;
+        }
+        inside_row(s, start[2], &low, &high);
+        for (int64_t j = 0; j < extent[1]; j++) {
+            int64_t y = start[1] + j - s->axis[1].low;
+            if (y < 0 || y >= s->axis[1].size)
+                continue;
+            const float *importance = s->importance + (i * extent[1] + j) * extent[2];
+            float *weight = s->weight + x % s->depth * s->plane + y * s->axis[2].size
+                            + start[2] - s->axis[2].low;
+            for (int64_t k = low; k < high; k++)
+                weight[k] += importance[k];
+        }
+    }
+}
+
+typedef struct weighing {
+    stitch *s;
+    int64_t first;            /* plane that is the loop's 0                                       */
+} weighing;
+
+static void weigh_planes(void *context, int64_t first, int64_t end)
+{
+    const weighing *w = context;
+
+    for (int64_t x = w->first + first; x < w->first + end; x++)
+        weigh_plane(w->s, x);
+}
+
+/* Planes that lie behind each other in the device's rows and in ours. */
+static int64_t planes_together(const stitch *s, int64_t end)
+{
+    int64_t there = s->held - s->fetched % s->held, here = s->depth - s->fetched % s->depth;
+    int64_t count = there < here ? there : here;
+
+    return count < end - s->fetched ? count : end - s->fetched;
+}
+
+pons_status stitch_collect(stitch *s, int64_t batch, int64_t taken, const stitch_sums *sums,
+                           bool *done, pons_error *err)
+{
+    int64_t ready = planes_before(s, batch * s->settings.batch + windows_in(s, batch));
+    int64_t end = ready < taken + s->depth ? ready : taken + s->depth;
+    int64_t plane = s->plane * s->classes;
+
+    while (s->fetched < end) {
+        int64_t count = planes_together(s, end);
+        weighing w = { s, s->fetched };
+
+        if (sums->read(sums->context, s->fetched % s->held * plane, count * plane,
+                       s->sum + s->fetched % s->depth * plane, err) != PONS_OK)
+            return err->status;
+        parallel_run(count, PIECE / s->plane > 1 ? PIECE / s->plane : 1, weigh_planes, &w);
+        s->fetched += count;
+    }
+    *done = s->fetched == ready;
+    return PONS_OK;
 }
 
 /* ---- open ------------------------------------------------------------------------------------ */

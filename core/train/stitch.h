@@ -10,6 +10,9 @@
  *     taken  ......|                     logits have been handed out, the place is used again
  *     ready  ...........|                no later window touches them
  *     held         |................|    of a window, and a few more (window_settings.spare)
+ *
+ * Or a device holds the sums and adds each batch to them as it predicts it (stitch_hold): then no
+ * logits come here, but planes, once each, when they are ready. The sums are the same to the bit.
  */
 #ifndef CORE_TRAIN_STITCH_H
 #define CORE_TRAIN_STITCH_H
@@ -50,5 +53,34 @@ int64_t stitch_ready(const stitch *s);
 void stitch_take(stitch *s, int64_t first, int64_t count, float *out);
 /* Whether all means that have been taken are finite numbers. */
 bool stitch_is_finite(const stitch *s);
+
+/* ---- sums that a device holds ---------------------------------------------------------------- */
+
+/* Where they are: [planes][size[1]][size[2]][classes]. */
+typedef struct stitch_sums {
+    /* 'count' numbers from number 'first' on, when all that was run before has ended. */
+    pons_status (*read)(void *context, int64_t first, int64_t count, float *to, pons_error *err);
+    void *context;
+} stitch_sums;
+
+/*
+ * Bytes that a device has to hold: the planes that the windows of one batch touch, and those before
+ * them that this batch leaves. 0: it cannot, places would not fit 32 bits or there are flips.
+ */
+uint64_t stitch_held_bytes(const window_settings *settings, const int64_t size[3], int classes);
+/*
+ * Before batch 0: all batches are added by the device that predicts them, in order, by predictors
+ * with 'place'. stitch_predict returns no logits then, and stitch_collect comes after each batch
+ * instead of stitch_blend. The sums that are there need not be zeros.
+ */
+void stitch_hold(stitch *s);
+/* The weights of a window's voxels, as window_importance has them. */
+const float *stitch_importance(const stitch *s);
+/*
+ * Fetch the planes that batch 'batch' has made ready; '*done' is false where there is no room for
+ * all of them before others are taken: call it again then, before the next batch.
+ */
+pons_status stitch_collect(stitch *s, int64_t batch, int64_t taken, const stitch_sums *sums,
+                           bool *done, pons_error *err);
 
 #endif

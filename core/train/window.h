@@ -42,9 +42,12 @@ int64_t window_axis_start(const window_axis *a, int extent, int index);
 void window_importance(const window_settings *s, float *out);
 
 /* What predicts 'batch' windows: reads 'input', [batch][extent][channels], and returns logits
- * [batch][extent][classes] that stay until the next call. */
+ * [batch][extent][classes] that stay until the next call; with logits = NULL they stay where they
+ * are. Then 'place', unless NULL, says where each window is added to sums that the device holds:
+ * rows of PONS_KERNEL_PATCH_ADD. */
 typedef struct window_predictor {
     float *input;
+    int32_t *place;
     int channels, classes;
     pons_status (*run)(void *context, const float **logits, pons_error *err);
     void *context;
