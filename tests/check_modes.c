@@ -88,6 +88,8 @@ START_TEST(lists_of_devices_that_make_no_sense_are_refused)
            "distribute.devices=cpu:0,cpu:2");
     EXPECT(3, "devices of two kinds", "train", "e.ini", "--set", "distribute.devices=cpu:0,gpu:1");
     EXPECT(3, "no number follows a colon", "train", "e.ini", "--set", "distribute.devices=cpu:");
+    EXPECT(3, "behind a colon comes a number from 0 to 65535, behind a comma the next one", "train",
+           "e.ini", "--set", "distribute.devices=cpu:0-1");
     EXPECT(3, "an item is empty", "train", "e.ini", "--set", "distribute.devices=cpu:0,");
     EXPECT(3, "needs a power of two of micro-batches for each, found 3", "train", "e.ini", "--set",
            "distribute.devices=cpu:0,cpu:1", "--set", "train.accumulate=3", "--set",

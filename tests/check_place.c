@@ -89,6 +89,18 @@ static const environment good[] = {
     { "srun --mpi=pmix", { SLURM_TASK, "PMIX_RANK=3", "PMIX_NAMESPACE=slurm.pmix.4711.0",
         "SLURM_PROCID=3", "SLURM_STEP_NUM_TASKS=4", "SLURM_LOCALID=1", "MASTER_PORT=29501" },
       "rank 3 of 4, local rank 1 of 2, store gpu07:29501 (PMI)", "slurm.pmix.4711.0" },
+    { "srun --mpi=pmix, first node of two", { SLURM_TASK, "PMIX_RANK=1",
+        "PMIX_NAMESPACE=slurm.pmix.4711.0", "SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS=4",
+        "SLURM_LOCALID=1", "SLURM_NODEID=0", "MASTER_PORT=2" },
+      "rank 1 of 4, local rank 1 of 2, store gpu07:2 (PMI)", "slurm.pmix.4711.0" },
+    { "srun --mpi=pmi2, first node of two", { SLURM_BATCH, "SLURM_STEP_ID=0", "PMI_RANK=0", "PMI_SIZE=4",
+        "SLURM_PROCID=0", "SLURM_STEP_NUM_TASKS=4", "SLURM_LOCALID=0", "SLURM_NODEID=0",
+        "SLURM_STEP_TASKS_PER_NODE=3,1", "MASTER_PORT=2" },
+      "rank 0 of 4, local rank 0 of 3, store gpu07:2 (PMI)", "4711.0" },
+    { "a PMI of another number of processes than the step around it", { SLURM_TASK, "PMI_RANK=2",
+        "PMI_SIZE=4", "SLURM_PROCID=0", "SLURM_STEP_NUM_TASKS=2", "SLURM_LOCALID=0",
+        "SLURM_NODEID=0", "MASTER_PORT=2" },
+      "rank 2 of 4, local rank 0 of 2, store gpu07:2 (PMI)", "4711" },
     { "srun on two nodes", { SLURM_TASK, "SLURM_PROCID=3", "SLURM_NTASKS=4",
         "SLURM_STEP_NUM_TASKS=4", "SLURM_LOCALID=1", "SLURM_NODEID=1", "MASTER_PORT=29501",
         "WORLD_SIZE=4" },
@@ -355,6 +367,31 @@ START_TEST(rank_0_alone_takes_the_launchers_socket)
 }
 END_TEST
 
+/* Ranks allow 4 processes on the first of two nodes: a list for them knows better. */
+START_TEST(a_list_says_how_many_processes_a_node_has)
+{
+    static const struct { int listed, expected, then; } lists[] = {
+        { 2, 2, 2 }, { 4, 4, 4 }, { 3, 3, 3 }, { 1, 4, 2 }, { 5, 4, 2 }, { 0, 4, 2 }
+    };
+    environment e = { "environment", { "RANK=1", "WORLD_SIZE=4", "LOCAL_RANK=1", MASTER }, NULL,
+                      NULL };
+    pons_error err = PONS_ERROR_INIT;
+    dist_place place;
+
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        ck_assert_int_eq(dist_place_find(look, &e, &place, &err), PONS_OK);
+        dist_place_settle(&place, lists[i].listed);
+        ck_assert_int_eq(place.local_size, lists[i].expected);
+        dist_place_settle(&place, 2); /* of what is known nothing changes */
+        ck_assert_int_eq(place.local_size, lists[i].then);
+    }
+    e.variable[5] = "LOCAL_WORLD_SIZE=3";
+    ck_assert_int_eq(dist_place_find(look, &e, &place, &err), PONS_OK);
+    dist_place_settle(&place, 2);
+    ck_assert_int_eq(place.local_size, 3);
+}
+END_TEST
+
 START_TEST(a_line_that_does_not_fit_is_cut)
 {
     static const dist_place place = { .rank = 1, .size = 2, .local_size = 1, .master = "node-a",
@@ -418,6 +455,7 @@ int main(void)
     tcase_add_test(c, a_port_that_nobody_gives_comes_from_the_job);
     tcase_add_test(c, a_port_that_torchruns_agent_serves_is_left_to_it);
     tcase_add_test(c, rank_0_alone_takes_the_launchers_socket);
+    tcase_add_test(c, a_list_says_how_many_processes_a_node_has);
     tcase_add_test(c, a_line_that_does_not_fit_is_cut);
     tcase_add_test(c, the_first_node_of_a_list_is_found);
     tcase_add_test(c, tasks_of_a_node_are_counted);

@@ -51,7 +51,8 @@ static const char *parse_item(const char *text, const char *end, const device_it
         return "an item has no name of a device";
     memcpy(out->name, text, size);
     if (colon != NULL && (out->index = number_of(colon + 1, end)) < 0)
-        return "no number follows a colon";
+        return colon + 1 == end ? "no number follows a colon"
+             : "behind a colon comes a number from 0 to 65535, behind a comma the next one";
     out->numbered = colon != NULL;
     if (before != NULL && strcmp(before->name, out->name) != 0)
         return "devices of two kinds";

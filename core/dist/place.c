@@ -181,6 +181,19 @@ static bool not_below(const finder *f, number a, number b)
     return true;
 }
 
+/* Whether srun counts the processes of this node: the launcher, or for a PMI that does not. */
+static bool has_slurm_tasks(const finder *f, int i, const numbers *n)
+{
+    number tasks;
+
+    if (i == SLURM)
+        return true;
+    return i == PMI && n->local_size.name == NULL && n->local_rank.name != NULL
+           && strcmp(n->local_rank.name, "SLURM_LOCALID") == 0
+           && read_number(f, "SLURM_STEP_NUM_TASKS", 1, PROCESSES_MAX, &tasks)
+           && tasks.name != NULL && tasks.value == n->size.value;
+}
+
 /* SLURM writes how many tasks each node has as a list: "2(x3),1". */
 static bool read_slurm_tasks(const finder *f, number *out)
 {
@@ -212,7 +225,8 @@ static bool read_numbers(const finder *f, int i, numbers *n)
         || !read_number(f, first_set(f, l->size), 1, PROCESSES_MAX, &n->size)
         || !read_number(f, first_set(f, l->local_rank), 0, PROCESSES_MAX - 1, &n->local_rank)
         || !read_number(f, first_set(f, l->local_size), 1, PROCESSES_MAX, &n->local_size)
-        || (i == SLURM && !read_slurm_tasks(f, &n->local_size)))
+        || (has_slurm_tasks(f, i, n) && !read_slurm_tasks(f, &n->local_size))
+        || f->err->status != PONS_OK)
         return false;
     if (n->rank.name == NULL)
         return lacks(f, n->size.name, l->rank[0]);
@@ -251,6 +265,7 @@ static bool fit(const finder *f, const numbers *n)
     p->size = n->size.value;
     p->local_rank = n->local_rank.value;
     p->local_size = n->local_rank.name == NULL ? 1 : most;
+    p->local_guessed = n->local_rank.name != NULL && n->local_size.name == NULL;
     if (n->local_size.name == NULL || n->local_rank.name == NULL)
         return true;
     p->local_size = n->local_size.value;
@@ -498,6 +513,14 @@ pons_status dist_place_find(dist_look *look, void *context, dist_place *out, pon
         return PONS_CONFIG;
     *out = found;
     return PONS_OK;
+}
+
+void dist_place_settle(dist_place *place, int listed)
+{
+    if (!place->local_guessed || listed <= place->local_rank || listed > place->local_size)
+        return;
+    place->local_size = listed;
+    place->local_guessed = false;
 }
 
 void dist_place_tell(const dist_place *p, char *out, size_t size)

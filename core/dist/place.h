@@ -41,7 +41,8 @@
 typedef struct dist_place {
     int rank, size;
     int local_rank, local_size; /* among the processes of this node; where no variable says how   */
-                                /* many, the most that the ranks allow                            */
+                                /* many, the most that the ranks allow:                           */
+    bool local_guessed;
     char master[256];           /* host of the store, name or address; "" with size 1             */
     int port;
     int listener;               /* rank 0: the store's socket, listening already; -1: open one    */
@@ -55,6 +56,11 @@ typedef const char *dist_look(void *context, const char *name);
 
 /* Variables that contradict each other, or are no numbers in range, are PONS_CONFIG, with both. */
 pons_status dist_place_find(dist_look *look, void *context, dist_place *out, pons_error *err);
+/*
+ * Something lists 'listed' things for the processes of this node, one for each: so many there are,
+ * where that is not known and can be.
+ */
+void dist_place_settle(dist_place *place, int listed);
 /* One line: "rank 1 of 4, local rank 1 of 2, store node-a:29500 (SLURM)". */
 void dist_place_tell(const dist_place *place, char *out, size_t size);
 

@@ -364,12 +364,12 @@ static pons_status resolve_micro_batches(experiment *e, pons_error *err)
     if (t->micro_batches == 0)
         return PONS_OK;
     if (t->micro_batches % e->replicas != 0)
-        return pons_fail(err, PONS_CONFIG, "%s: micro_batches %lld cannot be shared out among %d "
-                         "replicas", experiment_place(e, "train", "micro_batches"),
+        return pons_fail(err, PONS_CONFIG, "%s: [train] micro_batches %lld cannot be shared out "
+                         "among %d replicas", experiment_place(e, "train", "micro_batches"),
                          (long long)t->micro_batches, e->replicas);
     if (given && e->micro_batches != t->micro_batches)
-        return pons_fail(err, PONS_CONFIG, "%s: micro_batches %lld differs from accumulate %lld "
-                         "with %d replica%s", experiment_place(e, "train", "micro_batches"),
+        return pons_fail(err, PONS_CONFIG, "%s: [train] micro_batches %lld differs from accumulate "
+                         "%lld with %d replica%s", experiment_place(e, "train", "micro_batches"),
                          (long long)t->micro_batches, (long long)t->accumulate, e->replicas,
                          e->replicas > 1 ? "s" : "");
     e->micro_batches = (int)t->micro_batches;

@@ -59,6 +59,10 @@ static pons_status choose_comm(config *c, const sections *s, bool cards, process
     size_t used = 0;
 
     *chosen = &backends[s->distribute.backend];
+    if ((*chosen)->cards && !cards)
+        return pons_fail(err, PONS_CONFIG, "%s: [distribute] backend = %s joins cards, but devices "
+                         "= '%s'\nhint: backend = auto takes one that joins processors", where,
+                         (*chosen)->name, listed_devices(s));
     if (s->distribute.backend != 0)
         return load_comm((*chosen)->name, where, &p->comm, err);
     for (int i = 0; i < PREFERRED; i++) {
@@ -145,6 +149,20 @@ static bool is_card(const device_list *list)
     return strcmp(list->item[0].name, "cuda") == 0;
 }
 
+/* Devices are listed one for each process of a node, by [distribute] devices or for all runs. */
+static pons_status settle_place(dist_place *place, const device_list *list, pons_error *err)
+{
+    visible_devices visible = { .count = -1 };
+    int listed = list->count;
+
+    if (listed == 1 && is_card(list) && !list->item[0].numbered
+        && visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, &visible, err) == PONS_OK)
+        listed = visible.count;
+    if (listed > 1)
+        dist_place_settle(place, listed);
+    return err->status;
+}
+
 static void tell(const processes *p, logger *l)
 {
     char place[512];
@@ -167,6 +185,7 @@ static pons_status join(config *c, const sections *s, logger *l, processes *p, p
     if (check_mode(c, s, &p->place, err) != PONS_OK
         || device_list_parse(listed_devices(s), config_place(c, "distribute", "devices"), &list,
                              err) != PONS_OK
+        || settle_place(&p->place, &list, err) != PONS_OK
         || choose_comm(c, s, is_card(&list), p, &chosen, err) != PONS_OK
         || (chosen->cards && is_card(&list)
             && open_card(c, &list, p, &settings.stream, err) != PONS_OK)) {
