@@ -118,10 +118,13 @@ one small --set window.extent=8 --set window.batch=1
 one large --set window.extent=20 --set window.padding_mode=reflect
 one bf16 --set train.precision=bf16
 flat flat
+flat mirrored-flat --set window.mirror=0
 END
 network=one
-check "mirrored windows" windows mirrored cuda --set window.mirror=0
-check "are the host's" adds mirrored 0
+check "mirrored in all ways" windows mirrored-card cuda --set window.extent=8 --set 'window.mirror=0 1 2'
+check "all of them" adds mirrored-card 4
+check "of two cards" windows mirrored-two cuda:0,0 --set window.extent=8 --set 'window.mirror=0 1 2'
+check "the same bytes" same_windows mirrored-card mirrored-two
 explained() { cuda explain one.ini --set distribute.devices="$1" | grep -q "^sums  *[0-9.]* kB of a \
 case's windows, which 'made-up card 0' adds up\$"; }
 hosted() { ! explained "$@"; }

@@ -118,25 +118,18 @@ typedef struct toy {
     bool place;
     int runs;
     float *held;              /* what a device holds; NULL: logits come to the host               */
-    int32_t *told;            /* where it adds each window                                        */
-    float *importance;
+    int32_t *told, *flip, *whole; /* where it adds each window, and its flips before              */
+    float *importance, *share;
+    char *mirrored;           /* the sums of flips                                                */
     int64_t held_size, read;  /* numbers; that came from there                                    */
 } toy;
 
-/* As a device does it whose program ends in PATCH_ADD. */
-static void toy_add(toy *t)
+static void toy_kernel(pons_kernel_kind kind, const pons_tensor *in, int inputs,
+                       const pons_tensor *out, void **input, void *output)
 {
-    const int *e = t->settings.extent;
-    const pons_tensor bytes = { PONS_U8, { 1, { 1 } } };
-    const pons_tensor in[] = {
-        bytes, { PONS_I32, { 2, { t->settings.batch, PONS_PATCH_PLACE + 2 * (e[0] + e[1] + e[2]) } } },
-        { PONS_F32, { 3, { e[0], e[1], e[2] } } },
-        { PONS_F32, { 5, { t->settings.batch, e[0], e[1], e[2], 2 } } },
-    };
-    const pons_request r = { .kind = PONS_KERNEL_PATCH_ADD, .name = "sums", .input_count = 4,
-                             .output_count = 1, .input = in, .output = &bytes };
-    void *input[] = { t->held, t->told, t->importance, t->output }, *output[] = { t->held };
-    const pons_call call = { .input = input, .output = output };
+    const pons_request r = { .kind = kind, .name = "sums", .input_count = inputs,
+                             .output_count = 1, .input = in, .output = out };
+    const pons_call call = { .input = input, .output = &output };
     pons_error err = PONS_ERROR_INIT;
     pons_kernel kernel = { .run = NULL };
     bool supported;
@@ -147,6 +140,27 @@ static void toy_add(toy *t)
     ck_assert(supported);
     ck_assert_int_eq(kernel.run(&kernel, &call, &err), PONS_OK);
     kernel.free(&kernel);
+}
+
+/* As a device does it whose program ends in PATCH_ADD; of flips those before are read in between. */
+static void toy_add(toy *t)
+{
+    const int *e = t->settings.extent;
+    const int64_t batch = t->settings.batch, along = e[0] + e[1] + e[2];
+    const pons_tensor bytes = { PONS_U8, { 1, { 1 } } };
+    const pons_tensor patches = { PONS_F32, { 5, { batch, e[0], e[1], e[2], 2 } } };
+    const pons_tensor places = { PONS_I32, { 2, { batch, PONS_PATCH_PLACE + along } } };
+    const pons_tensor in[] = { bytes, { PONS_I32, { 2, { batch, PONS_PATCH_PLACE + 2 * along } } },
+                               { PONS_F32, { 3, { e[0], e[1], e[2] } } }, patches };
+
+    if (t->mirrored != NULL) {
+        toy_kernel(PONS_KERNEL_PATCH_ADD, in, 4, &bytes,
+                   (void *[]){ t->mirrored, t->flip, t->share, t->output }, t->mirrored);
+        toy_kernel(PONS_KERNEL_PATCH, (pons_tensor[]){ bytes, places }, 2, &patches,
+                   (void *[]){ t->mirrored, t->whole }, t->output);
+    }
+    toy_kernel(PONS_KERNEL_PATCH_ADD, in, 4, &bytes,
+               (void *[]){ t->held, t->told, t->importance, t->output }, t->held);
 }
 
 static pons_status toy_read(void *context, int64_t first, int64_t count, float *to, pons_error *err)
@@ -196,6 +210,28 @@ static void toy_hold(toy *t, const int64_t size[3], stitch *s)
         t->held[n] = NAN;
     window_importance(&t->settings, t->importance);
     stitch_hold(s);
+    if (t->settings.mirror == 0)
+        return;
+    size_t flips = (size_t)stitch_flip_bytes(&t->settings, 2) * (size_t)t->settings.batch;
+    t->mirrored = malloc(flips);
+    t->flip = malloc(columns * (size_t)t->settings.batch * sizeof *t->flip);
+    t->whole = malloc(columns * (size_t)t->settings.batch * sizeof *t->whole);
+    t->share = malloc((size_t)(e[0] * e[1] * e[2]) * sizeof *t->share);
+    memset(t->mirrored, -1, flips); /* no numbers */
+    for (int n = 0; n < e[0] * e[1] * e[2]; n++)
+        t->share[n] = 1 / (float)(1 << __builtin_popcount(t->settings.mirror));
+}
+
+static void toy_drop(toy *t)
+{
+    free(t->held);
+    free(t->told);
+    free(t->importance);
+    free(t->mirrored);
+    free(t->flip);
+    free(t->whole);
+    free(t->share);
+    *t = (toy){ .settings = t->settings, .place = t->place, .runs = t->runs, .read = t->read };
 }
 
 static void toy_blend(toy *t, stitch *s, int64_t batch, const float *logits, int64_t taken,
@@ -217,7 +253,7 @@ static void toy_blend(toy *t, stitch *s, int64_t batch, const float *logits, int
 static void toy_batches(toy *t, const int64_t size[3], const float *image, int64_t slab, bool holds,
                         float *out)
 {
-    window_predictor p = { t->input, NULL, 1, 2, toy_run, t };
+    window_predictor p = { t->input, .channels = 1, .classes = 2, .run = toy_run, .context = t };
     pons_error err = PONS_ERROR_INIT;
     int64_t taken = 0, plane = size[1] * size[2];
     const float *logits;
@@ -228,6 +264,8 @@ static void toy_batches(toy *t, const int64_t size[3], const float *image, int64
     if (holds)
         toy_hold(t, size, s);
     p.place = t->told;
+    p.flip = t->flip;
+    p.whole = t->whole;
     for (int64_t batch = 0; batch < stitch_batches(s); batch++) {
         bool done;
         ck_assert_int_eq(stitch_predict(s, batch, &p, sum, &logits, &err), PONS_OK);
@@ -254,12 +292,7 @@ static void toy_stitch_held(toy *t, const int64_t size[3], const float *image, b
     toy_batches(t, size, image, 3, holds, out);
     free(t->input);
     free(t->output);
-    free(t->held);
-    free(t->told);
-    free(t->importance);
-    t->held = NULL;
-    t->told = NULL;
-    t->importance = NULL;
+    toy_drop(t);
 }
 
 static void toy_stitch(toy *t, const int64_t size[3], const float *image, float *out)
@@ -431,6 +464,27 @@ START_TEST(planes_that_pass_through_give_the_bits_of_sums_over_the_volume)
 }
 END_TEST
 
+/* All sets of axes; a volume of several windows and a smaller one. */
+START_TEST(flips_that_a_device_joins_give_the_bits_of_the_host)
+{
+    static const int64_t sizes[][3] = { { 19, 9, 12 }, { 5, 8, 4 } };
+
+    for (int n = 0; n < 2 * 8 * 4; n++) {
+        const int64_t *size = sizes[n & 1];
+        size_t bytes = (size_t)(size[0] * size[1] * size[2]) * 2 * sizeof(float);
+        toy t = { .settings = { { 8, 6, 7 }, { 0.5, 0.5, 0.25 }, n >> 4 & 1, 0.125, 0, 3,
+                                n >> 1 & 7, 1200 }, .place = n >> 5 & 1 };
+        float *image = counting_image(size), *out = malloc(bytes), *expected = malloc(bytes);
+        toy_stitch(&t, size, image, expected);
+        toy_stitch_held(&t, size, image, true, out);
+        ck_assert_msg(memcmp(out, expected, bytes) == 0, "case %d", n);
+        free(image);
+        free(out);
+        free(expected);
+    }
+}
+END_TEST
+
 START_TEST(planes_held_are_those_of_a_window_and_of_the_next_one)
 {
     window_settings s = { { 96, 96, 96 }, { 0.25, 0.25, 0.25 }, WINDOW_CONSTANT, 0.125, 0, 4, 0, 0 };
@@ -462,8 +516,12 @@ START_TEST(planes_held_by_a_device_are_those_of_a_batch)
     s.batch = 5; /* two windows a row: a batch may reach into two more */
     ck_assert_uint_eq(stitch_held_bytes(&s, thin, 100), (96 + 2 * 72) * UINT64_C(96) * 150 * 400);
     ck_assert_uint_eq(stitch_held_bytes(&s, vast, 1), 0);
+    ck_assert_uint_eq(stitch_flip_bytes(&s, 3), 0);
     s.mirror = 2;
-    ck_assert_uint_eq(stitch_held_bytes(&s, size, 100), 0);
+    ck_assert_uint_eq(stitch_flip_bytes(&s, 3), 96 * 96 * 96 * 3 * 4);
+    s.extent[0] = s.extent[1] = 1; /* a multiple of 64 */
+    s.extent[2] = 5;
+    ck_assert_uint_eq(stitch_flip_bytes(&s, 4), 128);
 }
 END_TEST
 
@@ -478,6 +536,7 @@ int main(void)
     tcase_add_test(c, windows_are_blended_by_their_weights);
     tcase_add_test(c, small_volume_is_padded_as_asked);
     tcase_add_test(c, planes_that_pass_through_give_the_bits_of_sums_over_the_volume);
+    tcase_add_test(c, flips_that_a_device_joins_give_the_bits_of_the_host);
     tcase_add_test(c, planes_held_are_those_of_a_window_and_of_the_next_one);
     tcase_add_test(c, planes_held_by_a_device_are_those_of_a_batch);
     return suite_run();

@@ -8,10 +8,13 @@
 #include "graph/memory.h"
 #include "graph/mirror.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define SUMS "sums"       /* held leaves of the program */
 #define WEIGHTS "weights"
+#define MIRRORED "mirrored" /* the sums of flips, and the weights of these */
+#define SHARES "shares"
 
 enum { TENTHS = 9 };      /* of the device's memory */
 
@@ -59,21 +62,41 @@ static bool can_add(const experiment *e, const device *d)
 
 bool held_sums_wanted(const experiment *e, const device *d)
 {
-    return !d->facts.host_memory && e->device_count == 1 && e->sections.window.mirror.count == 0
-        && can_add(e, d);
+    return !d->facts.host_memory && e->device_count == 1 && can_add(e, d);
+}
+
+static bool has_flips(const experiment *e)
+{
+    return e->sections.window.mirror.count > 0;
+}
+
+/* Mirrored logits, joined; they are whole after the last flip. */
+static pons_node *join_flips(const experiment *e, pons_graph *g, pons_node *x)
+{
+    pons_shape rows = places_shape(e);
+    pons_node *sums;
+
+    sums = node_patch_add(g, node_held(g, MIRRORED), node_input(g, HELD_FLIPS, PONS_I32, rows),
+                          node_held_tensor(g, SHARES, PONS_F32, weights_shape(e)), x);
+    rows.extent[1] = (rows.extent[1] + PONS_PATCH_PLACE) / 2; /* without ages */
+    x = node_patch(g, sums, node_input(g, HELD_WHOLE, PONS_I32, rows), PONS_F32, windows_shape(e));
+    sums->name = x->name = MIRRORED;
+    return x;
 }
 
 /* A window's axes are those of the file here; a flat network has them in another order. */
 pons_node *held_sums_node(const experiment *e, pons_graph *g, pons_node *logits)
 {
     node_scope scope = g->scope;
-    pons_node *sums;
+    pons_node *sums, *x;
 
     g->scope = SCOPE_CORE;
+    x = pons_reshape(g, logits, windows_shape(e));
+    if (has_flips(e))
+        x = join_flips(e, g, x);
     sums = node_patch_add(g, node_held(g, SUMS),
                           node_input(g, HELD_PLACES, PONS_I32, places_shape(e)),
-                          node_held_tensor(g, WEIGHTS, PONS_F32, weights_shape(e)),
-                          pons_reshape(g, logits, windows_shape(e)));
+                          node_held_tensor(g, WEIGHTS, PONS_F32, weights_shape(e)), x);
     g->scope = scope;
     sums->name = SUMS;
     return sums;
@@ -81,19 +104,30 @@ pons_node *held_sums_node(const experiment *e, pons_graph *g, pons_node *logits)
 
 void held_sums_clear(program *p)
 {
-    pons_tensor tensor;
-    int32_t *place = program_input(p, HELD_PLACES, &tensor);
+    static const char *const inputs[] = { HELD_PLACES, HELD_FLIPS, HELD_WHOLE };
 
-    if (place != NULL)
-        memset(place, -1, (size_t)shape_count(tensor.shape) * sizeof *place);
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+        pons_tensor tensor;
+        int32_t *place = program_input(p, inputs[i], &tensor);
+
+        if (place != NULL)
+            memset(place, -1, (size_t)shape_count(tensor.shape) * sizeof *place);
+    }
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Sums lie behind the weights. */
 static size_t weights_size(const experiment *e)
 {
     return memory_round((size_t)voxels_of(e) * sizeof(float));
+}
+
+/* Where the volume's sums begin: behind the weights, and the sums of flips with theirs. */
+static size_t sums_begin(const experiment *e, const window_settings *s)
+{
+    uint64_t flips = stitch_flip_bytes(s, e->task.classes) * (uint64_t)s->batch;
+
+    return has_flips(e) ? 2 * weights_size(e) + flips : weights_size(e);
 }
 
 size_t held_sums_size(const experiment *e, const int64_t size[3])
@@ -103,7 +137,7 @@ size_t held_sums_size(const experiment *e, const int64_t size[3])
 
     network_window_settings(e, &settings);
     bytes = stitch_held_bytes(&settings, size, e->task.classes);
-    return bytes > 0 ? (weights_size(e) + bytes + 4095) / 4096 * 4096 : 0;
+    return bytes > 0 ? (sums_begin(e, &settings) + bytes + 4095) / 4096 * 4096 : 0;
 }
 
 bool held_sums_fit(const device *d, size_t size, double taken)
@@ -122,14 +156,46 @@ static void tell(held_sums *h, const experiment *e, const device *d)
     h->told = true;
 }
 
+/* The weights of a window's voxels; of its flips all are equal, and a power of two. */
+static pons_status fill(const held_sums *h, const experiment *e, const window_settings *settings,
+                        const stitch *s, pons_error *err)
+{
+    size_t count = (size_t)voxels_of(e), size = count * sizeof(float);
+    float *share;
+
+    if (mirror_write(h->device, h->memory, stitch_importance(s), size, err) != PONS_OK
+        || !has_flips(e))
+        return err->status;
+    share = malloc(size);
+    if (share == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for the weights of windows");
+    for (size_t n = 0; n < count; n++)
+        share[n] = 1 / (float)(1 << __builtin_popcount(settings->mirror & 7));
+    mirror_write(h->device, h->memory + weights_size(e), share, size, err);
+    free(share);
+    return err->status;
+}
+
+static void hold(const held_sums *h, const experiment *e, program *p)
+{
+    program_hold(p, WEIGHTS, h->memory);
+    if (has_flips(e)) {
+        program_hold(p, SHARES, h->memory + weights_size(e));
+        program_hold(p, MIRRORED, h->memory + 2 * weights_size(e));
+    }
+    program_hold(p, SUMS, h->memory + h->first);
+}
+
 pons_status held_sums_take(held_sums *h, const experiment *e, const replica *r,
                            const int64_t size[3], stitch *s, bool *held, pons_error *err)
 {
     const device *d = r->device;
+    window_settings settings;
     pons_error why = PONS_ERROR_INIT;
 
     *held = false;
-    h->first = weights_size(e);
+    network_window_settings(e, &settings);
+    h->first = sums_begin(e, &settings);
     h->size = held_sums_size(e, size);
     if (h->size == 0 || program_input(r->evaluation, HELD_PLACES, NULL) == NULL)
         return PONS_OK;
@@ -144,12 +210,10 @@ pons_status held_sums_take(held_sums *h, const experiment *e, const replica *r,
     h->device = d;
     log_detail(e->log, "windows: '%s' adds them up in %.3g GB", d->facts.name,
                (double)h->size / 1e9);
-    program_hold(r->evaluation, WEIGHTS, h->memory);
-    program_hold(r->evaluation, SUMS, h->memory + h->first);
+    hold(h, e, r->evaluation);
     stitch_hold(s);
     *held = true;
-    return mirror_write(d, h->memory, stitch_importance(s),
-                        (size_t)voxels_of(e) * sizeof(float), err);
+    return fill(h, e, &settings, s, err);
 }
 
 void held_sums_drop(held_sums *h)

@@ -3,9 +3,12 @@
  * not host memory: its program adds each batch (PONS_KERNEL_PATCH_ADD), and only planes that are
  * ready come to the host (stitch.h).
  *
- * That is so where one device of this process predicts all windows of a volume, [window] mirror has
- * no axes, the device has a kernel for it, and the sums have room in the device's memory beside the
- * network. Elsewhere each batch's logits come to the host, which adds them up: the same bits.
+ * That is so where one device of this process predicts all windows of a volume, the device has a
+ * kernel for it, and the sums have room in the device's memory beside the network. Elsewhere each
+ * batch's logits come to the host, which adds them up: the same bits.
+ *
+ * With [window] mirror a batch runs once for each flip. Its logits are first added to sums of their
+ * window, and these to those of the volume when all flips are there.
  */
 #ifndef CORE_TRAIN_HELD_SUMS_H
 #define CORE_TRAIN_HELD_SUMS_H
@@ -14,7 +17,10 @@
 #include "train/replicas.h"
 #include "train/stitch.h"
 
-#define HELD_PLACES "places" /* input of the program, see window_predictor                       */
+/* Inputs of the program, see window_predictor. */
+#define HELD_PLACES "places"
+#define HELD_FLIPS "flips"
+#define HELD_WHOLE "whole"
 
 /* Whether evaluation programs on this device have what follows. */
 bool held_sums_wanted(const experiment *e, const device *d);
@@ -30,8 +36,9 @@ bool held_sums_fit(const device *d, size_t size, double taken);
 
 typedef struct held_sums {
     const device *device;     /* NULL: nothing is held                                            */
-    char *memory;             /* of the device: weights, then sums                                */
-    size_t size, first;       /* of it, bytes; where sums begin                                   */
+    char *memory;             /* of the device: weights, of flips their shares and sums, then     */
+                              /* the sums of the volume                                           */
+    size_t size, first;       /* of it, bytes; where those begin                                  */
     bool told;                /* that there was no room                                           */
 } held_sums;
 

@@ -218,8 +218,11 @@ static pons_status run_program(void *context, const float **logits, pons_error *
 {
     pons_tensor tensor;
 
-    if (logits == NULL)
-        return program_evaluate_ahead(context, err);
+    if (logits == NULL) {
+        if (program_evaluate_ahead(context, err) == PONS_OK)
+            program_input(context, "image", &tensor); /* until they have left the host */
+        return err->status;
+    }
     if (program_evaluate(context, err) != PONS_OK)
         return err->status;
     *logits = program_output(context, 0, &tensor);
@@ -236,7 +239,10 @@ pons_status network_predictor(const experiment *e, program *p, window_predictor 
     if (input == NULL)
         return pons_fail(err, PONS_PLUGIN, "model '%s' does not use its image",
                          e->model.plugin->descriptor->name);
-    *out = (window_predictor){ input, program_input(p, HELD_PLACES, NULL), e->task.channels,
-                               e->task.classes, run_program, p };
+    *out = (window_predictor){ .input = input, .place = program_input(p, HELD_PLACES, NULL),
+                               .flip = program_input(p, HELD_FLIPS, NULL),
+                               .whole = program_input(p, HELD_WHOLE, NULL),
+                               .channels = e->task.channels, .classes = e->task.classes,
+                               .run = run_program, .context = p };
     return PONS_OK;
 }

@@ -183,7 +183,7 @@ int64_t stitch_size(const stitch *s)
 
 int64_t stitch_room(const stitch *s)
 {
-    return (s->settings.mirror & 7) != 0 ? stitch_size(s) : 0;
+    return (s->settings.mirror & 7) != 0 && s->held == 0 ? stitch_size(s) : 0;
 }
 
 static int windows_in(const stitch *s, int64_t batch)
@@ -215,11 +215,19 @@ static void place_along(const stitch *s, int a, int index, int64_t step, int32_t
     }
 }
 
+/* Places along all axes of a window. */
+static int64_t columns_of(const stitch *s)
+{
+    const int *extent = s->settings.extent;
+
+    return (int64_t)extent[0] + extent[1] + extent[2];
+}
+
 static void place_window(const stitch *s, int64_t number, int32_t *row)
 {
     const int *extent = s->settings.extent;
     const int64_t step[3] = { s->plane, s->axis[2].size, 1 };
-    int32_t *place = row + PONS_PATCH_PLACE, *age = place + extent[0] + extent[1] + extent[2];
+    int32_t *place = row + PONS_PATCH_PLACE, *age = place + columns_of(s);
     int index[3];
 
     memset(row, 0, PONS_PATCH_PLACE * sizeof *row);
@@ -228,12 +236,56 @@ static void place_window(const stitch *s, int64_t number, int32_t *row)
         place_along(s, a, index[a], step[a], place, age);
 }
 
-/* Of a batch; what fills a short one, and all windows whose logits come here, are nowhere. */
-static void place_windows(const stitch *s, int64_t batch, int32_t *place)
+uint64_t stitch_flip_bytes(const window_settings *settings, int classes)
+{
+    const int *e = settings->extent;
+    uint64_t size = (uint64_t)e[0] * (uint64_t)e[1] * (uint64_t)e[2] * (uint64_t)classes
+                  * sizeof(float);
+
+    return (settings->mirror & 7) == 0 ? 0 : (size + PONS_PATCH_UNIT - 1) / PONS_PATCH_UNIT
+                                             * PONS_PATCH_UNIT;
+}
+
+/* Where window 'b' of a batch has the sums of its flips, and its voxels when 'flip' is undone. */
+static void place_flipped(const stitch *s, int b, unsigned flip, int32_t *row)
 {
     const int *extent = s->settings.extent;
-    int64_t columns = PONS_PATCH_PLACE + 2 * (int64_t)(extent[0] + extent[1] + extent[2]);
-    int count = s->held > 0 ? windows_in(s, batch) : 0;
+    const int64_t step[3] = { (int64_t)extent[1] * extent[2], extent[2], 1 };
+    int32_t *place = row + PONS_PATCH_PLACE;
+
+    memset(row, 0, PONS_PATCH_PLACE * sizeof *row);
+    row[PONS_PATCH_VALUES] = (int32_t)(stitch_flip_bytes(&s->settings, s->classes)
+                                       / PONS_PATCH_UNIT * (uint64_t)b);
+    for (int a = 0; a < 3; place += extent[a], a++)
+        for (int k = 0; k < extent[a]; k++)
+            place[k] = (int32_t)((flip >> a & 1 ? extent[a] - 1 - k : k) * step[a]);
+}
+
+/* Each flip is added to the sums of its window, of which the first finds none; the last has all. */
+static void place_flips(const stitch *s, unsigned flip, const window_predictor *p)
+{
+    int64_t along = columns_of(s), columns = PONS_PATCH_PLACE + along;
+    int32_t *row = p->flip, *whole = p->whole;
+    bool last = flip == (s->settings.mirror & 7);
+
+    for (int b = 0; b < s->settings.batch; b++, row += columns + along, whole += columns) {
+        memset(row, -1, (size_t)(columns + along) * sizeof *row);
+        memset(whole, -1, (size_t)columns * sizeof *whole);
+        if (s->held == 0)
+            continue;
+        place_flipped(s, b, flip, row);
+        for (int64_t k = 0; k < along; k++)
+            row[columns + k] = flip == 0;
+        if (last)
+            place_flipped(s, b, 0, whole);
+    }
+}
+
+/* Of a batch; what fills a short one, and all windows whose logits come here, are nowhere. */
+static void place_windows(const stitch *s, int64_t batch, bool there, int32_t *place)
+{
+    int64_t columns = PONS_PATCH_PLACE + 2 * columns_of(s);
+    int count = s->held > 0 && there ? windows_in(s, batch) : 0;
 
     for (int b = 0; b < s->settings.batch; b++, place += columns) {
         if (b < count)
@@ -254,11 +306,13 @@ pons_status stitch_predict(const stitch *s, int64_t batch, const window_predicto
 
     if (stitch_room(s) > 0)
         memset(sum, 0, (size_t)stitch_room(s) * sizeof *sum);
-    if (p->place != NULL)
-        place_windows(s, batch, p->place);
     for (unsigned flip = 0; flip < 8; flip++) {
         if ((flip & ~w->mirror) != 0)
             continue;
+        if (p->place != NULL)
+            place_windows(s, batch, flip == (w->mirror & 7), p->place);
+        if (p->flip != NULL)
+            place_flips(s, flip, p);
         for (int b = 0; b < w->batch; b++)
             cut_window(s, batch * w->batch + (b < count ? b : count - 1), flip,
                        p->input + b * s->volume * s->channels);
@@ -433,8 +487,7 @@ uint64_t stitch_held_bytes(const window_settings *settings, const int64_t size[3
     for (int a = 0; a < 3; a++)
         axis[a] = window_axis_make(size[a], settings->extent[a], settings->overlap[a]);
     voxels = held_depth(settings, axis) * size[1] * size[2];
-    return (settings->mirror & 7) != 0 || voxels > INT32_MAX ? 0
-         : (uint64_t)(voxels * classes) * sizeof(float);
+    return voxels > INT32_MAX ? 0 : (uint64_t)(voxels * classes) * sizeof(float);
 }
 
 void stitch_hold(stitch *s)

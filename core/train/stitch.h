@@ -30,7 +30,7 @@ uint64_t stitch_bytes(const window_settings *settings, const int64_t size[3], in
 int64_t stitch_batches(const stitch *s);
 /* Numbers of a batch's logits. */
 int64_t stitch_size(const stitch *s);
-/* Numbers that stitch_predict wants in 'sum'; 0: none. */
+/* Numbers that stitch_predict wants in 'sum' for flips; 0: none. */
 int64_t stitch_room(const stitch *s);
 /*
  * Logits of a batch's windows, averaged over flips; they stay until the next call with this
@@ -65,9 +65,11 @@ typedef struct stitch_sums {
 
 /*
  * Bytes that a device has to hold: the planes that the windows of one batch touch, and those before
- * them that this batch leaves. 0: it cannot, places would not fit 32 bits or there are flips.
+ * them that this batch leaves. 0: it cannot, places would not fit 32 bits.
  */
 uint64_t stitch_held_bytes(const window_settings *settings, const int64_t size[3], int classes);
+/* Bytes beside them for the sums of a window's flips; 0: there are none. */
+uint64_t stitch_flip_bytes(const window_settings *settings, int classes);
 /*
  * Before batch 0: all batches are added by the device that predicts them, in order, by predictors
  * with 'place'. stitch_predict returns no logits then, and stitch_collect comes after each batch
