@@ -271,17 +271,18 @@ typedef struct adding {
     float x[ADDED][EXTENT * EXTENT * EXTENT * ADD_CLASSES];
 } adding;
 
-/* Windows of 7^3 voxels that overlap, one of them half outside; some voxels are new to each. */
+/* Windows of 5^3 in 7^3 voxels, two of them partly outside; some voxels are new to each. */
 static void fill_adding(adding *a)
 {
     const size_t numbers = sizeof a->x / sizeof(float);
+    float *x = &a->x[0][0];
 
     for (int i = 0; i < 16 + SUMS * ADD_CLASSES; i++)
         a->sum[i] = (float)(i % 17) / 7;
     for (int i = 0; i < EXTENT * EXTENT * EXTENT; i++)
         a->weight[i] = 1 / (float)(3 + i);
     for (size_t i = 0; i < numbers; i++)
-        a->x[0][i] = (float)(i % 23) / 11 - 1;
+        x[i] = (float)(i % 23) / 11 - 1;
     for (int n = 0; n < ADDED; n++) {
         memset(a->row[n], 0, PONS_PATCH_PLACE * sizeof(int32_t));
         a->row[n][PONS_PATCH_VALUES] = 1;
