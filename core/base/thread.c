@@ -5,6 +5,9 @@
 
 #include "base/thread.h"
 
+#include "base/quota.h"
+
+#include <math.h>
 #include <sched.h>
 #include <string.h>
 #include <time.h>
@@ -30,9 +33,24 @@ void thread_condition(pthread_cond_t *out)
     pthread_condattr_destroy(&clock);
 }
 
+static pthread_once_t quota_asked = PTHREAD_ONCE_INIT;
+static double quota;
+
+static void ask_quota(void)
+{
+    quota = quota_find("/proc/self/cgroup", "/sys/fs/cgroup");
+}
+
+double thread_quota(void)
+{
+    pthread_once(&quota_asked, ask_quota);
+    return quota;
+}
+
 int thread_processors(void)
 {
     cpu_set_t set;
+    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
 
-    return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
+    return (int)fmax(1, floor(fmin(count, thread_quota())));
 }

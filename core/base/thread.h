@@ -17,7 +17,9 @@ pons_status thread_start(pthread_t *out, void *(*work)(void *), void *context, c
 /* A condition whose timed waits go by the clock of base/clock.h. */
 void thread_condition(pthread_cond_t *out);
 
-/* Processors that this process may run on; at least 1. */
+/* Processors that this process may run on, no more than its quota allows; at least 1. */
 int thread_processors(void);
+/* The quota (base/quota.h), as it was when it was first asked for. */
+double thread_quota(void);
 
 #endif

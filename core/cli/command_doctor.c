@@ -2,6 +2,7 @@
  * command_doctor.c - pons doctor: what was found on this machine, its limits, and what to install.
  */
 #include "base/part.h"
+#include "base/thread.h"
 #include "cli/command.h"
 #include "cli/machine.h"
 #include "plugin/plugin_load.h"
@@ -70,8 +71,12 @@ static void print_processors(void)
 {
     cpu_set_t set;
 
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        printf("%-10s %d of %ld\n", "cores", CPU_COUNT(&set), sysconf(_SC_NPROCESSORS_ONLN));
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return;
+    printf("%-10s %d of %ld", "cores", CPU_COUNT(&set), sysconf(_SC_NPROCESSORS_ONLN));
+    if (thread_quota() < CPU_COUNT(&set))
+        printf(", the time of %.3g (quota of the control group)", thread_quota());
+    printf("\n");
 }
 
 static void print_space(const char *name, const char *folder)

@@ -175,7 +175,7 @@ static const pons_option distribute_table[] = {
               "Devices, as in cpu, cuda, cuda:0,2 or cpu:0,cpu:1; reference is the plain kernels."),
     PONS_CHOICE(distribute_options, backend, auto, backend_words, "Library of the collectives."),
     PONS_INTEGER_OR(distribute_options, threads, "auto", 1, 4096, auto_words,
-                    "Kernel threads of a replica; auto is all of its cores."),
+                    "Kernel threads of a replica; auto is all of its cores that a quota allows."),
     PONS_SIZE(distribute_options, bucket, "4MiB", 1, ANY_SIZE, "Gradients sent in one piece."),
     PONS_FLAG(distribute_options, sync_batchnorm, no,
               "Take the statistics of batch norms over all replicas; needs accumulate = 1."),

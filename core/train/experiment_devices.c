@@ -11,6 +11,8 @@
 #include "plugin/plugin_load.h"
 #include "train/processes.h"
 
+#include <limits.h>
+#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -282,6 +284,16 @@ static bool at_most(const experiment *e, const experiment_known *known)
         && !e->sections.experiment.deterministic;
 }
 
+/* What the quota of this process's control group leaves each replica, at least one thread. */
+static int threads_most(const experiment *e)
+{
+    int sharers = e->mode == MODE_DDP && e->processes != NULL ? e->processes->place.local_size
+                                                              : count_here(e);
+    double most = is_shares(e) ? floor(thread_quota() / sharers) : INFINITY;
+
+    return most < INT_MAX ? (int)fmax(1, most) : INT_MAX;
+}
+
 /*
  * Every replica computes with as many threads as the others (R4): the share of the smallest where
  * the processor does not divide evenly.
@@ -298,6 +310,8 @@ static pons_status open_all(experiment *e, const experiment_known *known, pons_e
         if (least == 0 || e->devices[i].facts.threads < least)
             least = e->devices[i].facts.threads;
     }
+    if (first == 0 && threads_most(e) < least)
+        least = threads_most(e);
     if (processes_least(e->group, least, &least, err) != PONS_OK)
         return err->status;
     for (int i = 0; i < count; i++) {

@@ -1,0 +1,92 @@
+/*
+ * check_quota.c - what control groups of both versions leave a process, from folders like theirs.
+ */
+#include "base/quota.h"
+#include "root.h"
+#include "suite.h"
+
+#include <math.h>
+#include <sys/stat.h>
+
+enum { FILES = 4 };
+
+/* Folders are made as files name them. */
+typedef struct group_case {
+    const char *name, *list;
+    struct { const char *path, *text; } file[FILES];
+    double expected;
+} group_case;
+
+static const group_case cases[] = {
+    { "no groups", "", { { NULL, NULL } }, INFINITY },
+    { "no limit", "0::/\n", { { "cpu.max", "max 100000\n" } }, INFINITY },
+    { "a container", "0::/\n", { { "cpu.max", "250000 100000\n" } }, 2.5 },
+    { "a group", "0::/job/step\n", { { "job/step/cpu.max", "800000 100000\n" } }, 8 },
+    { "a group around it", "0::/job/step\n",
+      { { "job/cpu.max", "300000 100000\n" }, { "job/step/cpu.max", "max 100000\n" } }, 3 },
+    { "the least of both", "0::/job/step\n",
+      { { "job/cpu.max", "300000 100000\n" }, { "job/step/cpu.max", "50000 100000\n" } }, 0.5 },
+    { "a group of the host in a container", "0::/kubepods/pod7/abc\n",
+      { { "cpu.max", "400000 100000\n" } }, 4 },
+    { "another group's", "0::/job\n", { { "other/cpu.max", "100000 100000\n" } }, INFINITY },
+    { "the first version", "3:cpuset:/\n2:cpu,cpuacct:/docker/abc\n1:memory:/docker/abc\n",
+      { { "cpu/docker/abc/cpu.cfs_quota_us", "150000\n" },
+        { "cpu/docker/abc/cpu.cfs_period_us", "50000\n" } }, 3 },
+    { "the first version without a limit", "2:cpuacct,cpu:/\n",
+      { { "cpu/cpu.cfs_quota_us", "-1\n" }, { "cpu/cpu.cfs_period_us", "100000\n" } },
+      INFINITY },
+    { "cpuset and cpuacct are others", "2:cpuacct:/\n3:cpuset:/\n",
+      { { "cpu/cpu.cfs_quota_us", "100000\n" }, { "cpu/cpu.cfs_period_us", "100000\n" } },
+      INFINITY },
+    { "both versions", "1:cpu:/a\n0::/b\n",
+      { { "cpu/a/cpu.cfs_quota_us", "200000\n" }, { "cpu/a/cpu.cfs_period_us", "100000\n" },
+        { "b/cpu.max", "700000 100000\n" } }, 2 },
+    { "nonsense", "0::/\nx\n:::\n1:cpu\n", { { "cpu.max", "1e5\n" } }, INFINITY },
+    { "no numbers", "0::/\n", { { "cpu.max", "much 0\n" } }, INFINITY },
+    { "a period of nothing", "0::/\n", { { "cpu.max", "100000 0\n" } }, INFINITY }
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+/* With the folders that lead to it. */
+static void write_below(const char *path, const char *text)
+{
+    char folder[256];
+
+    snprintf(folder, sizeof folder, "%s", path);
+    for (char *at = folder; (at = strchr(at, '/')) != NULL; at++) {
+        *at = '\0';
+        mkdir(in_root(folder), 0777);
+        *at = '/';
+    }
+    write_text(path, text);
+}
+
+START_TEST(quotas_of_both_versions_are_found)
+{
+    const group_case *c = &cases[_i];
+    double found;
+
+    make_root();
+    write_text("list", c->list);
+    for (int i = 0; i < FILES && c->file[i].path != NULL; i++)
+        write_below(c->file[i].path, c->file[i].text);
+    found = quota_find(in_root("list"), root);
+    remove_root();
+    ck_assert_msg(found == c->expected, "%s: found %g, expected %g", c->name, found, c->expected);
+}
+END_TEST
+
+START_TEST(without_files_nothing_is_limited)
+{
+    ck_assert(isinf(quota_find("/nowhere", "/nowhere")));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("quota");
+
+    tcase_add_loop_test(c, quotas_of_both_versions_are_found, 0, CASES);
+    tcase_add_test(c, without_files_nothing_is_limited);
+    return suite_run();
+}
