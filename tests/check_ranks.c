@@ -198,7 +198,7 @@ typedef struct nodes {
 
 static const char *const node_said[NODES] = { "said.0", "said.1" };
 
-static void start_nodes(nodes *n, const char *name, const char *disk)
+static void start_nodes(nodes *n, const char *name, const char *disk, const char *set)
 {
     static const char *const number[NODES] = { "--node-rank=0", "--node-rank=1" };
 
@@ -206,7 +206,7 @@ static void start_nodes(nodes *n, const char *name, const char *disk)
     preload_disk(disk, NULL);
     for (int i = 0; i < NODES; i++) {
         launch_words l = { name, NODE_RANKS, { "--nodes=2", number[i], n->master, "--restarts=2" },
-                           { NULL } };
+                           { set } };
         n->launcher[i] = start_launch_saying(node_said[i], &l);
     }
     preload_disk(NULL, NULL);
@@ -229,13 +229,13 @@ static void kill_on_nodes(const char *prefix, int rank, const char *disk)
     const char *name = numbered(prefix, rank);
     nodes n;
 
-    start_nodes(&n, name, disk);
+    start_nodes(&n, name, disk, NULL);
     for (int round = 1; !wait_steps(n.launcher[0], name, random_step())
                         || !signal_rank(n.launcher[rank / NODE_RANKS], rank, SIGKILL); round++) {
         expect_nodes_end(&n, 0);
         ck_assert_int_lt(round, ROUNDS);
         name = numbered(prefix, 10 * round + rank);
-        start_nodes(&n, name, disk);
+        start_nodes(&n, name, disk, NULL);
     }
     expect_nodes_end(&n, 1);
     expect_same_state("plain", name);
@@ -250,6 +250,48 @@ END_TEST
 START_TEST(a_rank_that_a_slow_disk_keeps_meets_the_others_late)
 {
     kill_on_nodes("late", _i, SLOW_DISK);
+}
+END_TEST
+
+/* ---- stopped, on two nodes ------------------------------------------------------------------- */
+
+/* Stop all ranks of a node at once; false: one has ended. */
+static bool stop_node(pid_t launcher, int node)
+{
+    pid_t rank[NODE_RANKS];
+    bool all = true;
+
+    for (int k = 0; k < NODE_RANKS; k++) {
+        rank[k] = find_rank(launcher, node * NODE_RANKS + k);
+        all = all && rank[k] > 0;
+    }
+    for (int k = 0; k < NODE_RANKS && all; k++)
+        kill(rank[k], SIGSTOP);
+    return all;
+}
+
+/* How many restarts that takes is the machine's to say: ranks that are woken early are not missed. */
+START_TEST(a_node_whose_ranks_are_all_stopped_joins_the_others_again)
+{
+    const char *name = numbered("still", _i);
+    nodes n;
+
+    start_nodes(&n, name, NULL, "distribute.timeout_s=5");
+    for (int round = 1; !wait_steps(n.launcher[0], name, random_step() / 4)
+                        || !stop_node(n.launcher[_i], _i); round++) {
+        expect_nodes_end(&n, 0);
+        ck_assert_int_lt(round, ROUNDS);
+        name = numbered("still", 10 * round + _i);
+        start_nodes(&n, name, NULL, "distribute.timeout_s=5");
+    }
+    for (int i = 0; i < NODES; i++) {
+        int code = finish(n.launcher[i]);
+        ck_assert_msg(code == 0, "node %d, code %d: %s", i, code, text_of(node_said[i]));
+        bool woken = strstr(text_of(node_said[i]), "all ranks of this node have been stopped") != NULL;
+        ck_assert_msg(woken == (i == _i), "node %d: %s", i, text_of(node_said[i]));
+        printf("node %d: %d restarts\n", i, count_in(text_of(node_said[i]), "restart "));
+    }
+    expect_same_state("plain", name);
 }
 END_TEST
 
@@ -740,6 +782,7 @@ int main(void)
                         NODES * NODE_RANKS);
     tcase_add_loop_test(c, a_rank_that_a_slow_disk_keeps_meets_the_others_late, 0,
                         NODES * NODE_RANKS);
+    tcase_add_loop_test(c, a_node_whose_ranks_are_all_stopped_joins_the_others_again, 0, NODES);
     tcase_add_test(c, a_pod_that_comes_back_at_once_waits_for_the_others);
     tcase_add_test(c, two_pods_of_one_rank_end_all_with_a_configuration_error);
     tcase_add_test(c, a_rank_killed_at_any_moment_ends_all_and_costs_nothing);

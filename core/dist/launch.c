@@ -31,6 +31,13 @@
 /* 'timeout' and others signal a process, then its whole group: that is asked once, not twice. */
 #define ECHO_S 0.1
 
+/* ---- settings of a node that stands still ---------------------------------------------------- */
+
+/* The others give a rank up that has been silent for their timeout; all know by then. */
+#define WAKE_S 2.0
+/* Between two looks at it, and counted of what passed between them, at most. */
+#define LOOK_S 0.25
+
 typedef enum watch_phase {
     WATCH_RUN = 0, WATCH_NOTICE, WATCH_TERMINATE, WATCH_KILL
 } watch_phase;
@@ -48,6 +55,7 @@ typedef struct watch {
     double stopped;            /* when it came                                                    */
     int running;
     bool late;                 /* somebody outlived the patience                                  */
+    double looked, still;      /* at the ranks; seconds for which all of them have been stopped   */
 } watch;
 
 /* ---- phases ---------------------------------------------------------------------------------- */
@@ -113,14 +121,18 @@ static void note_end(watch *w, launched *r, int status)
         w->patience = seconds_now() + w->crowd->settings->patience_s;
 }
 
-static void collect_ends(watch *w)
+static void collect_changes(watch *w)
 {
     for (int i = 0; i < w->crowd->count; i++) {
         launched *r = &w->crowd->rank[i];
         int status;
-        if (r->process > 0 && r->outcome == RANK_RUNS
-            && waitpid(r->process, &status, WNOHANG) == r->process)
-            note_end(w, r, status);
+        while (r->process > 0 && r->outcome == RANK_RUNS
+               && waitpid(r->process, &status, WNOHANG | WUNTRACED | WCONTINUED) == r->process) {
+            if (WIFSTOPPED(status) || WIFCONTINUED(status))
+                r->stopped = WIFSTOPPED(status);
+            else
+                note_end(w, r, status);
+        }
     }
 }
 
@@ -173,7 +185,7 @@ static void take_signals(watch *w)
         else if (info.ssi_signo != SIGCHLD)
             pass_on(w, (int)info.ssi_signo);
     }
-    collect_ends(w);
+    collect_changes(w);
 }
 
 static pons_status open_signals(watch *w, pons_error *err)
@@ -209,6 +221,39 @@ static void close_signals(watch *w)
     sigprocmask(SIG_SETMASK, &w->before, NULL);
 }
 
+/* ---- a node that stands still ---------------------------------------------------------------- */
+
+/* One rank that runs hears of whatever the others decide. */
+static bool stands_still(const watch *w)
+{
+    const crowd *c = w->crowd;
+    bool still = w->phase == WATCH_RUN && c->settings->nodes > 1;
+
+    for (int i = 0; i < c->count && still; i++)
+        still = c->rank[i].process == 0 || c->rank[i].outcome != RANK_RUNS || c->rank[i].stopped;
+    return still;
+}
+
+/*
+ * Nobody on a node whose ranks are all stopped hears that the others have gone on without it. Woken,
+ * the ranks see for themselves and end, or go on if nobody has missed them: nothing is lost where
+ * this is too early. A run that is suspended as a whole is left alone: time in which this process
+ * is stopped, too, does not count.
+ */
+static void look_at_ranks(watch *w)
+{
+    double now = seconds_now();
+
+    w->still = stands_still(w) ? w->still + fmin(now - w->looked, LOOK_S) : 0;
+    w->looked = now;
+    if (w->still < w->crowd->settings->patience_s + WAKE_S)
+        return;
+    log_warning(w->crowd->settings->log, "all ranks of this node have been stopped for %.1f s: they "
+                "are woken, for the other nodes may have given them up", w->still);
+    signal_all(w, SIGCONT, true);
+    w->still = 0;
+}
+
 /* ---- watch ----------------------------------------------------------------------------------- */
 
 static int list_files(const watch *w, struct pollfd *file, stream **of)
@@ -231,8 +276,11 @@ static int list_files(const watch *w, struct pollfd *file, stream **of)
 static int wait_ms(const watch *w)
 {
     double until = w->phase == WATCH_RUN ? fmin(w->deadline, w->patience) : w->deadline;
-    double left = until - seconds_now();
+    double left;
 
+    if (stands_still(w))
+        until = fmin(until, w->looked + LOOK_S);
+    left = until - seconds_now();
     return isinf(left) ? -1 : left <= 0 ? 0 : left > 3600 ? 3600000 : (int)(left * 1000) + 1;
 }
 
@@ -276,6 +324,7 @@ static void watch_ranks(watch *w, struct pollfd *file, stream **of)
                     stream_read(of[i]);
         take_signals(w);
         take_deadlines(w);
+        look_at_ranks(w);
     }
     drain(w);
 }
@@ -338,6 +387,8 @@ static pons_status run_once(watch *w, const launch_settings *s, int restart, boo
     w->deadline = w->patience = INFINITY;
     w->running = 0;
     w->late = false;
+    w->looked = seconds_now();
+    w->still = 0;
     if (file == NULL || of == NULL) {
         pons_fail(err, PONS_DEVICE, "out of memory");
     } else {

@@ -28,7 +28,11 @@ typedef struct launch_settings {
     int port;
     const char *token;         /* the job's; NULL: a new one for every start                      */
     int restarts;              /* after failures that another start may survive                   */
-    double patience_s;         /* for the others, after one rank came to its end                  */
+    /*
+     * For the others, after one rank came to its end; on several nodes, for all of this node that
+     * are stopped without this process, which are then told to go on.
+     */
+    double patience_s;
     bool show_all;             /* lines of all ranks behind "[rank] "; else those of rank 0 only, */
     logger *log;               /* which then writes where this process does                       */
 } launch_settings;

@@ -45,6 +45,7 @@ typedef struct launched {
     pid_t process;             /* also of its group; 0: not started                               */
     int rank;                  /* among all nodes                                                 */
     rank_outcome outcome;
+    bool stopped;              /* by a signal, as SIGSTOP; it runs on with SIGCONT                */
     int code, signal;          /* once it has ended; signal 0: it exited                          */
     double when;
     stream *output[2];         /* standard output and error, NULL: not through this process       */
