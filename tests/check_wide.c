@@ -40,6 +40,7 @@ static const shape_case shapes[] = {
     { 1, { 34, 36, 33 }, 20, 9, 1, { 1, 1, 3 }, ONE, ONE, { 0, 0, 1 }, { 0, 0, 1 } },
     { 2, { 9, 14, 14 }, 130, 100, 1, { 1, 3, 3 }, ONE, ONE, { 0, 1, 1 }, { 0, 1, 1 } },
     { 3, { 40, 38, 35 }, 17, 30, 1, THREE, TWO, ONE, ONE, ONE },
+    { 2, { 20, 38, 35 }, 17, 30, 1, THREE, ONE, ONE, { 9, 0, 1 }, { 12, 1, 1 } },
     { 2, { 41, 40, 26 }, 6, 34, 1, { 2, 1, 2 }, { 2, 1, 2 }, ONE, { 1, 0, 0 }, NONE },
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
@@ -354,9 +355,16 @@ static void check_unit(pons_kernel_kind kind)
     check_random(wide, kind, 1);
 }
 
-/* On every unit that runs here. */
+/* On every unit that runs here; and the grid of the tiles' gradients on vectors, which go anywhere. */
 static void check_kind(pons_kernel_kind kind)
 {
+    static wide_unit panels;
+
+    panels = wide_dots;
+    panels.lines = NULL;
+    unit = &panels;
+    if (kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT)
+        check_unit(kind);
     unit = &wide_dots;
     check_unit(kind);
     unit = &wide_tiles;

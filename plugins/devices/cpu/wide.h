@@ -53,7 +53,7 @@ typedef struct wide_line_product {
     bool add;                   /* to what c holds */
 } wide_line_product;
 
-/* What multiplies; begin and end stand around products, on each thread. */
+/* What multiplies; begin and end stand around calls of multiply, on each thread. */
 typedef struct wide_unit {
     void (*begin)(void);
     void (*multiply)(const wide_product *p);
@@ -88,7 +88,7 @@ pons_status wide_prepare_image(const wide_unit *unit, int threads, const pons_re
                                pons_kernel *kernel, bool *supported, pons_error *err);
 pons_status wide_prepare_weight(const wide_unit *unit, int threads, const pons_request *request,
                                 pons_kernel *kernel, bool *supported, pons_error *err);
-/* The same line by line (wide_lines.c), by a unit that multiplies so. */
+/* Of the second one, line by line (wide_lines.c), by a unit that multiplies so. */
 pons_status wide_prepare_lines(const wide_unit *unit, int threads, const pons_request *request,
                                pons_kernel *kernel, bool *supported, pons_error *err);
 

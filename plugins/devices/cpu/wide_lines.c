@@ -139,13 +139,14 @@ static view view_of_x(const weight_lines *w, const void *x, const span *s, int k
                    stride * size, first, end };
 }
 
-static const char *line_address(const view *v, int64_t number)
+/* Bytes from the tensor's beginning to number 0 of a line's order, which may lie before it. */
+static int64_t line_offset(const view *v, int64_t number)
 {
     const span *s = v->span;
     int64_t h = number % extent(s, LINES), plane = number / extent(s, LINES);
     int64_t d = plane % extent(s, PLANES), n = plane / extent(s, PLANES);
 
-    return v->tensor + (s->begin[CASES] + n) * v->image + (s->begin[PLANES] + d) * v->plane +
+    return (s->begin[CASES] + n) * v->image + (s->begin[PLANES] + d) * v->plane +
            (s->begin[LINES] + h) * v->line + v->start;
 }
 
@@ -157,12 +158,12 @@ static void find_positions(const weight_lines *w, const view *v, int64_t at, con
     int j = (int)(at % width);
 
     for (int i = 0; i < WIDE_NUMBERS; line++, j = 0) {
-        const char *from = line < lines ? line_address(v, line) : NULL;
-        int end = smaller(width, j + WIDE_NUMBERS - i), last = from != NULL ? v->end : 0;
-        for (; j < smaller(end, from != NULL ? v->first : width); j++)
+        int64_t from = line < lines ? line_offset(v, line) : 0;
+        int end = smaller(width, j + WIDE_NUMBERS - i), last = line < lines ? v->end : 0;
+        for (; j < smaller(end, line < lines ? v->first : width); j++)
             to[i++] = w->zero;
         for (; j < smaller(end, last); j++)
-            to[i++] = from + j * v->step;
+            to[i++] = v->tensor + (from + j * v->step);
         for (; j < end; j++)
             to[i++] = w->zero;
     }
