@@ -1,7 +1,8 @@
 /*
  * check_cuda_text.c - NVRTC compiles the text of the golden networks in training and evaluation, of
- * all losses, of all optimizers and of windows that are added up; it needs no card and no driver. Nothing runs: memory is that of
- * this process. (NVRTC looks for a driver too, so that of tests/fake must not be there.)
+ * all losses, of all optimizers and of windows that are added up; it needs no card and no driver.
+ * Nothing runs: memory is that of this process. (NVRTC looks for a driver too, so that of tests/fake
+ * must not be there.)
  */
 #include "../plugins/devices/cuda/cuda.h"
 #include "golden_program.h"

@@ -78,8 +78,8 @@ static void write_sum(cuda_source *s, int64_t patch)
              (long long)e[1], (long long)(e[1] + e[2]));
     text_add(t, "    float *sum = (float *)(out0 + (u64)row[%d] * %d) + ((u64)d + h + w) * %lld + "
              "x3;\n", PONS_PATCH_VALUES, PONS_PATCH_UNIT, (long long)e[4]);
-    text_add(t, "    const float product = number_%s(in2[point / %lld]) * number_%s(in3[%lld + "
-             "point]);\n", text_word(r->input[2].type), (long long)e[4],
+    text_add(t, "    const float product = number_%s(in2[point / %lld]) * number_%s(in3["
+             "(u64)%lld + point]);\n", text_word(r->input[2].type), (long long)e[4],
              text_word(r->input[3].type), (long long)(patch * count));
     text_add(t, "    *sum = (fresh ? 0.0f : *sum) + product;\n");
     source_end(s);
