@@ -5,6 +5,7 @@
 #include "root.h"
 #include "suite.h"
 
+#include <limits.h>
 #include <math.h>
 #include <sys/stat.h>
 
@@ -82,11 +83,24 @@ START_TEST(without_files_nothing_is_limited)
 }
 END_TEST
 
+START_TEST(a_quota_is_shared_out_in_whole_threads)
+{
+    static const struct { double quota; int sharers, threads; } shares[] = {
+        { INFINITY, 1, INT_MAX }, { INFINITY, 8, INT_MAX }, { 8, 1, 8 }, { 8, 2, 4 }, { 7, 2, 3 },
+        { 2.5, 1, 2 }, { 2.5, 2, 1 }, { 0.5, 1, 1 }, { 4, 9, 1 }, { 1e300, 2, INT_MAX }
+    };
+
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        ck_assert_int_eq(quota_threads(shares[i].quota, shares[i].sharers), shares[i].threads);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("quota");
 
     tcase_add_loop_test(c, quotas_of_both_versions_are_found, 0, CASES);
     tcase_add_test(c, without_files_nothing_is_limited);
+    tcase_add_test(c, a_quota_is_shared_out_in_whole_threads);
     return suite_run();
 }

@@ -33,7 +33,7 @@ static _Noreturn void answer_and_leave(pons_status (*work)(const void *context, 
         pons_fail(&a->err, PONS_FAILURE, "cannot write to the standard output: %s",
                   errno != 0 ? strerror(errno) : "it was closed");
     a->given = true;
-    exit((int)a->err.status);
+    exit((int)a->err.status); /* what is called at the exit is part of the work */
 }
 
 static pons_status judge(const answer *a, int code, const char *who, pons_error *err)

@@ -85,6 +85,13 @@ static bool has_cpu(const char *controllers, const char *end)
     return false;
 }
 
+int quota_threads(double quota, int sharers)
+{
+    double most = floor(quota / sharers);
+
+    return most < INT_MAX ? (int)fmax(1, most) : INT_MAX;
+}
+
 double quota_find(const char *list, const char *root)
 {
     char line[PATH_MAX], top[PATH_MAX];

@@ -11,5 +11,7 @@
  * as /sys/fs/cgroup; both versions of control groups are understood. Any thread.
  */
 double quota_find(const char *list, const char *root);
+/* Threads of each of 'sharers' of a quota, at least one; INT_MAX: it limits nothing. */
+int quota_threads(double quota, int sharers);
 
 #endif

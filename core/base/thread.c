@@ -7,7 +7,6 @@
 
 #include "base/quota.h"
 
-#include <math.h>
 #include <sched.h>
 #include <string.h>
 #include <time.h>
@@ -51,6 +50,7 @@ int thread_processors(void)
 {
     cpu_set_t set;
     int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+    int most = quota_threads(thread_quota(), 1);
 
-    return (int)fmax(1, floor(fmin(count, thread_quota())));
+    return count < 1 ? 1 : count < most ? count : most;
 }

@@ -170,7 +170,6 @@ static pons_status allocate_fixed(program *p, pons_error *err)
     p->kept = memory;
     for (int i = 0; i < p->tensor_count; i++) {
         program_tensor *t = p->tensor + i;
-
         int kind = p->graph->node[i]->kind;
 
         if (t->kind == PLACE_FIXED && kind != NODE_HELD && kind != NODE_PATCH_ADD)

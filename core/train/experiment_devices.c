@@ -6,13 +6,13 @@
 #include "train/experiment_parts.h"
 
 #include "base/kernel_name.h"
+#include "base/quota.h"
 #include "base/thread.h"
 #include "device/open.h"
 #include "plugin/plugin_load.h"
 #include "train/processes.h"
 
 #include <limits.h>
-#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,13 +264,30 @@ static pons_status open_one(experiment *e, int threads, int i, pons_error *err)
     return PONS_OK;
 }
 
+/*
+ * What the quota of this process's control group leaves each replica. Processes of a node have one
+ * quota together: as many as the launcher says, or as share these processors where it guesses more.
+ */
+static int threads_most(const experiment *e)
+{
+    int sharers = count_here(e);
+
+    if (e->mode == MODE_DDP && e->processes != NULL)
+        sharers = e->processes->place.local_size < e->share[0].count
+                  ? e->processes->place.local_size : e->share[0].count;
+    return is_shares(e) ? quota_threads(thread_quota(), sharers) : INT_MAX;
+}
+
 static void resolve_threads(experiment *e, const experiment_known *known)
 {
+    bool all = e->device.facts.threads < threads_most(e);
+
     if (e->sections.distribute.threads >= 0 && known->threads == 0)
         return;
     config_resolve(e->config, "distribute", "threads",
                    arena_format(e->memory, "%d", e->device.facts.threads),
                    known->threads > 0 ? "the checkpoint's"
+                   : !all ? "what the quota of the control group allows"
                    : e->replicas > 1 ? "all cores of a replica" : "all cores of this process");
 }
 
@@ -282,16 +299,6 @@ static bool at_most(const experiment *e, const experiment_known *known)
 {
     return e->purpose == EXPERIMENT_PREDICT && known->threads == 0
         && !e->sections.experiment.deterministic;
-}
-
-/* What the quota of this process's control group leaves each replica, at least one thread. */
-static int threads_most(const experiment *e)
-{
-    int sharers = e->mode == MODE_DDP && e->processes != NULL ? e->processes->place.local_size
-                                                              : count_here(e);
-    double most = is_shares(e) ? floor(thread_quota() / sharers) : INFINITY;
-
-    return most < INT_MAX ? (int)fmax(1, most) : INT_MAX;
 }
 
 /*

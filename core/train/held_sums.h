@@ -53,4 +53,5 @@ void held_sums_drop(held_sums *h);
 /* As stitch_sums.read; the context is a held_sums. */
 pons_status held_sums_read(void *context, int64_t first, int64_t count, float *to,
                            pons_error *err);
+
 #endif
