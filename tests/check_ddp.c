@@ -324,8 +324,6 @@ START_TEST(uneven_shares_are_refused_and_their_plain_average_would_be_noticed)
     double one, both, three, last;
 
     make_experiment();
-    RANKS(&two, 3, "[distribute] backend = nccl joins cards, but devices = 'cpu'", "train", "e.ini",
-          "--set", "distribute.backend=nccl", "--set", "distribute.devices=cpu");
     RANKS(&two, 3, "micro_batches 3 cannot be shared out among 2 replicas", "train", "e.ini",
           "--set", "train.micro_batches=3");
     one = first_loss(1);

@@ -301,6 +301,10 @@ for part in comm/gloo comm/mpi comm/nccl device/cuda; do
             launch -n 2 -- train "$folder/few.ini" --set distribute.backend=$optional
     fi
 done
+if [ -f stage/comm/nccl.so ]; then
+    expect 3 stderr "[distribute] backend = nccl joins cards, but devices = 'cpu'" \
+        launch -n 2 -- train "$folder/few.ini" --set distribute.backend=nccl
+fi
 
 head -c 1000 stage/schedule/poly.so >"$folder/cut.so"
 expect 6 stderr "a truncated file" plugin check "$folder/cut.so"

@@ -31,17 +31,22 @@ enum { PREFERRED = sizeof preferred / sizeof *preferred };
 
 /* ---- the library of the collectives ---------------------------------------------------------- */
 
-static pons_status load_comm(const char *name, const char *where, const plugin **out,
-                             pons_error *err)
+/* Whether this machine has what it needs. */
+static pons_status check_comm(const plugin *comm, pons_error *err)
 {
-    const pons_comm_operations *operations;
+    const pons_comm_operations *operations = comm->operations;
 
-    if (plugin_load(PONS_KIND_COMM, name, sizeof *operations, where, out, err) != PONS_OK)
-        return err->status;
-    operations = (*out)->operations;
     if (operations->check == NULL)
         return PONS_OK;
     return plugin_answer(operations->check(err), "the comm plugin", "check", err);
+}
+
+static pons_status load_comm(const char *name, const char *where, const plugin **out,
+                             pons_error *err)
+{
+    if (plugin_load(PONS_KIND_COMM, name, sizeof(pons_comm_operations), where, out, err) != PONS_OK)
+        return err->status;
+    return check_comm(*out, err);
 }
 
 static const char *listed_devices(const sections *s)
@@ -49,6 +54,20 @@ static const char *listed_devices(const sections *s)
     const char *text = s->distribute.devices;
 
     return text == NULL || text[0] == '\0' || strcmp(text, "auto") == 0 ? "cpu" : text;
+}
+
+/* The one that [distribute] backend names. */
+static pons_status take_comm(const struct backend *given, const sections *s, bool cards,
+                             const char *where, const plugin **out, pons_error *err)
+{
+    if (plugin_load(PONS_KIND_COMM, given->name, sizeof(pons_comm_operations), where, out, err)
+        != PONS_OK)
+        return err->status;
+    if (given->cards && !cards)
+        return pons_fail(err, PONS_CONFIG, "%s: [distribute] backend = %s joins cards, but devices "
+                         "= '%s'\nhint: backend = auto takes one that joins processors", where,
+                         given->name, listed_devices(s));
+    return check_comm(*out, err);
 }
 
 static pons_status choose_comm(config *c, const sections *s, bool cards, processes *p,
@@ -59,12 +78,8 @@ static pons_status choose_comm(config *c, const sections *s, bool cards, process
     size_t used = 0;
 
     *chosen = &backends[s->distribute.backend];
-    if ((*chosen)->cards && !cards)
-        return pons_fail(err, PONS_CONFIG, "%s: [distribute] backend = %s joins cards, but devices "
-                         "= '%s'\nhint: backend = auto takes one that joins processors", where,
-                         (*chosen)->name, listed_devices(s));
     if (s->distribute.backend != 0)
-        return load_comm((*chosen)->name, where, &p->comm, err);
+        return take_comm(*chosen, s, cards, where, &p->comm, err);
     for (int i = 0; i < PREFERRED; i++) {
         pons_error problem = PONS_ERROR_INIT;
 
