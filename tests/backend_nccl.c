@@ -1,15 +1,57 @@
 /*
- * backend_nccl.c - tests of communicators run over nccl, on a GPU that tests/fake makes up.
+ * backend_nccl.c - tests of communicators run over nccl, on the GPU that tests/fake makes up or on
+ * that of this machine.
  */
 #include "comm_suite.h"
-
-#include "fake/fake.h"
+#include "fakes.h"
 
 #include <cuda.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+
+/* What cuda.h makes of a function's name is the name that its driver exports. */
+#define TEXT(name) #name
+#define FIND(library, name)                                                                       \
+    do {                                                                                          \
+        *(void **)&driver.name = dlsym(library, TEXT(name));                                      \
+        found = found && driver.name != NULL;                                                     \
+    } while (0)
+
+static struct {
+    __typeof__(&cuInit) cuInit;
+    __typeof__(&cuDevicePrimaryCtxRetain) cuDevicePrimaryCtxRetain;
+    __typeof__(&cuCtxPushCurrent) cuCtxPushCurrent;
+    __typeof__(&cuCtxPopCurrent) cuCtxPopCurrent;
+    __typeof__(&cuStreamCreate) cuStreamCreate;
+    __typeof__(&cuStreamDestroy) cuStreamDestroy;
+    __typeof__(&cuMemAllocManaged) cuMemAllocManaged;
+    __typeof__(&cuMemFree) cuMemFree;
+} driver;
 
 /* Of this process; made after it was forked. */
 static CUstream stream;
 static CUcontext context;
+
+static __attribute__((constructor)) void open_driver(void)
+{
+    void *library = fakes_open() ? dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) : NULL;
+    bool found = library != NULL;
+
+    if (found) {
+        FIND(library, cuInit);
+        FIND(library, cuDevicePrimaryCtxRetain);
+        FIND(library, cuCtxPushCurrent);
+        FIND(library, cuCtxPopCurrent);
+        FIND(library, cuStreamCreate);
+        FIND(library, cuStreamDestroy);
+        FIND(library, cuMemAllocManaged);
+        FIND(library, cuMemFree);
+    }
+    if (!found) {
+        fputs("no driver that has all functions\n", stderr);
+        exit(1);
+    }
+}
 
 static void *open_stream(void)
 {
@@ -17,11 +59,11 @@ static void *open_stream(void)
 
     if (stream != NULL)
         return stream;
-    cuInit(0);
-    cuDevicePrimaryCtxRetain(&context, 0);
-    cuCtxPushCurrent(context);
-    cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-    cuCtxPopCurrent(&before);
+    driver.cuInit(0);
+    driver.cuDevicePrimaryCtxRetain(&context, 0);
+    driver.cuCtxPushCurrent(context);
+    driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+    driver.cuCtxPopCurrent(&before);
     return stream;
 }
 
@@ -30,9 +72,9 @@ static void *allocate(size_t size)
     CUcontext before;
     CUdeviceptr memory;
 
-    cuCtxPushCurrent(context);
-    cuMemAllocManaged(&memory, size, CU_MEM_ATTACH_GLOBAL); /* a test looks at it */
-    cuCtxPopCurrent(&before);
+    driver.cuCtxPushCurrent(context);
+    driver.cuMemAllocManaged(&memory, size, CU_MEM_ATTACH_GLOBAL); /* a test looks at it */
+    driver.cuCtxPopCurrent(&before);
     return (void *)(uintptr_t)memory;
 }
 
@@ -40,18 +82,18 @@ static void release(void *memory)
 {
     CUcontext before;
 
-    cuCtxPushCurrent(context);
+    driver.cuCtxPushCurrent(context);
     if (memory != NULL)
-        cuMemFree((CUdeviceptr)(uintptr_t)memory);
-    cuCtxPopCurrent(&before);
+        driver.cuMemFree((CUdeviceptr)(uintptr_t)memory);
+    driver.cuCtxPopCurrent(&before);
 }
 
 /* The communicator has given back what it took. */
 static pons_status end(pons_error *err)
 {
-    int left = fake_left_over();
+    int left = fakes_left_over();
 
-    cuStreamDestroy(stream);
+    driver.cuStreamDestroy(stream);
     stream = NULL;
     return left == 0 ? PONS_OK
                      : pons_fail(err, PONS_FAILURE, "%d pieces of memory or events are left", left);

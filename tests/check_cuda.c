@@ -2,7 +2,8 @@
  * check_cuda.c - the kernels that the cuda device writes, compiled by the host's compiler and run
  * by an executor in place of the driver: the op table against the reference in double.
  *
- * What runs is the text that NVRTC compiles, through the calls that the driver gets.
+ * What runs is the text that NVRTC compiles, through the calls that the driver gets. On a real card it
+ * is compiled by NVRTC and runs there, products by cuBLASLt.
  */
 #include "../plugins/devices/cuda/cuda.h"
 #include "fakes.h"

@@ -1,11 +1,8 @@
 #!/bin/sh
-# The whole program on the cuda device, whose libraries are those of tests/fake: a run gives the
-# losses of the cpu, one card listed twice and a process for each card those of one, a prediction
-# those of the cpu, and faults end in one line.
+# The whole program on the cuda device, whose libraries are those of tests/fake, or a real card's: a run
+# gives the losses of the cpu, one card listed twice and a process for each card those of one, a
+# prediction those of the cpu, and faults end in one line.
 . "${srcdir:-.}/tests/checks.sh"
-cards=$build/tests/fake/.libs
-
-cuda() { LD_LIBRARY_PATH=$cards${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$program" "$@"; }
 
 # faulty NAME=VALUE ARGUMENT...: the same, with that in its environment.
 faulty() (
@@ -49,16 +46,25 @@ check "a run on a card" cuda train one.ini
 check "its losses are those of the cpu" near cpu one 1e-5
 check "a run on one card listed twice" cuda train two.ini
 check "gives the bits of one" cmp runs/one/$last runs/two/$last
-check "a run on two cards" cuda train apart.ini
+check "the same run again" cuda train one.ini --set experiment.name=again
+check "gives the same bits" cmp runs/one/$last runs/again/$last
+only two check "a run on two cards" cuda train apart.ini
 check "a prediction on a card" cuda predict runs/one ph/imagesTr/phantom_001.nii.gz \
     -o card.nii.gz --set distribute.devices=cuda
 check "a prediction on the cpu" "$program" predict runs/one ph/imagesTr/phantom_001.nii.gz \
     -o cpu.nii.gz --set distribute.devices=cpu
-check "both are one segmentation" cmp card.nii.gz cpu.nii.gz
+# Logits agree to a part in 1e-4 or so; where those of two classes are as near, a voxel may be either. Made-up
+# cards compute with this processor's functions.
+one_segmentation() {
+    [ -z "$cards" ] || { cmp "$1" "$2"; return; }
+    gzip -dc "$1" >left && gzip -dc "$2" >right && test "$(wc -c <left)" = "$(wc -c <right)" &&
+        test "$(($(cmp -l left right | wc -l) * 1000))" -le "$(wc -c <left)"
+}
+check "both are one segmentation" one_segmentation card.nii.gz cpu.nii.gz
 check "every kernel is explained" cuda explain one.ini
 few_launches() { cuda explain "$1" | grep -q '^launches  *[1-6] a step'; }
 check "a step is few launches" few_launches one.ini
-check "also where it is summed over cards" few_launches apart.ini
+only two check "also where it is summed over cards" few_launches apart.ini
 
 # ---- patches that the card cuts ------------------------------------------------------------------
 
@@ -72,21 +78,23 @@ check "patches that the host cuts" varied cuda train one.ini --set experiment.na
 check "patches that the card cuts" varied cuda train one.ini --set experiment.name=cut \
     --set data.cache=device
 check "give the same bits" cmp runs/given/$last runs/cut/$last
-check "by kernels of its own" sh -c "LD_LIBRARY_PATH=$cards '$program' explain one.ini \
-    --set data.cache=device | grep -q 'patch  *own .*image\$'"
+own_patches() { cuda explain one.ini --set data.cache=device | grep -q 'patch  *own .*image$'; }
+check "by kernels of its own" own_patches
 check "on one card listed twice" varied cuda train two.ini --set experiment.name=cut-two \
     --set data.cache=device
 check "the same bits again" cmp runs/cut/$last runs/cut-two/$last
 phantom large 2 96,96,64
-check "cases for which the card has no room" ends 5 \
+only faults check "cases for which the card has no room" ends 5 \
     "cache = device: 1 training case takes 0.00177 GB, found no room for" \
     faulty FAKE_CUDA_MOST=1000000 train one.ini --set data.source=large --set data.cache=device \
     --set experiment.name=large
-check "where the host has" ends 0 "" faulty FAKE_CUDA_MOST=1000000 train one.ini \
+only faults check "where the host has" ends 0 "" faulty FAKE_CUDA_MOST=1000000 train one.ini \
     --set data.source=large --set experiment.name=large
 
 # ---- windows that the card adds up ---------------------------------------------------------------
 
+card=$(list_cards | sed -n '1s/^[^ ]*  *\([^:]*\):.*/\1/p')
+check "the card has a name" test -n "$card"
 # windows OUT DEVICES ARGUMENT...: logits of all cases, and what was said, in folder OUT.
 windows() {
     out=$1
@@ -96,7 +104,7 @@ windows() {
     cuda predict "runs/$network" "$images/imagesTr" -v -o "$out" --logits --set distribute.devices="$devices" \
         --set window.overlap=0.5 --set window.mode=gaussian --set window.batch=3 "$@" 2>"$out/said"
 }
-adds() { [ "$(grep -c "windows: 'made-up card 0' adds them up in [0-9.e-]* GB" "$1/said")" = "$2" ]; }
+adds() { [ "$(grep -c "windows: '$card' adds them up in [0-9.e-]* GB" "$1/said")" = "$2" ]; }
 hosts() { grep -q "^windows: their sums, [0-9.e-]* GB, find no room beside the network in the $2 GB of \
 'made-up card 0'; the host adds them up\$" "$1/said"; }
 same_windows() { diff -r -x said "$1" "$2" && ls "$1"/*_logits.nii.gz >/dev/null; }
@@ -126,7 +134,7 @@ check "all of them" adds mirrored-card 4
 check "of two cards" windows mirrored-two cuda:0,0 --set window.extent=8 --set 'window.mirror=0 1 2'
 check "the same bytes" same_windows mirrored-card mirrored-two
 explained() { cuda explain one.ini --set distribute.devices="$1" | grep -q "^sums  *[0-9.]* kB of a \
-case's windows, which 'made-up card 0' adds up\$"; }
+case's windows, which '$card' adds up\$"; }
 hosted() { ! explained "$@"; }
 check "a forecast of the card's sums" explained cuda
 check "of two cards there are none" hosted cuda:0,0
@@ -137,18 +145,20 @@ small() (
     export "$1"
     windows "$2" cuda --set window.batch=1
 )
-check "sums that are too large by what is known" small FAKE_CUDA_MEMORY=900000 forecast
-check "are left to the host" hosts forecast 0.0009
-check "so are those that the card refuses" small FAKE_CUDA_MOST=700000 refused
-check "by its own word" hosts refused 4.29
-check "those that fit are the card's" small FAKE_CUDA_MEMORY=2000000 held
-check "which says so" adds held 1
-check "the same bytes from all of them" same_windows held forecast
-check "and the last" same_windows held refused
+if given faults "sums for which the card has no room"; then
+    check "sums that are too large by what is known" small FAKE_CUDA_MEMORY=900000 forecast
+    check "are left to the host" hosts forecast 0.0009
+    check "so are those that the card refuses" small FAKE_CUDA_MOST=700000 refused
+    check "by its own word" hosts refused 4.29
+    check "those that fit are the card's" small FAKE_CUDA_MEMORY=2000000 held
+    check "which says so" adds held 1
+    check "the same bytes from all of them" same_windows held forecast
+    check "and the last" same_windows held refused
+fi
 
 # ---- channels in eights: the convolutions of cuDNN -----------------------------------------------
 
-if [ -f "$cards/libcudnn.so.9" ]; then
+if given cudnn "channels in eights by the library"; then
     by() { grep -o "\"kind\":\"convolution[a-z_]*\",\"name\":\"[^\"]*\",\"implementation\":\"$1\"" \
         "$folder/kernels.json" | wc -l; }
     eights() { "$@" --set "model.channels=8 16" --set experiment.name="$run"; }
@@ -160,12 +170,12 @@ if [ -f "$cards/libcudnn.so.9" ]; then
     run=eight
     check "and on a card" eights cuda train one.ini
     check "with the losses of the cpu" near eight-cpu eight 1e-5
-    check "a plan that does not run" ends 5 "cuDNN says 5000 (a kernel of the library ended)" \
+    only faults check "a plan that does not run" ends 5 "cuDNN says 5000 (a kernel of the library ended)" \
         faulty FAKE_CUDNN=run=20 train one.ini \
         --set "model.channels=8 16" --set experiment.name=eight-again
-    check "no library that starts" ends 0 "" faulty FAKE_CUDNN=start train one.ini \
+    only faults check "no library that starts" ends 0 "" faulty FAKE_CUDNN=start train one.ini \
         --set "model.channels=8 16" --set experiment.name=eight-own
-    check "has the same losses" near eight eight-own 1e-5
+    only faults check "has the same losses" near eight eight-own 1e-5
 fi
 
 # ---- what the cards' sensors say -----------------------------------------------------------------
@@ -177,17 +187,31 @@ heads=time,step,replica,device,utilisation,memory_used,memory_total,memory_ratio
 first=0,00000000:01:00.0,0.51,1073741824,4294967296,0.25,123.456,41
 second=1,00000000:02:00.0,0.52,2147483648,4294967296,0.5,,42
 watched="--set log.device_every=2 --set experiment.name=watched"
-printf '%s\n' "$heads" "2,$first" "2,$second" "4,$first" "4,$second" >"$folder/expected"
+# Numbers of one card that can be: shares of 1, less memory used than there is, no card below freezing.
+sensible() {
+    awk -F, -v heads="$heads" '
+        NR == 1 { bad = $0 != heads }
+        NR > 1 { bad = bad || NF != 10 || $2 != 2 * (NR - 1) || $3 != 0 || $5 < 0 || $5 > 1 }
+        NR > 1 { bad = bad || $6 <= 0 || $6 > $7 || $8 <= 0 || $8 > 1 }
+        NR > 1 { bad = bad || ($9 != "" && $9 <= 0) || $10 <= 0 || $10 > 120 }
+        END { exit bad || NR != 3 }' "runs/$1/devices.csv" || { cat "runs/$1/devices.csv"; return 1; }
+}
 # shellcheck disable=SC2086 # words
-check "a run with an eye on its cards" cuda train apart.ini $watched
-check "has a line for each card every second step" sensors watched
+check "a run with an eye on its card" cuda train one.ini $watched --set experiment.name=seen
+check "has a line every second step" sensible seen
+printf '%s\n' "$heads" "2,$first" "2,$second" "4,$first" "4,$second" >"$folder/expected"
+if given faults "numbers of sensors"; then
+    # shellcheck disable=SC2086 # words
+    check "a run with an eye on its cards" cuda train apart.ini $watched
+    check "has a line for each card every second step" sensors watched
+    # shellcheck disable=SC2086
+    check "a run that ends early" cuda train --fresh apart.ini $watched --set train.steps=3
+    # shellcheck disable=SC2086
+    check "and goes on" cuda train apart.ini $watched
+    check "has each line once" sensors watched
+fi
 # shellcheck disable=SC2086
-check "a run that ends early" cuda train --fresh apart.ini $watched --set train.steps=3
-# shellcheck disable=SC2086
-check "and goes on" cuda train apart.ini $watched
-check "has each line once" sensors watched
-# shellcheck disable=SC2086
-check "a card without sensors ends no training" ends 0 "NVML says 'GPU is lost': devices.csv ends" \
+only faults check "a card without sensors ends no training" ends 0 "NVML says 'GPU is lost': devices.csv ends" \
     faulty FAKE_NVML=lost train --fresh one.ini $watched
 # shellcheck disable=SC2086
 check "nor does a device that has none" ends 0 "device 'cpu' has no sensors: devices.csv ends" \
@@ -217,7 +241,7 @@ narrow=5e-3
 check "fp32 beside them" short fp32 full one.ini
 check "tf32" short tf32 tf32 one.ini
 check "has losses near those of fp32" near full tf32 $narrow
-if [ -f "$cards/libcudnn.so.9" ]; then check "and others" far full tf32; fi
+only cudnn check "and others" far full tf32
 check "fp16" short fp16 half one.ini
 check "has losses near those of fp32" near full half $narrow
 check "and others" far full half
@@ -228,6 +252,12 @@ check "the rest of it" short fp16 rest one.ini
 check "gives the bits of a whole one" cmp runs/half/$last runs/rest/$last
 check "the scale and its steps are saved" test "$(number half scale) $(number half sound)" = "16 4"
 check "and read" test "$(number rest scale) $(number rest sound)" = "16 4"
+for precision in full:fp32 tf32:tf32 half:fp16 whole:bf16; do
+    run=${precision%:*}
+    [ -e "runs/$run" ] || check "${precision#*:}" short "${precision#*:}" "$run" one.ini
+    check "${precision#*:} once more" short "${precision#*:}" "$run-again" one.ini
+    check "gives the same bits" cmp "runs/${precision%:*}/$last" "runs/${precision%:*}-again/$last"
+done
 check "a cpu has no fp16" ends 3 "precision fp16 does not exist on a cpu" "$program" train cpu.ini \
     --fresh --set train.precision=fp16
 check "nor tf32" ends 3 "precision tf32 does not exist on a cpu" "$program" train cpu.ini --fresh \
@@ -244,8 +274,8 @@ ended() {
     awk '$0 == "." { depth-- } $0 != "." { depth++ } depth < 0 { exit 1 } END { exit depth != 0 }' \
         "$ranges"
 }
-check "a run under a profiler" env FAKE_NVTX="$ranges" LD_LIBRARY_PATH="$cards" \
-    NVTX_INJECTION64_PATH="$cards/libnvtx.so" "$program" train --fresh one.ini
+check "a run under a profiler" on_cards env FAKE_NVTX="$ranges" \
+    NVTX_INJECTION64_PATH="$fakes/libnvtx.so" "$program" train --fresh one.ini
 for name in data "unet, dice_ce" micro-batch reduce update novograd validation checkpoint; do
     check "has a range '$name'" begun "$name"
 done
@@ -256,7 +286,9 @@ check "and one for every kernel" sh -c "test -s '$folder/names' && while read -r
 check "that all end" ended
 time_kernels() { cuda bench one.ini --kernels --json --steps 2 >"$folder/times.json"; }
 check "each kernel's time" time_kernels
-check "beside what the card can reach" grep -qF '"limits":{"copy_bytes_per_second":2.56e+11,'\
+check "beside what the card can reach" grep -q \
+    '"limits":{"copy_bytes_per_second":[1-9][0-9.e+]*,"fp32_flop_per_second":[1-9][0-9.e+]*,' "$folder/times.json"
+only faults check "by its clocks" grep -qF '"limits":{"copy_bytes_per_second":2.56e+11,'\
 '"fp32_flop_per_second":1.024e+12,"bf16_flop_per_second":1.6384e+13}' "$folder/times.json"
 check "on the card and on the host" grep -q \
     '"all":{"kernels":[1-9][0-9]*,"cpu_ns":[1-9][0-9.e+]*,"gpu_ns":[1-9][0-9.e+]*}' \
@@ -264,7 +296,7 @@ check "on the card and on the host" grep -q \
 
 # ---- cards of several processes and of one, joined by nccl ---------------------------------------
 
-if [ -f "$PONS_PLUGIN_PATH/comm/nccl.so" ] && [ -f "$cards/libnccl.so.2" ]; then
+if given nccl "cards joined by nccl" && given two "cards joined by nccl"; then
     ini ddp "mode = ddp" "devices = cuda:0,1" "backend = nccl" "bucket = 4KiB" >ddp.ini
     check "a process for each card" cuda train ddp.ini
     check "gives the bits of one" cmp runs/one/$last runs/ddp/$last
@@ -276,7 +308,7 @@ if [ -f "$PONS_PLUGIN_PATH/comm/nccl.so" ] && [ -f "$cards/libnccl.so.2" ]; then
     check "give the bits of one again" cmp runs/one/$last runs/ddp-cut/$last
     # shellcheck disable=SC2086 # words
     check "with an eye on all cards" cuda train --fresh ddp.ini $watched
-    check "lines of all processes" sensors watched
+    only faults check "lines of all processes" sensors watched
     joined="--set model.norm=batch --set distribute.sync_batchnorm=yes --set loss.sync=yes"
     # shellcheck disable=SC2086 # words
     check "sums inside the network, on the host" cuda train apart.ini $joined \
@@ -305,15 +337,15 @@ if [ -f "$PONS_PLUGIN_PATH/comm/nccl.so" ] && [ -f "$cards/libnccl.so.2" ]; then
         check "the host adds up" sh -c '! grep -q "joined by" runs/joint/log.txt'
         check "to the same losses" near one joint 1e-5
     done
-    check "without a library that will do" ends 0 \
+    only faults check "without a library that will do" ends 0 \
         "sums over the cards are made on the host: NCCL 2.10.3 is too old" \
         faulty FAKE_NCCL=version=21003 train --fresh joint.ini
-    check "the losses are the same" near one joint 1e-5
-    check "which is an error where it is named" ends 5 "NCCL 2.10.3 is too old" faulty \
+    only faults check "the losses are the same" near one joint 1e-5
+    only faults check "which is an error where it is named" ends 5 "NCCL 2.10.3 is too old" faulty \
         FAKE_NCCL=version=21003 train --fresh joint.ini --set distribute.backend=nccl
     while IFS='|' read -r words code line; do
         for ini in ddp joint; do
-            check "nccl, $ini: $words" ends "$code" "$line" timeout -k 1 60 \
+            only faults check "nccl, $ini: $words" ends "$code" "$line" timeout -k 1 60 \
                 env FAKE_NCCL="$words" LD_LIBRARY_PATH="$cards" "$program" train --fresh $ini.ini \
                 --set distribute.timeout_s=5
         done
@@ -326,25 +358,25 @@ lost=20|7|remote process exited or there was a network error
 error=20 abort-hangs|7|a collective failed: unhandled system error
 error=20 only=1 mute|7|a collective failed: unhandled system error
 END
-    check "nccl: nor does a measurement hang" ends 7 "a collective failed: unhandled system error" \
+    only faults check "nccl: nor does a measurement hang" ends 7 "a collective failed: unhandled system error" \
         timeout -k 1 60 env FAKE_NCCL="error=20 abort-hangs" LD_LIBRARY_PATH="$cards" "$program" \
         bench joint.ini
 fi
 
 # ---- what goes wrong -----------------------------------------------------------------------------
 
-ini other "devices = cuda:7" >seven.ini
-check "a card that is not there" ends 5 "cannot open device 'cuda:7': the driver has 2 devices" \
-    cuda train seven.ini
-check "a launch that fails" ends 5 \
+ini other "devices = cuda:63" >far.ini
+check "a card that is not there" ends 5 "cannot open device 'cuda:63': the driver has $(list_cards | wc -l) device" \
+    cuda train far.ini
+only faults check "a launch that fails" ends 5 \
     "launch a kernel on device 'cuda:0': unspecified launch failure" \
     faulty FAKE_CUDA_FAIL=launch:40 train --fresh one.ini
-check "a copy that fails" ends 5 "copy memory on device 'cuda:0': invalid argument" \
+only faults check "a copy that fails" ends 5 "copy memory on device 'cuda:0': invalid argument" \
     faulty FAKE_CUDA_FAIL=copy:40 train --fresh one.ini
-check "memory that ends" ends 5 "on device 'cuda:0': out of memory" \
+only faults check "memory that ends" ends 5 "on device 'cuda:0': out of memory" \
     faulty FAKE_CUDA_FAIL=allocate:9 train --fresh one.ini
 if ! ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1 '; then
-    check "no driver" ends 5 "cannot open device 'cuda': no driver" "$program" train --fresh one.ini
+    only faults check "no driver" ends 5 "cannot open device 'cuda': no driver" "$program" train --fresh one.ini
 fi
 
 # ---- kernels are compiled while cases are read ---------------------------------------------------
@@ -358,10 +390,10 @@ beside() (
     cuda "$@" --set data.cache=disk --set data.cache_dir="$folder/cases" \
         --set preprocess.steps="normalize held" --set preprocess.held.until="$folder/begun"
 )
-check "cases are read while kernels are compiled" beside train apart.ini \
+only faults check "cases are read while kernels are compiled" beside train apart.ini \
     --set experiment.name=beside --set device.cache_dir="$folder/beside"
-check "which gives the same bits" cmp runs/two/$last runs/beside/$last
-check "kernels that do not compile" ends 5 "cannot compile kernels for sm_90" \
+only faults check "which gives the same bits" cmp runs/two/$last runs/beside/$last
+only faults check "kernels that do not compile" ends 5 "cannot compile kernels for sm_90" \
     faulty FAKE_CC=/bin/false train --fresh one.ini --set device.cache_dir="$folder/failed"
 cp -r ph bad
 head -c 300 ph/imagesTr/phantom_002.nii.gz >bad/imagesTr/phantom_002.nii.gz
@@ -380,21 +412,21 @@ stopped() {
     wait "$running"
     ends 75 "interrupted" sh -c "cat '$folder/stopped'; exit $?"
 }
-check "a run that is stopped while the compiler runs" stopped
+only faults check "a run that is stopped while the compiler runs" stopped
 
 # ---- compiled kernels are kept -------------------------------------------------------------------
 
 check "kernels are kept" cuda train --fresh one.ini --set "device.cache_dir=$folder/kept"
 kept=$(ls "$folder/kept" | wc -l)
 check "in files" test "$kept" -gt 0
-check "and read again without a compiler" faulty FAKE_CC=/bin/false train --fresh one.ini \
+only faults check "and read again without a compiler" faulty FAKE_CC=/bin/false train --fresh one.ini \
     --set "device.cache_dir=$folder/kept"
 for file in "$folder"/kept/*; do
     head -c 300 "$file" >"$folder/short" && mv "$folder/short" "$file"
 done
 check "a file that was cut is passed over" cuda train --fresh one.ini \
     --set "device.cache_dir=$folder/kept"
-check "and made again" faulty FAKE_CC=/bin/false train --fresh one.ini \
+only faults check "and made again" faulty FAKE_CC=/bin/false train --fresh one.ini \
     --set "device.cache_dir=$folder/kept"
 
 finish

@@ -1,6 +1,7 @@
 /*
  * check_dnn.c - convolutions of the cuda device by cuDNN, whose library is that of tests/fake:
- * which are, with which engine, what their numbers are, and what the library refuses.
+ * which are, with which engine, what their numbers are, and what the library refuses. On a real card
+ * the library chooses its engines itself: their numbers are looked at.
  */
 #include "card_trial.h"
 #include "fakes.h"
@@ -27,15 +28,16 @@ typedef struct shape_case {
     int64_t x[5], kernel[3], out;      /* [N, D, H, W, I], places, O                              */
     pons_convolution c;
     bool taken;                        /* by cuDNN                                                */
+    bool common;                       /* which then has an engine for it on every card           */
 } shape_case;
 
 static const shape_case shapes[] = {
     { "3x3x3", { 2, 5, 4, 6, 8 }, { 3, 3, 3 }, 16,
-      { { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, 1 }, true },
+      { { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, 1 }, true, true },
     { "strided", { 1, 6, 5, 7, 16 }, { 3, 3, 3 }, 8,
-      { { 2, 1, 2 }, { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, 1 }, true },
+      { { 2, 1, 2 }, { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, 1 }, true, true },
     { "1x1x1", { 2, 3, 2, 3, 8 }, { 1, 1, 1 }, 24,
-      { { 1, 1, 1 }, { 1, 1, 1 }, { 0, 0, 0 }, { 0, 0, 0 }, 1 }, true },
+      { { 1, 1, 1 }, { 1, 1, 1 }, { 0, 0, 0 }, { 0, 0, 0 }, 1 }, true, true },
     { "unequal pads, dilated", { 1, 5, 6, 5, 8 }, { 2, 3, 2 }, 8,
       { { 1, 2, 1 }, { 1, 1, 2 }, { 0, 1, 2 }, { 1, 0, 1 }, 1 }, true },
     { "groups", { 1, 3, 4, 3, 16 }, { 3, 1, 3 }, 16,
@@ -95,6 +97,16 @@ static evaluation *evaluate(const trio *t, const device *d, pons_type storage)
     return e;
 }
 
+/* A real library may have no engine for what no network is made of. */
+static bool is_by(const shape_case *s, const char *by)
+{
+    if (fakes_are_away() && s->taken && !s->common && strcmp(by, "own") == 0) {
+        printf("%s: no engine on this card\n", s->name);
+        return true;
+    }
+    return strcmp(by, s->taken ? "cudnn" : "own") == 0;
+}
+
 static void case_agrees(const shape_case *s, const device *d, pons_type storage, double tolerance)
 {
     device wide;
@@ -105,9 +117,8 @@ static void case_agrees(const shape_case *s, const device *d, pons_type storage,
     expected = evaluate(&t, &wide, storage);
     found = evaluate(&t, d, storage);
     for (int k = 0; k < NODES; k++) {
-        ck_assert_msg(strcmp(evaluation_implementation(found, t.node[k]),
-                             s->taken ? "cudnn" : "own") == 0, "%s, direction %d: by '%s'",
-                      s->name, k, evaluation_implementation(found, t.node[k]));
+        const char *by = evaluation_implementation(found, t.node[k]);
+        ck_assert_msg(is_by(s, by), "%s, direction %d: by '%s'", s->name, k, by);
         expect_near(s->name, t.node[k], expected, found, tolerance);
     }
     evaluation_free(expected);
@@ -322,19 +333,11 @@ static pons_kernel prepared(const device *d, const pons_request *request)
     return k;
 }
 
-static int left_over(void)
-{
-    int (*count)(void) = NULL;
-
-    *(void **)&count = fakes_function("fake_left_over");
-    return count();
-}
-
 /* The choice for the plain request: its workspace and its name. */
 static void chooses(const device *d, notes *n, size_t workspace, const char *choice)
 {
     const pons_tuning tuning = { n, find_note, keep_note };
-    int before = left_over();
+    int before = fakes_left_over();
     pons_kernel k;
 
     cuda_operations.tune(d->handle, &tuning);
@@ -343,7 +346,7 @@ static void chooses(const device *d, notes *n, size_t workspace, const char *cho
     ck_assert_int_eq(n->count, 1);
     ck_assert_str_eq(n->note[0].choice, choice);
     k.free(&k);
-    ck_assert_int_le(left_over(), before + 2); /* the two events that the device keeps */
+    ck_assert_int_le(fakes_left_over(), before + 2); /* the two events that the device keeps */
     cuda_operations.tune(d->handle, NULL);
 }
 
@@ -592,7 +595,7 @@ START_TEST(each_run_reads_and_writes_where_it_is_told)
     bool supported;
 
     ck_assert_int_eq(cuda_prepare_dnn(d.handle, &plain_request, &k, &supported, &err), PONS_OK);
-    ck_assert_uint_eq(k.scratch_size, WORKSPACE);
+    ck_assert(fakes_are_away() || k.scratch_size == WORKSPACE);
     for (int p = 0; p < PLACES; p++) {
         y[p] = place(&d, image, NUMBERS);
         for (int i = 0; i < NUMBERS; i++)
@@ -600,11 +603,11 @@ START_TEST(each_run_reads_and_writes_where_it_is_told)
         x[p] = place(&d, image, NUMBERS);
     }
     for (int pass = 0; pass < PASSES; pass++)
-        scratch[pass] = place(&d, image, WORKSPACE / sizeof(float));
+        scratch[pass] = cuda_operations.allocate(d.handle, k.scratch_size + 1, &err);
     for (int pass = 0; pass < PASSES; pass++) {
         for (int p = 0; p < PLACES; p++)
             run_at(&d, &k, x[p], w, y[p], scratch[pass]);
-        cuda_operations.release(d.handle, scratch[pass], WORKSPACE);
+        cuda_operations.release(d.handle, scratch[pass], k.scratch_size + 1);
     }
     for (int p = 0; p < PLACES; p++) {
         cuda_operations.release(d.handle, x[p], sizeof image);
@@ -741,31 +744,31 @@ int main(void)
     tcase_add_test(c, channels_in_eights_are_the_librarys);
     tcase_add_test(c, so_are_they_in_bf16);
     tcase_add_test(c, so_are_they_in_fp16);
-    tcase_add_test(c, the_first_engine_that_keeps_the_numbers_is_taken);
-    tcase_add_test(c, equal_bits_want_a_deterministic_engine);
-    tcase_add_test(c, tensor_cores_are_for_tf32);
-    tcase_add_loop_test(c, engines_that_are_wrong_on_a_card_are_left_out, 0,
+    fakes_add_test(c, the_first_engine_that_keeps_the_numbers_is_taken);
+    fakes_add_test(c, equal_bits_want_a_deterministic_engine);
+    fakes_add_test(c, tensor_cores_are_for_tf32);
+    fakes_add_loop_test(c, engines_that_are_wrong_on_a_card_are_left_out, 0,
                         (int)(sizeof wrong / sizeof *wrong));
-    tcase_add_test(c, the_workspace_is_bounded);
-    tcase_add_test(c, a_version_that_is_wrong_is_left_out);
-    tcase_add_test(c, the_fastest_is_chosen_and_kept);
-    tcase_add_test(c, one_that_wants_too_much_is_not);
-    tcase_add_test(c, one_that_is_known_to_be_wrong_is_not);
-    tcase_add_test(c, one_that_does_not_run_is_not);
-    tcase_add_test(c, where_none_runs_the_librarys_first_is_taken);
-    tcase_add_test(c, a_lonely_engine_is_chosen_without_timing);
-    tcase_add_test(c, without_room_for_a_workspace_the_others_are_timed);
-    tcase_add_test(c, without_room_for_operands_the_librarys_first_is_taken);
-    tcase_add_test(c, what_was_chosen_is_taken_again_without_timing);
-    tcase_add_test(c, a_choice_that_cannot_be_taken_is_made_anew);
-    tcase_add_test(c, who_keeps_nothing_times_nothing);
+    fakes_add_test(c, the_workspace_is_bounded);
+    fakes_add_test(c, a_version_that_is_wrong_is_left_out);
+    fakes_add_test(c, the_fastest_is_chosen_and_kept);
+    fakes_add_test(c, one_that_wants_too_much_is_not);
+    fakes_add_test(c, one_that_is_known_to_be_wrong_is_not);
+    fakes_add_test(c, one_that_does_not_run_is_not);
+    fakes_add_test(c, where_none_runs_the_librarys_first_is_taken);
+    fakes_add_test(c, a_lonely_engine_is_chosen_without_timing);
+    fakes_add_test(c, without_room_for_a_workspace_the_others_are_timed);
+    fakes_add_test(c, without_room_for_operands_the_librarys_first_is_taken);
+    fakes_add_test(c, what_was_chosen_is_taken_again_without_timing);
+    fakes_add_test(c, a_choice_that_cannot_be_taken_is_made_anew);
+    fakes_add_test(c, who_keeps_nothing_times_nothing);
     tcase_add_test(c, each_shape_and_direction_is_a_choice_of_its_own);
     tcase_add_test(c, a_card_that_is_lost_meanwhile_ends_with_a_line);
     tcase_add_test(c, each_run_reads_and_writes_where_it_is_told);
-    tcase_add_test(c, a_library_that_does_not_start_is_done_without_and_named);
-    tcase_add_test(c, the_version_is_told);
-    tcase_add_test(c, a_plan_that_does_not_run_ends_with_a_line);
-    tcase_add_test(c, what_is_missing_or_mistyped_is_refused);
-    tcase_add_test(c, tensors_that_make_no_convolution_are_refused);
+    fakes_add_test(c, a_library_that_does_not_start_is_done_without_and_named);
+    fakes_add_test(c, the_version_is_told);
+    fakes_add_test(c, a_plan_that_does_not_run_ends_with_a_line);
+    fakes_add_test(c, what_is_missing_or_mistyped_is_refused);
+    fakes_add_test(c, tensors_that_make_no_convolution_are_refused);
     return suite_run();
 }

@@ -7,7 +7,6 @@
 . "${srcdir:-.}/tests/checks.sh"
 here=$source/tests/options
 pattern=${1-}
-cards=$build/tests/fake/.libs
 
 trim() {
     value=$1
@@ -119,14 +118,11 @@ run_once() {
     *model.plugin=unet*) ;;
     *model.plugin=*) sed '/^channels\|^strides/d' "$here/base.ini" >"$run/base.ini" ;;
     esac
-    (cd "$run" && find_cards "$@" && execute "$@" >stdout 2>stderr; echo $? >code)
-}
-
-# Runs on cuda compute on this processor, by the driver of tests/fake.
-find_cards() {
     case "$*" in
-    *distribute.devices=cuda*) LD_LIBRARY_PATH=$cards && export LD_LIBRARY_PATH ;;
+    *distribute.devices=cuda*) where=on_cards ;;
+    *) where= ;;
     esac
+    (cd "$run" && $where execute "$@" >stdout 2>stderr; echo $? >code)
 }
 
 # ---- tables -------------------------------------------------------------------------------------
@@ -263,7 +259,7 @@ each() {
         trim "$other"; other=$value
         trim "$observable"; observable=$value
         trim "$extra"; extra=$value
-        case "$name" in
+        case "$name | $extra" in
         *"$pattern"*) ;;
         *) continue ;;
         esac

@@ -51,6 +51,53 @@ phantom() {
     "$program" data phantom -o "$1" --cases "$2" --extent "$3" 2>log || { cat log; exit 1; }
 }
 
+# ---- cards ---------------------------------------------------------------------------------------
+# They are those of tests/fake, two of them; with PONS_TEST_CARD=real those of this machine.
+
+fakes=$build/tests/fake/.libs
+case ${PONS_TEST_CARD:-} in
+'') cards=$fakes ;;
+real) cards= ;;
+*) echo "PONS_TEST_CARD = '$PONS_TEST_CARD', expected 'real' or nothing" >&2; exit 2 ;;
+esac
+
+# on_cards COMMAND...: where it finds the libraries of the cards.
+on_cards() (
+    [ -z "$cards" ] || export LD_LIBRARY_PATH="$cards${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+    "$@"
+)
+
+cuda() { on_cards "$program" "$@"; }
+
+# The lines of 'pons devices' about cards; asked once.
+list_cards() {
+    [ -e "$folder/cards" ] || cuda devices | grep '^cuda:[0-9]' >"$folder/cards"
+    cat "$folder/cards"
+}
+
+# given WHAT NAME: whether the cards are such that NAME can be looked at; else a line says what is left out. WHAT:
+#   faults      made-up ones: what they say is known, and what goes wrong there can be chosen
+#   two         at least two of them
+#   cudnn, nccl the libraries, beside what pons needs of them
+given() {
+    case $1 in
+    faults) needs="made-up cards"; [ -n "$cards" ] ;;
+    two) needs="two cards"; [ "$(list_cards | wc -l)" -ge 2 ] ;;
+    cudnn) needs="cuDNN"; list_cards | head -n 1 | grep -q 'cuDNN [0-9]' ;;
+    nccl) needs="NCCL"; [ -f "$PONS_PLUGIN_PATH/comm/nccl.so" ] &&
+        { [ -z "$cards" ] || [ -f "$fakes/libnccl.so.2" ]; } ;;
+    esac && return
+    echo "SKIPPED: $2: needs $needs"
+    return 1
+}
+
+# only WHAT check NAME COMMAND...
+only() {
+    what=$1
+    shift
+    given "$what" "$2" && "$@"
+}
+
 finish() {
     echo "$(((checks - failures) * 100 / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
     [ "$failures" -eq 0 ]

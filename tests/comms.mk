@@ -13,8 +13,8 @@ tests_check_gloo_SOURCES = tests/check_gloo.c tests/backend_gloo.c $(COMM_SUITE)
 tests_check_group_SOURCES = tests/check_group.c tests/backend_gloo.c
 endif
 
-# On the made-up driver of device.mk: programs that are linked with these find them instead of
-# NVIDIA's, and so do the plugins they load; others find them by LD_LIBRARY_PATH=tests/fake/.libs.
+# On the made-up driver of device.mk, opened by tests/fakes.c; the program finds it by
+# LD_LIBRARY_PATH=tests/fake/.libs.
 EXTRA_DIST += tests/fake/nccl.c
 if HAVE_NCCL
 check_LTLIBRARIES += tests/fake/libnccl.la
@@ -22,16 +22,13 @@ tests_fake_libnccl_la_SOURCES = tests/fake/nccl.c
 tests_fake_libnccl_la_CPPFLAGS = $(AM_CPPFLAGS) $(NCCL_CFLAGS)
 tests_fake_libnccl_la_LDFLAGS = -rpath /nowhere -version-info 2:0:0
 tests_fake_libnccl_la_LIBADD = tests/fake/libcuda.la
-FAKE_GPU = tests/fake/libnccl.la tests/fake/libcuda.la
 PROGRAM_TESTS += tests/check_nccl tests/check_group_nccl
-tests_check_nccl_SOURCES = tests/check_nccl.c tests/backend_nccl.c $(COMM_SUITE)
+tests_check_nccl_SOURCES = tests/check_nccl.c tests/backend_nccl.c tests/fakes.c $(COMM_SUITE)
 tests_check_nccl_CPPFLAGS = $(AM_CPPFLAGS) $(NCCL_CFLAGS)
-tests_check_nccl_LDFLAGS = -Wl,--no-as-needed
-tests_check_nccl_LDADD = $(FAKE_GPU) $(LDADD)
-tests_check_group_nccl_SOURCES = tests/check_group.c tests/backend_nccl.c
+EXTRA_tests_check_nccl_DEPENDENCIES = tests/fake/libnccl.la
+tests_check_group_nccl_SOURCES = tests/check_group.c tests/backend_nccl.c tests/fakes.c
 tests_check_group_nccl_CPPFLAGS = $(AM_CPPFLAGS) $(NCCL_CFLAGS)
-tests_check_group_nccl_LDFLAGS = -Wl,--no-as-needed
-tests_check_group_nccl_LDADD = $(FAKE_GPU) $(LDADD)
+EXTRA_tests_check_group_nccl_DEPENDENCIES = tests/fake/libnccl.la
 endif
 if HAVE_MPI
 check_PROGRAMS += tests/comm_mpi

@@ -1,6 +1,6 @@
 /*
  * golden_modes_cuda.c - the golden cases on the cuda device, whose libraries are those of
- * tests/fake.
+ * tests/fake, or a real card's.
  */
 #include <stdlib.h>
 
