@@ -1,0 +1,95 @@
+#!/bin/sh
+# tests/on_card.sh where there is no card: on made-up ones, which the loader finds by itself as it would find a real
+# one's libraries. What it says without a card, of tests that pass, are left out, fail and have no time;
+# its figures; and that it knows every test that computes on cards.
+. "${srcdir:-.}/tests/checks.sh"
+script=$source/tests/on_card.sh
+
+# on_card ARGUMENT...: on made-up cards; what it leaves is in 'left'.
+on_card() {
+    rm -rf "$folder/left"
+    LD_LIBRARY_PATH=$fakes${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$script" -o "$folder/left" "$@"
+}
+# ended STATUS LAST ARGUMENT...: with that status and such a last line.
+ended() {
+    status=$1
+    last=$2
+    shift 2
+    on_card "$@" >"$folder/told" 2>&1
+    found=$?
+    [ $found = "$status" ] && tail -n 1 "$folder/told" | grep -qE -e "$last" && return 0
+    echo "status $found, expected $status and '$last'"
+    cat "$folder/told"
+    return 1
+}
+one_line() { test "$(wc -l <"$folder/told")" = 1; }
+
+cd "$folder" || exit 1
+if [ ! -f "$fakes/libcublasLt.so.13" ]; then
+    echo "SKIPPED: on_card.sh: needs a build with cuda"
+    exit 77
+fi
+
+# ---- without a card ------------------------------------------------------------------------------
+
+FAKE_CUDA=none
+export FAKE_CUDA
+check "a driver that has no card" ended 77 "^tests/on_card.sh: no card: .*no CUDA-capable device" "$build"
+check "is one line" one_line
+FAKE_CUDA=1
+if ! ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1 '; then
+    check "no driver" ends 77 "tests/on_card.sh: no card: there is no driver (libcuda.so.1)" \
+        "$script" -o left "$build"
+fi
+check "a part that it does not know" ended 2 "no part 'golding'" "$build" golding
+check "a time that is none" ended 2 "'soon' of -l" -l soon "$build"
+
+# ---- tests ---------------------------------------------------------------------------------------
+
+check "tests that pass" ended 0 "^[1-9][0-9]* passed, 0 failed, 4 skipped$" "$build" machine check_cuda_optimizers \
+    check_blas
+check "the machine" grep -q "^cuda:0 " left/machine.txt
+check "who is left out" grep -q "^SKIPPED: what_has_no_algorithm_is_our_own: needs made-up cards$" left/tests.txt
+check "a line for each test" grep -q "^check_blas: 8 passed, 0 failed, 4 skipped in [0-9]* s$" left/report.txt
+fails() { FAKE_CUDA_FAIL=launch:1 ended 1 "^[0-9]* passed, 2 failed, 0 skipped$" "$build" check_cuda_optimizers; }
+check "a test that fails" fails
+check "says where" grep -q "cannot launch" left/report.txt
+check "a test that has no time" ended 0 "^0 passed, 0 failed, 1 skipped$" -l 1 "$build" check_cuda_optimizers
+stuck() {
+    FAKE_NVRTC="beside=$folder/never" ended 1 "^0 passed, 1 failed, 0 skipped$" -l 7 "$build" check_cuda_optimizers
+}
+check "a test that does not end" stuck
+check "says so" grep -q "^check_cuda_optimizers: 0 passed, 1 failed, .*, ended after its [5-7] s" left/report.txt
+
+# ---- figures -------------------------------------------------------------------------------------
+
+check "figures" ended 0 "^[67] passed, 0 failed, [01] skipped$" -s "$build" figures
+while read -r figure; do
+    check "figure '$figure'" grep -qE -e "$figure" left/figures.txt
+done <<'END_OF_FIGURES'
+^spleen: step [0-9.]+ ms, [0-9.]+ patches per second; [1-9][0-9]* kernels, [0-9.]+ ms on the card
+^nnunet: step [0-9.]+ ms
+^cache = device: step [0-9.]+ ms, with data [0-9.]+ ms, data in time for [0-9]+ %
+^start: one step, warm cache of kernels: [1-9][0-9]+ ms
+^aim: nnU-Net, 128.3: 76 patches per second
+END_OF_FIGURES
+if command -v python3 >/dev/null; then
+    check "the first step" grep -qE "^start: first step done after [0-9.]+ s" left/figures.txt
+fi
+
+# ---- every test that computes on cards -----------------------------------------------------------
+
+known() {
+    sed -n 's/^\(golden\|kernels\|runs\|without\)=//p' "$script" | tr '" ' '\n' | sed 's/:.*//' | grep -qx "$1"
+}
+# Programs that open the made-up libraries, or are linked with their driver.
+programs() {
+    sed -n 's/^tests_\(check_[a-z_]*\)_\(SOURCES\|LDADD\) = .*\(fakes\.c\|GOLDEN_CUDA\|libcuda\.la\).*/\1/p' \
+        "$source"/tests/*.mk | sort -u
+}
+scripts() { grep -lE '^[^#]*(cuda|on_cards) ' "$source"/tests/check_*.sh | sed 's/.*\///' | grep -v check_on_card; }
+for test in $(programs) $(scripts); do
+    check "on_card.sh knows $test" known "$test"
+done
+check "of both kinds" test "$(programs | wc -l)" -ge 10 -a "$(scripts | wc -l)" -ge 3
+finish
