@@ -17,8 +17,27 @@
 enum {
     PIECE = 6,             /* steps: two columns' panels are 12 KiB, 32 rows as much */
     PAIRS = WIDE_NUMBERS / 2,
-    APART = 3              /* every third row has an address of its own */
+    APART = 3,             /* every third row has an address of its own */
+    SUMS = WIDE_TILE / 2 * WIDE_ACROSS
 };
+
+/*
+ * sum[r * columns + n] += pair k of row r, spread, times line n. row[i] is the address of row
+ * i * APART, and rows are 'pitch' apart.
+ */
+DOTS INLINE void add_pair(__m512 *sum, int rows, int columns, const char *const *row,
+                          int64_t pitch, int64_t k, const __m512i *line)
+{
+    UNROLL
+    for (int r = 0; r < rows; r++) {
+        __m512i pair = _mm512_set1_epi32(
+            _mm_cvtsi128_si32(_mm_loadu_si32(row[r / APART] + r % APART * pitch + 4 * k)));
+        UNROLL
+        for (int n = 0; n < columns; n++)
+            sum[r * columns + n] = _mm512_dpbf16_ps(sum[r * columns + n], (__m512bh)pair,
+                                                    (__m512bh)line[n]);
+    }
+}
 
 /* Rows 'first' .. first + rows - 1 of tile 'tile' by all columns, steps begin .. end - 1. */
 DOTS INLINE void block(const wide_product *p, int tile, int first, int rows, int columns,
@@ -27,7 +46,7 @@ DOTS INLINE void block(const wide_product *p, int tile, int first, int rows, int
     int64_t pitch = p->pitch;
     const char *a = p->a[tile] + first * pitch;
     char *c[WIDE_COLUMNS];
-    __m512 sum[WIDE_TILE][WIDE_COLUMNS];
+    __m512 sum[SUMS];
 
     UNROLL
     for (int n = 0; n < columns; n++)
@@ -36,7 +55,8 @@ DOTS INLINE void block(const wide_product *p, int tile, int first, int rows, int
     for (int r = 0; r < rows; r++)
         UNROLL
         for (int n = 0; n < columns; n++)
-            sum[r][n] = add ? _mm512_loadu_ps(c[n] + r * p->c_pitch) : _mm512_setzero_ps();
+            sum[r * columns + n] = add ? _mm512_loadu_ps(c[n] + r * p->c_pitch)
+                                       : _mm512_setzero_ps();
     for (int64_t s = begin; s < end; s++) {
         const char *row[(WIDE_TILE + APART - 1) / APART], *b[WIDE_COLUMNS];
         UNROLL
@@ -51,21 +71,14 @@ DOTS INLINE void block(const wide_product *p, int tile, int first, int rows, int
             UNROLL
             for (int n = 0; n < columns; n++)
                 line[n] = _mm512_load_si512(b[n] + k * (int)WIDE_STEP);
-            UNROLL
-            for (int r = 0; r < rows; r++) {
-                __m512i pair = _mm512_set1_epi32(
-                    _mm_cvtsi128_si32(_mm_loadu_si32(row[r / APART] + r % APART * pitch + 4 * k)));
-                UNROLL
-                for (int n = 0; n < columns; n++)
-                    sum[r][n] = _mm512_dpbf16_ps(sum[r][n], (__m512bh)pair, (__m512bh)line[n]);
-            }
+            add_pair(sum, rows, columns, row, pitch, k, line);
         }
     }
     UNROLL
     for (int r = 0; r < rows; r++)
         UNROLL
         for (int n = 0; n < columns; n++)
-            _mm512_storeu_ps(c[n] + r * p->c_pitch, sum[r][n]);
+            _mm512_storeu_ps(c[n] + r * p->c_pitch, sum[r * columns + n]);
 }
 
 DOTS static void half_by_two(const wide_product *p, int tile, int first, int64_t begin, int64_t end,
@@ -109,14 +122,14 @@ DOTS INLINE void line_block(const wide_line_product *p, int first, int rows, int
 {
     const int64_t pitch = p->pitch, strip = p->strip;
     float *c = p->c + first * WIDE_ACROSS * WIDE_TILE;
-    __m512 sum[WIDE_TILE][WIDE_ACROSS];
+    __m512 sum[SUMS];
 
     UNROLL
     for (int r = 0; r < rows; r++)
         UNROLL
         for (int n = 0; n < columns; n++)
-            sum[r][n] = p->add ? _mm512_loadu_ps(c + (r * WIDE_ACROSS + n) * WIDE_TILE)
-                               : _mm512_setzero_ps();
+            sum[r * columns + n] = p->add ? _mm512_loadu_ps(c + (r * WIDE_ACROSS + n) * WIDE_TILE)
+                                          : _mm512_setzero_ps();
     for (const wide_stretch *run = p->run, *end = run + p->count; run < end; run++) {
         const char *row[(WIDE_TILE + APART - 1) / APART], *b = p->b + run->b;
         UNROLL
@@ -127,21 +140,14 @@ DOTS INLINE void line_block(const wide_line_product *p, int first, int rows, int
             UNROLL
             for (int n = 0; n < columns; n++)
                 line[n] = _mm512_load_si512(b + n * strip + k * (int)WIDE_STEP);
-            UNROLL
-            for (int r = 0; r < rows; r++) {
-                __m512i pair = _mm512_set1_epi32(
-                    _mm_cvtsi128_si32(_mm_loadu_si32(row[r / APART] + r % APART * pitch + 4 * k)));
-                UNROLL
-                for (int n = 0; n < columns; n++)
-                    sum[r][n] = _mm512_dpbf16_ps(sum[r][n], (__m512bh)pair, (__m512bh)line[n]);
-            }
+            add_pair(sum, rows, columns, row, pitch, k, line);
         }
     }
     UNROLL
     for (int r = 0; r < rows; r++)
         UNROLL
         for (int n = 0; n < columns; n++)
-            _mm512_storeu_ps(c + (r * WIDE_ACROSS + n) * WIDE_TILE, sum[r][n]);
+            _mm512_storeu_ps(c + (r * WIDE_ACROSS + n) * WIDE_TILE, sum[r * columns + n]);
 }
 
 DOTS static void half_by_lines(const wide_line_product *p, int first)
