@@ -352,6 +352,18 @@ START_TEST(what_differs_is_named_with_both_sides_by_all)
 }
 END_TEST
 
+/* Join, and leave again if that went well; the rank's note is the seconds that it took. */
+static pons_status join_timed(const scene *s, int rank, pons_error *err)
+{
+    const double begin = seconds_now();
+    group *g;
+
+    if (join(s, rank, &g, err) == PONS_OK)
+        leave(g, err);
+    s->p->note[rank] = seconds_now() - begin;
+    return err->status;
+}
+
 /* Rank 1 would be joined by 'other', the others by what is tested. */
 typedef struct divided {
     scene s;
@@ -362,15 +374,10 @@ static pons_status join_divided(processes *p, int rank, void *context, pons_erro
 {
     const divided *d = context;
     scene s = d->s;
-    group *g;
 
     if (rank == 1)
         s.comm = &d->other;
-    p->note[rank] = seconds_now();
-    if (join(&s, rank, &g, err) == PONS_OK)
-        leave(g, err);
-    p->note[rank] = seconds_now() - p->note[rank];
-    return err->status;
+    return join_timed(&s, rank, err);
 }
 
 /* Whether all have said 'text' of the two values, long before they would have given up. */
@@ -433,16 +440,10 @@ static pons_status join_silence(processes *p, int rank, void *context, pons_erro
 {
     const silence *q = context;
     dist_place place;
-    group *g;
     store *s;
 
-    if (rank != q->rank) {
-        p->note[rank] = seconds_now();
-        if (join(&q->s, rank, &g, err) == PONS_OK)
-            leave(g, err);
-        p->note[rank] = seconds_now() - p->note[rank];
-        return err->status;
-    }
+    if (rank != q->rank)
+        return join_timed(&q->s, rank, err);
     place = take_place(&q->s, rank);
     if (store_open(&place, 10, &s, err) != PONS_OK)
         return err->status;
