@@ -289,10 +289,36 @@ check "each kernel's time" time_kernels
 check "beside what the card can reach" grep -q \
     '"limits":{"copy_bytes_per_second":[1-9][0-9.e+]*,"fp32_flop_per_second":[1-9][0-9.e+]*,' "$folder/times.json"
 only faults check "by its clocks" grep -qF '"limits":{"copy_bytes_per_second":2.56e+11,'\
-'"fp32_flop_per_second":1.024e+12,"bf16_flop_per_second":1.6384e+13}' "$folder/times.json"
+'"fp32_flop_per_second":1.024e+12,"bf16_flop_per_second":1.6384e+13,'\
+'"fp16_flop_per_second":1.6384e+13,"tf32_flop_per_second":8.192e+12}' "$folder/times.json"
 check "on the card and on the host" grep -q \
     '"all":{"kernels":[1-9][0-9]*,"cpu_ns":[1-9][0-9.e+]*,"gpu_ns":[1-9][0-9.e+]*}' \
     "$folder/times.json"
+
+# of_limit PRECISION: of convolutions it is the greater one of bytes at the rate of a copy and operations
+# at the rate of that precision; that of fp32 would have given another one.
+of_limit() {
+    awk -v precision="$1" '
+        function field(name) { return match($0, "\"" name "\":[^,}]*")                               \
+            ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 3) + 0 : -1 }
+        /"limits"/ {
+            copy = field("copy_bytes_per_second"); rate = field(precision "_flop_per_second")
+            fp32 = field("fp32_flop_per_second")
+        }
+        /"kind":"convolution",.*"of_limit"/ {
+            least = field("bytes") / copy > field("flop") / rate ? field("bytes") / copy : field("flop") / rate
+            differs += field("flop") / fp32 > least
+            found = field("of_limit") * field("seconds") / field("calls")
+            if (!((found / least - 1) ^ 2 < 1e-12)) bad++
+        }
+        END { exit bad || !differs }' "$folder/$1.json"
+}
+for precision in tf32 bf16 fp16; do
+    time_products() { cuda bench one.ini --kernels --json --steps 2 --set "train.precision=$precision" \
+        --set "model.channels=16 32" >"$folder/$precision.json"; }
+    check "times of kernels in $precision" time_products
+    check "beside its own limit" of_limit $precision
+done
 
 # ---- cards of several processes and of one, joined by nccl ---------------------------------------
 

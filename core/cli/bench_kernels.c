@@ -52,12 +52,19 @@ double bench_before(const json_value *before, const char *object, const char *ke
     return o != NULL && o->type == JSON_OBJECT ? number_of(o, key) : NAN;
 }
 
-/* Products of 16 bits are made by other units than sums and everything of a map. */
-static double least_seconds(const pons_device_limits *l, const kernel_facts *k)
+/* Products of a type may have units of their own, which sums and everything of a map have not. */
+static double flop_of(const pons_device_limits *l, const kernel_facts *k)
 {
     bool products = strncmp(k->kind, "convolution", 11) == 0 || strcmp(k->kind, "matmul") == 0;
-    bool half = k->type == PONS_BF16 || k->type == PONS_F16;
-    double flop = products && half && l->bf16 > 0 ? l->bf16 : l->f32;
+    double own = k->type == PONS_BF16 ? l->bf16 : k->type == PONS_F16 ? l->fp16
+                                                : k->tf32 ? l->tf32 : 0;
+
+    return products && own > 0 ? own : l->f32;
+}
+
+static double least_seconds(const pons_device_limits *l, const kernel_facts *k)
+{
+    double flop = flop_of(l, k);
 
     if (l->copy <= 0 || flop <= 0)
         return 0;
@@ -186,6 +193,8 @@ static void put_limits(const pons_device_limits *l)
     json_put_number(stdout, l->copy);
     put("fp32_flop_per_second", l->f32);
     put("bf16_flop_per_second", l->bf16 > 0 ? l->bf16 : NAN);
+    put("fp16_flop_per_second", l->fp16 > 0 ? l->fp16 : NAN);
+    put("tf32_flop_per_second", l->tf32 > 0 ? l->tf32 : NAN);
     putchar('}');
 }
 
@@ -339,18 +348,26 @@ static void print_kinds(const rows *all, bool compared)
     putchar('\n');
 }
 
+static void print_limits(const pons_device_limits *l)
+{
+    const struct { const char *name; double flop; } units[] = {
+        { "fp32", l->f32 }, { "bf16", l->bf16 }, { "fp16", l->fp16 }, { "tf32", l->tf32 }
+    };
+
+    printf("limits      copy %.1f GB/s", 1e-9 * l->copy);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (units[i].flop > 0)
+            printf(", %s %.0f GFLOP/s", units[i].name, 1e-9 * units[i].flop);
+    putchar('\n');
+}
+
 void bench_kernels_table(const measured *m, const json_value *before)
 {
     rows kernels = rows_of_kernels(m, before), kinds = rows_of_kinds(&kernels, before);
-    const pons_device_limits *l = &m->limits;
     bool compared = before != NULL;
 
-    if (l->copy > 0)
-        printf("limits      copy %.1f GB/s, fp32 %.0f GFLOP/s", 1e-9 * l->copy, 1e-9 * l->f32);
-    if (l->copy > 0 && l->bf16 > 0)
-        printf(", bf16 %.0f GFLOP/s", 1e-9 * l->bf16);
-    if (l->copy > 0)
-        putchar('\n');
+    if (m->limits.copy > 0)
+        print_limits(&m->limits);
     print_kernels(&kernels, compared);
     print_kinds(&kinds, compared);
     free(kernels.row);

@@ -96,7 +96,8 @@ kernel_facts program_kernel(const program *p, int index)
         .implementation = c->packs ? p->call[c->pack_call].kernel.implementation
                                    : c->kernel.implementation,
         .bytes = c->bytes, .flop = c->flop, .arena = c->alive, .nodes = c->nodes,
-        .type = c->request->input_count > 0 ? c->request->input[0].type : PONS_F32 };
+        .type = c->request->input_count > 0 ? c->request->input[0].type : PONS_F32,
+        .tf32 = c->request->tf32 };
 }
 
 void program_kernel_name(const program *p, int index, char *out, size_t size)

@@ -222,6 +222,7 @@ typedef struct kernel_facts {
     size_t arena;             /* bytes of the arena alive while it runs                           */
     int nodes;
     pons_type type;           /* of the first thing that it reads                                 */
+    bool tf32;                /* f32 may be rounded to tf32 where it is multiplied                */
 } kernel_facts;
 
 typedef struct program_facts {

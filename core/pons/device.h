@@ -286,7 +286,7 @@ typedef struct pons_device_facts {
 typedef struct pons_device_limits {
     double copy;   /* bytes read and written a second, copying memory larger than the caches      */
     double f32;    /* operations a second, fused products and sums in float                       */
-    double bf16;   /* the same with products of bf16; 0: no instructions for it                   */
+    double bf16, fp16, tf32; /* the same with products of those; 0: no instructions for it        */
 } pons_device_limits;
 
 /* What the device's sensors say; NaN: not known. */

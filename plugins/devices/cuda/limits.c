@@ -5,12 +5,12 @@
 
 /*
  * Operations of one processor in a clock, from NVIDIA's papers on each architecture: fused products
- * of float, and dense products of bf16 with sums in float by matrix units. A card counts as the
- * last row that is not above it.
+ * of float, and dense products of bf16, fp16 and tf32 with sums in float by matrix units. A card
+ * counts as the last row that is not above it; 86 and 120 are those of cards for games.
  */
-static const struct { int architecture; double f32, bf16; } kinds[] = {
-    { 75, 128, 0 }, { 80, 128, 2048 }, { 86, 256, 512 }, { 90, 256, 4096 }, { 100, 256, 8192 },
-    { 120, 256, 512 },
+static const struct { int architecture; double f32, bf16, fp16, tf32; } kinds[] = {
+    { 75, 128, 0, 1024, 0 }, { 80, 128, 2048, 2048, 1024 }, { 86, 256, 512, 512, 256 },
+    { 90, 256, 4096, 4096, 2048 }, { 100, 256, 8192, 8192, 4096 }, { 120, 256, 512, 512, 256 },
 };
 
 pons_status cuda_limits(void *device, pons_device_limits *limits, pons_error *err)
@@ -29,6 +29,8 @@ pons_status cuda_limits(void *device, pons_device_limits *limits, pons_error *er
     clocks = (double)value[0] * 1e3 * value[1];
     *limits = (pons_device_limits){ .copy = 2 * 1e3 * value[2] * value[3] / 8,
                                     .f32 = clocks * kinds[kind].f32,
-                                    .bf16 = clocks * kinds[kind].bf16 };
+                                    .bf16 = clocks * kinds[kind].bf16,
+                                    .fp16 = clocks * kinds[kind].fp16,
+                                    .tf32 = clocks * kinds[kind].tf32 };
     return PONS_OK;
 }
