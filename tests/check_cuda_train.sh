@@ -440,6 +440,18 @@ stopped() {
 }
 only faults check "a run that is stopped while the compiler runs" stopped
 
+# ---- what there is -------------------------------------------------------------------------------
+
+check "a card's address" eval 'list_cards | head -n 1 | grep ": [0-9a-f]*:[0-9a-f][0-9a-f]:[0-9a-f][0-9a-f]\.[0-7], "'
+check "the versions of its libraries" eval \
+    'list_cards | head -n 1 | grep "driver [0-9.]*, NVRTC [0-9.]*, .*cuDNN.*, .*cuBLASLt"'
+only faults check "by their own words" eval 'list_cards | head -n 1 | grep ": 00000000:01:00\.0, " &&
+    list_cards | head -n 1 | grep "driver 13\.0, NVRTC 13\.0, .*, cuBLASLt 13\.0\.2\$"'
+if given nccl "NCCL's version"; then
+    cuda doctor >"$folder/doctor"
+    check "NCCL's version" grep -q "^nccl  *ready, NCCL 2\.[0-9]*\.[0-9]*\$" "$folder/doctor"
+fi
+
 # ---- compiled kernels are kept -------------------------------------------------------------------
 
 check "kernels are kept" cuda train --fresh one.ini --set "device.cache_dir=$folder/kept"

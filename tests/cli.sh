@@ -273,6 +273,9 @@ expect 0 stdout "onednn     fast convolutions on the CPU: " doctor
 if [ -f stage/comm/gloo.so ]; then
     expect 0 stdout "gloo       ready" doctor
 fi
+if [ -f stage/comm/mpi.so ]; then
+    expect 0 stdout "mpi        ready, Open MPI v" doctor
+fi
 mkdir -p "$folder/few/device"
 head -c 1000 stage/device/cpu.so >"$folder/few/device/cut.so"
 plugins=${PONS_PLUGIN_PATH-}

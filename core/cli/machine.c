@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_problem(FILE *to, const char *name, const char *text)
+/* Further lines of the text stand below its first one. */
+static void print_lines(FILE *to, const char *name, const char *text)
 {
     fprintf(to, "%-10s ", name);
     for (; *text != '\0'; text++)
@@ -25,16 +26,22 @@ static void print_problem(FILE *to, const char *name, const char *text)
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-static void print_facts(FILE *to, const char *name, const pons_device_facts *f)
+static void print_device(FILE *to, const char *name, const device *d)
 {
-    fprintf(to, "%-10s %s: ", name, f->name);
+    const pons_device_facts *f = &d->facts;
+    char libraries[512];
+
+    snprintf(libraries, sizeof libraries, "%s", f->library);
+    if (d->operations->describe != NULL)
+        d->operations->describe(d->handle, libraries, sizeof libraries);
+    fprintf(to, "%-10s %s: %s%s", name, f->name, f->address, f->address[0] != '\0' ? ", " : "");
     if (f->memory_size > 0)
         fprintf(to, "%.1f GiB, ", (double)f->memory_size * 0x1p-30);
     fprintf(to, "%d thread%s", f->threads, f->threads == 1 ? "" : "s");
     fprintf(to, "%s%s%s", f->bf16 ? ", bf16" : "", f->fp16 ? ", fp16" : "",
             f->tf32 ? ", tf32" : "");
-    if (f->library[0] != '\0')
-        fprintf(to, ", %s", f->library);
+    if (libraries[0] != '\0')
+        fprintf(to, ", %s", libraries);
     fprintf(to, "\n%-10s %s\n", "", f->features);
 }
 
@@ -51,11 +58,11 @@ static void print_all_of(FILE *to, const char *plugin)
 
         if (device_open(plugin, &settings, NULL, &d, &err) != PONS_OK) {
             if (k == 0)
-                print_problem(to, plugin, err.text);
+                print_lines(to, plugin, err.text);
             return;
         }
         snprintf(name, sizeof name, one ? "%s" : "%s:%d", plugin, k);
-        print_facts(to, name, &d.facts);
+        print_device(to, name, &d);
         device_close(&d);
         if (one)
             return;
@@ -68,16 +75,23 @@ static void print_comm(FILE *to, const char *name)
 {
     const pons_comm_operations *o;
     pons_error err = PONS_ERROR_INIT;
+    char library[256] = "";
     const plugin *p;
 
     if (plugin_load(PONS_KIND_COMM, name, sizeof *o, NULL, &p, &err) != PONS_OK) {
-        print_problem(to, name, err.text);
+        print_lines(to, name, err.text);
         return;
     }
     o = p->operations;
     if (o->check != NULL)
         plugin_answer(o->check(&err), "the comm plugin", "check", &err);
-    print_problem(to, name, err.status == PONS_OK ? "ready" : err.text);
+    if (err.status != PONS_OK) {
+        print_lines(to, name, err.text);
+        return;
+    }
+    if (o->describe != NULL)
+        o->describe(library, sizeof library);
+    fprintf(to, "%-10s ready%s%s\n", name, library[0] != '\0' ? ", " : "", library);
 }
 
 /* ---- plugins of a kind ----------------------------------------------------------------------- */
@@ -95,7 +109,7 @@ static pons_status print_kind(FILE *to, pons_kind kind, void (*print)(FILE *to, 
             continue;
         found++;
         if (files[i].problem != NULL)
-            print_problem(to, files[i].name, files[i].problem);
+            print_lines(to, files[i].name, files[i].problem);
         else
             print(to, files[i].name);
     }

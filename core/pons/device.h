@@ -277,6 +277,7 @@ typedef struct pons_device_facts {
     bool fp16, tf32;       /* the same; precisions of the name exist there                        */
     uint64_t memory_size;  /* bytes                                                               */
     char features[256];    /* what else the results of kernels may depend on: "avx2 fma avx512f"  */
+    char address[32];      /* on the bus, "0000:01:00.0"; ""                                      */
 } pons_device_facts;
 
 /*
@@ -406,6 +407,11 @@ typedef struct pons_device_operations {
      * timed, in memory that is released again, and the choice is kept.
      */
     void (*tune)(void *device, const pons_tuning *tuning);
+    /*
+     * Optional, for lists that are read by people: one line of all libraries that kernels may use,
+     * with versions, or what they lack. It may take a moment: it opens them. NULL: facts tell all.
+     */
+    void (*describe)(void *device, char *text, size_t size);
 } pons_device_operations;
 
 #define PONS_DEVICE(NAME, VERSION, SUMMARY, OPERATIONS)                                           \

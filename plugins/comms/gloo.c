@@ -118,7 +118,7 @@ static pons_status gloo_open(const pons_comm_place *place, const pons_comm_store
 
 static const pons_comm_operations operations = {
     NULL, gloo_open, queue_close, queue_all_reduce, queue_broadcast, queue_all_gather,
-    queue_barrier, queue_poll, queue_abort, NULL, NULL, queue_ended
+    queue_barrier, queue_poll, queue_abort, NULL, NULL, queue_ended, NULL
 };
 
 PONS_COMM(gloo, "1.0", "collectives of host memory over TCP, by the library gloo", operations)

@@ -14,6 +14,7 @@
 #include <mpi.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -214,9 +215,20 @@ static pons_status mpi_open(const pons_comm_place *place, const pons_comm_store 
     return queue_open(&transport, l, place->rank, place->size, comm, err);
 }
 
+/* The name and version that the library's own line of text begins with. */
+static void describe(char *text, size_t size)
+{
+    char line[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int count = 0;
+
+    MPI_Get_library_version(line, &count);
+    line[strcspn(line, ",\n")] = '\0';
+    snprintf(text, size, "%s", line);
+}
+
 static const pons_comm_operations operations = {
     NULL, mpi_open, queue_close, queue_all_reduce, queue_broadcast, queue_all_gather,
-    queue_barrier, queue_poll, queue_abort, NULL, NULL, queue_ended
+    queue_barrier, queue_poll, queue_abort, NULL, NULL, queue_ended, describe
 };
 
 PONS_COMM(mpi, "1.0", "collectives of host memory by Open MPI", operations)

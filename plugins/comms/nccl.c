@@ -7,21 +7,37 @@
  */
 #include "nccl_comm.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define OLDEST NCCL_VERSION(2, 14, 0) /* communicators that do not block                          */
 
+/* Before 2.9 the parts of the number had one digit each. */
+static void put_version(int version, char *text, size_t size)
+{
+    snprintf(text, size, "NCCL %d.%d.%d", version < 10000 ? version / 1000 : version / 10000,
+             version / 100 % (version < 10000 ? 10 : 100), version % 100);
+}
+
 static pons_status check_library(pons_error *err)
 {
+    char text[64];
     int version = 0;
 
     if (nccl_result(ncclGetVersion(&version), "asking NCCL for its version", err) != PONS_OK)
         return err->status;
+    put_version(version, text, sizeof text);
     if (version < OLDEST || ncclCommInitRankConfig == NULL || ncclCommFinalize == NULL)
-        return pons_fail(err, PONS_DEVICE, "NCCL %d.%d.%d is too old: expected at least 2.14",
-                         version < 10000 ? version / 1000 : version / 10000,
-                         version / 100 % (version < 10000 ? 10 : 100), version % 100);
+        return pons_fail(err, PONS_DEVICE, "%s is too old: expected at least 2.14", text);
     return PONS_OK;
+}
+
+static void describe(char *text, size_t size)
+{
+    int version = 0;
+
+    ncclGetVersion(&version);
+    put_version(version, text, size);
 }
 
 static pons_status check(pons_error *err)
@@ -151,7 +167,7 @@ static pons_status nccl_open(const pons_comm_place *place, const pons_comm_store
 
 static const pons_comm_operations operations = {
     check, nccl_open, nccl_close, nccl_all_reduce, nccl_broadcast, nccl_all_gather, nccl_barrier,
-    nccl_poll, nccl_abort, nccl_group_begin, nccl_group_end, nccl_ended
+    nccl_poll, nccl_abort, nccl_group_begin, nccl_group_end, nccl_ended, describe
 };
 
 PONS_COMM(nccl, "1.0", "collectives between GPUs by NVIDIA's NCCL", operations)

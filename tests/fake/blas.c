@@ -19,6 +19,7 @@ enum { OK = 0, NOT_INITIALIZED = 1, INVALID = 7, FAILED = 13 };
 
 #pragma GCC visibility push(default)
 const char *cublasLtGetStatusString(int status);
+size_t cublasLtGetVersion(void);
 int cublasLtCreate(blas_handle *handle);
 int cublasLtDestroy(blas_handle handle);
 int cublasLtMatmulDescCreate(blas_operation *out, int sums, int scale);
@@ -56,6 +57,8 @@ const char *cublasLtGetStatusString(int status)
     return status == NOT_INITIALIZED ? "the card does not answer"
          : status == FAILED ? "a kernel of the library ended" : "an argument is wrong";
 }
+
+size_t cublasLtGetVersion(void) { return 130002; }
 
 /* ---- what is described ----------------------------------------------------------------------- */
 

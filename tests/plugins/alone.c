@@ -94,7 +94,7 @@ static void alone_abort(void *comm)
 
 static const pons_comm_operations operations = {
     NULL, alone_open, free, alone_all_reduce, alone_broadcast, alone_all_gather,
-    alone_barrier, alone_poll, alone_abort, NULL, NULL, NULL
+    alone_barrier, alone_poll, alone_abort, NULL, NULL, NULL, NULL
 };
 
 PONS_COMM(alone, "1.0", "a communicator of one process", operations)

@@ -119,7 +119,7 @@ static void damaged_abort(void *comm)
 
 static const pons_comm_operations operations = {
     NULL, damaged_open, damaged_close, damaged_all_reduce, damaged_broadcast, damaged_all_gather,
-    damaged_barrier, damaged_poll, damaged_abort, NULL, NULL, NULL
+    damaged_barrier, damaged_poll, damaged_abort, NULL, NULL, NULL, NULL
 };
 
 PONS_COMM(gloo, "1.0", "gloo that damages what it brings", operations)

@@ -7,6 +7,7 @@
 #include "blas.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <limits.h>
 #include <stddef.h>
 
@@ -50,6 +51,17 @@ bool blas_is_there(cuda_blas *blas)
         seek(blas);
     blas->sought = true;
     return blas->handle != NULL;
+}
+
+void blas_describe(cuda_blas *blas, char *text, size_t size)
+{
+    size_t version = blas_is_there(blas) ? blas->version() : 0;
+
+    if (version == 0)
+        snprintf(text, size, "no cuBLASLt (matrix products are our own)");
+    else
+        snprintf(text, size, "cuBLASLt %zu.%zu.%zu", version / 10000, version / 100 % 100,
+                 version % 100);
 }
 
 /* ---- a product ------------------------------------------------------------------------------- */

@@ -49,6 +49,7 @@ typedef struct blas_choice {
 
 #define BLAS_FUNCTIONS(X)                                                                         \
     X(const char *, status_text, "cublasLtGetStatusString", (int status))                         \
+    X(size_t, version, "cublasLtGetVersion", (void))                                              \
     X(int, create, "cublasLtCreate", (blas_handle *handle))                                       \
     X(int, destroy, "cublasLtDestroy", (blas_handle handle))                                      \
     X(int, operation_new, "cublasLtMatmulDescCreate", (blas_operation *out, int sums, int scale)) \
@@ -91,6 +92,8 @@ typedef struct cuda_blas {
  * Without it all products are our own: no failure.
  */
 bool blas_is_there(cuda_blas *blas);
+/* "cuBLASLt 13.0.2", or that there is none; looks for it, too. */
+void blas_describe(cuda_blas *blas, char *text, size_t size);
 void blas_close(cuda_blas *blas);
 
 /* The product of a request as the library is told it. */

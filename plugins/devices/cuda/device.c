@@ -108,6 +108,7 @@ static void device_facts(void *device, pons_device_facts *facts)
 
     *facts = (pons_device_facts){ .threads = d->threads };
     d->driver.name(facts->name, (int)sizeof facts->name, d->device);
+    d->driver.address(facts->address, (int)sizeof facts->address, d->device);
     d->driver.memory(&memory, d->device);
     d->driver.version(&version);
     facts->memory_size = memory;
@@ -119,6 +120,17 @@ static void device_facts(void *device, pons_device_facts *facts)
              version / 1000, version % 1000 / 10, d->compiler.major, d->compiler.minor, dnn);
     snprintf(facts->features, sizeof facts->features, "sm_%d nvrtc_%d.%d cudnn_%d",
              d->architecture, d->compiler.major, d->compiler.minor, d->dnn.version);
+}
+
+static void device_describe(void *device, char *text, size_t size)
+{
+    cuda_device *d = device;
+    pons_device_facts facts;
+    char blas[64];
+
+    device_facts(device, &facts);
+    blas_describe(&d->blas, blas, sizeof blas);
+    snprintf(text, size, "%s, %s", facts.library, blas);
 }
 
 static pons_status device_attach(void *device, pons_error *err)
@@ -177,6 +189,7 @@ const pons_device_operations cuda_operations = {
     .state = device_state,
     .compile = cuda_compile_waiting,
     .tune = device_tune,
+    .describe = device_describe,
 };
 
 PONS_DEVICE(cuda, "1.0", "NVIDIA's cards, with kernels that are compiled when they are needed",
