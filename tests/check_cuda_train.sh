@@ -467,4 +467,19 @@ check "a file that was cut is passed over" cuda train --fresh one.ini \
 only faults check "and made again" faulty FAKE_CC=/bin/false train --fresh one.ini \
     --set "device.cache_dir=$folder/kept"
 
+# Where no folder is named it is in the user's cache, of the first of these that is a path.
+at_home() ( # FAKE_CC CACHE HOME
+    export FAKE_CC="$1" XDG_CACHE_HOME="$2" HOME="$3"
+    cuda train --fresh one.ini --set device.cache_dir=
+)
+while read -r place cache home; do
+    check "kernels are kept in $place" at_home cc "${cache#-}" "$home"
+    check "as files" sh -c "ls '$folder/$place'/*.cubin"
+    only faults check "and found there" at_home /bin/false "${cache#-}" "$home"
+done <<END
+cache/pons/kernels $folder/cache $folder
+home/.cache/pons/kernels - $folder/home
+other/.cache/pons/kernels relative $folder/other
+END
+
 finish

@@ -16,3 +16,4 @@ libcore_la_SOURCES += core/base/thread.c core/base/thread.h
 libcore_la_SOURCES += core/base/seal.c core/base/seal.h
 libcore_la_SOURCES += core/base/signal_name.c core/base/signal_name.h
 libcore_la_SOURCES += core/base/quota.c core/base/quota.h
+libcore_la_SOURCES += core/base/user_folder.c core/base/user_folder.h

@@ -218,7 +218,9 @@ static const pons_option device_table[] = {
     PONS_SIZE(device_options, workspace_limit, "", 0, ANY_SIZE,
               "Largest scratch memory of a convolution or matrix product where there is a smaller "
               "kernel; empty: none on cpu, 1GiB on cuda."),
-    PONS_PATH(device_options, cache_dir, "", "Folder where compiled kernels of cuda are kept."),
+    PONS_PATH(device_options, cache_dir, "",
+              "Folder where compiled kernels of cuda are kept; not given: 'pons/kernels' in "
+              "XDG_CACHE_HOME or ~/.cache."),
     PONS_OPTIONS_END
 };
 

@@ -8,6 +8,7 @@
 #include "base/kernel_name.h"
 #include "base/quota.h"
 #include "base/thread.h"
+#include "base/user_folder.h"
 #include "device/open.h"
 #include "plugin/plugin_load.h"
 #include "train/processes.h"
@@ -247,13 +248,21 @@ static int count_here(const experiment *e)
     return e->mode == MODE_DDP ? 1 : e->replicas;
 }
 
+/* NULL: nowhere. */
+static const char *kernel_folder(const experiment *e)
+{
+    const char *given = e->sections.device.cache_dir;
+
+    return given != NULL && given[0] != '\0' ? given : user_cache_folder(e->memory, "kernels");
+}
+
 /* threads: 0: as many as the device has processors. */
 static pons_status open_one(experiment *e, int threads, int i, pons_error *err)
 {
     pons_device_settings settings = {
         .index = e->share[i].index, .count = e->share[i].count, .threads = threads,
         .deterministic = e->sections.experiment.deterministic,
-        .cache_dir = e->sections.device.cache_dir,
+        .cache_dir = kernel_folder(e),
         .workspace_limit = (size_t)e->sections.device.workspace_limit
     };
 
