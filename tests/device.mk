@@ -89,14 +89,17 @@ endif
 
 # The golden cases of programs, on it.
 GOLDEN_CUDA = tests/golden_program.c tests/golden_modes_cuda.c tests/fakes.c
-CUDA_GOLDEN_TESTS = tests/check_cuda_losses tests/check_cuda_optimizers tests/check_cuda_networks
+CUDA_GOLDEN_TESTS = tests/check_cuda_losses tests/check_cuda_optimizers tests/check_cuda_networks \
+	tests/check_cuda_trajectory
 check_PROGRAMS += $(CUDA_GOLDEN_TESTS)
 tests_check_cuda_losses_SOURCES = tests/check_golden_losses.c $(GOLDEN_CUDA)
 tests_check_cuda_optimizers_SOURCES = tests/check_golden_optimizers.c $(GOLDEN_CUDA)
 tests_check_cuda_networks_SOURCES = tests/check_golden_networks.c $(GOLDEN_CUDA)
+tests_check_cuda_trajectory_SOURCES = tests/check_golden_trajectory.c $(GOLDEN_CUDA)
 EXTRA_tests_check_cuda_losses_DEPENDENCIES = $(OPENED_FAKES)
 EXTRA_tests_check_cuda_optimizers_DEPENDENCIES = $(OPENED_FAKES)
 EXTRA_tests_check_cuda_networks_DEPENDENCIES = $(OPENED_FAKES)
+EXTRA_tests_check_cuda_trajectory_DEPENDENCIES = $(OPENED_FAKES)
 TESTS += $(CUDA_GOLDEN_TESTS) tests/check_cuda_train.sh tests/check_autotune.sh
 if HAVE_NVCC
 # What NVRTC says of the text of every golden case.

@@ -39,6 +39,8 @@ extern const golden_mode golden_modes[];
 extern const int golden_mode_count;
 extern const golden_mode golden_bf16_modes[];
 extern const int golden_bf16_mode_count;
+/* Where a device computes slowly: the first of the long cases is enough in this mode. */
+bool golden_is_slow(const golden_mode *m);
 
 void golden_device(const golden_mode *m, device *d);
 program_settings golden_settings(const golden_mode *m);
