@@ -37,6 +37,7 @@ refused step "'foo' of WAYS" WAYS=foo -- "$program" 1
 refused step "'foo' of WAYS" "WAYS=eager foo" -- "$program" 1
 refused step "'spleen' of ROWS" ROWS=spleen -- "$program" 1
 refused step "'*' of ROWS" 'ROWS=*' -- "$program" 1
+refused step "'graphs_last' of WAYS is for rows on a card" WAYS=graphs_last -- "$program" 1
 refused step "'two' of STEPS" STEPS=two -- "$program" 1
 refused step "'0' of ROUNDS" -- "$program" 0
 refused ddp "'tf32' of PRECISIONS" PRECISIONS=tf32 -- "$program" 1
@@ -49,4 +50,10 @@ refused scaling "'thread' of PARTS" PARTS=thread -- "$program"
 refused scaling "'fp16' of PRECISION" -- "$program" fp16
 refused scaling "one PRECISION" -- "$program" "bf16 fp32"
 refused scaling "'5x' of ROUNDS" -- "$program" bf16 5x
+
+if python3 -c 'import sys, torch, monai; sys.exit(torch.cuda.is_available())' 2>/dev/null; then
+    check "a step on a card that is not there" ends 1 "step.py: PyTorch finds no CUDA device" \
+        python3 "$peers/step.py" --device cuda
+    check "is one line" test "$(wc -l <"$folder/out")" = 1
+fi
 finish

@@ -4,27 +4,56 @@
 #
 #   tests/peers/step.sh PONS [ROUNDS [FOLDER]]      needs: pip install torch monai einops
 #
+# Rows that end in _card are of an NVIDIA card: PyTorch with autocast, timed by the card's events; memory is the
+# card's, PyTorch's as its allocator says, of pons as it has planned.
+#
 # The table is printed to the standard output, progress to the standard error. What has been measured is kept in
 # FOLDER: the same command goes on where it was interrupted. In round 1 every way of PyTorch's is tried; later
 # ones try those within 15 % of the best. Environment:
-#   ROWS      names of rows; default: all of them
-#   WAYS      of eager, eager_last, compiled, compiled_last; default: all of them
-#   STEPS     of PyTorch in a measurement, after one that warms up; default: 3
+#   ROWS      names of rows; default: all of them that need no card
+#   WAYS      of eager, eager_last, compiled, compiled_last, on a card graphs_last too; default: all of them
+#   STEPS     of PyTorch in a measurement, after one that warms up; default: 3; on a card ten times as many
 #   RUNNER    a command put before each measurement, to keep the machine quiet
 . "$(dirname "$0")/rounds.sh"
 
 rounds=${2:-5}
 whole ROUNDS "$rounds"
-rows=$(chosen ROWS "${ROWS:-}" spleen_fp32 spleen_bf16 fast_bf16 forward_bf16 segresnet_bf16 dynunet_bf16)
-ways=$(chosen WAYS "${WAYS:-}" eager eager_last compiled compiled_last)
+plain="spleen_fp32 spleen_bf16 fast_bf16 forward_bf16 segresnet_bf16 dynunet_bf16"
+# shellcheck disable=SC2086 # words
+rows=$(chosen ROWS "${ROWS:-$plain}" $plain spleen_card nnunet_card)
+ways=$(chosen WAYS "${WAYS:-}" eager eager_last compiled compiled_last graphs_last)
 steps=${STEPS:-3}
 whole STEPS "$steps"
+# ways_of ROW: of those that were asked for.
+ways_of() {
+    for w in $ways; do
+        case $w:$1 in
+        graphs*:*_card) echo "$w" ;;
+        graphs*) ;;
+        *) echo "$w" ;;
+        esac
+    done
+}
+
+for r in $rows; do
+    [ -n "$(ways_of "$r")" ] || refuse "'$ways' of WAYS is for rows on a card, not for $r"
+done
 keep "${3:-}"
 export TORCHINDUCTOR_CACHE_DIR="$folder/compiled"
 
 # What a row is: a title, PyTorch's words, the file and the words of pons.
 row() {
     file=spleen
+    case $1 in
+    *_card)
+        times=10
+        on='--device cuda'
+        device="--set distribute.devices=cuda --set device.cache_dir=$folder/kernels" ;;
+    *)
+        times=1
+        on='--threads 2'
+        device='--set distribute.threads=2' ;;
+    esac
     case $1 in
     spleen_fp32) title='spleen U-Net step, 2 x 96^3, fp32'
         torch='--model unet_spleen --precision fp32'; ours='--set train.precision=fp32' ;;
@@ -42,6 +71,12 @@ row() {
     dynunet_bf16) title='DynUNet step, shape of nnU-Net, 1 x 96^3, bf16'
         torch='--model dynunet_nnunet --precision bf16 --batch 1'
         file=dynunet; ours='--set train.precision=bf16' ;;
+    spleen_card) title='spleen U-Net step, 8 x 96^3, bf16, on a card'
+        torch='--model unet_spleen --precision bf16 --batch 8'
+        ours='--set train.precision=bf16 --set train.batch=8' ;;
+    nnunet_card) title='DynUNet step, shape of nnU-Net, 2 x 128^3, bf16, on a card'
+        torch='--model dynunet_nnunet --precision bf16 --batch 2 --patch 128'
+        file=dynunet; ours='--set train.precision=bf16 --set train.batch=2 --set patch.extent=128' ;;
     esac
 }
 
@@ -51,6 +86,19 @@ way() {
     eager_last) echo '--layout channels_last' ;;
     compiled) echo '--layout contiguous --compile' ;;
     compiled_last) echo '--layout channels_last --compile' ;;
+    graphs_last) echo '--layout channels_last --graphs' ;;
+    esac
+}
+
+# peak ROW: bytes that pons takes, of the process; on a card of its memory, as foretold.
+peak() {
+    case $1 in
+    *_card)
+        # shellcheck disable=SC2086
+        "$pons" explain "$folder/$file.ini" --json $device $ours 2>"$folder/log" | head -n 1 |
+            sed 's/.*"arena":\([0-9]*\),"parameters":\([0-9]*\),"scratch":\([0-9]*\),.*/\1 \2 \3/' |
+            awk '{ printf "%.0f", $1 + $2 + $3 }' ;;
+    *) sed 's/.*"peak":\([0-9]*\),.*/\1/' "$folder/json" ;;
     esac
 }
 
@@ -63,11 +111,10 @@ measure_pons() {
     has_round "$to" "$2" && return
     row "$1"
     # shellcheck disable=SC2086
-    $runner "$pons" bench "$folder/$file.ini" --json --no-data --warm-up 2 --steps 5 --set distribute.threads=2 \
-        $ours >"$folder/json" 2>"$folder/log" || { cat "$folder/log" >&2; exit 1; }
+    $runner "$pons" bench "$folder/$file.ini" --json --no-data --warm-up $((2 * times)) \
+        --steps $((5 * times)) $device $ours >"$folder/json" 2>"$folder/log" || { cat "$folder/log" >&2; exit 1; }
     seconds=$(sed 's/.*"median":\([^,]*\),.*/\1/' "$folder/json")
-    peak=$(sed 's/.*"peak":\([0-9]*\),.*/\1/' "$folder/json")
-    echo "$2 $seconds $peak" | awk '{ print $1, $2, $3 / 1048576 }' >>"$to"
+    echo "$2 $seconds $(peak "$1")" | awk '{ print $1, $2, $3 / 1048576 }' >>"$to"
     echo "$1, round $2: pons $seconds s" >&2
 }
 
@@ -77,18 +124,20 @@ measure_torch() {
     row "$1"
     # The first time a compiled network takes minutes to be made; the cache serves the measurement.
     case $3 in
-    compiled*) [ -e "$to.made" ] || {
+    compiled* | graphs*) [ -e "$to.made" ] || {
         echo "$1: PyTorch $3 is being compiled" >&2
         # shellcheck disable=SC2046,SC2086
-        python3 "$here/step.py" $torch $(way "$3") --threads 2 --steps 1 >"$to.made" 2>"$to.log" || true
+        python3 "$here/step.py" $torch $(way "$3") $on --steps 1 >"$to.made" 2>"$to.log" || true
     } ;;
     esac
     # shellcheck disable=SC2046,SC2086
-    if $runner python3 "$here/step.py" $torch $(way "$3") --threads 2 --steps "$steps" >"$folder/json" 2>"$to.log"; then
+    if $runner python3 "$here/step.py" $torch $(way "$3") $on --warmup $times --steps $((steps * times)) \
+        >"$folder/json" 2>"$to.log"; then
         seconds=$(sed 's/.*"median": \([^,]*\),.*/\1/' "$folder/json")
         peak=$(sed 's/.*"peak_mib": \([0-9]*\),.*/\1/' "$folder/json")
     else
         seconds=inf peak=inf
+        tail -n 1 "$to.log" >&2
     fi
     echo "$2 $seconds $peak" >>"$to"
     echo "$1, round $2: PyTorch $3 $seconds s" >&2
@@ -96,20 +145,20 @@ measure_torch() {
 
 # The ways that are worth another round.
 near_best() {
-    for w in $ways; do
+    for w in $(ways_of "$1"); do
         echo "$(column "$folder/$1.$w" 2) $w"
     done | sort -g | awk 'NR == 1 { best = $1 } $1 != "inf" && $1 <= 1.15 * best { print $2 }'
 }
 
 report_row() {
     row "$1"
-    best=$(for w in $ways; do
+    best=$(for w in $(ways_of "$1"); do
         [ ! -e "$folder/$1.$w" ] || echo "$(column "$folder/$1.$w" 2) $w"
     done | sort -g | head -n 1)
     winner=${best#* }
     echo "${best%% *} $(column "$folder/$1.$winner" 3) $(column "$folder/$1.pons" 2) $(column "$folder/$1.pons" 3)" |
         awk -v title="$title" -v way="$winner" -v row="$1" '{
-            printf "| %s | %.3f s (%s) | %.3f s | %.2f | %.0f MiB | %.0f MiB | %.2f | `ROWS=%s tests/peers/step.sh PONS` |\n",
+            printf "| %s | %.4g s (%s) | %.4g s | %.2f | %.0f MiB | %.0f MiB | %.2f | `ROWS=%s tests/peers/step.sh PONS` |\n",
                 title, $1, way, $3, $1 / $3, $2, $4, $4 / $2, row }'
 }
 
@@ -125,7 +174,7 @@ round=1
 while [ "$round" -le "$rounds" ]; do
     for r in $rows; do
         measure_pons "$r" "$round"
-        chosen=$ways
+        chosen=$(ways_of "$r")
         [ "$round" -eq 1 ] || chosen=$(near_best "$r")
         for w in $chosen; do
             measure_torch "$r" "$round" "$w"
@@ -134,7 +183,12 @@ while [ "$round" -le "$rounds" ]; do
     round=$((round + 1))
 done
 
-echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), 2 threads;" \
+# Of rows on a card its name, else the processor's.
+case $rows in
+*_card*) machine=$("$pons" devices | sed -n 's/^cuda:0  *\([^:]*\):.*/\1/p') ;;
+*) machine="$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), 2 threads" ;;
+esac
+echo "$machine;" \
     "$(python3 -c 'import torch, monai; print("PyTorch", torch.__version__, "MONAI", monai.__version__)' 2>"$folder/log");" \
     "medians of $rounds rounds"
 echo
