@@ -13,6 +13,7 @@
 #include "suite.h"
 #include "tolerance.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 
 static const pons_moment moment = { 7, 3, 2 };
@@ -155,9 +156,89 @@ START_TEST(a_kernel_that_was_just_prepared_can_run)
 }
 END_TEST
 
+/* ---- memory of others, in a build with AddressSanitizer --------------------------------------- */
+
+/*
+ * Four parameters of 64 numbers that lie beside each other, and what a kernel does with them: all of
+ * the first is right, each of the others goes one step too far.
+ */
+static const char *const deeds[] = {
+    "out0[63] = in0[63] + in1[0] + scratch[63] + shared[7] + own[3];",
+    "out0[0] = in0[64 + zero];", "out0[0] = in1[-1 + zero];", "out0[64 + zero] = 0.0f;",
+    "out0[-1 + zero] = 0.0f;", "out0[0] = scratch[-1 + zero];", "scratch[64 + zero] = 0.0f;",
+    "shared[8 + zero] = 0.0f;", "own[4 + zero] = 0.0f; out0[0] = own[zero];",
+};
+enum { STRAYED = 23, PARAMETERS = 4, ROW = 64 * sizeof(float) };
+
+static cuda_function compile_deed(const cuda_device *d, const char *deed)
+{
+    text t = { .at = NULL };
+    pons_error err = PONS_ERROR_INIT;
+    cuda_function function;
+    cuda_module module;
+    char *binary;
+    size_t size;
+
+    text_add(&t, "%s", text_preamble);
+    text_add(&t, "KERNEL stray(const float *in0 /* 64 */, const float *in1 /* 64 */, "
+             "float *out0 /* 64 */, float *scratch /* 64 */)\n{\n"
+             "    __shared__ float shared[8];\n    float own[4] = { 0.0f };\n"
+             "    const int zero = (int)in0[0];\n    if (threadIdx.x != 0)\n        return;\n"
+             "    %s\n}\n", deed);
+    ck_assert_msg(cuda_compile(&d->compiler, t.at, 90, &binary, &size, NULL, &err) == PONS_OK, "%s",
+                  err.text);
+    ck_assert_int_eq(d->driver.module_load(&module, binary), 0);
+    ck_assert_int_eq(d->driver.function(&function, module, "stray"), 0);
+    free(binary);
+    text_free(&t);
+    return function;
+}
+
+static void do_deed(const char *deed)
+{
+    device d = card();
+    const cuda_device *c = d.handle;
+    cuda_function function = compile_deed(c, deed);
+    cuda_stream stream = c->queue[PONS_QUEUE_KERNELS];
+    cuda_address memory, at[PARAMETERS];
+    void *parameter[PARAMETERS];
+
+    ck_assert_int_eq(c->driver.allocate(&memory, PARAMETERS * ROW), 0);
+    ck_assert_int_eq(c->driver.clear(memory, 0, PARAMETERS * ROW), 0);
+    ck_assert_int_eq(c->driver.stream_wait(NULL), 0);
+    for (int i = 0; i < PARAMETERS; i++) {
+        at[i] = memory + (cuda_address)i * ROW;
+        parameter[i] = &at[i];
+    }
+    ck_assert_int_eq(c->driver.launch(function, 1, 1, 1, CUDA_THREADS, 1, 1, 0, stream, parameter,
+                                      NULL), 0);
+    ck_assert_int_eq(c->driver.stream_wait(stream), 0);
+    ck_assert_int_eq(c->driver.free(memory), 0);
+    cuda_operations.close(d.handle);
+}
+
+START_TEST(a_kernel_may_touch_its_parameters)
+{
+    do_deed(deeds[0]);
+}
+END_TEST
+
+START_TEST(a_kernel_that_leaves_its_memory_is_found)
+{
+    do_deed(deeds[_i]);
+}
+END_TEST
+
+/* Read by the sanitizers: what a kernel's process ends with. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) { return "exitcode=23"; }
+const char *__ubsan_default_options(void);
+const char *__ubsan_default_options(void) { return "exitcode=23"; }
+
 int main(void)
 {
     TCase *c = suite_new("cuda");
+    bool guarded = dlsym(RTLD_DEFAULT, "__asan_init") != NULL && !fakes_are_away();
 
     setenv("FAKE_CUBLAS", "start", 1); /* so that products are our own, too */
     if (!fakes_open())
@@ -165,5 +246,8 @@ int main(void)
     tcase_add_test(c, every_case_agrees);
     tcase_add_test(c, every_case_agrees_in_16_bits);
     tcase_add_test(c, a_kernel_that_was_just_prepared_can_run);
+    tcase_add_test(c, a_kernel_may_touch_its_parameters);
+    tcase_add_loop_exit_test(c, a_kernel_that_leaves_its_memory_is_found, STRAYED, 1,
+                             guarded ? sizeof deeds / sizeof *deeds : 1);
     return suite_run();
 }

@@ -26,8 +26,8 @@ EXTRA_DIST += tests/counts
 # A driver and a compiler that compute here: tests open them first, so that the device finds them
 # under the names that it looks for.
 FAKE_DRIVER = tests/fake/block.c tests/fake/block.h tests/fake/capture.c tests/fake/cuda.c \
-	tests/fake/driver.h tests/fake/fake.h tests/fake/memory.c tests/fake/module.c \
-	tests/fake/order.c tests/fake/stream.c
+	tests/fake/driver.h tests/fake/fake.h tests/fake/guard.c tests/fake/guard.h \
+	tests/fake/memory.c tests/fake/module.c tests/fake/order.c tests/fake/stream.c
 EXTRA_DIST += $(FAKE_DRIVER) tests/fake/blas.c tests/fake/compiler.c tests/fake/shim.h \
 	tests/check_blas.c tests/check_cuda.c \
 	tests/check_recording.c tests/fake/nvml.c tests/fake/nvtx.c
@@ -52,7 +52,7 @@ tests_fake_libnvidia_ml_la_SOURCES = tests/fake/nvml.c
 tests_fake_libnvidia_ml_la_LDFLAGS = -rpath /nowhere -version-info 1:0:0
 tests_fake_libnvrtc_la_SOURCES = tests/fake/compiler.c
 tests_fake_libnvrtc_la_CPPFLAGS = $(AM_CPPFLAGS) -DHOST_CC='"$(CC)"' \
-	-DHOST_SHIM='"$(abs_top_srcdir)/tests/fake/shim.h"'
+	-DHOST_SHIM='"$(abs_top_srcdir)/tests/fake/shim.h"' -DHOST_SANITIZERS='"$(KERNEL_SANITIZERS)"'
 tests_fake_libnvrtc_la_LDFLAGS = -rpath /nowhere -version-info 13:0:0
 # What tests/fakes.c opens.
 OPENED_FAKES = tests/fake/libcublasLt.la tests/fake/libcuda.la tests/fake/libnvrtc.la

@@ -19,7 +19,7 @@ struct shim_state {
 
 struct shim_parameter {
     const char *name;
-    int memory, writes;
+    int memory, writes, more;
     size_t size;
 };
 

@@ -2,7 +2,8 @@
  * compiler.c - a libnvrtc.so.13 for tests: the host's compiler, on the same text.
  *
  * The text is compiled as C behind shim.h. For each kernel a caller is added that takes the
- * parameters as cuLaunchKernel has them. What comes out is a shared object behind its length.
+ * parameters as cuLaunchKernel has them. What comes out is a shared object behind its length. In a
+ * build with AddressSanitizer or UndefinedBehaviorSanitizer the text is compiled with them, too.
  */
 #include <fcntl.h>
 #include <glob.h>
@@ -62,11 +63,15 @@ int nvrtcDestroyProgram(nvrtcProgram *program)
     return 0;
 }
 
-/* A parameter: "const float *in0 /" "* 120 *" "/" is memory of 120 numbers that is read. */
+/*
+ * A parameter: "const float *in0 /" "* 120 *" "/" is memory of 120 numbers that is read, "/" "* 1+ *"
+ * "/" of one and what follows it, "/" "* 0 *" "/" of none: it is not touched.
+ */
 typedef struct parameter {
     const char *type, *name;
     int type_size, name_size;
-    long long count;          /* of what it points to; 0: not told                                */
+    long long count;          /* of what it points to                                             */
+    bool more;
 } parameter;
 
 /* The one at 'at'; where the next one begins, NULL behind the last. */
@@ -74,6 +79,7 @@ static const char *read_parameter(const char *at, const char *end, parameter *p)
 {
     const char *stop = at + strcspn(at, ",)/"), *count = strstr(at, "/*");
     const char *next = at + strcspn(at, ",)"), *name = stop;
+    char *behind = NULL;
 
     while (name[-1] == ' ')
         name--;
@@ -81,8 +87,11 @@ static const char *read_parameter(const char *at, const char *end, parameter *p)
     while (name > at && name[-1] != ' ' && name[-1] != '*')
         name--;
     p->name_size -= (int)(name - at);
-    *p = (parameter){ at, name, (int)(name - at), p->name_size,
-                      count != NULL && count < next ? atoll(count + 2) : 0 };
+    *p = (parameter){ .type = at, .name = name, .type_size = (int)(name - at),
+                      .name_size = p->name_size };
+    if (count != NULL && count < next)
+        p->count = strtoll(count + 2, &behind, 10);
+    p->more = behind != NULL && *behind == '+';
     next += strspn(next, ", ");
     return next < end ? next : NULL;
 }
@@ -90,7 +99,7 @@ static const char *read_parameter(const char *at, const char *end, parameter *p)
 static void write_caller(FILE *f, const char *name, int size, const char *open, const char *close)
 {
     parameter p;
-    int i = 0;
+    int i = 0, pointer;
 
     fprintf(f, "void shim_call_%.*s(void **p) { %.*s(", size, name, size, name);
     for (const char *at = open + 1; at != NULL; i++) {
@@ -100,9 +109,10 @@ static void write_caller(FILE *f, const char *name, int size, const char *open, 
     fprintf(f, "); }\nstruct shim_parameter shim_parameters_%.*s[] = {\n", size, name);
     for (const char *at = open + 1; at != NULL;) {
         at = read_parameter(at, close, &p);
-        fprintf(f, "    { \"%.*s\", %d, %d, %lld * sizeof(*(%.*s *)0) },\n", p.name_size, p.name,
-                p.type[p.type_size - 1] == '*', strncmp(p.type, "const ", 6) != 0, p.count,
-                p.type_size - (p.type[p.type_size - 1] == '*'), p.type);
+        pointer = p.type[p.type_size - 1] == '*';
+        fprintf(f, "    { \"%.*s\", %d, %d, %d, %lld * sizeof(*(%.*s *)0) },\n", p.name_size, p.name,
+                pointer && p.count > 0, strncmp(p.type, "const ", 6) != 0, p.more, p.count,
+                p.type_size - pointer, p.type);
     }
     fprintf(f, "    { 0 }\n};\n");
 }
@@ -149,9 +159,9 @@ static int compile_in(nvrtcProgram p, const char *folder)
     write_callers(f, p->text);
     fclose(f);
     snprintf(command, sizeof command, "cd %s && %s -x c -std=gnu11 -w -fPIC -shared "
-             "-fno-strict-aliasing -ffp-contract=off %s -include %s unit.c -o unit.so -lm "
+             "-fno-strict-aliasing -ffp-contract=off %s %s -include %s unit.c -o unit.so -lm "
              ">log 2>&1", folder, compiler != NULL ? compiler : HOST_CC,
-             flags != NULL ? flags : "-O0", HOST_SHIM);
+             flags != NULL ? flags : "-O0", HOST_SANITIZERS, HOST_SHIM);
     result = system(command);
     snprintf(path, sizeof path, "%s/log", folder);
     p->log = read_all(path, &size);

@@ -69,6 +69,8 @@ bool order_known(const order_record *r);
 
 /* 'actor' touches this memory, which must be one that the driver gave: false otherwise. */
 bool memory_touch(int actor, const void *at, size_t size, bool writes);
+/* Where parameter 'number' of a kernel reaches that memory, and how many bytes there are from there. */
+void *memory_view(const void *memory, int number, size_t *rest);
 /* This process has waited for something: memory of copies that have ended is its own again. */
 void memory_settle(void);
 

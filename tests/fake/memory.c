@@ -3,9 +3,12 @@
  *
  * Every piece is mapped twice: where callers know it, and where tasks of streams reach it. Memory
  * of the GPU cannot be touched at the former; of the host's pages those of a copy cannot either,
- * until this process has waited for it. A page that may not be touched follows each piece.
+ * until this process has waited for it. A page that may not be touched follows each piece. Kernels
+ * reach the memory of the GPU at addresses of their own where something guards it (guard.h).
  */
 #include "driver.h"
+
+#include "guard.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -19,7 +22,7 @@ enum { TYPE_HOST = 1, TYPE_DEVICE = 2, ATTRIBUTE_TYPE = 2 }; /* CUmemorytype, CU
 
 typedef struct piece {
     struct piece *next;
-    char *known, *reached;
+    char *known, *reached, *view[GUARD_VIEWS];
     size_t size, mapped;
     int type;
     bool managed;
@@ -87,6 +90,23 @@ void *fake_reach(const void *memory)
     return at;
 }
 
+void *memory_view(const void *memory, int number, size_t *rest)
+{
+    const piece *p;
+    size_t offset;
+    char *at;
+
+    pthread_mutex_lock(&lock);
+    p = find(memory, 0);
+    if (p == NULL)
+        abort();
+    offset = (size_t)((const char *)memory - p->known);
+    at = p->view[number % GUARD_VIEWS] != NULL ? p->view[number % GUARD_VIEWS] : p->reached;
+    *rest = p->size - offset;
+    pthread_mutex_unlock(&lock);
+    return at + offset;
+}
+
 int fake_left_over_memory(void);
 int fake_left_over_memory(void)
 {
@@ -152,25 +172,54 @@ bool memory_touch(int actor, const void *at, size_t size, bool writes)
 
 /* ---- to take and to give back ---------------------------------------------------------------- */
 
+/* All of it but the page at the end; NULL: there is no room. */
+static char *map_once(const piece *p, int file)
+{
+    char *at = mmap(NULL, p->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+    return at != MAP_FAILED && mprotect(at + p->mapped - PAGE, PAGE, PROT_NONE) == 0 ? at : NULL;
+}
+
+static bool map_views(piece *p, int file)
+{
+    for (int i = 0; i < GUARD_VIEWS; i++) {
+        p->view[i] = map_once(p, file);
+        if (p->view[i] == NULL)
+            return false;
+        guard_forbid(p->view[i], p->mapped);
+    }
+    return true;
+}
+
 static bool map_piece(piece *p)
 {
     int file = memfd_create("fake-cuda", MFD_CLOEXEC);
     size_t body = (p->size + PAGE - 1) / PAGE * PAGE;
-    bool mapped;
+    bool mapped, of_device = p->type == TYPE_DEVICE;
 
     p->mapped = body + PAGE;
     if (file < 0 || ftruncate(file, (off_t)p->mapped) != 0)
         return false;
-    p->known = mmap(NULL, p->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    p->reached = mmap(NULL, p->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    p->known = map_once(p, file);
+    p->reached = map_once(p, file);
+    mapped = p->known != NULL && p->reached != NULL
+          && (!of_device || !guard_is_there() || map_views(p, file));
     close(file);
-    mapped = p->known != MAP_FAILED && p->reached != MAP_FAILED
-          && mprotect(p->reached + body, PAGE, PROT_NONE) == 0
-          && mprotect(p->known + body, PAGE, PROT_NONE) == 0;
     if (mapped)
         memset(p->reached, FILLING, body);
     return mapped
-        && (p->type == TYPE_HOST || p->managed || mprotect(p->known, p->mapped, PROT_NONE) == 0);
+        && (!of_device || p->managed || mprotect(p->known, p->mapped, PROT_NONE) == 0);
+}
+
+static void unmap_piece(piece *p)
+{
+    munmap(p->known, p->mapped);
+    munmap(p->reached, p->mapped);
+    for (int i = 0; i < GUARD_VIEWS; i++)
+        if (p->view[i] != NULL) {
+            guard_allow(p->view[i], p->mapped);
+            munmap(p->view[i], p->mapped);
+        }
 }
 
 /* FAKE_CUDA_MOST: bytes of the largest piece that the card still has room for. */
@@ -229,8 +278,7 @@ static int release(void *memory, int type)
     pthread_mutex_unlock(&lock);
     if (found == NULL)
         return INVALID;
-    munmap(found->known, found->mapped);
-    munmap(found->reached, found->mapped);
+    unmap_piece(found);
     free(found->list.record);
     free(found);
     return OK;

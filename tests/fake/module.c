@@ -3,11 +3,12 @@
  *
  * A kernel tells of each parameter whether it is memory, of how many bytes where that is known, and
  * whether it writes there. Parameters are of 8 bytes; a pointer becomes the address at which
- * streams reach the memory.
+ * kernels reach the memory.
  */
 #include "driver.h"
 
 #include "block.h"
+#include "guard.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -27,6 +28,7 @@ typedef struct module {
 
 typedef struct function {
     struct function *next;
+    char *name;
     module *module;
     void (*call)(void **);
     const struct shim_parameter *parameter;
@@ -37,6 +39,7 @@ typedef struct launch {
     const function *function;
     unsigned blocks;
     uint64_t value[PARAMETERS];
+    guard_range range[PARAMETERS];
 } launch;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -104,6 +107,7 @@ int cuModuleUnload(module *m)
         function *f = *at;
         if (f->module == m) {
             *at = f->next;
+            free(f->name);
             free(f);
         } else {
             at = &f->next;
@@ -134,6 +138,7 @@ int cuModuleGetFunction(function **out, module *m, const char *name)
     }
     while (f->parameter[f->count].name != NULL)
         f->count++;
+    f->name = strdup(name);
     pthread_mutex_lock(&lock);
     f->next = functions;
     functions = f;
@@ -156,6 +161,7 @@ static void run_launch(void *context)
 {
     launch *l = context;
     module *m = l->function->module;
+    const guard_kernel guarded = { l->function->name, l->function->count, l->range };
     void *parameters[PARAMETERS];
 
     pthread_once(&runner_once, make_key);
@@ -166,17 +172,23 @@ static void run_launch(void *context)
     for (int i = 0; i < l->function->count; i++)
         parameters[i] = &l->value[i];
     pthread_mutex_lock(&m->lock);
+    guard_begin(&guarded);
     for (unsigned b = 0; b < l->blocks; b++)
         block_run(runner, m->shim, l->function->call, parameters, b, THREADS);
+    guard_end(&guarded);
     pthread_mutex_unlock(&m->lock);
     free(l);
 }
 
 /* What the kernel may touch; the address at which it does. */
-static bool take_pointer(stream *s, const struct shim_parameter *p, uint64_t *value)
+static bool take_pointer(stream *s, launch *l, int number)
 {
-    const void *at = (const void *)(uintptr_t)*value;
+    const struct shim_parameter *p = &l->function->parameter[number];
+    const void *at = (const void *)(uintptr_t)l->value[number];
+    size_t rest;
+    void *view;
 
+    l->range[number] = (guard_range){ .name = p->name };
     if (!p->memory || at == NULL)
         return true;
     if (!fake_on_device(at, p->size)) {
@@ -185,7 +197,9 @@ static bool take_pointer(stream *s, const struct shim_parameter *p, uint64_t *va
         return false;
     }
     fake_stream_touch(s, at, p->size, p->writes);
-    *value = (uint64_t)(uintptr_t)fake_reach(at);
+    view = memory_view(at, number, &rest);
+    l->value[number] = (uint64_t)(uintptr_t)view;
+    l->range[number] = (guard_range){ p->name, view, p->more ? rest : p->size };
     return true;
 }
 
@@ -197,7 +211,7 @@ static int give_launch(stream *s, const void *what)
         return NO_MEMORY;
     memcpy(l, what, sizeof *l);
     for (int i = 0; i < l->function->count; i++)
-        if (!take_pointer(s, &l->function->parameter[i], &l->value[i])) {
+        if (!take_pointer(s, l, i)) {
             free(l);
             return ILLEGAL_ADDRESS;
         }

@@ -19,8 +19,8 @@ struct shim_state {
 
 struct shim_parameter {
     const char *name;
-    int memory, writes;
-    size_t size;                                /* bytes; 0: not told                             */
+    int memory, writes, more;
+    size_t size;                                /* bytes; 'more': and what follows                */
 };
 
 struct shim_state shim;

@@ -93,21 +93,33 @@ void *source_table(cuda_source *s, const char *type, int64_t count, int *number)
 
 text *source_begin(cuda_source *s, int64_t blocks)
 {
-    const pons_request *r = s->request;
     cuda_launch *l = &s->launch[s->launch_count++];
-    text *t = &l->body;
 
     if (s->launch_count == CUDA_LAUNCHES)
         abort(); /* maps have at most 64 tensors */
     l->blocks = blocks;
+    return &l->body;
+}
+
+/* Of memory that the device holds the tensor tells of one byte: there are more. */
+static bool is_held(const pons_request *r, int number, bool output)
+{
+    return number == 0
+        && (r->kind == PONS_KERNEL_PATCH_ADD || (r->kind == PONS_KERNEL_PATCH && !output));
+}
+
+static void write_parameters(const cuda_source *s, text *t)
+{
+    const pons_request *r = s->request;
+
     text_add(t, "(");
     for (int i = 0; i < r->input_count; i++)
-        text_add(t, "const %s *in%d /* %lld */, ", text_type(r->input[i].type), i,
-                 (long long)source_count(r->input[i].shape));
+        text_add(t, "const %s *in%d /* %lld%s */, ", text_type(r->input[i].type), i,
+                 (long long)source_count(r->input[i].shape), is_held(r, i, false) ? "+" : "");
     for (int i = 0; i < r->output_count; i++)
-        text_add(t, "%s *out%d /* %lld */, ", text_type(r->output[i].type), i,
-                 (long long)source_count(r->output[i].shape));
-    text_add(t, "float *scratch");
+        text_add(t, "%s *out%d /* %lld%s */, ", text_type(r->output[i].type), i,
+                 (long long)source_count(r->output[i].shape), is_held(r, i, true) ? "+" : "");
+    text_add(t, "float *scratch /* %zu */", s->scratch_size / sizeof(float));
     for (int i = 0; i < s->table_count; i++)
         text_add(t, ", const %s *table%d /* %zu */", s->table[i].type, i, s->table[i].size / 4);
     if (s->random)
@@ -116,14 +128,19 @@ text *source_begin(cuda_source *s, int64_t blocks)
     if (s->random)
         text_add(t, "    const u64 seed = moment[0], step = moment[1], micro_batch = "
                  "moment[2];\n");
-    return t;
 }
 
+/* How much scratch memory there is by now is known behind what was written. */
 void source_end(cuda_source *s)
 {
     cuda_launch *l = &s->launch[s->launch_count - 1];
+    text whole = { .at = NULL };
 
-    text_add(&l->body, "}\n");
+    write_parameters(s, &whole);
+    text_add(&whole, "%s}\n", l->body.at != NULL ? l->body.at : "");
+    whole.failed = whole.failed || l->body.failed;
+    text_free(&l->body);
+    l->body = whole;
     if (l->body.at == NULL)
         return;
     snprintf(l->name, sizeof l->name, "%s_%016llx", s->kind,

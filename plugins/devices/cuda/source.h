@@ -3,9 +3,9 @@
  *
  * Every kernel of a request has the same parameters: the inputs, the outputs, the scratch memory,
  * the tables (numbers that were computed here, once) and, where it draws random numbers, the
- * moment; behind a pointer stands how many elements it has. Extents and strides are literals;
- * kernels that come out equal are one kernel, so no name of the request is in the text. Blocks are
- * 256 threads.
+ * moment; behind a pointer stands how many elements it has (1+: one, and what follows). Extents and
+ * strides are literals; kernels that come out equal are one kernel, so no name of the request is in
+ * the text. Blocks are 256 threads.
  */
 #ifndef CUDA_SOURCE_H
 #define CUDA_SOURCE_H
@@ -51,10 +51,12 @@ int cuda_source_parameters(const cuda_source *s);
 
 /* A table of 'count' numbers of 4 bytes to fill; NULL: out of memory. Before any text. */
 void *source_table(cuda_source *s, const char *type, int64_t count, int *number);
-/* Begin a kernel: its text up to the opening brace. End it: the closing brace, and its name. */
+/*
+ * Begin a kernel: what is written is its block. End it: the parameters, the braces, and its name.
+ */
 text *source_begin(cuda_source *s, int64_t blocks);
 void source_end(cuda_source *s);
-/* Bytes of scratch memory at a multiple of 16; where they begin. */
+/* Bytes of scratch memory at a multiple of 16; where they begin. Before the end of who uses them. */
 size_t source_scratch(cuda_source *s, size_t size);
 
 static inline int64_t source_count(pons_shape s)

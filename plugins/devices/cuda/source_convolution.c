@@ -260,11 +260,11 @@ bool weight_source(cuda_source *s)
     else
         text_add(t, "scratch[piece * %lldll + row * %lldll + i] = result;\n", (long long)count,
                  (long long)p.in);
-    source_end(s);
-    if (b.pieces > 1) {
+    if (b.pieces > 1)
         source_scratch(s, (size_t)(b.pieces * count) * 4);
+    source_end(s);
+    if (b.pieces > 1)
         write_weight_join(s, &b, count);
-    }
     return true;
 }
 
