@@ -65,3 +65,36 @@ AC_LANG_PUSH([C++])
 PONS_OPTIONAL_LIBRARY([$1], [$2], [$3 g++], [$4], [$5], [$6], [$7], [$8])
 AC_LANG_POP([C++])
 ])
+
+# PONS_TEST_PART(WHAT, VARIABLE, PART, NEEDS, CHECK)
+# --------------------------------------------------
+# Tests of WHAT, of a PART that is built or not. CHECK, where it is, sets pons_have=yes when what the
+# tests need is there, too: then they are built, and fail rather than be skipped. The result is the
+# conditional HAVE_VARIABLE and a line of the summary.
+AC_DEFUN([PONS_TEST_PART], [
+pons_have=no
+AM_COND_IF([HAVE_$3], [$5])
+AM_CONDITIONAL([HAVE_$2], [test "x$pons_have" = xyes])
+AS_IF([test "x$pons_have" = xyes], [pons_line="yes"],
+      [AM_COND_IF([HAVE_$3], [pons_line="no: $4"], [pons_line="no, there is none"])])
+pons_summary="$pons_summary
+    tests of $1: $pons_line"
+])
+
+# PONS_TEST_OPENS(WHAT, PROLOGUE, NAMES, BODY)
+# --------------------------------------------
+# Whether the first of the libraries in NAMES that is there passes BODY, which returns 0 when it does.
+AC_DEFUN([PONS_TEST_OPENS], [
+AC_MSG_CHECKING([for $1 to test with])
+AC_RUN_IFELSE([AC_LANG_PROGRAM([[
+#include <dlfcn.h>
+$2]], [[
+    static const char *const names[] = { $3 };
+    void *library = 0;
+    for (unsigned i = 0; i < sizeof names / sizeof *names && library == 0; i++)
+        library = dlopen(names[i], RTLD_NOW);
+    if (library == 0)
+        return 1;
+    $4]])], [pons_have=yes], [], [AS_VAR_SET([pons_have], [no])])
+AC_MSG_RESULT([$pons_have])
+])

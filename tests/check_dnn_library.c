@@ -349,8 +349,9 @@ int main(void)
 
     dnn_find(&planner.dnn);
     if (planner.dnn.library == NULL || planner.dnn.version < 90800) {
-        printf("no cuDNN of 9.8 or later, which plans without a card: %s\n", planner.dnn.missing);
-        return 77;
+        fprintf(stderr, "no cuDNN of 9.8 or later, which configure has found: %s\n",
+                planner.dnn.missing);
+        return 1;
     }
     device_reference(&planner.reference, false);
     tcase_add_test(c, every_convolution_of_the_networks_is_planned_in_bf16);

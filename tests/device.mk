@@ -80,7 +80,7 @@ PROGRAM_TESTS += tests/check_dnn
 tests_check_dnn_SOURCES = tests/check_dnn.c tests/fakes.c tests/evaluate.c
 tests_check_dnn_LDADD = libcudadevice.la $(LDADD)
 EXTRA_tests_check_dnn_DEPENDENCIES = $(OPENED_FAKES)
-if HAVE_CUDNN_HEADERS
+if HAVE_CUDNN_LIBRARY
 PROGRAM_TESTS += tests/check_dnn_library
 tests_check_dnn_library_SOURCES = tests/check_dnn_library.c $(GOLDEN_PROGRAM)
 tests_check_dnn_library_LDADD = libcudadevice.la $(LDADD)
@@ -101,7 +101,7 @@ EXTRA_tests_check_cuda_optimizers_DEPENDENCIES = $(OPENED_FAKES)
 EXTRA_tests_check_cuda_networks_DEPENDENCIES = $(OPENED_FAKES)
 EXTRA_tests_check_cuda_trajectory_DEPENDENCIES = $(OPENED_FAKES)
 TESTS += $(CUDA_GOLDEN_TESTS) tests/check_cuda_train.sh tests/check_autotune.sh
-if HAVE_NVCC
+if HAVE_NVRTC
 # What NVRTC says of the text of every golden case.
 PROGRAM_TESTS += tests/check_cuda_text
 tests_check_cuda_text_SOURCES = tests/check_cuda_text.c $(GOLDEN_PROGRAM)
