@@ -104,6 +104,7 @@ TESTS += $(CUDA_GOLDEN_TESTS) tests/check_cuda_train.sh tests/check_autotune.sh
 if HAVE_NVRTC
 # What NVRTC says of the text of every golden case.
 PROGRAM_TESTS += tests/check_cuda_text
+SOAK_TESTS += tests/check_cuda_text
 tests_check_cuda_text_SOURCES = tests/check_cuda_text.c $(GOLDEN_PROGRAM)
 tests_check_cuda_text_LDADD = libcudadevice.la $(LDADD)
 endif
