@@ -101,6 +101,10 @@ EXTRA_tests_check_cuda_optimizers_DEPENDENCIES = $(OPENED_FAKES)
 EXTRA_tests_check_cuda_networks_DEPENDENCIES = $(OPENED_FAKES)
 EXTRA_tests_check_cuda_trajectory_DEPENDENCIES = $(OPENED_FAKES)
 TESTS += $(CUDA_GOLDEN_TESTS) tests/check_cuda_train.sh tests/check_autotune.sh
+# Launches of a step of the same networks.
+PROGRAM_TESTS += tests/check_segments
+tests_check_segments_SOURCES = tests/check_segments.c $(GOLDEN_CUDA)
+EXTRA_tests_check_segments_DEPENDENCIES = $(OPENED_FAKES)
 if HAVE_NVRTC
 # What NVRTC says of the text of every golden case.
 PROGRAM_TESTS += tests/check_cuda_text
@@ -110,5 +114,6 @@ tests_check_cuda_text_LDADD = libcudadevice.la $(LDADD)
 endif
 endif
 SCRIPT_TESTS += tests/check_on_card.sh
-EXTRA_DIST += tests/on_card.sh tests/golden_modes_cuda.c tests/check_cuda_text.c tests/check_cuda_train.sh \
+EXTRA_DIST += tests/on_card.sh tests/check_segments.c tests/golden_modes_cuda.c tests/check_cuda_text.c \
+	tests/check_cuda_train.sh \
 	tests/check_autotune.sh tests/fake/dnn.c tests/check_dnn.c tests/check_dnn_library.c tests/fakes.c tests/fakes.h
