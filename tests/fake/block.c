@@ -1,18 +1,22 @@
 /*
- * block.c - threads of a block as coroutines: each runs to a barrier or a shuffle, then the next.
+ * block.c - threads of a block as coroutines: each runs to a barrier or a shuffle, then the next of
+ * its warp, and each warp to a barrier.
  *
  * The first thread of a block tells: where it meets no barrier, no other thread may, and all run
- * one after the other on its stack.
+ * one after the other on its stack. Else every other block runs its warps and threads from the last
+ * to the first: a barrier that is missing before others read what was written gives another number in
+ * one order, one that is missing before others write what is still read in the other.
  */
 #include "block.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { THREADS = 256, STACK = 256 << 10 };
+enum { THREADS = 256, WARP = 32, STACK = 256 << 10 };
 typedef enum stop { STOP_END = 0, STOP_BARRIER, STOP_SHUFFLE } stop;
 
 /* ---- coroutines ------------------------------------------------------------------------------ */
@@ -86,6 +90,7 @@ struct block_runner {
     void (*kernel)(void **);
     void **parameters;
     int current, threads;
+    bool backwards;        /* from the last warp and thread to the first                          */
     struct shim_place block;
 };
 
@@ -140,23 +145,42 @@ static void prepare(block_runner *r, int thread)
     }
 }
 
-static void diverged(const block_runner *r, int thread)
+static void diverged(const block_runner *r, int thread, int other)
 {
     static const char *const names[] = { "its end", "a barrier", "a shuffle" };
 
-    fprintf(stderr, "fake cuda: block %u: thread %d is at %s, thread 0 at %s\n", r->block.x, thread,
-            names[r->fiber[thread].stopped], names[r->fiber[0].stopped]);
+    fprintf(stderr, "fake cuda: block %u: thread %d is at %s, thread %d at %s\n", r->block.x, thread,
+            names[r->fiber[thread].stopped], other, names[r->fiber[other].stopped]);
     abort();
 }
 
-/* One more piece of every thread; what thread 0 stopped at, all stop at. */
-static stop run_pieces(block_runner *r, int first)
+/* A warp from its thread 'first' on, to a barrier or its end; at a shuffle all of it meets. */
+static void run_warp(block_runner *r, int warp, int first)
 {
-    for (int i = first; i < r->threads; i++) {
-        resume(r, i);
-        if (r->fiber[i].stopped != r->fiber[0].stopped)
-            diverged(r, i);
+    int begin = WARP * warp;
+
+    do {
+        for (int i = first; i < WARP; i++)
+            resume(r, begin + (r->backwards ? WARP - 1 - (i - first) : i));
+        for (int i = 1; i < WARP; i++)
+            if (r->fiber[begin + i].stopped != r->fiber[begin].stopped)
+                diverged(r, begin + i, begin);
+        first = 0;
+    } while (r->fiber[begin].stopped == STOP_SHUFFLE);
+}
+
+/* All warps; 'begun': thread 0 has run its first piece. */
+static stop run_warps(block_runner *r, bool begun)
+{
+    int warps = r->threads / WARP;
+
+    for (int i = 0; i < warps; i++) {
+        int warp = r->backwards ? warps - 1 - i : i;
+        run_warp(r, warp, begun && warp == 0 ? 1 : 0);
     }
+    for (int i = 1; i < warps; i++)
+        if (r->fiber[WARP * i].stopped != r->fiber[0].stopped)
+            diverged(r, WARP * i, 0);
     return r->fiber[0].stopped;
 }
 
@@ -184,9 +208,9 @@ void block_run(block_runner *r, struct shim_state *shim, void (*kernel)(void **)
     }
     for (int i = 1; i < threads; i++)
         prepare(r, i);
-    run_pieces(r, 1);
-    while (r->fiber[0].stopped != STOP_END)
-        run_pieces(r, 0);
+    r->backwards = !r->backwards;
+    for (bool begun = true; run_warps(r, begun) != STOP_END;)
+        begun = false;
 }
 
 block_runner *block_runner_new(void) { return calloc(1, sizeof(block_runner)); }
