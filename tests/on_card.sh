@@ -3,7 +3,7 @@
 # cuDNN, cuBLASLt and NCCL that are installed, and the times that docs/performance.md wants. Minutes; the last line is
 # 'N passed, N failed, N skipped', the status 77 where there is no card.
 #
-#   tests/on_card.sh [-j JOBS] [-l SECONDS] [-o FOLDER] [-s] [BUILD [PART...]]
+#   tests/on_card.sh [-j JOBS] [-l SECONDS] [-o FOLDER] [-s] [-t SECONDS] [BUILD [PART...]]
 #
 # BUILD (build) is a folder where pons has been made, or will be. Parts run in the order given; without any, all:
 #   machine   the card, the driver and the libraries: pons devices, pons doctor
@@ -14,13 +14,14 @@
 #   peers     the same steps in PyTorch + MONAI, where they are installed: tests/peers/step.sh
 # The name of a test is a part, too. -j: tests at a time (as many as processors; figures run alone); -l: end within
 # that time (540), what has not begun by then counts as skipped; -o: logs and figures (OUT, else on_card); -s: small
-# networks for the figures, to try this script.
+# networks for the figures, to try this script; -t: what a test may take (480).
 set -u
 cd "$(dirname "$0")/.." || exit 1
 source=$(pwd)
 begun=$(date +%s)
 jobs=$(nproc)
 limit=540
+patience=480
 folder=${OUT:-on_card}
 small=
 
@@ -35,12 +36,13 @@ whole() {
     esac
 }
 
-while getopts j:l:o:s option; do
+while getopts j:l:o:st: option; do
     case $option in
     j) whole j "$OPTARG"; jobs=$OPTARG ;;
     l) whole l "$OPTARG"; limit=$OPTARG ;;
     o) folder=$OPTARG ;;
     s) small=yes ;;
+    t) whole t "$OPTARG"; patience=$OPTARG ;;
     *) exit 2 ;;
     esac
 done
@@ -54,7 +56,7 @@ golden="check_cuda_losses check_cuda_optimizers check_cuda_networks check_cuda_t
 kernels="check_cuda check_recording check_blas check_dnn"
 runs="check_cuda_train.sh check_autotune.sh check_options.sh check_nccl"
 # Nothing on a single card: NAME:WHY.
-without="check_fake_cuda:needs_made-up_cards check_group_nccl:needs_two_cards"
+without="check_fake_cuda:needs_made-up_cards check_segments:needs_made-up_cards check_group_nccl:needs_two_cards"
 
 [ $# -gt 0 ] || set -- machine golden kernels runs figures peers
 for part in "$@"; do
@@ -134,9 +136,9 @@ left() { echo $((begun + limit - $(date +%s))); }
 # One test, from its name: Check's own lines are counted, tests in shell print the same.
 run_test() {
     name=$1
-    seconds=480
+    seconds=$patience
     [ "$(left)" -ge "$seconds" ] || seconds=$(left)
-    if [ "$seconds" -lt 5 ]; then
+    if [ "$(left)" -lt 5 ]; then
         say "SKIPPED: $name: no time is left"
         count "$name" "0 0 1"
         return
