@@ -61,6 +61,19 @@ stuck() {
 check "a test that does not end" stuck
 check "says so" grep -q "^check_cuda_optimizers: 0 passed, 1 failed, .*, ended after its 3 s" left/report.txt
 
+# ---- a folder that is carried ---------------------------------------------------------------------
+
+check "what another machine needs" "$source/tests/pack_card.sh" "$build" carried
+check "is enough for a test" ended 0 "^2 passed, 0 failed, 0 skipped$" "$folder/carried" check_cuda_optimizers
+own_libraries() {
+    LD_LIBRARY_PATH=$folder/carried/.libs:$folder/carried/lib ldd carried/.libs/pons \
+        carried/tests/.libs/check_cuda_optimizers carried/stage/*/*.so >needed || return
+    grep -q "$folder/carried/.libs/libpons" needed && ! grep -e "$build/" -e "not found" needed
+}
+check "and nothing of the build" own_libraries
+check "a folder where nothing was made" ends 2 "is no build with tests of cards" \
+    "$source/tests/pack_card.sh" "$folder" x
+
 # ---- figures -------------------------------------------------------------------------------------
 
 check "figures" ended 0 "^[67] passed, 0 failed, [01] skipped$" -s "$build" figures

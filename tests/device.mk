@@ -114,6 +114,7 @@ tests_check_cuda_text_LDADD = libcudadevice.la $(LDADD)
 endif
 endif
 SCRIPT_TESTS += tests/check_on_card.sh
-EXTRA_DIST += tests/on_card.sh tests/check_segments.c tests/golden_modes_cuda.c tests/check_cuda_text.c \
+EXTRA_DIST += tests/on_card.sh tests/pack_card.sh tests/check_segments.c tests/golden_modes_cuda.c \
+	tests/check_cuda_text.c \
 	tests/check_cuda_train.sh \
 	tests/check_autotune.sh tests/fake/dnn.c tests/check_dnn.c tests/check_dnn_library.c tests/fakes.c tests/fakes.h

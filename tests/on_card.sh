@@ -5,7 +5,8 @@
 #
 #   tests/on_card.sh [-j JOBS] [-l SECONDS] [-o FOLDER] [-s] [-t SECONDS] [BUILD [PART...]]
 #
-# BUILD (build) is a folder where pons has been made, or will be. Parts run in the order given; without any, all:
+# BUILD (build) is a folder where pons has been made, or will be, or what tests/pack_card.sh has made of one. Parts run
+# in the order given; without any, all:
 #   machine   the card, the driver and the libraries: pons devices, pons doctor
 #   golden    golden cases in fp32, TF32 and 16 bit
 #   kernels   each kernel, recorded steps, cuBLASLt, cuDNN
