@@ -113,11 +113,13 @@ CUDA_FILES = plugins/devices/cuda/blas.c plugins/devices/cuda/blas.h \
 	plugins/devices/cuda/sensors.c \
 	plugins/devices/cuda/sensors.h plugins/devices/cuda/source.c \
 	plugins/devices/cuda/source.h \
-	plugins/devices/cuda/source_convolution.c plugins/devices/cuda/source_extreme.c \
+	plugins/devices/cuda/source_convolution.c plugins/devices/cuda/source_direct.c \
+	plugins/devices/cuda/source_direct.h plugins/devices/cuda/source_extreme.c \
 	plugins/devices/cuda/source_map.c plugins/devices/cuda/source_map.h \
 	plugins/devices/cuda/source_patch.c plugins/devices/cuda/source_pool.c \
 	plugins/devices/cuda/source_reduce.c \
 	plugins/devices/cuda/source_take.c plugins/devices/cuda/source_value.c \
+	plugins/devices/cuda/source_weight.c \
 	plugins/devices/cuda/text.c plugins/devices/cuda/text.h \
 	plugins/devices/cuda/text_preamble.c plugins/devices/cuda/unit.c
 CUDNN_FILES = plugins/devices/cuda/dnn.c plugins/devices/cuda/dnn_choose.c \

@@ -1,270 +1,258 @@
 /*
- * source_convolution.c - direct convolutions in all three directions, and small matrix products:
+ * source_convolution.c - direct convolutions forward and by the input, and small matrix products:
  * right for every channel count, stride, dilation and group, in no library.
  *
- * x [N, D, H, W, I], w [O, kD, kH, kW, I / groups], y [N, D', H', W', O]. Forward and input
- * gradient have a thread for each element of the result, which adds up the products of one kernel
- * point before it adds that to the rest. The weight gradient is a sum over all points of y: columns
- * of input channels, pieces of points, and a second kernel that joins the pieces, as maps reduce.
+ * Both gather: a place of the result is a sum over places of the source, y of x's or x of y's. Along
+ * an axis the source's place for kernel point k is factor q + e(k), where q counts the result's
+ * places. By the input, with a stride s, only each s-th kernel point meets a place; which ones
+ * depends on the place's remainder, so results of one remainder are a class, and a block is of one
+ * class. A thread has some places of the result and a tile of its channels: what it reads of the
+ * weights meets all of these places, what it reads of the source all of these channels. The weights
+ * of a tile are floats in the block's own memory where they have room there.
  */
-#include "source.h"
+#include "source_direct.h"
 
-enum { BLOCKS = 1024, STEPS_LEAST = 8 };
+enum { SUMS = 48, CHANNELS = 16, READ = 8, WEIGHTS = 48 };
+enum { UNROLLED = 8 };     /* kernel points along W                                               */
+enum { BLOCKS = 528 };     /* four for each of 132 processors                                     */
+enum { HELD = 8192 };      /* weights of a tile, of which a block keeps so many as floats         */
 
-typedef struct direct_plan {
-    const pons_request *r;
-    const pons_convolution *c;
-    pons_shape x, w, y;
-    int64_t in, out, most; /* channels of a group; the largest index                              */
-    int width;             /* channels that are read at a time                                    */
-} direct_plan;
+typedef struct gather_plan {
+    direct_plan p;
+    bool back;             /* by the input                                                        */
+    pons_shape result, source;
+    int64_t result_channels, source_channels; /* of a group                                       */
+    int64_t extent[4], count; /* of a class: N and places q, all of them                          */
+    int64_t class[3], blocks; /* classes along each axis; blocks of one class and tile            */
+    int64_t held;          /* weights that a block keeps; 0: it reads them each time              */
+    int channels, read, places; /* the tile; channels of the source at a time; places of a thread */
+} gather_plan;
 
-static direct_plan plan_of(const pons_request *r)
+/* Whether the products of one kernel point are added up before they meet the rest. */
+static bool is_many(const gather_plan *g) { return g->source_channels > g->read; }
+
+static gather_plan plan_gather(const pons_request *r)
 {
-    direct_plan p = { .r = r, .c = r->attributes, .width = 1 };
+    gather_plan g = { .p = direct_plan_of(r),
+                      .back = r->kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT };
+    int64_t tiles = 1;
 
-    p.x = r->kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT ? r->output[0].shape
-                                                            : r->input[0].shape;
-    p.w = r->kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT ? r->output[0].shape
-                                                             : r->input[1].shape;
-    p.y = r->kind == PONS_KERNEL_CONVOLUTION ? r->output[0].shape
-        : r->kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT ? r->input[0].shape
-                                                            : r->input[1].shape;
-    p.in = p.w.extent[4];
-    p.out = p.w.extent[0] / p.c->groups;
-    p.most = source_count(p.x);
-    p.most = source_count(p.w) > p.most ? source_count(p.w) : p.most;
-    p.most = source_count(p.y) > p.most ? source_count(p.y) : p.most;
-    if (r->kind == PONS_KERNEL_CONVOLUTION && p.in % 4 == 0)
-        p.width = p.in % 8 == 0 ? 8 : 4;
-    return p;
-}
-
-/* "for (int k1 = 0; ...) {" and x's place x1 along each axis, or on to the next. */
-static void write_kernel_points(const direct_plan *p, text *t)
-{
+    g.result = g.back ? g.p.x : g.p.y;
+    g.source = g.back ? g.p.y : g.p.x;
+    g.result_channels = g.back ? g.p.in : g.p.out;
+    g.source_channels = g.back ? g.p.out : g.p.in;
+    g.count = g.extent[0] = g.result.extent[0];
     for (int a = 0; a < 3; a++) {
-        text_add(t, "    for (int k%d = 0; k%d < %lld; k%d++) {\n", 1 + a, 1 + a,
-                 (long long)p->w.extent[1 + a], 1 + a);
-        text_add(t, "        const int x%d = y%d * %d - %d + k%d * %d;\n"
-                 "        if (x%d < 0 || x%d >= %lld)\n            continue;\n", 1 + a, 1 + a,
-                 p->c->stride[a], p->c->pad_low[a], 1 + a, p->c->dilation[a], 1 + a, 1 + a,
-                 (long long)p->x.extent[1 + a]);
+        g.class[a] = g.back ? g.p.c->stride[a] : 1;
+        g.extent[1 + a] = (g.result.extent[1 + a] + g.class[a] - 1) / g.class[a];
+        g.count *= g.extent[1 + a];
+        tiles *= g.class[a];
     }
+    g.channels = direct_divisor(g.result_channels, CHANNELS);
+    g.read = direct_divisor(g.source_channels, READ);
+    g.read = direct_divisor(g.read, WEIGHTS / g.channels);
+    g.held = g.p.places * g.source_channels * g.channels;
+    g.held = g.held <= HELD ? g.held : 0;
+    tiles *= g.result.extent[4] / g.channels;
+    for (g.places = 8; g.places > 1; g.places /= 2) {
+        g.blocks = (g.count + CUDA_THREADS * g.places - 1) / (CUDA_THREADS * g.places);
+        if (g.places * g.channels * (is_many(&g) ? 2 : 1) <= SUMS && g.blocks * tiles >= BLOCKS)
+            break;
+    }
+    g.blocks = (g.count + CUDA_THREADS * g.places - 1) / (CUDA_THREADS * g.places);
+    return g;
 }
 
-/* The number of row (n, d, h, w) of an image, times its channels. */
-static void write_row(const char *name, const char *letter, pons_shape s, const direct_plan *p,
-                      text *t)
+static int64_t all_blocks(const gather_plan *g)
 {
-    text_add(t, "        const %s %s = (((%s)%s0 * %lld + %s1) * %lld + %s2) * %lld + %s3;\n",
-             text_index(p->most), name, text_index(p->most), letter, (long long)s.extent[1], letter,
-             (long long)s.extent[2], letter, (long long)s.extent[3], letter);
+    return g->blocks * g->class[0] * g->class[1] * g->class[2]
+         * (g->result.extent[4] / g->channels);
 }
 
-static void write_point_of_kernel(const direct_plan *p, text *t)
+/* What is the same for a block: its class j1, j2, j3, and where its channels begin. */
+static void write_block(const gather_plan *g, text *t)
 {
-    text_add(t, "        const int k = (k1 * %lld + k2) * %lld + k3;\n",
-             (long long)p->w.extent[2], (long long)p->w.extent[3]);
+    const int64_t count[4] = { g->result.extent[4] / g->channels, g->class[0], g->class[1],
+                               g->class[2] };
+
+    text_add(t, "    const int tile = (int)(blockIdx.x / %lld);\n", (long long)g->blocks);
+    source_place(t, "tile", "j", 4, count, 1);
+    text_add(t, "    const int channel = j0 * %d, first = channel / %lld * %lld;\n", g->channels,
+             (long long)g->result_channels, (long long)g->source_channels);
 }
 
-static int64_t kernel_points(const direct_plan *p)
+/* Number 'point' of the thread's place p, and q0 to q3. */
+static void write_point(const gather_plan *g, text *t)
 {
-    return p->w.extent[1] * p->w.extent[2] * p->w.extent[3];
+    const char *index = text_index(g->p.most);
+
+    text_add(t, "        const %s point = ((%s)(blockIdx.x %% %lld) * %d + p) * %d\n"
+             "                       + (int)threadIdx.x;\n", index, index, (long long)g->blocks,
+             g->places, CUDA_THREADS);
+    source_place(t, "point", "q", 4, g->extent, g->p.most);
 }
 
-static void write_forward(cuda_source *s, const direct_plan *p)
+/* Of each place of the thread: the source's image, and where kernel point 0 would be. */
+static void write_places(const gather_plan *g, text *t)
 {
-    const pons_request *r = p->r;
-    int64_t count = source_count(p->y);
-    text *t = source_begin(s, source_blocks(count));
-    const char *index = text_index(p->most), *xw = text_word(r->input[0].type);
-    const char *ww = text_word(r->input[1].type);
+    text_add(t, "    %s image[%d];\n    int at1[%d], at2[%d], at3[%d];\n", text_index(g->p.most),
+             g->places, g->places, g->places, g->places);
+    text_add(t, "    float sum[%d];\n    EACH(i, %d)\n        sum[i] = 0.0f;\n"
+             "    EACH(p, %d) {\n", g->places * g->channels, g->places * g->channels, g->places);
+    write_point(g, t);
+    text_add(t, "        image[p] = q0;\n");
+    for (int a = 0; a < 3; a++)
+        text_add(t, "        at%d[p] = %s(int)q%d * %d;\n", 1 + a,
+                 a == 0 ? "point >= last ? -(1 << 30) : " : "", 1 + a,
+                 g->back ? 1 : g->p.c->stride[a]);
+    text_add(t, "    }\n");
+}
 
-    source_point(t, "point", count, p->most);
-    source_place(t, "point", "y", 5, p->y.extent, p->most);
-    text_add(t, "    const int o = (int)y4, first = o / %lld * %lld, x0 = (int)y0;\n"
-             "    float result = 0.0f;\n", (long long)p->out, (long long)p->in);
-    write_kernel_points(p, t);
-    write_row("row", "x", p->x, p, t);
-    write_point_of_kernel(p, t);
-    text_add(t, "        const %s *x = in0 + row * %lld + first;\n"
-             "        const %s *w = in1 + ((%s)o * %lld + k) * %lld;\n        float sum = 0.0f;\n",
-             text_type(r->input[0].type), (long long)p->x.extent[4], text_type(r->input[1].type),
-             index, (long long)kernel_points(p), (long long)p->in);
-    text_add(t, "        for (int i = 0; i < %lld; i += %d) {\n", (long long)p->in, p->width);
-    if (p->width > 1)
-        text_add(t, "            float a[%d], b[%d];\n            load%d_%s(x + i, a);\n"
-                 "            load%d_%s(w + i, b);\n            EACH(j, %d)\n"
-                 "                sum = fmaf(a[j], b[j], sum);\n", p->width, p->width, p->width, xw,
-                 p->width, ww, p->width);
+/* "for (int k1 = 0; ...) {" and e1, or on to the next where it meets none of this class. */
+static void write_kernel_points(const gather_plan *g, int a, text *t)
+{
+    const pons_convolution *c = g->p.c;
+
+    text_add(t, "    for (int k%d = 0; k%d < %lld; k%d++) {\n", 1 + a, 1 + a,
+             (long long)g->p.w.extent[1 + a], 1 + a);
+    if (!g->back)
+        text_add(t, "    const int e%d = k%d * %d - %d;\n", 1 + a, 1 + a, c->dilation[a],
+                 c->pad_low[a]);
     else
-        text_add(t, "            sum = fmaf(number_%s(x[i]), number_%s(w[i]), sum);\n", xw, ww);
-    text_add(t, "        }\n        result += sum;\n    }}}\n"
-             "    out0[point] = stored_%s(result);\n",
-             text_word(r->output[0].type));
-    source_end(s);
+        text_add(t, "    const int m%d = j%d + %d - k%d * %d, e%d = m%d / %d;\n"
+                 "    if (m%d %% %d != 0)\n        continue;\n", 1 + a, 1 + a, c->pad_low[a],
+                 1 + a, c->dilation[a], 1 + a, 1 + a, c->stride[a], 1 + a, c->stride[a]);
 }
 
-/* y's place y1 along each axis for x's place and a point of the kernel, or on to the next. */
-static void write_writers(const direct_plan *p, text *t)
+/* Of each place: its line of the source from where kernel point 0 would be, and that place. */
+static void write_lines(const gather_plan *g, text *t)
 {
-    for (int a = 0; a < 3; a++) {
-        text_add(t, "    for (int k%d = 0; k%d < %lld; k%d++) {\n", 1 + a, 1 + a,
-                 (long long)p->w.extent[1 + a], 1 + a);
-        text_add(t, "        const int at%d = x%d + %d - k%d * %d, y%d = at%d / %d;\n"
-                 "        if (at%d < 0 || at%d %% %d != 0 || y%d >= %lld)\n"
-                 "            continue;\n", 1 + a, 1 + a, p->c->pad_low[a], 1 + a,
-                 p->c->dilation[a], 1 + a, 1 + a, p->c->stride[a], 1 + a, 1 + a, p->c->stride[a],
-                 1 + a, (long long)p->y.extent[1 + a]);
+    const int64_t *s = g->source.extent;
+
+    text_add(t, "    const %s *line[%d];\n    int reach[%d];\n    EACH(p, %d) {\n"
+             "        const int a1 = at1[p] + e1, a2 = at2[p] + e2;\n"
+             "        const int inside = (unsigned)a1 < %lldu && (unsigned)a2 < %lldu;\n",
+             text_type(g->p.r->input[0].type), g->places, g->places, g->places, (long long)s[1],
+             (long long)s[2]);
+    text_add(t, "        const %s from = inside ? ((image[p] * %lld + a1) * %lld + a2) * %lld\n"
+             "                              + at3[p] : 0;\n        line[p] = in0 + from * %lld + first;\n"
+             "        reach[p] = inside ? at3[p] : -(1 << 30);\n    }\n", text_index(g->p.most),
+             (long long)s[1], (long long)s[2], (long long)s[3], (long long)s[4]);
+}
+
+/* The weight of kernel point k, the source's channel 'a' of the group and the tile's channel i. */
+static void write_weight(const gather_plan *g, const char *a, text *t)
+{
+    const char *index = text_index(g->p.most);
+
+    if (g->back)
+        text_add(t, "number_%s(in1[((%s)(first + %s) * %lld + k) * %lld + channel %% %lld + i]);\n",
+                 text_word(g->p.r->input[1].type), index, a, (long long)g->p.places,
+                 (long long)g->p.in, (long long)g->p.in);
+    else
+        text_add(t, "number_%s(in1[((%s)(channel + i) * %lld + k) * %lld + %s]);\n",
+                 text_word(g->p.r->input[1].type), index, (long long)g->p.places,
+                 (long long)g->p.in, a);
+}
+
+/* The block's weights [k, a, i] as floats. */
+static void write_held(const gather_plan *g, text *t)
+{
+    if (g->held == 0)
+        return;
+    text_add(t, "    __shared__ quad held[%lld];\n    float *weights = (float *)held;\n"
+             "    for (int n = (int)threadIdx.x; n < %lld; n += %d) {\n"
+             "        const int i = n %% %d, a = n / %d %% %lld, k = n / %lld;\n"
+             "        weights[n] = ", (long long)(g->held + 3) / 4, (long long)g->held, CUDA_THREADS,
+             g->channels, g->channels, (long long)g->source_channels,
+             (long long)(g->channels * g->source_channels));
+    write_weight(g, "a", t);
+    text_add(t, "    }\n    __syncthreads();\n");
+}
+
+/* The products of one kernel point, of 'read' channels of the source from 'from'. */
+static void write_products(const gather_plan *g, const char *sum, text *t)
+{
+    const pons_request *r = g->p.r;
+    int c = g->channels;
+
+    text_add(t, "    float w[%d];\n", g->read * c);
+    if (g->held > 0) {
+        text_add(t, "    const float *of = weights + (k * %lld + from) * %d;\n",
+                 (long long)g->source_channels, c);
+        direct_load(t, "    ", PONS_F32, g->read * c, "of", "w");
+    } else {
+        text_add(t, "    EACH(a, %d) EACH(i, %d)\n        w[a * %d + i] = ", g->read, c, c);
+        write_weight(g, "from + a", t);
     }
+    text_add(t, "    EACH(p, %d)\n        if ((unsigned)(reach[p] + e3) < %lldu) {\n"
+             "            float x[%d];\n            const %s *at = line[p] + e3 * %lld + from;\n",
+             g->places, (long long)g->source.extent[3], g->read, text_type(r->input[0].type),
+             (long long)g->source.extent[4]);
+    direct_load(t, "            ", r->input[0].type, g->read, "at", "x");
+    text_add(t, "            EACH(a, %d) EACH(i, %d)\n"
+             "                %s[p * %d + i] = fmaf(x[a], w[a * %d + i], %s[p * %d + i]);\n"
+             "        }\n", g->read, c, sum, c, c, sum, c);
 }
 
-static void write_input_gradient(cuda_source *s, const direct_plan *p)
+static void write_sums(const gather_plan *g, text *t)
 {
-    const pons_request *r = p->r;
-    int64_t count = source_count(p->x), next = kernel_points(p) * p->in;
-    text *t = source_begin(s, source_blocks(count));
+    bool many = is_many(g);
+    int sums = g->places * g->channels;
 
-    source_point(t, "point", count, p->most);
-    source_place(t, "point", "x", 5, p->x.extent, p->most);
-    text_add(t, "    const int i = (int)x4 %% %lld, first = (int)x4 / %lld * %lld, y0 = (int)x0;\n"
-             "    float result = 0.0f;\n", (long long)p->in, (long long)p->in, (long long)p->out);
-    write_writers(p, t);
-    write_row("row", "y", p->y, p, t);
-    write_point_of_kernel(p, t);
-    text_add(t, "        const %s *y = in0 + row * %lld + first;\n"
-             "        const %s *w = in1 + ((%s)first * %lld + k) * %lld + i;\n"
-             "        float sum = 0.0f;\n        for (int o = 0; o < %lld; o++)\n"
-             "            sum = fmaf(number_%s(y[o]), number_%s(w[o * %lldll]), sum);\n"
-             "        result += sum;\n    }}}\n    out0[point] = stored_%s(result);\n",
-             text_type(r->input[0].type), (long long)p->y.extent[4], text_type(r->input[1].type),
-             text_index(p->most), (long long)kernel_points(p), (long long)p->in, (long long)p->out,
-             text_word(r->input[0].type), text_word(r->input[1].type), (long long)next,
-             text_word(r->output[0].type));
-    source_end(s);
+    write_kernel_points(g, 0, t);
+    write_kernel_points(g, 1, t);
+    write_lines(g, t);
+    if (!many && g->class[2] == 1 && g->p.w.extent[3] <= UNROLLED)
+        text_add(t, "    _Pragma(\"unroll\")\n");
+    write_kernel_points(g, 2, t);
+    text_add(t, "    const int k = (k1 * %lld + k2) * %lld + k3;\n",
+             (long long)g->p.w.extent[2], (long long)g->p.w.extent[3]);
+    if (many)
+        text_add(t, "    float part[%d];\n    EACH(i, %d)\n        part[i] = 0.0f;\n"
+                 "    _Pragma(\"unroll 1\")\n"
+                 "    for (int from = 0; from < %lld; from += %d) {\n", sums, sums,
+                 (long long)g->source_channels, g->read);
+    else
+        text_add(t, "    const int from = 0;\n");
+    write_products(g, many ? "part" : "sum", t);
+    if (many)
+        text_add(t, "    }\n    EACH(i, %d)\n        sum[i] += part[i];\n", sums);
+    text_add(t, "    }}}\n");
+}
+
+static void write_results(const gather_plan *g, text *t)
+{
+    const int64_t *e = g->result.extent;
+    const char *index = text_index(g->p.most);
+
+    text_add(t, "    EACH(p, %d) {\n", g->places);
+    write_point(g, t);
+    for (int a = 0; a < 3; a++)
+        text_add(t, "        const %s r%d = q%d * %lld + j%d;\n", index, 1 + a, 1 + a,
+                 (long long)g->class[a], 1 + a);
+    text_add(t, "        if (point < last && r1 < %lld && r2 < %lld && r3 < %lld) {\n"
+             "            %s *to = out0 + (((q0 * %lld + r1) * %lld + r2) * %lld + r3) * %lld\n"
+             "                   + channel;\n",
+             (long long)e[1], (long long)e[2], (long long)e[3], text_type(g->p.r->output[0].type),
+             (long long)e[1], (long long)e[2], (long long)e[3], (long long)e[4]);
+    text_add(t, "            const float *of = sum + p * %d;\n", g->channels);
+    direct_store(t, "            ", g->p.r->output[0].type, g->channels, "of", "to");
+    text_add(t, "        }\n    }\n");
 }
 
 bool convolution_source(cuda_source *s)
 {
-    direct_plan p = plan_of(s->request);
+    gather_plan g = plan_gather(s->request);
+    text *t = source_begin(s, all_blocks(&g));
 
-    if (s->request->kind == PONS_KERNEL_CONVOLUTION)
-        write_forward(s, &p);
-    else
-        write_input_gradient(s, &p);
-    return true;
-}
-
-/* ---- the weight gradient --------------------------------------------------------------------- */
-
-typedef struct weight_plan {
-    int lanes;             /* columns of input channels                                           */
-    int64_t columns, points, pieces, piece;
-} weight_plan;
-
-static weight_plan plan_blocks(const direct_plan *p)
-{
-    weight_plan b = { .lanes = 1, .points = source_count(p->y) / p->y.extent[4] };
-    int64_t blocks, most;
-
-    while (b.lanes < 32 && b.lanes < p->in)
-        b.lanes *= 2;
-    b.columns = (p->in + b.lanes - 1) / b.lanes;
-    blocks = p->w.extent[0] * kernel_points(p) * b.columns;
-    most = b.points / (CUDA_THREADS / b.lanes * STEPS_LEAST);
-    b.pieces = blocks < BLOCKS ? BLOCKS / blocks : 1;
-    b.pieces = b.pieces > most ? most : b.pieces;
-    b.pieces = b.pieces > 0 ? b.pieces : 1;
-    b.piece = (b.points + b.pieces - 1) / b.pieces;
-    b.pieces = (b.points + b.piece - 1) / b.piece;
-    return b;
-}
-
-/* Which weight a thread works at: o, k1, k2, k3 and i. */
-static void write_weight_place(const direct_plan *p, const weight_plan *b, text *t)
-{
-    text_add(t, "    const int piece = (int)(blockIdx.x %% %lld);\n"
-             "    const int column = (int)(blockIdx.x / %lld) %% %lld;\n"
-             "    const int row = (int)(blockIdx.x / %lld), o = row / %lld;\n",
-             (long long)b->pieces, (long long)b->pieces, (long long)b->columns,
-             (long long)(b->pieces * b->columns), (long long)kernel_points(p));
-    text_add(t, "    const int k1 = row / %lld %% %lld, k2 = row / %lld %% %lld;\n"
-             "    const int k3 = row %% %lld;\n",
-             (long long)(p->w.extent[2] * p->w.extent[3]), (long long)p->w.extent[1],
-             (long long)p->w.extent[3], (long long)p->w.extent[2], (long long)p->w.extent[3]);
-    text_add(t, "    const int i = column * %d + (int)threadIdx.x %% %d;\n"
-             "    const int first = o / %lld * %lld;\n",
-             b->lanes, b->lanes, (long long)p->out, (long long)p->in);
-}
-
-static void write_weight_sum(const direct_plan *p, const weight_plan *b, text *t)
-{
-    const pons_request *r = p->r;
-    const char *index = text_index(p->most);
-
-    text_add(t, "    const %s begin = (%s)piece * %lld;\n"
-             "    const %s end = begin + %lld < %lld ? begin + %lld : %lld;\n"
-             "    float result = 0.0f, part = 0.0f;\n    int turn = 0;\n", index, index,
-             (long long)b->piece, index, (long long)b->piece, (long long)b->points,
-             (long long)b->piece, (long long)b->points);
-    text_add(t, "    for (%s point = begin + (int)threadIdx.x / %d; i < %lld && point < end; "
-             "point += %d) {\n", index, b->lanes, (long long)p->in, CUDA_THREADS / b->lanes);
-    source_place(t, "point", "y", 4, p->y.extent, p->most);
-    text_add(t, "    const int x0 = (int)y0;\n");
-    for (int a = 0; a < 3; a++)
-        text_add(t, "    const int x%d = (int)y%d * %d - %d + k%d * %d;\n", 1 + a, 1 + a,
-                 p->c->stride[a], p->c->pad_low[a], 1 + a, p->c->dilation[a]);
-    text_add(t, "    if (x1 < 0 || x1 >= %lld || x2 < 0 || x2 >= %lld || x3 < 0 || x3 >= %lld)\n"
-             "        continue;\n", (long long)p->x.extent[1], (long long)p->x.extent[2],
-             (long long)p->x.extent[3]);
-    write_row("from", "x", p->x, p, t);
-    text_add(t, "        part = fmaf(number_%s(in0[from * %lld + first + i]),\n"
-             "                    number_%s(in1[point * %lld + o]), part);\n",
-             text_word(r->input[0].type), (long long)p->x.extent[4],
-             text_word(r->input[1].type), (long long)p->y.extent[4]);
-    text_add(t, "        if (++turn %% 16 == 0) {\n            result += part;\n"
-             "            part = 0.0f;\n        }\n    }\n"
-             "    result = block_sum(result + part, %d, shared);\n", b->lanes);
-}
-
-static void write_weight_join(cuda_source *s, const weight_plan *b, int64_t count)
-{
-    text *t = source_begin(s, (count + 31) / 32);
-
-    text_add(t, "    __shared__ float shared[768];\n"
-             "    const int at = (int)blockIdx.x * 32 + (int)threadIdx.x %% 32;\n"
-             "    float x = 0.0f;\n"
-             "    for (int piece = (int)threadIdx.x / 32; at < %lld && piece < %lld; piece += 8)\n"
-             "        x += scratch[piece * %lldll + at];\n"
-             "    x = block_sum(x, 32, shared);\n    if (threadIdx.x < 32 && at < %lld)\n"
-             "        out0[at] = stored_%s(x);\n", (long long)count, (long long)b->pieces,
-             (long long)count, (long long)count, text_word(s->request->output[0].type));
+    text_add(t, "    const %s last = %lld;\n", text_index(g.p.most), (long long)g.count);
+    write_block(&g, t);
+    write_held(&g, t);
+    write_places(&g, t);
+    write_sums(&g, t);
+    write_results(&g, t);
     source_end(s);
-}
-
-bool weight_source(cuda_source *s)
-{
-    direct_plan p = plan_of(s->request);
-    weight_plan b = plan_blocks(&p);
-    int64_t count = source_count(p.w);
-    text *t = source_begin(s, p.w.extent[0] * kernel_points(&p) * b.columns * b.pieces);
-
-    text_add(t, "    __shared__ float shared[768];\n");
-    write_weight_place(&p, &b, t);
-    write_weight_sum(&p, &b, t);
-    text_add(t, "    if (threadIdx.x < %d && i < %lld)\n        ", b.lanes, (long long)p.in);
-    if (b.pieces == 1)
-        text_add(t, "out0[(%s)row * %lld + i] = stored_%s(result);\n", text_index(p.most),
-                 (long long)p.in, text_word(s->request->output[0].type));
-    else
-        text_add(t, "scratch[piece * %lldll + row * %lldll + i] = result;\n", (long long)count,
-                 (long long)p.in);
-    if (b.pieces > 1)
-        source_scratch(s, (size_t)(b.pieces * count) * 4);
-    source_end(s);
-    if (b.pieces > 1)
-        write_weight_join(s, &b, count);
     return true;
 }
 
