@@ -74,8 +74,6 @@
 #define TRAJECTORY_RELATIVE 1e-5
 #define TRAJECTORY_OF_LARGEST 1e-5
 #define TRAJECTORY_ABSOLUTE 1e-6
-/* What Adam and Novograd have moved is gradients over their own size: as far away as those, of themselves. */
-#define TRAJECTORY_OF_WAY GRADIENT_OF_LARGEST
 /* bf16 keeps 8 bits: 2^-9 each rounding, averaged over a dozen layers. */
 #define BF16_LOGITS_OF_LARGEST 3e-2
 #define BF16_TRAJECTORY_RELATIVE 2e-2

@@ -46,7 +46,8 @@ static void write_tile(const weight_plan *b, text *t)
                                p->w.extent[3] / b->along, p->in / b->in };
 
     text_add(t, "    const int piece = (int)(blockIdx.x %% %lld);\n"
-             "    const int tile = (int)(blockIdx.x / %lld);\n", (long long)b->pieces, (long long)b->pieces);
+             "    const int tile = (int)(blockIdx.x / %lld);\n", (long long)b->pieces,
+             (long long)b->pieces);
     source_place(t, "tile", "t", 5, count, 1);
     text_add(t, "    const int o = t0 * %d, k1 = t1, k2 = t2, k3 = t3 * %d, i = t4 * %d;\n"
              "    const int first = o / %lld * %lld + i;\n", b->out, b->along, b->in,
