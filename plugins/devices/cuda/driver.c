@@ -145,8 +145,7 @@ pons_status cuda_compile(const cuda_compiler *c, const char *source, int archite
                          char **binary, size_t *size, char **log, pons_error *err)
 {
     char target[48];
-    /* Bits as on the cpu: a product and a sum are fused only where the text says so. */
-    const char *const options[] = { target, "--fmad=false", "--std=c++17", "--ptxas-options=-v" };
+    const char *const options[] = { target, CUDA_FUSING, CUDA_LANGUAGE, "--ptxas-options=-v" };
     const int count = log != NULL ? 4 : 3;
     nvrtc_program program;
     pons_status status;

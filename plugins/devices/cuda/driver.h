@@ -115,6 +115,10 @@ void cuda_driver_close(cuda_driver *d);
 pons_status cuda_compiler_open(cuda_compiler *c, pons_error *err);
 void cuda_compiler_close(cuda_compiler *c);
 
+/* Bits as on the cpu: a product and a sum are fused only where the text says so. */
+#define CUDA_FUSING "--fmad=false"
+#define CUDA_LANGUAGE "--std=c++17"
+
 /*
  * Compile 'source' for the processors 'architecture' (90 for sm_90); *binary is malloc'ed. The
  * compiler's own first line says what was wrong. log: NULL, or gets what ptxas says of each kernel,

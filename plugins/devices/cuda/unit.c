@@ -2,18 +2,18 @@
  * unit.c - a translation unit on its way to the card: compiled on a thread, or read from the cache,
  * while its device's own thread does something else.
  *
- * A file of the cache is named by what it depends on: the text, the architecture and the compiler's
- * version; a header with the length and a hash of the rest tells a file that was cut or changed.
+ * A file of the cache is named by what it depends on: the text, the architecture, the compiler's
+ * version and its options; a header with the length and a hash of the rest tells a file that was cut or changed.
  */
 #include "cuda.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* The thread reads of the device what is the same from its opening to its end. */
@@ -49,8 +49,8 @@ static void cache_path(const cuda_device *d, const char *unit, char *path, size_
     char key[64];
     uint64_t hash;
 
-    snprintf(key, sizeof key, "sm_%d nvrtc %d.%d ", d->architecture, d->compiler.major,
-             d->compiler.minor);
+    snprintf(key, sizeof key, "sm_%d nvrtc %d.%d " CUDA_FUSING " " CUDA_LANGUAGE " ",
+             d->architecture, d->compiler.major, d->compiler.minor);
     hash = text_hash(unit, text_hash(key, TEXT_HASH));
     snprintf(path, size, "%s/%016" PRIx64 "%016" PRIx64 ".cubin", d->cache_dir, hash,
              text_hash(unit, text_hash("pons ", hash)));
@@ -91,20 +91,28 @@ static void make_folders(const char *path)
     free(part);
 }
 
-/* A cache that cannot be written is only slow: no failure. */
+/* A cache that cannot be written is only slow: no failure. Others write to it at the same time. */
 static void cache_write(const char *path, const char *binary, size_t size)
 {
     cache_header h = { .size = size, .hash = bytes_hash(binary, size) };
     char temporary[4200];
     bool whole;
     FILE *f;
+    int file;
 
     memcpy(h.magic, cache_magic, sizeof h.magic);
-    snprintf(temporary, sizeof temporary, "%s.%ld", path, syscall(SYS_gettid));
+    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
     make_folders(path);
-    f = fopen(temporary, "wbe");
-    if (f == NULL)
+    file = mkostemp(temporary, O_CLOEXEC);
+    if (file < 0)
         return;
+    fchmod(file, 0644);
+    f = fdopen(file, "wb");
+    if (f == NULL) {
+        close(file);
+        unlink(temporary);
+        return;
+    }
     whole = fwrite(&h, sizeof h, 1, f) == 1 && fwrite(binary, size, 1, f) == 1;
     whole = fflush(f) == 0 && fsync(fileno(f)) == 0 && whole;
     whole = fclose(f) == 0 && whole;
