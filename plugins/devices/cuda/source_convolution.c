@@ -14,6 +14,7 @@
 
 enum { SUMS = 48, CHANNELS = 16, READ = 8, WEIGHTS = 48 };
 enum { UNROLLED = 8 };     /* kernel points along W                                               */
+enum { CHAIN = 256 };      /* products that are added up one by one                               */
 enum { BLOCKS = 528 };     /* four for each of 132 processors                                     */
 enum { HELD = 8192 };      /* weights of a tile, of which a block keeps so many as floats         */
 
@@ -28,8 +29,11 @@ typedef struct gather_plan {
     int channels, read, places; /* the tile; channels of the source at a time; places of a thread */
 } gather_plan;
 
-/* Whether the products of one kernel point are added up before they meet the rest. */
-static bool is_many(const gather_plan *g) { return g->source_channels > g->read; }
+/* Of many products those of one kernel point are added up before they meet the rest. */
+static bool is_many(const gather_plan *g)
+{
+    return g->p.places * g->source_channels > CHAIN;
+}
 
 static gather_plan plan_gather(const pons_request *r)
 {
@@ -203,21 +207,19 @@ static void write_sums(const gather_plan *g, text *t)
     write_kernel_points(g, 0, t);
     write_kernel_points(g, 1, t);
     write_lines(g, t);
-    if (!many && g->class[2] == 1 && g->p.w.extent[3] <= UNROLLED)
+    if (g->source_channels == g->read && g->class[2] == 1 && g->p.w.extent[3] <= UNROLLED)
         text_add(t, "    _Pragma(\"unroll\")\n");
     write_kernel_points(g, 2, t);
     text_add(t, "    const int k = (k1 * %lld + k2) * %lld + k3;\n",
              (long long)g->p.w.extent[2], (long long)g->p.w.extent[3]);
     if (many)
-        text_add(t, "    float part[%d];\n    EACH(i, %d)\n        part[i] = 0.0f;\n"
-                 "    _Pragma(\"unroll 1\")\n"
-                 "    for (int from = 0; from < %lld; from += %d) {\n", sums, sums,
-                 (long long)g->source_channels, g->read);
-    else
-        text_add(t, "    const int from = 0;\n");
+        text_add(t, "    float part[%d];\n    EACH(i, %d)\n        part[i] = 0.0f;\n", sums, sums);
+    text_add(t, "    _Pragma(\"unroll 1\")\n    for (int from = 0; from < %lld; from += %d) {\n",
+             (long long)g->source_channels, g->read);
     write_products(g, many ? "part" : "sum", t);
+    text_add(t, "    }\n");
     if (many)
-        text_add(t, "    }\n    EACH(i, %d)\n        sum[i] += part[i];\n", sums);
+        text_add(t, "    EACH(i, %d)\n        sum[i] += part[i];\n", sums);
     text_add(t, "    }}}\n");
 }
 

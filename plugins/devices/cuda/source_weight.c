@@ -4,11 +4,13 @@
  * A block takes a piece of y's places and a tile of weights: kernel points along W, channels of x
  * and channels of y, whose sums each thread keeps in registers for its places, so that a number that
  * is read meets several. Threads are joined by warps, warps in their order, and pieces by a second
- * kernel, as maps reduce. A thread adds up at most 64 products a weight.
+ * kernel, as maps reduce. A thread adds up at most 64 products a weight, and more only where the
+ * pieces' sums would take more than 64 MiB.
  */
 #include "source_direct.h"
 
 enum { SUMS = 48, IN = 12, ALONG = 8, WARPS = CUDA_THREADS / 32 };
+enum { HELD = 1 << 24 };   /* sums of pieces                                                      */
 enum { TURNS_LEAST = 4, TURNS_MOST = 64, BLOCKS = 1056 }; /* eight for each of 132 processors */
 
 typedef struct weight_plan {
@@ -21,7 +23,7 @@ static weight_plan plan_tiles(const pons_request *r)
 {
     weight_plan b = { .p = direct_plan_of(r) };
     const direct_plan *p = &b.p;
-    int64_t turns;
+    int64_t turns, most;
 
     b.along = direct_divisor(p->w.extent[3], ALONG);
     b.in = direct_divisor(p->in, IN / b.along);
@@ -31,6 +33,9 @@ static weight_plan plan_tiles(const pons_request *r)
     turns = b.points * b.tiles / (CUDA_THREADS * BLOCKS);
     turns = turns < TURNS_LEAST ? TURNS_LEAST : turns > TURNS_MOST ? TURNS_MOST : turns;
     b.piece = CUDA_THREADS * turns;
+    most = source_count(p->w) < HELD ? HELD / source_count(p->w) : 1;
+    if ((b.points + most - 1) / most > b.piece)
+        b.piece = (b.points + most - 1) / most;
     b.pieces = (b.points + b.piece - 1) / b.piece;
     b.pieces = b.pieces > 0 ? b.pieces : 1;
     return b;
