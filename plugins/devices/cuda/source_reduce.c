@@ -68,6 +68,12 @@ static void write_value(const map_source_plan *p, const pons_reduction *r, text 
     text_add(t, array ? "w%d[k]" : "v%d", r->value);
 }
 
+/* Moments of which each accumulator takes one number a step: they divide by the same count. */
+static bool is_even(const map_source_plan *p, const pons_reduction *r)
+{
+    return r->kind == PONS_REDUCE_MOMENTS && source_accumulators(p, r) > 1;
+}
+
 void source_accumulate(const map_source_plan *p, const pons_reduction *r, int number, text *t)
 {
     const char *place = source_accumulators(p, r) > 1 ? "k" : "0";
@@ -79,9 +85,10 @@ void source_accumulate(const map_source_plan *p, const pons_reduction *r, int nu
         return;
     }
     text_add(t, "        r%d[%s] = %s_%s(r%d[%s], ", number, place,
-             r->kind == PONS_REDUCE_MOMENTS ? "take" : "join", word_of(r), number, place);
+             is_even(p, r) ? "next" : r->kind == PONS_REDUCE_MOMENTS ? "take" : "join", word_of(r),
+             number, place);
     write_value(p, r, t);
-    text_add(t, ");\n");
+    text_add(t, is_even(p, r) ? ", share);\n" : ");\n");
 }
 
 /* ---- accumulators ---------------------------------------------------------------------------- */
@@ -340,6 +347,7 @@ static text *write_dense(map_source_plan *p, map_pass *pass)
 {
     const char *index = text_index(p->most);
     uint64_t all = (UINT64_C(1) << p->axes) - 1;
+    bool even = false;
     text *t;
 
     plan_blocks(p, pass);
@@ -358,6 +366,10 @@ static text *write_dense(map_source_plan *p, map_pass *pass)
              (long long)pass->kept_count, CUDA_THREADS / pass->lanes);
     write_axes(p, "reduced", all & ~pass->kept, t);
     write_point(p, t);
+    for (int i = 0; i < p->map->reduction_count; i++)
+        even = even || (is_of(p, pass, i) && is_even(p, &p->map->reduction[i]));
+    if (even)
+        text_add(t, "    const float share = 1.0f / (float)(turn + 1);\n");
     return t;
 }
 
