@@ -376,7 +376,7 @@ int main(void)
     tcase_add_test(c, only_tf32_rounds_floats);
     fakes_add_test(c, a_library_that_does_not_start_is_done_without);
     fakes_add_test(c, a_product_that_does_not_run_ends_with_a_line);
-    tcase_add_test(c, matrices_that_make_no_product_are_refused);
+    fakes_add_test(c, matrices_that_make_no_product_are_refused);
     tcase_add_test(c, the_installed_library_understands_products);
     return suite_run();
 }

@@ -185,8 +185,8 @@ static cuda_function compile_deed(const cuda_device *d, const char *deed)
              "    __shared__ float shared[8];\n    float own[4] = { 0.0f };\n"
              "    const int zero = (int)in0[0];\n    if (threadIdx.x != 0)\n        return;\n"
              "    %s\n}\n", deed);
-    ck_assert_msg(cuda_compile(&d->compiler, t.at, 90, &binary, &size, NULL, &err) == PONS_OK, "%s",
-                  err.text);
+    ck_assert_msg(cuda_compile(&d->compiler, t.at, d->architecture, &binary, &size, NULL, &err) == PONS_OK,
+                  "%s", err.text);
     ck_assert_int_eq(d->driver.module_load(&module, binary), 0);
     ck_assert_int_eq(d->driver.function(&function, module, "stray"), 0);
     free(binary);

@@ -60,8 +60,12 @@ int fakes_left_over(void)
 {
     int (*count)(void) = NULL;
 
+    if (fakes_are_away())
+        return 0;
     *(void **)&count = fakes_function("fake_left_over");
-    return count != NULL ? count() : 0;
+    if (count == NULL)
+        abort();
+    return count();
 }
 
 bool fakes_given(const char *test)

@@ -14,6 +14,7 @@ const int golden_mode_count = sizeof golden_modes / sizeof golden_modes[0];
 const golden_mode golden_bf16_modes[] = {
     { "reference, bf16", NULL, false, true, PRECISION_BF16 },
     { "cpu, bf16", "cpu", false, false, PRECISION_BF16 },
+    { "cpu, bf16, freed memory filled with NaN", "cpu", false, true, PRECISION_BF16 },
 };
 const int golden_bf16_mode_count = sizeof golden_bf16_modes / sizeof golden_bf16_modes[0];
 
