@@ -1,11 +1,14 @@
 /*
  * check_cuda.c - the kernels that the cuda device writes, compiled by the host's compiler and run
- * by an executor in place of the driver: the op table against the reference in double.
+ * by an executor in place of the driver: the op table against the reference in double, and direct
+ * convolutions in tiles that it is too small for.
  *
  * What runs is the text that NVRTC compiles, through the calls that the driver gets. On a real card it
  * is compiled by NVRTC and runs there, products by cuBLASLt.
  */
 #include "../plugins/devices/cuda/cuda.h"
+#include "../plugins/devices/cuda/source.h"
+#include "convolutions.h"
 #include "fakes.h"
 #include "graph/compile.h"
 #include "graph/mirror.h"
@@ -15,6 +18,7 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const pons_moment moment = { 7, 3, 2 };
 
@@ -156,6 +160,115 @@ START_TEST(a_kernel_that_was_just_prepared_can_run)
 }
 END_TEST
 
+/* ---- tiles of direct convolutions ------------------------------------------------------------- */
+
+/*
+ * What the op table is too small for. A thread has several places of the result where there are
+ * still 528 blocks then; a prime number of channels is as many tiles, so that takes few places. The text that is
+ * written has the first word and not the second: else a row is of no use. Types are the test's.
+ */
+typedef struct tiling {
+    const char *name;
+    sliding of;
+    const char *has, *lacks;
+} tiling;
+
+static const tiling tilings[] = {
+    { "several places of a thread",
+      { PONS_KERNEL_CONVOLUTION, 1, { 65, 64, 65 }, 1, 2, { 1, 1, 3 }, { 1, 1, 1 }, { 1, 1, 1 },
+        { 0, 0, 1 }, { 0, 0, 1 }, PONS_F32 }, "EACH(p, ", "EACH(p, 1)" },
+    { "several places, channels in parts",
+      { PONS_KERNEL_CONVOLUTION, 1, { 25, 25, 26 }, 30, 17, { 1, 3, 3 }, { 1, 1, 1 }, { 1, 1, 1 },
+        { 0, 1, 1 }, { 0, 1, 1 }, PONS_F32 }, "part[p * 1", "EACH(p, 1)" },
+    { "several places of each class",
+      { PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT, 1, { 65, 66, 65 }, 1, 2, { 3, 3, 3 }, { 2, 2, 2 },
+        { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, PONS_F32 }, "EACH(p, ", "EACH(p, 1)" },
+    { "nine along W",
+      { PONS_KERNEL_CONVOLUTION, 2, { 1, 2, 14 }, 3, 6, { 1, 1, 9 }, { 1, 1, 1 }, { 1, 1, 1 },
+        { 0, 0, 4 }, { 0, 0, 4 }, PONS_F32 }, "k3 < 9", "(\"unroll\")" },
+    { "more weights than a block keeps",
+      { PONS_KERNEL_CONVOLUTION, 1, { 3, 4, 5 }, 36, 12, { 3, 3, 3 }, { 1, 1, 1 }, { 1, 1, 1 },
+        { 1, 1, 1 }, { 1, 1, 1 }, PONS_F32 }, "EACH(p, ", "held" },
+    { "more weights than a block keeps, by the input",
+      { PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT, 1, { 3, 4, 5 }, 12, 36, { 3, 3, 3 }, { 1, 1, 1 },
+        { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, PONS_F32 }, "EACH(p, ", "held" },
+    { "more pieces than warps",
+      { PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT, 2, { 17, 16, 17 }, 3, 6, { 3, 3, 3 }, { 1, 1, 1 },
+        { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, PONS_F32 }, "scratch[piece", "out0[at" },
+    { "pieces of more turns",
+      { PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT, 1, { 12, 9, 14 }, 17, 53, { 1, 1, 1 },
+        { 1, 1, 1 }, { 1, 1, 1 }, { 0, 0, 0 }, { 0, 0, 0 }, PONS_F32 }, "scratch[piece", "piece * 1024;" },
+    { "nine along W, in tiles",
+      { PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT, 1, { 1, 2, 40 }, 3, 6, { 1, 1, 9 }, { 1, 1, 1 },
+        { 1, 1, 1 }, { 0, 0, 4 }, { 0, 0, 4 }, PONS_F32 }, "k3 = t3 * 3,", "k3 = t3 * 1," },
+};
+
+static void expect_words(const tiling *of, const pons_request *request)
+{
+    cuda_source s;
+    const char *text;
+
+    ck_assert_msg(cuda_source_make(&s, request), "%s", of->name);
+    text = s.launch[0].body.at;
+    ck_assert_msg(strstr(text, of->has) != NULL, "%s: no '%s' in%s", of->name, of->has, text);
+    ck_assert_msg(strstr(text, of->lacks) == NULL, "%s: '%s' in%s", of->name, of->lacks, text);
+    cuda_source_free(&s);
+}
+
+static pons_node *result_of(pons_graph *g, const pons_request *r, pons_node *a, pons_node *b)
+{
+    const int64_t *extent = r->output[0].shape.extent + 1;
+
+    if (r->kind == PONS_KERNEL_CONVOLUTION)
+        return pons_convolve(g, a, b, r->attributes);
+    if (r->kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT)
+        return pons_convolve_input_gradient(g, a, b, r->attributes, extent);
+    return pons_convolve_weight_gradient(g, a, b, r->attributes, extent);
+}
+
+static void add_tiling(table *t, const tiling *of)
+{
+    trial *x = &t->trial[t->count++];
+    op_graph *o = &x->graph;
+    sliding s = of->of;
+    pons_error err = PONS_ERROR_INIT;
+    sliding_request r;
+
+    s.type = t->storage;
+    sliding_make(&s, &r);
+    expect_words(of, &r.request);
+    x->name = of->name;
+    *o = (op_graph){ .g = graph_new(true, -1), .random = 5, .leaf_count = 2 };
+    for (int i = 0; i < 2; i++)
+        o->leaf[i] = (op_leaf){ .low = -1, .high = 1,
+                                .node = node_input(o->g, i == 0 ? "a" : "b", PONS_F32,
+                                                   r.input[i].shape) };
+    o->y = result_of(o->g, &r.request, o->leaf[0].node, o->leaf[1].node);
+    ck_assert_msg(pons_graph_status(o->g, &err) == PONS_OK, "%s: %s", x->name, err.text);
+    x->expected = op_graph_evaluate(o, &t->wide, t->storage, &err);
+    ck_assert_msg(x->expected != NULL, "%s: %s", x->name, err.text);
+    x->found = evaluation_new(o->g, &t->card, t->storage, &err);
+    ck_assert_msg(x->found != NULL, "%s: %s", x->name, err.text);
+    ck_assert_str_eq(evaluation_implementation(x->found, o->y), "own");
+    op_graph_fill(o, x->found);
+}
+
+START_TEST(direct_convolutions_of_every_tiling_agree)
+{
+    static const struct { pons_type storage; double tolerance; } types[] = {
+        { PONS_F32, FLOAT_OF_LARGEST }, { PONS_BF16, BF16_OF_LARGEST },
+    };
+    static table t;
+
+    t = (table){ .card = card(), .storage = types[_i].storage, .tolerance = types[_i].tolerance };
+    device_reference(&t.wide, true);
+    for (size_t i = 0; i < sizeof tilings / sizeof *tilings; i++)
+        add_tiling(&t, &tilings[i]);
+    run_batch(&t);
+    cuda_operations.close(t.card.handle);
+}
+END_TEST
+
 /* ---- memory of others, in a build with AddressSanitizer --------------------------------------- */
 
 /*
@@ -245,6 +358,7 @@ int main(void)
         return 1;
     tcase_add_test(c, every_case_agrees);
     tcase_add_test(c, every_case_agrees_in_16_bits);
+    tcase_add_loop_test(c, direct_convolutions_of_every_tiling_agree, 0, 2);
     tcase_add_test(c, a_kernel_that_was_just_prepared_can_run);
     tcase_add_test(c, a_kernel_may_touch_its_parameters);
     tcase_add_loop_exit_test(c, a_kernel_that_leaves_its_memory_is_found, STRAYED, 1,
