@@ -184,8 +184,8 @@ fi
 sensors() { sed 's/^[0-9.]*,//' "runs/$1/devices.csv" | diff - "$folder/expected"; }
 
 heads=time,step,replica,device,utilisation,memory_used,memory_total,memory_ratio,power,temperature
-first=0,00000000:01:00.0,0.51,1073741824,4294967296,0.25,123.456,41
-second=1,00000000:02:00.0,0.52,2147483648,4294967296,0.5,,42
+first=0,00000000:0E:00.0,0.51,1073741824,4294967296,0.25,123.456,41
+second=1,00000000:0F:00.0,0.52,2147483648,4294967296,0.5,,42
 watched="--set log.device_every=2 --set experiment.name=watched"
 # Numbers of one card that can be: shares of 1, less memory used than there is, no card below freezing.
 sensible() {
@@ -442,10 +442,11 @@ only faults check "a run that is stopped while the compiler runs" stopped
 
 # ---- what there is -------------------------------------------------------------------------------
 
-check "a card's address" eval 'list_cards | head -n 1 | grep ": [0-9a-f]*:[0-9a-f][0-9a-f]:[0-9a-f][0-9a-f]\.[0-7], "'
+check "a card's address" eval \
+    'list_cards | head -n 1 | grep ": [0-9a-fA-F]*:[0-9a-fA-F]\{2\}:[0-9a-fA-F]\{2\}\.[0-7], "'
 check "the versions of its libraries" eval \
     'list_cards | head -n 1 | grep "driver [0-9.]*, NVRTC [0-9.]*, .*cuDNN.*, .*cuBLASLt"'
-only faults check "by their own words" eval 'list_cards | head -n 1 | grep ": 00000000:01:00\.0, " &&
+only faults check "by their own words" eval 'list_cards | head -n 1 | grep ": 00000000:0E:00\.0, " &&
     list_cards | head -n 1 | grep "driver 13\.0, NVRTC 13\.0, .*, cuBLASLt 13\.0\.2\$"'
 if given nccl "NCCL's version"; then
     cuda doctor >"$folder/doctor"

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEVICES = 8, DEPTH = 16 };
+/* Buses of the cards: the first one's number has a letter, which drivers write in upper case. */
+enum { DEVICES = 8, DEPTH = 16, FIRST_BUS = 0x0e };
 enum { CLOCK = 13, PROCESSORS = 16, PCI_BUS = 33, MEMORY_CLOCK = 36, MEMORY_BITS = 37,
        CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76 };
 
@@ -139,7 +140,7 @@ int cuDeviceGetName(char *name, int size, int device)
 
 int cuDeviceGetPCIBusId(char *address, int size, int device)
 {
-    snprintf(address, (size_t)size, "00000000:%02X:00.0", device + 1);
+    snprintf(address, (size_t)size, "00000000:%02X:00.0", FIRST_BUS + device);
     return device < 0;
 }
 
@@ -161,7 +162,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 
     if (device < 0 || attribute < 1 || attribute > CAPABILITY_MINOR)
         return INVALID;
-    *value = attribute == PCI_BUS ? device + 1 : attribute == CAPABILITY_MINOR ? 0
+    *value = attribute == PCI_BUS ? FIRST_BUS + device : attribute == CAPABILITY_MINOR ? 0
            : known[attribute] != 0 ? known[attribute] : 1;
     return OK;
 }

@@ -11,7 +11,7 @@
 enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, GPU_IS_LOST = 15 };
 
 typedef struct nvmlDevice_st {
-    unsigned bus;
+    unsigned number; /* 1 on */
 } *nvmlDevice_t;
 
 typedef struct nvmlUtilization_st {
@@ -31,7 +31,10 @@ int nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *out);
 int nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned *out);
 int nvmlDeviceGetTemperature(nvmlDevice_t device, int sensor, unsigned *out);
 
-static struct nvmlDevice_st devices[9];
+/* As in cuda.c. */
+enum { DEVICES = 8, FIRST_BUS = 0x0e };
+
+static struct nvmlDevice_st devices[DEVICES];
 static int users;
 
 int nvmlInit_v2(void)
@@ -64,22 +67,23 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *address, nvmlDevice_t *device)
 {
     unsigned domain, bus, slot;
 
-    if (sscanf(address, "%x:%x:%x.0", &domain, &bus, &slot) != 3 || bus < 1 || bus > 8)
+    if (sscanf(address, "%x:%x:%x.0", &domain, &bus, &slot) != 3 || bus < FIRST_BUS ||
+        bus >= FIRST_BUS + DEVICES)
         return NOT_FOUND;
-    devices[bus].bus = bus;
-    *device = &devices[bus];
+    *device = &devices[bus - FIRST_BUS];
+    (*device)->number = bus - FIRST_BUS + 1;
     return __atomic_load_n(&users, __ATOMIC_RELAXED) > 0 ? OK : UNINITIALIZED;
 }
 
 int nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *out)
 {
-    *out = (nvmlUtilization_t){ 50 + device->bus, 20 };
+    *out = (nvmlUtilization_t){ 50 + device->number, 20 };
     return look();
 }
 
 int nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *out)
 {
-    unsigned long long total = 4ull << 30, used = (unsigned long long)device->bus << 30;
+    unsigned long long total = 4ull << 30, used = (unsigned long long)device->number << 30;
 
     *out = (nvmlMemory_t){ total, total - used, used };
     return look();
@@ -88,11 +92,11 @@ int nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *out)
 int nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned *out)
 {
     *out = 123456;
-    return device->bus == 2 ? NOT_SUPPORTED : look();
+    return device->number == 2 ? NOT_SUPPORTED : look();
 }
 
 int nvmlDeviceGetTemperature(nvmlDevice_t device, int sensor, unsigned *out)
 {
-    *out = 40 + device->bus;
+    *out = 40 + device->number;
     return sensor != 0 ? INVALID : look();
 }
