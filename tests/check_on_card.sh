@@ -36,7 +36,20 @@ FAKE_CUDA=none
 export FAKE_CUDA
 check "a driver that has no card" ended 77 "^tests/on_card.sh: no card: .*no CUDA-capable device" "$build"
 check "is one line" one_line
+# Nor does a section of a test go away because pons tells of no made-up card.
+all_given() {
+    given two x && { [ ! -f "$fakes/libcudnn.so.9" ] || given cudnn x; } &&
+        { [ ! -f "$fakes/libnccl.so.2" ] || given nccl x; }
+}
+check "made-up cards are two, with all libraries" all_given
 FAKE_CUDA=1
+# On real ones NCCL is given where it works.
+real_nccl() (
+    export LD_LIBRARY_PATH="$fakes${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+    cards=
+    given nccl x && export FAKE_NCCL=version=21003 && ! given nccl x
+)
+[ ! -f "$fakes/libnccl.so.2" ] || check "NCCL that works, and one that does not" real_nccl
 if ! ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1 '; then
     check "no driver" ends 77 "tests/on_card.sh: no card: there is no driver (libcuda.so.1)" \
         "$script" -o left "$build"

@@ -75,6 +75,9 @@ list_cards() {
     cat "$folder/cards"
 }
 
+# Made-up cards have what was built for them: what pons says of it is for the tests to look at.
+made_up() { [ -n "$cards" ] && [ -f "$cards/$1" ]; }
+
 # given WHAT NAME: whether the cards are such that NAME can be looked at; else a line says what is left out. WHAT:
 #   faults      made-up ones: what they say is known, and what goes wrong there can be chosen
 #   two         at least two of them
@@ -82,10 +85,10 @@ list_cards() {
 given() {
     case $1 in
     faults) needs="made-up cards"; [ -n "$cards" ] ;;
-    two) needs="two cards"; [ "$(list_cards | wc -l)" -ge 2 ] ;;
-    cudnn) needs="cuDNN"; list_cards | head -n 1 | grep -q 'cuDNN [0-9]' ;;
-    nccl) needs="NCCL"; [ -f "$PONS_PLUGIN_PATH/comm/nccl.so" ] &&
-        { [ -z "$cards" ] || [ -f "$fakes/libnccl.so.2" ]; } ;;
+    two) needs="two cards"; [ -n "$cards" ] || [ "$(list_cards | wc -l)" -ge 2 ] ;;
+    cudnn) needs="cuDNN"; made_up libcudnn.so.9 || { [ -z "$cards" ] &&
+        list_cards | head -n 1 | grep -q 'cuDNN [0-9]'; } ;;
+    nccl) needs="NCCL"; made_up libnccl.so.2 || { [ -z "$cards" ] && cuda doctor | grep -q '^nccl  *ready'; } ;;
     esac && return
     echo "SKIPPED: $2: needs $needs"
     return 1
