@@ -76,6 +76,9 @@ check "says so" grep -q "^check_cuda_optimizers: 0 passed, 1 failed, .*, ended a
 
 # ---- a folder that is carried ---------------------------------------------------------------------
 
+# A plugin that is there already; its library's name begins with that of one of C's.
+mkdir -p carried/stage/comm
+[ ! -f "$build/stage/comm/mpi.so" ] || cp "$build/stage/comm/mpi.so" carried/stage/comm
 check "what another machine needs" "$source/tests/pack_card.sh" "$build" carried
 check "is enough for a test" ended 0 "^2 passed, 0 failed, 0 skipped$" "$folder/carried" check_cuda_optimizers
 own_libraries() {
@@ -84,6 +87,13 @@ own_libraries() {
     grep -q "$folder/carried/.libs/libpons" needed && ! grep -e "$build/" -e "not found" needed
 }
 check "and nothing of the build" own_libraries
+# What is not carried: the C and C++ libraries, whose names are not the beginnings of others, and NVIDIA's.
+left_there() {
+    awk -v own="$folder/carried/" '$2 == "=>" && index($3, own) != 1 { sub(/.*\//, "", $3); print $3 }' needed |
+        sort -u | grep -vE '^lib(c|m|mvec|dl|rt|pthread|util|resolv|stdc\+\+|gcc_s)\.so\.[0-9]+$' |
+        grep -v '^lib\(cuda\|nccl\|cudnn\|nvrtc\|cublas\)'
+}
+check "all but the C libraries and NVIDIA's" eval '! left_there'
 check "a folder where nothing was made" ends 2 "is no build with tests of cards" \
     "$source/tests/pack_card.sh" "$folder" x
 

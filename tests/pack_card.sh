@@ -52,7 +52,8 @@ done
 take "$build/tests/fake/.libs/libnvtx.so" "$folder/tests/fake/.libs/libnvtx.so"
 find "$folder/stage" "$folder/.libs" "$folder/tests/.libs" -type f -exec ldd {} + 2>/dev/null |
     awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
-    grep -vE '/(lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cuda|nccl|cudnn|nvrtc|cublas)[a-zA-Z_]*\.so|libpons|ld-linux)' |
+    grep -vE '/(lib(c|m|mvec|dl|rt|pthread|util|resolv|stdc\+\+|gcc_s)\.so|ld-linux|libpons)' |
+    grep -vE '/lib(cuda|nccl|cudnn|nvrtc|cublas)[a-zA-Z_]*\.so' |
     while read -r library; do
         take "$library" "$folder/lib/$(basename "$library")"
     done
