@@ -74,6 +74,73 @@ stuck() {
 check "a test that does not end" stuck
 check "says so" grep -q "^check_cuda_optimizers: 0 passed, 1 failed, .*, ended after its 3 s" left/report.txt
 
+# ---- libraries that are not there ----------------------------------------------------------------
+
+# without LIBRARY=FAULT TEST NEEDS: on cards where that one does not start.
+without() {
+    checks_of=$2
+    needs=$3
+    (
+        export "$1"
+        ended 0 "^3 passed, 0 failed, 1 skipped$" "$build" machine "$checks_of"
+    ) && grep -qx "there is no $needs" left/report.txt &&
+        grep -qx "SKIPPED: $checks_of: needs $needs" left/report.txt
+}
+while read -r fault test needs; do
+    [ ! -x "$build/tests/$test" ] || check "without $needs" without "$fault" "$test" "$needs"
+done <<'END_OF_LIBRARIES'
+FAKE_CUBLAS=start check_blas cuBLASLt
+FAKE_CUDNN=start check_dnn cuDNN
+FAKE_NCCL=version=21003 check_nccl NCCL
+END_OF_LIBRARIES
+
+# ---- the user's cache ----------------------------------------------------------------------------
+
+own_cache() {
+    XDG_CACHE_HOME=$folder/user ended 0 "^[1-9][0-9]* passed, 0 failed" "$build" check_cuda_optimizers &&
+        ! ls -d "$folder/user"
+}
+check "the user's cache is left alone" own_cache
+
+# ---- peers ---------------------------------------------------------------------------------------
+
+# PyTorch and MONAI by their answers, and pons' own measurement by what RUNNER says: steps of this size take hours on
+# made-up cards.
+mkdir stubs
+cat >stubs/python3 <<'END_OF_STUB'
+#!/bin/sh
+case "$*" in
+*glob*) ;;
+*__version__*) echo "PyTorch 1 MONAI 2" ;;
+*graphs*) echo '{"median": 0.25, "peak_mib": 512, "losses": []}' ;;
+*step.py*) echo '{"median": 0.5, "peak_mib": 256, "losses": []}' ;;
+esac
+END_OF_STUB
+cat >stubs/runner <<'END_OF_STUB'
+#!/bin/sh
+case $1 in
+python3) exec "$@" ;;
+*) echo '{"step_seconds":{"median":0.125,"least":0}}' ;;
+esac
+END_OF_STUB
+chmod +x stubs/*
+peers() {
+    PATH=$folder/stubs:$PATH RUNNER=$folder/stubs/runner ROWS=spleen_card ended 0 "^1 passed, 0 failed, 0 skipped$" \
+        "$@" "$build" peers
+}
+check "peers" peers
+check "a row of them" grep -qF "| 0.25 s (graphs_last) | 0.125 s | 2.00 | 512 MiB |" left/report.txt
+check "of two ways" grep -q "^spleen_card, round 1: PyTorch eager_last 0.5 s$" left/peers.txt
+only_two() { [ "$(grep -c "round 1: PyTorch" left/peers.txt)" = 2 ]; }
+check "and no more" only_two
+sed -i 's/^\*step.py.*/*step.py*) sleep 60 ;;/' stubs/python3
+late() {
+    PATH=$folder/stubs:$PATH RUNNER=$folder/stubs/runner ROWS=spleen_card ended 1 "^0 passed, 1 failed, 0 skipped$" \
+        -l 12 "$build" peers
+}
+check "peers that have no time left" late
+check "leave what they measured" grep -q "^spleen_card, round 1: pons 0.125 s$" left/peers.txt
+
 # ---- a folder that is carried ---------------------------------------------------------------------
 
 # A plugin that is there already; its library's name begins with that of one of C's.

@@ -12,7 +12,8 @@
 #   kernels   each kernel, recorded steps, cuBLASLt, cuDNN
 #   runs      whole runs: losses of the cpu, bits that repeat, one card listed twice, autotune, NCCL
 #   figures   seconds per step, per kernel and to the first step, beside the aims
-#   peers     the same steps in PyTorch + MONAI, where they are installed: tests/peers/step.sh
+#   peers     the same steps in PyTorch + MONAI, where they are installed: a round of tests/peers/step.sh, whose
+#             words ROWS (spleen_card nnunet_card) and WAYS (eager_last graphs_last) hold
 # The name of a test is a part, too. -j: tests at a time (as many as processors; figures run alone); -l: end within
 # that time (540), what has not begun by then counts as skipped; -o: logs and figures (OUT, else on_card); -s: small
 # networks for the figures, to try this script; -t: what a test may take (480).
@@ -73,17 +74,17 @@ done
 # knows NAME: the loader finds a library whose file begins with that.
 knows() {
     ldconfig -p 2>/dev/null | grep -q "^[[:space:]]*$1" && return
-    (IFS=:; for place in ${LD_LIBRARY_PATH:-} /usr/local/cuda/lib64; do
+    (IFS=:; for place in ${LD_LIBRARY_PATH:-}; do
         ls "$place/$1"* >/dev/null 2>&1 && exit
     done; exit 1)
 }
 
-# Where drivers and the Python packages of NVIDIA's libraries put them, behind what the loader knows.
+# Where drivers, the Python packages of NVIDIA's libraries and the toolkit put them, behind what the loader knows.
 find_libraries() {
     places="/usr/local/nvidia/lib64 /usr/lib/wsl/lib $(python3 -c '
 import glob, nvidia
 for place in nvidia.__path__:
-    print(*glob.glob(place + "/*/lib"))' 2>/dev/null)"
+    print(*glob.glob(place + "/*/lib"))' 2>/dev/null) /usr/local/cuda/lib64"
     for library in libcuda.so.1 libnvrtc.so libcublasLt.so libcudnn.so.9 libnccl.so.2; do
         for place in $places; do
             knows $library || ! ls "$place/$library"* >/dev/null 2>&1 ||
@@ -119,13 +120,34 @@ fi
 build=$(cd "$build" && pwd)
 pons=$build/pons
 export PONS_TEST_CARD=real PONS_PLUGIN_PATH="$build/stage" srcdir="$source" CK_DEFAULT_TIMEOUT=120
+# The user's cache neither gives a kernel nor gets one.
 TMPDIR=$work
-export TMPDIR
+XDG_CACHE_HOME=$work/cache
+export TMPDIR XDG_CACHE_HOME
 cd "$build" || exit 1
 
 $pons devices >"$work/devices" 2>&1
 grep -q '^cuda:[0-9]' "$work/devices" ||
     refuse "no card: $(sed -n 's/^cuda  *//p' "$work/devices" | head -n 1)" 77
+
+# ---- what there is -------------------------------------------------------------------------------
+
+# Libraries that pons does without, and the tests that do not: LIBRARY:TEST.
+libraries="cuBLASLt:check_blas cuDNN:check_dnn NCCL:check_nccl"
+needed_by() {
+    for pair in $libraries; do
+        [ "${pair#*:}" != "$1" ] || echo "${pair%%:*}"
+    done
+}
+
+"$pons" doctor >"$work/found" 2>&1
+# lacks LIBRARY: by what is said of card 0, and of communicators.
+lacks() {
+    case $1 in
+    NCCL) ! grep -q '^nccl  *ready' "$work/found" ;;
+    *) ! grep -q "^cuda:0 .*, $1 [0-9]" "$work/found" ;;
+    esac
+}
 
 # ---- counts --------------------------------------------------------------------------------------
 
@@ -133,6 +155,11 @@ grep -q '^cuda:[0-9]' "$work/devices" ||
 mkdir "$work/counts"
 count() { echo "$2" >"$work/counts/$1"; }
 left() { echo $((begun + limit - $(date +%s))); }
+# skip NAME WHY
+skip() {
+    say "SKIPPED: $1: $2"
+    count "$1" "0 0 1"
+}
 
 # One test, from its name: Check's own lines are counted, tests in shell print the same.
 run_test() {
@@ -140,8 +167,12 @@ run_test() {
     seconds=$patience
     [ "$(left)" -ge "$seconds" ] || seconds=$(left)
     if [ "$(left)" -lt 5 ]; then
-        say "SKIPPED: $name: no time is left"
-        count "$name" "0 0 1"
+        skip "$name" "no time is left"
+        return
+    fi
+    library=$(needed_by "$name")
+    if [ -n "$library" ] && lacks "$library"; then
+        skip "$name" "needs $library"
         return
     fi
     case $name in
@@ -179,16 +210,16 @@ run_tests() {
     waiting=
 }
 
-# look NAME COMMAND...: one thing that shall succeed; what it says is in $work/NAME.
+# look NAME COMMAND...: one thing that shall succeed, within $most seconds; what it says is in $work/NAME.
+most=180
 look() {
     name=$1
     shift
     if [ "$(left)" -lt 5 ]; then
-        say "SKIPPED: $name: no time is left"
-        count "$name" "0 0 1"
+        skip "$name" "no time is left"
         return 1
     fi
-    seconds=180
+    seconds=$most
     [ "$(left)" -ge "$seconds" ] || seconds=$(left)
     if timeout -k 5 "$seconds" "$@" >"$work/$name" 2>"$work/$name.err"; then
         count "$name" "1 0 0"
@@ -208,6 +239,9 @@ part_machine() {
         echo "LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}"
     } >"$folder/machine.txt"
     look devices "$pons" devices && grep -A 1 '^cuda:' "$work/devices" | cut -c 1-300 | tee -a "$folder/report.txt"
+    for pair in $libraries; do
+        ! lacks "${pair%%:*}" || say "there is no ${pair%%:*}"
+    done
     look doctor "$pons" doctor && cat "$work/doctor" >>"$folder/machine.txt"
     look requests "$pons" plugin check "$PONS_PLUGIN_PATH/device/cuda.so" &&
         cat "$work/requests" >>"$folder/machine.txt"
@@ -285,8 +319,7 @@ part_figures() {
                 distribute.devices=cuda train.precision=bf16 device.cache_dir="$work/started" \
                 $(echo "$spleen" | sed 's/--set //g') --rounds "$rounds" && note "start: $(cat "$work/first-step")"
         else
-            say "SKIPPED: first-step: needs python3"
-            count first-step "0 0 1"
+            skip first-step "needs python3"
         fi
         note "aim: 3 s to the first step with a warm cache of kernels"
     }
@@ -297,12 +330,15 @@ part_figures() {
 
 part_peers() {
     if ! python3 -c 'import sys, torch, monai; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
-        say "SKIPPED: peers: needs PyTorch with CUDA, and MONAI"
-        count peers "0 0 1"
+        skip peers "needs PyTorch with CUDA, and MONAI"
         return
     fi
-    look peers env ROWS="spleen_card nnunet_card" DEVICE=cuda "$source/tests/peers/step.sh" "$pons" 1 "$work/peers" &&
-        cat "$work/peers.err" "$work/peers" | tee -a "$folder/report.txt" >"$folder/peers.txt"
+    most=$(left)
+    look peers env ROWS="${ROWS:-spleen_card nnunet_card}" WAYS="${WAYS:-eager_last graphs_last}" \
+        "$source/tests/peers/step.sh" "$pons" 1 "$work/rows" && cat "$work/peers" >>"$folder/report.txt"
+    most=180
+    # Without its time, what it has measured.
+    [ ! -e "$work/peers.err" ] || cat "$work/peers.err" "$work/peers" >"$folder/peers.txt"
 }
 
 # ---- all -----------------------------------------------------------------------------------------
@@ -315,8 +351,7 @@ for part in "$@"; do
     runs)
         waiting="$waiting $runs"
         for test in $without; do
-            say "SKIPPED: ${test%%:*}: $(echo "${test#*:}" | tr _ ' ')"
-            count "${test%%:*}" "0 0 1"
+            skip "${test%%:*}" "$(echo "${test#*:}" | tr _ ' ')"
         done
         ;;
     machine | figures | peers)
