@@ -1,13 +1,15 @@
 /*
  * check_cuda_text.c - NVRTC compiles the text of the golden networks in training and evaluation, of
- * all losses, of all optimizers, of patches with all transforms and of windows that are added up, for
- * every architecture and precision; it needs no card and no driver. Nothing runs: memory is that of
- * this process. (NVRTC looks for a driver too, so that of tests/fake must not be there.)
+ * the direct convolutions of the published ones, of all losses, of all optimizers, of patches with
+ * all transforms and of windows that are added up, for every architecture and precision; it needs
+ * no card and no driver. Nothing runs: memory is that of this process. (NVRTC looks for a driver
+ * too, so that of tests/fake must not be there.)
  *
  * Usually each form of a kernel, which is its text but for the numbers, is compiled once, one after
  * the other for another architecture; with SOAK (make soak) all kernels are, for each.
  */
 #include "../plugins/devices/cuda/cuda.h"
+#include "convolutions.h"
 #include "data/volume_chain.h"
 #include "golden_program.h"
 #include "soak.h"
@@ -296,6 +298,56 @@ START_TEST(tf32_has_the_kernels_of_fp32)
 }
 END_TEST
 
+/* ---- direct convolutions ---------------------------------------------------------------------- */
+
+/*
+ * Those of the published networks, at their extents: how many places a thread has, and so how many
+ * registers, goes by them. The golden networks are too small for more than one.
+ */
+static const struct {
+    int cases, extent, in, out, kernel, stride; /* of x; a transposed one's x is its result */
+} layers[] = {
+    { 8, 96, 1, 16, 3, 2 }, { 8, 96, 2, 2, 3, 1 }, { 8, 96, 2, 32, 3, 2 },
+    { 2, 128, 4, 32, 3, 1 }, { 2, 128, 32, 3, 1, 1 }, { 2, 128, 32, 6, 1, 1 },
+};
+enum { LAYERS = sizeof layers / sizeof *layers };
+
+static void add_layer(const device *d, int i, pons_kernel_kind kind, pons_type type)
+{
+    const int e = layers[i].extent, k = layers[i].kernel, s = layers[i].stride, p = k / 2;
+    const sliding of = { kind, layers[i].cases, { e, e, e }, layers[i].in, layers[i].out,
+                         { k, k, k }, { s, s, s }, { 1, 1, 1 }, { p, p, p }, { p, p, p }, type };
+    pons_kernel kernel = { .run = NULL };
+    sliding_request r;
+    bool supported;
+
+    sliding_make(&of, &r);
+    MUST(cuda_prepare_own(d->handle, &r.request, &kernel, &supported, &error));
+    ck_assert(supported);
+    kernel.free(&kernel);
+}
+
+/* All of them, for this architecture. */
+START_TEST(direct_convolutions_of_published_networks_compile)
+{
+    static const pons_kernel_kind kinds[] = {
+        PONS_KERNEL_CONVOLUTION, PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT,
+        PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT,
+    };
+    cuda_device state;
+    device d = card(&state);
+
+    for (int i = 0; i < LAYERS; i++)
+        for (int k = 0; k < 3; k++) {
+            add_layer(&d, i, kinds[k], PONS_F32);
+            add_layer(&d, i, kinds[k], PONS_BF16);
+        }
+    ck_assert_int_gt(state.library.count, 2 * 3 * LAYERS);
+    compile_unit(&state.compiler, &state.library, architectures[_i], "direct convolutions");
+    card_close(&state);
+}
+END_TEST
+
 /* ---- losses and optimizers ------------------------------------------------------------------- */
 
 /* The sum of a parameter: what an optimizer needs to have something to do. */
@@ -520,6 +572,7 @@ int main(void)
 
     tcase_add_loop_test(c, every_network_compiles, 0, ARCHITECTURES);
     tcase_add_test(c, tf32_has_the_kernels_of_fp32);
+    tcase_add_loop_test(c, direct_convolutions_of_published_networks_compile, 0, ARCHITECTURES);
     tcase_add_loop_test(c, every_loss_compiles, 0, ARCHITECTURES);
     tcase_add_loop_test(c, every_optimizer_compiles, 0, ARCHITECTURES);
     tcase_add_loop_test(c, patches_with_every_transform_compile, 0, ARCHITECTURES);

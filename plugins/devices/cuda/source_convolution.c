@@ -12,7 +12,7 @@
  */
 #include "source_direct.h"
 
-enum { SUMS = 48, CHANNELS = 16, READ = 8, WEIGHTS = 48 };
+enum { SUMS = 48, KEPT = 80, CHANNELS = 16, READ = 8, WEIGHTS = 48 };
 enum { UNROLLED = 8 };     /* kernel points along W                                               */
 enum { CHAIN = 256 };      /* products that are added up one by one                               */
 enum { BLOCKS = 528 };     /* four for each of 132 processors                                     */
@@ -33,6 +33,15 @@ typedef struct gather_plan {
 static bool is_many(const gather_plan *g)
 {
     return g->p.places * g->source_channels > CHAIN;
+}
+
+/* Sums, and the weights that meet them: with addresses that is what 128 registers hold. */
+static bool has_registers(const gather_plan *g)
+{
+    int sums = g->places * g->channels * (is_many(g) ? 2 : 1);
+
+    return sums <= SUMS && sums + g->read * g->channels <= KEPT
+        && (g->places <= 4 || !g->back || !is_many(g));
 }
 
 static gather_plan plan_gather(const pons_request *r)
@@ -60,7 +69,7 @@ static gather_plan plan_gather(const pons_request *r)
     tiles *= g.result.extent[4] / g.channels;
     for (g.places = 8; g.places > 1; g.places /= 2) {
         g.blocks = (g.count + CUDA_THREADS * g.places - 1) / (CUDA_THREADS * g.places);
-        if (g.places * g.channels * (is_many(&g) ? 2 : 1) <= SUMS && g.blocks * tiles >= BLOCKS)
+        if (has_registers(&g) && g.blocks * tiles >= BLOCKS)
             break;
     }
     g.blocks = (g.count + CUDA_THREADS * g.places - 1) / (CUDA_THREADS * g.places);
