@@ -32,40 +32,31 @@ int direct_divisor(int64_t n, int64_t most)
     return (int)d;
 }
 
-/* Of what begins at a multiple of 'count': how many go at a time. */
-static int width_of(int count)
+/* 'count' numbers, of which up to eight go at a time; what is read or written begins at a multiple. */
+static void move(text *t, const char *indent, bool loads, pons_type type, int count,
+                 const char *from, const char *to)
 {
     int width = 8;
 
     while (count % width != 0)
         width /= 2;
-    return width;
+    for (int at = 0; at < count; at += width)
+        if (width > 1)
+            text_add(t, "%s%s%d_%s(%s + %d, %s + %d);\n", indent, loads ? "load" : "store", width,
+                     text_word(type), loads ? from : to, at, loads ? to : from, at);
+        else
+            text_add(t, "%s%s[%d] = %s_%s(%s[%d]);\n", indent, to, at,
+                     loads ? "number" : "stored", text_word(type), from, at);
 }
 
 void direct_load(text *t, const char *indent, pons_type type, int count, const char *from,
                  const char *to)
 {
-    int width = width_of(count);
-
-    for (int at = 0; at < count; at += width)
-        if (width > 1)
-            text_add(t, "%sload%d_%s(%s + %d, %s + %d);\n", indent, width, text_word(type), from, at,
-                     to, at);
-        else
-            text_add(t, "%s%s[%d] = number_%s(%s[%d]);\n", indent, to, at, text_word(type), from,
-                     at);
+    move(t, indent, true, type, count, from, to);
 }
 
 void direct_store(text *t, const char *indent, pons_type type, int count, const char *from,
                   const char *to)
 {
-    int width = width_of(count);
-
-    for (int at = 0; at < count; at += width)
-        if (width > 1)
-            text_add(t, "%sstore%d_%s(%s + %d, %s + %d);\n", indent, width, text_word(type), to, at,
-                     from, at);
-        else
-            text_add(t, "%s%s[%d] = stored_%s(%s[%d]);\n", indent, to, at, text_word(type), from,
-                     at);
+    move(t, indent, false, type, count, from, to);
 }
