@@ -2,7 +2,7 @@
  * bench_map.c - map kernels against copies of the same bytes, as the device's limits have them, the
  * yardstick of 'pons bench --kernels'. Prints; run by hand:
  *
- *     make tests/bench_map && tests/bench_map [threads [log2 of the elements]]
+ *     make tests/bench_map && tests/bench_map [threads [log2 of the elements [runs [lanes, 0 the plainest]]]]
  */
 #include "../plugins/devices/cpu/cpu.h"
 #include "base/clock.h"
@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS 7
+/* Runs of which the fastest counts, and what the processor is taken for. */
+static int runs = 7, lanes = -1;
 
 static void *memory(size_t size)
 {
@@ -86,9 +87,11 @@ static void run(bench *b, void *const *input, void *const *output, int threads, 
     b->map.store = b->store;
     b->map.reduction = b->reduction;
     cpu_operations.open(&settings, &device, &err);
+    if (lanes >= 0)
+        cpu_device_choose_row(device, lanes);
     cpu_operations.prepare(device, &request, &kernel, &supported, &err);
     call.scratch = memory(kernel.scratch_size);
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < runs; i++) {
         double begin = seconds_now();
         kernel.run(&kernel, &call, &err);
         best = seconds_now() - begin < best ? seconds_now() - begin : best;
@@ -183,6 +186,9 @@ int main(int argc, char **argv)
     void *output[4] = { memory(size), memory(4096), memory(4096), memory(4096) };
     double copy = copy_rate(threads);
     int channels[] = { 16, 2, 3, 1, 32, 70 };
+
+    runs = argc > 3 ? atoi(argv[3]) : runs;
+    lanes = argc > 4 ? atoi(argv[4]) : lanes;
 
     {
         bench b = { .name = "10 operations in a chain",

@@ -2,9 +2,10 @@
  * bench_narrow.c - the convolutions with few channels of two networks, in all directions. Prints;
  * run by hand:
  *
- *     make tests/bench_narrow && tests/bench_narrow [threads [lanes, 0 the plainest [layer]]]
+ *     make tests/bench_narrow && tests/bench_narrow [threads [lanes, 0 the plainest, or 'library' [layer]]]
  */
 #include "../plugins/devices/cpu/cpu.h"
+#include "../plugins/devices/cpu/onednn.h"
 #include "bench_clock.h"
 #include "convolutions.h"
 #include "graph/node.h"
@@ -12,6 +13,7 @@
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ROUNDS 7
 
@@ -32,32 +34,65 @@ static void *tensor_new(const pons_tensor *t)
     return m;
 }
 
-static void time_one(void *device, int threads, const sliding *s, const char *name, const char *direction)
+typedef pons_status prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
+                            bool *supported, pons_error *err);
+
+static pons_status by_device(cpu_device *device, const pons_request *request, pons_kernel *kernel,
+                             bool *supported, pons_error *err)
+{
+    return cpu_operations.prepare(device, request, kernel, supported, err);
+}
+
+static pons_status by_library(cpu_device *device, const pons_request *request, pons_kernel *kernel,
+                              bool *supported, pons_error *err)
+{
+    return onednn_prepare_convolution(device->library, request, kernel, supported, err);
+}
+
+static double fastest(const pons_kernel *kernel, const pons_call *call, int threads)
+{
+    pons_error err = PONS_ERROR_INIT;
+    double best = 1e9;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        double start = bench_seconds(threads), took;
+        if (kernel->run(kernel, call, &err) != PONS_OK)
+            exit(1);
+        took = bench_seconds(threads) - start;
+        best = took < best ? took : best;
+    }
+    return best;
+}
+
+static void time_one(cpu_device *device, prepare *by, const sliding *s, const char *name, const char *direction)
 {
     pons_error err = PONS_ERROR_INIT;
     pons_kernel kernel = { 0 };
     sliding_request r;
     bool supported = false;
-    double best = 1e9, flop = 2.0 * s->cases * s->in * s->out;
+    double best, flop = 2.0 * s->cases * s->in * s->out;
+    void *packed = NULL;
 
     sliding_make(s, &r);
+    if (by == by_library && s->kind != PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT)
+        r.request.packable = 2;
     for (int i = 0; i < 3; i++)
         flop *= (double)sliding_extent(s, i) * s->kernel[i];
-    if (cpu_operations.prepare(device, &r.request, &kernel, &supported, &err) != PONS_OK ||
-        !supported || kernel.pack_size[0] + kernel.pack_size[1] > 0) {
+    if (by(device, &r.request, &kernel, &supported, &err) != PONS_OK || !supported) {
         printf("%-12s %-8s another's\n", name, direction);
         return;
     }
-    void *in[2] = { tensor_new(&r.input[0]), tensor_new(&r.input[1]) };
+    void *in[2] = { tensor_new(&r.input[0]), tensor_new(&r.input[1]) }, *plain = in[1];
     void *out[1] = { tensor_new(&r.output[0]) };
     pons_call call = { in, out, cpu_operations.allocate(NULL, kernel.scratch_size, &err), NULL };
-    for (int i = 0; i < ROUNDS; i++) {
-        double start = bench_seconds(threads);
-        if (kernel.run(&kernel, &call, &err) != PONS_OK)
+    if (kernel.pack_size[1] > 0) {
+        packed = cpu_operations.allocate(NULL, kernel.pack_size[1], &err);
+        if (packed == NULL || kernel.pack(&kernel, 1, in[1], packed, &err) != PONS_OK)
             exit(1);
-        double took = bench_seconds(threads) - start;
-        best = took < best ? took : best;
+        in[1] = packed;
     }
+    best = fastest(&kernel, &call, device->threads);
+    in[1] = plain;
     printf("%-12s %-8s %-6s %7.2f ms %6.0f GF/s, scratch %.1f MB\n", name, direction,
            kernel.implementation, 1e3 * best, 1e-9 * flop / best, 1e-6 * kernel.scratch_size);
     for (int i = 0; i < 2; i++)
@@ -66,6 +101,8 @@ static void time_one(void *device, int threads, const sliding *s, const char *na
     cpu_operations.release(NULL, out[0],
                            (size_t)tensor_count(r.output) * type_size(r.output->type));
     cpu_operations.release(NULL, call.scratch, kernel.scratch_size);
+    if (packed != NULL)
+        cpu_operations.release(NULL, packed, kernel.pack_size[1]);
     kernel.free(&kernel);
 }
 
@@ -78,11 +115,13 @@ int main(int argc, char **argv)
     };
     pons_device_settings settings = { .count = 1, .threads = argc > 1 ? atoi(argv[1]) : 2 };
     pons_error err = PONS_ERROR_INIT;
+    prepare *by = argc > 2 && strcmp(argv[2], "library") == 0 ? by_library : by_device;
     void *device;
 
     if (cpu_operations.open(&settings, &device, &err) != PONS_OK)
         return 1;
-    cpu_device_choose_row(device, argc > 2 ? atoi(argv[2]) : map_lanes_count() - 1);
+    omp_set_num_threads(settings.threads);
+    cpu_device_choose_row(device, argc > 2 && by == by_device ? atoi(argv[2]) : map_lanes_count() - 1);
     for (int type = 0; type < 2; type++) {
         printf("%s, %d threads, 2 x 96^3\n", type == 0 ? "fp32" : "bf16", settings.threads);
         for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
@@ -91,7 +130,7 @@ int main(int argc, char **argv)
                 sliding s = { directions[d].kind, 2, { e, e, e }, layers[i].in, layers[i].out,
                               { k, k, k }, { t, t, t }, { 1, 1, 1 }, { p, p, p }, { p, p, p },
                               type == 0 ? PONS_F32 : PONS_BF16 };
-                time_one(device, settings.threads, &s, layers[i].name, directions[d].name);
+                time_one(device, by, &s, layers[i].name, directions[d].name);
             }
     }
     cpu_operations.close(device);

@@ -267,8 +267,10 @@ START_TEST(sums_of_many_products_are_those_of_short_chains)
         pons_kernel_kind kind;
         int in, out, stride, products, chain;
     } sums[] = {
+        { PONS_KERNEL_CONVOLUTION, 2, 2, 1, 54, 18 },
         { PONS_KERNEL_CONVOLUTION, 4, 4, 1, 108, 24 },
         { PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT, 4, 4, 1, 108, 24 },
+        { PONS_KERNEL_CONVOLUTION, 4, 8, 2, 108, 24 },
         { PONS_KERNEL_CONVOLUTION, 4, 16, 2, 108, 24 },
         { PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT, 2, 32, 2, 108, 32 },
     };

@@ -28,7 +28,7 @@ refused() {
     }
 }
 
-for script in brain data ddp scaling step; do
+for script in brain data ddp files scaling step; do
     refused $script "usage: tests/peers/$script.sh PONS"
     refused $script "usage: tests/peers/$script.sh PONS" -- --help
     refused $script "no program '$folder/none'" -- "$folder/none"
@@ -50,6 +50,16 @@ refused scaling "'thread' of PARTS" PARTS=thread -- "$program"
 refused scaling "'fp16' of PRECISION" -- "$program" fp16
 refused scaling "one PRECISION" -- "$program" "bf16 fp32"
 refused scaling "'5x' of ROUNDS" -- "$program" bf16 5x
+refused files "no FOLDER" -- "$program"
+
+# The documents name these files: each is read, and its network made.
+check "files.sh makes files" "$peers/files.sh" "$program" "$folder/networks"
+documented=$(grep -o 'FOLDER/[a-z]*\.ini' "$source/docs/performance.md" | sed 's/.*\///; s/\.ini//')
+# shellcheck disable=SC2086 # words
+for file in $(printf '%s\n' spleen fast segresnet dynunet $documented | sort -u); do
+    check "$file.ini is a network" "$program" explain -q "$folder/networks/$file.ini" --set distribute.threads=1
+done
+check "fast.ini is the larger one" grep -q '^channels = 32 64 128 256 512$' "$folder/networks/fast.ini"
 
 if python3 -c 'import sys, torch, monai; sys.exit(torch.cuda.is_available())' 2>/dev/null; then
     check "a step on a card that is not there" ends 1 "step.py: PyTorch finds no CUDA device" \

@@ -101,6 +101,7 @@ static void rounds_little(const trial *t, const float *expected, const float *fo
                           const char *where)
 {
     double most = CHAIN_ROUNDING * sqrt((t->chain + (double)t->products / t->chain) / 2);
+    const int64_t *x = t->input[0].shape.extent, *y = t->output.shape.extent;
     double error = 0, size = 0;
 
     for (int64_t i = 0; i < shape_count(t->output.shape); i++) {
@@ -108,6 +109,8 @@ static void rounds_little(const trial *t, const float *expected, const float *fo
         error += away * away;
         size += (double)expected[i] * (double)expected[i];
     }
+    printf("%s, kind %d, %lld channels to %lld: away by %.2f of 2^-24 of their size, at most %.2f\n", where,
+           (int)t->kind, (long long)x[4], (long long)y[4], 0x1p24 * sqrt(error / size), 0x1p24 * most);
     ck_assert_msg(sqrt(error / size) <= most, "%s: sums of kind %d are away by %.3g of their size, "
                   "not %.3g", where, (int)t->kind, sqrt(error / size), most);
 }

@@ -61,3 +61,14 @@ median() {
 
 # has_round FILE ROUND: a line of FILE begins with that number.
 has_round() { [ -e "$1" ] && awk -v r="$2" '$1 == r { found = 1 } END { exit !found }' "$1"; }
+
+# The networks that are measured, in $folder, and the cases that they read.
+networks() {
+    for name in spleen segresnet dynunet; do
+        cp "$here/$name.ini" "$folder"
+    done
+    sed 's/^channels = .*/channels = 32 64 128 256 512/' "$folder/spleen.ini" >"$folder/fast.ini"
+    [ -e "$folder/phantom" ] || "$pons" data phantom -o "$folder/phantom" --cases 1 --extent 112,112,112 >&2
+    [ -e "$folder/regions" ] ||
+        "$pons" data phantom -o "$folder/regions" --cases 1 --extent 112,112,112 --channels 4 --classes 4 >&2
+}

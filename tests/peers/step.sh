@@ -8,8 +8,8 @@
 # card's, PyTorch's as its allocator says, of pons as it has planned.
 #
 # The table is printed to the standard output, progress to the standard error. What has been measured is kept in
-# FOLDER: the same command goes on where it was interrupted. In round 1 every way of PyTorch's is tried; later
-# ones try those within 15 % of the best. Environment:
+# FOLDER, beside what files.sh makes: the same command goes on where it was interrupted. In round 1 every way of
+# PyTorch's is tried; later ones try those within 15 % of the best. Environment:
 #   ROWS      names of rows; default: all of them that need no card
 #   WAYS      of eager, eager_last, compiled, compiled_last, on a card graphs_last too; default: all of them
 #   STEPS     of PyTorch in a measurement, after one that warms up; default: 3; on a card ten times as many
@@ -162,13 +162,7 @@ report_row() {
                 title, $1, way, $3, $1 / $3, $2, $4, $4 / $2, row }'
 }
 
-for name in spleen segresnet dynunet; do
-    cp "$here/$name.ini" "$folder"
-done
-sed 's/^channels = .*/channels = 32 64 128 256 512/' "$folder/spleen.ini" >"$folder/fast.ini"
-[ -e "$folder/phantom" ] || "$pons" data phantom -o "$folder/phantom" --cases 1 --extent 112,112,112 >&2
-[ -e "$folder/regions" ] ||
-    "$pons" data phantom -o "$folder/regions" --cases 1 --extent 112,112,112 --channels 4 --classes 4 >&2
+networks
 
 round=1
 while [ "$round" -le "$rounds" ]; do
