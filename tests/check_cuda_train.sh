@@ -290,7 +290,20 @@ check "beside what the card can reach" grep -q \
     '"limits":{"copy_bytes_per_second":[1-9][0-9.e+]*,"fp32_flop_per_second":[1-9][0-9.e+]*,' "$folder/times.json"
 only faults check "by its clocks" grep -qF '"limits":{"copy_bytes_per_second":2.56e+11,'\
 '"fp32_flop_per_second":1.024e+12,"bf16_flop_per_second":1.6384e+13,'\
-'"fp16_flop_per_second":1.6384e+13,"tf32_flop_per_second":8.192e+12}' "$folder/times.json"
+'"fp16_flop_per_second":1.6384e+13,"tf32_flop_per_second":8.192e+12,"differ":0}' "$folder/times.json"
+# clocked KHZ FP32 DIFFER SHARE: with those clocks after the kernels the larger limits count, the difference is
+# told in the list, and to the reader where SHARE is given.
+clocked() {
+    faulty FAKE_CUDA_CLOCK="$1" bench one.ini --kernels --json --no-data --steps 1 >"$folder/clocked.json" \
+        2>"$folder/warned" || return 1
+    grep -q "\"fp32_flop_per_second\":$2,.*\"differ\":$3}" "$folder/clocked.json" || return 1
+    grep -q "^warning: what the device reached before the kernels and after them differs by ${4:-[0-9]*} %: " \
+        "$folder/warned"
+    test $? -eq "$([ -n "$4" ]; echo $?)"
+}
+only faults check "a card that was slowed down is told" clocked 500000 1.024e+12 1 100
+only faults check "and one that was faster" clocked 1600000 1.6384e+12 0.6 60
+only faults check "and one that is nearly the same is not" clocked 800000 1.024e+12 0.25 ""
 check "on the card and on the host" grep -q \
     '"all":{"kernels":[1-9][0-9]*,"cpu_ns":[1-9][0-9.e+]*,"gpu_ns":[1-9][0-9.e+]*}' \
     "$folder/times.json"

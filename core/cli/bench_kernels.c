@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LIMITS_DIFFER 0.25 /* more than this is no noise of a machine that has nothing else to do     */
+
 static const char *const section_names[] = { "begin", "micro", "reduce", "update" };
 
 /* A kernel, or all kernels of one kind and implementation. */
@@ -182,8 +184,10 @@ static void put(const char *name, double number)
     json_put_number(stdout, number);
 }
 
-static void put_limits(const pons_device_limits *l)
+static void put_limits(const measured *m)
 {
+    const pons_device_limits *l = &m->limits;
+
     fputs(",\"limits\":", stdout);
     if (l->copy <= 0) {
         fputs("null", stdout);
@@ -195,6 +199,7 @@ static void put_limits(const pons_device_limits *l)
     put("bf16_flop_per_second", l->bf16 > 0 ? l->bf16 : NAN);
     put("fp16_flop_per_second", l->fp16 > 0 ? l->fp16 : NAN);
     put("tf32_flop_per_second", l->tf32 > 0 ? l->tf32 : NAN);
+    put("differ", m->limits_differ);
     putchar('}');
 }
 
@@ -253,7 +258,7 @@ void bench_kernels_json(const measured *m, bool queue, const json_value *before)
 {
     rows kernels = rows_of_kernels(m, before);
 
-    put_limits(&m->limits);
+    put_limits(m);
     fputs(",\"kernels\":[", stdout);
     for (int i = 0; i < kernels.count; i++) {
         const row *r = kernels.row + i;
@@ -267,6 +272,13 @@ void bench_kernels_json(const measured *m, bool queue, const json_value *before)
     putchar(']');
     put_groups(&kernels, queue);
     free(kernels.row);
+}
+
+void bench_kernels_warn(const measured *m, logger *l)
+{
+    if (m->limits_differ > LIMITS_DIFFER)
+        log_warning(l, "what the device reached before the kernels and after them differs by %.0f %%: it was "
+                    "busy or slowed down, and shares of a limit mean little", 100 * m->limits_differ);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */

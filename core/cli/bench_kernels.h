@@ -14,6 +14,8 @@
  */
 void bench_kernels_json(const measured *m, bool queue, const json_value *before);
 void bench_kernels_table(const measured *m, const json_value *before);
+/* Where the limits that kernels are put beside are not to be trusted. */
+void bench_kernels_warn(const measured *m, logger *l);
 /* Number 'key' of 'object' in 'before'; NaN: there is none. */
 double bench_before(const json_value *before, const char *object, const char *key);
 

@@ -9,7 +9,7 @@ libcore_la_SOURCES += core/train/activation.c core/train/activation.h \
 	core/train/replicas.h \
 	core/train/experiment.h core/train/forecast.c core/train/forecast.h core/train/interrupt.c \
 	core/train/interrupt.h core/train/measure.c core/train/measure.h \
-	core/train/measure_kernels.c core/train/metric.c \
+	core/train/measure_kernels.c core/train/measure_limits.c core/train/metric.c \
 	core/train/metric.h core/train/model_axes.c core/train/network.c core/train/network.h \
 	core/train/predict.c core/train/predict.h core/train/predict_back.c \
 	core/train/predict_parts.h core/train/predict_run.c core/train/provenance.c \

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "dist/watch.h"
-#include "plugin/answer.h"
 #include "train/patch_nodes.h"
 #include "train/processes.h"
 #include "train/replicas.h"
@@ -236,15 +235,15 @@ static pons_status measure_kernels(bench *b, measured *out, pons_error *err)
     double ignored[MEASURE_STEPS_MAX];
     pons_error unread = PONS_ERROR_INIT;
 
-    if (d->operations->limits != NULL
-        && plugin_answer(d->operations->limits(d->handle, &out->limits, err), "the device",
-                         "limits", err) != PONS_OK)
+    if (measure_limits(d, out, err) != PONS_OK)
         return err->status;
     if (kernel_watch_open(b->program, b->settings->steps, &b->watch, err) != PONS_OK)
         return err->status;
     run_steps(b, 0, ignored, err);
     kernel_watch_close(b->watch, out, err->status == PONS_OK ? err : &unread);
     b->watch = NULL;
+    if (err->status == PONS_OK)
+        measure_limits(d, out, err);
     return err->status;
 }
 

@@ -47,7 +47,9 @@ typedef struct measured {
     measured_sums sums;
     int kernel_count;
     measured_kernel *kernel;           /* longest first                                           */
-    pons_device_limits limits;         /* zeros: the device does not tell                         */
+    pons_device_limits limits;         /* zeros: the device does not tell; of two times, before   */
+                                       /* the kernels were timed and after, the larger of each    */
+    double limits_differ;              /* by how much of the smaller, at most                     */
 } measured;
 
 double measure_median(int count, const double *value);
@@ -60,6 +62,9 @@ void measured_clear(measured *m);
 struct replicas;
 pons_status measure_sums(const experiment *e, const struct replicas *r, measured *out,
                          pons_error *err);
+
+/* measure_limits.c: into out->limits, and out->limits_differ where there are some already. */
+pons_status measure_limits(const device *d, measured *out, pons_error *err);
 
 /* measure_kernels.c: seconds of each kernel of 'p' while it is watched. */
 typedef struct kernel_watch kernel_watch;

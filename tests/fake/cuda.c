@@ -152,17 +152,27 @@ int cuDeviceTotalMem_v2(size_t *size, int device)
     return device < 0;
 }
 
+/* Of processors; another one may have been given for all but the first question. */
+static int clock_rate(void)
+{
+    static atomic_bool asked;
+    const char *given = getenv("FAKE_CUDA_CLOCK");
+
+    return atomic_exchange(&asked, true) && given != NULL ? atoi(given) : 1000000;
+}
+
 /* Four processors at 1 GHz; memory of 1024 bits at the same, twice a clock. */
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     static const int known[] = {
-        [CLOCK] = 1000000, [PROCESSORS] = 4, [MEMORY_CLOCK] = 1000000, [MEMORY_BITS] = 1024,
+        [PROCESSORS] = 4, [MEMORY_CLOCK] = 1000000, [MEMORY_BITS] = 1024,
         [CAPABILITY_MAJOR] = 9
     };
 
     if (device < 0 || attribute < 1 || attribute > CAPABILITY_MINOR)
         return INVALID;
     *value = attribute == PCI_BUS ? FIRST_BUS + device : attribute == CAPABILITY_MINOR ? 0
+           : attribute == CLOCK ? clock_rate()
            : known[attribute] != 0 ? known[attribute] : 1;
     return OK;
 }

@@ -11,6 +11,7 @@
  * line, and so does this process when it touches memory of a copy that it has not waited for.
  *
  * FAKE_CUDA       none: no GPU is found; N: that many (2)
+ * FAKE_CUDA_CLOCK kHz of processors from the second question for them on (1000000)
  * FAKE_CUDA_NAME  what all of them are called ("made-up card N")
  * FAKE_CUDA_FAIL  launch:N, allocate:N, copy:N, capture:N, graph:N: the N-th such call of the
  *                 process fails (of a kernel, of memory, of a copy, the end of a capture, a graph)
