@@ -12,8 +12,16 @@
 #include "../plugins/devices/cpu/cpu.h"
 #include "../plugins/devices/cpu/direct.h"
 
+#include <pons/loss.h>
+
+#include "base/parallel.h"
+#include "config/config.h"
 #include "data/nifti.h"
 #include "data/patch_make.h"
+#include "device/open.h"
+#include "graph/node.h"
+#include "plugin/plugin_load.h"
+#include "train/stitch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -305,6 +313,24 @@ static void count_norm_prelu(void *device, const char *name, pons_type type, int
     count_map(device, name, &s);
 }
 
+/* The last pass back through a norm with its activation, from the moments and the two sums. */
+static void count_norm_back(void *device, const char *name, pons_type type, int64_t channels)
+{
+    sketch s = { .map = { .axis_count = 2, .extent = { (1 << 17) / channels, channels } } };
+    int x = load(&s, type, 3), g = load(&s, type, 3), mean = load(&s, PONS_F32, 2);
+    int scale = load(&s, PONS_F32, 2), shift = load(&s, PONS_F32, 2), of_g = load(&s, PONS_F32, 2);
+    int of_product = load(&s, PONS_F32, 2), zero = number(&s, 0), y;
+
+    x = add(&s, PONS_MAP_SUB, 2, x, mean, 0);
+    y = add(&s, PONS_MAP_ADD, 2, add(&s, PONS_MAP_MUL, 2, x, scale, 0), shift, 0);
+    g = add(&s, PONS_MAP_SELECT, 3, add(&s, PONS_MAP_GREATER, 2, y, zero, 0), g,
+            add(&s, PONS_MAP_MUL, 2, g, number(&s, 0.25), 0));
+    g = add(&s, PONS_MAP_SUB, 2, g, of_g, 0);
+    g = add(&s, PONS_MAP_SUB, 2, g, add(&s, PONS_MAP_MUL, 2, x, of_product, 0), 0);
+    store(&s, add(&s, PONS_MAP_MUL, 2, g, scale, 0), type, 3);
+    count_map(device, name, &s);
+}
+
 static void count_softmax(void *device)
 {
     sketch s = { .map = { .axis_count = 2, .extent = { 1 << 15, 2 }, .channels = 2 } };
@@ -362,6 +388,9 @@ static void count_maps(void *device)
     count_norm_prelu(device, "norm_prelu_f32_16", PONS_F32, 16);
     count_norm_prelu(device, "norm_prelu_bf16_32", PONS_BF16, 32);
     count_norm_prelu(device, "norm_prelu_f32_2", PONS_F32, 2);
+    count_norm_back(device, "norm_back_f32_16", PONS_F32, 16);
+    count_norm_back(device, "norm_back_bf16_32", PONS_BF16, 32);
+    count_norm_back(device, "norm_back_f32_2", PONS_F32, 2);
     count_softmax(device);
     count_update(device);
     count_random(device, "map_uniform", PONS_VALUE_UNIFORM);
@@ -403,6 +432,24 @@ static const struct {
     { "narrow_data_bf16_2_2", by_device, 1, PONS_BF16, 12, 2, 2, 1 },
     { "narrow_weight_bf16_1_16", by_device, 2, PONS_BF16, 12, 1, 16, 1 },
     { "narrow_weight_bf16_2_2", by_device, 2, PONS_BF16, 12, 2, 2, 1 },
+    { "narrow_2_32_by_2", by_device, 0, PONS_F32, 20, 2, 32, 2 },
+    { "narrow_data_2_32_by_2", by_device, 1, PONS_F32, 20, 2, 32, 2 },
+    { "narrow_weight_2_32_by_2", by_device, 2, PONS_F32, 20, 2, 32, 2 },
+    { "narrow_32_2", by_device, 0, PONS_F32, 20, 32, 2, 1 },
+    { "narrow_data_32_2", by_device, 1, PONS_F32, 20, 32, 2, 1 },
+    { "narrow_weight_32_2", by_device, 2, PONS_F32, 20, 32, 2, 1 },
+    { "narrow_4_32", by_device, 0, PONS_F32, 20, 4, 32, 1 },
+    { "narrow_data_4_32", by_device, 1, PONS_F32, 20, 4, 32, 1 },
+    { "narrow_weight_4_32", by_device, 2, PONS_F32, 20, 4, 32, 1 },
+    { "narrow_bf16_2_32_by_2", by_device, 0, PONS_BF16, 12, 2, 32, 2 },
+    { "narrow_data_bf16_2_32_by_2", by_device, 1, PONS_BF16, 12, 2, 32, 2 },
+    { "narrow_weight_bf16_2_32_by_2", by_device, 2, PONS_BF16, 12, 2, 32, 2 },
+    { "narrow_bf16_32_2", by_device, 0, PONS_BF16, 12, 32, 2, 1 },
+    { "narrow_data_bf16_32_2", by_device, 1, PONS_BF16, 12, 32, 2, 1 },
+    { "narrow_weight_bf16_32_2", by_device, 2, PONS_BF16, 12, 32, 2, 1 },
+    { "narrow_bf16_4_32", by_device, 0, PONS_BF16, 12, 4, 32, 1 },
+    { "narrow_data_bf16_4_32", by_device, 1, PONS_BF16, 12, 4, 32, 1 },
+    { "narrow_weight_bf16_4_32", by_device, 2, PONS_BF16, 12, 4, 32, 1 },
     { "direct_16_16", by_direct, 0, PONS_F32, 8, 16, 16, 1 },
     { "direct_data_16_16", by_direct, 1, PONS_F32, 8, 16, 16, 1 },
     { "direct_weight_16_16", by_direct, 2, PONS_F32, 8, 16, 16, 1 },
@@ -530,6 +577,104 @@ static void count_move(void *device, size_t i)
                       .input_count = moves[i].inputs, .output_count = 1, .input = moves[i].from,
                       .output = &moves[i].to, .attributes = moves[i].attributes },
                   from > to ? from : to);
+}
+
+/* ---- a loss ---------------------------------------------------------------------------------- */
+
+enum { LOSS_SIDE = 32 };
+
+static void run_loss(void *context)
+{
+    pons_error err = PONS_ERROR_INIT;
+    step_result result;
+
+    if (program_step_begin(context, 0, &err) != PONS_OK || program_micro(context, 0, &err) != PONS_OK
+        || program_step_finish(context, 0, &result, &err) != PONS_OK)
+        fail(&err);
+}
+
+/* Its value and its gradient by the logits of two classes, as a plugin of this build has them. */
+static void count_loss(const char *name)
+{
+    const program_settings settings = { .precision = PRECISION_FP32, .micro_batches = 1, .accumulate = 1 };
+    const pons_device_settings one = { .count = 1, .threads = 1 };
+    const pons_task task = { .size = sizeof task, .channels = 1, .classes = 2,
+                             .target = PONS_TARGET_LABELS, .flat_axis = -1 };
+    pons_shape shape = { 5, { 1, LOSS_SIDE, LOSS_SIDE, LOSS_SIDE, 2 } };
+    pons_graph *g = graph_new(true, -1);
+    pons_node *logits = pons_parameter_leaf(g, "logits", PONS_ROLE_WEIGHT, shape,
+                                            (pons_init){ PONS_INIT_UNIFORM, 1 });
+    pons_target target = { .activation = PONS_ACTIVATION_SOFTMAX };
+    pons_error err = PONS_ERROR_INIT;
+    const plugin *found;
+    device cpu;
+    config *plain;
+    storage *s;
+    program *p;
+    pons_node *value;
+    uint8_t *label;
+    void *options;
+
+    shape.extent[4] = 1;
+    target.node = node_input(g, "target", PONS_U8, shape);
+    g->scope = SCOPE_LOSS;
+    if (plugin_load(PONS_KIND_LOSS, name, sizeof(pons_loss_operations), NULL, &found, &err) != PONS_OK
+        || config_open(NULL, 0, NULL, &plain, &err) != PONS_OK)
+        fail(&err);
+    options = calloc(1, found->descriptor->config_size + 1);
+    if (options == NULL
+        || config_fill(plain, "loss", found->descriptor->options, options, &err) != PONS_OK
+        || device_open("cpu", &one, NULL, &cpu, &err) != PONS_OK || device_attach(&cpu, &err) != PONS_OK
+        || storage_new(&cpu, &s, &err) != PONS_OK
+        || ((const pons_loss_operations *)found->operations)
+               ->build(g, options, &task, logits, &target, &value, &err) != PONS_OK
+        || program_new(s, &cpu, g, value, 0, NULL, &settings, &p, &err) != PONS_OK
+        || storage_initialise(s, 1, &err) != PONS_OK)
+        fail(&err);
+    label = program_input(p, "target", NULL);
+    for (int i = 0; i < LOSS_SIDE * LOSS_SIDE * LOSS_SIDE; i++)
+        label[i] = i % 3 == 0;
+    count(name, LOSS_SIDE * LOSS_SIDE * LOSS_SIDE, run_loss, p);
+    program_free(p);
+    storage_free(s);
+    device_close(&cpu);
+    free(options);
+    config_close(plain);
+}
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+enum { WINDOW_SIDE = 32, WINDOW_CLASSES = 2 };
+
+typedef struct blending {
+    stitch *s;
+    int64_t batch;
+    const float *logits;
+} blending;
+
+static void blend_next(void *context)
+{
+    blending *b = context;
+
+    if (!stitch_blend(b->s, b->batch++, b->logits, 0))
+        exit(1);
+}
+
+/* One window of several, of logits that a network might have made. */
+static void count_blend(void *device)
+{
+    const window_settings settings = { .extent = { WINDOW_SIDE, WINDOW_SIDE, WINDOW_SIDE },
+        .overlap = { 0.5, 0.5, 0.5 }, .blend = WINDOW_GAUSSIAN, .sigma_scale = 0.125, .batch = 1 };
+    const int64_t size[3] = { WINDOW_SIDE, WINDOW_SIDE, 2 * WINDOW_SIDE };
+    enum { NUMBERS = WINDOW_SIDE * WINDOW_SIDE * WINDOW_SIDE * WINDOW_CLASSES };
+    const float *image = numbers(device, sizeof(float) * NUMBERS);
+    blending b = { .logits = numbers(device, sizeof(float) * NUMBERS) };
+    pons_error err = PONS_ERROR_INIT;
+
+    if (stitch_open(&settings, size, image, 1, WINDOW_CLASSES, &b.s, &err) != PONS_OK)
+        fail(&err);
+    count("window_blend", NUMBERS, blend_next, &b);
+    stitch_close(b.s);
 }
 
 /* ---- data ------------------------------------------------------------------------------------ */
@@ -675,9 +820,11 @@ static void count_data(void)
 int main(void)
 {
     pons_device_settings settings = { .count = 1, .threads = 1 };
+    parallel_spare none = { 0 };
     pons_error err = PONS_ERROR_INIT;
     void *device;
 
+    parallel_borrow(&none); /* what a helping thread does would not be counted */
     if (cpu_operations.open(&settings, &device, &err) != PONS_OK)
         fail(&err);
     printf("build %s\n", build);
@@ -693,6 +840,8 @@ int main(void)
     count_product(device);
     for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
         count_move(device, i);
+    count_loss("dice_ce");
+    count_blend(device);
     count_data();
     cpu_operations.close(device);
     return 0;
