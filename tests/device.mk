@@ -1,8 +1,9 @@
 # Tests of device.
 PROGRAM_TESTS += tests/check_direct tests/check_kernels tests/check_lane tests/check_map \
-	tests/check_narrow tests/check_wide
+	tests/check_map_compile tests/check_narrow tests/check_wide
 tests_check_lane_LDADD = $(DEVICE_LDADD)
 tests_check_map_LDADD = $(DEVICE_LDADD)
+tests_check_map_compile_LDADD = $(DEVICE_LDADD)
 tests_check_direct_SOURCES = tests/check_direct.c tests/kernel_trial.c
 tests_check_direct_LDADD = $(DEVICE_LDADD)
 tests_check_wide_LDADD = $(DEVICE_LDADD)

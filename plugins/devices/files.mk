@@ -53,6 +53,10 @@ libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c
 	plugins/devices/cpu/map_code.c plugins/devices/cpu/map_code.h \
 	plugins/devices/cpu/map_code_node.c plugins/devices/cpu/map_code_out.c \
 	plugins/devices/cpu/map_nodes.c \
+	plugins/devices/cpu/map_compile.c plugins/devices/cpu/map_compile.h \
+	plugins/devices/cpu/map_compile_parts.h plugins/devices/cpu/map_compile_place.c \
+	plugins/devices/cpu/map_compile_steps.c plugins/devices/cpu/map_compile_vector.c \
+	plugins/devices/cpu/x86_code.c plugins/devices/cpu/x86_code.h \
 	plugins/devices/cpu/map_tile.c plugins/devices/cpu/map_visit.c plugins/devices/cpu/move.c \
 	plugins/devices/cpu/parallel.c plugins/devices/cpu/pool.c plugins/devices/cpu/resize.c \
 	plugins/devices/cpu/arg_max.c plugins/devices/cpu/blend.c plugins/devices/cpu/blend.h \

@@ -15,6 +15,7 @@ typedef struct cpu_device {
     int threads;
     cpu_set_t share;       /* processors; of the thread that opened the device                    */
     const map_lanes *lanes;
+    bool compiles_maps;    /* where map_compile.h can                                              */
     const struct narrow_lanes *narrow;
     const struct direct_lanes *direct;
     const struct rows_lanes *rows;
@@ -69,6 +70,8 @@ void cpu_parallel(int threads, int64_t count, void (*body)(void *context, int64_
 
 /* For tests: the row of map_lanes_row that kernels prepared from now on use. */
 void cpu_device_choose_row(void *device, int row);
+/* And that maps are not compiled, as where the system lets no memory be run that was written. */
+void cpu_device_interpret(void *device);
 extern const pons_device_operations cpu_operations;
 
 #endif

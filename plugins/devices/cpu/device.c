@@ -77,6 +77,7 @@ static pons_status device_open(const pons_device_settings *settings, void **devi
     d->settings = *settings;
     processors = share_of(settings, &d->share);
     d->threads = settings->threads > 0 ? settings->threads : processors;
+    d->compiles_maps = true;
     cpu_device_choose_row(d, map_lanes_count() - 1);
     if (onednn_open(&d->library, err) != PONS_OK) {
         free(d);
@@ -204,6 +205,13 @@ void cpu_device_choose_row(void *device, int row)
     d->wide = row == map_lanes_count() - 1 ? wide_find() : NULL;
     if (d->wide == &wide_dots)
         d->narrow = narrow_lanes_dots();
+}
+
+void cpu_device_interpret(void *device)
+{
+    cpu_device *d = device;
+
+    d->compiles_maps = false;
 }
 
 const pons_device_operations cpu_operations = {

@@ -5,6 +5,7 @@
  */
 #include "cpu.h"
 #include "map.h"
+#include "map_compile.h"
 
 #include <stdlib.h>
 
@@ -27,7 +28,7 @@ void *map_allocate(map_plan *plan, size_t count, size_t size)
     return m->first;
 }
 
-static void plan_free(map_plan *plan)
+void map_release(map_plan *plan)
 {
     map_memory *m = plan->memory;
 
@@ -36,6 +37,14 @@ static void plan_free(map_plan *plan)
         free(m);
         m = next;
     }
+    plan->memory = NULL;
+}
+
+static void plan_free(map_plan *plan)
+{
+    for (int k = 0; k < plan->pass_count; k++)
+        map_compiled_free(&plan->pass[k]);
+    map_release(plan);
     free(plan);
 }
 
@@ -176,6 +185,9 @@ pons_status map_prepare(cpu_device *device, const pons_request *request, pons_ke
         plan_free(plan);
         return pons_fail(err, PONS_DEVICE, "cannot prepare '%s': out of memory", request->name);
     }
+    for (int k = 0; k < plan->pass_count && device->compiles_maps; k++)
+        if (plan->pass[k].stores == PONS_ALONG_ELEMENT) /* not of single points */
+            map_compile(plan, &plan->pass[k]);
     place_scratch(plan);
     kernel->run = map_run_all;
     kernel->free = kernel_free;

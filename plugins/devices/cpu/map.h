@@ -13,6 +13,9 @@
  * period, which is the number of lanes after which every place that does not move with the cut axis
  * comes again, at a multiple of MAP_STRIP.
  *
+ * Where the processor and the system let it, a pass's code becomes machine code for whole units
+ * (map_compile.h), which leaves the same bits.
+ *
  * A pass runs all tiles through its code. One pass does everything, except where reductions keep
  * different axes: those get a pass each. Tiles are grouped by what the reductions keep; the tiles
  * of a group are cut into blocks, each with partial results of its own, which a second phase joins
@@ -168,6 +171,9 @@ typedef struct map_pass {
     map_instruction *code;
     int program[MAP_SPANS];        /* first instruction; -1: nothing to do                        */
     int main;
+    const map_instruction *quick;  /* the main program compiled, for whole units; or NULL         */
+    void *compiled;                /* its code                                                    */
+    size_t compiled_size;
     map_slot *slot;
     map_steady *steady;
     map_constant *constant;
@@ -216,6 +222,7 @@ typedef struct map_plan {
 } map_plan;
 
 void *map_allocate(map_plan *plan, size_t count, size_t size); /* zeroed; NULL: out of memory     */
+void map_release(map_plan *plan); /* all that it gave                                               */
 
 static inline size_t map_round_up(size_t x) { return (x + 63) & ~(size_t)63; }
 

@@ -52,7 +52,7 @@ map_instruction *code_put(code *c, map_code operation)
 
     if (code_grow(c, &p->code, p->code_count, &c->code_room, sizeof *p->code))
         i = &p->code[p->code_count++];
-    *i = (map_instruction){ .run = c->machine->code[operation] };
+    *i = (map_instruction){ .run = c->machine->code[operation], .code = operation };
     return i;
 }
 

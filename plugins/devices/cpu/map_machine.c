@@ -702,6 +702,11 @@ static void finish(void) { VECTOR_FENCE(); }
 const map_machine CPU_ROW_NAME(map_machine) = {
     .unit = UNIT,
     .vector = VECTOR_LANES,
+#if defined(__AVX512BF16__)
+    .compiles = MAP_COMPILES_BF16,
+#elif defined(__AVX512F__)
+    .compiles = MAP_COMPILES,
+#endif
     .begin = begin,
     .finish = finish,
     .code = {

@@ -91,7 +91,9 @@ typedef enum map_code {
     MAP_CODE_MOMENTS_F32, MAP_CODE_MOMENTS_F32_PLUS, MAP_CODE_MOMENTS_F32_PLUS_EVEN,
     MAP_CODE_MOMENTS_BF16, MAP_CODE_MOMENTS_BF16_PLUS, MAP_CODE_MOMENTS_BF16_PLUS_EVEN,
     MAP_CODE_CALL,         /* [0] = call.function([1], [2], [3]), then loaded                     */
-    MAP_CODE_VISIT,        /* call.visit(unit, instruction); the accumulator is lost              */
+    MAP_CODE_VISIT,        /* call.visit(unit, instruction); the accumulator is lost; it writes   */
+                           /* at most 'rows' strips at [0] and at [1]                             */
+    MAP_CODE_COMPILED,     /* some of them, see map_compile.h                                     */
     MAP_CODE_COUNT
 } map_code;
 
@@ -124,10 +126,15 @@ struct map_instruction {
     union { map_function function; map_visit visit; } call;
     const void *what;            /* GROUPS, FETCH: map_access; VISIT: this or map_node            */
     int rows;                    /* VISIT: channels; FETCH: bytes of a point                      */
+    map_code code;
 };
+
+/* Can its instructions be written as code of the processor (map_compile.c)? */
+typedef enum map_compiles { MAP_COMPILES_NOT = 0, MAP_COMPILES, MAP_COMPILES_BF16 } map_compiles;
 
 typedef struct map_machine {
     int unit, vector;            /* lanes; of one register                                        */
+    map_compiles compiles;
     void (*code[MAP_CODE_COUNT])(void);
     /* The code for each unit until unit->last. */
     void (*begin)(const map_instruction *first, map_unit *unit);

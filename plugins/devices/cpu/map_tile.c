@@ -160,7 +160,7 @@ static void run_whole(map_state *s)
     s->unit.lanes = machine->unit;
     s->unit.last = s->tile->points / machine->unit * machine->unit;
     if (s->unit.last > 0)
-        machine->begin(&pass->code[pass->main], &s->unit);
+        machine->begin(pass->quick != NULL ? pass->quick : &pass->code[pass->main], &s->unit);
 }
 
 void map_tile_run(const map_run *run, map_worker *worker, const map_tile *tile)
