@@ -5,6 +5,7 @@
 #include "lane.h"
 #include "map.h"
 #include "map_lanes.h"
+#include "shuffle.h"
 
 /* Says that iterations do not depend on each other: r may be an argument but never overlaps one. */
 #define EACH_POINT _Pragma("GCC ivdep") for (int i = 0; i < points; i++)
@@ -224,13 +225,108 @@ MEMORY(f16, uint16_t, lane_from_f16, lane_to_f16)
 MEMORY(u8, uint8_t, from_u8, lane_to_u8)
 MEMORY(i32, int32_t, from_i32, lane_to_i32)
 
+/* ---- many rows ------------------------------------------------------------------------------- */
+
+/* Four points of four channels. */
+typedef float four __attribute__((vector_size(16)));
+typedef float four_loose __attribute__((vector_size(16), aligned(4), may_alias));
+typedef uint32_t four_bits __attribute__((vector_size(16)));
+typedef uint16_t four_halves __attribute__((vector_size(8)));
+
+LANE four four_from_f32(const float *m) { return (four)*(const four_loose *)m; }
+LANE void four_to_f32(float *m, four x) { *(four_loose *)m = (four_loose)x; }
+
+LANE four four_from_bf16(const uint16_t *m)
+{
+    four_halves words;
+
+    memcpy(&words, m, sizeof words);
+    return (four)(__builtin_convertvector(words, four_bits) << 16);
+}
+
+/* lane_to_bf16 */
+LANE void four_to_bf16(uint16_t *m, four x)
+{
+    four_bits u = (four_bits)x, none = (four_bits)(x != x);
+    four_bits even = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+    four_halves words;
+
+    even = (none & ((u >> 16) | 0x40u)) | (~none & even);
+    words = __builtin_convertvector(even, four_halves);
+    memcpy(m, &words, sizeof words);
+}
+
+LANE void four_turn(four *x)
+{
+    four a = SHUFFLE(four_bits, x[0], x[1], 0, 4, 1, 5);
+    four b = SHUFFLE(four_bits, x[2], x[3], 0, 4, 1, 5);
+    four c = SHUFFLE(four_bits, x[0], x[1], 2, 6, 3, 7);
+    four d = SHUFFLE(four_bits, x[2], x[3], 2, 6, 3, 7);
+
+    x[0] = SHUFFLE(four_bits, a, b, 0, 1, 4, 5);
+    x[1] = SHUFFLE(four_bits, a, b, 2, 3, 6, 7);
+    x[2] = SHUFFLE(four_bits, c, d, 0, 1, 4, 5);
+    x[3] = SHUFFLE(four_bits, c, d, 2, 3, 6, 7);
+}
+
+#define EACH_OF_FOUR _Pragma("GCC unroll 4") for (int k = 0; k < 4; k++)
+
+/* From five rows on, four at a time; the last four may hold some that are done already. */
+#define MANY_ROWS(NAME, TYPE)                                                                     \
+    static void load_many_##NAME(float *to, int stride, const void *from, int64_t first,          \
+                                 int rows, int points)                                            \
+    {                                                                                             \
+        const TYPE *m = (const TYPE *)from + first;                                               \
+        int whole = points & -4;                                                                  \
+        if (rows < 5) {                                                                           \
+            load_rows_##NAME(to, stride, from, first, rows, points);                              \
+            return;                                                                               \
+        }                                                                                         \
+        for (int i = 0; i < whole; i += 4)                                                        \
+            for (int r = 0; r < rows; r += 4) {                                                   \
+                int at = r < rows - 4 ? r : rows - 4;                                             \
+                four x[4];                                                                        \
+                EACH_OF_FOUR                                                                      \
+                    x[k] = four_from_##NAME(m + (int64_t)(i + k) * rows + at);                    \
+                four_turn(x);                                                                     \
+                EACH_OF_FOUR                                                                      \
+                    four_to_f32(to + (int64_t)(at + k) * stride + i, x[k]);                       \
+            }                                                                                     \
+        load_rows_##NAME(to + whole, stride, from, first + (int64_t)whole * rows, rows,           \
+                         points - whole);                                                         \
+    }                                                                                             \
+    static void store_many_##NAME(void *to, int64_t first, const float *from, int stride,         \
+                                  int rows, int points)                                           \
+    {                                                                                             \
+        TYPE *m = (TYPE *)to + first;                                                             \
+        int whole = points & -4;                                                                  \
+        if (rows < 5) {                                                                           \
+            store_rows_##NAME(to, first, from, stride, rows, points);                             \
+            return;                                                                               \
+        }                                                                                         \
+        for (int i = 0; i < whole; i += 4)                                                        \
+            for (int r = 0; r < rows; r += 4) {                                                   \
+                int at = r < rows - 4 ? r : rows - 4;                                             \
+                four x[4];                                                                        \
+                EACH_OF_FOUR                                                                      \
+                    x[k] = four_from_f32(from + (int64_t)(at + k) * stride + i);                  \
+                four_turn(x);                                                                     \
+                EACH_OF_FOUR                                                                      \
+                    four_to_##NAME(m + (int64_t)(i + k) * rows + at, x[k]);                       \
+            }                                                                                     \
+        store_rows_##NAME(to, first + (int64_t)whole * rows, from + whole, stride, rows,          \
+                          points - whole);                                                        \
+    }
+MANY_ROWS(f32, float)
+MANY_ROWS(bf16, uint16_t)
+
 static void load_rows_halves(float *to, int stride, const void *from, int64_t first, int rows,
                              int points)
 {
     if (rows == 2)
         load_pairs(to, stride, (const uint16_t *)from + first, points);
     else
-        load_rows_bf16(to, stride, from, first, rows, points);
+        load_many_bf16(to, stride, from, first, rows, points);
 }
 
 static void store_rows_halves(void *to, int64_t first, const float *from, int stride, int rows,
@@ -239,7 +335,7 @@ static void store_rows_halves(void *to, int64_t first, const float *from, int st
     if (rows == 2)
         store_pairs((uint16_t *)to + first, from, stride, points);
     else
-        store_rows_bf16(to, first, from, stride, rows, points);
+        store_many_bf16(to, first, from, stride, rows, points);
 }
 
 static void fill(float *to, float value, int n)
@@ -278,10 +374,10 @@ const map_lanes CPU_ROW_NAME(map_lanes) = {
     .scatter = ROW_TYPES(scatter),
     .load_groups = ROW_TYPES(load_groups),
     .store_groups = ROW_TYPES(store_groups),
-    .load_rows = { [PONS_F32] = load_rows_f32, [PONS_BF16] = load_rows_halves,
+    .load_rows = { [PONS_F32] = load_many_f32, [PONS_BF16] = load_rows_halves,
                    [PONS_F16] = load_rows_f16, [PONS_U8] = load_rows_u8,
                    [PONS_I32] = load_rows_i32 },
-    .store_rows = { [PONS_F32] = store_rows_f32, [PONS_BF16] = store_rows_halves,
+    .store_rows = { [PONS_F32] = store_many_f32, [PONS_BF16] = store_rows_halves,
                     [PONS_F16] = store_rows_f16, [PONS_U8] = store_rows_u8,
                     [PONS_I32] = store_rows_i32 },
     .fill = fill,
