@@ -586,6 +586,7 @@ START_TEST(instructions_are_the_assemblers_bytes)
     G("4c 8b a8 00 10 00 00", x86_load_64(&c, X86_R13, x86_at(X86_RAX, 0x1000)));
     G("49 63 44 24 40", x86_load_signed_32(&c, X86_RAX, x86_at(X86_R12, 64)));
     G("4c 03 46 28", x86_add_64(&c, X86_R8, x86_at(X86_RSI, 40)));
+    G("41 bf 04 00 00 00", x86_set_32(&c, X86_R15, 4));
     G("48 81 c7 00 01 00 00", x86_add_number(&c, X86_RDI, 256));
     G("81 7e 44 80 00 00 00", x86_compare_32(&c, x86_at(X86_RSI, 68), 128));
     G("41 f6 c1 3f", x86_test_8(&c, X86_R9, 63));

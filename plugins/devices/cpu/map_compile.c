@@ -139,7 +139,7 @@ void map_compile(map_plan *plan, map_pass *pass)
         ;
     c.step = calloc(2 * (size_t)c.program_count, sizeof *c.step);
     c.value = calloc(6 * (size_t)c.program_count, sizeof *c.value);
-    c.late = calloc(2 * (size_t)VECTORS * (size_t)c.program_count, sizeof *c.late);
+    c.late = calloc(4 * (size_t)c.program_count, sizeof *c.late);
     begin = calloc((size_t)c.program_count, sizeof *begin);
     quick = map_allocate(plan, (size_t)c.program_count, sizeof *quick);
     if (c.step != NULL && c.value != NULL && c.late != NULL && begin != NULL && quick != NULL) {

@@ -11,8 +11,9 @@
 #define LANES 16               /* of a vector                                                     */
 #define POOL 28                /* registers for values; those behind are for what a step needs    */
 #define KEEPS 64               /* strips that a run may keep                                      */
-#define POINTERS 12
+#define POINTERS 11
 #define FREE_POINTERS 6        /* the others belong to the caller                                 */
+#define COUNTER X86_R15        /* of turns                                                        */
 
 /* What the accumulator and memory are to an instruction. */
 typedef enum compile_role {
@@ -110,7 +111,9 @@ void compile_find_pointers(compiler *c);
 void compile_load_pointers(compiler *c);
 void compile_load_steady(compiler *c);
 void compile_restore(compiler *c);
-/* 'bytes' behind the unit's first lane; one of two channels; sixteen lanes where a table tells. */
+/* On to the next vectors. */
+void compile_move_pointers(compiler *c);
+/* 'bytes' behind the first lane of this turn; one of two channels; sixteen lanes by a table. */
 x86_operand compile_place(compiler *c, const map_address *a, int64_t bytes);
 x86_operand compile_pair_place(compiler *c, const map_address *a, pointer_kind kind, int64_t bytes);
 x86_operand compile_group_place(compiler *c, const map_instruction *i, int vector, bool half);
@@ -118,7 +121,7 @@ x86_operand compile_group_place(compiler *c, const map_instruction *i, int vecto
 x86_operand compile_number(const compiler *c, int which);
 x86_operand compile_constant(const compiler *c, int which);
 
-/* map_compile_vector.c: all vectors of all steps; what is seldom, behind the run */
+/* map_compile_vector.c: all steps of all vectors; what is seldom, behind the run */
 void compile_vectors(compiler *c);
 void compile_late(compiler *c);
 

@@ -7,8 +7,7 @@
 #include "map_compile_parts.h"
 
 static const x86_register pointer_registers[POINTERS] = {
-    X86_RCX, X86_RDX, X86_R8, X86_R9, X86_R10, X86_R11, X86_RBX, X86_RBP, X86_R12, X86_R13,
-    X86_R14, X86_R15
+    X86_RCX, X86_RDX, X86_R8, X86_R9, X86_R10, X86_R11, X86_RBX, X86_RBP, X86_R12, X86_R13, X86_R14
 };
 
 static int pointer_find(compiler *c, pointer p)
@@ -123,6 +122,7 @@ void compile_load_pointers(compiler *c)
 
     for (int k = FREE_POINTERS; k < c->pointer_count; k++)
         x86_push(x, c->pointer[k].in);
+    x86_push(x, COUNTER);
     x86_load_64(x, X86_RAX, x86_at(X86_RSI, UNIT_AT(base)));
     for (int k = 0; k < c->pointer_count; k++) {
         const pointer *p = &c->pointer[k];
@@ -181,6 +181,29 @@ void compile_constants(compiler *c)
 /* The caller's registers, as they were. */
 void compile_restore(compiler *c)
 {
+    x86_pop(c->code, COUNTER);
     for (int k = c->pointer_count - 1; k >= FREE_POINTERS; k--)
         x86_pop(c->code, c->pointer[k].in);
+}
+
+/* Bytes from lane to lane. Groups lie where their table tells, which moves itself. */
+static int64_t pointer_step(const pointer *p)
+{
+    switch (p->kind) {
+    case POINTER_PAIR_32: return 8;
+    case POINTER_PAIR_16: case POINTER_TABLE: return 4;
+    case POINTER_OPERAND: break;
+    }
+    if (p->walk == MAP_HALVES || p->walk == MAP_BYTES)
+        return p->walk == MAP_HALVES ? 2 : 1;
+    return p->walk == MAP_STAY && p->base > 0 ? 0 : 4;
+}
+
+void compile_move_pointers(compiler *c)
+{
+    for (int k = 0; k < c->pointer_count; k++) {
+        int64_t step = pointer_step(&c->pointer[k]);
+        if (step > 0)
+            x86_add_number(c->code, c->pointer[k].in, step * LANES * c->together);
+    }
 }

@@ -10,7 +10,6 @@
 typedef struct at {
     compiler *c;
     const step *s;
-    int vector;                /* of the unit                                                     */
     int part;                  /* of the vectors that are together                                */
 } at;
 
@@ -26,7 +25,7 @@ static x86_operand source(at a, int k)
 {
     if (a.s->from[k] >= 0)
         return x86_vector(reg(a, a.s->from[k]));
-    return compile_place(a.c, &a.s->i->at[k], (int64_t)a.vector * LANES * 4);
+    return compile_place(a.c, &a.s->i->at[k], (int64_t)a.part * LANES * 4);
 }
 
 /* Operand k in a register, if need be in the one that is named. */
@@ -48,7 +47,7 @@ static void widen(at a, int to, x86_operand words)
 
 static x86_operand halves_at(at a, int k)
 {
-    return compile_place(a.c, &a.s->i->at[k], (int64_t)a.vector * LANES * 2);
+    return compile_place(a.c, &a.s->i->at[k], (int64_t)a.part * LANES * 2);
 }
 
 static void compare(at a, int mask, int what, int left, x86_operand right)
@@ -100,7 +99,7 @@ static void write_join(at a, int to, x86_operation larger, int x, x86_operand y)
 
 static void write_reduction(at a)
 {
-    x86_operand m = compile_place(a.c, &a.s->i->at[0], (int64_t)a.vector * LANES * 4);
+    x86_operand m = compile_place(a.c, &a.s->i->at[0], (int64_t)a.part * LANES * 4);
     int in = reg(a, a.s->in);
 
     put(a, x86_load, TEMPORARY, 0, m);
@@ -115,8 +114,8 @@ static void write_reduction(at a)
 static void write_moments(at a)
 {
     enum { distance = TEMPORARY, mean, rest, square };
-    x86_operand means = compile_place(a.c, &a.s->i->at[0], (int64_t)a.vector * LANES * 4);
-    x86_operand squares = compile_place(a.c, &a.s->i->at[1], (int64_t)a.vector * LANES * 4);
+    x86_operand means = compile_place(a.c, &a.s->i->at[0], (int64_t)a.part * LANES * 4);
+    x86_operand squares = compile_place(a.c, &a.s->i->at[1], (int64_t)a.part * LANES * 4);
     int x = reg(a, a.s->in);
 
     put(a, x86_load, mean, 0, means);
@@ -139,7 +138,7 @@ static void write_pair_bf16(at a, bool second)
 {
     int to = reg(a, a.s->to);
 
-    put(a, x86_load, to, 0, pair_at(a, POINTER_PAIR_16, (int64_t)a.vector * LANES * 4));
+    put(a, x86_load, to, 0, pair_at(a, POINTER_PAIR_16, (int64_t)a.part * LANES * 4));
     if (second)
         put(a, x86_and, to, to, compile_constant(a.c, CONSTANT_UPPER));
     else
@@ -148,7 +147,7 @@ static void write_pair_bf16(at a, bool second)
 
 static void write_pair_f32(at a, bool second)
 {
-    int64_t bytes = (int64_t)a.vector * LANES * 8;
+    int64_t bytes = (int64_t)a.part * LANES * 8;
     int to = reg(a, a.s->to);
 
     put(a, x86_load, TEMPORARY, 0, pair_at(a, POINTER_PAIR_32, bytes));
@@ -312,7 +311,7 @@ static const form forms[MAP_CODE_COUNT] = {
 static bool write_move(at a, int in, int to)
 {
     const map_instruction *i = a.s->i;
-    int64_t floats = (int64_t)a.vector * LANES * 4, bytes = (int64_t)a.vector * LANES;
+    int64_t floats = (int64_t)a.part * LANES * 4, bytes = (int64_t)a.part * LANES;
     bool streams = a.c->streams;
 
     switch (i->code) {
@@ -330,9 +329,9 @@ static bool write_move(at a, int in, int to)
         write_pair_bf16(a, i->code == MAP_CODE_PAIR_SECOND_BF16);
         break;
     case MAP_CODE_GROUPS_F32:
-        put(a, x86_load, to, 0, compile_group_place(a.c, i, a.vector, false));
+        put(a, x86_load, to, 0, compile_group_place(a.c, i, a.part, false));
         break;
-    case MAP_CODE_GROUPS_BF16: widen(a, to, compile_group_place(a.c, i, a.vector, true)); break;
+    case MAP_CODE_GROUPS_BF16: widen(a, to, compile_group_place(a.c, i, a.part, true)); break;
     case MAP_CODE_KEEP: case MAP_CODE_STORE_F32:
         put(a, x86_store, in, 0, compile_place(a.c, &i->at[0], floats));
         break;
@@ -340,10 +339,10 @@ static bool write_move(at a, int in, int to)
         put(a, streams ? x86_stream : x86_store, in, 0, compile_place(a.c, &i->at[0], floats));
         break;
     case MAP_CODE_STORE_GROUPS_F32:
-        put(a, x86_store, in, 0, compile_group_place(a.c, i, a.vector, false));
+        put(a, x86_store, in, 0, compile_group_place(a.c, i, a.part, false));
         break;
     case MAP_CODE_STORE_GROUPS_BF16:
-        write_halves(a, compile_group_place(a.c, i, a.vector, true), false, 1);
+        write_halves(a, compile_group_place(a.c, i, a.part, true), false, 1);
         break;
     case MAP_CODE_STORE_BF16: case MAP_CODE_STREAM_BF16:
         if (a.part == 0)
@@ -400,13 +399,20 @@ static void write_fetch(compiler *c, const step *s)
     }
 }
 
+/* A loop, which fits into the first cache also where there are many steps. */
 void compile_vectors(compiler *c)
 {
-    for (int vector = 0; vector < VECTORS; vector += c->together)
-        for (int s = 0; s < c->step_count; s++)
-            for (int part = 0; part < c->together && !is_fetch(&c->step[s]); part++)
-                write_vector((at){ c, &c->step[s], vector + part, part });
+    size_t begin;
+
     for (int s = 0; s < c->step_count; s++)
         if (is_fetch(&c->step[s]))
             write_fetch(c, &c->step[s]);
+    x86_set_32(c->code, COUNTER, (uint32_t)(VECTORS / c->together));
+    begin = c->code->size;
+    for (int s = 0; s < c->step_count; s++)
+        for (int part = 0; part < c->together && !is_fetch(&c->step[s]); part++)
+            write_vector((at){ c, &c->step[s], part });
+    compile_move_pointers(c);
+    x86_add_number(c->code, COUNTER, -1);
+    x86_land_at(c->code, x86_jump_unless_zero(c->code), begin);
 }

@@ -149,6 +149,14 @@ void x86_add_64(x86_code *c, x86_register to, x86_operand from)
     general(c, true, 0x03, (int)to, from, 0);
 }
 
+void x86_set_32(x86_code *c, x86_register to, uint32_t number)
+{
+    if (to & 8)
+        byte(c, 0x41);
+    byte(c, 0xb8 | (to & 7));
+    number_32(c, (int32_t)number);
+}
+
 void x86_add_number(x86_code *c, x86_register to, int64_t number)
 {
     general(c, true, 0x81, 0, x86_vector((int)to), 4);

@@ -74,6 +74,7 @@ void x86_put(x86_code *c, x86_operation operation, int to, int left, x86_operand
 void x86_load_64(x86_code *c, x86_register to, x86_operand from);
 void x86_load_signed_32(x86_code *c, x86_register to, x86_operand from);
 void x86_add_64(x86_code *c, x86_register to, x86_operand from);
+void x86_set_32(x86_code *c, x86_register to, uint32_t number);
 void x86_add_number(x86_code *c, x86_register to, int64_t number);
 void x86_compare_32(x86_code *c, x86_operand memory, int32_t number);
 void x86_test_8(x86_code *c, x86_register r, uint8_t bits);
