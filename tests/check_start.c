@@ -19,7 +19,7 @@ static const bool sanitized = false;
 #endif
 
 #define HELP_SECONDS 0.020
-#define START_SECONDS 0.5
+#define START_SECONDS 0.3 /* beside reading the data, which takes a hundredth here */
 
 enum { RUNS = 25 };
 
@@ -195,7 +195,7 @@ static double time_to_first_step(void)
     return seconds;
 }
 
-START_TEST(the_first_step_is_done_within_half_a_second)
+START_TEST(the_first_step_is_done_within_three_tenths_of_a_second)
 {
     double least = 1e9;
 
@@ -220,6 +220,6 @@ int main(void)
     tcase_add_test(c, help_maps_no_library_of_a_plugin);
     tcase_add_test(c, a_library_that_is_opened_later_is_seen);
     tcase_add_test(c, help_takes_less_than_20_ms);
-    tcase_add_test(c, the_first_step_is_done_within_half_a_second);
+    tcase_add_test(c, the_first_step_is_done_within_three_tenths_of_a_second);
     return suite_run();
 }
