@@ -862,6 +862,27 @@ START_TEST(channels_beside_each_other_are_taken_apart)
 }
 END_TEST
 
+/* Six channels: the first three come again with them, the others do not. */
+START_TEST(an_index_may_come_again_with_the_channels)
+{
+    static const struct { int64_t divisor, modulus; } indices[] = {
+        { 1, 6 }, { 2, 3 }, { 1, 3 }, { 1, 9 }, { 5, 3 }, { 7, 6 },
+    };
+    static sample s;
+    int x, index;
+
+    special_begin(&s, 1003, 6);
+    s.map.channels = 6;
+    x = special_load(&s, PONS_F32, 6, 1, 0);
+    index = special_value(&s, PONS_VALUE_IOTA, 0, 0, 0, 0);
+    s.value[index].divisor = indices[_i].divisor;
+    s.value[index].modulus = indices[_i].modulus;
+    special_store(&s, special_value(&s, PONS_MAP_EQUAL, 2, x, index, 0), PONS_F32, 6, 0);
+    special_store(&s, special_value(&s, PONS_MAP_SUB, 2, x, index, 0), PONS_F32, 6, 0);
+    check_bits(&s, "index");
+}
+END_TEST
+
 START_TEST(extremes_over_channels_keep_what_is_no_number)
 {
     static const int operations[] = { PONS_VALUE_CHANNEL_MAX, PONS_VALUE_CHANNEL_MIN };
@@ -911,6 +932,7 @@ int main(void)
     tcase_add_loop_test(c, moments_alone_are_those_beside_another_reduction, 0, 14);
     tcase_add_loop_test(c, slices_of_channels_keep_what_is_no_number, 0, 2);
     tcase_add_loop_test(c, channels_beside_each_other_are_taken_apart, 0, 12);
+    tcase_add_loop_test(c, an_index_may_come_again_with_the_channels, 0, 6);
     tcase_add_loop_test(c, extremes_over_channels_keep_what_is_no_number, 0, 2);
     tcase_add_loop_test(c, choices_by_one_number_take_a_whole_side, 0, 6);
     tcase_add_test(c, copied_input_survives_output_in_its_memory);

@@ -137,15 +137,22 @@ static map_span load_span(const code *c, const map_access *a)
     return a->periodic ? MAP_PERIODIC : MAP_TILED;
 }
 
-/* Does the index come again with the inner axes, at whose begin every tile begins? */
-static bool iota_is_periodic(const map_plan *plan, int value)
+/*
+ * Does the index come again with the channels, as their own number does? Or with the inner axes, at
+ * whose begin every tile begins?
+ */
+static map_span iota_span(const map_plan *plan, int value)
 {
     const pons_value *v = &plan->map->value[value];
     int64_t divisor = v->divisor > 0 ? v->divisor : 1;
+    int64_t extent = plan->rows > 1 ? plan->rows : plan->inner;
 
-    return plan->rows == 1 && plan->period > 0 && plan->map->segment_count == 0 && v->modulus > 0
-        && divisor <= plan->inner && v->modulus <= plan->inner
-        && plan->inner % (divisor * v->modulus) == 0;
+    if (v->modulus <= 0 || divisor > extent || v->modulus > extent
+        || extent % (divisor * v->modulus) != 0)
+        return MAP_SPANS;
+    if (plan->rows > 1)
+        return MAP_UNIFORM;
+    return plan->period > 0 && plan->map->segment_count == 0 ? MAP_PERIODIC : MAP_SPANS;
 }
 
 static map_span node_span(const code *c, int n)
@@ -157,8 +164,8 @@ static map_span node_span(const code *c, int n)
         return MAP_UNIFORM;
     if (node->operation == PONS_VALUE_LOAD)
         return load_span(c, code_access(c, n));
-    if (node->operation == PONS_VALUE_IOTA && iota_is_periodic(c->plan, node->value))
-        return MAP_PERIODIC;
+    if (node->operation == PONS_VALUE_IOTA)
+        return iota_span(c->plan, node->value);
     if (node->argument_count == 0)
         return MAP_SPANS;
     for (int i = 0; i < node->argument_count; i++)
