@@ -170,7 +170,24 @@ START_TEST(help_takes_less_than_20_ms)
 }
 END_TEST
 
-/* Seconds from the start until the first step is told of. */
+/* Seconds in which a process's first thread could have run and had no processor; 0: nobody counts them. */
+static double seconds_put_aside(pid_t process)
+{
+    char name[64];
+    double ran, aside = 0;
+    FILE *file;
+
+    snprintf(name, sizeof name, "/proc/%d/schedstat", (int)process);
+    file = fopen(name, "r");
+    if (file == NULL)
+        return 0;
+    if (fscanf(file, "%lf %lf", &ran, &aside) != 2)
+        aside = 0;
+    fclose(file);
+    return 1e-9 * aside;
+}
+
+/* Seconds from the start until the first step is told of, but for what others took of the processors. */
 static double time_to_first_step(void)
 {
     int ends[2];
@@ -188,7 +205,7 @@ static double time_to_first_step(void)
         size += got > 0 ? (size_t)got : 0;
         text[size] = '\0';
         if (seconds > 1e8 && strstr(text, "step 1/1") != NULL)
-            seconds = seconds_now() - begin;
+            seconds = seconds_now() - begin - seconds_put_aside(child);
     }
     close(ends[0]);
     ck_assert_msg(finish(child) == 0, "%s", text);
@@ -206,6 +223,7 @@ START_TEST(the_first_step_is_done_within_three_tenths_of_a_second)
         double seconds = time_to_first_step();
         least = seconds < least ? seconds : least;
     }
+    printf("%.3f s\n", least);
     ck_assert_msg(sanitized || least < START_SECONDS, "%.2f s", least);
     remove_root();
 }
