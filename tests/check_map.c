@@ -862,6 +862,24 @@ START_TEST(channels_beside_each_other_are_taken_apart)
 }
 END_TEST
 
+/* A number for each point beside all channels of it; units begin within a point's lanes. */
+START_TEST(numbers_of_points_come_for_each_channel)
+{
+    static const int channels[] = { 2, 3, 5, 14, 16, 17, 150 };
+    const pons_type type = _i % 2 == 0 ? PONS_BF16 : PONS_U8;
+    const int c = channels[_i / 2];
+    static sample s;
+    int x, y;
+
+    special_begin(&s, 4003 / c, c);
+    x = special_load(&s, PONS_F32, c, 1, 0);
+    y = special_load(&s, type, 1, 0, 0);
+    special_store(&s, special_value(&s, PONS_MAP_MUL, 2, x, y, 0), PONS_F32, c, 0);
+    special_store(&s, special_value(&s, PONS_MAP_SUB, 2, y, x, 0), PONS_F32, c, 0);
+    check_bits(&s, "numbers of points");
+}
+END_TEST
+
 /* Six channels: the first three come again with them, the others do not. */
 START_TEST(an_index_may_come_again_with_the_channels)
 {
@@ -932,6 +950,7 @@ int main(void)
     tcase_add_loop_test(c, moments_alone_are_those_beside_another_reduction, 0, 14);
     tcase_add_loop_test(c, slices_of_channels_keep_what_is_no_number, 0, 2);
     tcase_add_loop_test(c, channels_beside_each_other_are_taken_apart, 0, 12);
+    tcase_add_loop_test(c, numbers_of_points_come_for_each_channel, 0, 14);
     tcase_add_loop_test(c, an_index_may_come_again_with_the_channels, 0, 6);
     tcase_add_loop_test(c, extremes_over_channels_keep_what_is_no_number, 0, 2);
     tcase_add_loop_test(c, choices_by_one_number_take_a_whole_side, 0, 6);

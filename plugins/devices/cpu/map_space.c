@@ -192,14 +192,14 @@ static bool table_make(map_plan *plan, map_access *to)
     return true;
 }
 
-/* How often each number comes, if the machine's units hold whole repetitions; or 1. */
+/* How often each number comes, if tiles hold whole repetitions; or 1. */
 static int repeat_of(const map_plan *plan, const int32_t *t)
 {
     int n = 1;
 
-    while (n < MAP_ROW && n < plan->points && t[n] == 0)
+    while (n < plan->points && t[n] == 0)
         n++;
-    if (n == 1 || MAP_ROW % n != 0 || plan->points % n != 0 || plan->end_points % n != 0)
+    if (n == 1 || plan->points % n != 0 || plan->end_points % n != 0)
         return 1;
     for (int p = 0; p < plan->points; p++)
         if (t[p] != p / n)

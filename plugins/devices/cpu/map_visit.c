@@ -49,14 +49,36 @@ static void load_groups(const map_unit *u, const map_instruction *i)
     pad(u, to);
 }
 
+/* Rows of one number, until 'end' and beyond, but not behind 'room'. */
+static void fill_rows(float *to, int at, int end, int room, float number)
+{
+    for (; at < end && at + MAP_ROW <= room; at += MAP_ROW)
+        for (int r = 0; r < MAP_ROW; r++)
+            to[at + r] = number;
+    for (; at < end && at < room; at++)
+        to[at] = number;
+}
+
+/* Each of n numbers 'repeat' times, of the first 'begun' less; the next one takes what is beyond. */
+static void spread(float *to, int room, const float *each, int n, int repeat, int begun)
+{
+    for (int k = 0; k < n; k++) {
+        int at = k * repeat - begun;
+        fill_rows(to, at > 0 ? at : 0, at + repeat, room, each[k]);
+    }
+}
+
 static void load_repeat(const map_unit *u, const map_instruction *i)
 {
     const map_access *a = i->what;
     float *to = map_at(u, &i->at[0]), each[MAP_STRIP];
-    int n = u->lanes / a->repeat;
+    int first = u->lane / a->repeat, n = (u->lane + u->lanes - 1) / a->repeat - first + 1;
 
-    lanes_of(u)->load[a->type](each, map_at(u, &i->at[1]), u->lane / a->repeat, n);
-    lanes_of(u)->store_rows[PONS_F32](to, 0, each, 0, a->repeat, n);
+    lanes_of(u)->load[a->type](each, map_at(u, &i->at[1]), first, n);
+    if (MAP_ROW % a->repeat == 0)
+        lanes_of(u)->store_rows[PONS_F32](to, 0, each, 0, a->repeat, n);
+    else
+        spread(to, unit_of(u), each, n, a->repeat, u->lane % a->repeat);
     pad(u, to);
 }
 
