@@ -42,13 +42,13 @@ typedef struct wide_stretch {
 
 /*
  * 16 rows of sums, of WIDE_ACROSS x 16 numbers each: the sum over runs of pairs of 16 rows, 'pitch'
- * bytes apart, by lines of panels. Columns, at most WIDE_ACROSS, have panels 'strip' bytes apart.
+ * bytes apart, by lines of panels at b[n] for column n, of at most WIDE_ACROSS.
  */
 typedef struct wide_line_product {
     int columns, count;         /* count: runs */
     float *c;
-    const char *a, *b;
-    int64_t pitch, strip;
+    const char *a, *b[WIDE_ACROSS];
+    int64_t pitch;
     const wide_stretch *run;
     bool add;                   /* to what c holds */
 } wide_line_product;
@@ -69,6 +69,17 @@ extern const wide_unit wide_tiles, wide_dots;
  */
 void wide_pack_panel(void *to, const char *const *position, int first, int count);
 void wide_pack_rows(void *to, int64_t pitch, const char *const *position, int first, int count);
+/*
+ * A line of a tensor as pairs: number j lies 'start' + j 'step' bytes from where it begins if it is
+ * among first .. end - 1, and is zero otherwise.
+ */
+typedef struct wide_line {
+    int64_t start, step;
+    int first, end, pairs;
+} wide_line;
+
+/* 'count' channels from 'from' on, at most 16, zeros behind: a line of a panel for each pair. */
+void wide_pack_line(void *to, const char *from, const wide_line *line, int count);
 /* 16 rows of 32 numbers become the columns of a panel. */
 void wide_pack_columns(void *to, const char *const *row);
 /* Row r of a tile, 'count' numbers as bf16, to place[r] behind 'first' numbers; NULL: nowhere. */

@@ -120,7 +120,7 @@ static void multiply(const wide_product *p)
 /* Rows 'first' .. first + rows - 1 by all columns. */
 DOTS INLINE void line_block(const wide_line_product *p, int first, int rows, int columns)
 {
-    const int64_t pitch = p->pitch, strip = p->strip;
+    const int64_t pitch = p->pitch;
     float *c = p->c + first * WIDE_ACROSS * WIDE_TILE;
     __m512 sum[SUMS];
 
@@ -131,15 +131,18 @@ DOTS INLINE void line_block(const wide_line_product *p, int first, int rows, int
             sum[r * columns + n] = p->add ? _mm512_loadu_ps(c + (r * WIDE_ACROSS + n) * WIDE_TILE)
                                           : _mm512_setzero_ps();
     for (const wide_stretch *run = p->run, *end = run + p->count; run < end; run++) {
-        const char *row[(WIDE_TILE + APART - 1) / APART], *b = p->b + run->b;
+        const char *row[(WIDE_TILE + APART - 1) / APART], *b[WIDE_ACROSS];
         UNROLL
         for (int i = 0; i < (rows + APART - 1) / APART; i++)
             row[i] = p->a + run->a + (first + i * APART) * pitch;
+        UNROLL
+        for (int n = 0; n < columns; n++)
+            b[n] = p->b[n] + run->b;
         for (int64_t k = 0; k < run->pairs; k++) {
             __m512i line[WIDE_ACROSS];
             UNROLL
             for (int n = 0; n < columns; n++)
-                line[n] = _mm512_load_si512(b + n * strip + k * (int)WIDE_STEP);
+                line[n] = _mm512_load_si512(b[n] + k * (int)WIDE_STEP);
             add_pair(sum, rows, columns, row, pitch, k, line);
         }
     }

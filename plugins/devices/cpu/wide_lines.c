@@ -5,14 +5,17 @@
  *   dw[o][tap][i] = sum over positions p of y[p][o] x[stride p + dilation tap - pad][i]
  *
  * Two neighbours along W are a pair. The output's gradient is packed as rows of one channel each,
- * the input as panels, once for each kernel position along W, of the elements that it meets. A
- * kernel position along D and H is a choice of lines: those that meet no line of the input are left
- * out, so zeros are multiplied at the ends of lines alone.
+ * the input as panels of the elements that a kernel position along W meets. Positions that lie
+ * whole pairs apart have a strip of panels in common: with a stride of 1 every other one. A kernel
+ * position along D and H is a choice of lines: those that meet no line of the input are left out,
+ * so zeros are multiplied at the ends of lines alone.
  *
  * Lines are packed in boxes. Where all sums are few numbers a box fits a core's cache; a task takes
  * some boxes and sums up on its own, and the tasks' sums are added in a tree. Where they are many
  * all threads pack a box together, and a task is some of the sums, which it adds to the weight.
- * The cut depends on the shapes alone, never on the threads (R4).
+ * Boxes follow one another along D, and the input's planes that two of them meet stay packed: plane
+ * d lies at d modulo as many as a box meets. The cut depends on the shapes alone, never on the
+ * threads (R4).
  */
 #include "cpu.h"
 #include "wide.h"
@@ -22,11 +25,13 @@
 
 enum {
     BOX_BYTES = 3 << 18,    /* both packed tensors: what a core's cache holds beside the sums */
-    ROWS_BYTES = 1 << 19,   /* the packed gradient, which all of a task's sums read */
+    ROWS_BYTES = 3 << 18,   /* the packed gradient, which all of a task's sums read */
     SUMS_APART = 1 << 19,   /* bytes */
     BOXES_APART = 4,        /* that many boxes are tasks of their own; */
     TASKS = 16,             /* so many at most */
-    PIECE = 96,             /* pairs whose panels stay in the first cache while all rows pass */
+    PIECE = 144,             /* pairs whose panels stay in the first cache while all rows pass */
+    AHEAD = 1 << 11,        /* bytes that are asked for before they are packed */
+    LONG = 12,              /* pairs of a line, beside which one more at its end is little */
     PAIR = 2 * sizeof(uint16_t),
     ROW_FLOATS = WIDE_ACROSS * WIDE_TILE
 };
@@ -42,13 +47,15 @@ typedef struct weight_lines {
     int kernel[3], taps;
     int groups, ins, outs;          /* channels in a group */
     int in_tiles, out_tiles;        /* of a group */
-    int pairs;                      /* of a line */
+    int pairs, x_pairs;             /* of a line of y; of x with those beyond it */
+    int strips;                     /* of a tile: for kernel positions along W 0, 1, ...; */
+    int shift;                      /* those 'strips' further on begin so many pairs later */
     int box[AXES], boxes[AXES];     /* lines of y in each, and how many there are */
-    int box_count;
+    int box_count, planes;          /* planes: of x that a box meets at most */
     int columns, blocks;            /* of a group: tiles by kernel positions along W; products */
     int jobs;                       /* groups x kernel positions along D and H x blocks */
     int tasks;                      /* with sums of their own; 0: threads share boxes */
-    int64_t pitch, strip;           /* bytes of a packed row, of a column's panels */
+    int64_t pitch, strip;           /* bytes of a packed row, of a strip */
     int64_t y_size, x_size, runs_size, part_size; /* bytes; the last one: sums of a job */
     char *zero;
 } weight_lines;
@@ -66,21 +73,24 @@ typedef struct span {
 
 static int extent(const span *s, int axis) { return s->end[axis] - s->begin[axis]; }
 
+/* Behind one another: cases, then lines, then planes. */
+static span box_of_y(const weight_lines *w, int number)
+{
+    static const int axes[] = { PLANES, LINES, CASES };
+    span s;
+
+    for (int i = 0; i < AXES; i++) {
+        int axis = axes[i];
+        s.begin[axis] = number % w->boxes[axis] * w->box[axis];
+        s.end[axis] = smaller(s.begin[axis] + w->box[axis], w->y[axis]);
+        number /= w->boxes[axis];
+    }
+    return s;
+}
+
 static int64_t line_count(const span *s)
 {
     return (int64_t)extent(s, CASES) * extent(s, PLANES) * extent(s, LINES);
-}
-
-static span box_of_y(const weight_lines *w, int number)
-{
-    span s;
-
-    for (int i = AXES - 1; i >= 0; i--) {
-        s.begin[i] = number % w->boxes[i] * w->box[i];
-        s.end[i] = smaller(s.begin[i] + w->box[i], w->y[i]);
-        number /= w->boxes[i];
-    }
-    return s;
 }
 
 /* Which plane or line of x a kernel position meets, perhaps outside of it. */
@@ -104,102 +114,143 @@ static span box_of_x(const weight_lines *w, const span *y)
     return s;
 }
 
-static int64_t line_at(const span *s, int n, int d, int h)
+/* What is left of it to pack behind box 'number' - 1, which lies in the same area. */
+static span fresh_of(const weight_lines *w, int number, span x)
+{
+    span before;
+
+    if (number % w->boxes[PLANES] > 0) {
+        before = box_of_y(w, number - 1);
+        before = box_of_x(w, &before);
+        x.begin[PLANES] = larger(x.begin[PLANES], before.end[PLANES]);
+    }
+    return x;
+}
+
+static int64_t line_of_y(const span *s, int n, int d, int h)
 {
     return ((int64_t)(n - s->begin[CASES]) * extent(s, PLANES) + d - s->begin[PLANES])
            * extent(s, LINES) + h - s->begin[LINES];
 }
 
+/* Lines that neighbours of y meet are neighbours. */
+static int64_t line_of_x(const weight_lines *w, const span *s, int n, int d, int h)
+{
+    int stride = w->c.stride[1], lines = extent(s, LINES);
+    int number = h - s->begin[LINES], phase = number % stride;
+
+    return ((int64_t)(n - s->begin[CASES]) * w->planes + d % w->planes) * lines +
+           phase * (lines / stride) + smaller(phase, lines % stride) + number / stride;
+}
+
 /* ---- packing --------------------------------------------------------------------------------- */
 
-/* Lines of a tensor in the order of the pairs: number j of a line lies at start + j step. */
-typedef struct view {
-    const char *tensor;
-    const span *span;
-    int64_t image, plane, line, start, step; /* bytes */
-    int first, end;                          /* numbers that lie in the tensor */
-} view;
+/* Bytes from one voxel, line, plane and case to the next. */
+typedef struct strides {
+    int64_t voxel, line, plane, image;
+} strides;
 
-static view view_of_y(const weight_lines *w, const void *y, const span *s)
+static strides strides_of(int channels, int width, const int extent[AXES])
 {
-    int64_t size = (int64_t)sizeof(uint16_t) * w->groups * w->outs, line = w->y_width * size;
+    strides s = { .voxel = (int64_t)sizeof(uint16_t) * channels };
 
-    return (view){ y, s, w->y[PLANES] * w->y[LINES] * line, w->y[LINES] * line, line, 0, size,
-                   0, w->y_width };
+    s.line = width * s.voxel;
+    s.plane = extent[LINES] * s.line;
+    s.image = extent[PLANES] * s.plane;
+    return s;
 }
 
-static view view_of_x(const weight_lines *w, const void *x, const span *s, int k)
+/* Line 'number' of a span: where its first voxel lies. */
+static int64_t line_offset(const span *s, const strides *size, int64_t number)
 {
-    int64_t size = (int64_t)sizeof(uint16_t) * w->groups * w->ins, line = w->x_width * size;
-    int stride = w->c.stride[2], at = k * w->c.dilation[2] - w->c.pad_low[2];
-    int first = at < 0 ? (stride - 1 - at) / stride : 0;
-    int end = at >= w->x_width ? 0 : smaller((w->x_width - 1 - at) / stride + 1, w->y_width);
-
-    return (view){ x, s, w->x[PLANES] * w->x[LINES] * line, w->x[LINES] * line, line, at * size,
-                   stride * size, first, end };
-}
-
-/* Bytes from the tensor's beginning to number 0 of a line's order, which may lie before it. */
-static int64_t line_offset(const view *v, int64_t number)
-{
-    const span *s = v->span;
     int64_t h = number % extent(s, LINES), plane = number / extent(s, LINES);
     int64_t d = plane % extent(s, PLANES), n = plane / extent(s, PLANES);
 
-    return (s->begin[CASES] + n) * v->image + (s->begin[PLANES] + d) * v->plane +
-           (s->begin[LINES] + h) * v->line + v->start;
+    return (s->begin[CASES] + n) * size->image + (s->begin[PLANES] + d) * size->plane +
+           (s->begin[LINES] + h) * size->line;
 }
 
-/* The addresses of WIDE_NUMBERS numbers from 'at' on, line behind line, and of zeros between. */
-static void find_positions(const weight_lines *w, const view *v, int64_t at, const char **to)
+/* The addresses of WIDE_NUMBERS voxels from 'at' on, line behind line, and of zeros between. */
+static void find_voxels(const weight_lines *w, const char *y, const span *s, const strides *size,
+                        int64_t at, const char **to)
 {
     int width = 2 * w->pairs;
-    int64_t lines = line_count(v->span), line = at / width;
+    int64_t lines = line_count(s), line = at / width;
     int j = (int)(at % width);
 
     for (int i = 0; i < WIDE_NUMBERS; line++, j = 0) {
-        int64_t from = line < lines ? line_offset(v, line) : 0;
-        int end = smaller(width, j + WIDE_NUMBERS - i), last = line < lines ? v->end : 0;
-        for (; j < smaller(end, line < lines ? v->first : width); j++)
-            to[i++] = w->zero;
-        for (; j < smaller(end, last); j++)
-            to[i++] = v->tensor + (from + j * v->step);
+        const char *from = line < lines ? y + line_offset(s, size, line) : NULL;
+        int end = smaller(width, j + WIDE_NUMBERS - i);
+        int last = line < lines ? smaller(end, w->y_width) : 0;
+        for (; j < last; j++)
+            to[i++] = from + j * size->voxel;
         for (; j < end; j++)
             to[i++] = w->zero;
     }
 }
 
-/* Blocks of WIDE_NUMBERS positions. */
-static int64_t block_count(const weight_lines *w, const span *s)
+/* Blocks of WIDE_NUMBERS voxels. */
+static int64_t block_count(const weight_lines *w, const span *y)
 {
-    return over(line_count(s) * 2 * w->pairs, WIDE_NUMBERS);
+    return over(line_count(y) * 2 * w->pairs, WIDE_NUMBERS);
+}
+
+/* Into the first cache. */
+static void ask_for(const char *from, int64_t size)
+{
+    for (int64_t i = 0; i < size; i += 64)
+        __builtin_prefetch(from + i);
 }
 
 static void pack_y(const weight_lines *w, const void *y, const span *s, int64_t block, char *area)
 {
-    const char *position[WIDE_NUMBERS];
-    view v = view_of_y(w, y, s);
+    const char *voxel[WIDE_NUMBERS];
+    strides size = strides_of(w->groups * w->outs, w->y_width, w->y);
     char *to = area + block * WIDE_STEP;
 
-    find_positions(w, &v, block * WIDE_NUMBERS, position);
+    find_voxels(w, y, s, &size, block * WIDE_NUMBERS, voxel);
+    ask_for(voxel[0] + AHEAD, WIDE_NUMBERS * size.voxel);
     for (int g = 0; g < w->groups; g++)
         for (int o = 0; o < w->out_tiles; o++, to += WIDE_TILE * w->pitch)
-            wide_pack_rows(to, w->pitch, position, g * w->outs + o * WIDE_TILE,
+            wide_pack_rows(to, w->pitch, voxel, g * w->outs + o * WIDE_TILE,
                            smaller(WIDE_TILE, w->outs - o * WIDE_TILE));
 }
 
-static void pack_x(const weight_lines *w, const void *x, const span *s, int64_t block, int k,
-                   char *area)
+/* Which elements of a line of x strip k has; those outside of it are zeros. */
+static wide_line line_of_strip(const weight_lines *w, int k)
 {
-    const char *position[WIDE_NUMBERS];
-    view v = view_of_x(w, x, s, k);
-    char *to = area + w->y_size + k * w->strip + block * WIDE_PANEL;
+    int stride = w->c.stride[2], at = k * w->c.dilation[2] - w->c.pad_low[2];
+    int numbers = w->y_width + 2 * (w->x_pairs - w->pairs);
+    int64_t voxel = (int64_t)sizeof(uint16_t) * w->groups * w->ins;
 
-    find_positions(w, &v, block * WIDE_NUMBERS, position);
+    return (wide_line){
+        .start = at * voxel, .step = stride * voxel, .pairs = w->x_pairs,
+        .first = at < 0 ? (stride - 1 - at) / stride : 0,
+        .end = at >= w->x_width ? 0 : smaller((w->x_width - 1 - at) / stride + 1, numbers),
+    };
+}
+
+/* Line 'number' of 'fresh', a part of box 'x'. */
+static void pack_x(const weight_lines *w, const char *x, const span *box, const span *fresh,
+                   int64_t number, char *area)
+{
+    strides size = strides_of(w->groups * w->ins, w->x_width, w->x);
+    int64_t from = line_offset(fresh, &size, number), plane = number / extent(fresh, LINES);
+    int h = (int)(number % extent(fresh, LINES)), d = (int)(plane % extent(fresh, PLANES));
+    int n = (int)(plane / extent(fresh, PLANES));
+    char *to = area + w->y_size + WIDE_STEP * w->x_pairs *
+               line_of_x(w, box, fresh->begin[CASES] + n, fresh->begin[PLANES] + d,
+                         fresh->begin[LINES] + h);
+
+    ask_for(x + from + AHEAD, size.line);
     for (int g = 0; g < w->groups; g++)
-        for (int i = 0; i < w->in_tiles; i++, to += w->kernel[2] * w->strip)
-            wide_pack_panel(to, position, g * w->ins + i * WIDE_TILE,
-                            smaller(WIDE_TILE, w->ins - i * WIDE_TILE));
+        for (int i = 0; i < w->in_tiles; i++)
+            for (int k = 0; k < w->strips; k++, to += w->strip) {
+                int64_t channel = g * w->ins + i * WIDE_TILE;
+                wide_line line = line_of_strip(w, k);
+                wide_pack_line(to, x + from + channel * (int64_t)sizeof(uint16_t), &line,
+                               smaller(WIDE_TILE, w->ins - i * WIDE_TILE));
+            }
 }
 
 /* ---- products -------------------------------------------------------------------------------- */
@@ -208,7 +259,7 @@ typedef struct work {
     const weight_lines *w;
     const pons_call *call;
     char *scratch;
-    span y, x;              /* of the box that threads share */
+    span y, x, fresh;       /* of the box that threads share */
     int box;
 } work;
 
@@ -231,7 +282,7 @@ static place place_of(const weight_lines *w, int job)
 /* Neighbouring lines whose partners are neighbours are one run. */
 static void add_line(const weight_lines *w, wide_stretch *run, int *count, int64_t y, int64_t x)
 {
-    wide_stretch next = { y * w->pairs * PAIR, x * w->pairs * WIDE_STEP, w->pairs };
+    wide_stretch next = { y * w->pairs * PAIR, x * w->x_pairs * WIDE_STEP, w->pairs };
     wide_stretch *last = run + *count - 1;
 
     if (*count > 0 && last->a + last->pairs * PAIR == next.a &&
@@ -254,7 +305,7 @@ static int list_runs(const weight_lines *w, const span *y, const span *x, int kd
             for (int h = y->begin[LINES]; h < y->end[LINES]; h++) {
                 int xh = meets(w, LINES, h, kh);
                 if (xh >= 0 && xh < w->x[LINES])
-                    add_line(w, run, &count, line_at(y, n, d, h), line_at(x, n, xd, xh));
+                    add_line(w, run, &count, line_of_y(y, n, d, h), line_of_x(w, x, n, xd, xh));
             }
         }
     return count;
@@ -271,15 +322,25 @@ static int piece_of(const wide_stretch *run, int count)
     return n;
 }
 
+/* Where the panels of a group's column begin. */
+static const char *column_of(const weight_lines *w, const char *area, int group, int column)
+{
+    int tile = group * w->in_tiles + column / w->kernel[2], k = column % w->kernel[2];
+
+    return area + w->y_size + ((int64_t)tile * w->strips + k % w->strips) * w->strip +
+           (int64_t)(k / w->strips) * w->shift * WIDE_STEP;
+}
+
 /* All sums of a job over a box, to 'sums' or, if 'add', onto what is there. */
 static void multiply(const weight_lines *w, const place *at, const char *area, const wide_stretch *run,
                      int count, float *sums, bool add)
 {
-    int first = at->block * WIDE_ACROSS, column = at->group * w->columns + first;
+    int first = at->block * WIDE_ACROSS;
     wide_line_product p = { .columns = smaller(WIDE_ACROSS, w->columns - first),
-                            .pitch = w->pitch, .b = area + w->y_size + column * w->strip,
-                            .strip = w->strip, .run = run, .add = add };
+                            .pitch = w->pitch, .run = run, .add = add };
 
+    for (int n = 0; n < p.columns; n++)
+        p.b[n] = column_of(w, area, at->group, first + n);
     do { /* also where no line meets another: sums of nothing */
         p.count = count > 0 ? piece_of(p.run, count) : 0;
         for (int o = 0; o < w->out_tiles; o++) {
@@ -295,8 +356,7 @@ static void multiply(const weight_lines *w, const place *at, const char *area, c
 
 /* ---- the gradient from the sums -------------------------------------------------------------- */
 
-static void write_sums(const weight_lines *w, const place *at, const float *sums, float *weight,
-                       bool add)
+static void write_sums(const weight_lines *w, const place *at, const float *sums, float *weight)
 {
     int first = at->block * WIDE_ACROSS, columns = smaller(WIDE_ACROSS, w->columns - first);
     int rows = w->kernel[0] * w->kernel[1];
@@ -309,10 +369,7 @@ static void write_sums(const weight_lines *w, const place *at, const float *sums
             float *to = weight + row * w->ins + in;
             int count = smaller(WIDE_TILE, w->ins - in);
 
-            if (!add)
-                memcpy(to, sums + n * WIDE_TILE, (size_t)count * sizeof *to);
-            for (int i = 0; add && i < count; i++)
-                to[i] += sums[n * WIDE_TILE + i];
+            memcpy(to, sums + n * WIDE_TILE, (size_t)count * sizeof *to);
         }
 }
 
@@ -346,13 +403,19 @@ static wide_stretch *runs_of(const work *k, int thread)
     return (wide_stretch *)(k->scratch + areas(w) * (w->y_size + w->x_size) + thread * w->runs_size);
 }
 
-/* Of a thread's job, or of a task's first. */
-static float *sums_of(const work *k, int64_t number)
+/* Sums of a job: for each task, or one set, or where one box is all, one job of each thread. */
+static int64_t part_count(const weight_lines *w)
+{
+    return w->tasks > 0 ? (int64_t)w->tasks * w->jobs : w->box_count > 1 ? w->jobs : w->threads;
+}
+
+/* Of a task's first job. */
+static float *sums_of(const work *k, int64_t task)
 {
     const weight_lines *w = k->w;
     char *sums = k->scratch + areas(w) * (w->y_size + w->x_size) + w->threads * w->runs_size;
 
-    return (float *)(sums + number * w->part_size * (w->tasks > 0 ? w->jobs : 1));
+    return (float *)(sums + task * w->jobs * w->part_size);
 }
 
 static void boxes_task(void *context, int64_t task, int thread)
@@ -366,13 +429,13 @@ static void boxes_task(void *context, int64_t task, int thread)
 
     for (int box = first; box < end; box++) {
         span y = box_of_y(w, box), x = box_of_x(w, &y);
+        span fresh = box > first ? fresh_of(w, box, x) : x;
         int count = 0;
 
         for (int64_t b = 0; b < block_count(w, &y); b++)
             pack_y(w, k->call->input[1], &y, b, area);
-        for (int i = 0; i < w->kernel[2]; i++)
-            for (int64_t b = 0; b < block_count(w, &x); b++)
-                pack_x(w, k->call->input[0], &x, b, i, area);
+        for (int64_t i = 0; i < line_count(&fresh); i++)
+            pack_x(w, k->call->input[0], &x, &fresh, i, area);
         for (int job = 0; job < w->jobs; job++) {
             place at = place_of(w, job);
             if (at.block == 0)
@@ -392,20 +455,19 @@ static void write_task(void *context, int64_t job, int thread)
 
     (void)thread;
     add_tasks(sums, floats(w->part_size), w->jobs * floats(w->part_size), w->tasks);
-    write_sums(w, &at, sums, k->call->output[0], false);
+    write_sums(w, &at, sums, k->call->output[0]);
 }
 
 static void pack_task(void *context, int64_t i, int thread)
 {
     const work *k = context;
-    int64_t of_y = block_count(k->w, &k->y), of_x = block_count(k->w, &k->x);
+    int64_t of_y = block_count(k->w, &k->y);
 
     (void)thread;
     if (i < of_y)
         pack_y(k->w, k->call->input[1], &k->y, i, k->scratch);
     else
-        pack_x(k->w, k->call->input[0], &k->x, (i - of_y) % of_x, (int)((i - of_y) / of_x),
-               k->scratch);
+        pack_x(k->w, k->call->input[0], &k->x, &k->fresh, i - of_y, k->scratch);
 }
 
 static void job_task(void *context, int64_t job, int thread)
@@ -415,9 +477,11 @@ static void job_task(void *context, int64_t job, int thread)
     wide_stretch *run = runs_of(k, thread);
     place at = place_of(w, (int)job);
     int count = list_runs(w, &k->y, &k->x, at.d, at.h, run);
+    float *sums = sums_of(k, 0) + (w->box_count > 1 ? job : thread) * floats(w->part_size);
 
-    multiply(w, &at, k->scratch, run, count, sums_of(k, thread), false);
-    write_sums(w, &at, sums_of(k, thread), k->call->output[0], k->box > 0);
+    multiply(w, &at, k->scratch, run, count, sums, k->box > 0);
+    if (k->box == w->box_count - 1)
+        write_sums(w, &at, sums, k->call->output[0]);
 }
 
 static pons_status lines_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
@@ -434,8 +498,8 @@ static pons_status lines_run(const pons_kernel *kernel, const pons_call *call, p
     for (; k.box < w->box_count; k.box++) {
         k.y = box_of_y(w, k.box);
         k.x = box_of_x(w, &k.y);
-        cpu_parallel(w->threads, block_count(w, &k.y) + w->kernel[2] * block_count(w, &k.x),
-                     pack_task, &k);
+        k.fresh = fresh_of(w, k.box, k.x);
+        cpu_parallel(w->threads, block_count(w, &k.y) + line_count(&k.fresh), pack_task, &k);
         cpu_parallel(w->threads, w->jobs, job_task, &k);
     }
     return PONS_OK;
@@ -460,14 +524,16 @@ static int64_t rows_bytes(const weight_lines *w)
     return (over(lines * 2 * w->pairs, WIDE_NUMBERS) | 1) * WIDE_STEP;
 }
 
+/* Of x, planes or lines, that a box meets at most. */
+static int reach(const weight_lines *w, int axis)
+{
+    return smaller((w->box[axis] - 1) * w->c.stride[axis - 1] +
+                   (w->kernel[axis - 1] - 1) * w->c.dilation[axis - 1] + 1, w->x[axis]);
+}
+
 static int64_t strip_bytes(const weight_lines *w)
 {
-    int64_t lines = w->box[CASES];
-
-    for (int i = PLANES; i < AXES; i++)
-        lines *= smaller((w->box[i] - 1) * w->c.stride[i - 1] +
-                         (w->kernel[i - 1] - 1) * w->c.dilation[i - 1] + 1, w->x[i]);
-    return over(lines * 2 * w->pairs, WIDE_NUMBERS) * WIDE_PANEL;
+    return (int64_t)w->box[CASES] * reach(w, PLANES) * reach(w, LINES) * w->x_pairs * WIDE_STEP;
 }
 
 static int64_t y_bytes(const weight_lines *w)
@@ -477,7 +543,7 @@ static int64_t y_bytes(const weight_lines *w)
 
 static int64_t x_bytes(const weight_lines *w)
 {
-    return strip_bytes(w) * w->groups * w->columns;
+    return strip_bytes(w) * w->groups * w->in_tiles * w->strips;
 }
 
 static bool box_fits(const weight_lines *w, bool apart)
@@ -485,12 +551,12 @@ static bool box_fits(const weight_lines *w, bool apart)
     return apart ? y_bytes(w) + x_bytes(w) <= BOX_BYTES : y_bytes(w) <= ROWS_BYTES;
 }
 
-/* Cases first; then the longer one of the other axes, which keeps what boxes share small. */
+/* Cases first; then planes, since those of x that boxes share are packed once, then lines. */
 static void plan_boxes(weight_lines *w, bool apart)
 {
     memcpy(w->box, w->y, sizeof w->box);
     while (!box_fits(w, apart)) {
-        int axis = w->box[CASES] > 1 ? CASES : w->box[PLANES] >= w->box[LINES] ? PLANES : LINES;
+        int axis = w->box[CASES] > 1 ? CASES : w->box[PLANES] > 1 ? PLANES : LINES;
         if (w->box[axis] == 1)
             break;
         w->box[axis] = (int)over(w->box[axis], 2);
@@ -503,6 +569,25 @@ static void plan_boxes(weight_lines *w, bool apart)
     }
 }
 
+/*
+ * Kernel positions k and k + strips, whole pairs apart, share panels. The last ones of a line lie
+ * beyond those of y, so only where lines are long.
+ */
+static void plan_strips(weight_lines *w)
+{
+    int step = 2 * w->c.stride[2], dilation = w->c.dilation[2], period = 1;
+
+    while (period * dilation % step != 0)
+        period++;
+    w->strips = w->kernel[2];
+    w->shift = 0;
+    if (w->pairs >= LONG && period < w->kernel[2]) {
+        w->strips = period;
+        w->shift = period * dilation / step;
+    }
+    w->x_pairs = w->pairs + (w->kernel[2] - 1) / w->strips * w->shift;
+}
+
 static void plan(weight_lines *w)
 {
     bool apart;
@@ -510,6 +595,7 @@ static void plan(weight_lines *w)
     w->in_tiles = (int)over(w->ins, WIDE_TILE);
     w->out_tiles = (int)over(w->outs, WIDE_TILE);
     w->pairs = (int)over(w->y_width, 2);
+    plan_strips(w);
     w->columns = w->in_tiles * w->kernel[2];
     w->blocks = (int)over(w->columns, WIDE_ACROSS);
     w->jobs = w->groups * w->kernel[0] * w->kernel[1] * w->blocks;
@@ -518,6 +604,7 @@ static void plan(weight_lines *w)
     plan_boxes(w, apart);
     w->tasks = apart && w->box_count >= BOXES_APART ? smaller(TASKS, w->box_count) : 0;
     w->pitch = rows_bytes(w);
+    w->planes = reach(w, PLANES);
     w->strip = strip_bytes(w);
     w->y_size = y_bytes(w);
     w->x_size = x_bytes(w);
@@ -563,8 +650,7 @@ pons_status wide_prepare_lines(const wide_unit *unit, int threads, const pons_re
     *kernel = (pons_kernel){ .run = lines_run, .free = lines_free, .state = w,
                              .implementation = "own" };
     kernel->scratch_size = (size_t)(areas(w) * (w->y_size + w->x_size) + threads * w->runs_size +
-                                    (w->tasks > 0 ? (int64_t)w->tasks * w->jobs : threads) *
-                                        w->part_size);
+                                    part_count(w) * w->part_size);
     *supported = true;
     return PONS_OK;
 }

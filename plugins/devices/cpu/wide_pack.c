@@ -26,6 +26,21 @@ void wide_pack_panel(void *to, const char *const *position, int first, int count
         _mm512_store_si512((char *)to + k * WIDE_STEP, pair(position + 2 * k, first, mask));
 }
 
+void wide_pack_line(void *to, const char *from, const wide_line *line, int count)
+{
+    static const uint16_t zeros[WIDE_TILE];
+    __mmask16 mask = (__mmask16)((1u << count) - 1);
+
+    for (int p = 0, j = 0; p < line->pairs; p++) {
+        const char *position[2];
+
+        for (int i = 0; i < 2; i++, j++)
+            position[i] = j < line->first || j >= line->end ? (const char *)zeros
+                                                            : from + line->start + j * line->step;
+        _mm512_store_si512((char *)to + p * WIDE_STEP, pair(position, 0, mask));
+    }
+}
+
 /* Rows of 16 units become columns, by halves: units, pairs, quarters of a vector. */
 static inline void turn(__m512i r[WIDE_TILE])
 {
