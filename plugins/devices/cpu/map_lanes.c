@@ -271,27 +271,29 @@ LANE void four_turn(four *x)
 
 #define EACH_OF_FOUR _Pragma("GCC unroll 4") for (int k = 0; k < 4; k++)
 
-/* From five rows on, four at a time; the last four may hold some that are done already. */
+/*
+ * Four points of four rows from FROM to TO, both of point i + k, or of row at + k; the last four rows
+ * may hold some that are done already.
+ */
+#define FOUR_BY_FOUR(FROM, TO)                                                                    \
+    for (int i = 0; i < whole; i += 4)                                                            \
+        for (int r = 0; r < rows; r += 4) {                                                       \
+            int at = r < rows - 4 ? r : rows - 4;                                                 \
+            four x[4];                                                                            \
+            EACH_OF_FOUR x[k] = FROM;                                                             \
+            four_turn(x);                                                                         \
+            EACH_OF_FOUR TO;                                                                      \
+        }
+
+/* From five rows on. */
 #define MANY_ROWS(NAME, TYPE)                                                                     \
     static void load_many_##NAME(float *to, int stride, const void *from, int64_t first,          \
                                  int rows, int points)                                            \
     {                                                                                             \
         const TYPE *m = (const TYPE *)from + first;                                               \
-        int whole = points & -4;                                                                  \
-        if (rows < 5) {                                                                           \
-            load_rows_##NAME(to, stride, from, first, rows, points);                              \
-            return;                                                                               \
-        }                                                                                         \
-        for (int i = 0; i < whole; i += 4)                                                        \
-            for (int r = 0; r < rows; r += 4) {                                                   \
-                int at = r < rows - 4 ? r : rows - 4;                                             \
-                four x[4];                                                                        \
-                EACH_OF_FOUR                                                                      \
-                    x[k] = four_from_##NAME(m + (int64_t)(i + k) * rows + at);                    \
-                four_turn(x);                                                                     \
-                EACH_OF_FOUR                                                                      \
-                    four_to_f32(to + (int64_t)(at + k) * stride + i, x[k]);                       \
-            }                                                                                     \
+        int whole = rows < 5 ? 0 : points & -4;                                                   \
+        FOUR_BY_FOUR(four_from_##NAME(m + (int64_t)(i + k) * rows + at),                          \
+                     four_to_f32(to + (int64_t)(at + k) * stride + i, x[k]))                      \
         load_rows_##NAME(to + whole, stride, from, first + (int64_t)whole * rows, rows,           \
                          points - whole);                                                         \
     }                                                                                             \
@@ -299,21 +301,9 @@ LANE void four_turn(four *x)
                                   int rows, int points)                                           \
     {                                                                                             \
         TYPE *m = (TYPE *)to + first;                                                             \
-        int whole = points & -4;                                                                  \
-        if (rows < 5) {                                                                           \
-            store_rows_##NAME(to, first, from, stride, rows, points);                             \
-            return;                                                                               \
-        }                                                                                         \
-        for (int i = 0; i < whole; i += 4)                                                        \
-            for (int r = 0; r < rows; r += 4) {                                                   \
-                int at = r < rows - 4 ? r : rows - 4;                                             \
-                four x[4];                                                                        \
-                EACH_OF_FOUR                                                                      \
-                    x[k] = four_from_f32(from + (int64_t)(at + k) * stride + i);                  \
-                four_turn(x);                                                                     \
-                EACH_OF_FOUR                                                                      \
-                    four_to_##NAME(m + (int64_t)(i + k) * rows + at, x[k]);                       \
-            }                                                                                     \
+        int whole = rows < 5 ? 0 : points & -4;                                                   \
+        FOUR_BY_FOUR(four_from_f32(from + (int64_t)(at + k) * stride + i),                        \
+                     four_to_##NAME(m + (int64_t)(i + k) * rows + at, x[k]))                      \
         store_rows_##NAME(to, first + (int64_t)whole * rows, from + whole, stride, rows,          \
                           points - whole);                                                        \
     }
