@@ -8,7 +8,7 @@
 #include "../plugins/devices/cpu/cpu.h"
 #include "../plugins/devices/cpu/direct.h"
 #include "../plugins/devices/cpu/onednn.h"
-#include "../plugins/devices/cpu/wide.h"
+#include "../plugins/devices/cpu/winograd.h"
 #include "bench_clock.h"
 
 #include <omp.h>
@@ -105,6 +105,14 @@ static pons_status by_wide(cpu_device *device, const pons_request *request, pons
     return wide_prepare_image(device->wide, device->threads, request, kernel, supported, err);
 }
 
+static pons_status by_winograd(cpu_device *device, const pons_request *request, pons_kernel *kernel,
+                               bool *supported, pons_error *err)
+{
+    *supported = false;
+    return device->wide == NULL ? PONS_OK : winograd_prepare(device->wide, device->threads, request,
+                                                             kernel, supported, err);
+}
+
 static const struct {
     int64_t extent, in, out, kernel;
     int stride, groups;
@@ -145,7 +153,7 @@ static void bench_convolutions(cpu_device *device, const char *part)
                                    .name = "", .input_count = 2, .output_count = 1,
                                    .input = in[way], .output = &out[way], .attributes = &c,
                                    .packable = way < 2 ? 2u : 0 };
-                double own, library, wide;
+                double own, library, wide, winograd;
                 char name[96];
                 f.type = PONS_F32;
                 out[2] = f;
@@ -158,12 +166,16 @@ static void bench_convolutions(cpu_device *device, const char *part)
                 own = seconds(device, by_direct, &r);
                 library = seconds(device, by_library, &r);
                 wide = seconds(device, by_wide, &r);
+                winograd = way < 2 ? seconds(device, by_winograd, &r) : 0;
                 printf("%-36s own %8.3f ms %6.1f GFLOP/s  oneDNN %8.3f ms  own / oneDNN %.2f", name,
                        1e3 * own, 1e-9 * flop / own, 1e3 * library,
                        library > 0 ? own / library : 0);
                 if (wide > 0)
                     printf("  wide %8.3f ms, wide / oneDNN %.2f", 1e3 * wide,
                            library > 0 ? wide / library : 0);
+                if (winograd > 0)
+                    printf("  winograd %8.3f ms, winograd / oneDNN %.2f", 1e3 * winograd,
+                           library > 0 ? winograd / library : 0);
                 printf("\n");
             }
         }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../plugins/devices/cpu/narrow_tile.h"
+#include "../plugins/devices/cpu/winograd.h"
 #include "graph/program.h"
 #include "guarded.h"
 #include "suite.h"
@@ -230,6 +231,13 @@ static pons_status narrow(int threads, const pons_request *request, pons_kernel 
                                supported, err);
 }
 
+/* Sums of 4 numbers and quarters of sums of 9 weights are exact in bf16, too. */
+static pons_status transformed(int threads, const pons_request *request, pons_kernel *kernel,
+                               bool *supported, pons_error *err)
+{
+    return winograd_prepare(&wide_dots, threads, request, kernel, supported, err);
+}
+
 static void describe(const shape_case *s, char *to, size_t size)
 {
     snprintf(to, size, "%d x %d %d %d, %d -> %d, groups %d, kernel %d %d %d, stride %d %d %d, "
@@ -317,7 +325,7 @@ static shape_case some_shape(family make, bool weight)
     static const int least[2][3] = { { 1, 1, 1 }, { 1, 6, 24 } };
     static const int most[2][3] = { { 5, 6, 13 }, { 3, 14, 60 } };
     shape_case s = { .cases = 1 + below(2), .groups = 1 };
-    bool few = make == narrow;
+    bool few = make == narrow, plain = make == transformed;
 
     s.ins = few ? 1 + below(4) : many[below(8)];
     s.outs = few && below(2) == 0 ? 1 + below(4) : many[below(8)];
@@ -327,7 +335,9 @@ static shape_case some_shape(family make, bool weight)
         s.outs = ins;
     }
     for (int i = 0; i < 3; i++)
-        some_axis(&s, i, least[few][i], most[few][i], !few);
+        some_axis(&s, i, least[few][i], most[few][i], !few && !plain);
+    for (int i = 0; i < 3 && plain; i++)
+        s.stride[i] = 1;
     return s;
 }
 
@@ -395,6 +405,35 @@ START_TEST(gradient_by_the_weight_is_exact)
 }
 END_TEST
 
+static const shape_case planes[] = {
+    { 2, { 6, 5, 7 }, 32, 48, 1, THREE, ONE, ONE, ONE, ONE },
+    { 1, { 5, 30, 45 }, 33, 17, 1, THREE, ONE, ONE, ONE, ONE },
+    { 1, { 17, 20, 22 }, 40, 100, 1, { 1, 3, 3 }, ONE, ONE, { 0, 1, 1 }, { 0, 1, 1 } },
+    { 3, { 4, 17, 19 }, 130, 20, 1, THREE, ONE, ONE, { 1, 0, 2 }, { 2, 1, 0 } },
+    { 1, { 2, 4, 6 }, 600, 70, 1, { 4, 3, 3 }, ONE, ONE, { 6, 1, 1 }, { 0, 1, 1 } },
+    { 1, { 33, 9, 70 }, 16, 64, 1, THREE, ONE, ONE, ONE, ONE },
+    { 1, { 3, 8, 200 }, 17, 16, 1, { 2, 3, 3 }, ONE, ONE, { 1, 1, 1 }, ONE },
+};
+
+static void check_fewer_products(pons_kernel_kind kind)
+{
+    for (size_t i = 0; i < sizeof planes / sizeof *planes; i++)
+        ck_assert(check_shape(&planes[i], transformed, kind));
+    check_random(transformed, kind, 4);
+}
+
+START_TEST(convolution_with_fewer_products_is_exact)
+{
+    check_fewer_products(PONS_KERNEL_CONVOLUTION);
+}
+END_TEST
+
+START_TEST(gradient_by_the_input_with_fewer_products_is_exact)
+{
+    check_fewer_products(PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT);
+}
+END_TEST
+
 START_TEST(convolution_with_few_channels_is_exact)
 {
     check_random(narrow, PONS_KERNEL_CONVOLUTION, 6);
@@ -423,6 +462,8 @@ int main(void)
     tcase_add_test(c, convolution_is_exact);
     tcase_add_test(c, gradient_by_the_input_is_exact);
     tcase_add_test(c, gradient_by_the_weight_is_exact);
+    tcase_add_test(c, convolution_with_fewer_products_is_exact);
+    tcase_add_test(c, gradient_by_the_input_with_fewer_products_is_exact);
     if (!wide_tiles_run())
         return suite_run();
     tcase_add_test(c, convolution_with_few_channels_is_exact);

@@ -26,7 +26,8 @@ libcpuavx2_la_SOURCES = $(CPU_LANES)
 libcpuavx2_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=avx2
 libcpuavx2_la_CFLAGS = $(CPU_CFLAGS) -mavx2 -mfma
 libcpuavx512_la_SOURCES = $(CPU_LANES) plugins/devices/cpu/wide_amx.c \
-	plugins/devices/cpu/wide_dots.c plugins/devices/cpu/wide_pack.c plugins/devices/cpu/wide.h
+	plugins/devices/cpu/wide_dots.c plugins/devices/cpu/wide_pack.c plugins/devices/cpu/wide.h \
+	plugins/devices/cpu/winograd_lanes.c plugins/devices/cpu/winograd.h
 libcpuavx512_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=avx512
 libcpuavx512_la_CFLAGS = $(CPU_CFLAGS) -mavx2 -mfma -mavx512f -mavx512bw -mavx512vl -mavx512dq \
 	-mprefer-vector-width=512
@@ -82,14 +83,16 @@ CPU_WIDE = plugins/devices/cpu/narrow_tile.c plugins/devices/cpu/narrow_tile_wei
 	plugins/devices/cpu/wide_grid.c plugins/devices/cpu/wide_grid.h \
 	plugins/devices/cpu/wide_image.c plugins/devices/cpu/wide_runs.c \
 	plugins/devices/cpu/wide_terms.c plugins/devices/cpu/wide_terms.h \
-	plugins/devices/cpu/wide_lines.c plugins/devices/cpu/wide_weight.c
+	plugins/devices/cpu/wide_lines.c plugins/devices/cpu/wide_weight.c \
+	plugins/devices/cpu/winograd.c
 if X86_64
 libcpudevice_la_SOURCES += $(CPU_WIDE)
 else
 libcpudevice_la_SOURCES += plugins/devices/cpu/wide_absent.c
 endif
 EXTRA_DIST += $(CPU_WIDE) plugins/devices/cpu/wide_amx.c plugins/devices/cpu/wide_dots.c \
-	plugins/devices/cpu/wide_pack.c plugins/devices/cpu/wide_absent.c plugins/devices/cpu/narrow_pairs.c
+	plugins/devices/cpu/wide_pack.c plugins/devices/cpu/wide_absent.c plugins/devices/cpu/narrow_pairs.c \
+	plugins/devices/cpu/winograd_lanes.c
 if HAVE_ONEDNN
 libcpudevice_la_SOURCES += plugins/devices/cpu/onednn.c plugins/devices/cpu/onednn_version.c
 libcpudevice_la_LIBADD += $(ONEDNN_LIBS)
