@@ -1,11 +1,13 @@
 /*
  * check_wide.c - convolutions of many channels on the tile registers of AMX and on vectors of
- * pairs, of few channels on the tile registers; skipped where there is none of it. Shapes that were chosen, and WIDE_ROUNDS random ones of each family and
- * direction.
+ * pairs, with fewer products, and of few channels on the tile registers; skipped where there is none
+ * of it. Shapes that were chosen, and WIDE_ROUNDS random ones of each family and direction.
  *
  * Tensors hold small whole numbers: every product and sum is exact, in bf16 as in float, whatever
- * the order, so results must equal the reference's in double to the last bit.
+ * the order, so results must equal the reference's in double to the last bit. How much is rounded
+ * where fewer products are made is seen with other numbers.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,8 +75,8 @@ static size_t number_size(pons_type type)
     return type == PONS_BF16 ? 2 : type == PONS_F32 ? 4 : 8;
 }
 
-/* Every whole number up to 255 has an exact bf16, its upper half as a float. */
-static void put(pons_type type, void *to, int64_t at, int value)
+/* A number that has an exact bf16, as every whole one up to 255: its upper half as a float. */
+static void put(pons_type type, void *to, int64_t at, double value)
 {
     float f = (float)value;
     uint32_t bits;
@@ -116,6 +118,27 @@ static double rounded(pons_type type, double value)
     return f;
 }
 
+static double small_whole(uint32_t random)
+{
+    return (int)(random >> 24) % 5 - 2;
+}
+
+static double below_one(uint32_t random)
+{
+    return rounded(PONS_BF16, random * 0x1p-31 - 1);
+}
+
+static void fill(problem *p, double (*number)(uint32_t random))
+{
+    uint32_t random = 12345;
+
+    for (int i = 0; i < 2; i++)
+        for (int64_t k = 0; k < count_of(&p->input[i]); k++) {
+            random = random * 1664525u + 1013904223u;
+            put(p->input[i].type, p->memory[i].memory, k, number(random));
+        }
+}
+
 static void problem_init(problem *p, const shape_case *s, pons_kernel_kind kind, pons_type type,
                          bool at_end)
 {
@@ -123,7 +146,6 @@ static void problem_init(problem *p, const shape_case *s, pons_kernel_kind kind,
     pons_tensor w = { type, { 5, { s->outs, s->kernel[0], s->kernel[1], s->kernel[2],
                                    s->ins / s->groups } } };
     pons_tensor y = { type, { 5, { s->cases, 0, 0, 0, s->outs } } };
-    uint32_t random = 12345;
 
     p->attributes = (pons_convolution){ .groups = s->groups };
     for (int i = 0; i < 3; i++) {
@@ -150,11 +172,8 @@ static void problem_init(problem *p, const shape_case *s, pons_kernel_kind kind,
     for (int i = 0; i < 3; i++) {
         const pons_tensor *t = i < 2 ? &p->input[i] : &p->output;
         p->memory[i] = guarded_new((size_t)count_of(t) * number_size(t->type), at_end);
-        for (int64_t k = 0; i < 2 && k < count_of(t); k++) {
-            random = random * 1664525u + 1013904223u;
-            put(t->type, p->memory[i].memory, k, (int)(random >> 24) % 5 - 2);
-        }
     }
+    fill(p, small_whole);
 }
 
 static void problem_clear(problem *p)
@@ -434,6 +453,57 @@ START_TEST(gradient_by_the_input_with_fewer_products_is_exact)
 }
 END_TEST
 
+/* The root mean square of the error, of what is computed. */
+static double error_of(const shape_case *s, family make, pons_kernel_kind kind)
+{
+    problem truth, p;
+    pons_kernel kernel = { .run = NULL };
+    pons_error err = PONS_ERROR_INIT;
+    bool supported = false;
+    double error = 0, size = 0;
+
+    problem_init(&truth, s, kind, PONS_F64, true);
+    fill(&truth, below_one);
+    compute_truth(&truth);
+    problem_init(&p, s, kind, PONS_BF16, true);
+    fill(&p, below_one);
+    ck_assert(make(2, &p.request, &kernel, &supported, &err) == PONS_OK);
+    ck_assert(supported);
+    run(&p, &kernel);
+    for (int64_t i = 0; i < count_of(&p.output); i++) {
+        double should = get(PONS_F64, truth.memory[2].memory, i);
+        double away = get(PONS_BF16, p.memory[2].memory, i) - should;
+
+        error += away * away;
+        size += should * should;
+    }
+    problem_clear(&p);
+    problem_clear(&truth);
+    return sqrt(error / size);
+}
+
+/*
+ * The result is rounded; with fewer products both factors are, too. Squares of the terms of a result
+ * add up to 5 / 3 of its own for each axis: 2 of 4 source points by 1 of 3 weights, and twice by 3 / 4.
+ */
+START_TEST(fewer_products_round_by_the_size_of_their_terms)
+{
+    static const shape_case s = { 1, { 5, 24, 26 }, 32, 32, 1, THREE, ONE, ONE, ONE, ONE };
+    const double terms = 25.0 / 9, rounding = 0x1p-9;
+
+    unit = &wide_dots;
+    for (int kind = PONS_KERNEL_CONVOLUTION; kind <= PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT; kind++) {
+        double plain = error_of(&s, wide, (pons_kernel_kind)kind);
+        double fewer = error_of(&s, transformed, (pons_kernel_kind)kind);
+
+        printf("kind %d: away by %.2f of 2^-9 of the result's size, with fewer products %.2f\n", kind,
+               plain / rounding, fewer / rounding);
+        ck_assert_double_le(plain, rounding);
+        ck_assert_double_le(fewer, 1.1 * sqrt(1 + 2 * terms) * plain);
+    }
+}
+END_TEST
+
 START_TEST(convolution_with_few_channels_is_exact)
 {
     check_random(narrow, PONS_KERNEL_CONVOLUTION, 6);
@@ -464,6 +534,7 @@ int main(void)
     tcase_add_test(c, gradient_by_the_weight_is_exact);
     tcase_add_test(c, convolution_with_fewer_products_is_exact);
     tcase_add_test(c, gradient_by_the_input_with_fewer_products_is_exact);
+    tcase_add_test(c, fewer_products_round_by_the_size_of_their_terms);
     if (!wide_tiles_run())
         return suite_run();
     tcase_add_test(c, convolution_with_few_channels_is_exact);

@@ -17,10 +17,9 @@
 enum {
     READ_BYTES = 1 << 19,   /* of components that stay */
     TILES_LEAST = 48,       /* of a task's plane: that many meet each weight */
-    TILES_MOST = 96,
+    TILES_MOST = 64,
     PLANES_LEAST = 8,       /* of a task: it reads those around them, too */
     TASKS = 16,             /* as many, where that leaves enough planes */
-    PIECE = 144,            /* pairs whose panels stay in the first cache while all tiles pass */
     NUMBER = sizeof(uint16_t),
     LINE = 64,
     ROW_BYTES = WIDE_ACROSS * WIDE_TILE * sizeof(float),
@@ -41,7 +40,7 @@ typedef struct winograd {
     int bands, slabs;       /* a plane in tasks, and all planes */
     int groups;             /* of WIDE_TILE tiles, of a task's plane */
     int columns, blocks;    /* WIDE_TILE channels of the target; blocks of them */
-    int steps, pairs, parts; /* of a kernel plane: panels, and the pairs of them in use, cut in parts */
+    int steps, pairs;       /* of a kernel plane: panels, and the pairs of them in use */
     int64_t pitch, apart, plane; /* bytes of a tile's component, of all tiles', of all components */
     int64_t sum_apart;      /* bytes of the sums of a component */
     int64_t area, panels;   /* bytes: of a thread; of all weights */
@@ -213,7 +212,7 @@ static void read_plane(const part *p, int plane)
     }
 }
 
-/* The pairs that a plane of the target sums over, in runs of at most PIECE. */
+/* The pairs that a plane of the target sums over: a run for each plane of the kernel that meets one. */
 static int list_runs(const part *p, int d)
 {
     const winograd *w = p->k->w;
@@ -221,27 +220,12 @@ static int list_runs(const part *p, int d)
 
     for (int k = 0; k < w->depth; k++) {
         int plane = d - w->low[ALONG_D] + k;
-        for (int i = 0; i < w->parts && is_inside(w, plane); i++) {
-            int first = w->pairs * i / w->parts, end = w->pairs * (i + 1) / w->parts;
-            p->run[count++] = (wide_stretch){
-                .a = plane_at(p, plane) - p->planes + first * 2 * (int64_t)NUMBER,
-                .b = (int64_t)k * w->steps * WIDE_PANEL + first * (int64_t)WIDE_STEP,
-                .pairs = end - first,
-            };
-        }
+        if (is_inside(w, plane))
+            p->run[count++] = (wide_stretch){ .a = plane_at(p, plane) - p->planes,
+                                              .b = (int64_t)k * w->steps * WIDE_PANEL,
+                                              .pairs = w->pairs };
     }
     return count;
-}
-
-/* As many runs as have PIECE pairs together, but one. */
-static int piece_of(const wide_stretch *run, int count)
-{
-    int64_t pairs = run[0].pairs;
-    int n = 1;
-
-    while (n < count && pairs + run[n].pairs <= PIECE)
-        pairs += run[n++].pairs;
-    return n;
 }
 
 /* Columns first .. first + columns - 1 of a component. */
@@ -249,21 +233,16 @@ static void multiply(const part *p, int component, int first, int columns, int r
 {
     const winograd *w = p->k->w;
     int groups = (int)over((int64_t)p->rows * w->tiles[ALONG_W], WIDE_TILE);
-    wide_line_product product = { .columns = columns, .pitch = w->pitch, .run = p->run };
+    wide_line_product product = { .columns = columns, .count = runs, .pitch = w->pitch,
+                                  .run = p->run };
 
     for (int n = 0; n < columns; n++)
         product.b[n] = p->k->panels + panel_at(w, component, first + n, 0);
-    do { /* also where the kernel meets no plane: sums of nothing */
-        product.count = runs > 0 ? piece_of(product.run, runs) : 0;
-        for (int g = 0; g < groups; g++) {
-            product.a = p->planes + component * w->apart + g * WIDE_TILE * w->pitch;
-            product.c = (float *)(p->sums + component * w->sum_apart + g * (int64_t)WIDE_TILE * ROW_BYTES);
-            w->unit->lines(&product);
-        }
-        product.add = true;
-        product.run += product.count;
-        runs -= product.count;
-    } while (runs > 0);
+    for (int g = 0; g < groups; g++) {
+        product.a = p->planes + component * w->apart + g * WIDE_TILE * w->pitch;
+        product.c = (float *)(p->sums + component * w->sum_apart + g * WIDE_TILE * ROW_BYTES);
+        w->unit->lines(&product);
+    }
 }
 
 /* The n-th of the columns that were multiplied, which is 'column' of the target. */
@@ -391,7 +370,6 @@ static void plan(winograd *w)
     w->blocks = (int)over(w->columns, WIDE_ACROSS);
     w->steps = (int)over(w->ins, WIDE_NUMBERS);
     w->pairs = (int)over(w->ins, 2);
-    w->parts = (int)over(w->pairs, PIECE);
     w->pitch = w->pairs * 2 * (int64_t)NUMBER;
     cut(w);
     w->groups = (int)over((int64_t)w->rows * w->tiles[ALONG_W], WIDE_TILE);
@@ -399,7 +377,7 @@ static void plan(winograd *w)
     w->plane = WINOGRAD_COMPONENTS * w->apart;
     w->sum_apart = odd_lines((int64_t)w->groups * WIDE_TILE * ROW_BYTES);
     w->area = w->depth * w->plane + WINOGRAD_COMPONENTS * w->sum_apart +
-              over((int64_t)w->depth * w->parts * (int64_t)sizeof(wide_stretch), LINE) * LINE;
+              over(w->depth * (int64_t)sizeof(wide_stretch), LINE) * LINE;
     w->panels = panel_at(w, WINOGRAD_COMPONENTS, 0, 0);
 }
 
@@ -435,7 +413,7 @@ pons_status winograd_prepare(const wide_unit *unit, int threads, const pons_requ
         return pons_fail(err, PONS_DEVICE, "out of memory making a convolution");
     }
     *kernel = (pons_kernel){ .run = winograd_run, .free = winograd_free, .state = w,
-                             .implementation = "own" };
+                             .implementation = "winograd" };
     if (w->packed) {
         kernel->pack = winograd_pack;
         kernel->pack_size[1] = (size_t)w->panels;
