@@ -355,8 +355,8 @@ static shape_case some_shape(family make, bool weight)
     }
     for (int i = 0; i < 3; i++)
         some_axis(&s, i, least[few][i], most[few][i], !few && !plain);
-    for (int i = 0; i < 3 && plain; i++)
-        s.stride[i] = 1;
+    for (int i = 1; i < 3 && plain; i++)
+        s.stride[i] = 1 + (s.stride[0] > 1);
     return s;
 }
 
@@ -432,6 +432,11 @@ static const shape_case planes[] = {
     { 1, { 2, 4, 6 }, 600, 70, 1, { 4, 3, 3 }, ONE, ONE, { 6, 1, 1 }, { 0, 1, 1 } },
     { 1, { 33, 9, 70 }, 16, 64, 1, THREE, ONE, ONE, ONE, ONE },
     { 1, { 3, 8, 200 }, 17, 16, 1, { 2, 3, 3 }, ONE, ONE, { 1, 1, 1 }, ONE },
+    { 2, { 6, 5, 7 }, 32, 48, 1, THREE, TWO, ONE, ONE, ONE },
+    { 1, { 9, 30, 45 }, 33, 17, 1, THREE, TWO, ONE, ONE, ONE },
+    { 1, { 17, 20, 22 }, 40, 100, 1, { 1, 3, 3 }, { 1, 2, 2 }, ONE, { 0, 1, 1 }, { 0, 1, 1 } },
+    { 1, { 13, 32, 34 }, 16, 70, 1, { 2, 3, 3 }, { 3, 2, 2 }, ONE, ONE, { 4, 1, 1 } },
+    { 2, { 1, 40, 64 }, 64, 64, 1, { 5, 3, 3 }, TWO, ONE, { 2, 1, 1 }, { 2, 2, 2 } },
 };
 
 static void check_fewer_products(pons_kernel_kind kind)

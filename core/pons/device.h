@@ -242,7 +242,7 @@ typedef struct pons_kernel {
     pons_status (*run)(const struct pons_kernel *kernel, const pons_call *call, pons_error *err);
     void (*free)(struct pons_kernel *kernel);
     void *state;
-    const char *implementation; /* "own", "onednn", "reference", ...                              */
+    const char *implementation; /* "own", "winograd", "onednn", "reference", ...                  */
     size_t scratch_size;
     uint64_t share;             /* bit i: output 0 may lie in the memory of input i               */
     /*

@@ -41,10 +41,11 @@ typedef struct wide_stretch {
 } wide_stretch;
 
 /*
- * 16 rows of sums, of WIDE_ACROSS x 16 numbers each: the sum over runs of pairs of 16 rows, 'pitch'
+ * Rows of sums, of WIDE_ACROSS x 16 numbers each: the sum over runs of pairs of as many rows, 'pitch'
  * bytes apart, by lines of panels at b[n] for column n, of at most WIDE_ACROSS.
  */
 typedef struct wide_line_product {
+    int rows;                   /* WIDE_TILE, or half of it */
     int columns, count;         /* count: runs */
     float *c;
     const char *a, *b[WIDE_ACROSS];

@@ -166,14 +166,20 @@ DOTS static void all_by_line(const wide_line_product *p)
     line_block(p, 0, WIDE_TILE, 1);
 }
 
+DOTS static void half_by_line(const wide_line_product *p)
+{
+    line_block(p, 0, WIDE_TILE / 2, 1);
+}
+
 static void multiply_lines(const wide_line_product *p)
 {
     if (p->columns == 1) {
-        all_by_line(p);
+        (p->rows == WIDE_TILE ? all_by_line : half_by_line)(p);
         return;
     }
     half_by_lines(p, 0);
-    half_by_lines(p, WIDE_TILE / 2);
+    if (p->rows == WIDE_TILE)
+        half_by_lines(p, WIDE_TILE / 2);
 }
 
 static void nothing(void)

@@ -336,7 +336,8 @@ static void multiply(const weight_lines *w, const place *at, const char *area, c
                      int count, float *sums, bool add)
 {
     int first = at->block * WIDE_ACROSS;
-    wide_line_product p = { .columns = smaller(WIDE_ACROSS, w->columns - first),
+    wide_line_product p = { .rows = WIDE_TILE,
+                            .columns = smaller(WIDE_ACROSS, w->columns - first),
                             .pitch = w->pitch, .run = run, .add = add };
 
     for (int n = 0; n < p.columns; n++)

@@ -1,11 +1,12 @@
 /*
  * winograd.c - convolutions and gradients by the input as winograd.h has them.
  *
- * The gradient by the input is the convolution of y's gradient with the kernel turned around. A task
- * makes some planes of some rows of tiles, one plane after the other. The components of as many
- * planes of the source as the kernel has stay in a core's cache: plane p lies at p modulo as many.
- * Then each component is a product of tiles by weights (wide.h), a few channels of the target at a
- * time. The cut depends on the shapes alone, and no sum crosses tasks (R4).
+ * A task makes some planes of some rows of tiles, one plane after the other. The sources of all planes
+ * that a plane of the target sums over stay in a core's cache: plane p lies at p modulo as many. Then
+ * each sum is a product of tiles by factors (wide.h), a few channels of the target at a time. The cut
+ * depends on the shapes alone, and no sum crosses tasks (R4).
+ *
+ * The gradient of a convolution with stride 1 is one with the kernel turned around.
  */
 #include "winograd.h"
 
@@ -15,15 +16,18 @@
 #include <string.h>
 
 enum {
-    READ_BYTES = 1 << 19,   /* of components that stay */
-    TILES_LEAST = 48,       /* of a task's plane: that many meet each weight */
+    READ_BYTES = 1 << 19,   /* of sources that stay */
+    TILES_LEAST = 48,       /* of a task's plane: that many meet each factor */
     TILES_MOST = 64,
     PLANES_LEAST = 8,       /* of a task: it reads those around them, too */
     TASKS = 16,             /* as many, where that leaves enough planes */
     NUMBER = sizeof(uint16_t),
     LINE = 64,
     ROW_BYTES = WIDE_ACROSS * WIDE_TILE * sizeof(float),
-    TAPS = WINOGRAD_KERNEL * WINOGRAD_KERNEL
+    TAPS = WINOGRAD_KERNEL * WINOGRAD_KERNEL,
+    FACTORS = WINOGRAD_FACTORS * WINOGRAD_FACTORS,
+    SUMS = WINOGRAD_SUMS * WINOGRAD_SUMS,
+    PRODUCTS = WINOGRAD_PRODUCTS * WINOGRAD_PRODUCTS
 };
 
 enum { ALONG_D, ALONG_H, ALONG_W };
@@ -32,18 +36,21 @@ typedef struct winograd {
     const wide_unit *unit;
     int threads;
     bool gradient, packed;  /* by the input; weights come as panels */
+    winograd_kind kind;
+    const winograd_form *form;
     int cases, from[3], to[3];
     int ins, outs;          /* channels of what is read and made */
-    int depth, low[3];      /* of the kernel; how far a point's sum begins before it */
+    int depth, stride, pad; /* of the kernel along D */
+    int first[3];           /* along H and W: the first point that is read, may be outside */
     int tiles[3];           /* along H and W */
     int rows, planes;       /* of a task: of tiles, of the target */
     int bands, slabs;       /* a plane in tasks, and all planes */
-    int groups;             /* of WIDE_TILE tiles, of a task's plane */
+    int kept;               /* planes whose sources stay */
     int columns, blocks;    /* WIDE_TILE channels of the target; blocks of them */
     int steps, pairs;       /* of a kernel plane: panels, and the pairs of them in use */
-    int64_t pitch, apart, plane; /* bytes of a tile's component, of all tiles', of all components */
-    int64_t sum_apart;      /* bytes of the sums of a component */
-    int64_t area, panels;   /* bytes: of a thread; of all weights */
+    int64_t pitch, apart, plane; /* bytes of a tile's source, of all tiles', of all sources */
+    int64_t sum_apart;      /* bytes of a sum of all tiles */
+    int64_t area, panels;   /* bytes: of a thread; of all factors */
     char *zero;
 } winograd;
 
@@ -51,65 +58,66 @@ static int smaller(int a, int b) { return a < b ? a : b; }
 static int larger(int a, int b) { return a > b ? a : b; }
 static int64_t over(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
-/* Bytes, an odd number of lines: components of a tile do not meet in one set of the cache. */
+/* Bytes, an odd number of lines: sources and sums of a tile do not meet in one set of the cache. */
 static int64_t odd_lines(int64_t bytes) { return (over(bytes, LINE) | 1) * LINE; }
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* Panels lie as [component][column][kernel plane][step]. */
-static int64_t panel_at(const winograd *w, int component, int column, int plane)
+/* Panels lie as [factor][column][kernel plane][step]. */
+static int64_t panel_at(const winograd *w, int factor, int column, int plane)
 {
-    return (((int64_t)component * w->columns + column) * w->depth + plane) * w->steps * WIDE_PANEL;
+    return (((int64_t)factor * w->columns + column) * w->depth + plane) * w->steps * WIDE_PANEL;
 }
 
 /* 32 numbers of the axis that is summed over by 16 channels, or 16 channels of 32 numbers each. */
-typedef struct weight_rows {
-    _Alignas(64) char of[WINOGRAD_COMPONENTS][WIDE_PANEL];
-} weight_rows;
+typedef struct factor_rows {
+    _Alignas(64) char of[FACTORS][WIDE_PANEL];
+} factor_rows;
 
-/* At 'place' of all rows: the components of 'count' weights. */
-static void weigh(const char *weight, int64_t tap, bool turned, int count, int64_t place,
-                  weight_rows *rows)
+/* At 'place' of all rows: the factors of 'count' weights. */
+static void weigh(const winograd *w, const char *weight, int64_t tap, int count, int64_t place,
+                  factor_rows *rows)
 {
+    bool turned = w->gradient && w->kind == WINOGRAD_PLAIN;
     const char *at[TAPS];
-    char *to[WINOGRAD_COMPONENTS];
+    char *to[FACTORS];
 
     for (int i = 0; i < TAPS; i++)
         at[i] = weight + (turned ? TAPS - 1 - i : i) * tap;
-    for (int c = 0; c < WINOGRAD_COMPONENTS; c++)
-        to[c] = rows->of[c] + place;
+    for (int f = 0; f < FACTORS; f++)
+        to[f] = rows->of[f] + place;
     if (count > 0)
-        winograd_weights(at, smaller(count, WIDE_TILE), to);
-    for (int c = 0; c < WINOGRAD_COMPONENTS && count <= 0; c++)
-        memset(to[c], 0, WIDE_TILE * NUMBER);
+        winograd_weigh(w->kind, at, count, to);
+    for (int f = 0; f < FACTORS && count <= 0; f++)
+        memset(to[f], 0, WIDE_TILE * NUMBER);
 }
 
 /* w[target's channel][tap][source's channels]: 16 rows of 32 numbers. */
 static void weigh_columns(const winograd *w, const char *weight, int column, int plane, int step,
-                          weight_rows *rows)
+                          factor_rows *rows)
 {
     int64_t tap = (int64_t)w->ins * NUMBER;
 
     for (int o = 0; o < WIDE_TILE; o++)
         for (int half = 0; half < 2; half++) {
             int out = column * WIDE_TILE + o, in = step * WIDE_NUMBERS + half * WIDE_TILE;
-            weigh(weight + (((int64_t)out * w->depth + plane) * TAPS * w->ins + in) * NUMBER, tap,
-                  false, out < w->outs ? w->ins - in : 0,
+            weigh(w, weight + (((int64_t)out * w->depth + plane) * TAPS * w->ins + in) * NUMBER, tap,
+                  out < w->outs ? w->ins - in : 0,
                   o * (int64_t)WIDE_STEP + half * WIDE_TILE * NUMBER, rows);
         }
 }
 
-/* w[source's channel][tap][target's channels], turned around: 32 rows of 16 channels. */
+/* w[source's channel][tap][target's channels]: 32 rows of 16 channels. */
 static void weigh_rows(const winograd *w, const char *weight, int column, int plane, int step,
-                       weight_rows *rows)
+                       factor_rows *rows)
 {
     int64_t tap = (int64_t)w->outs * NUMBER;
 
     for (int j = 0; j < WIDE_NUMBERS; j++) {
         int in = step * WIDE_NUMBERS + j, out = column * WIDE_TILE;
-        int64_t row = ((int64_t)in * w->depth + w->depth - 1 - plane) * TAPS;
-        weigh(weight + (row * w->outs + out) * NUMBER, tap, true,
-              in < w->ins ? w->outs - out : 0, j * (int64_t)WIDE_TILE * NUMBER, rows);
+        int64_t row = ((int64_t)in * w->depth + plane) * TAPS;
+        weigh(w, weight + (row * w->outs + out) * NUMBER, tap, in < w->ins ? w->outs - out : 0,
+              j * (int64_t)WIDE_TILE * NUMBER, rows);
     }
 }
 
@@ -125,16 +133,16 @@ static void pack_task(void *context, int64_t i, int thread)
     const winograd *w = k->w;
     int step = (int)(i % w->steps), plane = (int)(i / w->steps % w->depth);
     int column = (int)(i / w->steps / w->depth), rows = w->gradient ? WIDE_NUMBERS : WIDE_TILE;
-    weight_rows weights;
+    factor_rows factors;
 
     (void)thread;
-    (w->gradient ? weigh_rows : weigh_columns)(w, k->from, column, plane, step, &weights);
-    for (int c = 0; c < WINOGRAD_COMPONENTS; c++) {
-        char *to = k->to + panel_at(w, c, column, plane) + (int64_t)step * WIDE_PANEL;
+    (w->gradient ? weigh_rows : weigh_columns)(w, k->from, column, plane, step, &factors);
+    for (int f = 0; f < FACTORS; f++) {
+        char *to = k->to + panel_at(w, f, column, plane) + (int64_t)step * WIDE_PANEL;
         const char *row[WIDE_NUMBERS];
 
         for (int r = 0; r < rows; r++)
-            row[r] = weights.of[c] + r * (WIDE_PANEL / rows);
+            row[r] = factors.of[f] + r * (WIDE_PANEL / rows);
         if (w->gradient)
             wide_pack_panel(to, row, 0, WIDE_TILE);
         else
@@ -171,7 +179,8 @@ typedef struct part {
     const work *k;
     int image, first_row, rows;
     char *planes, *sums;
-    wide_stretch *run;
+    wide_stretch *run;      /* of a plane of the target, sum by sum */
+    int runs[SUMS];
 } part;
 
 /* Where a line of a tensor begins. */
@@ -183,65 +192,94 @@ static int64_t line_at(const int extent[3], int channels, int image, int d, int 
 
 static char *plane_at(const part *p, int plane)
 {
-    int depth = p->k->w->depth;
-
-    return p->planes + (plane % depth + depth) % depth * p->k->w->plane;
+    return p->planes + plane % p->k->w->kept * p->k->w->plane;
 }
 
-static bool is_inside(const winograd *w, int plane)
+/* The planes of the source that one of the target sums over: first .. end - 1. */
+static int first_plane(const winograd *w, int d)
 {
-    return plane >= 0 && plane < w->from[ALONG_D];
+    return larger(0, w->gradient ? (int)over(larger(0, d + w->pad - w->depth + 1), w->stride)
+                                 : d * w->stride - w->pad);
+}
+
+static int end_plane(const winograd *w, int d)
+{
+    return smaller(w->from[ALONG_D], w->gradient ? (d + w->pad) / w->stride + 1
+                                                 : d * w->stride - w->pad + w->depth);
+}
+
+/* By which plane of the kernel. */
+static int kernel_plane(const winograd *w, int d, int plane)
+{
+    return w->gradient ? d + w->pad - plane * w->stride : plane + w->pad - d * w->stride;
 }
 
 static void read_plane(const part *p, int plane)
 {
     const winograd *w = p->k->w;
-    winograd_read r = { .first = -w->low[ALONG_W], .width = w->from[ALONG_W],
+    winograd_read r = { .first = w->first[ALONG_W], .width = w->from[ALONG_W],
                         .tiles = w->tiles[ALONG_W], .channels = w->ins, .to = plane_at(p, plane),
                         .pitch = w->pitch, .apart = w->apart };
 
     for (int row = 0; row < p->rows; row++, r.to += r.tiles * r.pitch) {
-        int h = (p->first_row + row) * WINOGRAD_POINTS - w->low[ALONG_H];
-        for (int i = 0; i < WINOGRAD_READ; i++) {
+        int h = (p->first_row + row) * w->form->moves + w->first[ALONG_H];
+        for (int i = 0; i < w->form->reads; i++) {
             bool inside = h + i >= 0 && h + i < w->from[ALONG_H];
             r.line[i] = inside ? p->k->source + line_at(w->from, w->ins, p->image, plane, h + i)
                                : w->zero;
             r.step[i] = inside ? (int64_t)w->ins * NUMBER : 0;
         }
-        winograd_read_tiles(&r);
+        winograd_read_tiles(w->kind, &r);
     }
 }
 
-/* The pairs that a plane of the target sums over: a run for each plane of the kernel that meets one. */
-static int list_runs(const part *p, int d)
+/* A source by a factor, both of H and W, of all planes that meet. */
+static wide_stretch *add_runs(const part *p, int d, int source, int factor, wide_stretch *run)
 {
     const winograd *w = p->k->w;
-    int count = 0;
 
-    for (int k = 0; k < w->depth; k++) {
-        int plane = d - w->low[ALONG_D] + k;
-        if (is_inside(w, plane))
-            p->run[count++] = (wide_stretch){ .a = plane_at(p, plane) - p->planes,
-                                              .b = (int64_t)k * w->steps * WIDE_PANEL,
-                                              .pairs = w->pairs };
-    }
-    return count;
+    for (int plane = first_plane(w, d); plane < end_plane(w, d); plane++)
+        *run++ = (wide_stretch){ .a = plane_at(p, plane) - p->planes + source * w->apart,
+                                 .b = panel_at(w, factor, 0, kernel_plane(w, d, plane)),
+                                 .pairs = w->pairs };
+    return run;
 }
 
-/* Columns first .. first + columns - 1 of a component. */
-static void multiply(const part *p, int component, int first, int columns, int runs)
+static void list_runs(part *p, int d)
+{
+    const winograd_form *f = p->k->w->form;
+    wide_stretch *run = p->run;
+
+    for (int sum = 0; sum < f->sums * f->sums; sum++) {
+        wide_stretch *begin = run;
+        for (int i = 0; i < f->products; i++)
+            for (int k = 0; k < f->products && f->product[i].sum == sum / f->sums; k++)
+                if (f->product[k].sum == sum % f->sums)
+                    run = add_runs(p, d, f->product[i].source * f->sources + f->product[k].source,
+                                   f->product[i].factor * WINOGRAD_FACTORS + f->product[k].factor,
+                                   run);
+        p->runs[sum] = (int)(run - begin);
+    }
+}
+
+/* Columns first .. first + columns - 1 of all sums. */
+static void multiply(const part *p, int first, int columns)
 {
     const winograd *w = p->k->w;
-    int groups = (int)over((int64_t)p->rows * w->tiles[ALONG_W], WIDE_TILE);
-    wide_line_product product = { .columns = columns, .count = runs, .pitch = w->pitch,
-                                  .run = p->run };
+    int tiles = p->rows * w->tiles[ALONG_W];
+    wide_line_product product = { .columns = columns, .pitch = w->pitch, .run = p->run };
 
     for (int n = 0; n < columns; n++)
-        product.b[n] = p->k->panels + panel_at(w, component, first + n, 0);
-    for (int g = 0; g < groups; g++) {
-        product.a = p->planes + component * w->apart + g * WIDE_TILE * w->pitch;
-        product.c = (float *)(p->sums + component * w->sum_apart + g * WIDE_TILE * ROW_BYTES);
-        w->unit->lines(&product);
+        product.b[n] = p->k->panels + panel_at(w, 0, first + n, 0);
+    for (int sum = 0; sum < w->form->sums * w->form->sums; sum++) {
+        product.count = p->runs[sum];
+        for (int t = 0; t < tiles; t += WIDE_TILE) {
+            product.rows = tiles - t > WIDE_TILE / 2 ? WIDE_TILE : WIDE_TILE / 2;
+            product.a = p->planes + t * w->pitch;
+            product.c = (float *)(p->sums + sum * w->sum_apart + t * (int64_t)ROW_BYTES);
+            w->unit->lines(&product);
+        }
+        product.run += product.count;
     }
 }
 
@@ -249,34 +287,33 @@ static void multiply(const part *p, int component, int first, int columns, int r
 static void write_column(const part *p, int d, int n, int column)
 {
     const winograd *w = p->k->w;
-    winograd_write r = { .from = (const float *)p->sums + n * WIDE_TILE, .pitch = ROW_BYTES,
-                         .apart = w->sum_apart, .step = (int64_t)w->outs * NUMBER,
-                         .tiles = w->tiles[ALONG_W], .width = w->to[ALONG_W],
+    winograd_write r = { .from = p->sums + n * WIDE_TILE * (int64_t)sizeof(float),
+                         .pitch = ROW_BYTES, .apart = w->sum_apart,
+                         .step = (int64_t)w->outs * NUMBER, .tiles = w->tiles[ALONG_W],
+                         .width = w->to[ALONG_W],
                          .channels = smaller(WIDE_TILE, w->outs - column * WIDE_TILE) };
 
-    for (int row = 0; row < p->rows; row++) {
-        int h = (p->first_row + row) * WINOGRAD_POINTS;
-        char *line = p->k->target + line_at(w->to, w->outs, p->image, d, h) +
-                     column * (int64_t)WIDE_TILE * NUMBER;
-
-        r.line[0] = line;
-        r.line[1] = h + 1 < w->to[ALONG_H] ? line + w->to[ALONG_W] * r.step : NULL;
-        winograd_write_tiles(&r);
-        r.from += (int64_t)r.tiles * ROW_BYTES / (int64_t)sizeof(float);
+    for (int row = 0; row < p->rows; row++, r.from += r.tiles * (int64_t)ROW_BYTES) {
+        int h = (p->first_row + row) * w->form->makes;
+        for (int i = 0; i < w->form->makes; i++)
+            r.line[i] = h + i < w->to[ALONG_H]
+                      ? p->k->target + line_at(w->to, w->outs, p->image, d, h + i) +
+                            column * (int64_t)WIDE_TILE * NUMBER
+                      : NULL;
+        winograd_write_tiles(w->kind, &r);
     }
 }
 
-static void make_plane(const part *p, int d)
+static void make_plane(part *p, int d)
 {
     const winograd *w = p->k->w;
-    int runs = list_runs(p, d);
 
+    list_runs(p, d);
     for (int block = 0; block < w->blocks; block++) {
         int first = w->columns * block / w->blocks;
         int columns = w->columns * (block + 1) / w->blocks - first;
 
-        for (int c = 0; c < WINOGRAD_COMPONENTS; c++)
-            multiply(p, c, first, columns, runs);
+        multiply(p, first, columns);
         for (int n = 0; n < columns; n++)
             write_column(p, d, n, first + n);
     }
@@ -288,18 +325,17 @@ static void task(void *context, int64_t i, int thread)
     const winograd *w = k->w;
     int band = (int)(i % w->bands), slab = (int)(i / w->bands % w->slabs);
     int first = slab * w->planes, end = smaller(first + w->planes, w->to[ALONG_D]);
+    int plane = first_plane(w, first);
     part p = { .k = k, .image = (int)(i / w->bands / w->slabs), .first_row = band * w->rows,
                .planes = k->area + thread * w->area };
 
     p.rows = smaller(w->rows, w->tiles[ALONG_H] - p.first_row);
-    p.sums = p.planes + w->depth * w->plane;
-    p.run = (wide_stretch *)(p.sums + WINOGRAD_COMPONENTS * w->sum_apart);
+    p.sums = p.planes + w->kept * w->plane;
+    p.run = (wide_stretch *)(p.sums + w->form->sums * w->form->sums * w->sum_apart);
     w->unit->begin();
     for (int d = first; d < end; d++) {
-        int last = d - w->low[ALONG_D] + w->depth - 1;
-        for (int plane = d == first ? last - w->depth + 1 : last; plane <= last; plane++)
-            if (is_inside(w, plane))
-                read_plane(&p, plane);
+        for (plane = larger(plane, first_plane(w, d)); plane < end_plane(w, d); plane++)
+            read_plane(&p, plane);
         make_plane(&p, d);
     }
     w->unit->end();
@@ -336,24 +372,30 @@ static void read_shapes(winograd *w, const pons_request *request)
     const pons_convolution *c = request->attributes;
     const int64_t *from = request->input[0].shape.extent, *to = request->output[0].shape.extent;
 
+    w->kind = c->stride[ALONG_W] == 1 ? WINOGRAD_PLAIN : w->gradient ? WINOGRAD_SPREAD
+                                                                    : WINOGRAD_STRIDED;
+    w->form = &winograd_forms[w->kind];
     w->cases = (int)from[0];
     w->ins = (int)from[4];
     w->outs = (int)to[4];
     w->depth = (int)request->input[1].shape.extent[1];
+    w->stride = c->stride[ALONG_D];
+    w->pad = c->pad_low[ALONG_D];
+    w->kept = w->gradient ? (int)over(w->depth, w->stride) : w->depth;
     for (int i = 0; i < 3; i++) {
-        int kernel = (int)request->input[1].shape.extent[1 + i];
         w->from[i] = (int)from[1 + i];
         w->to[i] = (int)to[1 + i];
-        w->tiles[i] = (int)over(to[1 + i], WINOGRAD_POINTS);
-        w->low[i] = w->gradient ? kernel - 1 - c->pad_low[i] : c->pad_low[i];
+        w->tiles[i] = (int)over(to[1 + i], w->form->makes);
+        w->first[i] = !w->gradient ? -c->pad_low[i]
+                    : w->kind == WINOGRAD_PLAIN ? c->pad_low[i] - WINOGRAD_KERNEL + 1 : 0;
     }
 }
 
 /* Rows of tiles, so that the cache holds what they read, and planes, so that there are tasks. */
 static void cut(winograd *w)
 {
-    int64_t tile = (int64_t)w->depth * WINOGRAD_COMPONENTS * w->pitch;
-    int most = larger(TILES_LEAST, (int)smaller(TILES_MOST, (int)(READ_BYTES / tile)));
+    int64_t tile = (int64_t)w->kept * w->form->sources * w->form->sources * w->pitch;
+    int most = larger(TILES_LEAST, smaller(TILES_MOST, (int)(READ_BYTES / tile)));
 
     w->rows = larger(1, smaller(most / w->tiles[ALONG_W], w->tiles[ALONG_H]));
     w->bands = (int)over(w->tiles[ALONG_H], w->rows);
@@ -366,32 +408,43 @@ static void cut(winograd *w)
 
 static void plan(winograd *w)
 {
+    const winograd_form *f = w->form;
+    int64_t tiles;
+
     w->columns = (int)over(w->outs, WIDE_TILE);
     w->blocks = (int)over(w->columns, WIDE_ACROSS);
     w->steps = (int)over(w->ins, WIDE_NUMBERS);
     w->pairs = (int)over(w->ins, 2);
     w->pitch = w->pairs * 2 * (int64_t)NUMBER;
     cut(w);
-    w->groups = (int)over((int64_t)w->rows * w->tiles[ALONG_W], WIDE_TILE);
-    w->apart = odd_lines((int64_t)w->groups * WIDE_TILE * w->pitch);
-    w->plane = WINOGRAD_COMPONENTS * w->apart;
-    w->sum_apart = odd_lines((int64_t)w->groups * WIDE_TILE * ROW_BYTES);
-    w->area = w->depth * w->plane + WINOGRAD_COMPONENTS * w->sum_apart +
-              over(w->depth * (int64_t)sizeof(wide_stretch), LINE) * LINE;
-    w->panels = panel_at(w, WINOGRAD_COMPONENTS, 0, 0);
+    tiles = over((int64_t)w->rows * w->tiles[ALONG_W], WIDE_TILE) * WIDE_TILE;
+    w->apart = odd_lines(tiles * w->pitch);
+    w->plane = f->sources * f->sources * w->apart;
+    w->sum_apart = odd_lines(tiles * ROW_BYTES);
+    w->area = w->kept * w->plane + f->sums * f->sums * w->sum_apart +
+              odd_lines(PRODUCTS * w->depth * (int64_t)sizeof(wide_stretch));
+    w->panels = panel_at(w, FACTORS, 0, 0);
 }
 
 static bool is_ours(const pons_request *request)
 {
     const pons_convolution *c = request->attributes;
     const int64_t *k = request->input[1].shape.extent;
+    bool gradient = request->kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT;
 
-    for (int i = 0; i < 3; i++)
-        if (c->stride[i] != 1 || c->dilation[i] != 1)
+    for (int i = ALONG_H; i <= ALONG_W; i++)
+        if (k[1 + i] != WINOGRAD_KERNEL || c->stride[i] != c->stride[ALONG_W] || c->stride[i] > 2 ||
+            (gradient && c->stride[i] == 2 && c->pad_low[i] != 1))
             return false;
-    return c->groups == 1 && k[2] == WINOGRAD_KERNEL && k[3] == WINOGRAD_KERNEL &&
+    return c->groups == 1 && c->dilation[0] * c->dilation[1] * c->dilation[2] == 1 &&
            request->input[0].type == PONS_BF16 && request->input[1].type == PONS_BF16 &&
            request->output[0].type == PONS_BF16;
+}
+
+/* Equal for kernels that want equal panels of one weight. */
+static uint64_t panel_key(const winograd *w)
+{
+    return UINT64_C(0x77696e6f67726164) + 2 * (uint64_t)w->kind + w->gradient;
 }
 
 pons_status winograd_prepare(const wide_unit *unit, int threads, const pons_request *request,
@@ -417,7 +470,7 @@ pons_status winograd_prepare(const wide_unit *unit, int threads, const pons_requ
     if (w->packed) {
         kernel->pack = winograd_pack;
         kernel->pack_size[1] = (size_t)w->panels;
-        kernel->pack_key[1] = w->gradient ? UINT64_C(0x77696e6f67726164) : UINT64_C(0x77696e6f);
+        kernel->pack_key[1] = panel_key(w);
     }
     kernel->scratch_size = (size_t)((w->packed ? 0 : w->panels) + w->area * threads);
     *supported = true;

@@ -1,20 +1,33 @@
 /*
- * winograd.h - bf16 convolutions with fewer products: Winograd's F(2x2, 3x3) along H and W, a sum
- * over the kernel positions along D (A. Lavin, S. Gray, Fast algorithms for convolutional neural
- * networks, 2015).
+ * winograd.h - bf16 convolutions with fewer products (S. Winograd; A. Lavin, S. Gray, Fast algorithms
+ * for convolutional neural networks, 2015).
  *
- * A tile is 2 x 2 points of the target. It reads 4 x 4 points d of a plane of the source by 3 x 3
- * weights g of a plane of the kernel:
+ * Along one axis a form makes some points y of the target at once, from points d of the source and the
+ * kernel's three weights g:
  *
- *   y = A^T [ sum over kernel planes and channels of (G g G^T) * (B^T d B) ] A
+ *   sources    sums of points d                      rounded to bf16
+ *   factors    sums of weights g                     rounded to bf16
+ *   sums       of products of a source by a factor   in float
+ *   y          sums of those
  *
- *         | 1  0 -1  0 |       | 1    0    0   |         | 1  1  1  0 |
- *   B^T = | 0  1  1  0 |   G = | 1/2  1/2  1/2 |   A^T = | 0  1 -1 -1 |
- *         | 0 -1  1  0 |       | 1/2 -1/2  1/2 |
- *         | 0  1  0 -1 |       | 0    0    1   |
+ *   stride 1: two points of four, by 4 products where the sums as they stand have 6
+ *     sources  d0 - d2, d1 + d2, d2 - d1, d1 - d3
+ *     factors  g0, (g0 + g1 + g2) / 2, (g0 - g1 + g2) / 2, g2
+ *     y        m0 + m1 + m2, m1 - m2 - m3
+ *   stride 2: two points of five, by 5 products of 6
+ *     sources  d0 - d2, d2, d4 - d2, d1, d3
+ *     factors  g0, g0 + g2, g2, g1
+ *     sums     d0 - d2 by g0 and d1 by g1; d2 by g0 + g2; d4 - d2 by g2 and d3 by g1
+ *     y        m0 + m1, m1 + m2
+ *   its gradient by the input, padded by one: four points of three, by 5 products of 6
+ *     sources  d0 - d1, d1, d2 - d1, d0
+ *     factors  as before
+ *     sums     d0 - d1 by g2; d1 by g0 + g2; d2 - d1 by g0; d0 by g1; d1 by g1
+ *     y        m3, m0 + m1, m4, m1 + m2
  *
- * with * element by element: 16 products where the sums as they stand have 36. What is multiplied is
- * rounded to bf16 once more. 16 components of a tile, [4 along H][4 along W], are kept apart.
+ * Along H and W both are applied one after the other, so that there are sources, factors and sums for
+ * each pair of those: 16 products of 36, and 25. Kernel planes along D, and channels, are summed over as
+ * they stand. A tile is what a form makes of a plane.
  */
 #ifndef CPU_WINOGRAD_H
 #define CPU_WINOGRAD_H
@@ -23,42 +36,63 @@
 
 enum {
     WINOGRAD_KERNEL = 3,
-    WINOGRAD_POINTS = 2,            /* of a tile, along H and W */
-    WINOGRAD_READ = 4,              /* points that it reads */
-    WINOGRAD_COMPONENTS = WINOGRAD_READ * WINOGRAD_READ
+    WINOGRAD_READS = 5,     /* points of the source, at most */
+    WINOGRAD_MAKES = 4,
+    WINOGRAD_SOURCES = 5,
+    WINOGRAD_FACTORS = 4,
+    WINOGRAD_PRODUCTS = 5,
+    WINOGRAD_SUMS = 5
 };
 
-/* A row of tiles and the four lines of the source that it reads. */
+typedef enum winograd_kind { WINOGRAD_PLAIN, WINOGRAD_STRIDED, WINOGRAD_SPREAD } winograd_kind;
+
+/* A form along one axis. */
+typedef struct winograd_form {
+    int reads, makes;       /* points of the source and the target */
+    int moves;              /* points of the source to those of the next tile */
+    int sources, sums, products;
+    struct { int source, factor, sum; } product[WINOGRAD_PRODUCTS]; /* in the order of sums */
+} winograd_form;
+
+/* Here, so that loops over them unroll. */
+static const winograd_form winograd_forms[] = {
+    { 4, 2, 2, 4, 4, 4, { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 2 }, { 3, 3, 3 } } },
+    { 5, 2, 4, 5, 3, 5, { { 0, 0, 0 }, { 3, 3, 0 }, { 1, 1, 1 }, { 2, 2, 2 }, { 4, 3, 2 } } },
+    { 3, 4, 2, 4, 5, 5, { { 0, 2, 0 }, { 1, 1, 1 }, { 2, 0, 2 }, { 3, 3, 3 }, { 1, 3, 4 } } },
+};
+
+/* A row of tiles and the lines of the source that it reads. */
 typedef struct winograd_read {
-    const char *line[WINOGRAD_READ];
-    int64_t step[WINOGRAD_READ];    /* bytes from a point to the next; 0: a line of zeros */
+    const char *line[WINOGRAD_READS];
+    int64_t step[WINOGRAD_READS];   /* bytes from a point to the next; 0: a line of zeros */
     int first, width;               /* the first tile's first point, may be negative; points there are */
     int tiles, channels;
-    char *to;                       /* tiles 'pitch' bytes apart, components 'apart' */
+    char *to;                       /* sources [along H][along W], 'apart' bytes apart; tiles 'pitch' */
     int64_t pitch, apart;
 } winograd_read;
 
 /* Behind the channels a tile has zeros up to an even number. */
-void winograd_read_tiles(const winograd_read *r);
+void winograd_read_tiles(winograd_kind kind, const winograd_read *r);
 
 /* A row of tiles and the lines of the target that it makes. */
 typedef struct winograd_write {
-    const float *from;              /* 16 channels; as 'to' of winograd_read */
+    const char *from;               /* 16 channels of sums; as 'to' of winograd_read */
     int64_t pitch, apart;
-    char *line[WINOGRAD_POINTS];    /* NULL: outside */
+    char *line[WINOGRAD_MAKES];     /* NULL: outside */
     int64_t step;                   /* bytes from a point to the next */
     int tiles, width, channels;     /* channels: at most 16 of them are written */
 } winograd_write;
 
-void winograd_write_tiles(const winograd_write *w);
+void winograd_write_tiles(winograd_kind kind, const winograd_write *w);
 
-/* The components of 16 weights; at tap[position along H and W] 'count' numbers, zeros behind. */
-void winograd_weights(const char *const tap[WINOGRAD_KERNEL * WINOGRAD_KERNEL], int count,
-                      char *const to[WINOGRAD_COMPONENTS]);
+/* The factors of 16 channels; at tap[position along H and W] 'count' numbers, zeros behind. */
+void winograd_weigh(winograd_kind kind, const char *const tap[WINOGRAD_KERNEL * WINOGRAD_KERNEL],
+                    int count, char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS]);
 
 /*
  * As pons_device_operations.prepare: a convolution or its gradient by the input. Declines other
- * types than bf16, groups, strides, dilations, and kernels that are not 3 wide along H and W.
+ * types than bf16, groups, dilations, and along H and W kernels that are not 3 wide, strides that are
+ * not 1 or 2, and with a stride of 2 the gradient where the padding is not 1.
  */
 pons_status winograd_prepare(const wide_unit *unit, int threads, const pons_request *request,
                              pons_kernel *kernel, bool *supported, pons_error *err);

@@ -1,6 +1,6 @@
 /*
- * winograd_lanes.c - tiles to components and back (winograd.h), 16 channels at a time. Compiled for
- * AVX-512.
+ * winograd_lanes.c - points to sources, weights to factors and sums to points (winograd.h), 16
+ * channels at a time. Compiled for AVX-512.
  */
 #include "winograd.h"
 
@@ -8,7 +8,7 @@
 
 #define PAIRS __attribute__((target("avx512bf16")))
 #define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 4")
+#define UNROLL _Pragma("GCC unroll 5")
 
 enum { LANES = 16, NUMBER = sizeof(uint16_t) };
 
@@ -24,147 +24,217 @@ PAIRS INLINE void store(char *to, __mmask16 mask, __m512 value)
     _mm256_mask_storeu_epi16(to, mask, (__m256i)_mm512_cvtneps_pbh(value));
 }
 
-/* B^T d of four numbers. */
-INLINE void spread(__m512 to[WINOGRAD_READ], __m512 a, __m512 b, __m512 c, __m512 d)
-{
-    to[0] = a - c;
-    to[1] = b + c;
-    to[2] = c - b;
-    to[3] = b - d;
-}
-
-/* The four lines at one point, spread along H. */
-PAIRS INLINE void read_column(const winograd_read *r, int point, int channel, __mmask16 mask,
-                              __m512 to[WINOGRAD_READ])
-{
-    __m512 d[WINOGRAD_READ];
-
-    if (point < 0 || point >= r->width) {
-        UNROLL
-        for (int i = 0; i < WINOGRAD_READ; i++)
-            to[i] = _mm512_setzero_ps();
-        return;
-    }
-    UNROLL
-    for (int i = 0; i < WINOGRAD_READ; i++)
-        d[i] = load(r->line[i] + r->step[i] * point + channel * NUMBER, mask);
-    spread(to, d[0], d[1], d[2], d[3]);
-}
-
-/* Neighbours share two of their four columns. */
-PAIRS INLINE void read_row(const winograd_read *r, int channel, __mmask16 in, __mmask16 out)
-{
-    __m512 column[WINOGRAD_READ][WINOGRAD_READ];
-    char *to = r->to + channel * NUMBER;
-    int point = r->first;
-
-    read_column(r, point, channel, in, column[0]);
-    read_column(r, point + 1, channel, in, column[1]);
-    for (int t = 0; t < r->tiles; t++, to += r->pitch) {
-        point += WINOGRAD_POINTS;
-        read_column(r, point, channel, in, column[2]);
-        read_column(r, point + 1, channel, in, column[3]);
-        UNROLL
-        for (int i = 0; i < WINOGRAD_READ; i++) {
-            __m512 part[WINOGRAD_READ];
-            spread(part, column[0][i], column[1][i], column[2][i], column[3][i]);
-            UNROLL
-            for (int k = 0; k < WINOGRAD_READ; k++)
-                store(to + (i * WINOGRAD_READ + k) * r->apart, out, part[k]);
-        }
-        UNROLL
-        for (int i = 0; i < WINOGRAD_READ; i++) {
-            column[0][i] = column[2][i];
-            column[1][i] = column[3][i];
-        }
-    }
-}
-
 static __mmask16 first_of(int count)
 {
     return count >= LANES ? (__mmask16)-1 : (__mmask16)((1u << count) - 1);
 }
 
-PAIRS void winograd_read_tiles(const winograd_read *r)
+/* ---- sources --------------------------------------------------------------------------------- */
+
+INLINE void take_apart(winograd_kind kind, __m512 *to, const __m512 *d)
+{
+    switch (kind) {
+    case WINOGRAD_PLAIN:
+        to[0] = d[0] - d[2];
+        to[1] = d[1] + d[2];
+        to[2] = d[2] - d[1];
+        to[3] = d[1] - d[3];
+        break;
+    case WINOGRAD_STRIDED:
+        to[0] = d[0] - d[2];
+        to[1] = d[2];
+        to[2] = d[4] - d[2];
+        to[3] = d[1];
+        to[4] = d[3];
+        break;
+    case WINOGRAD_SPREAD:
+        to[0] = d[0] - d[1];
+        to[1] = d[1];
+        to[2] = d[2] - d[1];
+        to[3] = d[0];
+        break;
+    }
+}
+
+/* What all lines have at one point, taken apart along H. */
+PAIRS INLINE void read_column(winograd_kind kind, const winograd_read *r, int point, int channel,
+                              __mmask16 mask, __m512 *to)
+{
+    const winograd_form *f = &winograd_forms[kind];
+    __m512 d[WINOGRAD_READS];
+
+    if (point < 0 || point >= r->width) {
+        UNROLL
+        for (int i = 0; i < f->sources; i++)
+            to[i] = _mm512_setzero_ps();
+        return;
+    }
+    UNROLL
+    for (int i = 0; i < f->reads; i++)
+        d[i] = load(r->line[i] + r->step[i] * point + channel * NUMBER, mask);
+    take_apart(kind, to, d);
+}
+
+/* Neighbours share columns. */
+PAIRS INLINE void read_row(winograd_kind kind, const winograd_read *r, int channel, __mmask16 in,
+                           __mmask16 out)
+{
+    const winograd_form *f = &winograd_forms[kind];
+    __m512 column[WINOGRAD_READS][WINOGRAD_SOURCES];
+    int point = r->first, shared = f->reads - f->moves;
+    char *to = r->to + channel * NUMBER;
+
+    UNROLL
+    for (int k = 0; k < shared; k++)
+        read_column(kind, r, point++, channel, in, column[k]);
+    for (int t = 0; t < r->tiles; t++, to += r->pitch) {
+        UNROLL
+        for (int k = shared; k < f->reads; k++)
+            read_column(kind, r, point++, channel, in, column[k]);
+        UNROLL
+        for (int i = 0; i < f->sources; i++) {
+            __m512 line[WINOGRAD_READS], part[WINOGRAD_SOURCES];
+            UNROLL
+            for (int k = 0; k < f->reads; k++)
+                line[k] = column[k][i];
+            take_apart(kind, part, line);
+            UNROLL
+            for (int k = 0; k < f->sources; k++)
+                store(to + (i * f->sources + k) * r->apart, out, part[k]);
+        }
+        UNROLL
+        for (int k = 0; k < shared; k++)
+            UNROLL
+            for (int i = 0; i < f->sources; i++)
+                column[k][i] = column[k + f->moves][i];
+    }
+}
+
+PAIRS INLINE void read_tiles(winograd_kind kind, const winograd_read *r)
 {
     for (int channel = 0; channel < r->channels; channel += LANES) {
         int left = r->channels - channel;
-        read_row(r, channel, first_of(left), first_of(left + left % 2));
+        read_row(kind, r, channel, first_of(left), first_of(left + left % 2));
     }
 }
 
-/* A^T m of four numbers. */
-INLINE void gather(__m512 to[WINOGRAD_POINTS], const __m512 m[WINOGRAD_READ])
+PAIRS static void read_plain(const winograd_read *r) { read_tiles(WINOGRAD_PLAIN, r); }
+PAIRS static void read_strided(const winograd_read *r) { read_tiles(WINOGRAD_STRIDED, r); }
+PAIRS static void read_spread(const winograd_read *r) { read_tiles(WINOGRAD_SPREAD, r); }
+
+void winograd_read_tiles(winograd_kind kind, const winograd_read *r)
 {
-    to[0] = m[0] + m[1] + m[2];
-    to[1] = m[1] - m[2] - m[3];
+    static void (*const read[])(const winograd_read *) = { read_plain, read_strided, read_spread };
+
+    read[kind](r);
 }
 
-PAIRS INLINE void write_tile(const float *from, int64_t apart, char *const line[WINOGRAD_POINTS],
-                             int64_t second, __mmask16 mask)
+/* ---- points of the target -------------------------------------------------------------------- */
+
+INLINE void put_together(winograd_kind kind, __m512 *y, const __m512 *m)
 {
-    __m512 half[WINOGRAD_POINTS][WINOGRAD_READ];
+    switch (kind) {
+    case WINOGRAD_PLAIN:
+        y[0] = m[0] + m[1] + m[2];
+        y[1] = m[1] - m[2] - m[3];
+        break;
+    case WINOGRAD_STRIDED:
+        y[0] = m[0] + m[1];
+        y[1] = m[1] + m[2];
+        break;
+    case WINOGRAD_SPREAD:
+        y[0] = m[3];
+        y[1] = m[0] + m[1];
+        y[2] = m[4];
+        y[3] = m[1] + m[2];
+        break;
+    }
+}
+
+/* Columns first .. first + count - 1 of a tile. */
+PAIRS INLINE void write_tile(winograd_kind kind, const winograd_write *w, const char *from,
+                             int64_t at, int count, __mmask16 mask)
+{
+    const winograd_form *f = &winograd_forms[kind];
+    __m512 half[WINOGRAD_MAKES][WINOGRAD_SUMS];
 
     UNROLL
-    for (int i = 0; i < WINOGRAD_READ; i++) {
-        __m512 m[WINOGRAD_READ], two[WINOGRAD_POINTS];
+    for (int i = 0; i < f->sums; i++) {
+        __m512 m[WINOGRAD_SUMS], y[WINOGRAD_MAKES];
         UNROLL
-        for (int k = 0; k < WINOGRAD_READ; k++)
-            m[k] = _mm512_loadu_ps((const char *)from + (i * WINOGRAD_READ + k) * apart);
-        gather(two, m);
-        half[0][i] = two[0];
-        half[1][i] = two[1];
+        for (int k = 0; k < f->sums; k++)
+            m[k] = _mm512_loadu_ps(from + (i * f->sums + k) * w->apart);
+        put_together(kind, y, m);
+        UNROLL
+        for (int k = 0; k < f->makes; k++)
+            half[k][i] = y[k];
     }
     UNROLL
-    for (int k = 0; k < WINOGRAD_POINTS; k++) {
-        __m512 y[WINOGRAD_POINTS];
-        if (k == 1 && second == 0)
-            break;
-        gather(y, half[k]);
-        store(line[0] + k * second, mask, y[0]);
-        if (line[1] != NULL)
-            store(line[1] + k * second, mask, y[1]);
+    for (int k = 0; k < f->makes; k++, at += w->step) {
+        __m512 y[WINOGRAD_MAKES];
+        if (k >= count)
+            return;
+        put_together(kind, y, half[k]);
+        UNROLL
+        for (int i = 0; i < f->makes; i++)
+            if (w->line[i] != NULL)
+                store(w->line[i] + at, mask, y[i]);
     }
 }
 
-PAIRS void winograd_write_tiles(const winograd_write *w)
+PAIRS INLINE void write_tiles(winograd_kind kind, const winograd_write *w)
 {
+    const int makes = winograd_forms[kind].makes;
     __mmask16 mask = first_of(w->channels);
-    const char *from = (const char *)w->from;
+    const char *from = w->from;
 
-    for (int t = 0; t < w->tiles; t++, from += w->pitch) {
-        int64_t at = WINOGRAD_POINTS * t * w->step;
-        char *line[WINOGRAD_POINTS] = { w->line[0] + at,
-                                        w->line[1] == NULL ? NULL : w->line[1] + at };
-        bool both = WINOGRAD_POINTS * t + 1 < w->width;
-        write_tile((const float *)from, w->apart, line, both ? w->step : 0, mask);
-    }
+    for (int t = 0; t < w->tiles; t++, from += w->pitch)
+        write_tile(kind, w, from, (int64_t)t * makes * w->step, w->width - t * makes, mask);
 }
 
-/* G g of three numbers. */
-INLINE void weigh(__m512 to[WINOGRAD_READ], __m512 a, __m512 b, __m512 c)
+PAIRS static void write_plain(const winograd_write *w) { write_tiles(WINOGRAD_PLAIN, w); }
+PAIRS static void write_strided(const winograd_write *w) { write_tiles(WINOGRAD_STRIDED, w); }
+PAIRS static void write_spread(const winograd_write *w) { write_tiles(WINOGRAD_SPREAD, w); }
+
+void winograd_write_tiles(winograd_kind kind, const winograd_write *w)
+{
+    static void (*const write[])(const winograd_write *) = { write_plain, write_strided,
+                                                             write_spread };
+
+    write[kind](w);
+}
+
+/* ---- factors --------------------------------------------------------------------------------- */
+
+INLINE void weigh(winograd_kind kind, __m512 to[WINOGRAD_FACTORS], __m512 a, __m512 b, __m512 c)
 {
     const __m512 half = _mm512_set1_ps(0.5f);
 
     to[0] = a;
-    to[1] = half * (a + b + c);
-    to[2] = half * (a - b + c);
-    to[3] = c;
+    if (kind == WINOGRAD_PLAIN) {
+        to[1] = half * (a + b + c);
+        to[2] = half * (a - b + c);
+        to[3] = c;
+    } else {
+        to[1] = a + c;
+        to[2] = c;
+        to[3] = b;
+    }
 }
 
-PAIRS void winograd_weights(const char *const tap[WINOGRAD_KERNEL * WINOGRAD_KERNEL], int count,
-                            char *const to[WINOGRAD_COMPONENTS])
+PAIRS void winograd_weigh(winograd_kind kind, const char *const tap[WINOGRAD_KERNEL * WINOGRAD_KERNEL],
+                          int count, char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS])
 {
     __mmask16 mask = first_of(count);
-    __m512 column[WINOGRAD_KERNEL][WINOGRAD_READ];
+    __m512 column[WINOGRAD_KERNEL][WINOGRAD_FACTORS];
 
     for (int k = 0; k < WINOGRAD_KERNEL; k++)
-        weigh(column[k], load(tap[k], mask), load(tap[WINOGRAD_KERNEL + k], mask),
+        weigh(kind, column[k], load(tap[k], mask), load(tap[WINOGRAD_KERNEL + k], mask),
               load(tap[2 * WINOGRAD_KERNEL + k], mask));
-    for (int i = 0; i < WINOGRAD_READ; i++) {
-        __m512 part[WINOGRAD_READ];
-        weigh(part, column[0][i], column[1][i], column[2][i]);
-        for (int k = 0; k < WINOGRAD_READ; k++)
-            store(to[i * WINOGRAD_READ + k], (__mmask16)-1, part[k]);
+    for (int i = 0; i < WINOGRAD_FACTORS; i++) {
+        __m512 part[WINOGRAD_FACTORS];
+        weigh(kind, part, column[0][i], column[1][i], column[2][i]);
+        for (int k = 0; k < WINOGRAD_FACTORS; k++)
+            store(to[i * WINOGRAD_FACTORS + k], (__mmask16)-1, part[k]);
     }
 }
