@@ -35,6 +35,8 @@ static int64_t product(const int64_t *extent, int count)
     return count == 0 ? 1 : extent[0] * product(extent + 1, count - 1);
 }
 
+static int64_t up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+
 static bool is_strided(const pons_convolution *c)
 {
     return c->stride[0] * c->stride[1] * c->stride[2] > 1;
@@ -61,8 +63,6 @@ static bool tiles_win(const pons_request *request)
     }
 }
 
-static int64_t up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
-
 /*
  * Vectors of pairs the library uses well, too: forward and by the input ours take 1.3 to 2.1 times
  * as long, and are for builds without it. Gradients by the weight take 0.5 to 1.05 times as long,
@@ -86,23 +86,24 @@ static bool wide_wins(const cpu_device *device, const pons_request *request)
 }
 
 /*
- * Vectors of pairs are what limits the library, so fewer products win: 0.5 to 0.7 of its time, with a
- * stride, where few channels and small planes pay too much for sums, 0.8 to 0.9. Of the smallest
- * planes tiles leave much of the products empty, and the library leaves out what meets zeros.
+ * Vectors of pairs are what limits the library, so fewer products win: 0.5 to 0.8 of its time where
+ * tiles of all images' planes, 2 x 2 points each and 8 together, are mostly full. With a stride it is
+ * 0.8 to 0.9, and few channels or small planes pay too much for sums.
  */
 static bool fewer_products_win(const pons_request *request)
 {
-    enum { LEAST = 12 * 12, STRIDED_LEAST = 24 * 24, STRIDED_CHANNELS = 32 };
+    enum { TILES = 8, POINTS = 4, STRIDED_POINTS = 24 * 24, STRIDED_CHANNELS = 32 * 32 };
+    const int64_t *y = request->output[0].shape.extent, *k = request->input[1].shape.extent;
     bool gradient = request->kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT;
-    const pons_tensor *y = gradient ? &request->input[0] : &request->output[0];
-    const int64_t *k = request->input[1].shape.extent;
-    int64_t points = product(y->shape.extent + 2, 2);
+    int64_t tiles = y[0] * up(y[2], 2) * up(y[3], 2) / POINTS;
 
     if (request->kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT)
         return false;
     if (!is_strided(request->attributes))
-        return points >= LEAST;
-    return points >= STRIDED_LEAST && k[0] >= STRIDED_CHANNELS && k[4] >= STRIDED_CHANNELS;
+        return 10 * y[0] * y[2] * y[3] >= 7 * POINTS * up(tiles, TILES);
+    if (gradient)
+        y = request->input[0].shape.extent;
+    return y[2] * y[3] >= STRIDED_POINTS && k[0] * k[4] >= STRIDED_CHANNELS;
 }
 
 static pons_status by_winograd(cpu_device *device, const pons_request *request, pons_kernel *kernel,

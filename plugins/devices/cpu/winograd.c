@@ -1,10 +1,10 @@
 /*
  * winograd.c - convolutions and gradients by the input as winograd.h has them.
  *
- * A task makes some planes of some rows of tiles, one plane after the other. The sources of all planes
- * that a plane of the target sums over stay in a core's cache: plane p lies at p modulo as many. Then
- * each sum is a product of tiles by factors (wide.h), a few channels of the target at a time. The cut
- * depends on the shapes alone, and no sum crosses tasks (R4).
+ * A task makes some planes of some rows of tiles, of one image or several, one plane after the other.
+ * The sources of all planes that a plane of the target sums over stay in a core's cache: plane p lies at
+ * p modulo as many. Then each sum is a product of tiles by factors (wide.h), a few channels of the target
+ * at a time. No sum crosses tasks, so bits do not depend on the cut (R4).
  *
  * The gradient of a convolution with stride 1 is one with the kernel turned around.
  */
@@ -19,8 +19,8 @@ enum {
     READ_BYTES = 1 << 19,   /* of sources that stay */
     TILES_LEAST = 48,       /* of a task's plane: that many meet each factor */
     TILES_MOST = 64,
-    PLANES_LEAST = 8,       /* of a task: it reads those around them, too */
-    TASKS = 16,             /* as many, where that leaves enough planes */
+    PLANES_LEAST = 3,       /* of a task: it reads those around them, too */
+    TASKS = 4,              /* for each thread, where that leaves enough planes */
     NUMBER = sizeof(uint16_t),
     LINE = 64,
     ROW_BYTES = WIDE_ACROSS * WIDE_TILE * sizeof(float),
@@ -44,7 +44,8 @@ typedef struct winograd {
     int first[3];           /* along H and W: the first point that is read, may be outside */
     int tiles[3];           /* along H and W */
     int rows, planes;       /* of a task: of tiles, of the target */
-    int bands, slabs;       /* a plane in tasks, and all planes */
+    int bands, slabs;       /* all rows of tiles in tasks, and all planes; */
+    int shares;             /* and the target's channels, where those are fewer than threads */
     int kept;               /* planes whose sources stay */
     int columns, blocks;    /* WIDE_TILE channels of the target; blocks of them */
     int steps, pairs;       /* of a kernel plane: panels, and the pairs of them in use */
@@ -177,7 +178,8 @@ typedef struct work {
 /* What a task works on, and the memory of its thread. */
 typedef struct part {
     const work *k;
-    int image, first_row, rows;
+    int first_row, rows;    /* of tiles, of all images */
+    int first_block, end_block;
     char *planes, *sums;
     wide_stretch *run;      /* of a plane of the target, sum by sum */
     int runs[SUMS];
@@ -221,11 +223,12 @@ static void read_plane(const part *p, int plane)
                         .tiles = w->tiles[ALONG_W], .channels = w->ins, .to = plane_at(p, plane),
                         .pitch = w->pitch, .apart = w->apart };
 
-    for (int row = 0; row < p->rows; row++, r.to += r.tiles * r.pitch) {
-        int h = (p->first_row + row) * w->form->moves + w->first[ALONG_H];
+    for (int row = p->first_row; row < p->first_row + p->rows; row++, r.to += r.tiles * r.pitch) {
+        int image = row / w->tiles[ALONG_H];
+        int h = row % w->tiles[ALONG_H] * w->form->moves + w->first[ALONG_H];
         for (int i = 0; i < w->form->reads; i++) {
             bool inside = h + i >= 0 && h + i < w->from[ALONG_H];
-            r.line[i] = inside ? p->k->source + line_at(w->from, w->ins, p->image, plane, h + i)
+            r.line[i] = inside ? p->k->source + line_at(w->from, w->ins, image, plane, h + i)
                                : w->zero;
             r.step[i] = inside ? (int64_t)w->ins * NUMBER : 0;
         }
@@ -293,11 +296,12 @@ static void write_column(const part *p, int d, int n, int column)
                          .width = w->to[ALONG_W],
                          .channels = smaller(WIDE_TILE, w->outs - column * WIDE_TILE) };
 
-    for (int row = 0; row < p->rows; row++, r.from += r.tiles * (int64_t)ROW_BYTES) {
-        int h = (p->first_row + row) * w->form->makes;
+    for (int row = p->first_row; row < p->first_row + p->rows;
+         row++, r.from += r.tiles * (int64_t)ROW_BYTES) {
+        int image = row / w->tiles[ALONG_H], h = row % w->tiles[ALONG_H] * w->form->makes;
         for (int i = 0; i < w->form->makes; i++)
             r.line[i] = h + i < w->to[ALONG_H]
-                      ? p->k->target + line_at(w->to, w->outs, p->image, d, h + i) +
+                      ? p->k->target + line_at(w->to, w->outs, image, d, h + i) +
                             column * (int64_t)WIDE_TILE * NUMBER
                       : NULL;
         winograd_write_tiles(w->kind, &r);
@@ -309,7 +313,7 @@ static void make_plane(part *p, int d)
     const winograd *w = p->k->w;
 
     list_runs(p, d);
-    for (int block = 0; block < w->blocks; block++) {
+    for (int block = p->first_block; block < p->end_block; block++) {
         int first = w->columns * block / w->blocks;
         int columns = w->columns * (block + 1) / w->blocks - first;
 
@@ -324,12 +328,15 @@ static void task(void *context, int64_t i, int thread)
     const work *k = context;
     const winograd *w = k->w;
     int band = (int)(i % w->bands), slab = (int)(i / w->bands % w->slabs);
+    int share = (int)(i / w->bands / w->slabs);
     int first = slab * w->planes, end = smaller(first + w->planes, w->to[ALONG_D]);
     int plane = first_plane(w, first);
-    part p = { .k = k, .image = (int)(i / w->bands / w->slabs), .first_row = band * w->rows,
+    part p = { .k = k, .first_row = band * w->rows,
+               .first_block = w->blocks * share / w->shares,
+               .end_block = w->blocks * (share + 1) / w->shares,
                .planes = k->area + thread * w->area };
 
-    p.rows = smaller(w->rows, w->tiles[ALONG_H] - p.first_row);
+    p.rows = smaller(w->rows, w->cases * w->tiles[ALONG_H] - p.first_row);
     p.sums = p.planes + w->kept * w->plane;
     p.run = (wide_stretch *)(p.sums + w->form->sums * w->form->sums * w->sum_apart);
     w->unit->begin();
@@ -353,7 +360,7 @@ static pons_status winograd_run(const pons_kernel *kernel, const pons_call *call
         k.panels = call->scratch;
         k.area += w->panels;
     }
-    cpu_parallel(w->threads, (int64_t)w->cases * w->slabs * w->bands, task, &k);
+    cpu_parallel(w->threads, (int64_t)w->bands * w->slabs * w->shares, task, &k);
     return PONS_OK;
 }
 
@@ -391,19 +398,40 @@ static void read_shapes(winograd *w, const pons_request *request)
     }
 }
 
-/* Rows of tiles, so that the cache holds what they read, and planes, so that there are tasks. */
-static void cut(winograd *w)
+/* Rows of a product for so many rows of tiles. */
+static int64_t product_rows(const winograd *w, int rows)
+{
+    return over((int64_t)rows * w->tiles[ALONG_W], WIDE_TILE / 2) * (WIDE_TILE / 2);
+}
+
+/* As many rows of tiles as the cache holds sources of, or fewer that leave less of products empty. */
+static int rows_of_band(const winograd *w, int all)
 {
     int64_t tile = (int64_t)w->kept * w->form->sources * w->form->sources * w->pitch;
-    int most = larger(TILES_LEAST, smaller(TILES_MOST, (int)(READ_BYTES / tile)));
+    int tiles = larger(TILES_LEAST, smaller(TILES_MOST, (int)(READ_BYTES / tile)));
+    int most = larger(1, smaller(all, tiles / w->tiles[ALONG_W])), best = most;
+    int64_t least = INT64_MAX;
 
-    w->rows = larger(1, smaller(most / w->tiles[ALONG_W], w->tiles[ALONG_H]));
-    w->bands = (int)over(w->tiles[ALONG_H], w->rows);
-    w->rows = (int)over(w->tiles[ALONG_H], w->bands);
-    w->slabs = smaller((int)over(TASKS, (int64_t)w->cases * w->bands),
+    for (int rows = most; rows > most / 2; rows--) {
+        int64_t computed = all / rows * product_rows(w, rows) + product_rows(w, all % rows);
+        best = computed < least ? rows : best;
+        least = computed < least ? computed : least;
+    }
+    return best;
+}
+
+/* Rows of tiles, and planes, so that there are tasks. */
+static void cut(winograd *w)
+{
+    int rows = w->cases * w->tiles[ALONG_H];
+
+    w->rows = rows_of_band(w, rows);
+    w->bands = (int)over(rows, w->rows);
+    w->slabs = smaller((int)over(TASKS * w->threads, w->bands),
                        larger(1, w->to[ALONG_D] / PLANES_LEAST));
     w->planes = (int)over(w->to[ALONG_D], w->slabs);
     w->slabs = (int)over(w->to[ALONG_D], w->planes);
+    w->shares = smaller((int)over(w->threads, (int64_t)w->bands * w->slabs), w->blocks);
 }
 
 static void plan(winograd *w)
