@@ -1,10 +1,10 @@
 /*
  * winograd.c - convolutions and gradients by the input as winograd.h has them.
  *
- * A task makes some planes of some rows of tiles, of one image or several, one plane after the other.
- * The sources of all planes that a plane of the target sums over stay in a core's cache: plane p lies at
- * p modulo as many. Then each sum is a product of tiles by factors (wide.h), a few channels of the target
- * at a time. No sum crosses tasks, so bits do not depend on the cut (R4).
+ * A task makes some planes of some rows of tiles, of one image or several, one plane after the
+ * other. The sources of all planes that a plane of the target sums over stay in a core's cache:
+ * plane p lies at p modulo as many. Then each sum is a product of tiles by factors (wide.h), a few
+ * channels of the target at a time. No sum crosses tasks, so bits do not depend on the cut (R4).
  *
  * The gradient of a convolution with stride 1 is one with the kernel turned around.
  */
@@ -22,7 +22,7 @@ enum {
     PLANES_LEAST = 3,       /* of a task: it reads those around them, too */
     TASKS = 4,              /* for each thread, where that leaves enough planes */
     NUMBER = sizeof(uint16_t),
-    LINE = 64,
+    CACHE_LINE = 64,
     ROW_BYTES = WIDE_ACROSS * WIDE_TILE * sizeof(float),
     TAPS = WINOGRAD_KERNEL * WINOGRAD_KERNEL,
     FACTORS = WINOGRAD_FACTORS * WINOGRAD_FACTORS,
@@ -52,7 +52,7 @@ typedef struct winograd {
     int64_t pitch, apart, plane; /* bytes of a tile's source, of all tiles', of all sources */
     int64_t sum_apart;      /* bytes of a sum of all tiles */
     int64_t area, panels;   /* bytes: of a thread; of all factors */
-    char *zero;
+    char zero[];            /* a point outside of the source */
 } winograd;
 
 static int smaller(int a, int b) { return a < b ? a : b; }
@@ -60,7 +60,7 @@ static int larger(int a, int b) { return a > b ? a : b; }
 static int64_t over(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
 /* Bytes, an odd number of lines: sources and sums of a tile do not meet in one set of the cache. */
-static int64_t odd_lines(int64_t bytes) { return (over(bytes, LINE) | 1) * LINE; }
+static int64_t odd_lines(int64_t bytes) { return (over(bytes, CACHE_LINE) | 1) * CACHE_LINE; }
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
@@ -83,14 +83,16 @@ static void weigh(const winograd *w, const char *weight, int64_t tap, int count,
     const char *at[TAPS];
     char *to[FACTORS];
 
-    for (int i = 0; i < TAPS; i++)
-        at[i] = weight + (turned ? TAPS - 1 - i : i) * tap;
     for (int f = 0; f < FACTORS; f++)
         to[f] = rows->of[f] + place;
-    if (count > 0)
-        winograd_weigh(w->kind, at, count, to);
-    for (int f = 0; f < FACTORS && count <= 0; f++)
-        memset(to[f], 0, WIDE_TILE * NUMBER);
+    if (count <= 0) {
+        for (int f = 0; f < FACTORS; f++)
+            memset(to[f], 0, WIDE_TILE * NUMBER);
+        return;
+    }
+    for (int i = 0; i < TAPS; i++)
+        at[i] = weight + (turned ? TAPS - 1 - i : i) * tap;
+    winograd_weigh(w->kind, at, count, to);
 }
 
 /* w[target's channel][tap][source's channels]: 16 rows of 32 numbers. */
@@ -102,8 +104,8 @@ static void weigh_columns(const winograd *w, const char *weight, int column, int
     for (int o = 0; o < WIDE_TILE; o++)
         for (int half = 0; half < 2; half++) {
             int out = column * WIDE_TILE + o, in = step * WIDE_NUMBERS + half * WIDE_TILE;
-            weigh(w, weight + (((int64_t)out * w->depth + plane) * TAPS * w->ins + in) * NUMBER, tap,
-                  out < w->outs ? w->ins - in : 0,
+            int64_t first = ((int64_t)out * w->depth + plane) * TAPS * w->ins + in;
+            weigh(w, weight + first * NUMBER, tap, out < w->outs ? w->ins - in : 0,
                   o * (int64_t)WIDE_STEP + half * WIDE_TILE * NUMBER, rows);
         }
 }
@@ -200,14 +202,16 @@ static char *plane_at(const part *p, int plane)
 /* The planes of the source that one of the target sums over: first .. end - 1. */
 static int first_plane(const winograd *w, int d)
 {
-    return larger(0, w->gradient ? (int)over(larger(0, d + w->pad - w->depth + 1), w->stride)
-                                 : d * w->stride - w->pad);
+    if (w->gradient)
+        return (int)over(larger(0, d + w->pad - w->depth + 1), w->stride);
+    return larger(0, d * w->stride - w->pad);
 }
 
 static int end_plane(const winograd *w, int d)
 {
-    return smaller(w->from[ALONG_D], w->gradient ? (d + w->pad) / w->stride + 1
-                                                 : d * w->stride - w->pad + w->depth);
+    int end = w->gradient ? (d + w->pad) / w->stride + 1 : d * w->stride - w->pad + w->depth;
+
+    return smaller(w->from[ALONG_D], end);
 }
 
 /* By which plane of the kernel. */
@@ -368,10 +372,7 @@ static pons_status winograd_run(const pons_kernel *kernel, const pons_call *call
 
 static void winograd_free(pons_kernel *kernel)
 {
-    winograd *w = kernel->state;
-
-    free(w->zero);
-    free(w);
+    free(kernel->state);
 }
 
 static void read_shapes(winograd *w, const pons_request *request)
@@ -389,7 +390,9 @@ static void read_shapes(winograd *w, const pons_request *request)
     w->stride = c->stride[ALONG_D];
     w->pad = c->pad_low[ALONG_D];
     w->kept = w->gradient ? (int)over(w->depth, w->stride) : w->depth;
-    for (int i = 0; i < 3; i++) {
+    w->from[ALONG_D] = (int)from[1];
+    w->to[ALONG_D] = (int)to[1];
+    for (int i = ALONG_H; i <= ALONG_W; i++) {
         w->from[i] = (int)from[1 + i];
         w->to[i] = (int)to[1 + i];
         w->tiles[i] = (int)over(to[1 + i], w->form->makes);
@@ -404,7 +407,7 @@ static int64_t product_rows(const winograd *w, int rows)
     return over((int64_t)rows * w->tiles[ALONG_W], WIDE_TILE / 2) * (WIDE_TILE / 2);
 }
 
-/* As many rows of tiles as the cache holds sources of, or fewer that leave less of products empty. */
+/* As many rows of tiles as the cache holds, or fewer that leave less of the products empty. */
 static int rows_of_band(const winograd *w, int all)
 {
     int64_t tile = (int64_t)w->kept * w->form->sources * w->form->sources * w->pitch;
@@ -479,20 +482,21 @@ pons_status winograd_prepare(const wide_unit *unit, int threads, const pons_requ
                              pons_kernel *kernel, bool *supported, pons_error *err)
 {
     winograd *w;
+    int64_t busy;           /* threads */
 
     *supported = false;
     if (unit->lines == NULL || !is_ours(request))
         return PONS_OK;
-    if ((w = calloc(1, sizeof *w)) == NULL)
+    w = calloc(1, sizeof *w + (size_t)request->input[0].shape.extent[4] * NUMBER);
+    if (w == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory making a convolution");
-    *w = (winograd){ .unit = unit, .threads = threads, .packed = request->packable >> 1 & 1,
-                     .gradient = request->kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT };
+    w->unit = unit;
+    w->threads = threads;
+    w->packed = request->packable >> 1 & 1;
+    w->gradient = request->kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT;
     read_shapes(w, request);
     plan(w);
-    if ((w->zero = calloc((size_t)w->ins, NUMBER)) == NULL) {
-        free(w);
-        return pons_fail(err, PONS_DEVICE, "out of memory making a convolution");
-    }
+    busy = smaller(threads, w->bands * w->slabs * w->shares);
     *kernel = (pons_kernel){ .run = winograd_run, .free = winograd_free, .state = w,
                              .implementation = "winograd" };
     if (w->packed) {
@@ -500,7 +504,7 @@ pons_status winograd_prepare(const wide_unit *unit, int threads, const pons_requ
         kernel->pack_size[1] = (size_t)w->panels;
         kernel->pack_key[1] = panel_key(w);
     }
-    kernel->scratch_size = (size_t)((w->packed ? 0 : w->panels) + w->area * threads);
+    kernel->scratch_size = (size_t)((w->packed ? 0 : w->panels) + w->area * busy);
     *supported = true;
     return PONS_OK;
 }

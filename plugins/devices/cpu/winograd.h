@@ -1,9 +1,9 @@
 /*
- * winograd.h - bf16 convolutions with fewer products (S. Winograd; A. Lavin, S. Gray, Fast algorithms
- * for convolutional neural networks, 2015).
+ * winograd.h - bf16 convolutions with fewer products (S. Winograd; A. Lavin, S. Gray, Fast
+ * algorithms for convolutional neural networks, 2015).
  *
- * Along one axis a form makes some points y of the target at once, from points d of the source and the
- * kernel's three weights g:
+ * Along one axis a form makes some points y of the target at once, from points d of the source and
+ * the kernel's three weights g:
  *
  *   sources    sums of points d                      rounded to bf16
  *   factors    sums of weights g                     rounded to bf16
@@ -25,9 +25,9 @@
  *     sums     d0 - d1 by g2; d1 by g0 + g2; d2 - d1 by g0; d0 by g1; d1 by g1
  *     y        m3, m0 + m1, m4, m1 + m2
  *
- * Along H and W both are applied one after the other, so that there are sources, factors and sums for
- * each pair of those: 16 products of 36, and 25. Kernel planes along D, and channels, are summed over as
- * they stand. A tile is what a form makes of a plane.
+ * Along H and W both are applied one after the other, so that there are sources, factors and sums
+ * for each pair of those: 16 products of 36, and 25. Channels and kernel planes along D are summed
+ * over as they stand. A tile is what a form makes of a plane.
  */
 #ifndef CPU_WINOGRAD_H
 #define CPU_WINOGRAD_H
@@ -44,6 +44,7 @@ enum {
     WINOGRAD_SUMS = 5
 };
 
+/* In the order of the text above. */
 typedef enum winograd_kind { WINOGRAD_PLAIN, WINOGRAD_STRIDED, WINOGRAD_SPREAD } winograd_kind;
 
 /* A form along one axis. */
@@ -56,19 +57,28 @@ typedef struct winograd_form {
 
 /* Here, so that loops over them unroll. */
 static const winograd_form winograd_forms[] = {
-    { 4, 2, 2, 4, 4, 4, { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 2 }, { 3, 3, 3 } } },
-    { 5, 2, 4, 5, 3, 5, { { 0, 0, 0 }, { 3, 3, 0 }, { 1, 1, 1 }, { 2, 2, 2 }, { 4, 3, 2 } } },
-    { 3, 4, 2, 4, 5, 5, { { 0, 2, 0 }, { 1, 1, 1 }, { 2, 0, 2 }, { 3, 3, 3 }, { 1, 3, 4 } } },
+    [WINOGRAD_PLAIN] = {
+        .reads = 4, .makes = 2, .moves = 2, .sources = 4, .sums = 4, .products = 4,
+        .product = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 2 }, { 3, 3, 3 } },
+    },
+    [WINOGRAD_STRIDED] = {
+        .reads = 5, .makes = 2, .moves = 4, .sources = 5, .sums = 3, .products = 5,
+        .product = { { 0, 0, 0 }, { 3, 3, 0 }, { 1, 1, 1 }, { 2, 2, 2 }, { 4, 3, 2 } },
+    },
+    [WINOGRAD_SPREAD] = {
+        .reads = 3, .makes = 4, .moves = 2, .sources = 4, .sums = 5, .products = 5,
+        .product = { { 0, 2, 0 }, { 1, 1, 1 }, { 2, 0, 2 }, { 3, 3, 3 }, { 1, 3, 4 } },
+    },
 };
 
 /* A row of tiles and the lines of the source that it reads. */
 typedef struct winograd_read {
     const char *line[WINOGRAD_READS];
     int64_t step[WINOGRAD_READS];   /* bytes from a point to the next; 0: a line of zeros */
-    int first, width;               /* the first tile's first point, may be negative; points there are */
+    int first, width;               /* of the first tile, may be negative; of a line, in points */
     int tiles, channels;
-    char *to;                       /* sources [along H][along W], 'apart' bytes apart; tiles 'pitch' */
-    int64_t pitch, apart;
+    char *to;                       /* sources [along H][along W] */
+    int64_t pitch, apart;           /* bytes from tile to tile, and from source to source */
 } winograd_read;
 
 /* Behind the channels a tile has zeros up to an even number. */
@@ -91,8 +101,9 @@ void winograd_weigh(winograd_kind kind, const char *const tap[WINOGRAD_KERNEL * 
 
 /*
  * As pons_device_operations.prepare: a convolution or its gradient by the input. Declines other
- * types than bf16, groups, dilations, and along H and W kernels that are not 3 wide, strides that are
- * not 1 or 2, and with a stride of 2 the gradient where the padding is not 1.
+ * types than bf16, groups, dilations and units without 'lines'; along H and W kernels that are not
+ * 3 wide, strides other than 1 and 1 or 2 and 2, and the gradient of the latter where the padding is
+ * not 1.
  */
 pons_status winograd_prepare(const wide_unit *unit, int threads, const pons_request *request,
                              pons_kernel *kernel, bool *supported, pons_error *err);

@@ -124,7 +124,10 @@ PAIRS static void read_spread(const winograd_read *r) { read_tiles(WINOGRAD_SPRE
 
 void winograd_read_tiles(winograd_kind kind, const winograd_read *r)
 {
-    static void (*const read[])(const winograd_read *) = { read_plain, read_strided, read_spread };
+    static void (*const read[])(const winograd_read *) = {
+        [WINOGRAD_PLAIN] = read_plain, [WINOGRAD_STRIDED] = read_strided,
+        [WINOGRAD_SPREAD] = read_spread,
+    };
 
     read[kind](r);
 }
@@ -198,15 +201,17 @@ PAIRS static void write_spread(const winograd_write *w) { write_tiles(WINOGRAD_S
 
 void winograd_write_tiles(winograd_kind kind, const winograd_write *w)
 {
-    static void (*const write[])(const winograd_write *) = { write_plain, write_strided,
-                                                             write_spread };
+    static void (*const write[])(const winograd_write *) = {
+        [WINOGRAD_PLAIN] = write_plain, [WINOGRAD_STRIDED] = write_strided,
+        [WINOGRAD_SPREAD] = write_spread,
+    };
 
     write[kind](w);
 }
 
 /* ---- factors --------------------------------------------------------------------------------- */
 
-INLINE void weigh(winograd_kind kind, __m512 to[WINOGRAD_FACTORS], __m512 a, __m512 b, __m512 c)
+INLINE void weigh_axis(winograd_kind kind, __m512 *to, __m512 a, __m512 b, __m512 c)
 {
     const __m512 half = _mm512_set1_ps(0.5f);
 
@@ -222,18 +227,19 @@ INLINE void weigh(winograd_kind kind, __m512 to[WINOGRAD_FACTORS], __m512 a, __m
     }
 }
 
-PAIRS void winograd_weigh(winograd_kind kind, const char *const tap[WINOGRAD_KERNEL * WINOGRAD_KERNEL],
-                          int count, char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS])
+PAIRS void winograd_weigh(winograd_kind kind,
+                          const char *const tap[WINOGRAD_KERNEL * WINOGRAD_KERNEL], int count,
+                          char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS])
 {
     __mmask16 mask = first_of(count);
     __m512 column[WINOGRAD_KERNEL][WINOGRAD_FACTORS];
 
     for (int k = 0; k < WINOGRAD_KERNEL; k++)
-        weigh(kind, column[k], load(tap[k], mask), load(tap[WINOGRAD_KERNEL + k], mask),
-              load(tap[2 * WINOGRAD_KERNEL + k], mask));
+        weigh_axis(kind, column[k], load(tap[k], mask), load(tap[WINOGRAD_KERNEL + k], mask),
+                   load(tap[2 * WINOGRAD_KERNEL + k], mask));
     for (int i = 0; i < WINOGRAD_FACTORS; i++) {
         __m512 part[WINOGRAD_FACTORS];
-        weigh(kind, part, column[0][i], column[1][i], column[2][i]);
+        weigh_axis(kind, part, column[0][i], column[1][i], column[2][i]);
         for (int k = 0; k < WINOGRAD_FACTORS; k++)
             store(to[i * WINOGRAD_FACTORS + k], (__mmask16)-1, part[k]);
     }
