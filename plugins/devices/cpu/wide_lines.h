@@ -1,0 +1,76 @@
+/*
+ * wide_lines.h - gradients of a convolution by its weight, line by line (wide_lines.c), and what is
+ * multiplied there: the tensors as they stand (wide_plain.c), or tiles of them (winograd_weight.c).
+ */
+#ifndef CPU_WIDE_LINES_H
+#define CPU_WIDE_LINES_H
+
+#include "wide.h"
+
+enum { WEIGHT_ROW = WIDE_ACROSS * WIDE_TILE }; /* floats of a row of sums */
+
+/* Cases, planes and lines. */
+enum { CASES, PLANES, LINES, AXES };
+
+/* From 'begin' to before 'end', of one of the tensors. */
+typedef struct weight_span {
+    int begin[AXES], end[AXES];
+} weight_span;
+
+/* Where some sums stand: a group, a kernel position along D and H, columns first .. end - 1. */
+typedef struct weight_place {
+    int group, d, h, first, end;
+} weight_place;
+
+typedef struct weight_lines weight_lines;
+
+/* How numbers become what is multiplied. */
+typedef struct weight_form {
+    const char *name;   /* of the implementation */
+    /* Block 'block', of WIDE_NUMBERS numbers, of the lines of a span of y: rows, w->pitch apart. */
+    void (*pack_y)(const weight_lines *w, const char *y, const weight_span *s, int64_t block,
+                   char *to);
+    /* A line of x: all strips, w->strip apart. */
+    void (*pack_x)(const weight_lines *w, const char *x, const int at[AXES], char *to);
+    /* The sums of a place, WEIGHT_ROW floats for each output channel. */
+    void (*write)(const weight_lines *w, const weight_place *at, const float *sums, float *weight);
+    bool together;      /* of all groups at once, w->group_apart floats from one's to the next's */
+} weight_form;
+
+struct weight_lines {
+    /* For wide_lines_prepare. */
+    const weight_form *form;
+    const wide_unit *unit;
+    int threads;
+    int y[AXES], x[AXES], y_width, x_width; /* lines, and the numbers of each */
+    pons_convolution c;             /* of these lines */
+    int kernel[3];
+    int groups, ins, outs;          /* channels in a group */
+    /* Planned by it. */
+    int in_tiles, out_tiles;        /* of a group */
+    int pairs, x_pairs;             /* of a line of y; of x with those beyond it */
+    int strips;                     /* of a tile: for kernel positions along W 0, 1, ...; */
+    int shift;                      /* those 'strips' further on begin so many pairs later */
+    int box[AXES], boxes[AXES];     /* lines of y in each, and how many there are */
+    int box_count, planes;          /* planes: of x that a box meets at most */
+    int columns, blocks;            /* of a group: tiles by kernel positions along W; products */
+    int jobs;                       /* groups x kernel positions along D and H x blocks */
+    int tasks;                      /* with sums of their own; 0: threads share boxes */
+    int64_t pitch, strip;           /* bytes of a packed row, of a strip */
+    int64_t y_size, x_size, runs_size, part_size; /* bytes; the last one: sums of a job */
+    int64_t group_apart;
+    char *zero;                     /* the channels of a number */
+};
+
+/* How many lines a span has; and which case, plane and line one of them is. */
+int64_t weight_line_count(const weight_span *s);
+void weight_line_of(const weight_span *s, int64_t number, int at[AXES]);
+
+/*
+ * As pons_device_operations.prepare; 'w', from malloc, becomes the kernel's state,
+ * or is freed where it fails.
+ */
+pons_status wide_lines_prepare(weight_lines *w, pons_kernel *kernel, bool *supported,
+                               pons_error *err);
+
+#endif
