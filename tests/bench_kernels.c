@@ -109,8 +109,11 @@ static pons_status by_winograd(cpu_device *device, const pons_request *request, 
                                bool *supported, pons_error *err)
 {
     *supported = false;
-    return device->wide == NULL ? PONS_OK : winograd_prepare(device->wide, device->threads, request,
-                                                             kernel, supported, err);
+    if (device->wide == NULL)
+        return PONS_OK;
+    return (request->kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT
+            ? winograd_prepare_weight
+            : winograd_prepare)(device->wide, device->threads, request, kernel, supported, err);
 }
 
 static const struct {
@@ -167,7 +170,7 @@ static void bench_convolutions(cpu_device *device, const char *part)
                 own = seconds(device, by_direct, &r);
                 library = seconds(device, by_library, &r);
                 wide = seconds(device, by_wide, &r);
-                winograd = way < 2 ? seconds(device, by_winograd, &r) : 0;
+                winograd = seconds(device, by_winograd, &r);
                 printf("%-36s own %8.3f ms %6.1f GFLOP/s  oneDNN %8.3f ms  own / oneDNN %.2f", name,
                        1e3 * own, 1e-9 * flop / own, 1e3 * library,
                        library > 0 ? own / library : 0);

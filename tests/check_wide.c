@@ -254,7 +254,9 @@ static pons_status narrow(int threads, const pons_request *request, pons_kernel 
 static pons_status transformed(int threads, const pons_request *request, pons_kernel *kernel,
                                bool *supported, pons_error *err)
 {
-    return winograd_prepare(&wide_dots, threads, request, kernel, supported, err);
+    return (request->kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT
+            ? winograd_prepare_weight
+            : winograd_prepare)(&wide_dots, threads, request, kernel, supported, err);
 }
 
 static void describe(const shape_case *s, char *to, size_t size)
@@ -442,7 +444,8 @@ static const shape_case planes[] = {
 static void check_fewer_products(pons_kernel_kind kind)
 {
     for (size_t i = 0; i < sizeof planes / sizeof *planes; i++)
-        ck_assert(check_shape(&planes[i], transformed, kind));
+        ck_assert(check_shape(&planes[i], transformed, kind) ==
+                  (kind != PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT || planes[i].stride[2] == 1));
     check_random(transformed, kind, 4);
 }
 
@@ -455,6 +458,12 @@ END_TEST
 START_TEST(gradient_by_the_input_with_fewer_products_is_exact)
 {
     check_fewer_products(PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT);
+}
+END_TEST
+
+START_TEST(gradient_by_the_weight_with_fewer_products_is_exact)
+{
+    check_fewer_products(PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT);
 }
 END_TEST
 
@@ -477,7 +486,7 @@ static double error_of(const shape_case *s, family make, pons_kernel_kind kind)
     run(&p, &kernel);
     for (int64_t i = 0; i < count_of(&p.output); i++) {
         double should = get(PONS_F64, truth.memory[2].memory, i);
-        double away = get(PONS_BF16, p.memory[2].memory, i) - should;
+        double away = get(p.output.type, p.memory[2].memory, i) - should;
 
         error += away * away;
         size += should * should;
@@ -490,22 +499,28 @@ static double error_of(const shape_case *s, family make, pons_kernel_kind kind)
 /*
  * The result is rounded; with fewer products both factors are, too. Squares of the terms of a result
  * add up to 5 / 3 of its own for each axis: 2 of 4 source points by 1 of 3 weights, and twice by 3 / 4.
+ * So do those of a gradient by the weight, which is not rounded: of the two products that a tile has for
+ * each weight two weights make 1 point of y by 2 of x and twice 2 by 2 / 4, the third the latter alone.
  */
 START_TEST(fewer_products_round_by_the_size_of_their_terms)
 {
     static const shape_case s = { 1, { 5, 24, 26 }, 32, 32, 1, THREE, ONE, ONE, ONE, ONE };
     const double terms = 25.0 / 9, rounding = 0x1p-9;
+    double fewer;
 
     unit = &wide_dots;
     for (int kind = PONS_KERNEL_CONVOLUTION; kind <= PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT; kind++) {
         double plain = error_of(&s, wide, (pons_kernel_kind)kind);
-        double fewer = error_of(&s, transformed, (pons_kernel_kind)kind);
+        fewer = error_of(&s, transformed, (pons_kernel_kind)kind);
 
         printf("kind %d: away by %.2f of 2^-9 of the result's size, with fewer products %.2f\n", kind,
                plain / rounding, fewer / rounding);
         ck_assert_double_le(plain, rounding);
         ck_assert_double_le(fewer, 1.1 * sqrt(1 + 2 * terms) * plain);
     }
+    fewer = error_of(&s, transformed, PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT);
+    printf("gradient by the weight: with fewer products %.2f\n", fewer / rounding);
+    ck_assert_double_le(fewer, sqrt(2 * terms) * rounding);
 }
 END_TEST
 
@@ -539,6 +554,7 @@ int main(void)
     tcase_add_test(c, gradient_by_the_weight_is_exact);
     tcase_add_test(c, convolution_with_fewer_products_is_exact);
     tcase_add_test(c, gradient_by_the_input_with_fewer_products_is_exact);
+    tcase_add_test(c, gradient_by_the_weight_with_fewer_products_is_exact);
     tcase_add_test(c, fewer_products_round_by_the_size_of_their_terms);
     if (!wide_tiles_run())
         return suite_run();

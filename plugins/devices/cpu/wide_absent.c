@@ -33,6 +33,13 @@ pons_status winograd_prepare(const wide_unit *unit, int threads, const pons_requ
     return PONS_OK;
 }
 
+pons_status winograd_prepare_weight(const wide_unit *unit, int threads, const pons_request *request,
+                                    pons_kernel *kernel, bool *supported, pons_error *err)
+{
+    *supported = false;
+    return PONS_OK;
+}
+
 pons_status narrow_tile_prepare(const narrow_lanes *lanes, int threads, const pons_request *request,
                                 pons_kernel *kernel, bool *supported, pons_error *err)
 {

@@ -25,6 +25,12 @@
  *     sums     d0 - d1 by g2; d1 by g0 + g2; d2 - d1 by g0; d0 by g1; d1 by g1
  *     y        m3, m0 + m1, m4, m1 + m2
  *
+ * The gradient by the weight with stride 1 is the derivative by it:
+ *
+ *   of sums     y0, y0 + y1, y0 - y1, -y1   of y's gradient, rounded to bf16
+ *   of factors  sums over tiles of those by the sources, in float
+ *   of weights  f0 + (f1 + f2) / 2, (f1 - f2) / 2, (f1 + f2) / 2 + f3
+ *
  * Along H and W both are applied one after the other, so that there are sources, factors and sums
  * for each pair of those: 16 products of 36, and 25. Channels and kernel planes along D are summed
  * over as they stand. A tile is what a form makes of a plane.
@@ -41,7 +47,9 @@ enum {
     WINOGRAD_SOURCES = 5,
     WINOGRAD_FACTORS = 4,
     WINOGRAD_PRODUCTS = 5,
-    WINOGRAD_SUMS = 5
+    WINOGRAD_SUMS = 5,
+    WINOGRAD_PLAIN_READS = 4,
+    WINOGRAD_PLAIN_MAKES = 2
 };
 
 /* In the order of the text above. */
@@ -83,6 +91,11 @@ typedef struct winograd_read {
 
 /* Behind the channels a tile has zeros up to an even number. */
 void winograd_read_tiles(winograd_kind kind, const winograd_read *r);
+/*
+ * With stride 1 and at most 16 channels: two tiles' sources are a line of a panel (wide.h), lines are
+ * 'pitch' apart. What lies 'ahead' bytes behind all points is asked for.
+ */
+void winograd_read_pairs(const winograd_read *r, int64_t ahead);
 
 /* A row of tiles and the lines of the target that it makes. */
 typedef struct winograd_write {
@@ -100,6 +113,20 @@ void winograd_weigh(winograd_kind kind, const char *const tap[WINOGRAD_KERNEL * 
                     int count, char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS]);
 
 /*
+ * A channel of y's gradient at the four points of 32 tiles, of number k and 16 + k side by side: the
+ * gradient of all sums as rows (wide.h), 'apart' bytes apart. The sign of -y1 is left to the
+ * next one.
+ */
+void winograd_sums_gradient(const char *const point[WINOGRAD_PLAIN_MAKES * WINOGRAD_PLAIN_MAKES],
+                            char *to, int64_t apart);
+/*
+ * 16 channels of the gradient of all factors, 'apart' floats apart: 'count' of the weights', taps
+ * 'tap' floats apart.
+ */
+void winograd_weights_gradient(const float *from, int64_t apart, int count, float *to,
+                               int64_t tap);
+
+/*
  * As pons_device_operations.prepare: a convolution or its gradient by the input. Declines other
  * types than bf16, groups, dilations and units without 'lines'; along H and W kernels that are not
  * 3 wide, strides other than 1 and 1 or 2 and 2, and the gradient of the latter where the padding is
@@ -107,5 +134,8 @@ void winograd_weigh(winograd_kind kind, const char *const tap[WINOGRAD_KERNEL * 
  */
 pons_status winograd_prepare(const wide_unit *unit, int threads, const pons_request *request,
                              pons_kernel *kernel, bool *supported, pons_error *err);
+/* The gradient by the weight: declines strides and dilations along H and W, other kernels there. */
+pons_status winograd_prepare_weight(const wide_unit *unit, int threads, const pons_request *request,
+                                    pons_kernel *kernel, bool *supported, pons_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * winograd_lanes.c - points to sources, weights to factors and sums to points (winograd.h), 16
- * channels at a time. Compiled for AVX-512.
+ * channels at a time, and the gradients of sums and weights. Compiled for AVX-512.
  */
 #include "winograd.h"
 
@@ -8,7 +8,7 @@
 
 #define PAIRS __attribute__((target("avx512bf16")))
 #define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 5")
+#define UNROLL _Pragma("GCC unroll 6")
 
 enum { LANES = 16, NUMBER = sizeof(uint16_t) };
 
@@ -242,5 +242,135 @@ PAIRS void winograd_weigh(winograd_kind kind,
         weigh_axis(kind, part, column[0][i], column[1][i], column[2][i]);
         for (int k = 0; k < WINOGRAD_FACTORS; k++)
             store(to[i * WINOGRAD_FACTORS + k], (__mmask16)-1, part[k]);
+    }
+}
+
+/* ---- gradients by the weight ----------------------------------------------------------------- */
+
+/* Points of a tile, and sources, sums and factors along an axis. */
+enum { READS = WINOGRAD_PLAIN_READS, MAKES = WINOGRAD_PLAIN_MAKES };
+
+/* Two tiles' numbers, rounded, side by side. */
+PAIRS INLINE __m512i pair(__m512 a, __m512 b)
+{
+    const __m512i both = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8,
+                                          23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+
+    return _mm512_permutexvar_epi16(both, (__m512i)_mm512_cvtne2ps_pbh(b, a));
+}
+
+/* Into the first cache: what lies ahead of a pair's new points. */
+INLINE void ask_for(const winograd_read *r, int point, int64_t ahead)
+{
+    UNROLL
+    for (int i = 0; i < READS; i++)
+        UNROLL
+        for (int k = 0; k < READS; k++)
+            __builtin_prefetch(r->line[i] + r->step[i] * (point + k) + ahead);
+}
+
+PAIRS void winograd_read_pairs(const winograd_read *r, int64_t ahead)
+{
+    enum { ACROSS = READS + MAKES, SHARED = READS - MAKES };
+    __m512 column[ACROSS][READS];
+    __mmask16 mask = first_of(r->channels);
+    int point = r->first;
+    char *to = r->to;
+
+    for (int k = 0; k < SHARED; k++)
+        read_column(WINOGRAD_PLAIN, r, point++, 0, mask, column[k]);
+    for (int t = 0; t < r->tiles; t += 2, to += r->pitch) {
+        ask_for(r, point, ahead);
+        UNROLL
+        for (int k = SHARED; k < ACROSS; k++)
+            read_column(WINOGRAD_PLAIN, r, point++, 0, mask, column[k]);
+        UNROLL
+        for (int i = 0; i < READS; i++) {
+            __m512 line[ACROSS], a[READS], b[READS];
+            UNROLL
+            for (int k = 0; k < ACROSS; k++)
+                line[k] = column[k][i];
+            take_apart(WINOGRAD_PLAIN, a, line);
+            take_apart(WINOGRAD_PLAIN, b, line + MAKES);
+            UNROLL
+            for (int k = 0; k < READS; k++)
+                _mm512_store_si512(to + (i * READS + k) * r->apart, pair(a[k], b[k]));
+        }
+        UNROLL
+        for (int i = 0; i < READS; i++) {
+            column[0][i] = column[ACROSS - 2][i];
+            column[1][i] = column[ACROSS - 1][i];
+        }
+    }
+}
+
+/* The last one's sign is left to 'weights_gradient'. */
+INLINE void sums_gradient(__m512 to[READS], __m512 a, __m512 b)
+{
+    to[0] = a;
+    to[1] = a + b;
+    to[2] = a - b;
+    to[3] = b;
+}
+
+/* The lower or upper halves of units: of 16 tiles. */
+INLINE __m512 half(__m512i units, bool upper)
+{
+    return _mm512_castsi512_ps(upper ? _mm512_and_si512(units, _mm512_set1_epi32((int)0xffff0000))
+                                     : _mm512_slli_epi32(units, 16));
+}
+
+PAIRS void winograd_sums_gradient(const char *const point[MAKES * MAKES], char *to, int64_t apart)
+{
+    __m512 column[2][MAKES][READS];
+
+    UNROLL
+    for (int h = 0; h < 2; h++)
+        UNROLL
+        for (int k = 0; k < MAKES; k++)
+            sums_gradient(column[h][k], half(_mm512_load_si512(point[k]), h),
+                          half(_mm512_load_si512(point[MAKES + k]), h));
+    UNROLL
+    for (int i = 0; i < READS; i++) {
+        __m512 part[2][READS];
+        UNROLL
+        for (int h = 0; h < 2; h++)
+            sums_gradient(part[h], column[h][0][i], column[h][1][i]);
+        UNROLL
+        for (int k = 0; k < READS; k++)
+            _mm512_store_si512(to + (i * READS + k) * apart,
+                               (__m512i)_mm512_cvtne2ps_pbh(part[1][k], part[0][k]));
+    }
+}
+
+INLINE void weights_gradient(__m512 to[WINOGRAD_KERNEL], const __m512 f[READS])
+{
+    const __m512 half = _mm512_set1_ps(0.5f);
+    __m512 sum = half * (f[1] + f[2]);
+
+    to[0] = f[0] + sum;
+    to[1] = half * (f[1] - f[2]);
+    to[2] = sum - f[3];
+}
+
+void winograd_weights_gradient(const float *from, int64_t apart, int count, float *to,
+                               int64_t tap)
+{
+    __mmask16 mask = first_of(count);
+    __m512 row[WINOGRAD_KERNEL][READS];
+
+    for (int i = 0; i < READS; i++) {
+        __m512 f[READS], three[WINOGRAD_KERNEL];
+        for (int k = 0; k < READS; k++)
+            f[k] = _mm512_loadu_ps(from + (i * READS + k) * apart);
+        weights_gradient(three, f);
+        for (int k = 0; k < WINOGRAD_KERNEL; k++)
+            row[k][i] = three[k];
+    }
+    for (int k = 0; k < WINOGRAD_KERNEL; k++) {
+        __m512 g[WINOGRAD_KERNEL];
+        weights_gradient(g, row[k]);
+        for (int i = 0; i < WINOGRAD_KERNEL; i++)
+            _mm512_mask_storeu_ps(to + (i * WINOGRAD_KERNEL + k) * tap, mask, g[i]);
     }
 }
