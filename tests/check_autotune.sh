@@ -1,6 +1,6 @@
 #!/bin/sh
 # [device] autotune over a run's life: the fastest engine is chosen once, by the first replica; the
-# others, and the run when it goes on, take the same; a file that is damaged is refused, one of
+# others, the run when it goes on, and its predictions take the same; a file that is damaged is refused, one of
 # another library left aside. What a device chooses from is check_dnn's. Which engine is fast is known of
 # made-up cards alone.
 . "${srcdir:-.}/tests/checks.sh"
@@ -56,8 +56,13 @@ only faults check "takes another" chosen wide "engine 58, knobs 2=2"
 check "no time, no choice" slow "$plain" "$program" train one.ini --set experiment.name=never \
     --set device.autotune=no
 check "and no file" test ! -e runs/never/autotune.json
-check "a measurement chooses too" ends 0 "kinds of kernels timed in" slow "$plain" "$program" bench \
-    one.ini --steps 2
+# What a run of the library's own order, or of other times, would take does not run there.
+other="takes-30=90000 refuses-35 refuses-58"
+measures() { slow "$1" "$program" bench one.ini --steps 2 --no-data --set experiment.name="$2"; }
+check "a measurement chooses too" ends 0 " 0 taken from the run's" measures "$plain" new
+check "and writes nothing" test ! -e runs/new
+check "one of a run that has chosen" ends 0 "autotune: 0 kinds of kernels timed" measures "$wide" one
+only faults check "takes the run's" measures "$other" one
 explains() { slow "$plain" "$program" explain one.ini >out 2>&1 && ! grep -q timed out; }
 check "an explanation does not" explains
 
@@ -101,6 +106,55 @@ check "somebody else's file of the name" slow "$plain" "$program" train one.ini 
     --set experiment.name=strange
 check "is kept" grep -qx mine runs/strange.1/autotune.json
 
+# ---- predictions ---------------------------------------------------------------------------------
+
+# predicts TIMES RUN ARGUMENT...
+predicts() {
+    times=$1
+    run=$2
+    shift 2
+    slow "$times" "$program" predict "$run" ph/imagesTr/phantom_001.nii.gz -o p.nii.gz "$@"
+}
+none="autotune: 0 kinds of kernels timed"
+some="autotune: 1 kind of kernels timed"
+cp runs/one/autotune.json before.json
+check "a prediction times nothing that the run has" ends 0 "$none" predicts "$wide" runs/one
+only faults check "and takes that" predicts "$other" runs/one
+only faults check "which the library would not" ends 5 "does not run" predicts "$other" runs/one \
+    --set device.autotune=no
+check "so does one by a checkpoint" ends 0 "$none" predicts "$wide" runs/one/checkpoints/step-00000004
+check "an evaluation" ends 0 "$none" slow "$wide" "$program" evaluate --run runs/one
+check "nothing was added" cmp before.json runs/one/autotune.json
+check "another batch of windows" ends 0 "$some" predicts "$wide" runs/one --set window.batch=2
+# added RUN: to what was there before, of which nothing has changed.
+added() {
+    grep '"choice"' before.json | sed 's/,$//' >kept
+    [ "$(grep -c '"choice"' "runs/$1/autotune.json")" -gt "$(wc -l <kept)" ] &&
+        sed 's/,$//' "runs/$1/autotune.json" | grep -vFx -f kept >new && [ "$(grep -c '"choice"' new)" = 1 ]
+}
+check "is added to the run's" added one
+check "and not timed again" ends 0 "$none" predicts "$plain" runs/one --set window.batch=2
+check "a run that has chosen nothing" ends 0 "$some" predicts "$plain" runs/never \
+    --set device.autotune=yes
+only faults check "keeps what its prediction chooses" chosen never "engine 30"
+check "networks of two runs" ends 0 "$none" predicts "$wide" runs/one,runs/never \
+    --set device.autotune=yes
+check "a processor says nothing of it" sh -c '! "$@" 2>&1 | grep autotune' sh "$program" predict runs/one \
+    ph/imagesTr/phantom_001.nii.gz -o p.nii.gz --set distribute.devices=cpu
+
+cp runs/one/autotune.json before.json
+alone="autotune: what was timed is not kept:"
+check "weights without a run" ends 0 "$alone weights without a run" predicts "$plain" \
+    runs/one/$last --config runs/one/resolved.ini
+check "a run that is being trained" ends 0 "$alone another process is training in 'runs/one'" \
+    slow "$plain" flock runs/one "$program" predict runs/one ph/imagesTr/phantom_001.nii.gz -o p.nii.gz \
+    --set window.batch=3
+only faults check "another library's" ends 0 "$alone 'runs/one' has those of another card or library" \
+    predicts "version=92000 $wide" runs/one
+check "leave the run's as they are" cmp before.json runs/one/autotune.json
+check "a prediction of a run whose choices were changed" ends 4 \
+    "runs/damaged/autotune.json' is damaged: its text has sha256" predicts "$plain" runs/damaged
+
 # ---- several replicas ----------------------------------------------------------------------------
 
 if ! given nccl "several replicas" || ! given faults "several replicas"; then
@@ -113,9 +167,10 @@ rank() {
     times=$2
     shift 2
     RANK=$number LOCAL_RANK=$number WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 \
-        MASTER_PORT=$port slow "$times" "$program" train ddp.ini --set distribute.timeout_s=60 "$@"
+        MASTER_PORT=$port slow "$times" "$program" $what --set distribute.timeout_s=60 "$@"
 }
 # both TIMES ARGUMENT...: rank 0 finds that engine 30 is fast; rank 1 has those times and arguments.
+what="train ddp.ini"
 port=$((20000 + $$ % 10000))
 both() {
     port=$((port + 1))
@@ -131,11 +186,15 @@ both() {
 }
 ini ddp "devices = cuda:0,1" >ddp.ini
 # What rank 1 would take by itself does not run there: it can only do as rank 0.
-other="takes-30=90000 refuses-35 refuses-58"
 FAKE_CUDA_NAME="made-up card"
 export FAKE_CUDA_NAME
 check "two processes" both "$other"
 check "take what the first has chosen" chosen ddp "engine 30"
+what="predict runs/ddp ph/imagesTr -o ddp --set window.batch=2"
+cp runs/ddp/autotune.json before.json
+check "two that predict" both "$other"
+check "one of them adds to the run's" added ddp
+what="train ddp.ini"
 differ() {
     both "$other" --set device.autotune=no
     grep -qF "differ in [device] autotune" "$folder/first"

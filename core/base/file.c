@@ -9,7 +9,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- read ------------------------------------------------------------------------------------ */
@@ -80,6 +82,19 @@ bool file_is(const char *path, const char *other)
 
     return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev
            && a.st_ino == b.st_ino;
+}
+
+bool file_lock(int file, int how)
+{
+    const struct timespec moment = { 0, 20000000 };
+
+    /* A process that was killed lets go of it when it has ended, a moment later. */
+    for (int i = 0; i < 50; i++) {
+        if (flock(file, how | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+            return true;
+        nanosleep(&moment, NULL);
+    }
+    return false;
 }
 
 /* ---- folders --------------------------------------------------------------------------------- */

@@ -13,6 +13,11 @@ pons_status file_read(const char *path, size_t limit, char **data, size_t *size,
                       pons_error *err);
 /* Create 'path' and its parents; an existing folder is fine. */
 pons_status folder_make(const char *path, pons_error *err);
+/*
+ * Lock an open file or folder (LOCK_EX, LOCK_SH) until it is closed; false: another process has it,
+ * and keeps it for a second.
+ */
+bool file_lock(int file, int how);
 /* A folder, also through a link. */
 bool folder_is_there(const char *path);
 /* Both are there and are one file, whatever the paths look like. */

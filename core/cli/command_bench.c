@@ -10,7 +10,9 @@
 #include "cli/bench_model.h"
 #include "cli/bench_modes.h"
 #include "cli/command.h"
+#include "report/run_folder.h"
 #include "train/processes.h"
+#include "train/tuning.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -307,6 +309,21 @@ static pons_status bench_each_mode(const invocation *call, const bench_flags *f,
     return err->status;
 }
 
+/* Kernels that the run has chosen by timing are what its next step takes. */
+static pons_status read_choices(const experiment *e, logger *l, pons_error *err)
+{
+    const experiment_options *options = &e->sections.experiment;
+    run_folder run;
+
+    if (options->name == NULL || options->name[0] == '\0')
+        return PONS_OK;
+    if (run_folder_name(options->output, options->name, &run, err) != PONS_OK)
+        return err->status;
+    tuning_read(e->tuning, run.path, err);
+    run_folder_close(&run, l);
+    return err->status;
+}
+
 /* As one of the processes of the file's mode, or as the one that starts them. */
 static pons_status bench_steps(const invocation *call, const bench_flags *f, config *c,
                                const json_value *before, pons_error *err)
@@ -322,7 +339,8 @@ static pons_status bench_steps(const invocation *call, const bench_flags *f, con
     if (wanted > 0)
         return launch_same(call, err);
     if (processes_open(c, &s, call->log, &joined, err) == PONS_OK
-        && experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &e, err) == PONS_OK)
+        && experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &e, err) == PONS_OK
+        && read_choices(e, call->log, err) == PONS_OK)
         bench(e, f, before, call->log, err);
     processes_close(&joined, err);
     experiment_close(e);

@@ -293,20 +293,6 @@ static pons_status open_folder(start *s, pons_error *err)
     return err->status;
 }
 
-static pons_status write_choices(const start *s, pons_error *err)
-{
-    char *path;
-
-    if (s->experiment->tuning == NULL)
-        return PONS_OK;
-    path = run_folder_file(&s->folder, TUNING_FILE);
-    if (path == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory");
-    tuning_write(s->experiment->tuning, path, err);
-    free(path);
-    return err->status;
-}
-
 /* Lines that came before the folder was opened belong into its log.txt too. */
 static void log_held(start *s)
 {
@@ -338,7 +324,8 @@ static pons_status on_begin(void *context, pons_error *err)
     if (leave_checkpoint(s, err) != PONS_OK || !writes(s))
         return err->status;
     interrupt_enter(s->interrupt);
-    if (open_folder(s, err) == PONS_OK && write_choices(s, err) == PONS_OK)
+    if (open_folder(s, err) == PONS_OK
+        && tuning_write(s->experiment->tuning, s->folder.path, err) == PONS_OK)
         log_held(s);
     interrupt_leave(s->interrupt);
     return err->status;
@@ -380,15 +367,16 @@ static pons_status hold_lines(start *s, pons_error *err)
 /* What the run to go on with has chosen by timing. */
 static pons_status read_choices(start *s, pons_error *err)
 {
-    char *path = NULL;
+    char *other = NULL;
 
-    if (s->experiment->tuning == NULL || s->checkpoint == NULL)
+    if (s->checkpoint == NULL)
         return PONS_OK;
-    if ((s->own ? asprintf(&path, "%s/" TUNING_FILE, s->folder.path)
-                : asprintf(&path, "%s/../../" TUNING_FILE, s->checkpoint)) < 0)
+    if (s->own)
+        return tuning_read(s->experiment->tuning, s->folder.path, err);
+    if (asprintf(&other, "%s/../..", s->checkpoint) < 0)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    tuning_read(s->experiment->tuning, path, err);
-    free(path);
+    tuning_read(s->experiment->tuning, other, err);
+    free(other);
     return err->status;
 }
 

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 pons_status run_folder_name(const char *output, const char *name, run_folder *out, pons_error *err)
@@ -36,19 +35,6 @@ char *run_folder_file(const run_folder *r, const char *name)
     return asprintf(&path, "%s/%s", r->path, name) < 0 ? NULL : path;
 }
 
-/* A process that was killed lets go of it when it has ended, a moment later. */
-static bool hold(int lock, int how)
-{
-    const struct timespec moment = { 0, 20000000 };
-
-    for (int i = 0; i < 50; i++) {
-        if (flock(lock, how | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-            return true;
-        nanosleep(&moment, NULL);
-    }
-    return false;
-}
-
 pons_status run_folder_hold(run_folder *r, pons_error *err)
 {
     if (r->lock < 0)
@@ -57,7 +43,7 @@ pons_status run_folder_hold(run_folder *r, pons_error *err)
         return PONS_OK;
     if (r->lock < 0)
         return pons_fail(err, PONS_FAILURE, "cannot open '%s': %s", r->path, strerror(errno));
-    if (!hold(r->lock, LOCK_EX))
+    if (!file_lock(r->lock, LOCK_EX))
         return pons_fail(err, PONS_CONFIG, "another process is training in '%s', or about to go on "
                          "from it\nhint: give this run another [experiment] name", r->path);
     return PONS_OK;
@@ -73,8 +59,7 @@ static bool is_one_folder(int a, int b)
 pons_status run_folder_read(const run_folder *own, const char *path, int *lock, pons_error *err)
 {
     *lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (*lock < 0 || is_one_folder(*lock, own->lock)
-        || hold(*lock, LOCK_SH))
+    if (*lock < 0 || is_one_folder(*lock, own->lock) || file_lock(*lock, LOCK_SH))
         return PONS_OK;
     close(*lock);
     *lock = -1;

@@ -9,6 +9,7 @@
 #include "train/agreement.h"
 #include "train/checkpoint.h"
 #include "train/trainer_state.h"
+#include "train/tuning.h"
 #include "train/weights.h"
 
 #include <stdlib.h>
@@ -22,6 +23,7 @@ typedef struct found_weights {
     char *weights;            /* safetensors file                                                 */
     char *config;
     char *checkpoint;         /* NULL for a bare weights file                                     */
+    char *run;                /* the folder of its run; NULL: it lies elsewhere, by itself        */
 } found_weights;
 
 static bool exists(const char *folder, const char *name)
@@ -42,17 +44,19 @@ static pons_status find_in_folder(const predict_source *s, logger *l, found_weig
     if (!run && !checkpoint)
         return pons_fail(err, PONS_CONFIG, "'%s' is neither a run folder (with checkpoints) nor a "
                          "checkpoint (with manifest.json)", s->run);
-    if (checkpoint) {
-        if (checkpoint_verify(s->run, err) != PONS_OK)
-            return err->status;
-        out->checkpoint = strdup(s->run);
-        out->config = NULL;
-        if (asprintf(&out->config, "%s/../../resolved.ini", s->run) < 0)
-            return pons_fail(err, PONS_DEVICE, "out of memory");
-        return PONS_OK;
+    if (asprintf(&out->run, "%s%s", s->run, checkpoint ? "/../.." : "") < 0
+        || asprintf(&out->config, "%s/resolved.ini", out->run) < 0)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (access(out->config, F_OK) != 0) {
+        free(out->run);
+        out->run = NULL;
     }
-    if (asprintf(&folder, "%s/checkpoints", s->run) < 0
-        || asprintf(&out->config, "%s/resolved.ini", s->run) < 0)
+    if (checkpoint) {
+        if (checkpoint_verify(s->run, err) == PONS_OK)
+            out->checkpoint = strdup(s->run);
+        return err->status;
+    }
+    if (asprintf(&folder, "%s/checkpoints", s->run) < 0)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     if (checkpoint_marked(folder, "best", l, &out->checkpoint, err) == PONS_OK
         && out->checkpoint == NULL)
@@ -95,6 +99,7 @@ static void found_weights_clear(found_weights *f)
     free(f->weights);
     free(f->config);
     free(f->checkpoint);
+    free(f->run);
 }
 
 /* ---- open ------------------------------------------------------------------------------------ */
@@ -134,11 +139,25 @@ static pons_status find_others(predictor *p, const predictor *beside, experiment
     return processes_open(p->config, &s, p->log, &p->processes, err);
 }
 
+/* Kernels that are chosen by timing are those of the run; what it lacks is timed, and kept there. */
+static pons_status open_replicas(predictor *p, const found_weights *f, const predictor *beside,
+                                 pons_error *err)
+{
+    const experiment *e = p->experiment;
+
+    if (tuning_read(e->tuning, f->run, err) != PONS_OK)
+        return err->status;
+    if ((beside == NULL ? replicas_open(e, REPLICAS_EVALUATION, &p->replicas, err)
+         : replicas_open_beside(&beside->replicas, e, REPLICAS_EVALUATION, &p->replicas, err))
+        == PONS_OK)
+        tuning_add(e->tuning, f->run);
+    return err->status;
+}
+
 static pons_status open_network(predictor *p, const found_weights *f, const predict_source *s,
                                 const predictor *beside, pons_error *err)
 {
     experiment_known known;
-    pons_status status;
 
     if (read_known(f, s->image_channels, beside, &known, err) != PONS_OK
         || config_open(f->config, s->set_count, s->set, &p->config, err) != PONS_OK
@@ -146,14 +165,11 @@ static pons_status open_network(predictor *p, const found_weights *f, const pred
         || experiment_open(p->config, EXPERIMENT_PREDICT, &known, p->log, &p->experiment, err)
            != PONS_OK)
         return err->status;
-    status = beside == NULL
-           ? replicas_open(p->experiment, REPLICAS_EVALUATION, &p->replicas, err)
-           : replicas_open_beside(&beside->replicas, p->experiment, REPLICAS_EVALUATION,
-                                  &p->replicas, err);
     weights_format format = { .flat = p->experiment->task.flat,
                               .wide = p->experiment->device.wide };
-    if (status != PONS_OK || weights_read_file(p->replicas.item[0].storage, WEIGHTS_MODEL,
-                                               f->weights, &format, err) != PONS_OK)
+    if (open_replicas(p, f, beside, err) != PONS_OK
+        || weights_read_file(p->replicas.item[0].storage, WEIGHTS_MODEL, f->weights, &format, err)
+           != PONS_OK)
         return err->status;
     if (agreement_on_weights(p->experiment->group, p->replicas.item[0].storage, err) != PONS_OK)
         return err->status;
@@ -166,7 +182,7 @@ static pons_status open_network(predictor *p, const found_weights *f, const pred
 pons_status predictor_open(const predict_source *source, const predictor *beside, logger *l,
                            predictor **out, pons_error *err)
 {
-    found_weights found = { NULL, NULL, NULL };
+    found_weights found = { .weights = NULL };
     predictor *p = calloc(1, sizeof *p);
 
     if (p == NULL)

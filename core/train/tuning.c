@@ -13,10 +13,12 @@
 #include "dist/group.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <pons/device.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 enum { TEXT_MAX = 16 << 20 };
@@ -34,6 +36,7 @@ struct tuning {
     int count, room;
     choice **item;           /* each at its place until the end: devices read its value           */
     double begin;            /* when timing began                                                 */
+    bool foreign;            /* what was read is of another card or library, and not here         */
 };
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -125,11 +128,12 @@ pons_status tuning_open(const experiment *e, tuning **out, pons_error *err)
     const char *obstacle;
     tuning *t;
 
-    if (!e->sections.device.autotune || e->purpose != EXPERIMENT_TRAIN)
+    if (!e->sections.device.autotune)
         return PONS_OK;
     obstacle = find_obstacle(e);
     if (obstacle != NULL) {
-        if (e->first == 0)
+        /* What stands in the file of a run is how it was trained. */
+        if (e->first == 0 && e->purpose == EXPERIMENT_TRAIN)
             log_warning(e->log, "[device] autotune = yes changes nothing: %s", obstacle);
         return PONS_OK;
     }
@@ -220,16 +224,16 @@ static pons_status take_choices(tuning *t, const char *where, const json_value *
 }
 
 /* Of another card or library: it would choose otherwise. */
-static bool is_foreign(const tuning *t, const char *where, const char *card, const char *library)
+static bool is_foreign(tuning *t, const char *where, const char *card, const char *library)
 {
     bool other = strcmp(card, card_of(t)) != 0;
 
-    if (!other && strcmp(library, library_of(t)) == 0)
-        return false;
-    log_warning(t->experiment->log, "the kernels of %s were timed with '%s', here is '%s': they "
-                "are not taken", where, other ? card : library,
-                other ? card_of(t) : library_of(t));
-    return true;
+    t->foreign = other || strcmp(library, library_of(t)) != 0;
+    if (t->foreign)
+        log_warning(t->experiment->log, "the kernels of %s were timed with '%s', here is '%s': they "
+                    "are not taken", where, other ? card : library,
+                    other ? card_of(t) : library_of(t));
+    return t->foreign;
 }
 
 static pons_status take_text(tuning *t, const char *where, const char *text, size_t size,
@@ -259,26 +263,42 @@ static pons_status take_text(tuning *t, const char *where, const char *text, siz
 
 /* ---- file ------------------------------------------------------------------------------------ */
 
-pons_status tuning_read(tuning *t, const char *path, pons_error *err)
+static char *path_in(const char *folder, pons_error *err)
 {
-    char *text = NULL;
+    char *path = NULL;
+
+    if (asprintf(&path, "%s/" TUNING_FILE, folder) >= 0)
+        return path;
+    pons_fail(err, PONS_DEVICE, "out of memory for the choices of kernels");
+    return NULL;
+}
+
+pons_status tuning_read(tuning *t, const char *folder, pons_error *err)
+{
+    char *path, *text = NULL;
     size_t size;
 
-    if (access(path, F_OK) != 0 && errno == ENOENT)
+    if (t == NULL || t->experiment->first > 0 || folder == NULL)
         return PONS_OK;
-    if (file_read(path, TEXT_MAX, &text, &size, PONS_DATA, err) == PONS_OK)
+    path = path_in(folder, err);
+    if (path != NULL && (access(path, F_OK) == 0 || errno != ENOENT)
+        && file_read(path, TEXT_MAX, &text, &size, PONS_DATA, err) == PONS_OK)
         take_text(t, path, text, size, err);
     free(text);
+    free(path);
     return err->status;
 }
 
-pons_status tuning_write(const tuning *t, const char *path, pons_error *err)
+pons_status tuning_write(const tuning *t, const char *folder, pons_error *err)
 {
-    char *text = NULL;
+    char *path, *text = NULL;
     size_t size;
     safe_file f;
 
-    if (write_text(t, &text, &size, err) == PONS_OK
+    if (t == NULL)
+        return PONS_OK;
+    path = path_in(folder, err);
+    if (path != NULL && write_text(t, &text, &size, err) == PONS_OK
         && safe_file_open(&f, path, err) == PONS_OK) {
         if (safe_file_write(&f, text, size, err) == PONS_OK)
             safe_file_commit(&f, err);
@@ -286,7 +306,48 @@ pons_status tuning_write(const tuning *t, const char *path, pons_error *err)
             safe_file_discard(&f);
     }
     free(text);
+    free(path);
     return err->status;
+}
+
+static bool has_timed(const tuning *t)
+{
+    for (int i = 0; i < t->count; i++)
+        if (t->item[i]->timed)
+            return true;
+    return false;
+}
+
+/* A training in the folder has read its choices, and writes them when they are complete. */
+static pons_status add_to(tuning *t, const char *folder, pons_error *err)
+{
+    int lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (lock < 0)
+        return pons_fail(err, PONS_FAILURE, "cannot open '%s': %s", folder, strerror(errno));
+    if (!file_lock(lock, LOCK_EX))
+        pons_fail(err, PONS_FAILURE, "another process is training in '%s', or about to go on from "
+                  "it", folder);
+    else if (tuning_read(t, folder, err) == PONS_OK && !t->foreign)
+        tuning_write(t, folder, err);
+    close(lock);
+    return err->status;
+}
+
+void tuning_add(tuning *t, const char *folder)
+{
+    pons_error why = PONS_ERROR_INIT;
+
+    if (t == NULL || t->experiment->first > 0 || !has_timed(t))
+        return;
+    if (folder == NULL)
+        pons_fail(&why, PONS_FAILURE, "weights without a run");
+    else if (!t->foreign)
+        add_to(t, folder, &why);
+    if (t->foreign)
+        pons_fail(&why, PONS_FAILURE, "'%s' has those of another card or library", folder);
+    if (why.status != PONS_OK)
+        log_warning(t->experiment->log, "autotune: what was timed is not kept: %s", why.text);
 }
 
 /* ---- a run ----------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /*
  * tuning.h - [device] autotune: what a device has chosen by timing its kernels, one table for all
  * replicas of a run. The first replica of rank 0 times; all others take what it has chosen, and so
- * does the run when it goes on.
+ * do the run when it goes on, and its predictions.
  */
 #ifndef CORE_TRAIN_TUNING_H
 #define CORE_TRAIN_TUNING_H
@@ -15,18 +15,26 @@ typedef struct tuning tuning;
 
 /*
  * A table without choices, of which the experiment's devices, all open, know from now on. NULL:
- * kernels are not timed; where autotune = yes asks for it a line says why not.
+ * kernels are not timed, and all that follows does nothing; where a training asks for it by
+ * autotune = yes a line says why not.
  */
 pons_status tuning_open(const experiment *e, tuning **out, pons_error *err);
 /* After the devices are closed. */
 void tuning_close(tuning *t);
 
 /*
- * The choices of an earlier part of the run. No file: none. What was chosen on another card or with
- * another library is left aside, and a line says so; PONS_DATA where the file is damaged.
+ * In rank 0: the choices of the run in a folder. NULL, or no file there: none. What was chosen on
+ * another card or with another library is left aside, and a line says so; PONS_DATA where the file
+ * is damaged.
  */
-pons_status tuning_read(tuning *t, const char *path, pons_error *err);
-pons_status tuning_write(const tuning *t, const char *path, pons_error *err);
+pons_status tuning_read(tuning *t, const char *folder, pons_error *err);
+/* Of the run that is trained, which holds its folder. */
+pons_status tuning_write(const tuning *t, const char *folder, pons_error *err);
+/*
+ * After a prediction's tuning_share, in rank 0: what was timed here beside what the run has. It
+ * changes none of the run's choices; where nothing can be added a line says why.
+ */
+void tuning_add(tuning *t, const char *folder);
 
 /* While no thread prepares: kernels of which there is no choice are timed until tuning_share. */
 void tuning_begin(tuning *t);
