@@ -268,7 +268,7 @@ START_TEST(only_tf32_rounds_floats)
     asked q;
 
     ask(&q, PONS_F32, PONS_F32);
-    ck_assert(blas_is_there(blas));
+    ck_assert(blas_is_there(blas, ((cuda_device *)d.handle)->driver.cuda));
     real_operation_new = blas->operation_new;
     blas->operation_new = note_sums;
     for (int tf32 = 0; tf32 < 2; tf32++)

@@ -348,6 +348,40 @@ const char *__asan_default_options(void) { return "exitcode=23"; }
 const char *__ubsan_default_options(void);
 const char *__ubsan_default_options(void) { return "exitcode=23"; }
 
+/* ---- toolkits -------------------------------------------------------------------------------- */
+
+/* A library for each CUDA, any: 11, 12, 13, and one that the name does not tell of. */
+static const char *const toolkits[] = {
+    "tests/fake/.libs/libnvrtc.so.13", "tests/fake/.libs/libcublasLt.so.13",
+    "tests/fake/.libs/libcuda.so.1", "libm.so.6"
+};
+enum { TOOLKITS = sizeof toolkits / sizeof *toolkits };
+
+/* 'there': a bit of each that is installed. taken: the CUDA of one; 0: none. */
+static const struct { int driver; unsigned there; int taken; } machines[] = {
+    { 13, 0xf, 13 }, { 12, 0xf, 12 }, { 11, 0xf, 11 }, { 13, 0xb, 12 }, { 13, 0x9, 11 },
+    { 12, 0xc, 13 }, { 10, 0x6, 12 }, { 13, 0x8, CUDA_LATER }, { 99, 0xf, CUDA_LATER },
+    { 99, 0x7, 13 }, { 0, 0xf, 11 }, { 13, 0, 0 },
+};
+enum { MACHINES = sizeof machines / sizeof *machines };
+
+START_TEST(of_toolkits_the_newest_is_taken_that_is_not_newer_than_the_driver)
+{
+    cuda_toolkit list[TOOLKITS + 1] = { { 0, NULL } };
+    void *expected = NULL, *found;
+
+    for (int i = 0; i < TOOLKITS; i++) {
+        bool there = machines[_i].there >> i & 1;
+        list[i] = (cuda_toolkit){ CUDA_OLDEST + i, there ? toolkits[i] : "/nowhere/at/all" };
+        if (list[i].cuda == machines[_i].taken)
+            expected = dlopen(toolkits[i], RTLD_NOW);
+    }
+    found = cuda_toolkit_open(list, machines[_i].driver, RTLD_LOCAL);
+    ck_assert_ptr_eq(found, expected);
+    ck_assert_int_eq(found != NULL, machines[_i].taken != 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("cuda");
@@ -360,6 +394,8 @@ int main(void)
     tcase_add_test(c, every_case_agrees_in_16_bits);
     tcase_add_loop_test(c, direct_convolutions_of_every_tiling_agree, 0, 2);
     tcase_add_test(c, a_kernel_that_was_just_prepared_can_run);
+    fakes_add_loop_test(c, of_toolkits_the_newest_is_taken_that_is_not_newer_than_the_driver, 0,
+                        MACHINES);
     tcase_add_test(c, a_kernel_may_touch_its_parameters);
     tcase_add_loop_exit_test(c, a_kernel_that_leaves_its_memory_is_found, STRAYED, 1,
                              guarded ? sizeof deeds / sizeof *deeds : 1);

@@ -63,7 +63,7 @@ static device card(cuda_device *d)
                         .driver = { .use = use, .allocate = allocate, .free = release,
                                     .clear = clear, .upload = upload,
                                     .stream_wait = stream_wait } };
-    MUST(cuda_compiler_open(&d->compiler, &error));
+    MUST(cuda_compiler_open(&d->compiler, CUDA_LATER - 1, &error));
     return (device){ .operations = &cuda_operations, .handle = d,
                      .facts = { .name = "card", .threads = 1, .host_memory = true } };
 }

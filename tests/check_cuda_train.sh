@@ -461,6 +461,28 @@ check "the versions of its libraries" eval \
     'list_cards | head -n 1 | grep "driver [0-9.]*, NVRTC [0-9.]*, .*cuDNN.*, .*cuBLASLt"'
 only faults check "by their own words" eval 'list_cards | head -n 1 | grep ": 00000000:0E:00\.0, " &&
     list_cards | head -n 1 | grep "driver 13\.0, NVRTC 13\.0, .*, cuBLASLt 13\.0\.2\$"'
+
+# toolkits DRIVER ARGUMENT...: a machine whose driver is of that version, with a compiler of kernels and a library for
+# products of three CUDAs.
+toolkits() (
+    export FAKE_CUDA_VERSION="$1" LD_LIBRARY_PATH="$folder/toolkits:$cards"
+    shift
+    mkdir -p "$folder/toolkits"
+    for library in libnvrtc.so libcublasLt.so; do
+        for cuda in 11.2 12 13; do
+            cp "$cards/$library.13" "$folder/toolkits/$library.$cuda"
+        done
+    done
+    "$program" "$@"
+)
+takes() { toolkits "$1" devices | grep "^cuda:0 .* NVRTC $2\.0, .*, cuBLASLt $3\.0\.2\$"; }
+only faults check "the driver's own toolkit" takes 13000 13 13
+only faults check "not a newer one" takes 12040 12 12
+only faults check "one for each where it has none" takes 11080 11 12
+only faults check "whose kernels it takes" toolkits 12040 train --fresh one.ini --set "device.cache_dir=$folder/12"
+only faults check "kernels of a newer one" ends 5 \
+    "cannot load kernels of an NVRTC that is newer than the driver on device 'cuda:0': device kernel image is invalid" \
+    toolkits 10020 train --fresh one.ini --set "device.cache_dir=$folder/10"
 if given nccl "NCCL's version"; then
     cuda doctor >"$folder/doctor"
     check "NCCL's version" grep -q "^nccl  *ready, NCCL 2\.[0-9]*\.[0-9]*\$" "$folder/doctor"

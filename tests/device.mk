@@ -29,7 +29,8 @@ EXTRA_DIST += tests/counts
 FAKE_DRIVER = tests/fake/block.c tests/fake/block.h tests/fake/capture.c tests/fake/cuda.c \
 	tests/fake/driver.h tests/fake/fake.h tests/fake/guard.c tests/fake/guard.h \
 	tests/fake/memory.c tests/fake/module.c tests/fake/order.c tests/fake/stream.c
-EXTRA_DIST += $(FAKE_DRIVER) tests/fake/blas.c tests/fake/compiler.c tests/fake/shim.h \
+EXTRA_DIST += $(FAKE_DRIVER) tests/fake/blas.c tests/fake/compiler.c tests/fake/named.h \
+	tests/fake/shim.h \
 	tests/check_blas.c tests/check_cuda.c \
 	tests/check_recording.c tests/fake/nvml.c tests/fake/nvtx.c
 check_LTLIBRARIES += tests/fake/libcuda.la

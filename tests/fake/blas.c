@@ -8,6 +8,7 @@
  * FAKE_CUBLAS   words that go wrong: start: no handle is made; run=N: the N-th product does not run
  */
 #include "fake.h"
+#include "named.h"
 
 #include "../plugins/devices/cuda/blas.h"
 #include "graph/reference/reference.h"
@@ -58,7 +59,10 @@ const char *cublasLtGetStatusString(int status)
          : status == FAILED ? "a kernel of the library ended" : "an argument is wrong";
 }
 
-size_t cublasLtGetVersion(void) { return 130002; }
+size_t cublasLtGetVersion(void)
+{
+    return 10000 * (size_t)named_version((const void *)cublasLtGetVersion) + 2;
+}
 
 /* ---- what is described ----------------------------------------------------------------------- */
 

@@ -1,14 +1,15 @@
 /*
- * compiler.c - a libnvrtc.so.13 for tests: the host's compiler, on the same text.
+ * compiler.c - a libnvrtc for tests: the host's compiler, on the same text.
  *
  * The text is compiled as C behind shim.h. For each kernel a caller is added that takes the
- * parameters as cuLaunchKernel has them. What comes out is a shared object behind its length. In a
+ * parameters as cuLaunchKernel has them. What comes out is a shared object behind fake_image. In a
  * build with AddressSanitizer or UndefinedBehaviorSanitizer the text is compiled with them, too.
  */
+#include "fake.h"
+#include "named.h"
+
 #include <fcntl.h>
 #include <glob.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ int nvrtcGetCUBIN(nvrtcProgram program, char *binary);
 
 int nvrtcVersion(int *major, int *minor)
 {
-    *major = 13;
+    *major = named_version((const void *)nvrtcVersion);
     *minor = 0;
     return 0;
 }
@@ -147,6 +148,7 @@ static int compile_in(nvrtcProgram p, const char *folder)
 {
     const char *compiler = getenv("FAKE_CC"), *flags = getenv("FAKE_CFLAGS");
     char path[256], command[2048], *object;
+    fake_image facts;
     size_t size = 0;
     FILE *f;
     int result;
@@ -169,11 +171,12 @@ static int compile_in(nvrtcProgram p, const char *folder)
         return 1;
     snprintf(path, sizeof path, "%s/unit.so", folder);
     object = read_all(path, &size);
-    if (object == NULL || (p->binary = malloc(size + sizeof(uint64_t))) == NULL)
+    facts = (fake_image){ size, (uint64_t)named_version((const void *)nvrtcVersion) };
+    if (object == NULL || (p->binary = malloc(size + sizeof facts)) == NULL)
         return 1;
-    memcpy(p->binary, &(uint64_t){ size }, sizeof(uint64_t));
-    memcpy(p->binary + sizeof(uint64_t), object, size);
-    p->size = size + sizeof(uint64_t);
+    memcpy(p->binary, &facts, sizeof facts);
+    memcpy(p->binary + sizeof facts, object, size);
+    p->size = size + sizeof facts;
     free(object);
     return 0;
 }

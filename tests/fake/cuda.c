@@ -38,6 +38,7 @@ static const struct { int code; const char *name, *text; } errors[] = {
     { INVALID, "CUDA_ERROR_INVALID_VALUE", "invalid argument" },
     { NO_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory" },
     { NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected" },
+    { INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid" },
     { NO_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context" },
     { INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle" },
     { NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found" },
@@ -109,9 +110,16 @@ int cuInit(unsigned flags)
     return text != NULL && strcmp(text, "none") == 0 ? NO_DEVICE : OK;
 }
 
+int fake_version(void)
+{
+    const char *given = getenv("FAKE_CUDA_VERSION");
+
+    return given != NULL ? atoi(given) : 13000;
+}
+
 int cuDriverGetVersion(int *version)
 {
-    *version = 13000;
+    *version = fake_version();
     return OK;
 }
 

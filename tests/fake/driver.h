@@ -10,14 +10,16 @@
 
 /* CUresult. */
 enum {
-    OK = 0, INVALID = 1, NO_MEMORY = 2, NO_DEVICE = 100, NO_CONTEXT = 201, INVALID_HANDLE = 400,
-    NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719,
+    OK = 0, INVALID = 1, NO_MEMORY = 2, NO_DEVICE = 100, INVALID_IMAGE = 200, NO_CONTEXT = 201,
+    INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719,
     CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901, CAPTURE_WRONG_THREAD = 908
 };
 
 typedef struct CUctx_st *context;
 typedef struct CUstream_st stream;
 
+/* cuda.c: what cuDriverGetVersion says. */
+int fake_version(void);
 /* cuda.c: the context of this thread, or NULL. */
 context fake_context(void);
 /* cuda.c: whether FAKE_CUDA_FAIL wants this call of kind 'what' to fail; counts it. */

@@ -12,6 +12,8 @@
  *
  * FAKE_CUDA       none: no GPU is found; N: that many (2)
  * FAKE_CUDA_CLOCK kHz of processors from the second question for them on (1000000)
+ * FAKE_CUDA_VERSION  what cuDriverGetVersion says (13000); kernels of a compiler of a later CUDA
+ *                 are refused
  * FAKE_CUDA_NAME  what all of them are called ("made-up card N")
  * FAKE_CUDA_FAIL  launch:N, allocate:N, copy:N, capture:N, graph:N: the N-th such call of the
  *                 process fails (of a kernel, of memory, of a copy, the end of a capture, a graph)
@@ -38,6 +40,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+/* What stands before compiled kernels: their bytes, and the CUDA of their compiler. */
+typedef struct fake_image {
+    uint64_t size, cuda;
+} fake_image;
 
 #define FAKE_PUBLIC __attribute__((visibility("default")))
 

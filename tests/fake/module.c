@@ -74,18 +74,20 @@ static void *load(const char *image, size_t size)
 
 int cuModuleLoadData(module **out, const void *image)
 {
+    fake_image facts;
     module *m;
-    uint64_t size;
 
     if (fake_context() == NULL)
         return NO_CONTEXT;
     if (capture_refuses("cuModuleLoadData") != OK)
         return CAPTURE_UNSUPPORTED;
+    memcpy(&facts, image, sizeof facts);
+    if (facts.cuda > (uint64_t)fake_version() / 1000)
+        return INVALID_IMAGE;
     m = calloc(1, sizeof *m);
-    memcpy(&size, image, sizeof size);
     if (m == NULL)
         return NO_MEMORY;
-    m->library = load((const char *)image + sizeof size, size);
+    m->library = load((const char *)image + sizeof facts, facts.size);
     m->shim = m->library != NULL ? dlsym(m->library, "shim") : NULL;
     if (m->shim == NULL) {
         fprintf(stderr, "fake cuda: %s\n", dlerror());

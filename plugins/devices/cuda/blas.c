@@ -28,16 +28,15 @@ void blas_close(cuda_blas *blas)
     blas->library = NULL;
 }
 
-static void seek(cuda_blas *blas)
-{
-    static const char *const names[] = {
-        "libcublasLt.so.13", "libcublasLt.so.12", "/usr/local/cuda/lib64/libcublasLt.so.13",
-        "/usr/local/cuda/lib64/libcublasLt.so.12"
-    };
+static const cuda_toolkit places[] = {
+    { 12, "libcublasLt.so.12" }, { 12, "/usr/local/cuda/lib64/libcublasLt.so.12" },
+    { 13, "libcublasLt.so.13" }, { 13, "/usr/local/cuda/lib64/libcublasLt.so.13" }, { 0, NULL }
+};
 
+static void seek(cuda_blas *blas, int cuda)
+{
     /* It opens libraries of its own, and is not made to be taken away again. */
-    for (size_t i = 0; i < sizeof names / sizeof *names && blas->library == NULL; i++)
-        blas->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    blas->library = cuda_toolkit_open(places, cuda, RTLD_LOCAL | RTLD_NODELETE);
     if (blas->library != NULL && cuda_find_symbols(blas->library, symbols, blas) == NULL
         && blas->create(&blas->handle) == 0)
         return;
@@ -45,17 +44,17 @@ static void seek(cuda_blas *blas)
     blas_close(blas);
 }
 
-bool blas_is_there(cuda_blas *blas)
+bool blas_is_there(cuda_blas *blas, int cuda)
 {
     if (!blas->sought)
-        seek(blas);
+        seek(blas, cuda);
     blas->sought = true;
     return blas->handle != NULL;
 }
 
-void blas_describe(cuda_blas *blas, char *text, size_t size)
+void blas_describe(cuda_blas *blas, int cuda, char *text, size_t size)
 {
-    size_t version = blas_is_there(blas) ? blas->version() : 0;
+    size_t version = blas_is_there(blas, cuda) ? blas->version() : 0;
 
     if (version == 0)
         snprintf(text, size, "no cuBLASLt (matrix products are our own)");

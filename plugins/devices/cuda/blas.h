@@ -88,12 +88,13 @@ typedef struct cuda_blas {
 /* ---- blas.c ---------------------------------------------------------------------------------- */
 
 /*
- * Whether the library is there and works on the card of this thread; the first call looks for it.
+ * Whether the library is there and works on the card of this thread; the first call looks for it,
+ * for a driver of that CUDA.
  * Without it all products are our own: no failure.
  */
-bool blas_is_there(cuda_blas *blas);
+bool blas_is_there(cuda_blas *blas, int cuda);
 /* "cuBLASLt 13.0.2", or that there is none; looks for it, too. */
-void blas_describe(cuda_blas *blas, char *text, size_t size);
+void blas_describe(cuda_blas *blas, int cuda, char *text, size_t size);
 void blas_close(cuda_blas *blas);
 
 /* The product of a request as the library is told it. */

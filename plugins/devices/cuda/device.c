@@ -66,7 +66,8 @@ static void device_close(void *device)
 static pons_status open_parts(cuda_device *d, const pons_device_settings *settings, pons_error *err)
 {
     if (cuda_driver_open(&d->driver, err) != PONS_OK
-        || cuda_compiler_open(&d->compiler, err) != PONS_OK || find_device(d, err) != PONS_OK
+        || cuda_compiler_open(&d->compiler, d->driver.cuda, err) != PONS_OK
+        || find_device(d, err) != PONS_OK
         || cuda_check(d, d->driver.retain(&d->context, d->device), "take the card", err) != PONS_OK)
         return PONS_DEVICE;
     d->retained = true;
@@ -129,7 +130,7 @@ static void device_describe(void *device, char *text, size_t size)
     char blas[64];
 
     device_facts(device, &facts);
-    blas_describe(&d->blas, blas, sizeof blas);
+    blas_describe(&d->blas, d->driver.cuda, blas, sizeof blas);
     snprintf(text, size, "%s, %s", facts.library, blas);
 }
 

@@ -26,6 +26,34 @@ const char *cuda_find_symbols(void *library, const cuda_symbol *symbols, void *t
     return NULL;
 }
 
+static void *open_of(const cuda_toolkit *list, int cuda, int flags)
+{
+    void *library = NULL;
+
+    for (; list->name != NULL && library == NULL; list++)
+        if (list->cuda == cuda)
+            library = dlopen(list->name, RTLD_NOW | flags);
+    return library;
+}
+
+void *cuda_toolkit_open(const cuda_toolkit *list, int cuda, int flags)
+{
+    void *library = NULL;
+
+    for (int of = cuda; of >= CUDA_OLDEST && library == NULL; of--)
+        library = open_of(list, of, flags);
+    for (int of = cuda + 1; of <= CUDA_LATER && library == NULL; of++)
+        library = open_of(list, of, flags);
+    return library;
+}
+
+static int cuda_of(const cuda_driver *d)
+{
+    int version = 0;
+
+    return d->version(&version) == 0 ? version / 1000 : 0;
+}
+
 pons_status cuda_driver_open(cuda_driver *d, pons_error *err)
 {
     const char *missing;
@@ -49,6 +77,7 @@ pons_status cuda_driver_open(cuda_driver *d, pons_error *err)
         cuda_driver_close(d);
         return PONS_DEVICE;
     }
+    d->cuda = cuda_of(d);
     return PONS_OK;
 }
 
@@ -61,25 +90,19 @@ void cuda_driver_close(cuda_driver *d)
 
 /* ---- the compiler ---------------------------------------------------------------------------- */
 
-/* The newest that is installed, where the loader looks and where the toolkit puts it. */
-static void *find_compiler(void)
-{
-    static const char *const names[] = {
-        "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so",
-        "/usr/local/cuda/lib64/libnvrtc.so"
-    };
-    void *library = NULL;
+/* Where the loader looks, and where the toolkit puts it. */
+static const cuda_toolkit compilers[] = {
+    { 11, "libnvrtc.so.11.2" }, { 11, "/usr/local/cuda/lib64/libnvrtc.so.11.2" },
+    { 12, "libnvrtc.so.12" }, { 12, "/usr/local/cuda/lib64/libnvrtc.so.12" },
+    { 13, "libnvrtc.so.13" }, { 13, "/usr/local/cuda/lib64/libnvrtc.so.13" },
+    { CUDA_LATER, "libnvrtc.so" }, { CUDA_LATER, "/usr/local/cuda/lib64/libnvrtc.so" }, { 0, NULL }
+};
 
-    for (size_t i = 0; i < sizeof names / sizeof *names && library == NULL; i++)
-        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    return library;
-}
-
-pons_status cuda_compiler_open(cuda_compiler *c, pons_error *err)
+pons_status cuda_compiler_open(cuda_compiler *c, int cuda, pons_error *err)
 {
     const char *missing;
 
-    *c = (cuda_compiler){ .library = find_compiler() };
+    *c = (cuda_compiler){ .library = cuda_toolkit_open(compilers, cuda, RTLD_LOCAL) };
     if (c->library == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': no libnvrtc.so, which "
                          "compiles its kernels\nhint: install the CUDA toolkit's NVRTC");

@@ -90,6 +90,7 @@ enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_EVENT_NO_TIMING = 2, CUDA_CAPTURE_THRE
 #define CUDA_MEMBER(name, symbol, parameters) int(*name) parameters;
 typedef struct cuda_driver {
     void *library;
+    int cuda;                  /* it is of CUDA 13                                                */
     CUDA_DRIVER_FUNCTIONS(CUDA_MEMBER)
 } cuda_driver;
 
@@ -109,10 +110,26 @@ typedef struct cuda_symbol {
 /* The first of 'symbols' that the library lacks, or NULL: all are in the table. */
 const char *cuda_find_symbols(void *library, const cuda_symbol *symbols, void *table);
 
+/* Where a library of the toolkit may lie, and of which CUDA it is; CUDA_LATER: one not known yet. */
+enum { CUDA_OLDEST = 11, CUDA_LATER = 14 };
+
+typedef struct cuda_toolkit {
+    int cuda;
+    const char *name;
+} cuda_toolkit;
+
+/*
+ * The newest of a list (the last has no name) that is not newer than the driver, which runs all that
+ * older ones compile; of newer ones it may refuse it: where there is no other the oldest of them.
+ * NULL: none is there. flags: of dlopen, beside RTLD_NOW.
+ */
+void *cuda_toolkit_open(const cuda_toolkit *list, int cuda, int flags);
+
 /* PONS_DEVICE with one line ("no driver: ...") where there is none. */
 pons_status cuda_driver_open(cuda_driver *d, pons_error *err);
 void cuda_driver_close(cuda_driver *d);
-pons_status cuda_compiler_open(cuda_compiler *c, pons_error *err);
+/* For a driver of that CUDA. */
+pons_status cuda_compiler_open(cuda_compiler *c, int cuda, pons_error *err);
 void cuda_compiler_close(cuda_compiler *c);
 
 /* Bits as on the cpu: a product and a sum are fused only where the text says so. */

@@ -127,6 +127,8 @@ static pons_status load_unit(cuda_unit *u, pons_error *err)
     const cuda_device *d = u->device;
     char path[4096] = "", *binary = NULL;
     size_t size = 0;
+    const char *load = d->compiler.major <= d->driver.cuda ? "load kernels"
+                     : "load kernels of an NVRTC that is newer than the driver";
     pons_status status = cuda_check(d, d->driver.use(d->context), "use the card", err);
 
     if (status != PONS_OK)
@@ -145,7 +147,7 @@ static pons_status load_unit(cuda_unit *u, pons_error *err)
         return status;
     if (d->cache_dir != NULL)
         cache_write(path, binary, size);
-    status = cuda_check(d, d->driver.module_load(&u->module, binary), "load kernels", err);
+    status = cuda_check(d, d->driver.module_load(&u->module, binary), load, err);
     free(binary);
     return status;
 }
