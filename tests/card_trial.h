@@ -1,6 +1,7 @@
 /*
  * card_trial.h - what tests of the cuda device's libraries begin and end with: a card of the made-up
- * driver, a graph with numbers in its leaves, numbers that are compared, a kernel that does not run.
+ * driver, a graph with numbers in its leaves, numbers that are compared, a kernel that does not run,
+ * and what is chosen by timing.
  */
 #ifndef TESTS_CARD_TRIAL_H
 #define TESTS_CARD_TRIAL_H
@@ -67,6 +68,44 @@ static inline void expect_near(const char *name, const pons_node *x, const evalu
         ck_assert_msg(fabs(evaluation_get(expected, x, i) - evaluation_get(found, x, i))
                       <= tolerance * largest, "%s, element %lld: %g, expected %g", name,
                       (long long)i, evaluation_get(found, x, i), evaluation_get(expected, x, i));
+}
+
+
+/* What a run keeps for its devices. */
+typedef struct notes {
+    int count, kept;
+    struct note {
+        char key[PONS_CHOICE_SIZE], choice[PONS_CHOICE_SIZE];
+        double seconds;
+    } note[4];
+} notes;
+
+static inline const char *find_note(void *context, const char *key)
+{
+    notes *n = context;
+
+    for (int i = 0; i < n->count; i++)
+        if (strcmp(n->note[i].key, key) == 0)
+            return n->note[i].choice;
+    return NULL;
+}
+
+static inline pons_status keep_note(void *context, const char *key, const char *choice, double seconds,
+                                    pons_error *err)
+{
+    notes *n = context;
+    int i = 0;
+
+    while (i < n->count && strcmp(n->note[i].key, key) != 0)
+        i++;
+    ck_assert_int_lt(i, 4);
+    n->count += i == n->count;
+    n->kept++;
+    ck_assert(strlen(key) < PONS_CHOICE_SIZE && strlen(choice) < PONS_CHOICE_SIZE);
+    strcpy(n->note[i].key, key);
+    strcpy(n->note[i].choice, choice);
+    n->note[i].seconds = seconds;
+    return PONS_OK;
 }
 
 #endif

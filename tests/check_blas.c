@@ -284,6 +284,120 @@ START_TEST(only_tf32_rounds_floats)
 }
 END_TEST
 
+/* ---- by timing ------------------------------------------------------------------------------- */
+
+/* The choice for a product: its workspace, and how often each algorithm ran for it. */
+static void chooses(const device *d, notes *n, size_t workspace, int by_float, int without_parts)
+{
+    const pons_tuning tuning = { n, find_note, keep_note };
+    long before[2] = { executed(AS_FLOAT), executed(NO_PARTS) };
+    int left = fakes_left_over();
+    pons_kernel k = { .run = NULL };
+    asked q;
+
+    ask(&q, PONS_BF16, PONS_F32);
+    cuda_operations.tune(d->handle, &tuning);
+    ck_assert(is_taken(d, &q, &k));
+    ck_assert_uint_eq(k.scratch_size, workspace);
+    ck_assert_int_eq(executed(AS_FLOAT) - before[0], by_float);
+    ck_assert_int_eq(executed(NO_PARTS) - before[1], without_parts);
+    k.free(&k);
+    ck_assert_int_le(fakes_left_over(), left + 2); /* the two events that the device keeps */
+    cuda_operations.tune(d->handle, NULL);
+}
+
+/* One run of each, three rounds of four; one that takes twice the other's time has one round. */
+enum { ALL = 1 + 3 * 4, HOPELESS = 1 + 4 };
+
+START_TEST(the_fastest_algorithm_is_chosen_and_taken_again)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    notes n = { .count = 0 };
+
+    setenv("FAKE_CUBLAS", "takes-2=3000 takes-3=1000", 1);
+    chooses(&d, &n, 256, HOPELESS, ALL);
+    ck_assert_str_eq(n.note[0].key, "product cuBLASLt 130002 bf16 to fp32 a 16 8 transposed b 16 8");
+    ck_assert_double_eq_tol(n.note[0].seconds, 1, 0.5);
+    setenv("FAKE_CUBLAS", "takes-3=9000", 1);
+    chooses(&d, &n, 256, 0, 0);
+    ck_assert_int_eq(n.kept, 1);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(an_algorithm_that_is_not_proposed_any_more_is_chosen_anew)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    notes n = { .count = 0 };
+
+    setenv("FAKE_CUBLAS", "takes-2=1000 takes-3=1900", 1);
+    chooses(&d, &n, 4096, ALL, ALL);
+    ((cuda_device *)d.handle)->workspace_limit = 4095;
+    chooses(&d, &n, 256, 0, 0);
+    ck_assert_int_eq(n.kept, 2);
+    ck_assert(isnan(n.note[0].seconds));
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(where_no_algorithm_runs_the_first_is_taken)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    notes n = { .count = 0 };
+
+    setenv("FAKE_CUBLAS", "refuses-2 refuses-3", 1);
+    chooses(&d, &n, 4096, 0, 0);
+    ck_assert_str_eq(n.note[0].choice, "");
+    chooses(&d, &n, 4096, 0, 0);
+    ck_assert_int_eq(n.kept, 1);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(who_keeps_nothing_times_no_algorithm)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    notes n = { .count = 0 };
+    const pons_tuning tuning = { &n, find_note, NULL };
+    long before = executed(AS_FLOAT) + executed(NO_PARTS);
+    pons_kernel k = { .run = NULL };
+    asked q;
+
+    ask(&q, PONS_F32, PONS_F32);
+    cuda_operations.tune(d.handle, &tuning);
+    ck_assert(is_taken(&d, &q, &k));
+    ck_assert_uint_eq(k.scratch_size, 4096);
+    ck_assert_int_eq(executed(AS_FLOAT) + executed(NO_PARTS), before);
+    k.free(&k);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+/* All that makes one product slower than another. */
+START_TEST(each_product_is_a_choice_of_its_own)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    notes n = { .count = 0 };
+    const pons_tuning tuning = { &n, find_note, keep_note };
+
+    cuda_operations.tune(d.handle, &tuning);
+    for (int i = 0; i < 8; i++) {
+        pons_kernel k = { .run = NULL };
+        asked q;
+        ask(&q, i % 4 == 1 ? PONS_BF16 : PONS_F32, PONS_F32);
+        q.request.tf32 = i % 4 == 2;
+        q.attributes.transpose_a = i % 4 != 3;
+        if (i % 4 == 3)
+            q.factor[0].shape = (pons_shape){ 2, { WIDTH, DEPTH } };
+        ck_assert(is_taken(&d, &q, &k));
+        k.free(&k);
+    }
+    ck_assert_int_eq(n.count, 4);
+    ck_assert_int_eq(n.kept, 4);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
 /* ---- what goes wrong ------------------------------------------------------------------------- */
 
 START_TEST(a_library_that_does_not_start_is_done_without)
@@ -344,7 +458,7 @@ START_TEST(the_installed_library_understands_products)
     cuda_blas blas = { .library = dlopen(INSTALLED, RTLD_NOW | RTLD_LOCAL) };
     blas_product product;
     blas_choice choice;
-    bool found;
+    int count;
     asked q;
 
     if (blas.library == NULL)
@@ -355,8 +469,8 @@ START_TEST(the_installed_library_understands_products)
             ask(&q, types[i], low ? types[i] : PONS_F32);
             ck_assert_int_eq(blas_product_new(&blas, &q.request, &product), 0);
             /* Everything is taken but the handle that takes a card: 1, not initialized. */
-            ck_assert_int_eq(blas_product_choose(&blas, &product, 1 << 20, &choice, &found), 1);
-            ck_assert(!found);
+            ck_assert_int_eq(blas_product_choose(&blas, &product, 1 << 20, 1, &choice, &count), 1);
+            ck_assert_int_eq(count, 0);
             blas_product_free(&blas, &product);
         }
 }
@@ -374,6 +488,11 @@ int main(void)
     fakes_add_test(c, parts_of_sums_meet_as_floats_in_a_bounded_workspace);
     fakes_add_test(c, what_has_no_algorithm_is_our_own);
     tcase_add_test(c, only_tf32_rounds_floats);
+    fakes_add_test(c, the_fastest_algorithm_is_chosen_and_taken_again);
+    fakes_add_test(c, an_algorithm_that_is_not_proposed_any_more_is_chosen_anew);
+    fakes_add_test(c, where_no_algorithm_runs_the_first_is_taken);
+    fakes_add_test(c, who_keeps_nothing_times_no_algorithm);
+    tcase_add_test(c, each_product_is_a_choice_of_its_own);
     fakes_add_test(c, a_library_that_does_not_start_is_done_without);
     fakes_add_test(c, a_product_that_does_not_run_ends_with_a_line);
     fakes_add_test(c, matrices_that_make_no_product_are_refused);

@@ -284,43 +284,6 @@ END_TEST
 
 /* ---- by timing ------------------------------------------------------------------------------- */
 
-/* What a run keeps for its devices. */
-typedef struct notes {
-    int count, kept;
-    struct note {
-        char key[PONS_CHOICE_SIZE], choice[PONS_CHOICE_SIZE];
-        double seconds;
-    } note[4];
-} notes;
-
-static const char *find_note(void *context, const char *key)
-{
-    notes *n = context;
-
-    for (int i = 0; i < n->count; i++)
-        if (strcmp(n->note[i].key, key) == 0)
-            return n->note[i].choice;
-    return NULL;
-}
-
-static pons_status keep_note(void *context, const char *key, const char *choice, double seconds,
-                             pons_error *err)
-{
-    notes *n = context;
-    int i = 0;
-
-    while (i < n->count && strcmp(n->note[i].key, key) != 0)
-        i++;
-    ck_assert_int_lt(i, 4);
-    n->count += i == n->count;
-    n->kept++;
-    ck_assert(strlen(key) < PONS_CHOICE_SIZE && strlen(choice) < PONS_CHOICE_SIZE);
-    strcpy(n->note[i].key, key);
-    strcpy(n->note[i].choice, choice);
-    n->note[i].seconds = seconds;
-    return PONS_OK;
-}
-
 static pons_kernel prepared(const device *d, const pons_request *request)
 {
     pons_error err = PONS_ERROR_INIT;

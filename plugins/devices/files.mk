@@ -112,7 +112,7 @@ cpu_la_LDFLAGS = $(PLUGIN_LDFLAGS) $(OPENMP_CFLAGS) -export-symbols-regex '^pons
 # The cuda device. Nothing of CUDA is needed to build it: the driver and the compiler of its kernels
 # are found when it is opened.
 CUDA_FILES = plugins/devices/cuda/blas.c plugins/devices/cuda/blas.h \
-	plugins/devices/cuda/blas_product.c plugins/devices/cuda/cuda.h plugins/devices/cuda/device.c \
+	plugins/devices/cuda/blas_choose.c plugins/devices/cuda/blas_product.c plugins/devices/cuda/cuda.h plugins/devices/cuda/device.c \
 	plugins/devices/cuda/dnn.h plugins/devices/cuda/driver.c \
 	plugins/devices/cuda/driver.h plugins/devices/cuda/kernel.c \
 	plugins/devices/cuda/library.c plugins/devices/cuda/memory.c \
@@ -129,7 +129,8 @@ CUDA_FILES = plugins/devices/cuda/blas.c plugins/devices/cuda/blas.h \
 	plugins/devices/cuda/source_take.c plugins/devices/cuda/source_value.c \
 	plugins/devices/cuda/source_weight.c \
 	plugins/devices/cuda/text.c plugins/devices/cuda/text.h \
-	plugins/devices/cuda/text_preamble.c plugins/devices/cuda/unit.c
+	plugins/devices/cuda/text_preamble.c plugins/devices/cuda/trial.c \
+	plugins/devices/cuda/trial.h plugins/devices/cuda/unit.c
 CUDNN_FILES = plugins/devices/cuda/dnn.c plugins/devices/cuda/dnn_choose.c \
 	plugins/devices/cuda/dnn_convolution.c \
 	plugins/devices/cuda/dnn_graph.c plugins/devices/cuda/dnn_plan.c

@@ -5,7 +5,9 @@
  * An attribute of another size, matrices that make no product, an algorithm of another one, memory
  * that is not the card's or not aligned: the call that brings one is refused.
  *
- * FAKE_CUBLAS   words that go wrong: start: no handle is made; run=N: the N-th product does not run
+ * FAKE_CUBLAS   words that go wrong: start: no handle is made; run=N: the N-th product does not run;
+ *               refuses-A: those by algorithm A do not; takes-A=N: one by algorithm A takes N ms more,
+ *               on the clock of events alone
  */
 #include "fake.h"
 #include "named.h"
@@ -13,6 +15,7 @@
 #include "../plugins/devices/cuda/blas.h"
 #include "graph/reference/reference.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +54,14 @@ static int fault(const char *word)
     const char *text = getenv("FAKE_CUBLAS"), *at = text != NULL ? strstr(text, word) : NULL;
 
     return at == NULL ? -1 : at[strlen(word)] == '=' ? atoi(at + strlen(word) + 1) : 0;
+}
+
+static int fault_of(const char *word, int algorithm)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%s-%d", word, algorithm);
+    return fault(text);
 }
 
 const char *cublasLtGetStatusString(int status)
@@ -296,6 +307,8 @@ static void run(void *context)
                 number_store(type_of(y->type), k->result.at,
                              n * y->batch_stride + column * y->stride + row,
                              factor * element(k, n, row, column));
+    if (fault_of("takes", k->what.algorithm) > 0)
+        fake_stream_spend(1e-3 * fault_of("takes", k->what.algorithm));
     free(k);
 }
 
@@ -365,7 +378,8 @@ int cublasLtMatmul(blas_handle handle, blas_operation o, const void *alpha, cons
         || added_layout != result_layout || !is_aligned(first, asked.alignment)
         || !is_aligned(second, asked.alignment) || !is_aligned(result, asked.alignment))
         return INVALID;
-    if (__atomic_add_fetch(&runs, 1, __ATOMIC_RELAXED) == fault("run"))
+    if (__atomic_add_fetch(&runs, 1, __ATOMIC_RELAXED) == fault("run")
+        || fault_of("refuses", k.what.algorithm) >= 0)
         return FAILED;
     __atomic_fetch_add(&executed[k.what.algorithm], 1, __ATOMIC_RELAXED);
     return stream_give((struct CUstream_st *)stream, give, &k, sizeof k) == OK ? OK : FAILED;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <limits.h>
 #include <stddef.h>
+#include <string.h>
 
 enum { ALIGNMENT = 16 };
 
@@ -149,19 +150,35 @@ static int set_preference(const cuda_blas *blas, blas_preference p, uint64_t wor
     return status;
 }
 
-int blas_product_choose(const cuda_blas *blas, const blas_product *p, size_t workspace,
-                        blas_choice *out, bool *found)
+int blas_product_choose(const cuda_blas *blas, const blas_product *p, size_t workspace, int most,
+                        blas_choice *out, int *count)
 {
     blas_preference preference = NULL;
-    int count = 0, status = blas->preference_new(&preference);
+    int found = 0, status = blas->preference_new(&preference);
 
+    /* An algorithm is known by its bytes, also by those that the library leaves alone. */
+    memset(out, 0, (size_t)most * sizeof *out);
     if (status == 0)
         status = set_preference(blas, preference, workspace);
     if (status == 0)
         status = blas->choose(blas->handle, p->operation, p->layout[0], p->layout[1], p->layout[2],
-                              p->layout[2], preference, 1, out, &count);
+                              p->layout[2], preference, most, out, &found);
     if (preference != NULL)
         blas->preference_free(preference);
-    *found = status == 0 && count > 0 && out->status == 0;
+    *count = 0;
+    for (int i = 0; i < found && status == 0; i++)
+        if (out[i].status == 0)
+            out[(*count)++] = out[i];
     return status == BLAS_NOT_SUPPORTED ? 0 : status;
+}
+
+int blas_product_run(const cuda_blas *blas, const blas_product *p, const blas_choice *by,
+                     void *const operand[3], void *workspace, cuda_stream stream)
+{
+    static const float one = 1, zero = 0;
+    const blas_layout *layout = p->layout;
+
+    return blas->multiply(blas->handle, p->operation, &one, operand[1], layout[0], operand[0],
+                          layout[1], &zero, operand[2], layout[2], operand[2], layout[2],
+                          &by->algorithm, workspace, by->workspace, stream);
 }

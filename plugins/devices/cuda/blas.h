@@ -1,6 +1,6 @@
 /*
  * blas.h - matrix products by cuBLASLt: an operation, how its three matrices lie in memory, and the
- * algorithm that the library chooses for them.
+ * algorithms that the library proposes for them.
  *
  * The library is found when the first product is prepared: it is half a gigabyte, which takes 60 ms
  * to open, and few networks multiply matrices. It comes with the toolkit of NVRTC, whose version the
@@ -108,8 +108,11 @@ bool blas_takes(const pons_request *request);
 /* 0 or the library's status; 'out' is to be freed in both cases. */
 int blas_product_new(const cuda_blas *blas, const pons_request *request, blas_product *out);
 void blas_product_free(const cuda_blas *blas, blas_product *p);
-/* The library's choice with a workspace of at most so many bytes; *found: whether it has any. */
-int blas_product_choose(const cuda_blas *blas, const blas_product *p, size_t workspace,
-                        blas_choice *out, bool *found);
+/* The library's first 'most' choices with a workspace of at most so many bytes; *count of them. */
+int blas_product_choose(const cuda_blas *blas, const blas_product *p, size_t workspace, int most,
+                        blas_choice *out, int *count);
+/* Put it on a stream. operand: the two factors and the result, as a request has them. */
+int blas_product_run(const cuda_blas *blas, const blas_product *p, const blas_choice *by,
+                     void *const operand[3], void *workspace, cuda_stream stream);
 
 #endif

@@ -32,28 +32,32 @@ static pons_status check(const planned *p, int status, const char *what, pons_er
 
 static pons_status kernel_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
 {
-    static const float one = 1, zero = 0;
     const planned *p = kernel->state;
     const cuda_device *d = p->device;
-    const blas_layout *layout = p->product.layout;
+    void *const operand[3] = { call->input[0], call->input[1], call->output[0] };
 
     if (cuda_check(d, d->driver.use(d->context), "use the device", err) != PONS_OK)
         return PONS_DEVICE;
-    return check(p, d->blas.multiply(d->blas.handle, p->product.operation, &one, call->input[1],
-                                     layout[0], call->input[0], layout[1], &zero, call->output[0],
-                                     layout[2], call->output[0], layout[2], &p->choice.algorithm,
-                                     call->scratch, p->choice.workspace,
+    return check(p, blas_product_run(&d->blas, &p->product, &p->choice, operand, call->scratch,
                                      d->queue[PONS_QUEUE_KERNELS]), "run", err);
 }
 
 static pons_status prepare(planned *p, bool *found, pons_error *err)
 {
-    const cuda_device *d = p->device;
+    cuda_device *d = p->device;
+    blas_choice all[CUDA_CANDIDATES];
+    int most = d->tuning != NULL ? CUDA_CANDIDATES : 1, count, best;
 
-    if (check(p, blas_product_new(&d->blas, p->request, &p->product), "plan", err) != PONS_OK)
+    if (check(p, blas_product_new(&d->blas, p->request, &p->product), "plan", err) != PONS_OK
+        || check(p, blas_product_choose(&d->blas, &p->product, d->workspace_limit, most, all,
+                                        &count), "plan", err) != PONS_OK)
         return PONS_DEVICE;
-    return check(p, blas_product_choose(&d->blas, &p->product, d->workspace_limit, &p->choice,
-                                        found), "plan", err);
+    *found = count > 0;
+    if (!*found)
+        return PONS_OK;
+    if (cuda_choose_algorithm(d, p->request, &p->product, count, all, &best, err) == PONS_OK)
+        p->choice = all[best];
+    return err->status;
 }
 
 pons_status cuda_prepare_blas(cuda_device *d, const pons_request *r, pons_kernel *kernel,

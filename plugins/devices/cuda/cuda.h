@@ -10,6 +10,7 @@
 #include "ranges.h"
 #include "sensors.h"
 #include "source.h"
+#include "trial.h"
 
 /* A function that was compiled, or will be with the next translation unit. */
 typedef struct cuda_kernel {
@@ -87,6 +88,14 @@ pons_status cuda_prepare_blas(cuda_device *d, const pons_request *request, pons_
 /* dnn_choose.c: the plan for a convolution, by timing where the device is to; none fits: no plan. */
 pons_status cuda_choose_plan(cuda_device *d, const dnn_convolution *c, const dnn_wishes *wishes,
                              dnn_plan *out, pons_error *err);
+
+/*
+ * blas_choose.c: which of the algorithms that the library proposes for a product, by timing where
+ * the device is to; else the first.
+ */
+pons_status cuda_choose_algorithm(cuda_device *d, const pons_request *request,
+                                  const blas_product *p, int count, const blas_choice *all,
+                                  int *best, pons_error *err);
 
 /* memory.c, queue.c: operations of the device. */
 void *cuda_allocate(void *device, size_t size, pons_error *err);
