@@ -188,6 +188,7 @@ static guarded pack(problem *p, pons_kernel *kernel)
     guarded packed = guarded_new((kernel->pack_size[1] + 63) / 64 * 64, true);
     pons_error err = PONS_ERROR_INIT;
 
+    memset(packed.memory, 0xff, packed.size); /* as scratch memory */
     if (kernel->pack_size[1] > 0)
         ck_assert_msg(kernel->pack(kernel, 1, p->memory[1].memory, packed.memory, &err) == PONS_OK,
                       "%s", err.text);
@@ -340,6 +341,21 @@ static void some_axis(shape_case *s, int axis, int least, int most, bool dilated
         s->x[axis] = span;
 }
 
+/* For fewer products: planes by 3 x 3, padded by one on all sides mostly. */
+static void some_plane(shape_case *s)
+{
+    int stride = 1 + below(2);
+
+    for (int i = 1; i < 3; i++) {
+        bool padded = below(4) > 0;
+        s->kernel[i] = 3;
+        s->stride[i] = stride;
+        s->low[i] = padded ? 1 : below(5);
+        s->high[i] = padded ? 1 : below(5);
+        s->x[i] = 3 + below(14);
+    }
+}
+
 static shape_case some_shape(family make, bool weight)
 {
     static const int many[] = { 5, 8, 15, 16, 17, 32, 33, 40 };
@@ -357,8 +373,8 @@ static shape_case some_shape(family make, bool weight)
     }
     for (int i = 0; i < 3; i++)
         some_axis(&s, i, least[few][i], most[few][i], !few && !plain);
-    for (int i = 1; i < 3 && plain; i++)
-        s.stride[i] = 1 + (s.stride[0] > 1);
+    if (plain)
+        some_plane(&s);
     return s;
 }
 
@@ -439,6 +455,19 @@ static const shape_case planes[] = {
     { 1, { 17, 20, 22 }, 40, 100, 1, { 1, 3, 3 }, { 1, 2, 2 }, ONE, { 0, 1, 1 }, { 0, 1, 1 } },
     { 1, { 13, 32, 34 }, 16, 70, 1, { 2, 3, 3 }, { 3, 2, 2 }, ONE, ONE, { 4, 1, 1 } },
     { 2, { 1, 40, 64 }, 64, 64, 1, { 5, 3, 3 }, TWO, ONE, { 2, 1, 1 }, { 2, 2, 2 } },
+    { 1, { 11, 14, 22 }, 24, 40, 1, THREE, { 2, 1, 1 }, ONE, ONE, ONE },
+    { 3, { 5, 5, 39 }, 16, 16, 1, THREE, ONE, ONE, { 1, 4, 5 }, { 1, 0, 3 } },
+    { 5, { 3, 9, 11 }, 20, 52, 1, THREE, ONE, ONE, ONE, ONE },
+};
+
+/* What is left to others. */
+static const shape_case refused[] = {
+    { 1, { 4, 9, 9 }, 16, 16, 1, THREE, { 1, 1, 2 }, ONE, ONE, ONE },
+    { 1, { 4, 9, 9 }, 16, 16, 1, THREE, { 1, 3, 3 }, ONE, ONE, ONE },
+    { 1, { 4, 9, 9 }, 16, 16, 1, THREE, ONE, { 1, 1, 2 }, ONE, ONE },
+    { 1, { 4, 9, 9 }, 16, 16, 2, THREE, ONE, ONE, ONE, ONE },
+    { 1, { 4, 9, 9 }, 16, 16, 1, { 3, 3, 1 }, ONE, ONE, { 1, 1, 0 }, { 1, 1, 0 } },
+    { 1, { 4, 9, 9 }, 16, 16, 1, { 3, 2, 3 }, ONE, ONE, ONE, ONE },
 };
 
 static void check_fewer_products(pons_kernel_kind kind)
@@ -446,7 +475,9 @@ static void check_fewer_products(pons_kernel_kind kind)
     for (size_t i = 0; i < sizeof planes / sizeof *planes; i++)
         ck_assert(check_shape(&planes[i], transformed, kind) ==
                   (kind != PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT || planes[i].stride[2] == 1));
-    check_random(transformed, kind, 4);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        ck_assert(!check_shape(&refused[i], transformed, kind));
+    check_random(transformed, kind, 8);
 }
 
 START_TEST(convolution_with_fewer_products_is_exact)
@@ -467,23 +498,57 @@ START_TEST(gradient_by_the_weight_with_fewer_products_is_exact)
 }
 END_TEST
 
-/* The root mean square of the error, of what is computed. */
-static double error_of(const shape_case *s, family make, pons_kernel_kind kind)
+/* Of numbers between -1 and 1. */
+static problem compute(const shape_case *s, family make, pons_kernel_kind kind, int threads)
 {
-    problem truth, p;
+    problem p;
     pons_kernel kernel = { .run = NULL };
     pons_error err = PONS_ERROR_INIT;
     bool supported = false;
+
+    problem_init(&p, s, kind, PONS_BF16, true);
+    fill(&p, below_one);
+    ck_assert(make(threads, &p.request, &kernel, &supported, &err) == PONS_OK);
+    ck_assert(supported);
+    run(&p, &kernel);
+    return p;
+}
+
+static void same_bits(const shape_case *s, pons_kernel_kind kind)
+{
+    static const int threads[] = { 2, 3, 7 };
+    problem one = compute(s, transformed, kind, 1);
+
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        problem p = compute(s, transformed, kind, threads[i]);
+        ck_assert_msg(memcmp(p.memory[2].memory, one.memory[2].memory, one.memory[2].size) == 0,
+                      "kind %d: bits of %d threads are others", (int)kind, threads[i]);
+        problem_clear(&p);
+    }
+    problem_clear(&one);
+}
+
+START_TEST(fewer_products_have_the_same_bits_on_any_threads)
+{
+    static const shape_case shape = { 3, { 7, 17, 20 }, 40, 100, 1, THREE, ONE, ONE, ONE, ONE };
+    static const shape_case strided = { 1, { 9, 30, 45 }, 33, 70, 1, THREE, TWO, ONE, ONE, ONE };
+
+    for (int kind = PONS_KERNEL_CONVOLUTION; kind <= PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT; kind++)
+        same_bits(&shape, (pons_kernel_kind)kind);
+    same_bits(&strided, PONS_KERNEL_CONVOLUTION);
+    same_bits(&strided, PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT);
+}
+END_TEST
+
+/* The root mean square of the error, of what is computed. */
+static double error_of(const shape_case *s, family make, pons_kernel_kind kind)
+{
+    problem truth, p = compute(s, make, kind, 2);
     double error = 0, size = 0;
 
     problem_init(&truth, s, kind, PONS_F64, true);
     fill(&truth, below_one);
     compute_truth(&truth);
-    problem_init(&p, s, kind, PONS_BF16, true);
-    fill(&p, below_one);
-    ck_assert(make(2, &p.request, &kernel, &supported, &err) == PONS_OK);
-    ck_assert(supported);
-    run(&p, &kernel);
     for (int64_t i = 0; i < count_of(&p.output); i++) {
         double should = get(PONS_F64, truth.memory[2].memory, i);
         double away = get(p.output.type, p.memory[2].memory, i) - should;
@@ -555,6 +620,7 @@ int main(void)
     tcase_add_test(c, convolution_with_fewer_products_is_exact);
     tcase_add_test(c, gradient_by_the_input_with_fewer_products_is_exact);
     tcase_add_test(c, gradient_by_the_weight_with_fewer_products_is_exact);
+    tcase_add_test(c, fewer_products_have_the_same_bits_on_any_threads);
     tcase_add_test(c, fewer_products_round_by_the_size_of_their_terms);
     if (!wide_tiles_run())
         return suite_run();
