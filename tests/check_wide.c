@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../plugins/devices/cpu/cpu.h"
 #include "../plugins/devices/cpu/narrow_tile.h"
 #include "../plugins/devices/cpu/winograd.h"
 #include "graph/program.h"
@@ -589,6 +590,55 @@ START_TEST(fewer_products_round_by_the_size_of_their_terms)
 }
 END_TEST
 
+/* Who makes it on vectors of pairs, with so much scratch memory at most; 0: any. */
+static const char *maker_of(const shape_case *s, pons_kernel_kind kind, size_t limit)
+{
+    const pons_device_settings settings = { .count = 1, .threads = 2, .workspace_limit = limit };
+    pons_error err = PONS_ERROR_INIT;
+    pons_kernel kernel = { .run = NULL };
+    bool supported = false;
+    const char *name;
+    void *device;
+    problem p;
+
+    ck_assert(cpu_operations.open(&settings, &device, &err) == PONS_OK);
+    ((cpu_device *)device)->wide = &wide_dots;
+    problem_init(&p, s, kind, PONS_BF16, true);
+    p.request.packable = kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT ? 0 : 2;
+    ck_assert(convolution_prepare(device, &p.request, &kernel, &supported, &err) == PONS_OK);
+    ck_assert(supported);
+    name = kernel.implementation;
+    kernel.free(&kernel);
+    problem_clear(&p);
+    cpu_operations.close(device);
+    return name;
+}
+
+START_TEST(the_device_makes_fewer_products_where_they_are_faster)
+{
+    static const struct {
+        shape_case shape;
+        bool fewer;
+    } rows[] = {
+        { { 1, { 8, 24, 24 }, 32, 32, 1, THREE, ONE, ONE, ONE, ONE }, true },
+        { { 2, { 6, 6, 6 }, 64, 64, 1, THREE, ONE, ONE, ONE, ONE }, true },
+        { { 1, { 8, 3, 3 }, 64, 64, 1, THREE, ONE, ONE, ONE, ONE }, false },
+        { { 1, { 8, 48, 48 }, 32, 64, 1, THREE, TWO, ONE, ONE, ONE }, true },
+        { { 1, { 8, 48, 48 }, 16, 32, 1, THREE, TWO, ONE, ONE, ONE }, false },
+        { { 2, { 8, 24, 24 }, 64, 64, 1, THREE, TWO, ONE, ONE, ONE }, false },
+        { { 1, { 8, 24, 24 }, 32, 32, 1, ONE, ONE, ONE, NONE, NONE }, false },
+    };
+
+    for (int kind = PONS_KERNEL_CONVOLUTION; kind <= PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT; kind++)
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            const char *name = maker_of(&rows[i].shape, (pons_kernel_kind)kind, 0);
+            ck_assert_msg((strcmp(name, "winograd") == 0) == rows[i].fewer, "row %d: %s", (int)i, name);
+        }
+    ck_assert_str_eq(maker_of(&rows[0].shape, PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT, 0), "winograd");
+    ck_assert_str_ne(maker_of(&rows[0].shape, PONS_KERNEL_CONVOLUTION, 1), "winograd");
+}
+END_TEST
+
 START_TEST(convolution_with_few_channels_is_exact)
 {
     check_random(narrow, PONS_KERNEL_CONVOLUTION, 6);
@@ -621,6 +671,7 @@ int main(void)
     tcase_add_test(c, gradient_by_the_input_with_fewer_products_is_exact);
     tcase_add_test(c, gradient_by_the_weight_with_fewer_products_is_exact);
     tcase_add_test(c, fewer_products_have_the_same_bits_on_any_threads);
+    tcase_add_test(c, the_device_makes_fewer_products_where_they_are_faster);
     tcase_add_test(c, fewer_products_round_by_the_size_of_their_terms);
     if (!wide_tiles_run())
         return suite_run();
