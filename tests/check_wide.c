@@ -532,10 +532,12 @@ static void same_bits(const shape_case *s, pons_kernel_kind kind)
 START_TEST(fewer_products_have_the_same_bits_on_any_threads)
 {
     static const shape_case shape = { 3, { 7, 17, 20 }, 40, 100, 1, THREE, ONE, ONE, ONE, ONE };
+    static const shape_case few_sums = { 2, { 9, 34, 38 }, 16, 16, 1, THREE, ONE, ONE, ONE, ONE };
     static const shape_case strided = { 1, { 9, 30, 45 }, 33, 70, 1, THREE, TWO, ONE, ONE, ONE };
 
     for (int kind = PONS_KERNEL_CONVOLUTION; kind <= PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT; kind++)
         same_bits(&shape, (pons_kernel_kind)kind);
+    same_bits(&few_sums, PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT);
     same_bits(&strided, PONS_KERNEL_CONVOLUTION);
     same_bits(&strided, PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT);
 }

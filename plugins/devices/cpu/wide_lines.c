@@ -27,8 +27,8 @@
 
 enum {
     BOX_BYTES = 3 << 18,    /* both packed tensors: what a core's cache holds beside the sums */
-    ROWS_BYTES = 3 << 18,   /* the packed gradient of a group, which all of a task's sums read */
-    GROUPS_BYTES = 9 << 19, /* and of all groups, which wait for their turn */
+    ROWS_BYTES = 3 << 18,   /* the packed gradient, which all of a task's sums read */
+    GROUPS_BYTES = 9 << 19, /* of many groups, of which a task's sums read one */
     SUMS_APART = 1 << 19,   /* bytes */
     BOXES_APART = 4,        /* that many boxes are tasks of their own; */
     TASKS = 16,             /* so many at most */
@@ -438,10 +438,17 @@ static int64_t x_bytes(const weight_lines *w)
     return strip_bytes(w) * w->groups * w->in_tiles * w->strips;
 }
 
+/* Groups that wait for their turn may take as much as the sums, which every box reads and writes. */
+static int64_t rows_fit(const weight_lines *w)
+{
+    int64_t sums = w->jobs * w->part_size, most = w->groups == 1 ? ROWS_BYTES : GROUPS_BYTES;
+
+    return sums < ROWS_BYTES ? ROWS_BYTES : sums < most ? sums : most;
+}
+
 static bool box_fits(const weight_lines *w, bool apart)
 {
-    return apart ? y_bytes(w) + x_bytes(w) <= BOX_BYTES
-                 : y_bytes(w) <= ROWS_BYTES * w->groups && y_bytes(w) <= GROUPS_BYTES;
+    return apart ? y_bytes(w) + x_bytes(w) <= BOX_BYTES : y_bytes(w) <= rows_fit(w);
 }
 
 /*
