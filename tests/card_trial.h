@@ -70,6 +70,7 @@ static inline void expect_near(const char *name, const pons_node *x, const evalu
                       (long long)i, evaluation_get(found, x, i), evaluation_get(expected, x, i));
 }
 
+enum { NOTES = 8 };
 
 /* What a run keeps for its devices. */
 typedef struct notes {
@@ -77,7 +78,7 @@ typedef struct notes {
     struct note {
         char key[PONS_CHOICE_SIZE], choice[PONS_CHOICE_SIZE];
         double seconds;
-    } note[4];
+    } note[NOTES];
 } notes;
 
 static inline const char *find_note(void *context, const char *key)
@@ -98,7 +99,7 @@ static inline pons_status keep_note(void *context, const char *key, const char *
 
     while (i < n->count && strcmp(n->note[i].key, key) != 0)
         i++;
-    ck_assert_int_lt(i, 4);
+    ck_assert_int_lt(i, NOTES);
     n->count += i == n->count;
     n->kept++;
     ck_assert(strlen(key) < PONS_CHOICE_SIZE && strlen(choice) < PONS_CHOICE_SIZE);

@@ -316,7 +316,7 @@ START_TEST(the_fastest_algorithm_is_chosen_and_taken_again)
 
     setenv("FAKE_CUBLAS", "takes-2=3000 takes-3=1000", 1);
     chooses(&d, &n, 256, HOPELESS, ALL);
-    ck_assert_str_eq(n.note[0].key, "product cuBLASLt 130002 bf16 to fp32 a 16 8 transposed b 16 8");
+    ck_assert_str_eq(n.note[0].key, "product cuBLASLt 130002 bf16 to fp32 transposed a 16 8 b 16 8");
     ck_assert_double_eq_tol(n.note[0].seconds, 1, 0.5);
     setenv("FAKE_CUBLAS", "takes-3=9000", 1);
     chooses(&d, &n, 256, 0, 0);
@@ -373,7 +373,25 @@ START_TEST(who_keeps_nothing_times_no_algorithm)
 }
 END_TEST
 
+enum { KINDS = 8 };
+
 /* All that makes one product slower than another. */
+static void ask_kind(asked *q, int kind)
+{
+    static const pons_shape wide = { 2, { WIDTH, DEPTH } }, square = { 2, { WIDTH, WIDTH } };
+
+    ask(q, kind == 1 || kind == 2 ? PONS_BF16 : PONS_F32, kind == 2 ? PONS_BF16 : PONS_F32);
+    q->request.tf32 = kind == 3;
+    q->attributes.transpose_a = kind != 4;
+    q->attributes.transpose_b = kind == 5 || kind == 7;
+    if (kind == 4)
+        q->factor[0].shape = wide;
+    if (kind == 5)
+        q->factor[1].shape = wide;
+    if (kind > 5)
+        q->factor[0].shape = q->factor[1].shape = square;
+}
+
 START_TEST(each_product_is_a_choice_of_its_own)
 {
     device d = card(&(pons_device_settings){ .count = 1 });
@@ -381,19 +399,15 @@ START_TEST(each_product_is_a_choice_of_its_own)
     const pons_tuning tuning = { &n, find_note, keep_note };
 
     cuda_operations.tune(d.handle, &tuning);
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 2 * KINDS; i++) {
         pons_kernel k = { .run = NULL };
         asked q;
-        ask(&q, i % 4 == 1 ? PONS_BF16 : PONS_F32, PONS_F32);
-        q.request.tf32 = i % 4 == 2;
-        q.attributes.transpose_a = i % 4 != 3;
-        if (i % 4 == 3)
-            q.factor[0].shape = (pons_shape){ 2, { WIDTH, DEPTH } };
+        ask_kind(&q, i % KINDS);
         ck_assert(is_taken(&d, &q, &k));
         k.free(&k);
     }
-    ck_assert_int_eq(n.count, 4);
-    ck_assert_int_eq(n.kept, 4);
+    ck_assert_int_eq(n.count, KINDS);
+    ck_assert_int_eq(n.kept, KINDS);
     cuda_operations.close(d.handle);
 }
 END_TEST

@@ -461,11 +461,15 @@ static const shape_case planes[] = {
     { 5, { 3, 9, 11 }, 20, 52, 1, THREE, ONE, ONE, ONE, ONE },
 };
 
+/* By the weight, too, with any stride and dilation along D. */
+static const shape_case deep = { 2, { 11, 9, 13 }, 20, 24, 1, THREE, { 2, 1, 1 }, { 2, 1, 1 }, ONE, ONE };
+
 /* What is left to others. */
 static const shape_case refused[] = {
     { 1, { 4, 9, 9 }, 16, 16, 1, THREE, { 1, 1, 2 }, ONE, ONE, ONE },
     { 1, { 4, 9, 9 }, 16, 16, 1, THREE, { 1, 3, 3 }, ONE, ONE, ONE },
     { 1, { 4, 9, 9 }, 16, 16, 1, THREE, ONE, { 1, 1, 2 }, ONE, ONE },
+    { 1, { 4, 9, 9 }, 16, 16, 1, THREE, ONE, { 1, 2, 1 }, ONE, ONE },
     { 1, { 4, 9, 9 }, 16, 16, 2, THREE, ONE, ONE, ONE, ONE },
     { 1, { 4, 9, 9 }, 16, 16, 1, { 3, 3, 1 }, ONE, ONE, { 1, 1, 0 }, { 1, 1, 0 } },
     { 1, { 4, 9, 9 }, 16, 16, 1, { 3, 2, 3 }, ONE, ONE, ONE, ONE },
@@ -476,6 +480,8 @@ static void check_fewer_products(pons_kernel_kind kind)
     for (size_t i = 0; i < sizeof planes / sizeof *planes; i++)
         ck_assert(check_shape(&planes[i], transformed, kind) ==
                   (kind != PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT || planes[i].stride[2] == 1));
+    ck_assert(check_shape(&deep, transformed, kind) ==
+              (kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT));
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         ck_assert(!check_shape(&refused[i], transformed, kind));
     check_random(transformed, kind, 8);
@@ -620,24 +626,29 @@ START_TEST(the_device_makes_fewer_products_where_they_are_faster)
 {
     static const struct {
         shape_case shape;
-        bool fewer;
+        bool image, weight; /* forward and by the input; by the weight */
     } rows[] = {
-        { { 1, { 8, 24, 24 }, 32, 32, 1, THREE, ONE, ONE, ONE, ONE }, true },
-        { { 2, { 6, 6, 6 }, 64, 64, 1, THREE, ONE, ONE, ONE, ONE }, true },
-        { { 1, { 8, 3, 3 }, 64, 64, 1, THREE, ONE, ONE, ONE, ONE }, false },
-        { { 1, { 8, 48, 48 }, 32, 64, 1, THREE, TWO, ONE, ONE, ONE }, true },
-        { { 1, { 8, 48, 48 }, 16, 32, 1, THREE, TWO, ONE, ONE, ONE }, false },
-        { { 2, { 8, 24, 24 }, 64, 64, 1, THREE, TWO, ONE, ONE, ONE }, false },
-        { { 1, { 8, 24, 24 }, 32, 32, 1, ONE, ONE, ONE, NONE, NONE }, false },
+        { { 1, { 8, 24, 24 }, 32, 32, 1, THREE, ONE, ONE, ONE, ONE }, true, true },
+        { { 2, { 6, 6, 6 }, 64, 64, 1, THREE, ONE, ONE, ONE, ONE }, true, false },
+        { { 1, { 5, 8, 8 }, 64, 64, 1, THREE, ONE, ONE, ONE, ONE }, true, false },
+        { { 1, { 8, 24, 24 }, 12, 32, 1, THREE, ONE, ONE, ONE, ONE }, true, false },
+        { { 1, { 8, 3, 3 }, 64, 64, 1, THREE, ONE, ONE, ONE, ONE }, false, false },
+        { { 1, { 8, 48, 48 }, 32, 64, 1, THREE, TWO, ONE, ONE, ONE }, true, false },
+        { { 1, { 8, 48, 48 }, 16, 32, 1, THREE, TWO, ONE, ONE, ONE }, false, false },
+        { { 2, { 8, 24, 24 }, 64, 64, 1, THREE, TWO, ONE, ONE, ONE }, false, false },
+        { { 1, { 8, 24, 24 }, 32, 32, 1, ONE, ONE, ONE, NONE, NONE }, false, false },
     };
 
-    for (int kind = PONS_KERNEL_CONVOLUTION; kind <= PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT; kind++)
+    for (int kind = PONS_KERNEL_CONVOLUTION; kind <= PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT; kind++) {
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
             const char *name = maker_of(&rows[i].shape, (pons_kernel_kind)kind, 0);
-            ck_assert_msg((strcmp(name, "winograd") == 0) == rows[i].fewer, "row %d: %s", (int)i, name);
+            bool fewer = kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT ? rows[i].weight
+                                                                         : rows[i].image;
+            ck_assert_msg((strcmp(name, "winograd") == 0) == fewer, "kind %d, row %d: %s", kind,
+                          (int)i, name);
         }
-    ck_assert_str_eq(maker_of(&rows[0].shape, PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT, 0), "winograd");
-    ck_assert_str_ne(maker_of(&rows[0].shape, PONS_KERNEL_CONVOLUTION, 1), "winograd");
+        ck_assert_str_ne(maker_of(&rows[0].shape, (pons_kernel_kind)kind, 1), "winograd");
+    }
 }
 END_TEST
 

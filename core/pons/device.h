@@ -312,7 +312,8 @@ typedef enum pons_queue {
 /*
  * What was chosen by timing kernels. Who opens the device keeps it, for all devices of a run.
  *
- * A key says what is to be computed, but nothing of the device; a choice says how, "": as without
+ * A key says what is to be computed, but nothing of the card, and of a library only what the facts'
+ * 'library' does not tell; a choice says how, "": as without
  * timing. Both are text in the device's own words: printable ASCII, at most PONS_CHOICE_SIZE bytes
  * with the 0 at its end.
  */

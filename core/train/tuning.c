@@ -28,6 +28,7 @@ typedef struct choice {
     double seconds;          /* NaN: not known                                                    */
     bool timed;              /* here; else as it was read                                         */
     bool used;
+    bool unkept;             /* no choice for the run                                             */
 } choice;
 
 struct tuning {
@@ -166,13 +167,18 @@ static const char *library_of(const tuning *t) { return t->experiment->device.fa
 
 static void put(FILE *to, const tuning *t)
 {
+    const char *between = "\n";
+
     fputs("{\"format\":\"" TUNING_FORMAT "\",\n\"card\":", to);
     json_put_text(to, card_of(t));
     fputs(",\n\"library\":", to);
     json_put_text(to, library_of(t));
     fputs(",\n\"choices\":{", to);
     for (int i = 0; i < t->count; i++) {
-        fputs(i > 0 ? ",\n" : "\n", to);
+        if (t->item[i]->unkept)
+            continue;
+        fputs(between, to);
+        between = ",\n";
         json_put_text(to, t->item[i]->key);
         fputs(":{\"choice\":", to);
         json_put_text(to, t->item[i]->value);
@@ -310,12 +316,16 @@ pons_status tuning_write(const tuning *t, const char *folder, pons_error *err)
     return err->status;
 }
 
-static bool has_timed(const tuning *t)
+/* What could not be timed, as on a card that others fill, is left out. */
+static bool has_choices_to_add(tuning *t)
 {
-    for (int i = 0; i < t->count; i++)
-        if (t->item[i]->timed)
-            return true;
-    return false;
+    bool any = false;
+
+    for (int i = 0; i < t->count; i++) {
+        t->item[i]->unkept = t->item[i]->timed && t->item[i]->value[0] == '\0';
+        any = any || (t->item[i]->timed && !t->item[i]->unkept);
+    }
+    return any;
 }
 
 /* A training in the folder has read its choices, and writes them when they are complete. */
@@ -338,7 +348,7 @@ void tuning_add(tuning *t, const char *folder)
 {
     pons_error why = PONS_ERROR_INIT;
 
-    if (t == NULL || t->experiment->first > 0 || !has_timed(t))
+    if (t == NULL || t->experiment->first > 0 || !has_choices_to_add(t))
         return;
     if (folder == NULL)
         pons_fail(&why, PONS_FAILURE, "weights without a run");

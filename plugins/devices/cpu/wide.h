@@ -2,8 +2,8 @@
  * wide.h - bf16 convolutions of many channels on both sides, on the tile registers of AMX or on
  * vectors that multiply pairs (AVX512-BF16).
  *
- * The product kernels (wide_amx.c, wide_dots.c, wide_pack.c) know nothing of convolutions. They multiply tiles
- * of 16 x 16 numbers, in steps of 32 numbers of the axis that is summed over:
+ * The product kernels (wide_amx.c, wide_dots.c, wide_pack.c) know nothing of convolutions. They
+ * multiply tiles of 16 x 16 numbers, in steps of 32 numbers of the axis that is summed over:
  *
  *   panel   [16 pairs][16 columns][2]: two neighbouring numbers of that axis side by side
  *   rows    16 rows 'pitch' bytes apart, 32 numbers of each; may begin at any number
@@ -100,7 +100,7 @@ pons_status wide_prepare_image(const wide_unit *unit, int threads, const pons_re
                                pons_kernel *kernel, bool *supported, pons_error *err);
 pons_status wide_prepare_weight(const wide_unit *unit, int threads, const pons_request *request,
                                 pons_kernel *kernel, bool *supported, pons_error *err);
-/* Of the second one, line by line (wide_lines.c), by a unit that multiplies so. */
+/* Of the second one, line by line (wide_plain.c), by a unit that multiplies so. */
 pons_status wide_prepare_lines(const wide_unit *unit, int threads, const pons_request *request,
                                pons_kernel *kernel, bool *supported, pons_error *err);
 

@@ -441,9 +441,11 @@ static int64_t x_bytes(const weight_lines *w)
 /* Groups that wait for their turn may take as much as the sums, which every box reads and writes. */
 static int64_t rows_fit(const weight_lines *w)
 {
-    int64_t sums = w->jobs * w->part_size, most = w->groups == 1 ? ROWS_BYTES : GROUPS_BYTES;
+    int64_t sums = w->jobs * w->part_size;
 
-    return sums < ROWS_BYTES ? ROWS_BYTES : sums < most ? sums : most;
+    if (w->groups == 1 || sums < ROWS_BYTES)
+        return ROWS_BYTES;
+    return sums < GROUPS_BYTES ? sums : GROUPS_BYTES;
 }
 
 static bool box_fits(const weight_lines *w, bool apart)

@@ -114,8 +114,8 @@ void winograd_weigh(winograd_kind kind, const char *const tap[WINOGRAD_KERNEL * 
 
 /*
  * A channel of y's gradient at the four points of 32 tiles, of number k and 16 + k side by side: the
- * gradient of all sums as rows (wide.h), 'apart' bytes apart. The sign of -y1 is left to the
- * next one.
+ * gradient of all sums as rows (wide.h), 'apart' bytes apart. The sign of -y1 is left to
+ * winograd_weights_gradient.
  */
 void winograd_sums_gradient(const char *const point[WINOGRAD_PLAIN_MAKES * WINOGRAD_PLAIN_MAKES],
                             char *to, int64_t apart);

@@ -247,7 +247,7 @@ PAIRS void winograd_weigh(winograd_kind kind,
 
 /* ---- gradients by the weight ----------------------------------------------------------------- */
 
-/* Points of a tile, and sources, sums and factors along an axis. */
+/* Points of the source, as many as sources, sums and factors, and of the target. */
 enum { READS = WINOGRAD_PLAIN_READS, MAKES = WINOGRAD_PLAIN_MAKES };
 
 /* Two tiles' numbers, rounded, side by side. */
@@ -314,7 +314,7 @@ INLINE void sums_gradient(__m512 to[READS], __m512 a, __m512 b)
 }
 
 /* The lower or upper halves of units: of 16 tiles. */
-INLINE __m512 half(__m512i units, bool upper)
+INLINE __m512 half_of(__m512i units, bool upper)
 {
     return _mm512_castsi512_ps(upper ? _mm512_and_si512(units, _mm512_set1_epi32((int)0xffff0000))
                                      : _mm512_slli_epi32(units, 16));
@@ -328,8 +328,8 @@ PAIRS void winograd_sums_gradient(const char *const point[MAKES * MAKES], char *
     for (int h = 0; h < 2; h++)
         UNROLL
         for (int k = 0; k < MAKES; k++)
-            sums_gradient(column[h][k], half(_mm512_load_si512(point[k]), h),
-                          half(_mm512_load_si512(point[MAKES + k]), h));
+            sums_gradient(column[h][k], half_of(_mm512_load_si512(point[k]), h),
+                          half_of(_mm512_load_si512(point[MAKES + k]), h));
     UNROLL
     for (int i = 0; i < READS; i++) {
         __m512 part[2][READS];

@@ -20,7 +20,7 @@ enum {
     NUMBER = sizeof(uint16_t)
 };
 
-enum { H, W, PLANE_AXES };
+enum { ALONG_H, ALONG_W, PLANE_AXES };
 
 typedef struct winograd_weight {
     weight_lines lines;             /* first: what the functions of a form are handed */
@@ -37,7 +37,7 @@ static const winograd_weight *whole(const weight_lines *lines)
 
 static int64_t plane_size(const int extent[PLANE_AXES], int channels)
 {
-    return (int64_t)extent[H] * extent[W] * channels * NUMBER;
+    return (int64_t)extent[ALONG_H] * extent[ALONG_W] * channels * NUMBER;
 }
 
 /* The four points of a tile, zeros where there are none. */
@@ -47,8 +47,8 @@ static void find_points(const winograd_weight *g, const char *plane, int row, in
     for (int i = 0; i < POINTS; i++) {
         int h = row * MAKES + i / MAKES;
         int at = tile * MAKES + i % MAKES;
-        bool inside = plane != NULL && h < g->y[H] && at < g->y[W];
-        point[i] = inside ? plane + ((int64_t)h * g->y[W] + at) * g->lines.outs * NUMBER
+        bool inside = plane != NULL && h < g->y[ALONG_H] && at < g->y[ALONG_W];
+        point[i] = inside ? plane + ((int64_t)h * g->y[ALONG_W] + at) * g->lines.outs * NUMBER
                           : g->lines.zero;
     }
 }
@@ -108,13 +108,13 @@ static void pack_x(const weight_lines *w, const char *x, const int at[AXES], cha
     const winograd_weight *g = whole(w);
     int64_t size = plane_size(g->x, w->ins), point = (int64_t)w->ins * NUMBER;
     const char *plane = x + (at[CASES] * w->x[PLANES] + at[PLANES]) * size;
-    winograd_read r = { .first = -g->low[W], .width = g->x[W], .tiles = w->y_width, .to = to,
+    winograd_read r = { .first = -g->low[ALONG_W], .width = g->x[ALONG_W], .tiles = w->y_width, .to = to,
                         .pitch = WIDE_STEP, .apart = w->in_tiles * w->strip };
 
     for (int i = 0; i < READS; i++) {
-        int h = at[LINES] * MAKES - g->low[H] + i;
-        bool inside = h >= 0 && h < g->x[H];
-        r.line[i] = inside ? plane + h * g->x[W] * point : w->zero;
+        int h = at[LINES] * MAKES - g->low[ALONG_H] + i;
+        bool inside = h >= 0 && h < g->x[ALONG_H];
+        r.line[i] = inside ? plane + h * g->x[ALONG_W] * point : w->zero;
         r.step[i] = inside ? point : 0;
     }
     for (int in = 0; in < w->ins; in += WIDE_TILE, r.to += w->strip) {
@@ -168,8 +168,8 @@ static void read_shapes(winograd_weight *g, const pons_request *request)
         w->x[i] = (int)x[i];
         w->y[i] = (int)y[i];
     }
-    w->x[LINES] = w->y[LINES] = (g->y[H] + 1) / MAKES;
-    w->x_width = w->y_width = (g->y[W] + 1) / MAKES;
+    w->x[LINES] = w->y[LINES] = (g->y[ALONG_H] + 1) / MAKES;
+    w->x_width = w->y_width = (g->y[ALONG_W] + 1) / MAKES;
     w->kernel[0] = (int)dw[1];
     w->groups = FACTORS;
     w->outs = (int)dw[0];

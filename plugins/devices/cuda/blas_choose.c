@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-enum { NAME = sizeof "algorithm " + 2 * sizeof(blas_algorithm) };
-_Static_assert(NAME <= PONS_CHOICE_SIZE, "an algorithm's name is too long to be kept");
+enum { NAME_SIZE = sizeof "algorithm " + 2 * sizeof(blas_algorithm) };
+_Static_assert(NAME_SIZE <= PONS_CHOICE_SIZE, "an algorithm's name is too long to be kept");
 
-static void write_name(const blas_choice *c, char name[NAME])
+static void write_name(const blas_choice *c, char name[NAME_SIZE])
 {
     const unsigned char *byte = (const unsigned char *)&c->algorithm;
     int at = sprintf(name, "algorithm ");
@@ -21,8 +21,8 @@ static void write_name(const blas_choice *c, char name[NAME])
 
 static void put_matrix(FILE *to, const char *name, pons_shape shape, bool transposed)
 {
-    cuda_put_numbers(to, name, shape.rank, shape.extent);
     fputs(transposed ? " transposed" : "", to);
+    cuda_put_numbers(to, name, shape.rank, shape.extent);
 }
 
 /* All that an algorithm's time may depend on, but for the card. The result's shape follows. */
@@ -48,7 +48,7 @@ static bool write_key(const cuda_blas *blas, const pons_request *r, char *key, s
 /* Which of them has a name; -1: none. */
 static int find_name(int count, const blas_choice *all, const char *name)
 {
-    char own[NAME];
+    char own[NAME_SIZE];
 
     for (int i = 0; i < count; i++) {
         write_name(&all[i], own);
@@ -77,7 +77,7 @@ static pons_status choose(cuda_device *d, const pons_request *r, algorithms *a, 
                           int count, int *best, pons_error *err)
 {
     const pons_tuning *tuning = d->tuning;
-    char name[NAME] = "";
+    char name[NAME_SIZE] = "";
     cuda_trial t = {
         .device = d, .request = r->name, .kind = "algorithms", .count = count,
         .operand = { r->input[0], r->input[1], r->output[0] }, .run = run, .context = a

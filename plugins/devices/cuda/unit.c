@@ -3,7 +3,8 @@
  * while its device's own thread does something else.
  *
  * A file of the cache is named by what it depends on: the text, the architecture, the compiler's
- * version and its options; a header with the length and a hash of the rest tells a file that was cut or changed.
+ * version and its options; a header with the length and a hash of the rest tells a file that was cut
+ * or changed.
  */
 #include "cuda.h"
 
