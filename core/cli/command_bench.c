@@ -309,7 +309,7 @@ static pons_status bench_each_mode(const invocation *call, const bench_flags *f,
     return err->status;
 }
 
-/* Kernels that the run has chosen by timing are what its next step takes. */
+/* What the file's run has chosen by timing is taken, and not timed again. */
 static pons_status read_choices(const experiment *e, logger *l, pons_error *err)
 {
     const experiment_options *options = &e->sections.experiment;

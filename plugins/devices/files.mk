@@ -27,7 +27,8 @@ libcpuavx2_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=avx2
 libcpuavx2_la_CFLAGS = $(CPU_CFLAGS) -mavx2 -mfma
 libcpuavx512_la_SOURCES = $(CPU_LANES) plugins/devices/cpu/wide_amx.c \
 	plugins/devices/cpu/wide_dots.c plugins/devices/cpu/wide_pack.c plugins/devices/cpu/wide.h \
-	plugins/devices/cpu/winograd_lanes.c plugins/devices/cpu/winograd.h
+	plugins/devices/cpu/wide_zip.h plugins/devices/cpu/winograd_lanes.c \
+	plugins/devices/cpu/winograd.h
 libcpuavx512_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=avx512
 libcpuavx512_la_CFLAGS = $(CPU_CFLAGS) -mavx2 -mfma -mavx512f -mavx512bw -mavx512vl -mavx512dq \
 	-mprefer-vector-width=512

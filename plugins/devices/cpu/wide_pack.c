@@ -4,18 +4,17 @@
  */
 #include "wide.h"
 
-#include <immintrin.h>
+#include "wide_zip.h"
+
 #include <stddef.h>
 
 /* Channels of two neighbouring positions, side by side. */
 static inline __m512i pair(const char *const *position, int first, __mmask16 mask)
 {
-    const __m512i both = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8,
-                                          23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
     __m256i a = _mm256_maskz_loadu_epi16(mask, (const uint16_t *)position[0] + first);
     __m256i b = _mm256_maskz_loadu_epi16(mask, (const uint16_t *)position[1] + first);
 
-    return _mm512_permutexvar_epi16(both, _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1));
+    return wide_zip(_mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1));
 }
 
 void wide_pack_panel(void *to, const char *const *position, int first, int count)

@@ -4,7 +4,7 @@
  */
 #include "winograd.h"
 
-#include <immintrin.h>
+#include "wide_zip.h"
 
 #define PAIRS __attribute__((target("avx512bf16")))
 #define INLINE static inline __attribute__((always_inline))
@@ -253,10 +253,7 @@ enum { READS = WINOGRAD_PLAIN_READS, MAKES = WINOGRAD_PLAIN_MAKES };
 /* Two tiles' numbers, rounded, side by side. */
 PAIRS INLINE __m512i pair(__m512 a, __m512 b)
 {
-    const __m512i both = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8,
-                                          23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-
-    return _mm512_permutexvar_epi16(both, (__m512i)_mm512_cvtne2ps_pbh(b, a));
+    return wide_zip((__m512i)_mm512_cvtne2ps_pbh(b, a));
 }
 
 /* Into the first cache: what lies ahead of a pair's new points. */

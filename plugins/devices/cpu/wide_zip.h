@@ -1,0 +1,19 @@
+/*
+ * wide_zip.h - pairs of 16-bit numbers (wide.h), for files compiled for AVX-512.
+ */
+#ifndef CPU_WIDE_ZIP_H
+#define CPU_WIDE_ZIP_H
+
+#include <immintrin.h>
+
+/* Number i of the lower half and of the upper half side by side. */
+static inline __m512i wide_zip(__m512i halves)
+{
+    const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9,
+                                           24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1,
+                                           16, 0);
+
+    return _mm512_permutexvar_epi16(order, halves);
+}
+
+#endif
