@@ -86,7 +86,8 @@ CPU_WIDE = plugins/devices/cpu/narrow_tile.c plugins/devices/cpu/narrow_tile_wei
 	plugins/devices/cpu/wide_terms.c plugins/devices/cpu/wide_terms.h \
 	plugins/devices/cpu/wide_lines.c plugins/devices/cpu/wide_lines.h \
 	plugins/devices/cpu/wide_plain.c plugins/devices/cpu/wide_weight.c \
-	plugins/devices/cpu/winograd.c plugins/devices/cpu/winograd_weight.c
+	plugins/devices/cpu/winograd.c plugins/devices/cpu/winograd_pack.c \
+	plugins/devices/cpu/winograd_weight.c
 if X86_64
 libcpudevice_la_SOURCES += $(CPU_WIDE)
 else

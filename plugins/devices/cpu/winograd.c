@@ -13,7 +13,6 @@
 #include "cpu.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     READ_BYTES = 1 << 19,   /* of sources that stay */
@@ -24,7 +23,6 @@ enum {
     NUMBER = sizeof(uint16_t),
     CACHE_LINE = 64,
     ROW_BYTES = WIDE_ACROSS * WIDE_TILE * sizeof(float),
-    TAPS = WINOGRAD_KERNEL * WINOGRAD_KERNEL,
     FACTORS = WINOGRAD_FACTORS * WINOGRAD_FACTORS,
     SUMS = WINOGRAD_SUMS * WINOGRAD_SUMS,
     PRODUCTS = WINOGRAD_PRODUCTS * WINOGRAD_PRODUCTS
@@ -64,104 +62,29 @@ static int64_t odd_lines(int64_t bytes) { return (over(bytes, CACHE_LINE) | 1) *
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* Panels lie as [factor][column][kernel plane][step]. */
+static winograd_panels panels_of(const winograd *w)
+{
+    return (winograd_panels){ .kind = w->kind, .gradient = w->gradient, .ins = w->ins,
+                              .outs = w->outs, .depth = w->depth, .columns = w->columns,
+                              .steps = w->steps };
+}
+
 static int64_t panel_at(const winograd *w, int factor, int column, int plane)
 {
-    return (((int64_t)factor * w->columns + column) * w->depth + plane) * w->steps * WIDE_PANEL;
-}
+    winograd_panels panels = panels_of(w);
 
-/* 32 numbers of the axis that is summed over by 16 channels, or 16 channels of 32 numbers each. */
-typedef struct factor_rows {
-    _Alignas(64) char of[FACTORS][WIDE_PANEL];
-} factor_rows;
-
-/* At 'place' of all rows: the factors of 'count' weights. */
-static void weigh(const winograd *w, const char *weight, int64_t tap, int count, int64_t place,
-                  factor_rows *rows)
-{
-    bool turned = w->gradient && w->kind == WINOGRAD_PLAIN;
-    const char *at[TAPS];
-    char *to[FACTORS];
-
-    for (int f = 0; f < FACTORS; f++)
-        to[f] = rows->of[f] + place;
-    if (count <= 0) {
-        for (int f = 0; f < FACTORS; f++)
-            memset(to[f], 0, WIDE_TILE * NUMBER);
-        return;
-    }
-    for (int i = 0; i < TAPS; i++)
-        at[i] = weight + (turned ? TAPS - 1 - i : i) * tap;
-    winograd_weigh(w->kind, at, count, to);
-}
-
-/* w[target's channel][tap][source's channels]: 16 rows of 32 numbers. */
-static void weigh_columns(const winograd *w, const char *weight, int column, int plane, int step,
-                          factor_rows *rows)
-{
-    int64_t tap = (int64_t)w->ins * NUMBER;
-
-    for (int o = 0; o < WIDE_TILE; o++)
-        for (int half = 0; half < 2; half++) {
-            int out = column * WIDE_TILE + o, in = step * WIDE_NUMBERS + half * WIDE_TILE;
-            int64_t first = ((int64_t)out * w->depth + plane) * TAPS * w->ins + in;
-            weigh(w, weight + first * NUMBER, tap, out < w->outs ? w->ins - in : 0,
-                  o * (int64_t)WIDE_STEP + half * WIDE_TILE * NUMBER, rows);
-        }
-}
-
-/* w[source's channel][tap][target's channels]: 32 rows of 16 channels. */
-static void weigh_rows(const winograd *w, const char *weight, int column, int plane, int step,
-                       factor_rows *rows)
-{
-    int64_t tap = (int64_t)w->outs * NUMBER;
-
-    for (int j = 0; j < WIDE_NUMBERS; j++) {
-        int in = step * WIDE_NUMBERS + j, out = column * WIDE_TILE;
-        int64_t row = ((int64_t)in * w->depth + plane) * TAPS;
-        weigh(w, weight + (row * w->outs + out) * NUMBER, tap, in < w->ins ? w->outs - out : 0,
-              j * (int64_t)WIDE_TILE * NUMBER, rows);
-    }
-}
-
-typedef struct pack_work {
-    const winograd *w;
-    const char *from;
-    char *to;
-} pack_work;
-
-static void pack_task(void *context, int64_t i, int thread)
-{
-    const pack_work *k = context;
-    const winograd *w = k->w;
-    int step = (int)(i % w->steps), plane = (int)(i / w->steps % w->depth);
-    int column = (int)(i / w->steps / w->depth), rows = w->gradient ? WIDE_NUMBERS : WIDE_TILE;
-    factor_rows factors;
-
-    (void)thread;
-    (w->gradient ? weigh_rows : weigh_columns)(w, k->from, column, plane, step, &factors);
-    for (int f = 0; f < FACTORS; f++) {
-        char *to = k->to + panel_at(w, f, column, plane) + (int64_t)step * WIDE_PANEL;
-        const char *row[WIDE_NUMBERS];
-
-        for (int r = 0; r < rows; r++)
-            row[r] = factors.of[f] + r * (WIDE_PANEL / rows);
-        if (w->gradient)
-            wide_pack_panel(to, row, 0, WIDE_TILE);
-        else
-            wide_pack_columns(to, row);
-    }
+    return winograd_panel_at(&panels, factor, column, plane);
 }
 
 static void pack_weights(const winograd *w, const void *from, void *to)
 {
-    pack_work k = { w, from, to };
+    winograd_panels panels = panels_of(w);
 
-    cpu_parallel(w->threads, (int64_t)w->columns * w->depth * w->steps, pack_task, &k);
+    winograd_pack(&panels, w->threads, from, to);
 }
 
-static pons_status winograd_pack(const pons_kernel *kernel, int input, const void *from, void *to,
-                                 pons_error *err)
+static pons_status pack(const pons_kernel *kernel, int input, const void *from, void *to,
+                        pons_error *err)
 {
     (void)input;
     (void)err;
@@ -500,7 +423,7 @@ pons_status winograd_prepare(const wide_unit *unit, int threads, const pons_requ
     *kernel = (pons_kernel){ .run = winograd_run, .free = winograd_free, .state = w,
                              .implementation = "winograd" };
     if (w->packed) {
-        kernel->pack = winograd_pack;
+        kernel->pack = pack;
         kernel->pack_size[1] = (size_t)w->panels;
         kernel->pack_key[1] = panel_key(w);
     }

@@ -108,9 +108,12 @@ typedef struct winograd_write {
 
 void winograd_write_tiles(winograd_kind kind, const winograd_write *w);
 
-/* The factors of 16 channels; at tap[position along H and W] 'count' numbers, zeros behind. */
-void winograd_weigh(winograd_kind kind, const char *const tap[WINOGRAD_KERNEL * WINOGRAD_KERNEL],
-                    int count, char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS]);
+/*
+ * A panel (wide.h) of each position along H and W, one behind the other; 'turned' from the last to
+ * the first. Factor f becomes a panel at to[f], past the caches.
+ */
+void winograd_weigh(winograd_kind kind, bool turned, const char *taps,
+                    char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS]);
 
 /*
  * A channel of y's gradient at the four points of 32 tiles, of number k and 16 + k side by side: the
@@ -125,6 +128,23 @@ void winograd_sums_gradient(const char *const point[WINOGRAD_PLAIN_MAKES * WINOG
  */
 void winograd_weights_gradient(const float *from, int64_t apart, int count, float *to,
                                int64_t tap);
+
+/* A convolution's weights, bf16, or those of its gradient by the input, as panels of factors. */
+typedef struct winograd_panels {
+    winograd_kind kind;
+    bool gradient;
+    int ins, outs, depth;   /* channels of what is read and made; planes along D */
+    int columns, steps;     /* WIDE_TILE channels of outs, WIDE_NUMBERS of ins */
+} winograd_panels;
+
+/* Bytes: panels lie as [factor][column][plane][step]. */
+static inline int64_t winograd_panel_at(const winograd_panels *p, int factor, int column, int plane)
+{
+    return (((int64_t)factor * p->columns + column) * p->depth + plane) * p->steps * WIDE_PANEL;
+}
+
+/* From [outs][depth][3][3][ins], or of a gradient [ins][depth][3][3][outs]. */
+void winograd_pack(const winograd_panels *p, int threads, const void *from, void *to);
 
 /*
  * As pons_device_operations.prepare: a convolution or its gradient by the input. Declines other

@@ -24,6 +24,12 @@ PAIRS INLINE void store(char *to, __mmask16 mask, __m512 value)
     _mm256_mask_storeu_epi16(to, mask, (__m256i)_mm512_cvtneps_pbh(value));
 }
 
+/* Numbers of both, rounded, side by side. */
+PAIRS INLINE __m512i pair(__m512 a, __m512 b)
+{
+    return wide_zip((__m512i)_mm512_cvtne2ps_pbh(b, a));
+}
+
 static __mmask16 first_of(int count)
 {
     return count >= LANES ? (__mmask16)-1 : (__mmask16)((1u << count) - 1);
@@ -227,34 +233,67 @@ INLINE void weigh_axis(winograd_kind kind, __m512 *to, __m512 a, __m512 b, __m51
     }
 }
 
-PAIRS void winograd_weigh(winograd_kind kind,
-                          const char *const tap[WINOGRAD_KERNEL * WINOGRAD_KERNEL], int count,
+/* Of the first and of the second number of each pair, as floats. */
+INLINE void split(__m512i pairs, __m512 number[2])
+{
+    number[0] = _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16));
+    number[1] = _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32((int)0xffff0000)));
+}
+
+/* A line of a panel of each position, 'step' bytes apart. */
+PAIRS INLINE void weigh_line(winograd_kind kind, const char *tap, int64_t step, int64_t at,
+                             char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS])
+{
+    __m512 column[2][WINOGRAD_KERNEL][WINOGRAD_FACTORS];
+
+    UNROLL
+    for (int k = 0; k < WINOGRAD_KERNEL; k++) {
+        __m512 weight[WINOGRAD_KERNEL][2];
+        UNROLL
+        for (int i = 0; i < WINOGRAD_KERNEL; i++)
+            split(_mm512_load_si512(tap + (i * WINOGRAD_KERNEL + k) * step), weight[i]);
+        UNROLL
+        for (int n = 0; n < 2; n++)
+            weigh_axis(kind, column[n][k], weight[0][n], weight[1][n], weight[2][n]);
+    }
+    UNROLL
+    for (int i = 0; i < WINOGRAD_FACTORS; i++) {
+        __m512 part[2][WINOGRAD_FACTORS];
+        UNROLL
+        for (int n = 0; n < 2; n++)
+            weigh_axis(kind, part[n], column[n][0][i], column[n][1][i], column[n][2][i]);
+        UNROLL
+        for (int k = 0; k < WINOGRAD_FACTORS; k++)
+            _mm512_stream_si512((void *)(to[i * WINOGRAD_FACTORS + k] + at),
+                                pair(part[0][k], part[1][k]));
+    }
+}
+
+PAIRS INLINE void weigh(winograd_kind kind, bool turned, const char *taps,
+                        char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS])
+{
+    const int last = WINOGRAD_KERNEL * WINOGRAD_KERNEL - 1;
+    int64_t step = turned ? -WIDE_PANEL : WIDE_PANEL;
+
+    taps += turned ? last * WIDE_PANEL : 0;
+    for (int64_t at = 0; at < WIDE_PANEL; at += WIDE_STEP)
+        weigh_line(kind, taps + at, step, at, to);
+    _mm_sfence();
+}
+
+PAIRS void winograd_weigh(winograd_kind kind, bool turned, const char *taps,
                           char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS])
 {
-    __mmask16 mask = first_of(count);
-    __m512 column[WINOGRAD_KERNEL][WINOGRAD_FACTORS];
-
-    for (int k = 0; k < WINOGRAD_KERNEL; k++)
-        weigh_axis(kind, column[k], load(tap[k], mask), load(tap[WINOGRAD_KERNEL + k], mask),
-                   load(tap[2 * WINOGRAD_KERNEL + k], mask));
-    for (int i = 0; i < WINOGRAD_FACTORS; i++) {
-        __m512 part[WINOGRAD_FACTORS];
-        weigh_axis(kind, part, column[0][i], column[1][i], column[2][i]);
-        for (int k = 0; k < WINOGRAD_FACTORS; k++)
-            store(to[i * WINOGRAD_FACTORS + k], (__mmask16)-1, part[k]);
-    }
+    if (kind == WINOGRAD_PLAIN)
+        weigh(WINOGRAD_PLAIN, turned, taps, to);
+    else
+        weigh(WINOGRAD_STRIDED, turned, taps, to);
 }
 
 /* ---- gradients by the weight ----------------------------------------------------------------- */
 
 /* Points of the source, as many as sources, sums and factors, and of the target. */
 enum { READS = WINOGRAD_PLAIN_READS, MAKES = WINOGRAD_PLAIN_MAKES };
-
-/* Two tiles' numbers, rounded, side by side. */
-PAIRS INLINE __m512i pair(__m512 a, __m512 b)
-{
-    return wide_zip((__m512i)_mm512_cvtne2ps_pbh(b, a));
-}
 
 /* Into the first cache: what lies ahead of a pair's new points. */
 INLINE void ask_for(const winograd_read *r, int point, int64_t ahead)
