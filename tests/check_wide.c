@@ -635,7 +635,8 @@ START_TEST(the_device_makes_fewer_products_where_they_are_faster)
         { { 1, { 8, 3, 3 }, 64, 64, 1, THREE, ONE, ONE, ONE, ONE }, false, false },
         { { 1, { 8, 48, 48 }, 32, 64, 1, THREE, TWO, ONE, ONE, ONE }, true, false },
         { { 1, { 8, 48, 48 }, 16, 32, 1, THREE, TWO, ONE, ONE, ONE }, false, false },
-        { { 2, { 8, 24, 24 }, 64, 64, 1, THREE, TWO, ONE, ONE, ONE }, false, false },
+        { { 2, { 8, 24, 24 }, 64, 64, 1, THREE, TWO, ONE, ONE, ONE }, true, false },
+        { { 2, { 8, 12, 12 }, 64, 64, 1, THREE, TWO, ONE, ONE, ONE }, false, false },
         { { 1, { 8, 24, 24 }, 32, 32, 1, ONE, ONE, ONE, NONE, NONE }, false, false },
     };
 
