@@ -148,7 +148,8 @@ static void read_plane(const part *p, int plane)
     const winograd *w = p->k->w;
     winograd_read r = { .first = w->first[ALONG_W], .width = w->from[ALONG_W],
                         .tiles = w->tiles[ALONG_W], .channels = w->ins, .to = plane_at(p, plane),
-                        .pitch = w->pitch, .apart = w->apart };
+                        .pitch = w->pitch, .apart = w->apart,
+                        .ahead = line_at(w->from, w->ins, 0, 1, 0) };
 
     for (int row = p->first_row; row < p->first_row + p->rows; row++, r.to += r.tiles * r.pitch) {
         int image = row / w->tiles[ALONG_H];

@@ -87,15 +87,16 @@ typedef struct winograd_read {
     int tiles, channels;
     char *to;                       /* sources [along H][along W] */
     int64_t pitch, apart;           /* bytes from tile to tile, and from source to source */
+    int64_t ahead;                  /* bytes behind a point lies what is read soon */
 } winograd_read;
 
-/* Behind the channels a tile has zeros up to an even number. */
+/* Behind the channels a tile has zeros up to an even number. Behind the tiles there is room for one. */
 void winograd_read_tiles(winograd_kind kind, const winograd_read *r);
 /*
  * With stride 1 and at most 16 channels: two tiles' sources are a line of a panel (wide.h), lines are
- * 'pitch' apart. What lies 'ahead' bytes behind all points is asked for.
+ * 'pitch' apart.
  */
-void winograd_read_pairs(const winograd_read *r, int64_t ahead);
+void winograd_read_pairs(const winograd_read *r);
 
 /* A row of tiles and the lines of the target that it makes. */
 typedef struct winograd_write {

@@ -24,10 +24,17 @@ PAIRS INLINE void store(char *to, __mmask16 mask, __m512 value)
     _mm256_mask_storeu_epi16(to, mask, (__m256i)_mm512_cvtneps_pbh(value));
 }
 
-/* Numbers of both, rounded, side by side. */
-PAIRS INLINE __m512i pair(__m512 a, __m512 b)
+/* Rounded, one behind the other. */
+PAIRS INLINE __m512i both(__m512 a, __m512 b) { return (__m512i)_mm512_cvtne2ps_pbh(b, a); }
+
+/* Side by side. */
+PAIRS INLINE __m512i pair(__m512 a, __m512 b) { return wide_zip(both(a, b)); }
+
+/* The lower or upper halves of units of two numbers. */
+INLINE __m512 half_of(__m512i units, bool upper)
 {
-    return wide_zip((__m512i)_mm512_cvtne2ps_pbh(b, a));
+    return _mm512_castsi512_ps(upper ? _mm512_and_si512(units, _mm512_set1_epi32((int)0xffff0000))
+                                     : _mm512_slli_epi32(units, 16));
 }
 
 static __mmask16 first_of(int count)
@@ -124,7 +131,67 @@ PAIRS INLINE void read_tiles(winograd_kind kind, const winograd_read *r)
     }
 }
 
-PAIRS static void read_plain(const winograd_read *r) { read_tiles(WINOGRAD_PLAIN, r); }
+/* Points of the source, as many as sources, sums and factors, and of the target: with stride 1. */
+enum { READS = WINOGRAD_PLAIN_READS, MAKES = WINOGRAD_PLAIN_MAKES };
+
+/* Into the first cache: what lies ahead of a pair's new points. */
+INLINE void ask_for(const winograd_read *r, int point)
+{
+    UNROLL
+    for (int i = 0; i < READS; i++)
+        UNROLL
+        for (int k = 0; k < READS; k++)
+            __builtin_prefetch(r->line[i] + r->step[i] * (point + k) + r->ahead);
+}
+
+/* Two tiles at once, 'pitch' bytes to the next two: their numbers side by side, or all of each. */
+PAIRS INLINE void read_twos(const winograd_read *r, int64_t pitch, bool side_by_side)
+{
+    enum { ACROSS = READS + MAKES, SHARED = READS - MAKES };
+    __m512 column[ACROSS][READS];
+    __mmask16 mask = first_of(r->channels);
+    int point = r->first;
+    char *to = r->to;
+
+    for (int k = 0; k < SHARED; k++)
+        read_column(WINOGRAD_PLAIN, r, point++, 0, mask, column[k]);
+    for (int t = 0; t < r->tiles; t += 2, to += pitch) {
+        ask_for(r, point);
+        UNROLL
+        for (int k = SHARED; k < ACROSS; k++)
+            read_column(WINOGRAD_PLAIN, r, point++, 0, mask, column[k]);
+        UNROLL
+        for (int i = 0; i < READS; i++) {
+            __m512 line[ACROSS], a[READS], b[READS];
+            UNROLL
+            for (int k = 0; k < ACROSS; k++)
+                line[k] = column[k][i];
+            take_apart(WINOGRAD_PLAIN, a, line);
+            take_apart(WINOGRAD_PLAIN, b, line + MAKES);
+            UNROLL
+            for (int k = 0; k < READS; k++)
+                _mm512_storeu_si512(to + (i * READS + k) * r->apart,
+                                    side_by_side ? pair(a[k], b[k]) : both(a[k], b[k]));
+        }
+        UNROLL
+        for (int i = 0; i < READS; i++) {
+            column[0][i] = column[ACROSS - 2][i];
+            column[1][i] = column[ACROSS - 1][i];
+        }
+    }
+}
+
+PAIRS void winograd_read_pairs(const winograd_read *r) { read_twos(r, r->pitch, true); }
+
+/* With 16 channels two tiles' numbers are a vector: of an odd number one more is written. */
+PAIRS static void read_plain(const winograd_read *r)
+{
+    if (r->pitch == LANES * NUMBER)
+        read_twos(r, 2 * r->pitch, false);
+    else
+        read_tiles(WINOGRAD_PLAIN, r);
+}
+
 PAIRS static void read_strided(const winograd_read *r) { read_tiles(WINOGRAD_STRIDED, r); }
 PAIRS static void read_spread(const winograd_read *r) { read_tiles(WINOGRAD_SPREAD, r); }
 
@@ -233,13 +300,6 @@ INLINE void weigh_axis(winograd_kind kind, __m512 *to, __m512 a, __m512 b, __m51
     }
 }
 
-/* Of the first and of the second number of each pair, as floats. */
-INLINE void split(__m512i pairs, __m512 number[2])
-{
-    number[0] = _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16));
-    number[1] = _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32((int)0xffff0000)));
-}
-
 /* A line of a panel of each position, 'step' bytes apart. */
 PAIRS INLINE void weigh_line(winograd_kind kind, const char *tap, int64_t step, int64_t at,
                              char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS])
@@ -251,7 +311,9 @@ PAIRS INLINE void weigh_line(winograd_kind kind, const char *tap, int64_t step, 
         __m512 weight[WINOGRAD_KERNEL][2];
         UNROLL
         for (int i = 0; i < WINOGRAD_KERNEL; i++)
-            split(_mm512_load_si512(tap + (i * WINOGRAD_KERNEL + k) * step), weight[i]);
+            for (int n = 0; n < 2; n++)
+                weight[i][n] =
+                    half_of(_mm512_load_si512(tap + (i * WINOGRAD_KERNEL + k) * step), n);
         UNROLL
         for (int n = 0; n < 2; n++)
             weigh_axis(kind, column[n][k], weight[0][n], weight[1][n], weight[2][n]);
@@ -292,54 +354,6 @@ PAIRS void winograd_weigh(winograd_kind kind, bool turned, const char *taps,
 
 /* ---- gradients by the weight ----------------------------------------------------------------- */
 
-/* Points of the source, as many as sources, sums and factors, and of the target. */
-enum { READS = WINOGRAD_PLAIN_READS, MAKES = WINOGRAD_PLAIN_MAKES };
-
-/* Into the first cache: what lies ahead of a pair's new points. */
-INLINE void ask_for(const winograd_read *r, int point, int64_t ahead)
-{
-    UNROLL
-    for (int i = 0; i < READS; i++)
-        UNROLL
-        for (int k = 0; k < READS; k++)
-            __builtin_prefetch(r->line[i] + r->step[i] * (point + k) + ahead);
-}
-
-PAIRS void winograd_read_pairs(const winograd_read *r, int64_t ahead)
-{
-    enum { ACROSS = READS + MAKES, SHARED = READS - MAKES };
-    __m512 column[ACROSS][READS];
-    __mmask16 mask = first_of(r->channels);
-    int point = r->first;
-    char *to = r->to;
-
-    for (int k = 0; k < SHARED; k++)
-        read_column(WINOGRAD_PLAIN, r, point++, 0, mask, column[k]);
-    for (int t = 0; t < r->tiles; t += 2, to += r->pitch) {
-        ask_for(r, point, ahead);
-        UNROLL
-        for (int k = SHARED; k < ACROSS; k++)
-            read_column(WINOGRAD_PLAIN, r, point++, 0, mask, column[k]);
-        UNROLL
-        for (int i = 0; i < READS; i++) {
-            __m512 line[ACROSS], a[READS], b[READS];
-            UNROLL
-            for (int k = 0; k < ACROSS; k++)
-                line[k] = column[k][i];
-            take_apart(WINOGRAD_PLAIN, a, line);
-            take_apart(WINOGRAD_PLAIN, b, line + MAKES);
-            UNROLL
-            for (int k = 0; k < READS; k++)
-                _mm512_store_si512(to + (i * READS + k) * r->apart, pair(a[k], b[k]));
-        }
-        UNROLL
-        for (int i = 0; i < READS; i++) {
-            column[0][i] = column[ACROSS - 2][i];
-            column[1][i] = column[ACROSS - 1][i];
-        }
-    }
-}
-
 /* The last one's sign is left to 'weights_gradient'. */
 INLINE void sums_gradient(__m512 to[READS], __m512 a, __m512 b)
 {
@@ -347,13 +361,6 @@ INLINE void sums_gradient(__m512 to[READS], __m512 a, __m512 b)
     to[1] = a + b;
     to[2] = a - b;
     to[3] = b;
-}
-
-/* The lower or upper halves of units: of 16 tiles. */
-INLINE __m512 half_of(__m512i units, bool upper)
-{
-    return _mm512_castsi512_ps(upper ? _mm512_and_si512(units, _mm512_set1_epi32((int)0xffff0000))
-                                     : _mm512_slli_epi32(units, 16));
 }
 
 PAIRS void winograd_sums_gradient(const char *const point[MAKES * MAKES], char *to, int64_t apart)
@@ -374,8 +381,7 @@ PAIRS void winograd_sums_gradient(const char *const point[MAKES * MAKES], char *
             sums_gradient(part[h], column[h][0][i], column[h][1][i]);
         UNROLL
         for (int k = 0; k < READS; k++)
-            _mm512_store_si512(to + (i * READS + k) * apart,
-                               (__m512i)_mm512_cvtne2ps_pbh(part[1][k], part[0][k]));
+            _mm512_store_si512(to + (i * READS + k) * apart, both(part[0][k], part[1][k]));
     }
 }
 

@@ -109,7 +109,7 @@ static void pack_x(const weight_lines *w, const char *x, const int at[AXES], cha
     int64_t size = plane_size(g->x, w->ins), point = (int64_t)w->ins * NUMBER;
     const char *plane = x + (at[CASES] * w->x[PLANES] + at[PLANES]) * size;
     winograd_read r = { .first = -g->low[ALONG_W], .width = g->x[ALONG_W], .tiles = w->y_width, .to = to,
-                        .pitch = WIDE_STEP, .apart = w->in_tiles * w->strip };
+                        .pitch = WIDE_STEP, .apart = w->in_tiles * w->strip, .ahead = size };
 
     for (int i = 0; i < READS; i++) {
         int h = at[LINES] * MAKES - g->low[ALONG_H] + i;
@@ -119,7 +119,7 @@ static void pack_x(const weight_lines *w, const char *x, const int at[AXES], cha
     }
     for (int in = 0; in < w->ins; in += WIDE_TILE, r.to += w->strip) {
         r.channels = smaller(WIDE_TILE, w->ins - in);
-        winograd_read_pairs(&r, size);
+        winograd_read_pairs(&r);
         for (int i = 0; i < READS; i++)
             r.line[i] += r.step[i] > 0 ? WIDE_TILE * NUMBER : 0;
     }
