@@ -125,6 +125,10 @@ only faults check "which the library would not" ends 5 "does not run" predicts "
 check "so does one by a checkpoint" ends 0 "$none" predicts "$wide" runs/one/checkpoints/step-00000004
 check "an evaluation" ends 0 "$none" slow "$wide" "$program" evaluate --run runs/one
 check "nothing was added" cmp before.json runs/one/autotune.json
+# Choices are added before the first window: there the library's first does not run either.
+check "what could not be timed" ends 5 "1 of them could not be timed" predicts \
+    "refuses-30 refuses-35 refuses-58" runs/one --set window.batch=4
+check "is no choice of the run" cmp before.json runs/one/autotune.json
 check "another batch of windows" ends 0 "$some" predicts "$wide" runs/one --set window.batch=2
 # added RUN: to what was there before, of which nothing has changed.
 added() {
