@@ -69,11 +69,15 @@ INLINE void take_apart(winograd_kind kind, __m512 *to, const __m512 *d)
     }
 }
 
-/* What all lines have at one point, taken apart along H. */
+/*
+ * What all lines have at one point, taken apart along H. What lies ahead is asked for, once for all
+ * channels of a cache line.
+ */
 PAIRS INLINE void read_column(winograd_kind kind, const winograd_read *r, int point, int channel,
                               __mmask16 mask, __m512 *to)
 {
     const winograd_form *f = &winograd_forms[kind];
+    const bool asks = channel % (2 * LANES) == 0;
     __m512 d[WINOGRAD_READS];
 
     if (point < 0 || point >= r->width) {
@@ -83,8 +87,12 @@ PAIRS INLINE void read_column(winograd_kind kind, const winograd_read *r, int po
         return;
     }
     UNROLL
-    for (int i = 0; i < f->reads; i++)
-        d[i] = load(r->line[i] + r->step[i] * point + channel * NUMBER, mask);
+    for (int i = 0; i < f->reads; i++) {
+        const char *from = r->line[i] + r->step[i] * point + channel * NUMBER;
+        d[i] = load(from, mask);
+        if (asks)
+            __builtin_prefetch(from + r->ahead);
+    }
     take_apart(kind, to, d);
 }
 
@@ -134,16 +142,6 @@ PAIRS INLINE void read_tiles(winograd_kind kind, const winograd_read *r)
 /* Points of the source, as many as sources, sums and factors, and of the target: with stride 1. */
 enum { READS = WINOGRAD_PLAIN_READS, MAKES = WINOGRAD_PLAIN_MAKES };
 
-/* Into the first cache: what lies ahead of a pair's new points. */
-INLINE void ask_for(const winograd_read *r, int point)
-{
-    UNROLL
-    for (int i = 0; i < READS; i++)
-        UNROLL
-        for (int k = 0; k < READS; k++)
-            __builtin_prefetch(r->line[i] + r->step[i] * (point + k) + r->ahead);
-}
-
 /* Two tiles at once, 'pitch' bytes to the next two: their numbers side by side, or all of each. */
 PAIRS INLINE void read_twos(const winograd_read *r, int64_t pitch, bool side_by_side)
 {
@@ -156,7 +154,6 @@ PAIRS INLINE void read_twos(const winograd_read *r, int64_t pitch, bool side_by_
     for (int k = 0; k < SHARED; k++)
         read_column(WINOGRAD_PLAIN, r, point++, 0, mask, column[k]);
     for (int t = 0; t < r->tiles; t += 2, to += pitch) {
-        ask_for(r, point);
         UNROLL
         for (int k = SHARED; k < ACROSS; k++)
             read_column(WINOGRAD_PLAIN, r, point++, 0, mask, column[k]);
