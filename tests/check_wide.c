@@ -459,10 +459,18 @@ static const shape_case planes[] = {
     { 1, { 11, 14, 22 }, 24, 40, 1, THREE, { 2, 1, 1 }, ONE, ONE, ONE },
     { 3, { 5, 5, 39 }, 16, 16, 1, THREE, ONE, ONE, { 1, 4, 5 }, { 1, 0, 3 } },
     { 5, { 3, 9, 11 }, 20, 52, 1, THREE, ONE, ONE, ONE, ONE },
+    { 5, { 4, 9, 11 }, 20, 52, 1, THREE, TWO, ONE, ONE, ONE },
+    { 1, { 3, 1, 2 }, 16, 16, 1, THREE, ONE, ONE, ONE, ONE },
+    { 1, { 3, 2, 1 }, 16, 16, 1, THREE, TWO, ONE, ONE, ONE },
 };
 
 /* By the weight, too, with any stride and dilation along D. */
-static const shape_case deep = { 2, { 11, 9, 13 }, 20, 24, 1, THREE, { 2, 1, 1 }, { 2, 1, 1 }, ONE, ONE };
+static const shape_case deep[] = {
+    { 2, { 11, 9, 13 }, 20, 24, 1, THREE, { 2, 1, 1 }, { 2, 1, 1 }, ONE, ONE },
+    { 2, { 11, 9, 13 }, 20, 24, 1, THREE, { 3, 2, 2 }, { 2, 1, 1 }, ONE, ONE },
+    { 2, { 14, 41, 20 }, 16, 33, 1, THREE, { 1, 2, 2 }, { 2, 1, 1 }, { 1, 0, 1 }, { 1, 2, 0 } },
+    { 1, { 4, 13, 30 }, 33, 40, 1, { 2, 3, 3 }, TWO, { 3, 1, 1 }, { 3, 4, 0 }, { 0, 1, 3 } },
+};
 
 /* What is left to others. */
 static const shape_case refused[] = {
@@ -478,10 +486,10 @@ static const shape_case refused[] = {
 static void check_fewer_products(pons_kernel_kind kind)
 {
     for (size_t i = 0; i < sizeof planes / sizeof *planes; i++)
-        ck_assert(check_shape(&planes[i], transformed, kind) ==
-                  (kind != PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT || planes[i].stride[2] == 1));
-    ck_assert(check_shape(&deep, transformed, kind) ==
-              (kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT));
+        ck_assert(check_shape(&planes[i], transformed, kind));
+    for (size_t i = 0; i < sizeof deep / sizeof *deep; i++)
+        ck_assert(check_shape(&deep[i], transformed, kind) ==
+                  (kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT));
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         ck_assert(!check_shape(&refused[i], transformed, kind));
     check_random(transformed, kind, 8);
@@ -540,12 +548,16 @@ START_TEST(fewer_products_have_the_same_bits_on_any_threads)
     static const shape_case shape = { 3, { 7, 17, 20 }, 40, 100, 1, THREE, ONE, ONE, ONE, ONE };
     static const shape_case few_sums = { 2, { 9, 34, 38 }, 16, 16, 1, THREE, ONE, ONE, ONE, ONE };
     static const shape_case strided = { 1, { 9, 30, 45 }, 33, 70, 1, THREE, TWO, ONE, ONE, ONE };
+    static const shape_case small = { 2, { 6, 6, 6 }, 64, 130, 1, THREE, ONE, ONE, ONE, ONE };
+    static const shape_case few_strided = { 2, { 40, 48, 50 }, 16, 17, 1, THREE, TWO, ONE, ONE, ONE };
 
     for (int kind = PONS_KERNEL_CONVOLUTION; kind <= PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT; kind++)
         same_bits(&shape, (pons_kernel_kind)kind);
+    for (int kind = PONS_KERNEL_CONVOLUTION; kind <= PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT; kind++)
+        same_bits(&strided, (pons_kernel_kind)kind);
     same_bits(&few_sums, PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT);
-    same_bits(&strided, PONS_KERNEL_CONVOLUTION);
-    same_bits(&strided, PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT);
+    same_bits(&few_strided, PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT);
+    same_bits(&small, PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT);
 }
 END_TEST
 
@@ -575,10 +587,12 @@ static double error_of(const shape_case *s, family make, pons_kernel_kind kind)
  * add up to 5 / 3 of its own for each axis: 2 of 4 source points by 1 of 3 weights, and twice by 3 / 4.
  * So do those of a gradient by the weight, which is not rounded: of the two products that a tile has for
  * each weight two weights make 1 point of y by 2 of x and twice 2 by 2 / 4, the third the latter alone.
+ * With a stride two weights make 1 by 2 and 2 by 1, the third the two products as they stand.
  */
 START_TEST(fewer_products_round_by_the_size_of_their_terms)
 {
     static const shape_case s = { 1, { 5, 24, 26 }, 32, 32, 1, THREE, ONE, ONE, ONE, ONE };
+    static const shape_case strided = { 1, { 9, 48, 52 }, 32, 32, 1, THREE, TWO, ONE, ONE, ONE };
     const double terms = 25.0 / 9, rounding = 0x1p-9;
     double fewer;
 
@@ -594,6 +608,9 @@ START_TEST(fewer_products_round_by_the_size_of_their_terms)
     }
     fewer = error_of(&s, transformed, PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT);
     printf("gradient by the weight: with fewer products %.2f\n", fewer / rounding);
+    ck_assert_double_le(fewer, sqrt(2 * terms) * rounding);
+    fewer = error_of(&strided, transformed, PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT);
+    printf("with a stride: %.2f\n", fewer / rounding);
     ck_assert_double_le(fewer, sqrt(2 * terms) * rounding);
 }
 END_TEST
@@ -629,14 +646,20 @@ START_TEST(the_device_makes_fewer_products_where_they_are_faster)
         bool image, weight; /* forward and by the input; by the weight */
     } rows[] = {
         { { 1, { 8, 24, 24 }, 32, 32, 1, THREE, ONE, ONE, ONE, ONE }, true, true },
-        { { 2, { 6, 6, 6 }, 64, 64, 1, THREE, ONE, ONE, ONE, ONE }, true, false },
-        { { 1, { 5, 8, 8 }, 64, 64, 1, THREE, ONE, ONE, ONE, ONE }, true, false },
+        { { 2, { 6, 6, 6 }, 64, 64, 1, THREE, ONE, ONE, ONE, ONE }, true, true },
+        { { 1, { 5, 8, 8 }, 64, 64, 1, THREE, ONE, ONE, ONE, ONE }, true, true },
         { { 1, { 8, 24, 24 }, 12, 32, 1, THREE, ONE, ONE, ONE, ONE }, true, false },
-        { { 1, { 8, 3, 3 }, 64, 64, 1, THREE, ONE, ONE, ONE, ONE }, false, false },
-        { { 1, { 8, 48, 48 }, 32, 64, 1, THREE, TWO, ONE, ONE, ONE }, true, false },
-        { { 1, { 8, 48, 48 }, 16, 32, 1, THREE, TWO, ONE, ONE, ONE }, false, false },
-        { { 2, { 8, 24, 24 }, 64, 64, 1, THREE, TWO, ONE, ONE, ONE }, true, false },
-        { { 2, { 8, 12, 12 }, 64, 64, 1, THREE, TWO, ONE, ONE, ONE }, false, false },
+        { { 1, { 8, 3, 3 }, 64, 64, 1, THREE, ONE, ONE, ONE, ONE }, false, true },
+        { { 2, { 8, 1, 1 }, 64, 64, 1, THREE, ONE, ONE, ONE, ONE }, false, false },
+        { { 1, { 8, 48, 48 }, 32, 64, 1, THREE, TWO, ONE, ONE, ONE }, true, true },
+        { { 1, { 8, 48, 48 }, 16, 32, 1, THREE, TWO, ONE, ONE, ONE }, false, true },
+        { { 1, { 8, 48, 48 }, 12, 32, 1, THREE, TWO, ONE, ONE, ONE }, false, false },
+        { { 1, { 8, 48, 48 }, 16, 32, 1, { 1, 3, 3 }, { 1, 2, 2 }, ONE, { 0, 1, 1 }, { 0, 1, 1 } }, false,
+          false },
+        { { 2, { 8, 24, 24 }, 64, 64, 1, THREE, TWO, ONE, ONE, ONE }, true, true },
+        { { 2, { 8, 12, 12 }, 64, 64, 1, THREE, TWO, ONE, ONE, ONE }, false, true },
+        { { 2, { 9, 9, 9 }, 64, 64, 1, THREE, TWO, ONE, ONE, ONE }, false, true },
+        { { 1, { 9, 9, 9 }, 64, 64, 1, THREE, TWO, ONE, ONE, ONE }, false, false },
         { { 1, { 8, 24, 24 }, 32, 32, 1, ONE, ONE, ONE, NONE, NONE }, false, false },
     };
 

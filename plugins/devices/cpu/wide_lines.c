@@ -14,9 +14,10 @@
  * Lines are packed in boxes. Where all sums are few numbers a box fits a core's cache; a task takes
  * some boxes and sums up on its own, and the tasks' sums are added in a tree. Where they are many
  * all threads pack a box together, and a task is some of the sums, which it adds to the weight.
- * Boxes follow one another along D, and the input's planes that two of them meet stay packed: plane
- * d lies at d modulo as many as a box meets. The cut depends on the shapes alone, never on the
- * threads (R4).
+ * Where the weight is made of all groups' sums a task of the last box has all those of a few output
+ * channels, and writes while they are in the cache. Boxes follow one another along D, and the input's
+ * planes that two of them meet stay packed: plane d lies at d modulo as many as a box meets. The cut
+ * depends on the shapes alone, never on the threads (R4).
  */
 #include "wide_lines.h"
 
@@ -28,10 +29,12 @@
 enum {
     BOX_BYTES = 3 << 18,    /* both packed tensors: what a core's cache holds beside the sums */
     ROWS_BYTES = 3 << 18,   /* the packed gradient, which all of a task's sums read */
-    GROUPS_BYTES = 9 << 19, /* of many groups, of which a task's sums read one */
+    GROUPS_LEAST = 3 << 19, /* of many groups, of which a task's sums read one; */
+    GROUPS_BYTES = 9 << 19, /* at most */
     SUMS_APART = 1 << 19,   /* bytes */
     BOXES_APART = 4,        /* that many boxes are tasks of their own; */
     TASKS = 16,             /* so many at most */
+    SHARE = 2,              /* tiles of output channels of a task that sums up many groups */
     PIECE = 144,            /* pairs whose panels stay in the first cache while all rows pass */
     LONG = 12,              /* pairs of a line, beside which one more at its end is little */
     PAIR = 2 * sizeof(uint16_t)
@@ -164,7 +167,7 @@ static weight_place place_of(const weight_lines *w, int job)
 {
     int block = job % w->blocks;
     weight_place p = { .first = w->columns * block / w->blocks,
-                       .end = w->columns * (block + 1) / w->blocks };
+                       .end = w->columns * (block + 1) / w->blocks, .end_out = w->out_tiles };
 
     job /= w->blocks;
     p.h = job % w->kernel[1];
@@ -186,23 +189,39 @@ static void add_line(const weight_lines *w, wide_stretch *run, int *count, int64
         run[(*count)++] = next;
 }
 
-static int list_runs(const weight_lines *w, const weight_span *y, const weight_span *x, int kd,
-                     int kh, wide_stretch *run)
+/* Of one set by one. */
+static int list_lines(const weight_lines *w, const weight_span *y, const weight_span *x,
+                      const weight_place *at, wide_stretch *run)
 {
     int count = 0;
 
     for (int n = y->begin[CASES]; n < y->end[CASES]; n++)
         for (int d = y->begin[PLANES]; d < y->end[PLANES]; d++) {
-            int xd = meets(w, PLANES, d, kd);
+            int xd = meets(w, PLANES, d, at->d);
             if (xd < 0 || xd >= w->x[PLANES])
                 continue;
             for (int h = y->begin[LINES]; h < y->end[LINES]; h++) {
-                int xh = meets(w, LINES, h, kh);
+                int xh = meets(w, LINES, h, at->h);
                 if (xh >= 0 && xh < w->x[LINES])
                     add_line(w, run, &count, line_of_y(y, n, d, h), line_of_x(w, x, n, xd, xh));
             }
         }
     return count;
+}
+
+/* All terms of a group, from 'count' runs of one set by one. */
+static int list_terms(const weight_lines *w, int group, const wide_stretch *line, int count,
+                      wide_stretch *run)
+{
+    int64_t y_set = w->out_tiles * WIDE_TILE * w->pitch, x_set = w->in_tiles * w->strips * w->strip;
+    weight_term term[WEIGHT_TERMS] = { { group, group } };
+    int terms = w->form->terms != NULL ? w->form->terms(w, group, term) : 1;
+
+    for (int i = 0; i < terms; i++)
+        for (int k = 0; k < count; k++)
+            *run++ = (wide_stretch){ line[k].a + term[i].y * y_set, line[k].b + term[i].x * x_set,
+                                     line[k].pairs };
+    return terms * count;
 }
 
 /* As many runs as have PIECE pairs together, but one. */
@@ -216,10 +235,10 @@ static int piece_of(const wide_stretch *run, int count)
     return n;
 }
 
-/* Where the panels of a group's column begin. */
-static const char *column_of(const weight_lines *w, const char *area, int group, int column)
+/* Where the panels of a column begin, in each set. */
+static const char *column_of(const weight_lines *w, const char *area, int column)
 {
-    int tile = group * w->in_tiles + column / w->kernel[2], k = column % w->kernel[2];
+    int tile = column / w->kernel[2], k = column % w->kernel[2];
 
     return area + w->y_size + ((int64_t)tile * w->strips + k % w->strips) * w->strip +
            (int64_t)(k / w->strips) * w->shift * WIDE_STEP;
@@ -233,12 +252,12 @@ static void multiply(const weight_lines *w, const weight_place *at, const char *
                             .run = run, .add = add };
 
     for (int n = 0; n < p.columns; n++)
-        p.b[n] = column_of(w, area, at->group, at->first + n);
+        p.b[n] = column_of(w, area, at->first + n);
     do { /* also where no line meets another: sums of nothing */
         p.count = count > 0 ? piece_of(p.run, count) : 0;
-        for (int o = 0; o < w->out_tiles; o++) {
-            p.a = area + (int64_t)(at->group * w->out_tiles + o) * WIDE_TILE * w->pitch;
-            p.c = sums + (int64_t)o * WIDE_TILE * WEIGHT_ROW;
+        for (int o = at->first_out; o < at->end_out; o++) {
+            p.a = area + (int64_t)o * WIDE_TILE * w->pitch;
+            p.c = sums + (int64_t)(o - at->first_out) * WIDE_TILE * WEIGHT_ROW;
             w->unit->lines(&p);
         }
         p.add = true;
@@ -249,14 +268,18 @@ static void multiply(const weight_lines *w, const weight_place *at, const char *
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-/* Neighbours, then pairs of pairs: the order is fixed by the number of tasks. */
-static void add_tasks(float *sums, int64_t count, int64_t apart, int tasks)
+/*
+ * A job's sums, of its columns. Neighbours, then pairs of pairs: the order is fixed by the number of
+ * tasks.
+ */
+static void add_tasks(float *sums, int64_t rows, int columns, int64_t apart, int tasks)
 {
     for (int step = 1; step < tasks; step *= 2)
         for (int t = 0; t + step < tasks; t += 2 * step) {
             float *to = sums + t * apart, *from = sums + (t + step) * apart;
-            for (int64_t i = 0; i < count; i++)
-                to[i] += from[i];
+            for (int64_t r = 0; r < rows; r++, to += WEIGHT_ROW, from += WEIGHT_ROW)
+                for (int i = 0; i < columns * WIDE_TILE; i++)
+                    to[i] += from[i];
         }
 }
 
@@ -277,16 +300,23 @@ static wide_stretch *runs_of(const work *k, int thread)
     return (wide_stretch *)(k->scratch + areas(w) * (w->y_size + w->x_size) + thread * w->runs_size);
 }
 
-/* Whether they wait for another box, or for those of the other groups. */
-static bool sums_stay(const weight_lines *w)
+/* Bytes of a job's sums of a share of the output channels. */
+static int64_t share_bytes(const weight_lines *w)
 {
-    return w->box_count > 1 || w->form->together;
+    return over(w->out_tiles, w->shares) * WIDE_TILE * WEIGHT_ROW * (int64_t)sizeof(float);
 }
 
-/* Sums of a job: for each task, or one set, or where they need not stay, one job of each thread. */
-static int64_t part_count(const weight_lines *w)
+/* Of a task that writes: one job's, or those of all groups. */
+static int64_t write_bytes(const weight_lines *w)
 {
-    return w->tasks > 0 ? (int64_t)w->tasks * w->jobs : sums_stay(w) ? w->jobs : w->threads;
+    return w->form->together ? w->groups * share_bytes(w) : w->part_size;
+}
+
+/* Sums wait for other tasks or another box, or are a thread's until they are written. */
+static int64_t sums_bytes(const weight_lines *w)
+{
+    return w->tasks > 0 || w->box_count > 1 ? larger(w->tasks, 1) * w->jobs * w->part_size
+                                            : w->threads * write_bytes(w);
 }
 
 /* Of a task's first job. */
@@ -298,38 +328,54 @@ static float *sums_of(const work *k, int64_t task)
     return (float *)(sums + task * w->jobs * w->part_size);
 }
 
+/* What is listed of the lines that meet at a place, and of a group's terms. */
+static wide_stretch *terms_of(const work *k, wide_stretch *run)
+{
+    return run + k->w->runs_size / (int64_t)sizeof *run / (WEIGHT_TERMS + 1);
+}
+
+/* All sums of a box, each onto those of the boxes before it. */
+static void multiply_box(const work *k, const weight_span *y, const weight_span *x, const char *area,
+                         wide_stretch *line, float *sums, bool add)
+{
+    const weight_lines *w = k->w;
+    wide_stretch *run = terms_of(k, line);
+    int lines = 0;
+
+    for (int i = 0; i < w->places; i++) {
+        weight_place at = place_of(w, i);
+        if (at.first == 0)
+            lines = list_lines(w, y, x, &at, line);
+        for (int g = 0; g < w->groups; g++)
+            multiply(w, &at, area, run, list_terms(w, g, line, lines, run),
+                     sums + ((int64_t)g * w->places + i) * floats(w->part_size), add);
+    }
+}
+
 static void boxes_task(void *context, int64_t task, int thread)
 {
     const work *k = context;
     const weight_lines *w = k->w;
     char *area = area_of(k, thread);
-    wide_stretch *run = runs_of(k, thread);
     int first = (int)(w->box_count * task / w->tasks);
     int end = (int)(w->box_count * (task + 1) / w->tasks);
 
     for (int box = first; box < end; box++) {
         weight_span y = box_of_y(w, box), x = box_of_x(w, &y);
         weight_span fresh = box > first ? fresh_of(w, box, x) : x;
-        int count = 0;
 
         for (int64_t b = 0; b < block_count(w, &y); b++)
             pack_y(w, k->call->input[1], &y, b, area);
         for (int64_t i = 0; i < weight_line_count(&fresh); i++)
             pack_x(w, k->call->input[0], &x, &fresh, i, area);
-        for (int job = 0; job < w->jobs; job++) {
-            weight_place at = place_of(w, job);
-            if (at.first == 0)
-                count = list_runs(w, &y, &x, at.d, at.h, run);
-            multiply(w, &at, area, run, count, sums_of(k, task) + job * floats(w->part_size),
-                     box > first);
-        }
+        multiply_box(k, &y, &x, area, runs_of(k, thread), sums_of(k, task), box > first);
     }
 }
 
-/* Jobs whose sums make one part of the weight; they are 'writes' apart. */
+/* Jobs whose sums make one part of the weight; they are 'places' apart. */
 static int writes(const weight_lines *w)
 {
-    return w->form->together ? w->jobs / w->groups : w->jobs;
+    return w->form->together ? w->places : w->jobs;
 }
 
 static void write_task(void *context, int64_t i, int thread)
@@ -341,8 +387,9 @@ static void write_task(void *context, int64_t i, int thread)
 
     (void)thread;
     for (int64_t job = i; job < w->jobs; job += writes(w))
-        add_tasks(sums_of(k, 0) + job * part, part, w->jobs * part, w->tasks);
-    w->form->write(w, &at, sums_of(k, 0) + i * part, k->call->output[0]);
+        add_tasks(sums_of(k, 0) + job * part, part / WEIGHT_ROW, at.end - at.first, w->jobs * part,
+                  w->tasks);
+    w->form->write(w, &at, sums_of(k, 0) + i * part, w->places * part, k->call->output[0]);
 }
 
 static void pack_task(void *context, int64_t i, int thread)
@@ -357,18 +404,45 @@ static void pack_task(void *context, int64_t i, int thread)
         pack_x(k->w, k->call->input[0], &k->x, &k->fresh, i - of_y, k->scratch);
 }
 
+/* The sums of 'groups' groups from that of 'at' on, 'apart' floats from one's to the next's. */
+static void multiply_groups(const work *k, const weight_place *at, int thread, int groups,
+                            float *sums, int64_t apart)
+{
+    const weight_lines *w = k->w;
+    wide_stretch *line = runs_of(k, thread), *run = terms_of(k, line);
+    int lines = list_lines(w, &k->y, &k->x, at, line);
+
+    for (int g = 0; g < groups; g++)
+        multiply(w, at, k->scratch, run, list_terms(w, at->group + g, line, lines, run),
+                 sums + g * apart, k->box > 0);
+}
+
+/* A job's sums, which wait for the next box. */
 static void job_task(void *context, int64_t job, int thread)
 {
     const work *k = context;
-    const weight_lines *w = k->w;
-    wide_stretch *run = runs_of(k, thread);
-    weight_place at = place_of(w, (int)job);
-    int count = list_runs(w, &k->y, &k->x, at.d, at.h, run);
-    float *sums = sums_of(k, 0) + (sums_stay(w) ? job : thread) * floats(w->part_size);
+    weight_place at = place_of(k->w, (int)job);
 
-    multiply(w, &at, k->scratch, run, count, sums, k->box > 0);
-    if (k->box == w->box_count - 1 && !w->form->together)
-        w->form->write(w, &at, sums, k->call->output[0]);
+    multiply_groups(k, &at, thread, 1, sums_of(k, 0) + job * floats(k->w->part_size), 0);
+}
+
+/* Of the last box a share of the output channels of what is written at once. */
+static void last_task(void *context, int64_t i, int thread)
+{
+    const work *k = context;
+    const weight_lines *w = k->w;
+    int share = (int)(i % w->shares), job = (int)(i / w->shares);
+    weight_place at = place_of(w, job);
+    bool stay = w->box_count > 1;
+    int64_t apart = floats(stay ? w->places * w->part_size : share_bytes(w));
+    float *sums = sums_of(k, 0);
+
+    at.first_out = w->out_tiles * share / w->shares;
+    at.end_out = w->out_tiles * (share + 1) / w->shares;
+    sums += stay ? job * floats(w->part_size) + (int64_t)at.first_out * WIDE_TILE * WEIGHT_ROW
+                 : thread * floats(write_bytes(w));
+    multiply_groups(k, &at, thread, w->form->together ? w->groups : 1, sums, apart);
+    w->form->write(w, &at, sums, apart, k->call->output[0]);
 }
 
 static pons_status lines_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
@@ -387,10 +461,11 @@ static pons_status lines_run(const pons_kernel *kernel, const pons_call *call, p
         k.x = box_of_x(w, &k.y);
         k.fresh = fresh_of(w, k.box, k.x);
         cpu_parallel(w->threads, block_count(w, &k.y) + weight_line_count(&k.fresh), pack_task, &k);
-        cpu_parallel(w->threads, w->jobs, job_task, &k);
+        if (k.box < w->box_count - 1)
+            cpu_parallel(w->threads, w->jobs, job_task, &k);
+        else
+            cpu_parallel(w->threads, (int64_t)writes(w) * w->shares, last_task, &k);
     }
-    if (w->form->together)
-        cpu_parallel(w->threads, writes(w), write_task, &k);
     return PONS_OK;
 }
 
@@ -430,22 +505,25 @@ static int64_t strip_bytes(const weight_lines *w)
 
 static int64_t y_bytes(const weight_lines *w)
 {
-    return rows_bytes(w) * w->groups * w->out_tiles * WIDE_TILE;
+    return rows_bytes(w) * w->y_sets * w->out_tiles * WIDE_TILE;
 }
 
 static int64_t x_bytes(const weight_lines *w)
 {
-    return strip_bytes(w) * w->groups * w->in_tiles * w->strips;
+    return strip_bytes(w) * w->x_sets * w->in_tiles * w->strips;
 }
 
-/* Groups that wait for their turn may take as much as the sums, which every box reads and writes. */
+/*
+ * Groups that wait for their turn may take as much as the sums, which every box reads and writes. All
+ * threads wait for each other twice a box, so boxes are not small.
+ */
 static int64_t rows_fit(const weight_lines *w)
 {
     int64_t sums = w->jobs * w->part_size;
 
-    if (w->groups == 1 || sums < ROWS_BYTES)
+    if (w->groups == 1)
         return ROWS_BYTES;
-    return sums < GROUPS_BYTES ? sums : GROUPS_BYTES;
+    return sums < GROUPS_LEAST ? GROUPS_LEAST : sums < GROUPS_BYTES ? sums : GROUPS_BYTES;
 }
 
 static bool box_fits(const weight_lines *w, bool apart)
@@ -510,9 +588,9 @@ static void plan(weight_lines *w)
     plan_strips(w);
     w->columns = w->in_tiles * w->kernel[2];
     w->blocks = (int)over(w->columns, WIDE_ACROSS);
-    w->jobs = w->groups * w->kernel[0] * w->kernel[1] * w->blocks;
+    w->places = w->kernel[0] * w->kernel[1] * w->blocks;
+    w->jobs = w->groups * w->places;
     w->part_size = (int64_t)sizeof(float) * w->out_tiles * WIDE_TILE * WEIGHT_ROW;
-    w->group_apart = w->jobs / w->groups * floats(w->part_size);
     apart = w->jobs * w->part_size <= SUMS_APART;
     plan_boxes(w, apart);
     w->tasks = apart && w->box_count >= BOXES_APART ? smaller(TASKS, w->box_count) : 0;
@@ -522,7 +600,8 @@ static void plan(weight_lines *w)
     w->y_size = y_bytes(w);
     w->x_size = x_bytes(w);
     w->runs_size = over((int64_t)w->box[CASES] * w->box[PLANES] * w->box[LINES] *
-                        (int64_t)sizeof(wide_stretch), 64) * 64;
+                        (int64_t)sizeof(wide_stretch), 64) * 64 * (WEIGHT_TERMS + 1);
+    w->shares = w->form->together && w->tasks == 0 ? (int)over(w->out_tiles, SHARE) : 1;
 }
 
 pons_status wide_lines_prepare(weight_lines *w, pons_kernel *kernel, bool *supported,
@@ -537,7 +616,7 @@ pons_status wide_lines_prepare(weight_lines *w, pons_kernel *kernel, bool *suppo
     *kernel = (pons_kernel){ .run = lines_run, .free = lines_free, .state = w,
                              .implementation = w->form->name };
     kernel->scratch_size = (size_t)(areas(w) * (w->y_size + w->x_size) + w->threads * w->runs_size +
-                                    part_count(w) * w->part_size);
+                                    sums_bytes(w));
     *supported = true;
     return PONS_OK;
 }

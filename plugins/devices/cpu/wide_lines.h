@@ -7,7 +7,10 @@
 
 #include "wide.h"
 
-enum { WEIGHT_ROW = WIDE_ACROSS * WIDE_TILE }; /* floats of a row of sums */
+enum {
+    WEIGHT_ROW = WIDE_ACROSS * WIDE_TILE,   /* floats of a row of sums */
+    WEIGHT_TERMS = 4
+};
 
 /* Cases, planes and lines. */
 enum { CASES, PLANES, LINES, AXES };
@@ -17,10 +20,18 @@ typedef struct weight_span {
     int begin[AXES], end[AXES];
 } weight_span;
 
-/* Where some sums stand: a group, a kernel position along D and H, columns first .. end - 1. */
+/*
+ * Where some sums stand: a group, a kernel position along D and H, columns first .. end - 1, tiles of
+ * output channels first_out .. end_out - 1.
+ */
 typedef struct weight_place {
-    int group, d, h, first, end;
+    int group, d, h, first, end, first_out, end_out;
 } weight_place;
+
+/* Numbers a form packs side by side: set 'y' of the rows is multiplied by set 'x' of the strips. */
+typedef struct weight_term {
+    int y, x;
+} weight_term;
 
 typedef struct weight_lines weight_lines;
 
@@ -32,9 +43,12 @@ typedef struct weight_form {
                    char *to);
     /* A line of x: all strips, w->strip apart. */
     void (*pack_x)(const weight_lines *w, const char *x, const int at[AXES], char *to);
-    /* The sums of a place, WEIGHT_ROW floats for each output channel. */
-    void (*write)(const weight_lines *w, const weight_place *at, const float *sums, float *weight);
-    bool together;      /* of all groups at once, w->group_apart floats from one's to the next's */
+    /* The sums of a place, WEIGHT_ROW floats for each output channel, 'apart' those of a group. */
+    void (*write)(const weight_lines *w, const weight_place *at, const float *sums, int64_t apart,
+                  float *weight);
+    /* What a group sums up, at most WEIGHT_TERMS, and returns how many; NULL: its own set by its own. */
+    int (*terms)(const weight_lines *w, int group, weight_term *to);
+    bool together;      /* written are all groups at once */
 } weight_form;
 
 struct weight_lines {
@@ -46,6 +60,7 @@ struct weight_lines {
     pons_convolution c;             /* of these lines */
     int kernel[3];
     int groups, ins, outs;          /* channels in a group */
+    int y_sets, x_sets;             /* of all groups' terms */
     /* Planned by it. */
     int in_tiles, out_tiles;        /* of a group */
     int pairs, x_pairs;             /* of a line of y; of x with those beyond it */
@@ -54,11 +69,12 @@ struct weight_lines {
     int box[AXES], boxes[AXES];     /* lines of y in each, and how many there are */
     int box_count, planes;          /* planes: of x that a box meets at most */
     int columns, blocks;            /* of a group: tiles by kernel positions along W; products */
-    int jobs;                       /* groups x kernel positions along D and H x blocks */
+    int places;                     /* kernel positions along D and H x blocks */
+    int jobs;                       /* groups x places */
+    int shares;                     /* of the output channels, a task each */
     int tasks;                      /* with sums of their own; 0: threads share boxes */
     int64_t pitch, strip;           /* bytes of a packed row, of a strip */
     int64_t y_size, x_size, runs_size, part_size; /* bytes; the last one: sums of a job */
-    int64_t group_apart;
     char *zero;                     /* the channels of a number */
 };
 

@@ -94,11 +94,13 @@ static void pack_x(const weight_lines *w, const char *x, const int at[AXES], cha
             }
 }
 
-static void write(const weight_lines *w, const weight_place *at, const float *sums, float *weight)
+static void write(const weight_lines *w, const weight_place *at, const float *sums, int64_t apart,
+                  float *weight)
 {
-    int rows = w->kernel[0] * w->kernel[1];
+    int rows = w->kernel[0] * w->kernel[1], end = smaller(w->outs, at->end_out * WIDE_TILE);
 
-    for (int o = 0; o < w->outs; o++, sums += WEIGHT_ROW)
+    (void)apart;
+    for (int o = at->first_out * WIDE_TILE; o < end; o++, sums += WEIGHT_ROW)
         for (int n = at->first; n < at->end; n++) {
             int tap = (at->d * w->kernel[1] + at->h) * w->kernel[2] + n % w->kernel[2];
             int in = n / w->kernel[2] * WIDE_TILE;
@@ -119,7 +121,7 @@ static void read_shapes(weight_lines *w, const pons_request *request)
     const int64_t *dw = request->output[0].shape.extent;
 
     w->c = *(const pons_convolution *)request->attributes;
-    w->groups = w->c.groups;
+    w->groups = w->y_sets = w->x_sets = w->c.groups;
     w->ins = (int)dw[4];
     w->outs = (int)dw[0] / w->groups;
     for (int i = 0; i < 3; i++) {

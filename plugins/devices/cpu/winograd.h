@@ -25,11 +25,16 @@
  *     sums     d0 - d1 by g2; d1 by g0 + g2; d2 - d1 by g0; d0 by g1; d1 by g1
  *     y        m3, m0 + m1, m4, m1 + m2
  *
- * The gradient by the weight with stride 1 is the derivative by it:
+ * The gradient by the weight is the derivative by it:
  *
- *   of sums     y0, y0 + y1, y0 - y1, -y1   of y's gradient, rounded to bf16
- *   of factors  sums over tiles of those by the sources, in float
- *   of weights  f0 + (f1 + f2) / 2, (f1 - f2) / 2, (f1 + f2) / 2 + f3
+ *   stride 1
+ *     of sums     y0, y0 + y1, y0 - y1, -y1   of y's gradient, rounded to bf16
+ *     of factors  sums over tiles of those by the sources, in float
+ *     of weights  f0 + (f1 + f2) / 2, (f1 - f2) / 2, (f1 + f2) / 2 + f3
+ *   stride 2
+ *     of sums     y0, y0 + y1, y1
+ *     of factors  as above; f3 has two terms, y0 by d1 and y1 by d3
+ *     of weights  f0 + f1, f3, f1 + f2
  *
  * Along H and W both are applied one after the other, so that there are sources, factors and sums
  * for each pair of those: 16 products of 36, and 25. Channels and kernel planes along D are summed
@@ -48,8 +53,7 @@ enum {
     WINOGRAD_FACTORS = 4,
     WINOGRAD_PRODUCTS = 5,
     WINOGRAD_SUMS = 5,
-    WINOGRAD_PLAIN_READS = 4,
-    WINOGRAD_PLAIN_MAKES = 2
+    WINOGRAD_POINTS = 4     /* of a plane, that a convolution makes */
 };
 
 /* In the order of the text above. */
@@ -93,10 +97,11 @@ typedef struct winograd_read {
 /* Behind the channels a tile has zeros up to an even number. Behind the tiles there is room for one. */
 void winograd_read_tiles(winograd_kind kind, const winograd_read *r);
 /*
- * With stride 1 and at most 16 channels: two tiles' sources are a line of a panel (wide.h), lines are
- * 'pitch' apart.
+ * Of convolutions: two rows of tiles, of at most 16 channels. The sources of both rows' tiles are a
+ * line of a panel (wide.h), lines are 'pitch' apart. Where they go, how many, and of how many channels
+ * the first one says.
  */
-void winograd_read_pairs(const winograd_read *r);
+void winograd_read_pairs(winograd_kind kind, const winograd_read row[2]);
 
 /* A row of tiles and the lines of the target that it makes. */
 typedef struct winograd_write {
@@ -121,14 +126,14 @@ void winograd_weigh(winograd_kind kind, bool turned, const char *taps,
  * gradient of all sums as rows (wide.h), 'apart' bytes apart. The sign of -y1 is left to
  * winograd_weights_gradient.
  */
-void winograd_sums_gradient(const char *const point[WINOGRAD_PLAIN_MAKES * WINOGRAD_PLAIN_MAKES],
-                            char *to, int64_t apart);
+void winograd_sums_gradient(winograd_kind kind, const char *const point[WINOGRAD_POINTS], char *to,
+                            int64_t apart);
 /*
  * 16 channels of the gradient of all factors, 'apart' floats apart: 'count' of the weights', taps
- * 'tap' floats apart.
+ * 'tap' floats apart. What lies 'next' floats behind them is asked for.
  */
-void winograd_weights_gradient(const float *from, int64_t apart, int count, float *to,
-                               int64_t tap);
+void winograd_weights_gradient(winograd_kind kind, const float *from, int64_t apart, int count,
+                               float *to, int64_t tap, int64_t next);
 
 /* A convolution's weights, bf16, or those of its gradient by the input, as panels of factors. */
 typedef struct winograd_panels {
@@ -155,7 +160,10 @@ void winograd_pack(const winograd_panels *p, int threads, const void *from, void
  */
 pons_status winograd_prepare(const wide_unit *unit, int threads, const pons_request *request,
                              pons_kernel *kernel, bool *supported, pons_error *err);
-/* The gradient by the weight: declines strides and dilations along H and W, other kernels there. */
+/*
+ * The gradient by the weight: declines dilations along H and W, other kernels there, and strides
+ * other than 1 and 1 or 2 and 2.
+ */
 pons_status winograd_prepare_weight(const wide_unit *unit, int threads, const pons_request *request,
                                     pons_kernel *kernel, bool *supported, pons_error *err);
 

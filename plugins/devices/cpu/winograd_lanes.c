@@ -139,13 +139,10 @@ PAIRS INLINE void read_tiles(winograd_kind kind, const winograd_read *r)
     }
 }
 
-/* Points of the source, as many as sources, sums and factors, and of the target: with stride 1. */
-enum { READS = WINOGRAD_PLAIN_READS, MAKES = WINOGRAD_PLAIN_MAKES };
-
-/* Two tiles at once, 'pitch' bytes to the next two: their numbers side by side, or all of each. */
-PAIRS INLINE void read_twos(const winograd_read *r, int64_t pitch, bool side_by_side)
+/* Two tiles at once with stride 1: their numbers are a vector. Of an odd number one more is written. */
+PAIRS static void read_twos(const winograd_read *r)
 {
-    enum { ACROSS = READS + MAKES, SHARED = READS - MAKES };
+    enum { READS = 4, MOVES = 2, ACROSS = READS + MOVES, SHARED = READS - MOVES };
     __m512 column[ACROSS][READS];
     __mmask16 mask = first_of(r->channels);
     int point = r->first;
@@ -153,7 +150,7 @@ PAIRS INLINE void read_twos(const winograd_read *r, int64_t pitch, bool side_by_
 
     for (int k = 0; k < SHARED; k++)
         read_column(WINOGRAD_PLAIN, r, point++, 0, mask, column[k]);
-    for (int t = 0; t < r->tiles; t += 2, to += pitch) {
+    for (int t = 0; t < r->tiles; t += 2, to += 2 * r->pitch) {
         UNROLL
         for (int k = SHARED; k < ACROSS; k++)
             read_column(WINOGRAD_PLAIN, r, point++, 0, mask, column[k]);
@@ -164,11 +161,10 @@ PAIRS INLINE void read_twos(const winograd_read *r, int64_t pitch, bool side_by_
             for (int k = 0; k < ACROSS; k++)
                 line[k] = column[k][i];
             take_apart(WINOGRAD_PLAIN, a, line);
-            take_apart(WINOGRAD_PLAIN, b, line + MAKES);
+            take_apart(WINOGRAD_PLAIN, b, line + MOVES);
             UNROLL
             for (int k = 0; k < READS; k++)
-                _mm512_storeu_si512(to + (i * READS + k) * r->apart,
-                                    side_by_side ? pair(a[k], b[k]) : both(a[k], b[k]));
+                _mm512_storeu_si512(to + (i * READS + k) * r->apart, both(a[k], b[k]));
         }
         UNROLL
         for (int i = 0; i < READS; i++) {
@@ -178,13 +174,10 @@ PAIRS INLINE void read_twos(const winograd_read *r, int64_t pitch, bool side_by_
     }
 }
 
-PAIRS void winograd_read_pairs(const winograd_read *r) { read_twos(r, r->pitch, true); }
-
-/* With 16 channels two tiles' numbers are a vector: of an odd number one more is written. */
 PAIRS static void read_plain(const winograd_read *r)
 {
     if (r->pitch == LANES * NUMBER)
-        read_twos(r, 2 * r->pitch, false);
+        read_twos(r);
     else
         read_tiles(WINOGRAD_PLAIN, r);
 }
@@ -351,65 +344,181 @@ PAIRS void winograd_weigh(winograd_kind kind, bool turned, const char *taps,
 
 /* ---- gradients by the weight ----------------------------------------------------------------- */
 
-/* The last one's sign is left to 'weights_gradient'. */
-INLINE void sums_gradient(__m512 to[READS], __m512 a, __m512 b)
+/* A source along H of all columns becomes those along W, of both rows. */
+PAIRS INLINE void make_pairs(winograd_kind kind, __m512 column[2][WINOGRAD_READS][WINOGRAD_SOURCES],
+                             int source, char *to, int64_t apart)
+{
+    const winograd_form *f = &winograd_forms[kind];
+    __m512 part[2][WINOGRAD_SOURCES];
+
+    UNROLL
+    for (int row = 0; row < 2; row++) {
+        __m512 line[WINOGRAD_READS];
+        UNROLL
+        for (int k = 0; k < f->reads; k++)
+            line[k] = column[row][k][source];
+        take_apart(kind, part[row], line);
+    }
+    UNROLL
+    for (int k = 0; k < f->sources; k++)
+        _mm512_store_si512(to + (source * f->sources + k) * apart, pair(part[0][k], part[1][k]));
+}
+
+PAIRS INLINE void read_pairs(winograd_kind kind, const winograd_read row[2])
+{
+    const winograd_form *f = &winograd_forms[kind];
+    const int shared = f->reads - f->moves;
+    __m512 column[2][WINOGRAD_READS][WINOGRAD_SOURCES];
+    __mmask16 mask = first_of(row->channels);
+    int point = row->first;
+    char *to = row->to;
+
+    UNROLL
+    for (int i = 0; i < 2; i++)
+        UNROLL
+        for (int k = 0; k < shared; k++)
+            read_column(kind, &row[i], point + k, 0, mask, column[i][k]);
+    point += shared;
+    for (int t = 0; t < row->tiles; t++, to += row->pitch, point += f->moves) {
+        UNROLL
+        for (int i = 0; i < 2; i++) {
+            UNROLL
+            for (int k = 0; k < f->moves; k++)
+                read_column(kind, &row[i], point + k, 0, mask, column[i][shared + k]);
+        }
+        UNROLL
+        for (int i = 0; i < f->sources; i++)
+            make_pairs(kind, column, i, to, row->apart);
+        UNROLL
+        for (int i = 0; i < 2; i++)
+            UNROLL
+            for (int k = 0; k < shared; k++)
+                UNROLL
+                for (int s = 0; s < f->sources; s++)
+                    column[i][k][s] = column[i][f->moves + k][s];
+    }
+}
+
+PAIRS static void pairs_of_plain(const winograd_read row[2])
+{
+    read_pairs(WINOGRAD_PLAIN, row);
+}
+
+PAIRS static void pairs_of_strided(const winograd_read row[2])
+{
+    read_pairs(WINOGRAD_STRIDED, row);
+}
+
+void winograd_read_pairs(winograd_kind kind, const winograd_read row[2])
+{
+    (kind == WINOGRAD_PLAIN ? pairs_of_plain : pairs_of_strided)(row);
+}
+
+/* With stride 1 the last one's sign is left to 'weights_gradient'. */
+INLINE void sums_gradient(winograd_kind kind, __m512 *to, __m512 a, __m512 b)
 {
     to[0] = a;
     to[1] = a + b;
-    to[2] = a - b;
-    to[3] = b;
+    to[2] = b;
+    if (kind == WINOGRAD_PLAIN) {
+        to[2] = a - b;
+        to[3] = b;
+    }
 }
 
-PAIRS void winograd_sums_gradient(const char *const point[MAKES * MAKES], char *to, int64_t apart)
+PAIRS INLINE void make_sums(winograd_kind kind, const char *const point[WINOGRAD_POINTS], char *to,
+                            int64_t apart)
 {
-    __m512 column[2][MAKES][READS];
+    const winograd_form *f = &winograd_forms[kind];
+    __m512 column[2][2][WINOGRAD_SUMS];
 
     UNROLL
     for (int h = 0; h < 2; h++)
         UNROLL
-        for (int k = 0; k < MAKES; k++)
-            sums_gradient(column[h][k], half_of(_mm512_load_si512(point[k]), h),
-                          half_of(_mm512_load_si512(point[MAKES + k]), h));
+        for (int k = 0; k < f->makes; k++)
+            sums_gradient(kind, column[h][k], half_of(_mm512_load_si512(point[k]), h),
+                          half_of(_mm512_load_si512(point[f->makes + k]), h));
     UNROLL
-    for (int i = 0; i < READS; i++) {
-        __m512 part[2][READS];
+    for (int i = 0; i < f->sums; i++) {
+        __m512 part[2][WINOGRAD_SUMS];
         UNROLL
         for (int h = 0; h < 2; h++)
-            sums_gradient(part[h], column[h][0][i], column[h][1][i]);
+            sums_gradient(kind, part[h], column[h][0][i], column[h][1][i]);
         UNROLL
-        for (int k = 0; k < READS; k++)
-            _mm512_store_si512(to + (i * READS + k) * apart, both(part[0][k], part[1][k]));
+        for (int k = 0; k < f->sums; k++)
+            _mm512_store_si512(to + (i * f->sums + k) * apart,
+                               (__m512i)_mm512_cvtne2ps_pbh(part[1][k], part[0][k]));
     }
 }
 
-INLINE void weights_gradient(__m512 to[WINOGRAD_KERNEL], const __m512 f[READS])
+PAIRS void winograd_sums_gradient(winograd_kind kind, const char *const point[WINOGRAD_POINTS],
+                                  char *to, int64_t apart)
 {
-    const __m512 half = _mm512_set1_ps(0.5f);
-    __m512 sum = half * (f[1] + f[2]);
-
-    to[0] = f[0] + sum;
-    to[1] = half * (f[1] - f[2]);
-    to[2] = sum - f[3];
+    if (kind == WINOGRAD_PLAIN)
+        make_sums(WINOGRAD_PLAIN, point, to, apart);
+    else
+        make_sums(WINOGRAD_STRIDED, point, to, apart);
 }
 
-void winograd_weights_gradient(const float *from, int64_t apart, int count, float *to,
-                               int64_t tap)
+INLINE void weights_gradient(winograd_kind kind, __m512 to[WINOGRAD_KERNEL],
+                             const __m512 f[WINOGRAD_FACTORS])
 {
-    __mmask16 mask = first_of(count);
-    __m512 row[WINOGRAD_KERNEL][READS];
+    const __m512 half = _mm512_set1_ps(0.5f);
 
-    for (int i = 0; i < READS; i++) {
-        __m512 f[READS], three[WINOGRAD_KERNEL];
-        for (int k = 0; k < READS; k++)
-            f[k] = _mm512_loadu_ps(from + (i * READS + k) * apart);
-        weights_gradient(three, f);
+    if (kind == WINOGRAD_PLAIN) {
+        __m512 sum = half * (f[1] + f[2]);
+        to[0] = f[0] + sum;
+        to[1] = half * (f[1] - f[2]);
+        to[2] = sum - f[3];
+    } else {
+        to[0] = f[0] + f[1];
+        to[1] = f[3];
+        to[2] = f[1] + f[2];
+    }
+}
+
+/* Into the first cache, to be written: what follows behind 'row' numbers of the weights. */
+INLINE void ask_for_weights(const float *to, int64_t tap, int64_t row)
+{
+    UNROLL
+    for (int i = 0; i < WINOGRAD_KERNEL * WINOGRAD_KERNEL; i++)
+        __builtin_prefetch(to + row + i * tap, 1);
+}
+
+PAIRS INLINE void make_weights(winograd_kind kind, const float *from, int64_t apart, __mmask16 mask,
+                               float *to, int64_t tap)
+{
+    __m512 row[WINOGRAD_KERNEL][WINOGRAD_FACTORS];
+
+    UNROLL
+    for (int i = 0; i < WINOGRAD_FACTORS; i++) {
+        __m512 f[WINOGRAD_FACTORS], three[WINOGRAD_KERNEL];
+        UNROLL
+        for (int k = 0; k < WINOGRAD_FACTORS; k++)
+            f[k] = _mm512_loadu_ps(from + (i * WINOGRAD_FACTORS + k) * apart);
+        weights_gradient(kind, three, f);
+        UNROLL
         for (int k = 0; k < WINOGRAD_KERNEL; k++)
             row[k][i] = three[k];
     }
+    UNROLL
     for (int k = 0; k < WINOGRAD_KERNEL; k++) {
         __m512 g[WINOGRAD_KERNEL];
-        weights_gradient(g, row[k]);
+        weights_gradient(kind, g, row[k]);
+        UNROLL
         for (int i = 0; i < WINOGRAD_KERNEL; i++)
             _mm512_mask_storeu_ps(to + (i * WINOGRAD_KERNEL + k) * tap, mask, g[i]);
     }
+}
+
+PAIRS void winograd_weights_gradient(winograd_kind kind, const float *from, int64_t apart, int count,
+                                     float *to, int64_t tap, int64_t next)
+{
+    __mmask16 mask = first_of(count);
+
+    ask_for_weights(to, tap, next);
+    if (kind == WINOGRAD_PLAIN)
+        make_weights(WINOGRAD_PLAIN, from, apart, mask, to, tap);
+    else
+        make_weights(WINOGRAD_STRIDED, from, apart, mask, to, tap);
 }
