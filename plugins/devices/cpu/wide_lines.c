@@ -578,6 +578,12 @@ static void plan_strips(weight_lines *w)
     w->x_pairs = w->pairs + (w->kernel[2] - 1) / w->strips * w->shift;
 }
 
+/* Bytes of all jobs' sums, without what rows leave empty behind their columns. */
+static int64_t sums_in_use(const weight_lines *w)
+{
+    return w->jobs / w->blocks * w->columns * (w->part_size / WIDE_ACROSS);
+}
+
 static void plan(weight_lines *w)
 {
     bool apart;
@@ -591,7 +597,7 @@ static void plan(weight_lines *w)
     w->places = w->kernel[0] * w->kernel[1] * w->blocks;
     w->jobs = w->groups * w->places;
     w->part_size = (int64_t)sizeof(float) * w->out_tiles * WIDE_TILE * WEIGHT_ROW;
-    apart = w->jobs * w->part_size <= SUMS_APART;
+    apart = sums_in_use(w) <= SUMS_APART;
     plan_boxes(w, apart);
     w->tasks = apart && w->box_count >= BOXES_APART ? smaller(TASKS, w->box_count) : 0;
     w->pitch = rows_bytes(w);
