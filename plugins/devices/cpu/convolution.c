@@ -1,9 +1,9 @@
 /*
  * convolution.c - who computes a convolution or a matrix product. Families are asked in turn: our
  * kernels for few channels on one side (narrow.h), those with fewer products (winograd.h), for many
- * channels (wide.h) and for any (direct.h) where they are faster, the library (onednn.h), our kernels
- * for any again, which decline only types that the graph never hands to them. Whose scratch memory is above the limit is passed over for the
- * next.
+ * channels (wide.h) and for any (direct.h) where they are faster, the library (onednn.h), our
+ * kernels for any again, which decline only types that the graph never hands to them. Whose scratch
+ * memory is above the limit is passed over for the next.
  */
 #include "cpu.h"
 #include "direct.h"
@@ -87,16 +87,17 @@ static bool wide_wins(const cpu_device *device, const pons_request *request)
 
 /*
  * Vectors of pairs are what limits the library, so fewer products win: 0.5 to 0.8 of its time where
- * tiles of all images' planes, 2 x 2 points of the smaller side each and 8 together, are mostly full.
- * With a stride it is 0.75 to 0.95, and fewer pairs of channels pay too much for sums.
+ * tiles of all images' planes, 2 x 2 points of the smaller side each and 8 together, are mostly
+ * full. With a stride it is 0.75 to 0.95, and fewer pairs of channels pay too much for sums.
  */
 static bool fewer_products_win(const pons_request *request)
 {
     enum { TILES = 8, POINTS = 4, STRIDED_PAIRS = 32 * 32 };
     const int64_t *k = request->input[1].shape.extent;
     const pons_convolution *c = request->attributes;
-    bool gradient = request->kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT, plain = c->stride[2] == 1;
-    const int64_t *y = (gradient && !plain ? request->input : request->output)[0].shape.extent;
+    bool plain = c->stride[2] == 1;
+    bool spreads = !plain && request->kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT;
+    const int64_t *y = (spreads ? request->input : request->output)[0].shape.extent;
     int64_t tiles = up(y[0] * up(y[2], 2) * up(y[3], 2) / POINTS, TILES);
     int full = plain ? 70 : 85;     /* percent */
 
@@ -107,8 +108,8 @@ static bool fewer_products_win(const pons_request *request)
 /*
  * Of the gradient by the weight, 0.5 to 0.8 of the time of all products, 0.7 to 0.9 with a stride,
  * also with 17 channels on a side or 5 out: from a tile of input channels on, with a stride from two
- * or of more kernel planes, wherever they are fewer with those of what tiles, 2 x 2 points each, leave
- * empty. Two rows of them are multiplied at once.
+ * or of more kernel planes, wherever they are fewer with those of what tiles, 2 x 2 points each,
+ * leave empty. Two rows of them are multiplied at once.
  */
 static bool fewer_products_win_by_weight(const pons_request *request)
 {

@@ -94,7 +94,7 @@ typedef struct winograd_read {
     int64_t ahead;                  /* bytes behind a point lies what is read soon */
 } winograd_read;
 
-/* Behind the channels a tile has zeros up to an even number. Behind the tiles there is room for one. */
+/* Behind the channels a tile has zeros up to an even number, and one more tile has room. */
 void winograd_read_tiles(winograd_kind kind, const winograd_read *r);
 /*
  * Of convolutions: two rows of tiles, of at most 16 channels. The sources of both rows' tiles are a

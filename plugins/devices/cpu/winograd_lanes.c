@@ -139,7 +139,7 @@ PAIRS INLINE void read_tiles(winograd_kind kind, const winograd_read *r)
     }
 }
 
-/* Two tiles at once with stride 1: their numbers are a vector. Of an odd number one more is written. */
+/* Two tiles at once, whose numbers are a vector: of an odd number one more is written. */
 PAIRS static void read_twos(const winograd_read *r)
 {
     enum { READS = 4, MOVES = 2, ACROSS = READS + MOVES, SHARED = READS - MOVES };
