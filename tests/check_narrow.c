@@ -234,6 +234,34 @@ START_TEST(random_shapes_agree_with_the_reference_in_bf16)
 }
 END_TEST
 
+/* Kernels of 3 along W and H have loops of their own where bf16 is multiplied in pairs. */
+START_TEST(kernels_of_three_agree_with_the_reference_in_bf16)
+{
+    static const int many[] = { 16, 32, 48, 64 };
+    int own = 0, count = 3 * rounds();
+
+    for (int round = 0; round < count; round++) {
+        state = (uint64_t)round * 104729 + 5;
+        below(2);
+        sliding s = some_sliding(kinds[round % 3], PONS_BF16);
+        int stride = 1 + below(2);
+        if (s.in > NARROW_CHANNELS)
+            s.in = many[below(4)];
+        if (s.out > NARROW_CHANNELS)
+            s.out = many[below(4)];
+        for (int i = 1; i < 3; i++) {
+            s.kernel[i] = 3;
+            s.stride[i] = stride;
+            s.low[i] = 1;
+            s.high[i] = below(3);
+            s.extent[i] = s.extent[i] < 2 ? 2 : s.extent[i];
+        }
+        own += check_sliding(&s);
+    }
+    ck_assert_int_gt(own, count * map_lanes_count() * 2 / 3);
+}
+END_TEST
+
 /* Shapes of networks, long enough for several blocks of planes and a last one that is short. */
 START_TEST(layers_of_networks_agree_with_the_reference)
 {
@@ -295,6 +323,7 @@ int main(void)
 
     tcase_add_test(c, random_shapes_agree_with_the_reference_in_fp32);
     tcase_add_test(c, random_shapes_agree_with_the_reference_in_bf16);
+    tcase_add_test(c, kernels_of_three_agree_with_the_reference_in_bf16);
     tcase_add_test(c, sums_of_many_products_are_those_of_short_chains);
     tcase_add_test(c, layers_of_networks_agree_with_the_reference);
     return suite_run();

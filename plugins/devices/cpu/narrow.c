@@ -12,7 +12,8 @@
  * take each for one number: two neighbours of what a kernel reads of a row, which lie side by side
  * in memory, a last one beside a weight of zero; of the side that is spread two neighbouring
  * channels, so that half of them are left; for the gradient by the weight two neighbouring rows of
- * both sides.
+ * both sides. Of kernels of 3 rows that read an odd number of each, the first two rows are paired,
+ * which leaves fewer last ones.
  */
 #include "narrow_plan.h"
 
@@ -86,6 +87,19 @@ static void halve_channels(narrow_side *s)
     s->row /= 2;
 }
 
+/* Loops over pairs that read or write bf16 themselves. */
+static void plan_loops(narrow *n)
+{
+    bool three = n->kernel[2] == 3 && n->pad[2] == 1, half = n->y.type == PONS_BF16;
+
+    n->up = n->form == PLANAR_SPREAD && three && n->stride[2] == 2;
+    n->placed = n->form == PLANAR_FORWARD && three && n->stride[2] == 1 && half &&
+                n->y.extent[2] == n->x.extent[2] && n->x.channels == 2 && n->y.channels <= 2;
+    n->zipped = n->form == WIDE_FORWARD && half && n->y.channels % NARROW_LANES == 0;
+    if (n->zipped && n->kernel[1] == 3 && n->kernel[2] * n->x.channels % 2 == 1)
+        n->x.apart = 1;
+}
+
 static void plan_pairs(narrow *n)
 {
     const narrow_pairs *pairs = n->lanes->pairs;
@@ -94,6 +108,8 @@ static void plan_pairs(narrow *n)
     n->wide = n->pairs ? pairs->wide : n->lanes->wide;
     n->planar = n->pairs ? pairs->planar : n->lanes->planar;
     n->to_bf16 = pairs != NULL ? pairs->to_bf16 : n->lanes->layout->to_bf16;
+    if (n->pairs)
+        plan_loops(n);
     if (n->pairs && narrow_is_weight(n)) {
         n->x.apart = n->stride[1];
         n->y.apart = 1;
@@ -120,7 +136,7 @@ static void plan_rows(narrow *n)
     n->outs = wide ? up_to(n->y.channels, NARROW_LANES) : n->y.channels;
     n->lead = s == 1 ? up_to(n->pad[2], NARROW_LANES) : 0;
     n->pitch = up_to((int)widest + n->kernel[2] + n->lead, NARROW_LANES);
-    n->y_pitch = up_to(n->y.extent[2], NARROW_LANES);
+    n->y_pitch = up_to(n->y.extent[2] + n->up, NARROW_LANES);
     if (n->form == PLANAR_SPREAD)
         n->pitch += 2 * NARROW_LANES;
     n->line = (int64_t)larger(padded * n->x.channels, n->y.extent[2] * n->y.channels) +
@@ -135,15 +151,24 @@ static void plan_rows(narrow *n)
         n->inner = over(n->inner, 2);
         n->row = up_to(over(padded * n->x.channels, 2) + NARROW_LANES, NARROW_LANES);
     }
+    if (n->placed)
+        n->row = n->x.row;
+    if (n->zipped && n->x.apart > 0) {
+        n->zips = (int)n->row;
+        n->row += up_to(padded * n->x.channels + NARROW_LANES, NARROW_LANES);
+    }
 }
 
-enum { AREA = 3 << 16 }; /* floats of buffered rows that a thread's second cache keeps */
+enum {
+    AREA = 3 << 16, /* floats of buffered rows that a thread's second cache keeps */
+    PLANES = 8     /* of a task: what two of them read is read twice */
+};
 
-/* Planes or rows that 'count' of the output's read along an axis. */
+/* Planes or rows that 'count' of the output's read along an axis, at most. */
 static int reads(const narrow *n, int axis, int count)
 {
     if (n->form == PLANAR_SPREAD)
-        return smaller((count + n->kernel[axis]) / n->stride[axis] + 2, n->y.extent[axis]);
+        return smaller((count + n->kernel[axis] - 2) / n->stride[axis] + 1, n->y.extent[axis]);
     return smaller((count - 1) * n->stride[axis] + n->kernel[axis],
                    n->x.extent[axis] + (axis == 1 ? n->x.apart : 0));
 }
@@ -154,17 +179,22 @@ static void plan_tasks(narrow *n)
     const int *extent = spread ? n->x.extent : n->y.extent;
     int step = spread ? n->stride[1] : 1;
 
-    n->block = spread ? 2 * n->stride[0] : 4;
+    n->ring = n->up || n->zipped;
+    n->block = n->ring ? PLANES * (spread ? n->stride[0] : 1) : spread ? 2 * n->stride[0] : 4;
     if (narrow_is_weight(n))
         n->block = larger(n->block, over(extent[0] * n->cases, 64));
     n->block = smaller(n->block, extent[0]);
-    n->planes = reads(n, 0, n->block);
+    n->planes = reads(n, 0, n->ring ? 1 : n->block);
     n->band = extent[1];
     while (!narrow_is_weight(n) && n->band > 8 * step &&
            n->planes * reads(n, 1, n->band) * n->row > AREA)
         n->band = up_to(over(n->band, 2), step);
     n->rows = reads(n, 1, n->band);
     n->plane = n->row * n->rows;
+    if (n->placed) {
+        n->planes = n->x.extent[0];
+        n->plane = n->x.plane;
+    }
     n->blocks = over(extent[0], n->block);
     n->bands = over(extent[1], n->band);
     n->tasks = n->blocks * n->bands * n->cases;
@@ -184,7 +214,7 @@ static void plan_memory(narrow *n)
                                         (n->form == PLANAR_WEIGHT ? NARROW_LANES : 1)
                                   : 0;
     n->line = up_to((int)n->line, NARROW_LANES);
-    n->area = n->planes * n->plane + n->line + other + 2 * NARROW_LANES;
+    n->area = (n->placed ? 0 : n->planes * n->plane) + n->line + other + 2 * NARROW_LANES;
     n->area = (n->area + 15) / 16 * 16;
     n->weights = (n->weights + 15) / 16 * 16;
 }

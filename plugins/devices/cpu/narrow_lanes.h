@@ -53,6 +53,45 @@ typedef struct narrow_planar {
     void (*add)(float *to, int width, int count, const float *const *from);
 } narrow_planar;
 
+/*
+ * Two rows of x from rows of y, half as long: x[r][p][i][q], position 2 q + p, is the sum over taps
+ * and o of
+ *
+ *     p = 0: y[tap][o][q] weight[r][tap][o][1][i]
+ *     p = 1: y[tap][o][q] weight[r][tap][o][2][i] + y[tap][o][q + 1] weight[r][tap][o][0][i]
+ *
+ * Rows (r, p, i) are 'pitch' apart, rows (tap, o) 'y_pitch'; taps are as those of narrow_two_rows.
+ */
+typedef struct narrow_up {
+    float *x;
+    int width, pitch, y_pitch, outs, end[3];
+    const char *next_row; /* memory that is read soon, 'step' bytes of it for each (tap, o) */
+    int step;
+    const float *const *y, *const *weight[2];
+} narrow_up;
+
+/*
+ * A row of y of bf16: y[w][o] = sum over taps and j of pair j of x[tap] times weight[tap][j][o].
+ * The first 'zipped' taps are rows of pairs, of which they take x[w step + j] for j < 'numbers'; to
+ * the others x is bf16, and they take numbers w step + 2 j and the next one. outs is a multiple of
+ * 16.
+ */
+typedef struct narrow_zip {
+    uint16_t *y;
+    int width, outs, step, numbers, zipped, taps;
+    const float *const *x, *const *weight;
+} narrow_zip;
+
+/*
+ * As narrow_two_rows, a kernel of 3 and at most 2 outs: x is rows of 'width' pairs where they lie,
+ * to which x[tap][-1] and x[tap][width] are zero; y[r], [w][o], is bf16, NULL: there is no row r.
+ */
+typedef struct narrow_place {
+    uint16_t *y[2];
+    int width, end[3];
+    const float *const *x, *const *weight[2];
+} narrow_place;
+
 typedef struct narrow_layout {
     /* to[c][w] = from[w][c], rows of 'to' pitch apart, zero from width to pitch; and back. */
     void (*split)(float *to, int pitch, const float *from, int width, int channels);
@@ -77,6 +116,11 @@ typedef struct narrow_pairs {
     const narrow_planar *planar;
     void (*zip)(float *to, const uint16_t *a, const uint16_t *b, int64_t count);
     void (*to_bf16)(uint16_t *to, const float *from, int64_t count);
+    /* As layout->join, of 1, 2 or 4 channels; the first 'count' numbers. */
+    void (*join)(uint16_t *to, const float *from, int pitch, int64_t count, int channels);
+    void (*up)(const narrow_up *rows, int channels);
+    void (*forward)(const narrow_zip *row);
+    void (*place)(const narrow_place *rows, int outs);
 } narrow_pairs;
 
 #define NARROW_LANES_OF(row)                                                                      \
@@ -91,5 +135,9 @@ NARROW_LANES_OF(avx512)
 extern const narrow_wide narrow_wide_pairs;
 extern const narrow_planar narrow_planar_pairs;
 extern const narrow_pairs narrow_pairs_avx512;
+
+void narrow_up_rows(const narrow_up *u, int channels); /* narrow_up.c */
+void narrow_zip_row(const narrow_zip *z);              /* narrow_zip.c */
+void narrow_place_rows(const narrow_place *p, int outs); /* narrow_place.c */
 
 #endif

@@ -59,5 +59,55 @@ static void to_bf16(uint16_t *to, const float *from, int64_t count)
     }
 }
 
+/* ---- channels together ----------------------------------------------------------------------- */
+
+static inline void keep(uint16_t *to, int64_t i, int64_t count, __m512i numbers)
+{
+    if (i + BOTH <= count)
+        _mm512_storeu_si512(to + i, numbers);
+    else if (i < count)
+        _mm512_mask_storeu_epi16(to + i, (1u << (count - i)) - 1, numbers);
+}
+
+/* Those of a, then those of b. */
+static inline __m512i halves(const float *a, const float *b)
+{
+    return (__m512i)_mm512_cvtne2ps_pbh(_mm512_loadu_ps(b), _mm512_loadu_ps(a));
+}
+
+static void join_2(uint16_t *to, const float *from, int pitch, int64_t count)
+{
+    const __m512i ways = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9,
+                                          24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1,
+                                          16, 0);
+
+    for (int64_t i = 0; i < count; i += BOTH, from += NARROW_LANES)
+        keep(to, i, count, _mm512_permutexvar_epi16(ways, halves(from, from + pitch)));
+}
+
+static void join_4(uint16_t *to, const float *from, int pitch, int64_t count)
+{
+    const __m512i low = _mm512_set_epi16(55, 39, 23, 7, 54, 38, 22, 6, 53, 37, 21, 5, 52, 36, 20, 4,
+                                         51, 35, 19, 3, 50, 34, 18, 2, 49, 33, 17, 1, 48, 32, 16, 0);
+    const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(8));
+
+    for (int64_t i = 0; i < count; i += 2 * BOTH, from += NARROW_LANES) {
+        __m512i a = halves(from, from + pitch);
+        __m512i b = halves(from + 2 * (int64_t)pitch, from + 3 * (int64_t)pitch);
+        keep(to, i, count, _mm512_permutex2var_epi16(a, low, b));
+        keep(to, i + BOTH, count, _mm512_permutex2var_epi16(a, high, b));
+    }
+}
+
+static void join(uint16_t *to, const float *from, int pitch, int64_t count, int channels)
+{
+    switch (channels) {
+    case 1: to_bf16(to, from, count); break;
+    case 2: join_2(to, from, pitch, count); break;
+    default: join_4(to, from, pitch, count); break;
+    }
+}
+
 const narrow_pairs narrow_pairs_avx512 = { &narrow_wide_pairs, &narrow_planar_pairs, zip,
-                                           to_bf16 };
+                                           to_bf16, join, narrow_up_rows, narrow_zip_row,
+                                           narrow_place_rows };

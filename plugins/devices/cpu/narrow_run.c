@@ -49,11 +49,12 @@ static void row_write(const narrow *n, const narrow_side *s, void *to, int64_t a
         memcpy((float *)to + at, from, (size_t)s->row * sizeof(float));
 }
 
-/* One row of a tensor where it is, if that will do: many channels are read better in one go. */
+/* One row of a tensor where it is, if that will do: whole vectors of channels are read of it. */
 static const float *row_find(const narrow *n, const narrow_side *s, const void *from, int image,
                              int plane, int row, float *line)
 {
-    if (s->type == PONS_F32 && s->apart == 0 && s->channels <= NARROW_CHANNELS)
+    if (s->type == PONS_F32 && s->apart == 0 &&
+        (s->channels <= NARROW_CHANNELS || s->channels % NARROW_LANES == 0))
         return (const float *)from + row_at(s, image, plane, row);
     row_read(n, s, from, image, plane, row, line);
     return line;
@@ -86,15 +87,30 @@ static void fill_x(const narrow *n, const void *x, int image, int plane, int row
     row_read(n, &n->x, x, image, plane, row, to + n->pad[2] * n->x.channels);
 }
 
-/* The same of numbers whose neighbours become pairs. */
+/* The same of numbers whose neighbours become pairs; the padding is there: see buffer_x_begin. */
 static void fill_x_halves(const narrow *n, const void *x, int image, int plane, int row,
                           float *line, float *to)
 {
     (void)line;
-    memset(to, 0, (size_t)n->row * sizeof *to);
     memcpy((uint16_t *)to + n->pad[2] * n->x.channels,
            (const uint16_t *)x + row_at(&n->x, image, plane, row),
            (size_t)n->x.row * sizeof(uint16_t));
+}
+
+/*
+ * The same where it is the third that a row of y reads, and its pairs with the row behind it where
+ * it is the first.
+ */
+static void fill_x_zipped(const narrow *n, const void *x, int image, int plane, int row,
+                          float *line, float *to)
+{
+    int at = row + n->pad[1], margin = n->pad[2] * n->x.channels;
+
+    if (row >= 0 && (at - 2) % n->stride[1] == 0)
+        fill_x_halves(n, x, image, plane, row, line, to);
+    if (at % n->stride[1] == 0)
+        n->lanes->pairs->zip(to + n->zips + margin, half_at(&n->x, x, image, plane, row),
+                             half_at(&n->x, x, image, plane, row + 1), n->x.row);
 }
 
 /* One row of y with its channels apart, zero behind its end. */
@@ -116,6 +132,8 @@ typedef struct work {
     int image, first, last;  /* output planes of this task */
     int top, bottom;         /* output rows */
     int low, low_row;        /* first buffered plane and row */
+    int full, newest, ready; /* planes up to 'full' are buffered, and of those behind it up to
+                                'newest' rows before 'ready' */
     int taps, inside;        /* found last; the plane of output rows whose taps are all inside x */
     int tap[NARROW_TAPS];
     const float *row[NARROW_TAPS], *block[NARROW_TAPS];
@@ -124,24 +142,57 @@ typedef struct work {
 
 static const float *buffered(const work *w, int plane, int row)
 {
-    return w->buffer + (plane - w->low) * w->n->plane + (row - w->low_row) * w->n->row;
+    const narrow *n = w->n;
+
+    return w->buffer + plane % n->planes * n->plane + (row - w->low_row) * n->row;
 }
 
 typedef void fill(const narrow *n, const void *from, int image, int plane, int row, float *line,
                   float *to);
 
-/* Planes and rows from 'low' to 'high', as far as there are any, or a pair's second row. */
-static void buffer_box(work *w, const narrow_side *s, const int low[2], const int high[2],
-                       fill *one)
+/* A row that is filled soon: its lines of memory come while others are computed. */
+static void ask_for(const narrow_side *s, const void *from, int image, int plane, int row)
 {
-    const narrow *n = w->n;
+    enum { LINE = 64 };
+    int64_t number = s->type == PONS_BF16 ? sizeof(uint16_t) : sizeof(float);
 
+    if (row >= s->extent[1])
+        return;
+    const char *first = (const char *)from + row_at(s, image, plane, row) * number;
+    for (int64_t i = 0; i < s->row * number; i += LINE)
+        __builtin_prefetch(first + i);
+}
+
+/* Nothing is buffered; rows from 'low' on will be, or from a pair's that holds the first. */
+static void buffer_begin(work *w, const narrow_side *s, const int low[2])
+{
     w->low = larger(low[0], 0);
     w->low_row = larger(low[1], -s->apart);
-    for (int plane = w->low; plane <= smaller(high[0], s->extent[0] - 1); plane++)
-        for (int row = w->low_row; row <= smaller(high[1], s->extent[1] - 1); row++)
-            one(n, w->in, w->image, plane, row, w->line,
-                w->buffer + (plane - w->low) * n->plane + (row - w->low_row) * n->row);
+    w->full = w->newest = w->low - 1;
+    w->ready = w->low_row;
+}
+
+/* Rows up to 'row' of the planes up to 'plane', as far as there are any, or a pair's second row. */
+static void buffer_up_to(work *w, const narrow_side *s, int plane, int row, fill *one)
+{
+    enum { AHEAD = 4 };
+    const narrow *n = w->n;
+
+    plane = smaller(plane, s->extent[0] - 1);
+    if (plane > w->newest) {
+        w->full = larger(w->newest, plane - n->planes);
+        w->newest = plane;
+        w->ready = w->low_row;
+    }
+    row = smaller(row, s->extent[1] - 1);
+    for (int p = w->full + 1; p <= w->newest; p++)
+        for (int r = w->ready; r <= row; r++) {
+            if (n->zipped)
+                ask_for(s, w->in, w->image, p, r + AHEAD);
+            one(n, w->in, w->image, p, r, w->line,
+                w->buffer + p % n->planes * n->plane + (r - w->low_row) * n->row);
+        }
+    w->ready = larger(w->ready, row + 1);
 }
 
 /*
@@ -195,20 +246,33 @@ static fill *fill_of(const narrow *n)
 {
     if (n->form == PLANAR_FORWARD || n->form == PLANAR_WEIGHT)
         return fill_x_planar;
+    if (n->zips > 0)
+        return fill_x_zipped;
     return n->form == WIDE_FORWARD && n->pairs ? fill_x_halves : fill_x;
 }
 
-static void buffer_x(work *w)
+static void buffer_x_begin(work *w)
 {
     const narrow *n = w->n;
-    const int first[2] = { w->first, w->top }, last[2] = { w->last, w->bottom };
-    int low[2], high[2];
+    const int first[2] = { w->first, w->top };
+    int low[2];
 
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         low[i] = first[i] * n->stride[i] - n->pad[i];
-        high[i] = last[i] * n->stride[i] - n->pad[i] + n->kernel[i] - 1;
-    }
-    buffer_box(w, &n->x, low, high, fill_of(n));
+    buffer_begin(w, &n->x, low);
+    if (n->form == WIDE_FORWARD && n->pairs)
+        memset(w->buffer, 0, (size_t)(n->planes * n->plane) * sizeof(float));
+}
+
+/* What output row h of plane d reads, and all before it; without a ring what the task reads. */
+static void buffer_x(work *w, int d, int h)
+{
+    const narrow *n = w->n;
+
+    d = n->ring ? d : w->last;
+    h = n->ring ? h : w->bottom;
+    buffer_up_to(w, &n->x, d * n->stride[0] - n->pad[0] + n->kernel[0] - 1,
+                 h * n->stride[1] - n->pad[1] + n->kernel[1] - 1, fill_of(n));
 }
 
 static void run_wide_forward(work *w)
@@ -217,11 +281,12 @@ static void run_wide_forward(work *w)
     int width = n->y.extent[2], c = n->y.channels;
     bool direct = n->y.type == PONS_F32 && c == n->outs;
 
-    buffer_x(w);
+    buffer_x_begin(w);
     for (int d = w->first; d <= w->last; d++)
         for (int h = w->top; h <= w->bottom; h++) {
             int64_t at = row_at(&n->y, w->image, d, h);
             float *to = direct ? (float *)w->out + at : w->other;
+            buffer_x(w, d, h);
             forward_taps(w, d, h);
             n->wide->forward(to, width, n->outs, w->taps, w->row, n->stride[2] * n->x.channels,
                              n->inner, w->block);
@@ -230,6 +295,52 @@ static void run_wide_forward(work *w)
                         (size_t)c * sizeof(float));
             if (!direct)
                 row_write(n, &n->y, w->out, at, to);
+        }
+}
+
+/* Rows and weights of what output row (d, h) reads, pairs of rows first; how many those are. */
+static int find_zipped(work *w, int d, int h, int zipped)
+{
+    const narrow *n = w->n;
+    int plane = d * n->stride[0] - n->pad[0], row = h * n->stride[1] - n->pad[1], count = 0;
+    int first = larger(0, -plane), last = smaller(n->kernel[0], n->x.extent[0] - plane);
+    int64_t numbers = (int64_t)n->kernel[2] * n->x.channels * n->outs;
+    int64_t plain = (int64_t)n->inner * n->outs;
+    int64_t size = n->zips > 0 ? numbers + plain : n->kernel[1] * plain;
+
+    if (step_rows(w, w->row, w->taps, d, row, n->kernel[1], n->stride[1]))
+        return zipped;
+    for (int kd = first; kd < last && n->zips > 0 && row >= -1 && row < n->x.extent[1]; kd++) {
+        w->row[count] = buffered(w, plane + kd, row) + n->zips;
+        w->block[count++] = w->weight + kd * size;
+    }
+    zipped = count;
+    for (int kd = first; kd < last; kd++)
+        for (int kh = n->zips > 0 ? 2 : 0; kh < n->kernel[1]; kh++) {
+            if (row + kh < 0 || row + kh >= n->x.extent[1])
+                continue;
+            w->row[count] = buffered(w, plane + kd, row + kh);
+            w->block[count++] = w->weight + kd * size + (n->zips > 0 ? numbers : kh * plain);
+        }
+    w->taps = count;
+    return zipped;
+}
+
+static void run_zipped(work *w)
+{
+    const narrow *n = w->n;
+    narrow_zip row = { .width = n->y.extent[2], .outs = n->outs,
+                       .step = n->stride[2] * n->x.channels,
+                       .numbers = n->kernel[2] * n->x.channels, .x = w->row, .weight = w->block };
+
+    buffer_x_begin(w);
+    for (int d = w->first; d <= w->last; d++)
+        for (int h = w->top; h <= w->bottom; h++) {
+            buffer_x(w, d, h);
+            row.zipped = find_zipped(w, d, h, row.zipped);
+            row.taps = w->taps;
+            row.y = (uint16_t *)w->out + row_at(&n->y, w->image, d, h);
+            n->lanes->pairs->forward(&row);
         }
 }
 
@@ -258,16 +369,22 @@ static int two_rows_taps(const work *w, int d, int h, int low, int high, bool mi
     return count;
 }
 
-static void write_row(const work *w, int d, int h, const float *from)
+/* Row (d, h) of a side from 'width' numbers of each of its channels, or channels at phases. */
+static void write_row(const work *w, const narrow_side *s, int d, int h, const float *from,
+                      int width, int channels)
 {
     const narrow *n = w->n;
-    int64_t at = row_at(&n->y, w->image, d, h);
-    bool direct = n->y.type == PONS_F32;
+    int64_t at = row_at(s, w->image, d, h);
+    bool whole = (int64_t)width * channels == s->row, direct = s->type == PONS_F32 && whole;
     float *to = direct ? (float *)w->out + at : w->line;
 
-    n->lanes->layout->join(to, from, n->pitch, n->y.extent[2], n->y.channels);
+    if (n->pairs && s->type == PONS_BF16 && (channels < 3 || channels == 4)) {
+        n->lanes->pairs->join((uint16_t *)w->out + at, from, n->pitch, s->row, channels);
+        return;
+    }
+    n->lanes->layout->join(to, from, n->pitch, width, channels);
     if (!direct)
-        row_write(n, &n->y, w->out, at, to);
+        row_write(n, s, w->out, at, to);
 }
 
 /* What output rows h and h + 1 of plane d read, or h alone. */
@@ -304,28 +421,44 @@ static void run_planar_forward(work *w)
                              .weight = { r.weight[0], r.weight[1] } };
 
     r.end[2] = 0;
-    buffer_x(w);
+    buffer_x_begin(w);
     for (int d = w->first; d <= w->last; d++)
         for (int h = w->top; h <= w->bottom; h += 2) {
             bool two = h < w->bottom;
+            buffer_x(w, d, h + two);
             find_two_rows(w, &r, d, h, two);
             memcpy(rows.end, r.end, sizeof rows.end);
             n->planar->forward(&rows, n->outs);
-            write_row(w, d, h, w->other);
+            write_row(w, &n->y, d, h, w->other, n->y.extent[2], n->outs);
             if (two)
-                write_row(w, d, h + 1, w->other + (int64_t)n->outs * n->pitch);
+                write_row(w, &n->y, d, h + 1, w->other + (int64_t)n->outs * n->pitch,
+                          n->y.extent[2], n->outs);
         }
 }
 
-/* The plane or row of y that kernel position k carries to position 'at' of x; -1: none. */
-static int source(const narrow *n, int axis, int at, int k)
+/* Rows of x are read where they are: a buffer that holds all of them. */
+static void run_placed(work *w)
 {
-    int shifted = at + n->pad[axis] - k;
+    enum { AHEAD = 4 };
+    const narrow *n = w->n;
+    two_rows r;
+    narrow_place rows = { .width = n->y.extent[2], .x = r.x,
+                          .weight = { r.weight[0], r.weight[1] } };
 
-    if (shifted < 0 || shifted % n->stride[axis] != 0 ||
-        shifted / n->stride[axis] >= n->y.extent[axis])
-        return -1;
-    return shifted / n->stride[axis];
+    r.end[2] = w->low = w->low_row = 0;
+    w->buffer = (float *)w->in + row_at(&n->x, w->image, 0, 0);
+    for (int d = w->first; d <= w->last; d++)
+        for (int h = w->top; h <= w->bottom; h += 2) {
+            bool two = h < w->bottom;
+            int plane = smaller(d * n->stride[0] - n->pad[0] + n->kernel[0], n->x.extent[0]) - 1;
+            for (int i = 0; i < 2 * n->stride[1]; i++)
+                ask_for(&n->x, w->in, w->image, plane, h * n->stride[1] + i + AHEAD);
+            find_two_rows(w, &r, d, h, two);
+            memcpy(rows.end, r.end, sizeof rows.end);
+            for (int i = 0; i < 2; i++)
+                rows.y[i] = i > two ? NULL : (uint16_t *)w->out + row_at(&n->y, w->image, d, h + i);
+            n->lanes->pairs->place(&rows, n->outs);
+        }
 }
 
 /* What the least kernel position k that reaches 'at' of x reads of y; k + stride reads one less. */
@@ -370,24 +503,28 @@ static void gather_phases(const narrow *n, const float *z, float *rows)
     }
 }
 
-/* What reaches the task's box of x. */
-static void buffer_sources(work *w)
+/* The first of y that reaches 'at' of x, if any does. */
+static int lowest_source(const narrow *n, int axis, int at)
+{
+    return over(larger(at + n->pad[axis] - n->kernel[axis] + 1, 0), n->stride[axis]);
+}
+
+static void buffer_y_begin(work *w)
 {
     const narrow *n = w->n;
-    const int first[2] = { w->first, w->top }, last[2] = { w->last, w->bottom };
-    int low[2], high[2];
+    const int low[2] = { lowest_source(n, 0, w->first), lowest_source(n, 1, w->top) };
 
-    for (int i = 0; i < 2; i++) {
-        low[i] = n->y.extent[i];
-        high[i] = -1;
-        for (int at = first[i]; at <= last[i]; at++)
-            for (int k = 0; k < n->kernel[i]; k++) {
-                int from = source(n, i, at, k);
-                low[i] = from >= 0 ? smaller(low[i], from) : low[i];
-                high[i] = larger(high[i], from);
-            }
-    }
-    buffer_box(w, &n->y, low, high, fill_y);
+    buffer_begin(w, &n->y, low);
+}
+
+/* What reaches row h of plane d of x, as above. */
+static void buffer_y(work *w, int d, int h)
+{
+    const narrow *n = w->n;
+
+    d = n->ring ? d : w->last;
+    h = n->ring ? h : w->bottom;
+    buffer_up_to(w, &n->y, (d + n->pad[0]) / n->stride[0], (h + n->pad[1]) / n->stride[1], fill_y);
 }
 
 static void run_planar_spread(work *w)
@@ -397,17 +534,88 @@ static void run_planar_spread(work *w)
     float *z = w->other + NARROW_MARGIN;
     float *rows = w->other + (int64_t)n->pitch * n->inner + 2 * NARROW_MARGIN;
 
-    buffer_sources(w);
+    buffer_y_begin(w);
     memset(w->other, 0, (size_t)(n->pitch * n->inner + 2 * NARROW_MARGIN) * sizeof(float));
     for (int d = w->first; d <= w->last; d++)
         for (int h = w->top; h <= w->bottom; h++) {
+            buffer_y(w, d, h);
             int taps = spread_taps(w, d, h);
             n->planar->spread(z, n->y.extent[2], n->pitch, n->inner, taps, w->row, n->y_pitch,
                               n->y.channels, w->block);
             gather_phases(n, z, rows);
-            n->lanes->layout->join(w->line, rows, n->pitch, over(n->x.extent[2], s),
-                                   s * n->x.channels);
-            row_write(n, &n->x, w->out, row_at(&n->x, w->image, d, h), w->line);
+            write_row(w, &n->x, d, h, rows, over(n->x.extent[2], s), s * n->x.channels);
+        }
+}
+
+/*
+ * Rows of y that reach rows h and h + 1 of plane d of x, or h alone: those of the first alone, of
+ * both, of the second.
+ */
+static void find_up(work *w, two_rows *r, int d, int h, bool two)
+{
+    const narrow *n = w->n;
+    int64_t size = (int64_t)n->outs * n->inner;
+    int first, plane_of_first = first_source(n, 0, d, &first), count = 0, s = n->stride[1];
+    int low = lowest_source(n, 1, h), high = (h + two + n->pad[1]) / s;
+    bool inside = two && 2 % s == 0 && h + n->pad[1] >= n->kernel[1] - 1 && high < n->y.extent[1];
+
+    if (inside && w->inside == d) {
+        for (int i = 0; i < r->end[2]; i++)
+            r->x[i] += 2 / s * n->row;
+        return;
+    }
+    w->inside = inside ? d : -1;
+    high = smaller(high, n->y.extent[1] - 1);
+    for (int part = 0; part < 3; part++) {
+        for (int kd = first, plane = plane_of_first; kd < n->kernel[0];
+             kd += n->stride[0], plane--)
+            for (int row = low; row <= high && plane >= 0 && plane < n->y.extent[0]; row++) {
+                int kh = h + n->pad[1] - row * s;
+                bool mine = kh >= 0 && kh < n->kernel[1];
+                bool next = two && kh + 1 >= 0 && kh + 1 < n->kernel[1];
+                const float *weight = w->weight + ((int64_t)kd * n->kernel[1] + kh) * size;
+                if ((mine || next) && part == (mine && next ? 1 : mine ? 0 : 2)) {
+                    r->x[count] = buffered(w, plane, row);
+                    r->weight[0][count] = mine ? weight : NULL;
+                    r->weight[1][count++] = next ? weight + size : NULL;
+                }
+            }
+        r->end[part] = count;
+    }
+}
+
+/* The row of y that will be taken apart soon, if any; else what is at hand. */
+static void ask_meanwhile(const work *w, narrow_up *rows)
+{
+    enum { AHEAD = 3 };
+    const narrow *n = w->n;
+    bool soon = w->ready + AHEAD < n->y.extent[1] && rows->end[2] > 0;
+    int64_t at = soon ? row_at(&n->y, w->image, w->newest, w->ready + AHEAD) : 0;
+
+    rows->next_row = soon ? (const char *)((const float *)w->in + at) : (const char *)w->other;
+    rows->step = soon ? over((int)(n->y.row * (int64_t)sizeof(float)), rows->end[2] * n->outs) : 0;
+}
+
+static void run_planar_up(work *w)
+{
+    const narrow *n = w->n;
+    int c = n->x.channels, width = over(n->x.extent[2], 2);
+    two_rows r;
+    narrow_up rows = { .x = w->other, .width = width, .pitch = n->pitch, .y_pitch = n->y_pitch,
+                       .outs = n->y.channels, .y = r.x, .weight = { r.weight[0], r.weight[1] } };
+
+    buffer_y_begin(w);
+    for (int d = w->first; d <= w->last; d++)
+        for (int h = w->top; h <= w->bottom; h += 2) {
+            bool two = h < w->bottom;
+            buffer_y(w, d, h + two);
+            find_up(w, &r, d, h, two);
+            memcpy(rows.end, r.end, sizeof rows.end);
+            ask_meanwhile(w, &rows);
+            n->lanes->pairs->up(&rows, c);
+            for (int i = 0; i <= two; i++)
+                write_row(w, &n->x, d, h + i, w->other + i * 2 * (int64_t)c * n->pitch, width,
+                          2 * c);
         }
 }
 
@@ -541,7 +749,8 @@ static void run_weight(work *w, float *sum)
 {
     const narrow *n = w->n;
 
-    buffer_x(w);
+    buffer_x_begin(w);
+    buffer_x(w, w->last, w->bottom);
     memset(sum, 0, (size_t)n->sums * sizeof(float));
     for (int d = w->first; d <= w->last; d++) {
         if (n->form == PLANAR_WEIGHT)
@@ -576,7 +785,7 @@ static void run_task(void *context, int64_t i, int thread)
     w.buffer = k->areas + thread * n->area;
     w.taps = 0;
     w.inside = -1;
-    w.line = w.buffer + n->planes * n->plane;
+    w.line = w.buffer + (n->placed ? 0 : n->planes * n->plane);
     w.other = w.line + n->line;
     w.image = task / n->bands / n->blocks;
     w.first = task / n->bands % n->blocks * n->block;
@@ -584,9 +793,9 @@ static void run_task(void *context, int64_t i, int thread)
     w.top = task % n->bands * n->band;
     w.bottom = smaller(w.top + n->band, extent[1]) - 1;
     switch (n->form) {
-    case WIDE_FORWARD: run_wide_forward(&w); break;
-    case PLANAR_FORWARD: run_planar_forward(&w); break;
-    case PLANAR_SPREAD: run_planar_spread(&w); break;
+    case WIDE_FORWARD: n->zipped ? run_zipped(&w) : run_wide_forward(&w); break;
+    case PLANAR_FORWARD: n->placed ? run_placed(&w) : run_planar_forward(&w); break;
+    case PLANAR_SPREAD: n->up ? run_planar_up(&w) : run_planar_spread(&w); break;
     default: run_weight(&w, k->sums + task * n->sums); break;
     }
 }

@@ -62,8 +62,30 @@ static float weight_read_pair(const narrow *n, const uint16_t *weight, int out, 
     return number;
 }
 
+/* For each kd pairs of the first two kh, then those of the third. */
+static void pack_zipped(const narrow *n, const uint16_t *weight, float *packed)
+{
+    int numbers = n->kernel[2] * n->x.channels;
+
+    for (int kd = 0; kd < n->kernel[0]; kd++, packed += (numbers + n->inner) * n->outs)
+        for (int out = 0; out < n->y.channels; out++) {
+            for (int j = 0; j < numbers; j++) {
+                uint16_t pair[2] = { weight[number_at(n, out, kd * 3, j)],
+                                     weight[number_at(n, out, kd * 3 + 1, j)] };
+                memcpy(packed + j * n->outs + out, pair, sizeof pair);
+            }
+            for (int j = 0; j < n->inner; j++)
+                packed[(numbers + j) * n->outs + out] =
+                    weight_read_pair(n, weight, out, kd * 3 + 2, j);
+        }
+}
+
 void narrow_weight_pack(const narrow *n, const void *weight, float *packed)
 {
+    if (n->zips > 0) {
+        pack_zipped(n, weight, packed);
+        return;
+    }
     memset(packed, 0, (size_t)n->weights * sizeof(float));
     for (int tap = 0; tap < n->taps; tap++)
         for (int j = 0; j < n->inner; j++)
