@@ -36,7 +36,8 @@ libcpuavx512_la_CFLAGS = $(CPU_CFLAGS) -mavx2 -mfma -mavx512f -mavx512bw -mavx51
 noinst_LTLIBRARIES += libcpupairs.la
 libcpupairs_la_SOURCES = plugins/devices/cpu/narrow_wide.c plugins/devices/cpu/narrow_planar.c \
 	plugins/devices/cpu/narrow_pairs.c plugins/devices/cpu/narrow_up.c \
-	plugins/devices/cpu/narrow_zip.c plugins/devices/cpu/narrow_place.c
+	plugins/devices/cpu/narrow_zip.c plugins/devices/cpu/narrow_place.c \
+	plugins/devices/cpu/wide_zip.h
 libcpupairs_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=pairs -DVECTOR_PAIRS
 libcpupairs_la_CFLAGS = $(libcpuavx512_la_CFLAGS) -mavx512bf16
 # The loops of maps once more, for processors that make bf16 of floats.

@@ -3,8 +3,8 @@
  * them (AVX512-BF16), rows that become such pairs, and sums that become bf16.
  */
 #include "narrow_lanes.h"
+#include "wide_zip.h"
 
-#include <immintrin.h>
 #include <stddef.h>
 
 enum { BOTH = 2 * NARROW_LANES };
@@ -77,12 +77,8 @@ static inline __m512i halves(const float *a, const float *b)
 
 static void join_2(uint16_t *to, const float *from, int pitch, int64_t count)
 {
-    const __m512i ways = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9,
-                                          24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1,
-                                          16, 0);
-
     for (int64_t i = 0; i < count; i += BOTH, from += NARROW_LANES)
-        keep(to, i, count, _mm512_permutexvar_epi16(ways, halves(from, from + pitch)));
+        keep(to, i, count, wide_zip(halves(from, from + pitch)));
 }
 
 static void join_4(uint16_t *to, const float *from, int pitch, int64_t count)

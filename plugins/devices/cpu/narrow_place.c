@@ -7,6 +7,7 @@
  */
 #include "narrow_lanes.h"
 #include "narrow_vector.h"
+#include "wide_zip.h"
 
 enum { COLUMNS = 6, KERNEL = 3 };
 
@@ -46,10 +47,6 @@ VECTOR void place_taps(vector *sum, const narrow_place *p, int outs, int columns
 
 VECTOR void place_keep(uint16_t *to, const vector *sum, int outs, int columns, int left)
 {
-    const __m512i ways = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9,
-                                          24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1,
-                                          16, 0);
-
     VECTOR_UNROLL for (int c = 0; c < columns; c++, to += outs * VECTOR_LANES, left -= VECTOR_LANES) {
         uint32_t lanes = inside(0, left);
         if (outs == 1) {
@@ -57,7 +54,7 @@ VECTOR void place_keep(uint16_t *to, const vector *sum, int outs, int columns, i
         } else {
             __m512i both = (__m512i)_mm512_cvtne2ps_pbh(sum[columns + c], sum[c]);
             uint32_t numbers = left < VECTOR_LANES ? (1u << 2 * left) - 1 : ~0u;
-            _mm512_mask_storeu_epi16(to, numbers, _mm512_permutexvar_epi16(ways, both));
+            _mm512_mask_storeu_epi16(to, numbers, wide_zip(both));
         }
     }
 }
