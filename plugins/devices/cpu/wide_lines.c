@@ -13,11 +13,11 @@
  *
  * Lines are packed in boxes. Where all sums are few numbers a box fits a core's cache; a task takes
  * some boxes and sums up on its own, and the tasks' sums are added in a tree. Where they are many
- * all threads pack a box together, and a task is some of the sums, which it adds to the weight.
+ * all threads pack a box together, and a task adds to some of the sums, which wait for the next box.
  * Where the weight is made of all groups' sums a task of the last box has all those of a few output
- * channels, and writes while they are in the cache. Boxes follow one another along D, and the input's
- * planes that two of them meet stay packed: plane d lies at d modulo as many as a box meets. The cut
- * depends on the shapes alone, never on the threads (R4).
+ * channels, and writes the weight while they are in the cache. Boxes follow one another along D, and
+ * the input's planes that two of them meet stay packed: plane d lies at d modulo as many as a box
+ * meets. The cut depends on the shapes alone, never on the threads (R4).
  */
 #include "wide_lines.h"
 

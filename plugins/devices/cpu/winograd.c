@@ -373,7 +373,7 @@ static void plan(winograd *w)
     w->pitch = w->pairs * 2 * (int64_t)NUMBER;
     cut(w);
     tiles = over((int64_t)w->rows * w->tiles[ALONG_W], WIDE_TILE) * WIDE_TILE;
-    w->apart = odd_lines(tiles * w->pitch);
+    w->apart = odd_lines((tiles + 1) * w->pitch); /* one more may be written */
     w->plane = f->sources * f->sources * w->apart;
     w->sum_apart = odd_lines(tiles * ROW_BYTES);
     w->area = w->kept * w->plane + f->sums * f->sums * w->sum_apart +

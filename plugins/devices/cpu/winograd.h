@@ -94,12 +94,12 @@ typedef struct winograd_read {
     int64_t ahead;                  /* bytes behind a point lies what is read soon */
 } winograd_read;
 
-/* Behind the channels a tile has zeros up to an even number, and one more tile has room. */
+/* Behind the channels a tile has zeros up to an even number; one tile more than 'tiles' has room. */
 void winograd_read_tiles(winograd_kind kind, const winograd_read *r);
 /*
  * Of convolutions: two rows of tiles, of at most 16 channels. The sources of both rows' tiles are a
- * line of a panel (wide.h), lines are 'pitch' apart. Where they go, how many, and of how many channels
- * the first one says.
+ * line of a panel (wide.h), lines are 'pitch' apart. The first one says where they go, how many, and
+ * of how many channels.
  */
 void winograd_read_pairs(winograd_kind kind, const winograd_read row[2]);
 

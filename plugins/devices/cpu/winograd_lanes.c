@@ -70,8 +70,8 @@ INLINE void take_apart(winograd_kind kind, __m512 *to, const __m512 *d)
 }
 
 /*
- * What all lines have at one point, taken apart along H. What lies ahead is asked for, once for all
- * channels of a cache line.
+ * What all lines have at one point, taken apart along H. What lies ahead is asked for with the first
+ * of a cache line's channels.
  */
 PAIRS INLINE void read_column(winograd_kind kind, const winograd_read *r, int point, int channel,
                               __mmask16 mask, __m512 *to)
@@ -477,7 +477,7 @@ INLINE void weights_gradient(winograd_kind kind, __m512 to[WINOGRAD_KERNEL],
     }
 }
 
-/* Into the first cache, to be written: what follows behind 'row' numbers of the weights. */
+/* What follows behind 'row' numbers of the weights: it will be written. */
 INLINE void ask_for_weights(const float *to, int64_t tap, int64_t row)
 {
     UNROLL
@@ -511,8 +511,8 @@ PAIRS INLINE void make_weights(winograd_kind kind, const float *from, int64_t ap
     }
 }
 
-PAIRS void winograd_weights_gradient(winograd_kind kind, const float *from, int64_t apart, int count,
-                                     float *to, int64_t tap, int64_t next)
+PAIRS void winograd_weights_gradient(winograd_kind kind, const float *from, int64_t apart,
+                                     int count, float *to, int64_t tap, int64_t next)
 {
     __mmask16 mask = first_of(count);
 

@@ -2,10 +2,10 @@
  * winograd_pack.c - weights to panels of factors (winograd.h).
  *
  * A task makes the panels of 16 channels of the target by 32 that are summed over, of one plane of
- * the kernel: first a panel of each position along H and W, then the factors of those, line by line.
- * Neighbouring tasks read neighbouring channels. Their lines lie far apart, so that no processor
- * foresees them: each task asks for those of the next. Factors are read when all other weights have
- * been packed, and do not go through the caches.
+ * the kernel: first a panel of each position along H and W, then the factors of those, line by
+ * line. Neighbouring tasks read neighbouring channels. Their lines lie far apart, so that no
+ * processor foresees them: each task asks for those of the next. Factors do not go through the
+ * caches: mostly all weights of a step are packed, and then they are read.
  */
 #include "winograd.h"
 

@@ -1,12 +1,12 @@
 /*
  * winograd_weight.c - gradients by the weight as winograd.h has them.
  *
- * The gradient of each factor is what wide_lines.c sums up for a kernel that is one wide along H and
- * W: lines are rows of tiles, of the gradient of sums and of sources, and factors are groups, whose
- * terms are the products by a factor. Only at the end those of all factors become the weights'.
+ * The gradient of each factor is what wide_lines.c sums up for a kernel that is one wide along H
+ * and W: lines are rows of tiles, of the gradient of sums and of sources, and factors are groups,
+ * whose terms are the products by a factor. Only at the end those of all factors become the weights'.
  *
- * A pair has the same tile of two rows of tiles, of all images' rows, so that planes of an odd number
- * of tiles leave none empty: with 6 x 6 points a fourth of the products would be.
+ * A pair has the same tile of two rows of tiles, of all images' rows, so that planes of an odd
+ * number of tiles leave none empty: with 6 x 6 points a fourth of the products would be.
  */
 #include "winograd.h"
 
@@ -17,7 +17,7 @@
 enum {
     MAKES = 2,              /* points of a convolution's tile along an axis */
     TOGETHER = 2,           /* rows of tiles, whose numbers are pairs */
-    AHEAD = 2,              /* output channels whose weights are asked for before they are written */
+    AHEAD = 2,              /* output channels whose weights are asked for before that */
     FACTORS = WINOGRAD_FACTORS * WINOGRAD_FACTORS,
     TAPS = WINOGRAD_KERNEL * WINOGRAD_KERNEL,
     NUMBER = sizeof(uint16_t)
