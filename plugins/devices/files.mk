@@ -72,6 +72,10 @@ libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c
 	plugins/devices/cpu/limits.c plugins/devices/cpu/limits.h plugins/devices/cpu/rows.h \
 	plugins/devices/cpu/convolution.c plugins/devices/cpu/narrow.c plugins/devices/cpu/narrow.h \
 	plugins/devices/cpu/narrow_plan.h plugins/devices/cpu/narrow_run.c \
+	plugins/devices/cpu/narrow_work.h plugins/devices/cpu/narrow_rows.c \
+	plugins/devices/cpu/narrow_buffer.c plugins/devices/cpu/narrow_forward.c \
+	plugins/devices/cpu/narrow_forward_planar.c plugins/devices/cpu/narrow_spread.c \
+	plugins/devices/cpu/narrow_gradient.c \
 	plugins/devices/cpu/narrow_weight.c plugins/devices/cpu/onednn.h plugins/devices/cpu/wide.h \
 	plugins/devices/cpu/narrow_tile.h \
 	plugins/devices/cpu/onednn_version.h

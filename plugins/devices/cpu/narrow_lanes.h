@@ -2,7 +2,7 @@
  * narrow_lanes.h - the loops over rows of the narrow convolutions, compiled once for each kind of
  * processor with CPU_ROW naming it.
  *
- * They work on float rows in scratch, which narrow_run.c fills from the tensors. 'taps' counts
+ * They work on float rows in scratch, which narrow_rows.c fills from the tensors. 'taps' counts
  * the (kd, kh) pairs that contribute, each with its row of numbers; 'inner' counts the pairs (kw,
  * i), j = kw I + i; 'weight' has one block for each tap. Rows are padded so that loops may read
  * and write whole vectors of NARROW_LANES. Each sum belongs to one output, or to one of 16
