@@ -247,7 +247,7 @@ START_TEST(kernels_of_three_agree_with_the_reference_in_bf16)
     for (int round = 0; round < count; round++) {
         int width = round % 14, kind = round / 14 % 3, stride = 1 + round / 42 % 2;
         bool few_in = round / 84 == 0;
-        state = (uint64_t)round * 104729 + 5;
+        state = (uint64_t)round * 0x9e3779b97f4a7c15u;
         below(2);
         sliding s = some_sliding(kinds[kind], PONS_BF16);
         s.in = few_in || below(3) == 0 ? 1 + below(NARROW_CHANNELS) : many[below(4)];
@@ -262,6 +262,74 @@ START_TEST(kernels_of_three_agree_with_the_reference_in_bf16)
         own += check_sliding(&s);
     }
     ck_assert_int_gt(own, count * map_lanes_count() / 2);
+}
+END_TEST
+
+/* A convolution of bf16 by 3 x 3 x 3, 'width' positions of x along W. */
+static sliding three(pons_kernel_kind kind, int in, int out, int height, int width)
+{
+    return (sliding){ kind, 2, { 3, height, width }, in, out, { 3, 3, 3 }, { 1, 1, 1 }, { 1, 1, 1 },
+                      { 1, 1, 1 }, { 1, 1, 1 }, PONS_BF16 };
+}
+
+/* Rows that are read where they lie: each number of vectors, and ends of rows inside and between them. */
+START_TEST(rows_of_two_channels_agree_with_the_reference)
+{
+    static const int widths[] = { 1, 2, 15, 16, 17, 31, 32, 33, 48, 49, 80, 81, 96, 97, 112, 113 };
+
+    for (int i = 0; i < 16; i++)
+        for (int few = 1; few <= 2; few++)
+            for (int turned = 0; turned < 2; turned++) {
+                sliding s = turned ? three(kinds[1], few, 2, 6, widths[i])
+                                   : three(kinds[0], 2, few, 6, widths[i]);
+                s.kernel[1] = 1 + i % 3;
+                s.low[1] = i % s.kernel[1];
+                s.stride[i % 2] = 1 + i / 2 % 2;
+                ck_assert_int_gt(check_sliding(&s), 0);
+            }
+}
+END_TEST
+
+/* Rows that become twice as long: each number of vectors, planes and rows in several tasks. */
+START_TEST(rows_that_are_spread_agree_with_the_reference)
+{
+    static const struct { int in, out, depth, height, width, kernel, stride, low; } rows[] = {
+        { 2, 32, 3, 7, 66, 3, 2, 1 }, { 2, 32, 4, 8, 96, 3, 2, 1 }, { 2, 16, 3, 5, 97, 2, 2, 0 },
+        { 1, 16, 2, 6, 170, 3, 2, 1 }, { 1, 48, 3, 5, 193, 3, 2, 2 }, { 3, 16, 2, 9, 64, 3, 2, 1 },
+        { 4, 16, 3, 6, 65, 3, 2, 0 }, { 2, 16, 20, 5, 34, 3, 2, 1 }, { 2, 32, 19, 6, 33, 3, 2, 1 },
+        { 2, 16, 3, 9, 67, 3, 1, 1 }, { 1, 16, 3, 8, 50, 2, 1, 1 }, { 4, 16, 2, 7, 49, 1, 1, 0 },
+        { 2, 64, 3, 60, 200, 3, 2, 1 }, { 1, 64, 2, 61, 200, 3, 2, 2 },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sliding s = three(kinds[1], rows[i].in, rows[i].out, rows[i].height, rows[i].width);
+        s.extent[0] = rows[i].depth;
+        s.kernel[1] = rows[i].kernel;
+        s.low[1] = rows[i].low;
+        s.stride[0] = 1 + i % 2;
+        s.stride[1] = rows[i].stride;
+        s.stride[2] = 2;
+        ck_assert_int_gt(check_sliding(&s), 0);
+    }
+}
+END_TEST
+
+/* Rows whose channels are many, from one or three numbers and from pairs of them. */
+START_TEST(rows_of_many_channels_agree_with_the_reference)
+{
+    static const struct { int in, out, height, width, kernel, stride, low; } rows[] = {
+        { 1, 16, 7, 25, 3, 1, 1 }, { 1, 48, 6, 24, 3, 1, 2 }, { 3, 32, 5, 13, 3, 1, 0 },
+        { 3, 16, 8, 27, 2, 1, 1 }, { 1, 32, 9, 12, 3, 3, 2 }, { 3, 16, 7, 11, 3, 3, 1 },
+        { 1, 16, 60, 200, 3, 1, 1 }, { 2, 16, 8, 30, 3, 3, 2 }, { 4, 32, 7, 9, 1, 2, 0 },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sliding s = three(kinds[0], rows[i].in, rows[i].out, rows[i].height, rows[i].width);
+        s.kernel[1] = rows[i].kernel;
+        s.stride[1] = rows[i].stride;
+        s.low[1] = rows[i].low;
+        ck_assert_int_gt(check_sliding(&s), 0);
+    }
 }
 END_TEST
 
@@ -327,6 +395,9 @@ int main(void)
     tcase_add_test(c, random_shapes_agree_with_the_reference_in_fp32);
     tcase_add_test(c, random_shapes_agree_with_the_reference_in_bf16);
     tcase_add_test(c, kernels_of_three_agree_with_the_reference_in_bf16);
+    tcase_add_test(c, rows_of_two_channels_agree_with_the_reference);
+    tcase_add_test(c, rows_that_are_spread_agree_with_the_reference);
+    tcase_add_test(c, rows_of_many_channels_agree_with_the_reference);
     tcase_add_test(c, sums_of_many_products_are_those_of_short_chains);
     tcase_add_test(c, layers_of_networks_agree_with_the_reference);
     return suite_run();

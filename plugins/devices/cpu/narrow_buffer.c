@@ -14,9 +14,8 @@ void narrow_buffer_begin(narrow_work *w, const narrow_side *s, const int low[2],
 {
     w->side = s;
     w->fill = fill;
-    w->low = larger(low[0], 0);
     w->low_row = larger(low[1], -s->apart);
-    w->full = w->newest = w->low - 1;
+    w->full = w->newest = larger(low[0], 0) - 1;
     w->ready = w->low_row;
 }
 

@@ -85,7 +85,7 @@ void narrow_forward_placed(narrow_work *w)
     narrow_place rows = { .width = n->y.extent[2], .x = r.x,
                           .weight = { r.weight[0], r.weight[1] } };
 
-    r.end[2] = w->low = w->low_row = 0;
+    r.end[2] = w->low_row = 0;
     w->buffer = (float *)w->in + narrow_row_at(&n->x, w->image, 0, 0);
     for (int d = w->first; d <= w->last; d++)
         for (int h = w->top; h <= w->bottom; h += 2) {

@@ -2,11 +2,12 @@
  * narrow_lanes.h - the loops over rows of the narrow convolutions, compiled once for each kind of
  * processor with CPU_ROW naming it.
  *
- * They work on float rows in scratch, which narrow_rows.c fills from the tensors. 'taps' counts
- * the (kd, kh) pairs that contribute, each with its row of numbers; 'inner' counts the pairs (kw,
- * i), j = kw I + i; 'weight' has one block for each tap. Rows are padded so that loops may read
- * and write whole vectors of NARROW_LANES. Each sum belongs to one output, or to one of 16
- * partial sums, so the order of sums does not depend on the width of the processor's vectors.
+ * They work on rows in scratch, which narrow_rows.c fills from the tensors; where pairs of bf16 are
+ * multiplied, some on rows of the tensors themselves. 'taps' counts the (kd, kh) pairs that
+ * contribute, each with its row of numbers; 'inner' counts the pairs (kw, i), j = kw I + i; 'weight'
+ * has one block for each tap. Rows in scratch are padded so that loops may read and write whole
+ * vectors of NARROW_LANES. Each sum belongs to one output, or to one of 16 partial sums, so the
+ * order of sums does not depend on the width of the processor's vectors.
  */
 #ifndef CPU_NARROW_LANES_H
 #define CPU_NARROW_LANES_H
@@ -106,10 +107,11 @@ typedef struct narrow_layout {
 } narrow_layout;
 
 /*
- * The same loops where each number of x, y and the weight that is multiplied is a pair of bf16 and
- * results are floats; 'add' is not for them. To wide->forward x is bf16, one behind another: it
- * multiplies x[tap][w step + 2 j] and its neighbour. 'zip' makes pairs of two rows, zero for NULL:
- * to[i] = a[i], b[i]. 'to_bf16' counts subnormal numbers as zero, as their products do.
+ * The same loops where each number of x, y and the weight that is multiplied is a pair of bf16;
+ * results are floats, those of 'join' and the last two bf16; 'add' is not for them. To wide->forward
+ * x is bf16, one behind another: it multiplies x[tap][w step + 2 j] and its neighbour. 'zip' makes
+ * pairs of two rows, zero for NULL: to[i] = a[i], b[i]. 'to_bf16' counts subnormal numbers as zero,
+ * as their products do.
  */
 typedef struct narrow_pairs {
     const narrow_wide *wide;

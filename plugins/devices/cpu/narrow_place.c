@@ -21,8 +21,7 @@ static inline __mmask16 inside(int at, int width)
 
 /* Rows 'from' to 'to' - 1 of y from taps 'begin' to 'end' - 1; sums are [row][o][column]. */
 VECTOR void place_taps(vector *sum, const narrow_place *p, int outs, int columns, int from, int to,
-                       int begin, int end, int first, const __mmask16 low[KERNEL],
-                       const __mmask16 high[KERNEL])
+                       int begin, int end, int first, __mmask16 low, const __mmask16 high[KERNEL])
 {
     for (int t = begin; t < end; t++)
         VECTOR_UNROLL for (int j = 0; j < KERNEL; j++) {
@@ -31,7 +30,7 @@ VECTOR void place_taps(vector *sum, const narrow_place *p, int outs, int columns
             VECTOR_UNROLL for (int c = 0; c < columns; c++) {
                 const float *at = row + c * VECTOR_LANES;
                 v[c] = c == columns - 1 ? (vector)_mm512_maskz_loadu_ps(high[j], at)
-                     : c == 0 && j == 0 ? (vector)_mm512_maskz_loadu_ps(low[j], at)
+                     : c == 0 && j == 0 ? (vector)_mm512_maskz_loadu_ps(low, at)
                                         : vector_load(at);
                 LOADED_ONCE(v[c]);
             }
@@ -47,7 +46,7 @@ VECTOR void place_taps(vector *sum, const narrow_place *p, int outs, int columns
 
 VECTOR void place_keep(uint16_t *to, const vector *sum, int outs, int columns, int left)
 {
-    VECTOR_UNROLL for (int c = 0; c < columns; c++, to += outs * VECTOR_LANES, left -= VECTOR_LANES) {
+    VECTOR_UNROLL for (int c = 0; c < columns; c++) {
         uint32_t lanes = inside(0, left);
         if (outs == 1) {
             _mm256_mask_storeu_epi16(to, (__mmask16)lanes, (__m256i)_mm512_cvtneps_pbh(sum[c]));
@@ -56,18 +55,18 @@ VECTOR void place_keep(uint16_t *to, const vector *sum, int outs, int columns, i
             uint32_t numbers = left < VECTOR_LANES ? (1u << 2 * left) - 1 : ~0u;
             _mm512_mask_storeu_epi16(to, numbers, wide_zip(both));
         }
+        to += outs * VECTOR_LANES;
+        left -= VECTOR_LANES;
     }
 }
 
 VECTOR void place_block(const narrow_place *p, int outs, int columns, int first)
 {
-    __mmask16 low[KERNEL], high[KERNEL];
+    __mmask16 low = inside(first - 1, p->width), high[KERNEL];
     vector sum[SUMS];
 
-    for (int j = 0; j < KERNEL; j++) {
-        low[j] = inside(first + j - 1, p->width);
+    for (int j = 0; j < KERNEL; j++)
         high[j] = inside(first + j - 1 + (columns - 1) * VECTOR_LANES, p->width);
-    }
     VECTOR_UNROLL for (int i = 0; i < 2 * outs * columns; i++)
         sum[i] = vector_all(0);
     place_taps(sum, p, outs, columns, 0, 1, 0, p->end[0], first, low, high);

@@ -1,8 +1,8 @@
 /*
  * narrow_run.c - run a narrow convolution: tasks, and which run each of them is.
  *
- * A task is a band of rows in a block of planes. It turns the rows that it reads into padded
- * rows in its thread's scratch and calls the loops of narrow_lanes.h row by row.
+ * A task is a band of rows in a block of planes. It has the rows that it reads at hand, mostly as
+ * padded rows in its thread's scratch, and calls the loops of narrow_lanes.h row by row.
  */
 #include "cpu.h"
 #include "narrow_work.h"

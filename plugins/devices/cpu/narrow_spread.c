@@ -121,11 +121,11 @@ static void find_up(narrow_work *w, narrow_two_taps *r, int d, int h, bool two)
                 int kh = h + n->pad[1] - row * s;
                 bool mine = kh >= 0 && kh < n->kernel[1];
                 bool next = two && kh + 1 >= 0 && kh + 1 < n->kernel[1];
-                const float *weight = w->weight + ((int64_t)kd * n->kernel[1] + kh) * size;
+                const float *weight = w->weight + (int64_t)kd * n->kernel[1] * size;
                 if ((mine || next) && part == (mine && next ? 1 : mine ? 0 : 2)) {
                     r->x[count] = narrow_buffered(w, plane, row);
-                    r->weight[0][count] = mine ? weight : NULL;
-                    r->weight[1][count++] = next ? weight + size : NULL;
+                    r->weight[0][count] = mine ? weight + kh * size : NULL;
+                    r->weight[1][count++] = next ? weight + (kh + 1) * size : NULL;
                 }
             }
         r->end[part] = count;

@@ -4,8 +4,8 @@
  *
  * Position q of y reaches positions 2 q - 1, 2 q and 2 q + 1 of x. So an even position of x is one
  * product and an odd one the sum of two, of neighbours; all are summed up in registers, for two
- * rows of x at once, which mostly read the same rows of y. Memory of the row of y that comes next is
- * asked for line by line meanwhile: the memory takes few such wishes at a time.
+ * rows of x at once, which mostly read the same rows of y. Memory of the row of y that comes next
+ * is asked for line by line meanwhile: the memory takes few such wishes at a time.
  */
 #include "narrow_lanes.h"
 #include "narrow_vector.h"

@@ -21,7 +21,7 @@ typedef struct narrow_work {
     narrow_fill *fill;       /* and how its rows are */
     int image, first, last;  /* output planes of this task */
     int top, bottom;         /* output rows */
-    int low, low_row;        /* first buffered plane and row */
+    int low_row;             /* the first that is buffered */
     int full, newest, ready; /* planes up to 'full' are buffered, and of those behind it up to
                                 'newest' rows before 'ready' */
     int taps, inside;        /* found last; the plane of output rows whose taps are all inside x */
