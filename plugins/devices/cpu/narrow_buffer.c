@@ -46,7 +46,7 @@ bool narrow_step_rows(narrow_work *w, const float **x, int taps, int d, int row,
                       int step)
 {
     const narrow *n = w->n;
-    bool inside = row >= 0 && row + count <= n->x.extent[1], again = inside && w->inside == d;
+    bool inside = row >= 0 && row + count <= w->side->extent[1], again = inside && w->inside == d;
     int64_t on = step * n->row;
 
     if (again)

@@ -86,6 +86,7 @@ void narrow_forward_placed(narrow_work *w)
                           .weight = { r.weight[0], r.weight[1] } };
 
     r.end[2] = w->low_row = 0;
+    w->side = &n->x;
     w->buffer = (float *)w->in + narrow_row_at(&n->x, w->image, 0, 0);
     for (int d = w->first; d <= w->last; d++)
         for (int h = w->top; h <= w->bottom; h += 2) {

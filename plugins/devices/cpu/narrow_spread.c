@@ -105,14 +105,11 @@ static void find_up(narrow_work *w, narrow_two_taps *r, int d, int h, bool two)
     int64_t size = (int64_t)n->outs * n->inner;
     int first, plane_of_first = first_source(n, 0, d, &first), count = 0, s = n->stride[1];
     int low = lowest_source(n, 1, h), high = (h + two + n->pad[1]) / s;
-    bool inside = two && 2 % s == 0 && h + n->pad[1] >= n->kernel[1] - 1 && high < n->y.extent[1];
+    int lowest = h + n->pad[1] < n->kernel[1] - 1 ? -1 : low; /* a tap before the first row: outside */
 
-    if (inside && w->inside == d) {
-        for (int i = 0; i < r->end[2]; i++)
-            r->x[i] += 2 / s * n->row;
+    if (two && 2 % s == 0
+        && narrow_step_rows(w, r->x, r->end[2], d, lowest, high - lowest + 1, 2 / s))
         return;
-    }
-    w->inside = inside ? d : -1;
     high = smaller(high, n->y.extent[1] - 1);
     for (int part = 0; part < 3; part++) {
         for (int kd = first, plane = plane_of_first; kd < n->kernel[0];

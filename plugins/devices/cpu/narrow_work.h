@@ -81,8 +81,8 @@ void narrow_buffer_x_begin(narrow_work *w);
 /* What output row h of plane d reads, and all before it; without a ring what the task reads. */
 void narrow_buffer_x(narrow_work *w, int d, int h);
 /*
- * Whether the rows of x that 'count' of them from 'row' on were found for can be had from those of
- * the output rows before: when both lie inside x, they are 'step' rows on.
+ * Whether the rows that 'count' of the buffered side's from 'row' on were found for can be had from
+ * those of the output rows before: when both lie inside, they are 'step' rows on.
  */
 bool narrow_step_rows(narrow_work *w, const float **x, int taps, int d, int row, int count,
                       int step);
