@@ -2,7 +2,10 @@
  * bench_map.c - map kernels against copies of the same bytes, as the device's limits have them, the
  * yardstick of 'pons bench --kernels'. Prints; run by hand:
  *
- *     make tests/bench_map && tests/bench_map [threads [log2 of the elements [runs [lanes, 0 the plainest]]]]
+ *     make tests/bench_map && tests/bench_map [threads [log2 of the elements [runs [lanes [channels...]]]]]
+ *
+ * lanes: 0 the plainest, -1 the processor's own. With channels only the four passes of norm and prelu
+ * run, in bf16, and the share of the copy's bandwidth that they reach together is printed.
  */
 #include "../plugins/devices/cpu/cpu.h"
 #include "base/clock.h"
@@ -69,8 +72,9 @@ static int load(bench *b, int tensor, pons_type type, unsigned kept)
     return b->map.value_count++;
 }
 
-static void run(bench *b, void *const *input, void *const *output, int threads, double bytes,
-                double copy)
+/* Seconds of the fastest run. */
+static double run(bench *b, void *const *input, void *const *output, int threads, double bytes,
+                  double copy)
 {
     static const pons_moment moment = { 1, 2, 3 };
     pons_device_settings settings = { .count = 1, .threads = threads };
@@ -98,6 +102,8 @@ static void run(bench *b, void *const *input, void *const *output, int threads, 
     }
     printf("%-44s %9.3f ms %6.2f GB/s %5.2f of a copy\n", b->name, 1e3 * best, 1e-9 * bytes / best,
            best / (copy * bytes));
+    cpu_operations.release(device, call.scratch, kernel.scratch_size);
+    return best;
 }
 
 /* Seconds for each byte read or written. */
@@ -133,17 +139,18 @@ static int prelu(bench *b, int y, int value)
                add(b, PONS_MAP_MUL, 2, value, slope, 0));
 }
 
-/* The four passes of norm and prelu over 'count' elements of a type. */
-static void run_passes(void *const *input, void *const *output, size_t count, int channels,
+/* The four passes of norm and prelu over 'count' elements of a type: seconds of a copy to theirs. */
+static double run_passes(void *const *input, void *const *output, size_t count, int channels,
                        pons_type type, int threads, double copy)
 {
     const char *word = type == PONS_F32 ? "f32" : "bf16";
-    size_t rows = count / (size_t)(2 * channels);
+    size_t rows = (count + (size_t)(2 * channels) - 1) / (size_t)(2 * channels);
     double bytes = (double)(rows * (size_t)(2 * channels)) * (type == PONS_F32 ? 4 : 2);
     char name[80];
     pons_map map = { .axis_count = 3, .extent = { 2, (int64_t)rows, channels } };
     bench moments = { .name = name, .map = map }, forward = moments, sums = moments,
           backward = moments, *b;
+    double time = 0;
     int x, y, g;
 
     b = &moments;
@@ -151,13 +158,13 @@ static void run_passes(void *const *input, void *const *output, size_t count, in
     b->reduction[b->map.reduction_count++] = (pons_reduction){ .kind = PONS_REDUCE_MOMENTS,
         .value = x, .to = { operand(b, 1, PONS_F32, 5), operand(b, 2, PONS_F32, 5) } };
     snprintf(name, sizeof name, "moments, %s, %d channels", word, channels);
-    run(b, input, output, threads, bytes, copy);
+    time += run(b, input, output, threads, bytes, copy);
 
     b = &forward;
     y = norm(b, load(b, 0, type, 7), 5);
     b->store[b->map.store_count++] = (pons_store){ prelu(b, y, y), operand(b, 0, type, 7) };
     snprintf(name, sizeof name, "norm and prelu, %s, %d channels", word, channels);
-    run(b, input, output, threads, 2 * bytes, copy);
+    time += run(b, input, output, threads, 2 * bytes, copy);
 
     b = &sums;
     y = norm(b, load(b, 0, type, 7), 5);
@@ -167,7 +174,7 @@ static void run_passes(void *const *input, void *const *output, size_t count, in
     b->reduction[b->map.reduction_count++] = (pons_reduction){ .kind = PONS_REDUCE_SUM,
         .value = g, .to = { operand(b, 2, PONS_F32, 5) } };
     snprintf(name, sizeof name, "gradient, its two sums, %s, %d channels", word, channels);
-    run(b, input, output, threads, 2 * bytes, copy);
+    time += run(b, input, output, threads, 2 * bytes, copy);
 
     b = &backward;
     y = norm(b, load(b, 0, type, 7), 5);
@@ -175,13 +182,14 @@ static void run_passes(void *const *input, void *const *output, size_t count, in
     b->store[b->map.store_count++]
         = (pons_store){ norm(b, add(b, PONS_MAP_ADD, 2, g, y, 0), 5), operand(b, 0, type, 7) };
     snprintf(name, sizeof name, "gradient, %s, %d channels", word, channels);
-    run(b, input, output, threads, 3 * bytes, copy);
+    time += run(b, input, output, threads, 3 * bytes, copy);
+    return 8 * bytes * copy / time;
 }
 
 int main(int argc, char **argv)
 {
     int threads = argc > 1 ? atoi(argv[1]) : 2;
-    size_t count = (size_t)1 << (argc > 2 ? atoi(argv[2]) : 26), size = count * 4;
+    size_t count = (size_t)1 << (argc > 2 ? atoi(argv[2]) : 26), size = count * 4 + (1 << 16);
     void *input[5] = { memory(size), memory(4096), memory(4096), memory(4096), memory(size) };
     void *output[4] = { memory(size), memory(4096), memory(4096), memory(4096) };
     double copy = copy_rate(threads);
@@ -189,6 +197,11 @@ int main(int argc, char **argv)
 
     runs = argc > 3 ? atoi(argv[3]) : runs;
     lanes = argc > 4 ? atoi(argv[4]) : lanes;
+    for (int i = 5; i < argc; i++)
+        printf("%s channels: %.2f of the copy's bandwidth\n", argv[i],
+               run_passes(input, output, count, atoi(argv[i]), PONS_BF16, threads, copy));
+    if (argc > 5)
+        return 0;
 
     {
         bench b = { .name = "10 operations in a chain",
