@@ -83,7 +83,8 @@ static bool operands_make(map_plan *plan)
                              &plan->store[i]))
             return false;
         plan->store[i].stream = points_of(m) * (int64_t)map_type_size(plan->store[i].type)
-                              >= MAP_STREAM_SIZE;
+                              >= MAP_STREAM_SIZE
+                              && plan->lanes->machine->past != NULL;
     }
     for (int i = 0; i < m->reduction_count; i++) {
         const pons_reduction *from = &m->reduction[i];

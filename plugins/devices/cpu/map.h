@@ -151,6 +151,7 @@ typedef struct map_slot {
     int channel;
     bool output;
     size_t stage;         /* DENSE: floats from the worker's buffers, for a tile's end          */
+    size_t past;          /* of an output that goes past the caches: the same, for a whole tile */
 } map_slot;
 
 /* A load that stays: read when its place has changed. */
@@ -260,6 +261,7 @@ typedef struct map_tile {
 typedef struct map_worker {
     bool ready, prepared; /* prepared: the programs of what stays have run                        */
     char **base, **end_base; /* of the machine; of the lanes at a tile's end                      */
+    char **past;          /* of each slot: where the tile will lie that is written elsewhere, or NULL */
     int64_t *steady_first;
     int *steady_points;
     float *buffers;

@@ -71,9 +71,11 @@ map_address code_slot(code *c, const map_access *access, int channel, bool outpu
     if (k == p->slot_count) {
         if (code_grow(c, &p->slot, p->slot_count, &c->slot_room, sizeof *p->slot))
             slot = &p->slot[p->slot_count++];
-        *slot = (map_slot){ access, channel, output, 0 };
+        *slot = (map_slot){ .access = access, .channel = channel, .output = output };
         if (dense)
             slot->stage = code_floats(c, (size_t)c->machine->unit);
+        if (dense && output && access->stream)
+            slot->past = code_floats(c, (size_t)c->plan->row + 2 * MAP_LINE / sizeof(float));
     }
     return (map_address){ .base = k + 1,
                           .walk = dense ? walk[map_type_size(access->type)] : MAP_STAY };

@@ -140,7 +140,7 @@ INSTRUCTION(code_store_bf16)
 }
 
 /* Whole lines of memory go past the cache; what is not at the begin of a line cannot. */
-LANE bool is_line(const void *m) { return ((uintptr_t)m & 63) == 0; }
+LANE bool is_line(const void *m) { return (uintptr_t)m % MAP_LINE == 0; }
 
 INSTRUCTION(code_stream_f32)
 {
@@ -697,6 +697,18 @@ static void begin(const map_instruction *first, map_unit *unit)
 
 static void finish(void) { VECTOR_FENCE(); }
 
+#if defined(__AVX__)
+static void past(void *to, const void *from, size_t lines)
+{
+    const size_t vectors = lines * (MAP_LINE / sizeof(vector));
+
+    for (size_t k = 0; k < vectors; k++)
+        vector_stream((float *)to + k * VECTOR_LANES,
+                      vector_load((const float *)from + k * VECTOR_LANES));
+    VECTOR_LEAVE();
+}
+#endif
+
 #define CODE(KIND, name) [MAP_CODE_##KIND] = (void (*)(void))code_##name
 
 const map_machine CPU_ROW_NAME(map_machine) = {
@@ -709,6 +721,9 @@ const map_machine CPU_ROW_NAME(map_machine) = {
 #endif
     .begin = begin,
     .finish = finish,
+#if defined(__AVX__)
+    .past = past,
+#endif
     .code = {
         CODE(END, end), CODE(LOAD_F32, load_f32), CODE(LOAD_BF16, load_bf16),
         CODE(LOAD_EVEN, load_even), CODE(LOAD_U8, load_u8),

@@ -11,6 +11,8 @@
 
 #include <pons/device.h>
 
+#define MAP_LINE 64            /* bytes of memory that come and go together                       */
+
 /*
  * Bytes that inputs are asked for before they are read: to come into the first cache, which keeps a
  * few times this, and into the second, which waits for more lines of memory at a time.
@@ -139,6 +141,8 @@ typedef struct map_machine {
     /* The code for each unit until unit->last. */
     void (*begin)(const map_instruction *first, map_unit *unit);
     void (*finish)(void);        /* before other threads may read what was stored                 */
+    /* Lines of memory to others, past the caches; NULL where nothing goes past them.             */
+    void (*past)(void *to, const void *from, size_t lines);
 } map_machine;
 
 static inline void map_unit_begin_period(map_unit *u)

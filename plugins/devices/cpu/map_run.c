@@ -29,6 +29,7 @@ static size_t worker_parts(const map_pass *p, char *memory, map_worker *w)
     w->count = take(memory, &at, (size_t)p->reduce_count * sizeof(double));
     w->base = take(memory, &at, bases);
     w->end_base = take(memory, &at, bases);
+    w->past = take(memory, &at, bases);
     w->steady_first = take(memory, &at, (size_t)p->steady_count * sizeof(int64_t));
     w->steady_points = take(memory, &at, (size_t)p->steady_count * sizeof(int));
     return at;

@@ -15,6 +15,17 @@ typedef struct map_state {
     map_unit unit;
 } map_state;
 
+/*
+ * What goes past the caches goes in whole lines of memory. A tile that does not begin with one is
+ * written to the worker's buffers, where it lies in lines as it will.
+ */
+static char *past_place(float *room, const char *memory)
+{
+    char *line = (char *)room + -(uintptr_t)room % MAP_LINE;
+
+    return line + (uintptr_t)memory % MAP_LINE;
+}
+
 /* Where the operands of the tile begin. */
 static void find_slots(map_state *s)
 {
@@ -29,9 +40,35 @@ static void find_slots(map_state *s)
         if (a != last)
             first = map_access_first(a, s->tile);
         last = a;
-        s->worker->base[k + 1] = memory + (first + p->slot[k].channel * a->channel)
-                                          * (int64_t)map_type_size(a->type);
+        memory += (first + p->slot[k].channel * a->channel) * (int64_t)map_type_size(a->type);
+        s->worker->past[k] = NULL;
+        if (p->slot[k].past > 0 && (uintptr_t)memory % MAP_LINE != 0) {
+            s->worker->past[k] = memory;
+            memory = past_place(s->worker->buffers + p->slot[k].past, memory);
+        }
+        s->worker->base[k + 1] = memory;
     }
+}
+
+/* Lines of memory past the caches; those that the tile shares with others as ever. */
+static void write_past(const map_machine *machine, char *to, const char *from, size_t size)
+{
+    size_t head = -(uintptr_t)to % MAP_LINE < size ? -(uintptr_t)to % MAP_LINE : size;
+    size_t lines = (size - head) / MAP_LINE, whole = head + lines * MAP_LINE;
+
+    memcpy(to, from, head);
+    machine->past(to + head, from + head, lines);
+    memcpy(to + whole, from + whole, size - whole);
+}
+
+static void write_slots_past(const map_state *s)
+{
+    const map_pass *p = s->run->pass;
+
+    for (int k = 0; k < p->slot_count; k++)
+        if (s->worker->past[k] != NULL)
+            write_past(s->run->plan->lanes->machine, s->worker->past[k], s->worker->base[k + 1],
+                       (size_t)s->tile->points * map_type_size(p->slot[k].access->type));
 }
 
 static void begin_lanes(map_unit *u)
@@ -179,6 +216,7 @@ void map_tile_run(const map_run *run, map_worker *worker, const map_tile *tile)
     s.unit.lanes = tile->points - s.unit.lane;
     if (s.unit.lanes > 0)
         run_end(&s);
+    write_slots_past(&s);
     if (plan->period > 0) {
         worker->periods[0] += tile->points / plan->period;
         worker->periods[1] += tile->points % plan->period != 0;
