@@ -777,7 +777,7 @@ static void special_moments(sample *s, pons_reduction_kind kind, int value, int6
 /*
  * What is loaded, and what has a number of its channel added, or one of all: moments alone have the
  * bits of moments beside another reduction. Of 96 channels a period is three units of lanes; of 70 it
- * is longer than a tile.
+ * is long, and moments go by cycle.
  */
 START_TEST(moments_alone_are_those_beside_another_reduction)
 {
@@ -817,6 +817,75 @@ START_TEST(moments_alone_are_those_beside_another_reduction)
                 buffers_free(&out[0]);
                 buffers_free(&out[1]);
             }
+}
+END_TEST
+
+/* What channels_of_long_periods expects; x and the scale are whole numbers, so sums have no order. */
+static void check_long(const buffers *in, const buffers *out, int64_t rows, int64_t c, pons_type type,
+                       const char *row)
+{
+    for (int64_t k = 0; k < c; k++) {
+        double scale = (double)map_number_load(PONS_F32, in->pointer[1], k), sum = 0, most = -1e9;
+        double mean = 0, square = 0;
+        for (int64_t r = 0; r < rows; r++) {
+            double x = (double)map_number_load(type, in->pointer[0], r * c + k), y = x * scale;
+            sum += y;
+            most = y > most ? y : most;
+            mean += x / (double)rows;
+            square += x * x / (double)rows;
+            ck_assert_msg((double)map_number_load(type, out->pointer[4], r * c + k) == y,
+                          "%ld of %ld channels, row %ld on %s", (long)k, (long)c, (long)r, row);
+        }
+        ck_assert_msg((double)map_number_load(PONS_F32, out->pointer[0], k) == sum
+                      && (double)map_number_load(PONS_F32, out->pointer[1], k) == most,
+                      "%ld of %ld channels, %ld rows on %s: the sum is %g, should be %g", (long)k,
+                      (long)c, (long)rows, row,
+                      (double)map_number_load(PONS_F32, out->pointer[0], k), sum);
+        /* Some hundred roundings of numbers of at most 8, and of their squares. */
+        ck_assert_double_eq_tol((double)map_number_load(PONS_F32, out->pointer[2], k), mean, 1e-4);
+        ck_assert_double_eq_tol((double)map_number_load(PONS_F32, out->pointer[3], k),
+                                square - mean * mean, 1e-3);
+    }
+}
+
+/*
+ * A number of each channel, sums, extremes and moments of so many channels that a period is long:
+ * strips of lanes end behind the cycle that is kept in its place. Of 130 not even tiles are whole
+ * units, of 600 a cycle is longer than what is kept of shorter ones.
+ */
+START_TEST(channels_of_long_periods)
+{
+    static const int64_t channels[] = { 9, 18, 33, 70, 100, 130, 600 }, all_rows[] = { 1, 40, 1100 };
+    const pons_type type = _i % 2 == 0 ? PONS_F32 : PONS_BF16;
+    const int64_t c = channels[_i / 2];
+    static sample s;
+
+    for (int n = 0; n < 3; n++) {
+        const int64_t rows = all_rows[n];
+        buffers in, out;
+        int x, y;
+        special_begin(&s, rows, c);
+        x = special_load(&s, type, c, 1, 0);
+        y = special_value(&s, PONS_MAP_MUL, 2, x, special_load(&s, PONS_F32, 0, 1, 0), 0);
+        special_moments(&s, PONS_REDUCE_SUM, y, c);
+        special_moments(&s, PONS_REDUCE_MAX, y, c);
+        special_moments(&s, PONS_REDUCE_MOMENTS, x, c);
+        special_store(&s, y, type, c, 0);
+        in = buffers_new(s.inputs, s.input, 0);
+        for (int64_t k = 0; k < rows * c; k++)
+            map_number_store(type, in.pointer[0], k, (float)(below(17) - 8));
+        for (int64_t k = 0; k < c; k++)
+            map_number_store(PONS_F32, in.pointer[1], k, (float)(1 + k % 5));
+        for (int row = 0; row < row_count(); row++) {
+            void *d = open_cpu(2, row);
+            out = buffers_new(s.outputs, s.output, 0xff);
+            run_on(&cpu_operations, d, &s, &in, &out, 0);
+            cpu_operations.close(d);
+            check_long(&in, &out, rows, c, type, row_name(row));
+            buffers_free(&out);
+        }
+        buffers_free(&in);
+    }
 }
 END_TEST
 
@@ -948,6 +1017,7 @@ int main(void)
     tcase_add_loop_test(c, large_outputs_are_written_past_the_cache, 0, 2);
     tcase_add_loop_test(c, gradient_of_a_bend_is_both_choices_added, 0, 3);
     tcase_add_loop_test(c, moments_alone_are_those_beside_another_reduction, 0, 14);
+    tcase_add_loop_test(c, channels_of_long_periods, 0, 14);
     tcase_add_loop_test(c, slices_of_channels_keep_what_is_no_number, 0, 2);
     tcase_add_loop_test(c, channels_beside_each_other_are_taken_apart, 0, 12);
     tcase_add_loop_test(c, numbers_of_points_come_for_each_channel, 0, 14);

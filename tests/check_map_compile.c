@@ -19,7 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-enum { UNIT = 128, LANES = 384, PERIOD = 256, STRIPS = 80, CONSTANTS = 12, MOST = 600, BASES = 16 };
+enum { UNIT = 128, LANES = 384, PERIOD = 256, CYCLE = 144, STRIPS = 80, CONSTANTS = 12, MOST = 600, BASES = 16 };
 
 /* Where things lie in the worker's buffers, in floats. */
 enum {
@@ -313,7 +313,8 @@ static void program_make(program *p, int length, unsigned keeping, bool calls)
 static void run(world *w, const map_instruction *first, const map_plan *plan, int shift)
 {
     char *base[BASES];
-    map_unit u = { .base = base, .lanes = UNIT, .last = LANES, .points = LANES, .period = PERIOD,
+    map_unit u = { .base = base, .lanes = UNIT, .last = LANES, .points = LANES, .cycle = CYCLE,
+                   .period = PERIOD,
                    .earlier = { 2, 4 }, .numbers = { 0, 5 }, .moments = { 0, 8 * (int64_t)LANES },
                    .plan = plan };
 
@@ -321,7 +322,6 @@ static void run(world *w, const map_instruction *first, const map_plan *plan, in
     for (int b = 1; b < BASES; b++)
         base[b] = w->memory[b] + (b >= OUT_F32 ? shift : 0);
     map_unit_begin_period(&u);
-    map_unit_place(&u);
     lanes->machine->begin(first, &u);
     lanes->machine->finish();
 }

@@ -97,8 +97,6 @@ static bool operands_make(map_plan *plan)
         for (int k = 0; k < (from->kind == PONS_REDUCE_MOMENTS ? 2 : 1); k++)
             if (!map_access_make(plan, &from->to[k], wide, &r->to[k]))
                 return false;
-        if (!map_reduce_make(plan, r))
-            return false;
     }
     return true;
 }

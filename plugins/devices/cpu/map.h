@@ -11,7 +11,10 @@
  * Values that repeat along the lanes of a tile and stay from tile to tile (per-channel numbers) are
  * computed apart, once for as long as they stay: uniform ones for a unit, periodic ones for a
  * period, which is the number of lanes after which every place that does not move with the cut axis
- * comes again, at a multiple of MAP_STRIP.
+ * comes again, at a multiple of MAP_STRIP. A period of 70 channels would be 4480 lanes, more than the
+ * first cache keeps of numbers and sums. Where it is long there is a 'cycle' in its place, which
+ * ends at a multiple of MAP_ROW; every strip of lanes begins somewhere in it and may end behind it,
+ * where the first lanes come once more.
  *
  * Where the processor and the system let it, a pass's code becomes machine code for whole units
  * (map_compile.h), which leaves the same bits.
@@ -31,6 +34,7 @@
 #define MAP_TILE_LANES 4096
 #define MAP_STRIP 128          /* a multiple of every machine's unit                              */
 #define MAP_ROW 16             /* lanes that the functions below take at a time                   */
+#define MAP_CYCLE 1024         /* lanes of a period that is not long                              */
 #define MAP_BLOCK_TILES 16     /* per partial result of a reduction                               */
 #define MAP_CHUNK_TILES 4      /* per unit of work without reductions                             */
 
@@ -87,7 +91,7 @@ typedef struct map_access {
     map_pattern pattern;
     int rows;                      /* channels that lie apart, or 1                               */
     int repeat;
-    bool periodic;                 /* the table comes again after plan->period lanes              */
+    bool periodic;                 /* the table comes again after plan->cycle lanes               */
     bool stream;                   /* STORE: larger than any cache                                */
     int64_t offset;
     int64_t stride[PONS_MAP_AXES]; /* of the collapsed axes of points                             */
@@ -118,7 +122,8 @@ typedef struct map_reduce {
     int64_t dense_stride[PONS_MAP_AXES], dense_channel;
     map_fold fold[2];
     bool cut_kept;
-    bool by_period;                /* an accumulator for each lane of a period, not of a tile     */
+    bool by_period;                /* an accumulator for each lane of a period or cycle, not tile */
+    bool whole;                    /* moments of what is loaded, by cycle: a tile at a time       */
     int lanes, pitch;              /* accumulators of a channel; floats from channel to channel   */
     size_t accumulator;            /* floats from the worker's buffers                            */
     size_t partial;                /* floats from the block's partial results                     */
@@ -186,6 +191,7 @@ typedef struct map_pass {
     int64_t group_count, member_count, block_tiles, blocks_per_group, block_count;
     bool by_segment;
     bool storing;
+    bool past;            /* a store goes past the caches                                         */
     pons_along stores;    /* ragged: which of the stores                                          */
     size_t partial_at;    /* bytes in the scratch memory; one partial result a group needs none   */
     size_t count_at;      /* doubles: elements in each partial result                             */
@@ -200,6 +206,8 @@ typedef struct map_plan {
     struct map_memory *memory;
     int rows, row;        /* channels or 1; lanes of a tile, rounded up                           */
     int period;           /* lanes; 0: none                                                       */
+    int cycle;            /* lanes: the period, or less where this is long; 0: none               */
+    int cycle_lanes;      /* of an array in which strips may begin at any lane of a cycle         */
     int axes;             /* of points, collapsed                                                 */
     int64_t extent[PONS_MAP_AXES];
     unsigned fixed;       /* axes that must neither merge nor vanish                              */
@@ -269,8 +277,8 @@ typedef struct map_worker {
     float *partial;
     double *count;
     /* Numbers in each accumulator: by tile, [1] those at the end of the cut axis; by period, [1] in
-     * what remains of a tile behind its last whole period. */
-    int tiles[2], periods[2];
+     * what remains of a tile behind its last whole period; the same by cycle. */
+    int tiles[2], periods[2], cycles[2];
 } map_worker;
 
 typedef struct map_run {

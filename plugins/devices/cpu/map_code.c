@@ -74,8 +74,10 @@ map_address code_slot(code *c, const map_access *access, int channel, bool outpu
         *slot = (map_slot){ .access = access, .channel = channel, .output = output };
         if (dense)
             slot->stage = code_floats(c, (size_t)c->machine->unit);
-        if (dense && output && access->stream)
+        if (dense && output && access->stream) {
             slot->past = code_floats(c, (size_t)c->plan->row + 2 * MAP_LINE / sizeof(float));
+            p->past = true;
+        }
     }
     return (map_address){ .base = k + 1,
                           .walk = dense ? walk[map_type_size(access->type)] : MAP_STAY };
@@ -154,7 +156,7 @@ static map_span iota_span(const map_plan *plan, int value)
         return MAP_SPANS;
     if (plan->rows > 1)
         return MAP_UNIFORM;
-    return plan->period > 0 && plan->map->segment_count == 0 ? MAP_PERIODIC : MAP_SPANS;
+    return plan->cycle > 0 && plan->map->segment_count == 0 ? MAP_PERIODIC : MAP_SPANS;
 }
 
 static map_span node_span(const code *c, int n)
@@ -179,7 +181,7 @@ static bool load_is_even(const code *c, const map_access *a)
 {
     int lanes = c->machine->vector;
 
-    for (int p = lanes; p < c->plan->period && p < c->plan->points; p++)
+    for (int p = lanes; p < c->plan->cycle && p < c->plan->points; p++)
         if (a->table[p] != a->table[p % lanes])
             return false;
     return true;
@@ -204,7 +206,8 @@ static bool node_is_even(const code *c, int n)
 
 static map_address steady_place(code *c, map_span span)
 {
-    size_t lanes[] = { (size_t)c->machine->unit, (size_t)c->plan->period, (size_t)c->plan->row };
+    size_t lanes[] = { (size_t)c->machine->unit, (size_t)c->plan->cycle_lanes,
+                       (size_t)c->plan->row };
     static const map_walk walk[] = { MAP_STAY, MAP_PERIOD, MAP_LANES };
 
     return code_in_buffers(code_floats(c, lanes[span]), walk[span]);
@@ -269,6 +272,29 @@ static void steady_programs(code *c)
     c->accumulator = -1;
 }
 
+/* ---- reductions ------------------------------------------------------------------------------ */
+
+/* Accumulators, and what becomes of them. */
+static bool reduce_places(code *c)
+{
+    map_pass *p = c->pass;
+
+    for (int i = 0; i < p->reduce_count; i++) {
+        map_reduce *r = p->reduce[i];
+        size_t spare;
+        r->whole = code_is_whole(c, r);
+        if (!map_reduce_make(c->plan, r))
+            return false;
+        spare = 4 * (size_t)r->rows * (size_t)r->lanes;
+        r->accumulator = code_floats(c, (size_t)r->rows * (size_t)r->pitch);
+        p->spare_floats = spare > p->spare_floats ? spare : p->spare_floats;
+        r->partial = p->partial_floats;
+        p->partial_floats += (size_t)r->fold[0].kept_count
+                           * (r->kind == PONS_REDUCE_MOMENTS ? 2 : 1);
+    }
+    return true;
+}
+
 /* ---- all ------------------------------------------------------------------------------------- */
 
 static void want(code *c, int n)
@@ -328,6 +354,8 @@ bool map_code_make(map_plan *plan, map_pass *pass)
     mark_needed(&c);
     mark_together(&c);
     steady_places(&c);
+    if (!reduce_places(&c))
+        return false;
     steady_programs(&c);
     code_main(&c);
     return !c.failed;

@@ -54,6 +54,11 @@ bool code_ready(const code *c, int n);
 void code_read_done(code *c, int n);
 void code_leave(code *c);
 
+/* Moments of what is loaded, or of that and a number that stays, which are taken by cycle. */
+bool code_is_whole(const code *c, const map_reduce *r);
+/* A read that will not be, since something else does what it was for. */
+void code_drop(code *c, int n);
+
 /* map_code_node.c: compute a node; get it into the accumulator, or to a place */
 void code_make(code *c, int n);
 void code_bring(code *c, int n);

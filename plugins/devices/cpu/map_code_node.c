@@ -38,6 +38,18 @@ void code_read_done(code *c, int n)
     }
 }
 
+void code_drop(code *c, int n)
+{
+    const map_node *node = &c->plan->node[n];
+
+    code_read_done(c, n);
+    if (c->node[n].left != 0 || code_ready(c, n))
+        return;
+    c->reading -= code_is_load(c, n);
+    for (int k = 0; k < node->argument_count; k++)
+        code_drop(c, node->argument[k]);
+}
+
 static void keep(code *c, int n)
 {
     if (c->node[n].wanted.base >= 0)

@@ -10,7 +10,7 @@
 static void reduce_places(const map_reduce *r, int row, map_address *first, map_address *second)
 {
     bool moments = r->kind == PONS_REDUCE_MOMENTS;
-    map_walk walk = r->by_period ? moments ? MAP_MOMENTS_PERIOD : MAP_PERIOD
+    map_walk walk = r->whole ? MAP_STAY : r->by_period ? moments ? MAP_MOMENTS_PERIOD : MAP_PERIOD
                                  : moments ? MAP_MOMENTS_LANES : MAP_LANES;
     size_t at = r->accumulator + (size_t)row * (size_t)r->pitch;
 
@@ -30,7 +30,7 @@ void code_reduce(code *c, int n)
         const map_reduce *r = c->pass->reduce[k];
         for (int row = 0; row < r->rows; row++) {
             map_instruction *i;
-            if (map_node_of(c->plan, r->value, row) != n)
+            if (r->whole || map_node_of(c->plan, r->value, row) != n)
                 continue;
             i = code_put(c, codes[r->kind]);
             reduce_places(r, row, &i->at[0], &i->at[1]);
@@ -205,42 +205,96 @@ static bool is_plain_load(const code *c, int n)
     return code_is_dense(c, n, PONS_F32) || code_is_dense(c, n, PONS_BF16);
 }
 
-/*
- * Moments of what is loaded, or of that and numbers that stay, and nothing else: one instruction.
- * Floats wait for memory, which likes to be read in order: there a period must be a unit.
- */
-static bool moments_alone(code *c)
+/* Are these moments of what is loaded, or of that and a number that stays? 'added' may be -1. */
+static bool is_of_plain(const code *c, const map_reduce *r, int *load, int *added)
+{
+    const int *argument;
+    int first;
+
+    *load = map_node_of(c->plan, r->value, 0);
+    *added = -1;
+    if (r->kind != PONS_REDUCE_MOMENTS || r->rows > 1)
+        return false;
+    if (c->plan->node[*load].operation == PONS_MAP_ADD) {
+        argument = c->plan->node[*load].argument;
+        first = is_plain_load(c, argument[0]);
+        *added = argument[first];
+        *load = argument[!first];
+        if (c->node[*added].span > MAP_PERIODIC)
+            return false;
+    }
+    return is_plain_load(c, *load);
+}
+
+/* Where a period is long. A number of each lane must not depend on the tile. */
+bool code_is_whole(const code *c, const map_reduce *r)
+{
+    const map_plan *p = c->plan;
+    int load, added;
+
+    return p->map->segment_count == 0 && p->cycle > 0 && p->cycle % MAP_STRIP != 0
+        && r->to[0].stride[p->cut] == 0
+        && (p->points % p->cycle == 0 || p->end_points == p->points)
+        && is_of_plain(c, r, &load, &added);
+}
+
+/* One instruction for them. */
+static map_instruction *put_moments(code *c, const map_reduce *r)
 {
     static const map_code codes[2][3] = {
         { MAP_CODE_MOMENTS_F32, MAP_CODE_MOMENTS_F32_PLUS, MAP_CODE_MOMENTS_F32_PLUS_EVEN },
         { MAP_CODE_MOMENTS_BF16, MAP_CODE_MOMENTS_BF16_PLUS, MAP_CODE_MOMENTS_BF16_PLUS_EVEN },
     };
-    const map_reduce *r = c->pass->reduce_count == 1 ? c->pass->reduce[0] : NULL;
-    int x = r != NULL ? map_node_of(c->plan, r->value, 0) : -1, added = -1;
     map_instruction *i;
-    bool half;
+    int x, added;
 
-    for (int k = 0; k < c->plan->map->store_count; k++)
-        if (map_pass_stores(c->plan, c->pass, &c->plan->map->store[k]))
-            return false;
-    if (r == NULL || r->kind != PONS_REDUCE_MOMENTS || r->rows > 1 || !r->by_period)
-        return false;
-    if (c->plan->node[x].operation == PONS_MAP_ADD) {
-        const int *argument = c->plan->node[x].argument;
-        int first = is_plain_load(c, argument[0]);
-        added = argument[first];
-        x = argument[!first];
-        if (c->node[added].span > MAP_PERIODIC)
-            return false;
-    }
-    half = code_is_dense(c, x, PONS_BF16);
-    if (!half && !(code_is_dense(c, x, PONS_F32) && c->plan->period == c->machine->unit))
-        return false;
-    i = code_put(c, codes[half][added < 0 ? 0 : 1 + c->node[added].even]);
+    is_of_plain(c, r, &x, &added);
+    i = code_put(c, codes[code_is_dense(c, x, PONS_BF16)][added < 0 ? 0 : 1 + c->node[added].even]);
     reduce_places(r, 0, &i->at[0], &i->at[1]);
     i->at[2] = code_slot(c, code_access(c, x), c->plan->node[x].channel, false);
     if (added >= 0)
         i->at[3] = c->node[added].place;
+    return i;
+}
+
+static bool stores_something(const code *c)
+{
+    for (int k = 0; k < c->plan->map->store_count; k++)
+        if (map_pass_stores(c->plan, c->pass, &c->plan->map->store[k]))
+            return true;
+    return false;
+}
+
+/* All moments by cycle; true: there is nothing else. */
+static bool whole_moments(code *c)
+{
+    bool alone = !stores_something(c);
+
+    for (int k = 0; k < c->pass->reduce_count; k++)
+        alone = alone && c->pass->reduce[k]->whole;
+    for (int k = 0; k < c->pass->reduce_count; k++) {
+        const map_reduce *r = c->pass->reduce[k];
+        if (!r->whole)
+            continue;
+        put_moments(c, r)->rows = alone && k + 1 == c->pass->reduce_count ? 2 : 1;
+        code_drop(c, map_node_of(c->plan, r->value, 0));
+    }
+    return alone && c->pass->reduce_count > 0;
+}
+
+/*
+ * Moments by period and nothing else. Floats wait for memory, which likes to be read in order: there
+ * a period must be a unit.
+ */
+static bool moments_alone(code *c)
+{
+    const map_reduce *r = c->pass->reduce_count == 1 ? c->pass->reduce[0] : NULL;
+    int x, added;
+
+    if (r == NULL || stores_something(c) || !r->by_period || !is_of_plain(c, r, &x, &added)
+        || (!code_is_dense(c, x, PONS_BF16) && c->plan->period != c->machine->unit))
+        return false;
+    put_moments(c, r);
     return true;
 }
 
@@ -254,7 +308,7 @@ void code_main(code *c)
         return;
     }
     c->pass->main = c->pass->code_count;
-    if (moments_alone(c)) {
+    if (whole_moments(c) || moments_alone(c)) {
         code_put(c, MAP_CODE_END);
         return;
     }
@@ -264,11 +318,12 @@ void code_main(code *c)
     for (int k = 0; k < c->pass->reduce_count; k++)
         for (int r = 0; r < c->pass->reduce[k]->rows; r++) {
             int n = map_node_of(c->plan, c->pass->reduce[k]->value, r);
-            bool first = true;
+            bool first = !c->pass->reduce[k]->whole;
             /* Nodes with places are reduced once, for all their reductions; others when made. */
             for (int j = 0; j <= k; j++)
                 for (int q = 0; q < (j < k ? c->pass->reduce[j]->rows : r); q++)
-                    first = first && map_node_of(c->plan, c->pass->reduce[j]->value, q) != n;
+                    first = first && (c->pass->reduce[j]->whole
+                                      || map_node_of(c->plan, c->pass->reduce[j]->value, q) != n);
             if (first && c->node[n].place.base >= 0 && c->node[n].strip < 0
                 && (c->node[n].span != MAP_SPANS || code_is_dense(c, n, PONS_F32))) {
                 code_bring(c, n);

@@ -23,7 +23,7 @@
 /* Where an operand goes on from unit to unit. */
 typedef enum map_walk {
     MAP_STAY = 0,        /* the same lanes for every unit                                         */
-    MAP_PERIOD,          /* floats, again from the begin after plan->period lanes                 */
+    MAP_PERIOD,          /* floats, strip after strip where it begins in plan->cycle lanes        */
     MAP_LANES,           /* floats                                                                */
     MAP_HALVES,          /* 2 bytes a lane                                                        */
     MAP_BYTES,           /* 1 byte a lane                                                         */
@@ -89,7 +89,8 @@ typedef enum map_code {
     MAP_CODE_SUM,          /* accumulators at [0] joined by the lanes that exist                  */
     MAP_CODE_MAXIMUM, MAP_CODE_MINIMUM,
     MAP_CODE_MOMENTS,      /* means at [0], squares at [1]                                        */
-    /* the same of dense [2], to which [3] is added (_PLUS), by period: of all whole ones at once  */
+    /* the same of dense [2], to which [3] is added (_PLUS), by period: of all whole ones at once; */
+    /* 'rows' not 0: by cycle, of a tile at once; 2: there is nothing else to do                   */
     MAP_CODE_MOMENTS_F32, MAP_CODE_MOMENTS_F32_PLUS, MAP_CODE_MOMENTS_F32_PLUS_EVEN,
     MAP_CODE_MOMENTS_BF16, MAP_CODE_MOMENTS_BF16_PLUS, MAP_CODE_MOMENTS_BF16_PLUS_EVEN,
     MAP_CODE_CALL,         /* [0] = call.function([1], [2], [3]), then loaded                     */
@@ -108,10 +109,12 @@ typedef struct map_unit {
     int lane, lanes;             /* of the tile: the unit's first; how many of the unit exist     */
     int last;                    /* units begin before this lane                                  */
     int points;                  /* of the tile                                                   */
+    int cycle, cycle_lane;       /* of the plan; of MAP_PERIOD the unit's first lane              */
     int period, period_lane;     /* of the plan; the unit's first lane in its period              */
     int periods;                 /* whole ones of the tile before the unit                        */
     int earlier[2];              /* numbers in the accumulators of a period when the tile began;  */
                                  /* in those of a remainder                                       */
+    const int *cycles;           /* the same of a cycle                                           */
     int64_t moments[2];          /* bytes to the accumulators of a period, of a tile              */
     int numbers[2];              /* in each accumulator, with this one: of a period, of a tile    */
     int64_t first;               /* number of the tile's first point                              */
@@ -160,14 +163,17 @@ static inline void map_unit_begin_period(map_unit *u)
 /* All places follow from the lane. */
 static inline void map_unit_place(map_unit *u)
 {
-    int64_t lane = u->lane, in_period = u->period_lane, halves = 2 * lane, floats = 4 * lane;
+    int64_t lane = u->lane, in_cycle = u->cycle_lane, in_period = u->period_lane;
+    int64_t halves = 2 * lane, floats = 4 * lane;
 
+    in_cycle *= 4;
     in_period *= 4;
+    MAP_BY_ITSELF(in_cycle);
     MAP_BY_ITSELF(in_period);
     MAP_BY_ITSELF(lane);
     MAP_BY_ITSELF(halves);
     MAP_BY_ITSELF(floats);
-    u->walked[MAP_PERIOD] = in_period;
+    u->walked[MAP_PERIOD] = in_cycle;
     u->walked[MAP_LANES] = floats;
     u->walked[MAP_HALVES] = halves;
     u->walked[MAP_BYTES] = lane;

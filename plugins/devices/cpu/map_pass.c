@@ -69,21 +69,6 @@ static bool pass_blocks(map_plan *plan, map_pass *p, unsigned kept)
     return true;
 }
 
-/* Accumulators lie at the begin of a worker's buffers. */
-static void pass_reductions(map_pass *p)
-{
-    for (int i = 0; i < p->reduce_count; i++) {
-        map_reduce *r = p->reduce[i];
-        size_t spare = 4 * (size_t)r->rows * (size_t)r->lanes;
-        r->accumulator = p->buffer_floats;
-        p->buffer_floats += (size_t)r->rows * (size_t)r->pitch;
-        p->spare_floats = spare > p->spare_floats ? spare : p->spare_floats;
-        r->partial = p->partial_floats;
-        p->partial_floats += (size_t)r->fold[0].kept_count
-                           * (r->kind == PONS_REDUCE_MOMENTS ? 2 : 1);
-    }
-}
-
 bool map_pass_stores(const map_plan *plan, const map_pass *pass, const pons_store *store)
 {
     return pass->storing && (plan->map->segment_count == 0 || store->to.along == pass->stores);
@@ -97,7 +82,6 @@ static bool pass_make(map_plan *plan, map_pass *p, unsigned kept)
     for (int i = 0; i < plan->map->reduction_count; i++)
         if (kept_of(plan, &plan->reduce[i]) == kept)
             p->reduce[p->reduce_count++] = &plan->reduce[i];
-    pass_reductions(p);
     return pass_blocks(plan, p, kept) && map_code_make(plan, p);
 }
 

@@ -99,18 +99,19 @@ static void dense_make(const map_plan *plan, map_reduce *r)
 
 bool map_reduce_make(map_plan *plan, map_reduce *r)
 {
-    int box = (int)plan->box, end = plan->end_points / plan->inner;
+    int box = (int)plan->box, end = plan->end_points / plan->inner, period;
     bool moments = r->kind == PONS_REDUCE_MOMENTS, ragged = plan->map->segment_count > 0;
 
     dense_make(plan, r);
     r->cut_kept = !ragged && r->to[0].stride[plan->cut] != 0;
-    r->by_period = !r->cut_kept && plan->period > 0 && !(ragged && moments);
+    period = !moments || r->whole ? plan->cycle : ragged ? 0 : plan->period;
+    r->by_period = !r->cut_kept && period > 0;
     if (r->by_period) {
-        box = plan->period / plan->inner;
-        end = plan->end_points % plan->period / plan->inner;
+        box = period / plan->inner;
+        end = plan->end_points % period / plan->inner;
         end = end > 0 ? end : 1;
     }
-    r->lanes = r->by_period ? plan->period : plan->row;
+    r->lanes = !r->by_period ? plan->row : moments ? period : plan->cycle_lanes;
     r->pitch = r->lanes * (moments ? 4 : 1);
     return fold_make(plan, r, &r->fold[0], box) && fold_make(plan, r, &r->fold[1], end);
 }
@@ -122,7 +123,8 @@ void map_reduce_begin(const map_run *run, map_worker *worker)
     static const float first[] = { [PONS_REDUCE_SUM] = 0, [PONS_REDUCE_MAX] = -INFINITY,
                                    [PONS_REDUCE_MIN] = INFINITY, [PONS_REDUCE_MOMENTS] = 0 };
 
-    worker->tiles[0] = worker->tiles[1] = worker->periods[0] = worker->periods[1] = 0;
+    for (int k = 0; k < 2; k++)
+        worker->tiles[k] = worker->periods[k] = worker->cycles[k] = 0;
     for (int i = 0; i < run->pass->reduce_count; i++) {
         const map_reduce *r = run->pass->reduce[i];
         run->plan->lanes->fill(worker->buffers + r->accumulator, first[r->kind],
@@ -181,6 +183,14 @@ static void compact(const map_reduce *r, const map_fold *fold, const float *from
         memcpy(to + (size_t)i * n, from + (size_t)i * (size_t)r->pitch, n * sizeof *to);
 }
 
+/* What strips have left behind the end of the cycle. */
+static void join_strips(const map_plan *plan, const map_reduce *r, float *x)
+{
+    for (int i = 0; i < r->rows && r->lanes > plan->cycle; i++, x += r->pitch)
+        for (int k = 0; k < MAP_STRIP - MAP_ROW; k++)
+            x[k] = (float)join_two(r->kind, (double)x[k], (double)x[plan->cycle + k]);
+}
+
 /* Mean and squares of the kept elements, of lanes that hold 'numbers' numbers each. */
 static double fold_moments(const map_reduce *r, const map_fold *fold, const float *accumulator,
                            int numbers, float *spare, float *mean, float *square)
@@ -222,7 +232,8 @@ static double block_moments(const map_run *run, map_worker *worker, const map_re
 {
     size_t kept = (size_t)r->fold[0].kept_count;
     const float *a = worker->buffers + r->accumulator;
-    const int *numbers = r->by_period ? worker->periods : worker->tiles;
+    const int *numbers = r->whole ? worker->cycles : r->by_period ? worker->periods
+                                                                  : worker->tiles;
     map_fold fold[2] = { r->fold[0], r->fold[1] };
     float *other = worker->spare + 2 * (size_t)r->rows * (size_t)r->lanes;
     double n[2] = { 0, 0 };
@@ -254,6 +265,8 @@ void map_reduce_block(const map_run *run, map_worker *worker, const map_tile *ti
             count[i] = block_moments(run, worker, r, tile, partial + r->partial);
             continue;
         }
+        if (r->by_period)
+            join_strips(run->plan, r, worker->buffers + r->accumulator);
         compact(r, fold, worker->buffers + r->accumulator, worker->spare);
         fold_run(fold, r->kind, worker->spare);
         memcpy(partial + r->partial, worker->spare, (size_t)fold->kept_count * sizeof *partial);

@@ -104,10 +104,28 @@ static int64_t even_pieces(int64_t extent, int64_t box, int unit)
     return even <= box ? even : box >= unit ? box / unit * unit : 0;
 }
 
-/* Lanes after which the axes behind the cut and a strip begin again together. */
+/* Lanes after which the axes behind the cut and a strip, or a row, begin again together. */
+static int64_t together(const map_plan *plan, int lanes)
+{
+    return (int64_t)plan->inner / gcd(plan->inner, lanes) * lanes;
+}
+
+static void find_cycle(map_plan *plan)
+{
+    int64_t cycle = together(plan, MAP_STRIP);
+
+    if (cycle > MAP_CYCLE)
+        cycle = together(plan, MAP_ROW);
+    if (cycle > MAP_CYCLE && cycle > plan->row)
+        return;
+    plan->cycle = plan->cycle_lanes = (int)cycle;
+    if (cycle % MAP_STRIP != 0)
+        plan->cycle_lanes = ((int)cycle + 2 * MAP_STRIP - MAP_ROW - 1) & -MAP_STRIP;
+}
+
 static int period_of(const map_plan *plan)
 {
-    int64_t period = (int64_t)plan->inner / gcd(plan->inner, MAP_STRIP) * MAP_STRIP;
+    int64_t period = together(plan, MAP_STRIP);
 
     if (period > 2 * MAP_TILE_LANES
         || (plan->points % period != 0 && plan->end_points != plan->points))
@@ -144,6 +162,7 @@ static void cut_tiles(map_plan *plan, const int *place, int axes)
     plan->end_points = extent % box == 0 ? plan->points : (int)(extent % box) * whole;
     plan->row = (plan->points + MAP_STRIP - 1) & -MAP_STRIP;
     plan->period = period_of(plan);
+    find_cycle(plan);
 }
 
 static bool cut_segments(map_plan *plan)
@@ -155,7 +174,7 @@ static bool cut_segments(map_plan *plan)
     plan->axes = 1;
     plan->inner = 1;
     plan->box = plan->points = plan->end_points = plan->row = MAP_TILE_LANES;
-    plan->period = MAP_STRIP;
+    plan->period = plan->cycle = plan->cycle_lanes = MAP_STRIP;
     for (int64_t s = 0; s < m->segment_count; s++)
         plan->tile_count += (m->segment_length[s] + MAP_TILE_LANES - 1) / MAP_TILE_LANES;
     plan->tile_segment = map_allocate(plan, (size_t)plan->tile_count + 1, sizeof(int64_t));
@@ -212,13 +231,13 @@ static void find_pattern(const map_plan *plan, map_access *to)
     const int32_t *t = to->table;
     bool one = true, dense = true, interleaved = to->rows > 1 && to->channel == 1, groups = true;
 
-    to->periodic = plan->period > 0;
+    to->periodic = plan->cycle > 0;
     for (int p = 0; p < plan->points; p++) {
         one = one && t[p] == 0;
         dense = dense && t[p] == p;
         interleaved = interleaved && t[p] == p * to->rows;
         groups = groups && t[p] == t[p & -MAP_ROW] + p % MAP_ROW;
-        to->periodic = to->periodic && t[p] == t[p % plan->period];
+        to->periodic = to->periodic && t[p] == t[p % plan->cycle];
     }
     to->repeat = repeat_of(plan, t);
     to->pattern = one ? MAP_ONE : dense ? MAP_DENSE : interleaved ? MAP_INTERLEAVED

@@ -6,6 +6,7 @@
  */
 #include "map.h"
 
+#include <limits.h>
 #include <string.h>
 
 typedef struct map_state {
@@ -14,6 +15,8 @@ typedef struct map_state {
     const map_tile *tile;
     map_unit unit;
 } map_state;
+
+/* ---- past the caches ------------------------------------------------------------------------- */
 
 /*
  * What goes past the caches goes in whole lines of memory. A tile that does not begin with one is
@@ -25,6 +28,43 @@ static char *past_place(float *room, const char *memory)
 
     return line + (uintptr_t)memory % MAP_LINE;
 }
+
+static void find_past(map_state *s)
+{
+    const map_pass *p = s->run->pass;
+    map_worker *w = s->worker;
+
+    for (int k = 0; k < p->slot_count; k++) {
+        char *memory = w->base[k + 1];
+        bool elsewhere = p->slot[k].past > 0 && (uintptr_t)memory % MAP_LINE != 0;
+        w->past[k] = elsewhere ? memory : NULL;
+        if (elsewhere)
+            w->base[k + 1] = past_place(w->buffers + p->slot[k].past, memory);
+    }
+}
+
+/* Lines that the tile shares with others go as ever. */
+static void write_past(const map_machine *machine, char *to, const char *from, size_t size)
+{
+    size_t head = -(uintptr_t)to % MAP_LINE < size ? -(uintptr_t)to % MAP_LINE : size;
+    size_t lines = (size - head) / MAP_LINE, whole = head + lines * MAP_LINE;
+
+    memcpy(to, from, head);
+    machine->past(to + head, from + head, lines);
+    memcpy(to + whole, from + whole, size - whole);
+}
+
+static void write_all_past(const map_state *s)
+{
+    const map_pass *p = s->run->pass;
+
+    for (int k = 0; k < p->slot_count; k++)
+        if (s->worker->past[k] != NULL)
+            write_past(s->run->plan->lanes->machine, s->worker->past[k], s->worker->base[k + 1],
+                       (size_t)s->tile->points * map_type_size(p->slot[k].access->type));
+}
+
+/* ---- where operands are ---------------------------------------------------------------------- */
 
 /* Where the operands of the tile begin. */
 static void find_slots(map_state *s)
@@ -40,45 +80,20 @@ static void find_slots(map_state *s)
         if (a != last)
             first = map_access_first(a, s->tile);
         last = a;
-        memory += (first + p->slot[k].channel * a->channel) * (int64_t)map_type_size(a->type);
-        s->worker->past[k] = NULL;
-        if (p->slot[k].past > 0 && (uintptr_t)memory % MAP_LINE != 0) {
-            s->worker->past[k] = memory;
-            memory = past_place(s->worker->buffers + p->slot[k].past, memory);
-        }
-        s->worker->base[k + 1] = memory;
+        s->worker->base[k + 1] = memory + (first + p->slot[k].channel * a->channel)
+                                          * (int64_t)map_type_size(a->type);
     }
-}
-
-/* Lines of memory past the caches; those that the tile shares with others as ever. */
-static void write_past(const map_machine *machine, char *to, const char *from, size_t size)
-{
-    size_t head = -(uintptr_t)to % MAP_LINE < size ? -(uintptr_t)to % MAP_LINE : size;
-    size_t lines = (size - head) / MAP_LINE, whole = head + lines * MAP_LINE;
-
-    memcpy(to, from, head);
-    machine->past(to + head, from + head, lines);
-    memcpy(to + whole, from + whole, size - whole);
-}
-
-static void write_slots_past(const map_state *s)
-{
-    const map_pass *p = s->run->pass;
-
-    for (int k = 0; k < p->slot_count; k++)
-        if (s->worker->past[k] != NULL)
-            write_past(s->run->plan->lanes->machine, s->worker->past[k], s->worker->base[k + 1],
-                       (size_t)s->tile->points * map_type_size(p->slot[k].access->type));
-}
-
-static void begin_lanes(map_unit *u)
-{
-    u->lane = u->periods = 0;
-    map_unit_begin_period(u);
-    map_unit_place(u);
+    if (p->past)
+        find_past(s);
 }
 
 /* ---- what stays ------------------------------------------------------------------------------ */
+
+static void begin_lanes(map_unit *u)
+{
+    u->lane = u->cycle_lane = u->periods = 0;
+    map_unit_begin_period(u);
+}
 
 static bool refresh_load(map_state *s, int k)
 {
@@ -88,7 +103,8 @@ static bool refresh_load(map_state *s, int k)
     const void *memory = s->run->call->input[a->tensor];
     int64_t first = map_access_first(a, s->tile) + steady->channel * a->channel;
     float *to = s->worker->buffers + steady->home;
-    int n = s->tile->points, room = steady->span == MAP_PERIODIC ? plan->period : plan->row;
+    int n = s->tile->points, room = steady->span == MAP_PERIODIC ? plan->cycle_lanes
+                                                                          : plan->row;
 
     n = n < room ? n : room;
     if (s->worker->steady_points[k] >= n && s->worker->steady_first[k] == first)
@@ -106,27 +122,36 @@ static bool refresh_load(map_state *s, int k)
     return true;
 }
 
-/* Numbers that stay are computed again when a number that they come from has changed. */
-static void refresh(map_state *s)
+static void run_programs(map_state *s)
 {
     const map_plan *plan = s->run->plan;
     const map_pass *p = s->run->pass;
-    int lanes[MAP_SPANS] = { 1, plan->period, s->tile->points };
-    bool changed = !s->worker->prepared;
+    int lanes[MAP_SPANS] = { 1, plan->cycle_lanes, s->tile->points };
 
-    for (int k = 0; k < p->steady_count; k++)
-        changed = refresh_load(s, k) || changed;
-    if (!changed)
-        return;
-    s->worker->prepared = true;
     s->unit.lanes = plan->lanes->machine->unit;
     for (int span = 0; span < MAP_SPANS; span++) {
         if (p->program[span] < 0 || lanes[span] == 0)
             continue;
         begin_lanes(&s->unit);
         s->unit.last = lanes[span];
+        /* All lanes of what is periodic, one behind the other. */
+        s->unit.cycle = span == MAP_PERIODIC ? INT_MAX : plan->cycle;
         plan->lanes->machine->begin(&p->code[p->program[span]], &s->unit);
     }
+    s->unit.cycle = plan->cycle;
+}
+
+/* Numbers that stay are computed again when a number that they come from has changed. */
+static void refresh(map_state *s)
+{
+    bool changed = !s->worker->prepared;
+
+    for (int k = 0; k < s->run->pass->steady_count; k++)
+        changed = refresh_load(s, k) || changed;
+    if (!changed)
+        return;
+    s->worker->prepared = true;
+    run_programs(s);
 }
 
 /* ---- units ----------------------------------------------------------------------------------- */
@@ -176,7 +201,7 @@ static void run_end(map_state *s)
     end_out(s, lane);
 }
 
-/* ---- where operands are ---------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static void begin_tile(map_state *s)
 {
@@ -205,8 +230,10 @@ void map_tile_run(const map_run *run, map_worker *worker, const map_tile *tile)
     const map_plan *plan = run->plan;
     map_state s = { .run = run, .worker = worker, .tile = tile,
                     .unit = { .base = worker->base, .first = tile->first,
-                              .points = tile->points, .period = plan->period,
+                              .points = tile->points, .cycle = plan->cycle,
+                              .period = plan->period,
                               .earlier = { worker->periods[0], worker->periods[1] },
+                              .cycles = worker->cycles,
                               .moment = run->call->moment, .plan = plan } };
 
     find_slots(&s);
@@ -216,9 +243,14 @@ void map_tile_run(const map_run *run, map_worker *worker, const map_tile *tile)
     s.unit.lanes = tile->points - s.unit.lane;
     if (s.unit.lanes > 0)
         run_end(&s);
-    write_slots_past(&s);
+    if (run->pass->past)
+        write_all_past(&s);
     if (plan->period > 0) {
         worker->periods[0] += tile->points / plan->period;
         worker->periods[1] += tile->points % plan->period != 0;
+    }
+    if (plan->cycle % MAP_STRIP != 0) {
+        worker->cycles[0] += tile->points / plan->cycle;
+        worker->cycles[1] += tile->points % plan->cycle != 0;
     }
 }

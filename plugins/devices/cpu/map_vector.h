@@ -292,7 +292,7 @@ LANE vector vector_pairs_from_f32(const float *m, int second)
 
 LANE vector vector_one_from_bf16(const uint16_t *m)
 {
-    vector_bits u;
+    vector_bits u = { 0 };
 
     for (int i = 0; i < VECTOR_LANES; i++)
         u[i] = m[i];
