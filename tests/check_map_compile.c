@@ -367,7 +367,7 @@ static bool computes(const program *p)
 static int check_program(program *p, const char *what)
 {
     static world start, plain, quick;
-    map_plan plan = { .lanes = lanes, .points = LANES, .period = PERIOD };
+    map_plan plan = { .lanes = lanes, .points = LANES, .period = PERIOD, .cycle = CYCLE };
     map_pass pass = { .code = p->code, .code_count = p->count };
     int left = 0;
 
@@ -597,8 +597,9 @@ START_TEST(instructions_are_the_assemblers_bytes)
     G("48 c1 e0 02", x86_scale(&c, X86_RAX, 2));
     G("62 61 1e 00 2a 66 12", x86_float_of_32(&c, 28, x86_at(X86_RSI, 72)));
     G("62 01 16 00 5e e4", x86_divide_one(&c, 28, 29, 28));
-    G("c5 f4 45 ca", x86_or_masks(&c, 1, 1, 2));
-    G("c5 f8 98 c9", x86_test_mask(&c, 1));
+    G("81 46 40 80 00 00 00", x86_add_32(&c, x86_at(X86_RSI, 64), 128));
+    G("3b 46 44", x86_compare_with(&c, X86_RAX, x86_at(X86_RSI, 68)));
+    G("c5 f8 98 ca", x86_test_masks(&c, 1, 2));
     G("ff 67 08", x86_jump(&c, x86_at(X86_RDI, 8)));
     G("f3 0f 1e fa", x86_entry(&c));
     free(c.byte);

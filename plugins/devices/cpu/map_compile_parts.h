@@ -78,6 +78,7 @@ enum { CONSTANT_ONE, CONSTANT_SIGN, CONSTANT_SIZE, CONSTANT_UPPER, CONSTANT_HALF
 
 typedef struct compiler {
     const map_machine *machine;
+    const map_plan *plan;
     x86_code *code;
     const map_instruction *program; /* all instructions of the main program                       */
     int program_count;
@@ -111,8 +112,9 @@ void compile_find_pointers(compiler *c);
 void compile_load_pointers(compiler *c);
 void compile_load_steady(compiler *c);
 void compile_restore(compiler *c);
-/* On to the next vectors. */
+/* On to the next vectors; what walks so through the worker's buffers back by as many lanes. */
 void compile_move_pointers(compiler *c);
+void compile_rewind(compiler *c, map_walk walk, int lanes);
 /* 'bytes' behind the first lane of this turn; one of two channels; sixteen lanes by a table. */
 x86_operand compile_place(compiler *c, const map_address *a, int64_t bytes);
 x86_operand compile_pair_place(compiler *c, const map_address *a, pointer_kind kind, int64_t bytes);

@@ -207,3 +207,12 @@ void compile_move_pointers(compiler *c)
             x86_add_number(c->code, c->pointer[k].in, step * LANES * c->together);
     }
 }
+
+void compile_rewind(compiler *c, map_walk walk, int lanes)
+{
+    for (int k = 0; k < c->pointer_count; k++) {
+        const pointer *p = &c->pointer[k];
+        if (p->kind == POINTER_OPERAND && p->base == 0 && p->walk == walk)
+            x86_add_number(c->code, p->in, -4 * (int64_t)lanes);
+    }
+}

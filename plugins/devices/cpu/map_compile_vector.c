@@ -189,11 +189,9 @@ static void write_halves(at a, x86_operand to, bool stream, int count)
         return;
     }
     x86_put(c->code, x86_classify, 1, 0, x86_vector(first), 0, false, 0x20);
-    if (count == 2) {
+    if (count == 2)
         x86_put(c->code, x86_classify, 2, 0, x86_vector(second), 0, false, 0x20);
-        x86_or_masks(c->code, 1, 1, 2);
-    }
-    x86_test_mask(c->code, 1);
+    x86_test_masks(c->code, 1, count);
     *l = (late){ x86_jump_unless_zero(c->code), 0, { first, second }, count, to };
     c->late_count++;
     if (count == 2) {
@@ -399,10 +397,45 @@ static void write_fetch(compiler *c, const step *s)
     }
 }
 
+/* On to the next unit of the tile, whose code begins at 'unit', if it is whole. */
+static void write_next_unit(compiler *c, size_t unit)
+{
+    const int cycle = c->plan->cycle, lanes = VECTORS * LANES;
+    const x86_operand cycle_lane = x86_at(X86_RSI, UNIT_AT(cycle_lane));
+    const x86_operand lane = x86_at(X86_RSI, UNIT_AT(lane));
+    x86_code *x = c->code;
+    size_t end;
+
+    x86_load_signed_32(x, X86_RAX, lane);
+    x86_add_number(x, X86_RAX, lanes);
+    x86_compare_with(x, X86_RAX, x86_at(X86_RSI, UNIT_AT(last)));
+    end = x86_jump_unless_less(x);
+    x86_add_32(x, lane, lanes);
+    compile_rewind(c, MAP_STAY, lanes);
+    if (cycle > 0) {
+        x86_add_32(x, cycle_lane, lanes);
+        x86_compare_32(x, cycle_lane, cycle);
+        x86_land_at(x, x86_jump_if_less(x), unit);
+        x86_add_32(x, cycle_lane, -cycle);
+        compile_rewind(c, MAP_PERIOD, cycle);
+    }
+    x86_land_at(x, x86_jump_always(x), unit);
+    x86_land(x, end);
+}
+
+/* Is there nothing that is found anew for each unit, and no other instruction? */
+static bool is_whole_program(const compiler *c)
+{
+    for (int s = 0; s < c->step_count; s++)
+        if (c->step[s].i->code == MAP_CODE_MOMENTS)
+            return false;
+    return c->first == 0 && c->end == c->program_count - 1;
+}
+
 /* A loop, which fits into the first cache also where there are many steps. */
 void compile_vectors(compiler *c)
 {
-    size_t begin;
+    size_t unit = c->code->size, begin;
 
     for (int s = 0; s < c->step_count; s++)
         if (is_fetch(&c->step[s]))
@@ -415,4 +448,6 @@ void compile_vectors(compiler *c)
     compile_move_pointers(c);
     x86_add_number(c->code, COUNTER, -1);
     x86_land_at(c->code, x86_jump_unless_zero(c->code), begin);
+    if (is_whole_program(c))
+        write_next_unit(c, unit);
 }

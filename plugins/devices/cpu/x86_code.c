@@ -169,6 +169,17 @@ void x86_compare_32(x86_code *c, x86_operand memory, int32_t number)
     number_32(c, number);
 }
 
+void x86_add_32(x86_code *c, x86_operand memory, int32_t number)
+{
+    general(c, false, 0x81, 0, memory, 4);
+    number_32(c, number);
+}
+
+void x86_compare_with(x86_code *c, x86_register r, x86_operand memory)
+{
+    general(c, false, 0x3b, (int)r, memory, 0);
+}
+
 void x86_test_8(x86_code *c, x86_register r, uint8_t bits)
 {
     byte(c, 0x40 | (r & 8) >> 3); /* with it the lowest byte of every register has a number       */
@@ -221,20 +232,12 @@ void x86_divide_one(x86_code *c, int to, int left, int right)
 }
 
 /* With the prefix VEX of two bytes, 16 bits a mask. */
-void x86_or_masks(x86_code *c, int to, int left, int right)
-{
-    byte(c, 0xc5);
-    byte(c, 0x80 | (~(unsigned)left & 15) << 3 | 4);
-    byte(c, 0x45);
-    byte(c, 0xc0 | (unsigned)to << 3 | (unsigned)right);
-}
-
-void x86_test_mask(x86_code *c, int mask)
+void x86_test_masks(x86_code *c, int left, int right)
 {
     byte(c, 0xc5);
     byte(c, 0xf8);
     byte(c, 0x98);
-    byte(c, 0xc0 | (unsigned)mask << 3 | (unsigned)mask);
+    byte(c, 0xc0 | (unsigned)left << 3 | (unsigned)right);
 }
 
 /* ---- jumps ----------------------------------------------------------------------------------- */
@@ -249,13 +252,17 @@ void x86_entry(x86_code *c)
 
 void x86_jump(x86_code *c, x86_operand memory) { general(c, false, 0xff, 4, memory, 0); }
 
-size_t x86_jump_unless_zero(x86_code *c)
+static size_t jump_if(x86_code *c, unsigned condition)
 {
     byte(c, 0x0f);
-    byte(c, 0x85);
+    byte(c, condition);
     number_32(c, 0);
     return c->size - 4;
 }
+
+size_t x86_jump_unless_zero(x86_code *c) { return jump_if(c, 0x85); }
+size_t x86_jump_if_less(x86_code *c) { return jump_if(c, 0x8c); }
+size_t x86_jump_unless_less(x86_code *c) { return jump_if(c, 0x8d); }
 
 size_t x86_jump_always(x86_code *c)
 {

@@ -77,6 +77,8 @@ void x86_add_64(x86_code *c, x86_register to, x86_operand from);
 void x86_set_32(x86_code *c, x86_register to, uint32_t number);
 void x86_add_number(x86_code *c, x86_register to, int64_t number);
 void x86_compare_32(x86_code *c, x86_operand memory, int32_t number);
+void x86_add_32(x86_code *c, x86_operand memory, int32_t number);
+void x86_compare_with(x86_code *c, x86_register r, x86_operand memory); /* 32 bits               */
 void x86_test_8(x86_code *c, x86_register r, uint8_t bits);
 void x86_push(x86_code *c, x86_register r);
 void x86_pop(x86_code *c, x86_register r);
@@ -87,13 +89,14 @@ void x86_scale(x86_code *c, x86_register r, int bits); /* r <<= bits            
 void x86_float_of_32(x86_code *c, int to, x86_operand from);
 void x86_divide_one(x86_code *c, int to, int left, int right);
 
-void x86_or_masks(x86_code *c, int to, int left, int right);
-void x86_test_mask(x86_code *c, int mask);      /* then x86_jump_if: any bit                      */
+void x86_test_masks(x86_code *c, int left, int right); /* then x86_jump_unless_zero: any bit      */
 
 void x86_entry(x86_code *c);                    /* what a jump through a register may land on     */
 void x86_jump(x86_code *c, x86_operand memory); /* to where memory points                         */
 /* The place of a distance that x86_land fills in. */
 size_t x86_jump_unless_zero(x86_code *c);
+size_t x86_jump_if_less(x86_code *c);           /* signed                                         */
+size_t x86_jump_unless_less(x86_code *c);
 size_t x86_jump_always(x86_code *c);
 void x86_land(x86_code *c, size_t jump);
 void x86_land_at(x86_code *c, size_t jump, size_t to);
