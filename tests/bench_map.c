@@ -2,7 +2,8 @@
  * bench_map.c - map kernels against copies of the same bytes, as the device's limits have them, the
  * yardstick of 'pons bench --kernels'. Prints; run by hand:
  *
- *     make tests/bench_map && tests/bench_map [threads [log2 of the elements [runs [lanes [channels...]]]]]
+ *     make tests/bench_map
+ *     tests/bench_map [threads [log2 of the elements [runs [lanes [channels...]]]]]
  *
  * lanes: 0 the plainest, -1 the processor's own. With channels only the four passes of norm and prelu
  * run, in bf16, and the share of the copy's bandwidth that they reach together is printed.

@@ -821,8 +821,8 @@ START_TEST(moments_alone_are_those_beside_another_reduction)
 END_TEST
 
 /* What channels_of_long_periods expects; x and the scale are whole numbers, so sums have no order. */
-static void check_long(const buffers *in, const buffers *out, int64_t rows, int64_t c, pons_type type,
-                       const char *row)
+static void check_long(const buffers *in, const buffers *out, int64_t rows, int64_t c,
+                       pons_type type, const char *row)
 {
     for (int64_t k = 0; k < c; k++) {
         double scale = (double)map_number_load(PONS_F32, in->pointer[1], k), sum = 0, most = -1e9;
@@ -855,7 +855,8 @@ static void check_long(const buffers *in, const buffers *out, int64_t rows, int6
  */
 START_TEST(channels_of_long_periods)
 {
-    static const int64_t channels[] = { 9, 18, 33, 70, 100, 130, 600 }, all_rows[] = { 1, 40, 1100 };
+    static const int64_t channels[] = { 9, 18, 33, 70, 100, 130, 600 };
+    static const int64_t all_rows[] = { 1, 40, 1100 };
     const pons_type type = _i % 2 == 0 ? PONS_F32 : PONS_BF16;
     const int64_t c = channels[_i / 2];
     static sample s;

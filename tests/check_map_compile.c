@@ -19,7 +19,8 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-enum { UNIT = 128, LANES = 384, PERIOD = 256, CYCLE = 144, STRIPS = 80, CONSTANTS = 12, MOST = 600, BASES = 16 };
+enum { UNIT = 128, LANES = 384, PERIOD = 256, CYCLE = 144, STRIPS = 80, CONSTANTS = 12, MOST = 600,
+       BASES = 16 };
 
 /* Where things lie in the worker's buffers, in floats. */
 enum {

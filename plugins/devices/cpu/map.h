@@ -269,7 +269,7 @@ typedef struct map_tile {
 typedef struct map_worker {
     bool ready, prepared; /* prepared: the programs of what stays have run                        */
     char **base, **end_base; /* of the machine; of the lanes at a tile's end                      */
-    char **past;          /* of each slot: where the tile will lie that is written elsewhere, or NULL */
+    char **past;          /* of each slot: where a tile will lie that is written elsewhere; NULL  */
     int64_t *steady_first;
     int *steady_points;
     float *buffers;

@@ -283,8 +283,8 @@ static bool whole_moments(code *c)
 }
 
 /*
- * Moments by period and nothing else. Floats wait for memory, which likes to be read in order: there
- * a period must be a unit.
+ * Moments by period and nothing else. Floats wait for memory, which likes to be read in order:
+ * there a period must be a unit.
  */
 static bool moments_alone(code *c)
 {

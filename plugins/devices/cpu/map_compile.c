@@ -4,8 +4,8 @@
  * The instructions of map_machine.h bring every value that is read twice to memory and back, and
  * each goes over a whole unit. Here a run of them becomes one: for a few vectors at a time it does
  * what they do, in their order, and values stay in registers. What the processor has no instruction
- * for (calls, visits) stays as it is between the runs. A run that is the whole program goes on to the
- * next unit by itself.
+ * for (calls, visits) stays as it is between the runs. A run that is the whole program goes on to
+ * the next unit by itself.
  *
  * A run is there twice if it has an output that goes past the caches: that must begin at a line of
  * memory, and where it does not the second one writes through them.

@@ -589,7 +589,7 @@ LANE vector moments_added(const float *added, plus plus, int k)
                                 : vector_load(added + (plus == PLUS_LANES ? k : 0) * VECTOR_LANES);
 }
 
-/* Where periods are, their means and squares, and how many numbers these hold with the first one. */
+/* Where periods are, their means and squares, how many numbers these hold with the first one. */
 typedef struct moments_at {
     const char *from;
     const float *added;
@@ -682,7 +682,7 @@ LANE void moments_rest(const moments_at *at, bool half, plus plus, int first, in
     }
 }
 
-/* Of a tile, whose first unit this is; what remains behind whole cycles has accumulators of its own. */
+/* Of a tile, whose first unit this is; a rest behind whole cycles has accumulators of its own. */
 LANE void moments_tile(const map_instruction *i, map_unit *u, bool half, plus plus)
 {
     moments_at at = moments_places(i, u, u->cycle, u->cycles[0] + 1);
