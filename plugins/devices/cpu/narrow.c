@@ -132,6 +132,7 @@ static void plan_rows(narrow *n)
     int64_t widest = larger(up_to(n->y.extent[2], NARROW_LANES), over(padded, s));
 
     n->taps = n->kernel[0] * n->kernel[1];
+    n->gaps = narrow_is_weight(n) && narrow_together(n) * n->stride[1] > n->kernel[1];
     n->inner = n->kernel[2] * n->x.channels;
     n->outs = wide ? up_to(n->y.channels, NARROW_LANES) : n->y.channels;
     n->lead = s == 1 ? up_to(n->pad[2], NARROW_LANES) : 0;

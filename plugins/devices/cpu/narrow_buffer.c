@@ -34,7 +34,7 @@ void narrow_buffer_up_to(narrow_work *w, int plane, int row)
     row = smaller(row, s->extent[1] - 1);
     for (int p = w->full + 1; p <= w->newest; p++)
         for (int r = w->ready; r <= row; r++) {
-            if (n->zipped)
+            if (n->zipped || narrow_is_weight(n))
                 narrow_row_ask(s, w->in, w->image, p, r + AHEAD);
             w->fill(n, w->in, w->image, p, r, w->line,
                     w->buffer + p % n->planes * n->plane + (r - w->low_row) * n->row);

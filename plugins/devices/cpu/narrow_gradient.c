@@ -38,6 +38,8 @@ static void add_row(narrow_work *w, int d, int h, float *sum)
     const narrow *n = w->n;
     const float *y = read_wide_y(n, w->y, w->image, d, h, w->line, w->other);
 
+    for (int i = 0; i < narrow_together(n); i++)
+        narrow_row_ask(&n->y, w->y, w->image, d, h + narrow_together(n) + i);
     weight_taps(w, d, h, sum);
     n->wide->weight(w->sum, n->y.extent[2], n->outs, w->taps, w->row,
                     n->stride[2] * n->x.channels, n->inner, y);

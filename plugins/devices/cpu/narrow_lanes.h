@@ -110,13 +110,15 @@ typedef struct narrow_layout {
  * The same loops where each number of x, y and the weight that is multiplied is a pair of bf16;
  * results are floats, those of 'join' and the last two bf16; 'add' is not for them. To wide->forward
  * x is bf16, one behind another: it multiplies x[tap][w step + 2 j] and its neighbour. 'zip' makes
- * pairs of two rows, zero for NULL: to[i] = a[i], b[i]. 'to_bf16' counts subnormal numbers as zero,
- * as their products do.
+ * pairs of two rows, zero for NULL: to[i] = a[i], b[i]; 'split' those of 1 or 2 channels as
+ * layout->split has them. 'to_bf16' counts subnormal numbers as zero, as their products do.
  */
 typedef struct narrow_pairs {
     const narrow_wide *wide;
     const narrow_planar *planar;
     void (*zip)(float *to, const uint16_t *a, const uint16_t *b, int64_t count);
+    void (*split)(float *to, int pitch, const uint16_t *a, const uint16_t *b, int width,
+                  int channels);
     void (*to_bf16)(uint16_t *to, const float *from, int64_t count);
     /* As layout->join, of 1, 2 or 4 channels; the first 'count' numbers. */
     void (*join)(uint16_t *to, const float *from, int pitch, int64_t count, int channels);

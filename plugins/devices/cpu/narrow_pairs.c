@@ -6,6 +6,7 @@
 #include "wide_zip.h"
 
 #include <stddef.h>
+#include <string.h>
 
 enum { BOTH = 2 * NARROW_LANES };
 
@@ -42,6 +43,37 @@ static void zip(float *to, const uint16_t *a, const uint16_t *b, int64_t count)
         _mm512_mask_storeu_epi32(to + i + NARROW_LANES, (__mmask16)(mask >> NARROW_LANES),
                                  high(u, v));
     }
+}
+
+/* Numbers 2 i and 2 i + 1 of a row as a word. */
+static inline __m512i words(const uint16_t *row, int i, __mmask16 mask)
+{
+    return row != NULL ? _mm512_maskz_loadu_epi32(mask, row + 2 * (int64_t)i)
+                       : _mm512_setzero_si512();
+}
+
+static void split_2(float *to, int pitch, const uint16_t *a, const uint16_t *b, int width)
+{
+    const __mmask32 upper = 0xaaaaaaaa;
+
+    for (int i = 0; i < width; i += NARROW_LANES) {
+        __mmask16 mask = (__mmask16)(width - i < NARROW_LANES ? (1u << (width - i)) - 1 : ~0u);
+        __m512i u = words(a, i, mask), v = words(b, i, mask);
+        _mm512_storeu_si512(to + i, _mm512_mask_blend_epi16(upper, u, _mm512_slli_epi32(v, 16)));
+        _mm512_storeu_si512(to + pitch + i,
+                            _mm512_mask_blend_epi16(upper, _mm512_srli_epi32(u, 16), v));
+    }
+}
+
+static void split(float *to, int pitch, const uint16_t *a, const uint16_t *b, int width,
+                  int channels)
+{
+    if (channels == 1)
+        zip(to, a, b, width);
+    else
+        split_2(to, pitch, a, b, width);
+    for (int c = 0; c < channels; c++)
+        memset(to + (int64_t)c * pitch + width, 0, (size_t)(pitch - width) * sizeof *to);
 }
 
 static void to_bf16(uint16_t *to, const float *from, int64_t count)
@@ -104,6 +136,6 @@ static void join(uint16_t *to, const float *from, int pitch, int64_t count, int 
     }
 }
 
-const narrow_pairs narrow_pairs_avx512 = { &narrow_wide_pairs, &narrow_planar_pairs, zip,
+const narrow_pairs narrow_pairs_avx512 = { &narrow_wide_pairs, &narrow_planar_pairs, zip, split,
                                            to_bf16, join, narrow_up_rows, narrow_zip_row,
                                            narrow_place_rows };

@@ -30,6 +30,7 @@ typedef struct narrow {
     bool pairs;                  /* see narrow.c */
     bool up, zipped, placed;     /* narrow_up.c does it, narrow_zip.c, narrow_place.c */
     bool ring;                   /* of its planes a task buffers those that one of them reads */
+    bool gaps;                   /* by the weight, with rows of x that no row of y meets */
     int zips;                    /* floats of a row before its pairs with the next; 0: none */
     int cases;
     narrow_side x, y;            /* x has the kernel slide over it */

@@ -49,12 +49,38 @@ static const float *row_find(const narrow *n, const narrow_side *s, const void *
     return line;
 }
 
+/* Pairs of a row's numbers and those of the row 'apart' behind it, channels apart. */
+static void split_pairs(const narrow *n, const narrow_side *s, const void *from, int image,
+                        int plane, int row, float *to, int pitch)
+{
+    n->lanes->pairs->split(to, pitch, half_at(s, from, image, plane, row),
+                           half_at(s, from, image, plane, row + s->apart), s->extent[2],
+                           s->channels);
+}
+
+static bool splits_pairs(const narrow_side *s) { return s->apart > 0 && s->channels <= 2; }
+
+/* Whether a row of y, or of a pair of them, meets this one of x. */
+static bool is_read(const narrow *n, int row)
+{
+    int step = narrow_together(n) * n->stride[1];
+
+    return (row + n->pad[1] + step) % step < n->kernel[1];
+}
+
 /* One row of x behind its padding, channels and phases of the stride apart. */
 static void fill_x_planar(const narrow *n, const void *x, int image, int plane, int row,
                           float *line, float *to)
 {
     int s = n->stride[2];
 
+    if (n->gaps && !is_read(n, row))
+        return;
+    if (s == 1 && splits_pairs(&n->x)) {
+        memset(to, 0, (size_t)n->lead * sizeof *to);
+        split_pairs(n, &n->x, x, image, plane, row, to + n->lead, n->pitch);
+        return;
+    }
     if (s == 1) {
         const float *from = row_find(n, &n->x, x, image, plane, row, line);
         memset(to, 0, (size_t)n->lead * sizeof *to);
@@ -72,6 +98,8 @@ static void fill_x(const narrow *n, const void *x, int image, int plane, int row
                    float *to)
 {
     (void)line;
+    if (n->gaps && !is_read(n, row))
+        return;
     memset(to, 0, (size_t)n->row * sizeof *to);
     narrow_row_read(n, &n->x, x, image, plane, row, to + n->pad[2] * n->x.channels);
 }
@@ -108,6 +136,10 @@ static void fill_x_zipped(const narrow *n, const void *x, int image, int plane, 
 void narrow_fill_y(const narrow *n, const void *y, int image, int plane, int row, float *line,
                    float *to)
 {
+    if (splits_pairs(&n->y)) {
+        split_pairs(n, &n->y, y, image, plane, row, to, n->y_pitch);
+        return;
+    }
     n->lanes->layout->split(to, n->y_pitch, row_find(n, &n->y, y, image, plane, row, line),
                             n->y.extent[2], n->y.channels);
 }
