@@ -4,6 +4,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "device/open.h"
@@ -685,6 +686,62 @@ START_TEST(steps_after_the_second_allocate_nothing)
 }
 END_TEST
 
+/* What the program has for an input, elsewhere. */
+static float *copy_of(program *p, const char *name)
+{
+    pons_tensor t;
+    const float *from = program_input(p, name, &t);
+    size_t size = ((size_t)shape_count(t.shape) * sizeof *from + 63) / 64 * 64;
+    float *to = aligned_alloc(64, size);
+
+    ck_assert_ptr_nonnull(to);
+    memcpy(to, from, (size_t)shape_count(t.shape) * sizeof *from);
+    return to;
+}
+
+/* Two micro-batches, each lent from a place of its own or written into the program's inputs. */
+static step_result lent_step(bench *b, bool lend)
+{
+    float *lent[2][2] = { { NULL } };
+    step_result r;
+
+    program_step_begin(b->train, 0, &error);
+    for (int m = 0; m < 2; m++) {
+        fill_both(b->train, 5 + (unsigned)m);
+        if (lend) {
+            lent[m][0] = copy_of(b->train, "image");
+            lent[m][1] = copy_of(b->train, "target");
+            fill_both(b->train, 7); /* is not read */
+            ck_assert(program_lend(b->train, "image", lent[m][0]));
+            ck_assert(program_lend(b->train, "target", lent[m][1]));
+        }
+        ck_assert_int_eq(program_micro(b->train, (uint64_t)m, &error), PONS_OK);
+    }
+    ck_assert_int_eq(program_step_finish(b->train, 0.1, &r, &error), PONS_OK);
+    for (int i = 0; i < 4; i++)
+        free(lent[i / 2][i % 2]);
+    return r;
+}
+
+START_TEST(lent_inputs_are_read_where_they_are)
+{
+    step_result r[2];
+    double loss[2];
+    bench b;
+
+    for (int lend = 0; lend < 2; lend++) {
+        bench_open(&b, _i == 0 ? FLOAT : CPU, true,
+                   (program_settings){ .accumulate = 2, .micro_batches = 2 });
+        r[lend] = lent_step(&b, lend);
+        loss[lend] = step(&b, 9, 0.1).loss; /* the program's own inputs again */
+        ck_assert(!program_lend(b.train, "mask", NULL));
+        bench_close(&b);
+    }
+    ck_assert(r[0].loss == r[1].loss && r[0].grad_norm == r[1].grad_norm);
+    ck_assert(loss[0] == loss[1] && loss[0] != r[0].loss);
+}
+END_TEST
+
 /* Gradients that are one node, a leaf or a constant still land in places of their own. */
 START_TEST(gradients_that_coincide_have_their_own_places)
 {
@@ -741,6 +798,7 @@ int main(void)
     tcase_add_test(c, another_shape_under_a_known_name_is_refused);
     tcase_add_test(c, a_new_name_in_an_evaluate_build_is_refused);
     tcase_add_test(c, parameters_without_a_path_are_listed_and_stay);
+    tcase_add_loop_test(c, lent_inputs_are_read_where_they_are, 0, 2);
     tcase_add_test(c, gradients_that_coincide_have_their_own_places);
     return suite_run();
 }

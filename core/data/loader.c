@@ -283,6 +283,14 @@ int loader_slots(const loader_settings *settings)
     return threads == 0 ? 1 : 2 + (threads - 1) / settings->batch;
 }
 
+/* Where kernels may read it. */
+static void *part_alloc(size_t size)
+{
+    enum { ALIGNMENT = 64 };
+
+    return aligned_alloc(ALIGNMENT, (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+}
+
 static pons_status make_parts(loader *l, loader_slot *slot, pons_error *err)
 {
     const loader_settings *s = &l->maker.settings;
@@ -296,7 +304,7 @@ static pons_status make_parts(loader *l, loader_slot *slot, pons_error *err)
                                   .case_count = s->batch, .case_id = slot->case_id };
     for (int i = 0; i < parts->count; i++) {
         size_t size = (size_t)s->batch * (size_t)s->per_case * parts->item[i].size;
-        slot->part[i] = (loader_part){ parts->item[i].name, malloc(size), size };
+        slot->part[i] = (loader_part){ parts->item[i].name, part_alloc(size), size };
         if (slot->part[i].data == NULL)
             return pons_fail(err, PONS_DEVICE, "out of memory for micro-batches");
     }

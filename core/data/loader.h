@@ -109,7 +109,7 @@ typedef struct loader_settings {
 /* All samples of an input of the training program (patch_parts.h). */
 typedef struct loader_part {
     const char *name;
-    void *data;
+    void *data;                  /* at a multiple of 64 bytes                                     */
     size_t size;
 } loader_part;
 

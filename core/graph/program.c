@@ -173,19 +173,45 @@ void *program_host_input(program *p, void *memory)
     return p->sent.host + ((char *)memory - p->inputs);
 }
 
-void *program_input(program *p, const char *name, pons_tensor *tensor)
+/* NULL: there is none. */
+static program_tensor *find_input(const program *p, const char *name)
 {
     for (int i = 0; i < p->tensor_count; i++) {
         const pons_node *x = p->graph->node[i];
 
-        if (x->kind != NODE_INPUT || strcmp(x->name, name) != 0)
-            continue;
-        if (tensor != NULL)
-            *tensor = p->tensor[i].tensor;
-        p->ahead = false;
-        return program_host_input(p, p->tensor[i].memory);
+        if (x->kind == NODE_INPUT && strcmp(x->name, name) == 0)
+            return &p->tensor[i];
     }
     return NULL;
+}
+
+static void move_tensor(program *p, program_tensor *t, void *memory)
+{
+    if (t->memory != memory)
+        p->layout = p->storage->layout - 1; /* addresses hold no more */
+    t->memory = memory;
+}
+
+void *program_input(program *p, const char *name, pons_tensor *tensor)
+{
+    program_tensor *t = find_input(p, name);
+
+    if (t == NULL)
+        return NULL;
+    if (tensor != NULL)
+        *tensor = t->tensor;
+    p->ahead = false;
+    move_tensor(p, t, p->inputs + t->offset);
+    return program_host_input(p, t->memory);
+}
+
+bool program_lend(program *p, const char *name, const void *memory)
+{
+    program_tensor *t = find_input(p, name);
+
+    if (t != NULL)
+        move_tensor(p, t, (void *)memory);
+    return t != NULL;
 }
 
 void program_hold(program *p, const char *name, void *memory)

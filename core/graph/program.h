@@ -148,6 +148,12 @@ void program_free(program *p);
  */
 void *program_input(program *p, const char *name, pons_tensor *tensor);
 /*
+ * On a device with host memory the program reads input 'name' from 'memory', dense, at a multiple of
+ * 64 bytes, in what runs next, until it is lent another or program_input asks for the input. False:
+ * there is no such input.
+ */
+bool program_lend(program *p, const char *name, const void *memory);
+/*
  * What 'name', a held leaf, is from now on: memory of the device, which lives until it is other
  * memory, or as long as the program runs. Between runs; nothing happens where no kernel reads it.
  */
@@ -226,7 +232,9 @@ typedef struct kernel_facts {
 } kernel_facts;
 
 typedef struct program_facts {
-    size_t arena, sum_of_tensors, scratch, packed, inputs, parameters, fold;
+    size_t arena, sum_of_tensors, scratch, packed, parameters, fold;
+    size_t inputs;            /* those that the program has memory for                            */
+    size_t lendable;          /* of these: what program_lend leaves untouched                     */
     int64_t parameter_count;
     int kernel_count, node_count, untrained_count;
     int bucket_count;         /* pieces in which a step is summed over replicas; 1 with one       */

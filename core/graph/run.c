@@ -161,7 +161,7 @@ static pons_status give_inputs(program *p, uint64_t micro_batch, pons_error *err
     if (!p->ahead)
         set_moment(p, p->step, micro_batch);
     if (p->device.facts.host_memory)
-        return PONS_OK;
+        return program_bind(p, err); /* inputs may have been lent */
     if (!p->ahead && send_inputs(p, err) != PONS_OK)
         return err->status;
     return take_inputs(p, err);

@@ -1,5 +1,6 @@
 /*
- * feed.c - patches on their way from the loader into the training program of a replica.
+ * feed.c - patches on their way from the loader into the training program of a replica: it reads
+ * them where the loader has made them, or they are copied for a device with memory of its own.
  */
 #include <config.h>
 
@@ -19,17 +20,26 @@ static pons_status refuse(const experiment *e, int part, pons_error *err)
                      e->loss.plugin->descriptor->name);
 }
 
+/* False: the program has no such input. */
+static bool give(const replica *r, const loader_part *part)
+{
+    void *input;
+
+    if (r->device->facts.host_memory) /* the loader makes the next one elsewhere */
+        return program_lend(r->training, part->name, part->data);
+    input = program_input(r->training, part->name, NULL);
+    if (input != NULL)
+        memcpy(input, part->data, part->size);
+    return input != NULL;
+}
+
 /* A step of [augment] may leave numbers of its own unused. */
 static pons_status fill(const replica *r, const experiment *e, const loader_batch *batch,
                         pons_error *err)
 {
-    for (int i = 0; i < batch->part_count; i++) {
-        void *input = program_input(r->training, batch->part[i].name, NULL);
-        if (input != NULL)
-            memcpy(input, batch->part[i].data, batch->part[i].size);
-        else if (i <= PATCH_TARGET)
+    for (int i = 0; i < batch->part_count; i++)
+        if (!give(r, &batch->part[i]) && i <= PATCH_TARGET)
             return refuse(e, i, err);
-    }
     return PONS_OK;
 }
 

@@ -160,7 +160,7 @@ pons_status forecast_make(const experiment *e, const storage *s, const program *
     program_describe(training, &facts);
     f.arena = (double)facts.arena;
     f.parameters = (double)facts.parameters;
-    f.scratch = (double)(facts.packed + facts.inputs + facts.fold);
+    f.scratch = (double)(facts.packed + facts.inputs - facts.lendable + facts.fold);
     if (add_cases(e, e->data->training_count, e->data->training, &f.cache, held, err) != PONS_OK)
         return err->status;
     if (patch_nodes_wanted(e)) /* besides, the host keeps them */

@@ -153,6 +153,8 @@ double replica_bytes(const replica *one)
         arena = (double)facts.arena > arena ? (double)facts.arena : arena;
         parameters = (double)facts.parameters;
         rest += (double)(facts.packed + facts.inputs + facts.fold);
+        if (programs[i] == one->training && one->loader != NULL)
+            rest -= (double)facts.lendable;
     }
     return arena + parameters + rest;
 }
