@@ -71,11 +71,19 @@ static bool join_space(const fuse_unit *a, const fuse_unit *b, pons_shape *space
            shape_equal(narrow, other->space);
 }
 
+/* All points of the unit's space but for channels. */
+static bool is_large(const fuse_unit *u, const fuse_read *read)
+{
+    int64_t last = u->space.rank > 0 ? u->space.extent[u->space.rank - 1] : 1;
+
+    return read->whole || shape_count(read->tensor->shape) * last >= shape_count(u->space);
+}
+
 static bool shares_read(const fuse_unit *a, const fuse_unit *b)
 {
     for (int i = 0; i < a->read_count; i++)
-        for (int k = 0; a->read[i].whole && k < b->read_count; k++)
-            if (b->read[k].whole && b->read[k].tensor == a->read[i].tensor)
+        for (int k = 0; is_large(a, &a->read[i]) && k < b->read_count; k++)
+            if (is_large(b, &b->read[k]) && b->read[k].tensor == a->read[i].tensor)
                 return true;
     return false;
 }
