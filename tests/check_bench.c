@@ -393,11 +393,11 @@ START_TEST(what_an_earlier_measurement_was_of_is_told)
     begin();
     write_text("before.json", "{\"precision\":\"fp32\",\"threads\":77,\"program\":\"training\","
                "\"step_seconds\":{\"median\":50}}");
-    EXPECT(0, "before.json was measured with threads 77, now ", "bench", "small.ini",
+    EXPECT(0, "before.json' was measured with threads 77, now ", "bench", "small.ini",
            "--no-data", "--steps", "1", "--set", "train.precision=fp32", "--baseline",
            "before.json");
     ck_assert_ptr_null(strstr(text_of("said"), "with precision"));
-    EXPECT(2, "before.json: a measurement of the training program, expected forward", "bench",
+    EXPECT(2, "before.json': a measurement of the training program, expected forward", "bench",
            "small.ini", "--forward", "--baseline", "before.json");
     remove_root();
 }
@@ -418,11 +418,16 @@ START_TEST(what_is_no_measurement_is_refused)
     begin();
     write_text("list.json", "[1]");
     write_text("other.json", "{\"step_seconds\":{\"median\":\"1\"}}");
-    EXPECT(2, "list.json: not what 'pons bench --json' writes", "bench", "small.ini", "--baseline",
-           "list.json");
-    EXPECT(2, "other.json: not what 'pons bench --json' writes", "bench", "small.ini",
-           "--baseline", "other.json");
-    EXPECT(2, "none.json", "bench", "small.ini", "--baseline", "none.json");
+    write_text("timeless.json", "{\"step_seconds\":{\"median\":1},\"kernels\":[{\"seconds\":1},{}]}");
+    write_text("cut.json", "{\"step_seconds\":");
+    EXPECT(2, "list.json': not what 'pons bench --json' writes: no number 'median'", "bench",
+           "small.ini", "--baseline", "list.json");
+    EXPECT(2, "other.json': not what 'pons bench --json' writes: no number 'median'", "bench",
+           "small.ini", "--baseline", "other.json");
+    EXPECT(2, "timeless.json': not what 'pons bench --json' writes: not all of 'kernels'", "bench",
+           "small.ini", "--baseline", "timeless.json");
+    EXPECT(2, "cut.json': ", "bench", "small.ini", "--baseline", "cut.json");
+    EXPECT(2, "cannot open 'none.json'", "bench", "small.ini", "--baseline", "none.json");
     remove_root();
 }
 END_TEST

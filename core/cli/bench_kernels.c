@@ -89,12 +89,20 @@ static const json_value *kernels_of(const json_value *before)
     return list != NULL && list->type == JSON_LIST ? list->child : NULL;
 }
 
+bool bench_kernels_timed(const json_value *before)
+{
+    const json_value *list = json_member(before, "kernels");
+
+    for (const json_value *k = kernels_of(before); k != NULL; k = k->next)
+        if (k->type != JSON_OBJECT || isnan(number_of(k, "seconds")))
+            return false;
+    return list == NULL || list->type == JSON_LIST;
+}
+
 static void find_before(rows *all, const json_value *before)
 {
     for (const json_value *k = kernels_of(before); k != NULL; k = k->next) {
         row *found = NULL;
-        if (k->type != JSON_OBJECT)
-            continue;
         for (int i = 0; i < all->count && found == NULL; i++)
             if (is_kernel(k, all->row + i))
                 found = all->row + i;
@@ -139,7 +147,7 @@ static double kind_before(const json_value *before, const row *r)
     double sum = NAN;
 
     for (const json_value *k = kernels_of(before); k != NULL; k = k->next)
-        if (k->type == JSON_OBJECT && strcmp(text_of(k, "kind"), r->kind) == 0
+        if (strcmp(text_of(k, "kind"), r->kind) == 0
             && strcmp(text_of(k, "implementation"), r->by) == 0)
             sum = (isnan(sum) ? 0 : sum) + number_of(k, "seconds");
     return sum;

@@ -9,13 +9,15 @@
 #include "train/measure.h"
 
 /*
- * 'before': the object of an earlier 'pons bench --json', or NULL. 'queue': kernels run on a device
- * that this process only tells to.
+ * 'before': the object of an earlier 'pons bench --json' whose kernels are timed, or NULL. 'queue':
+ * kernels run on a device that this process only tells to.
  */
 void bench_kernels_json(const measured *m, bool queue, const json_value *before);
 void bench_kernels_table(const measured *m, const json_value *before);
 /* Where the limits that kernels are put beside are not to be trusted. */
 void bench_kernels_warn(const measured *m, logger *l);
+/* Whether each kernel that 'before' lists, if it lists any, has its seconds. */
+bool bench_kernels_timed(const json_value *before);
 /* Number 'key' of 'object' in 'before'; NaN: there is none. */
 double bench_before(const json_value *before, const char *object, const char *key);
 

@@ -147,6 +147,20 @@ static pons_status print_table(const experiment *e, const bench_flags *f, const 
     return PONS_OK;
 }
 
+static pons_status check_form(const char *path, const json_value *root, pons_error *err)
+{
+    const char *lack = NULL;
+
+    if (root->type != JSON_OBJECT || isnan(bench_before(root, "step_seconds", "median")))
+        lack = "no number 'median' in 'step_seconds'";
+    else if (!bench_kernels_timed(root))
+        lack = "not all of 'kernels' have a number 'seconds'";
+    if (lack != NULL)
+        return pons_fail(err, PONS_USAGE, "'%s': not what 'pons bench --json' writes: %s", path,
+                         lack);
+    return PONS_OK;
+}
+
 static pons_status read_baseline(const char *path, json_document *out, pons_error *err)
 {
     char *text = NULL;
@@ -156,11 +170,8 @@ static pons_status read_baseline(const char *path, json_document *out, pons_erro
         return PONS_OK;
     if (file_read(path, BASELINE_SIZE, &text, &size, PONS_USAGE, err) != PONS_OK)
         return err->status;
-    if (json_parse(text, size, path, PONS_USAGE, out, err) == PONS_OK
-        && (out->root->type != JSON_OBJECT
-            || isnan(bench_before(out->root, "step_seconds", "median"))))
-        pons_fail(err, PONS_USAGE, "%s: not what 'pons bench --json' writes: no number "
-                  "'step_seconds', 'median'", path);
+    if (json_parse(text, size, path, PONS_USAGE, out, err) == PONS_OK)
+        check_form(path, out->root, err);
     free(text);
     return err->status;
 }
@@ -241,12 +252,12 @@ static pons_status check_baseline(const experiment *e, const bench_flags *f,
 
     snprintf(threads, sizeof threads, "%d", e->device.facts.threads);
     if (then != NULL && strcmp(then, program) != 0)
-        return pons_fail(err, PONS_USAGE, "%s: a measurement of the %s program, expected %s",
-                         f->baseline, then, program);
+        return pons_fail(err, PONS_USAGE, "'%s': a measurement of the %s program, expected "
+                         "%s", f->baseline, then, program);
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
         then = text_in(before, facts[i].key);
         if (then != NULL && strcmp(then, facts[i].now) != 0 && e->first == 0)
-            log_warning(l, "%s was measured with %s %s, now %s", f->baseline, facts[i].key, then,
+            log_warning(l, "'%s' was measured with %s %s, now %s", f->baseline, facts[i].key, then,
                         facts[i].now);
     }
     return PONS_OK;
