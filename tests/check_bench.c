@@ -348,6 +348,21 @@ END_TEST
 
 /* ---- before and after ------------------------------------------------------------------------ */
 
+/* Milliseconds of before in the table of kinds. */
+static double before_of(const char *kind, const char *by)
+{
+    char row[64];
+    const char *at;
+    int kernels = 0;
+    double before = -1;
+
+    snprintf(row, sizeof row, "\n%-28.28s %-10s ", kind, by);
+    at = strstr(text_of("out"), row);
+    ck_assert_msg(at != NULL, "no '%s' in %s", row + 1, text_of("out"));
+    ck_assert_int_eq(sscanf(at + strlen(row), "%d %*s %lf", &kernels, &before), 2);
+    return before;
+}
+
 START_TEST(earlier_measurement_is_shown_with_the_ratio)
 {
     begin();
@@ -359,7 +374,9 @@ START_TEST(earlier_measurement_is_shown_with_the_ratio)
     snprintf(text, sizeof text, "{\"step_seconds\":{\"median\":50},\"kernels\":["
              "{\"section\":\"%s\",\"kind\":\"%s\",\"name\":\"%s\","
              "\"implementation\":\"%s\",\"seconds\":7},"
-             "{\"section\":\"micro\",\"kind\":\"map\",\"name\":\"left\",\"seconds\":0.25}]}",
+             "{\"section\":\"micro\",\"kind\":\"map\",\"name\":\"left\",\"seconds\":0.25},"
+             "{\"section\":\"begin\",\"kind\":\"pack\",\"name\":\"idle\",\"calls\":0,"
+             "\"seconds\":0}]}",
              word(k, "section"), word(k, "kind"), word(k, "name"), word(k, "implementation"));
     write_text("before.json", text);
     BENCH("--set", "train.batch=1", "--baseline", "before.json");
@@ -377,13 +394,42 @@ START_TEST(earlier_measurement_is_shown_with_the_ratio)
     for (const json_value *i = at(now.root, "kernels")->child; i != NULL; i = i->next)
         compared += json_member(i, "before")->type == JSON_NUMBER;
     ck_assert_int_eq(compared, 1);
+    ck_assert_int_eq(at(now.root, "gone")->count, 1);
+    ck_assert_str_eq(word(at(now.root, "gone/0"), "name"), "left");
+    ck_assert_double_eq(number(at(now.root, "gone/0"), "before"), 0.25);
     EXPECT(0, NULL, "bench", "small.ini", "--kernels", "--no-data", "--reference", "--steps", "2",
            "--baseline", "before.json");
     ck_assert_ptr_nonnull(strstr(text_of("out"), "before      50.0000 s"));
-    ck_assert_ptr_nonnull(strstr(text_of("out"),
-                                 "1 kernels of before, 250.000 ms, have no namesake"));
+    ck_assert_ptr_nonnull(strstr(text_of("out"), "  left\n"));
+    ck_assert_ptr_null(strstr(text_of("out"), "idle"));
     json_free(&d);
     json_free(&now);
+    remove_root();
+}
+END_TEST
+
+/* The same kernels, one of them by another implementation then, and one that is there no more. */
+START_TEST(kinds_of_before_are_listed_and_their_sum_is_that_of_before)
+{
+    char text[1024];
+
+    begin();
+    BENCH("--set", "train.batch=1");
+    json_document d = parse("out");
+    const json_value *k = at(d.root, "kernels/0");
+    snprintf(text, sizeof text, "{\"step_seconds\":{\"median\":50},\"kernels\":["
+             "{\"section\":\"%s\",\"kind\":\"%s\",\"name\":\"%s\","
+             "\"implementation\":\"other\",\"seconds\":7},"
+             "{\"section\":\"micro\",\"kind\":\"pack\",\"name\":\"left\","
+             "\"implementation\":\"lost\",\"seconds\":0.25}]}",
+             word(k, "section"), word(k, "kind"), word(k, "name"));
+    write_text("before.json", text);
+    EXPECT(0, NULL, "bench", "small.ini", "--kernels", "--no-data", "--reference", "--steps", "2",
+           "--baseline", "before.json");
+    ck_assert_double_eq(before_of(word(k, "kind"), "other"), 7000);
+    ck_assert_double_eq(before_of("pack", "lost"), 250);
+    ck_assert_double_eq(before_of("all", ""), 7250);
+    json_free(&d);
     remove_root();
 }
 END_TEST
@@ -418,7 +464,8 @@ START_TEST(what_is_no_measurement_is_refused)
     begin();
     write_text("list.json", "[1]");
     write_text("other.json", "{\"step_seconds\":{\"median\":\"1\"}}");
-    write_text("timeless.json", "{\"step_seconds\":{\"median\":1},\"kernels\":[{\"seconds\":1},{}]}");
+    write_text("timeless.json", "{\"step_seconds\":{\"median\":1},"
+               "\"kernels\":[{\"seconds\":1},{}]}");
     write_text("cut.json", "{\"step_seconds\":");
     EXPECT(2, "list.json': not what 'pons bench --json' writes: no number 'median'", "bench",
            "small.ini", "--baseline", "list.json");
@@ -537,6 +584,7 @@ int main(void)
     tcase_add_test(c, processes_of_a_run_are_measured_together);
     tcase_add_test(c, modes_are_measured_one_after_another);
     tcase_add_test(c, earlier_measurement_is_shown_with_the_ratio);
+    tcase_add_test(c, kinds_of_before_are_listed_and_their_sum_is_that_of_before);
     tcase_add_test(c, what_an_earlier_measurement_was_of_is_told);
     tcase_add_test(c, kernels_that_did_not_run_have_no_rate);
     tcase_add_test(c, what_is_no_measurement_is_refused);

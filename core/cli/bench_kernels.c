@@ -18,7 +18,7 @@ static const char *const section_names[] = { "begin", "micro", "reduce", "update
 /* A kernel, or all kernels of one kind and implementation. */
 typedef struct row {
     const char *section, *kind, *by, *name;
-    int64_t calls;
+    int64_t calls;               /* 0: only the earlier measurement has it                        */
     int kernels;
     double seconds, bytes, flop; /* in a step                                                     */
     double host;                 /* seconds of this process to have them run                      */
@@ -29,8 +29,7 @@ typedef struct row {
 typedef struct rows {
     int count;
     row *row;
-    double seconds, gone;        /* of all; before, of those that are not there any more          */
-    int gone_count;
+    double seconds;              /* of all                                                        */
 } rows;
 
 static const char *text_of(const json_value *object, const char *key)
@@ -99,27 +98,59 @@ bool bench_kernels_timed(const json_value *before)
     return list == NULL || list->type == JSON_LIST;
 }
 
+static bool ran_then(const json_value *then)
+{
+    return number_of(then, "calls") != 0;
+}
+
+/* What only the earlier measurement has gets rows behind the others. */
 static void find_before(rows *all, const json_value *before)
 {
+    int known = all->count;
+
     for (const json_value *k = kernels_of(before); k != NULL; k = k->next) {
         row *found = NULL;
-        for (int i = 0; i < all->count && found == NULL; i++)
+        if (!ran_then(k))
+            continue;
+        for (int i = 0; i < known && found == NULL; i++)
             if (is_kernel(k, all->row + i))
                 found = all->row + i;
-        if (found != NULL) {
+        if (found != NULL)
             found->before = number_of(k, "seconds");
-        } else {
-            all->gone += fmax(number_of(k, "seconds"), 0);
-            all->gone_count++;
-        }
+        else
+            all->row[all->count++] = (row){ text_of(k, "section"), text_of(k, "kind"),
+                text_of(k, "implementation"), text_of(k, "name"),
+                .before = number_of(k, "seconds") };
     }
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
+/* Longest first, those of the earlier measurement alone behind them. */
+static int longest_first(const void *a, const void *b)
+{
+    const row *x = a, *y = b;
+    double then_x = fmax(x->before, 0), then_y = fmax(y->before, 0);
+
+    if ((x->calls > 0) != (y->calls > 0))
+        return x->calls > 0 ? -1 : 1;
+    return x->calls > 0 ? (x->seconds < y->seconds) - (x->seconds > y->seconds)
+                        : (then_x < then_y) - (then_x > then_y);
+}
+
+static rows rows_new(int kernels, const json_value *before)
+{
+    size_t count = (size_t)kernels + 1;
+
+    for (const json_value *k = kernels_of(before); k != NULL; k = k->next)
+        count++;
+    return (rows){ .row = calloc(count, sizeof(row)) };
+}
+
 static rows rows_of_kernels(const measured *m, const json_value *before)
 {
-    rows all = { .row = calloc((size_t)m->kernel_count + 1, sizeof *all.row) };
+    rows all = rows_new(m->kernel_count, before);
+    int count = 0;
 
     for (int i = 0; all.row != NULL && i < m->kernel_count; i++) {
         const measured_kernel *k = m->kernel + i;
@@ -130,45 +161,37 @@ static rows rows_of_kernels(const measured *m, const json_value *before)
             k->host_seconds, calls * least_seconds(&m->limits, &k->facts), NAN };
         all.seconds += k->seconds;
     }
-    find_before(&all, before);
+    count = all.count;
+    if (all.row != NULL) {
+        find_before(&all, before);
+        qsort(all.row + count, (size_t)(all.count - count), sizeof *all.row, longest_first);
+    }
     return all;
 }
 
-static int longest_first(const void *a, const void *b)
+static row *kind_row(rows *all, const char *kind, const char *by)
 {
-    const row *x = a, *y = b;
-
-    return (x->seconds < y->seconds) - (x->seconds > y->seconds);
+    for (int i = 0; i < all->count; i++)
+        if (strcmp(all->row[i].kind, kind) == 0 && strcmp(all->row[i].by, by) == 0)
+            return all->row + i;
+    all->row[all->count] = (row){ .kind = kind, .by = by, .before = NAN };
+    return all->row + all->count++;
 }
 
-/* What a kind took before is asked of the earlier list: its kernels may have had other names. */
-static double kind_before(const json_value *before, const row *r)
-{
-    double sum = NAN;
-
-    for (const json_value *k = kernels_of(before); k != NULL; k = k->next)
-        if (strcmp(text_of(k, "kind"), r->kind) == 0
-            && strcmp(text_of(k, "implementation"), r->by) == 0)
-            sum = (isnan(sum) ? 0 : sum) + number_of(k, "seconds");
-    return sum;
-}
-
+/*
+ * What a kind took before is asked of the earlier list: its kernels may have had other names, and
+ * those of a name another implementation.
+ */
 static rows rows_of_kinds(const rows *kernels, const json_value *before)
 {
-    rows all = { .row = calloc((size_t)kernels->count + 1, sizeof *all.row),
-                 .seconds = kernels->seconds };
+    rows all = rows_new(kernels->count, before);
 
-    for (int i = 0; all.row != NULL && i < kernels->count; i++) {
+    all.seconds = kernels->seconds;
+    if (all.row == NULL)
+        return all;
+    for (int i = 0; i < kernels->count && kernels->row[i].calls > 0; i++) {
         const row *k = kernels->row + i;
-        int at = 0;
-        while (at < all.count && (strcmp(all.row[at].kind, k->kind) != 0
-                                  || strcmp(all.row[at].by, k->by) != 0))
-            at++;
-        row *r = all.row + at;
-        if (at == all.count) {
-            *r = (row){ .kind = k->kind, .by = k->by };
-            all.count++;
-        }
+        row *r = kind_row(&all, k->kind, k->by);
         r->kernels += k->kernels;
         r->calls += k->calls;
         r->seconds += k->seconds;
@@ -177,10 +200,13 @@ static rows rows_of_kinds(const rows *kernels, const json_value *before)
         r->flop += k->flop;
         r->least += k->least;
     }
-    for (int i = 0; i < all.count; i++)
-        all.row[i].before = kind_before(before, all.row + i);
-    if (all.row != NULL)
-        qsort(all.row, (size_t)all.count, sizeof *all.row, longest_first);
+    for (const json_value *k = kernels_of(before); k != NULL; k = k->next) {
+        if (!ran_then(k))
+            continue;
+        row *r = kind_row(&all, text_of(k, "kind"), text_of(k, "implementation"));
+        r->before = fmax(r->before, 0) + number_of(k, "seconds");
+    }
+    qsort(all.row, (size_t)all.count, sizeof *all.row, longest_first);
     return all;
 }
 
@@ -262,22 +288,44 @@ static void put_groups(const rows *kernels, bool queue)
     free(kinds.row);
 }
 
+/* Kernels that only the earlier measurement has: 'row' up to 'end'. */
+static void put_gone(const row *r, const row *end)
+{
+    fputs(",\"gone\":[", stdout);
+    for (const row *first = r; r < end; r++) {
+        const char *const word[] = { "section", r->section, "kind", r->kind, "name", r->name,
+                                     "implementation", r->by };
+        fputs(r > first ? ",\n{" : "\n{", stdout);
+        for (size_t i = 0; i < sizeof word / sizeof *word; i++) {
+            json_put_text(stdout, word[i]);
+            putchar(i % 2 == 0 ? ':' : ',');
+        }
+        fputs("\"before\":", stdout);
+        json_put_number(stdout, r->before);
+        putchar('}');
+    }
+    putchar(']');
+}
+
 void bench_kernels_json(const measured *m, bool queue, const json_value *before)
 {
     rows kernels = rows_of_kernels(m, before);
+    int count = 0;
 
     put_limits(m);
     fputs(",\"kernels\":[", stdout);
-    for (int i = 0; i < kernels.count; i++) {
-        const row *r = kernels.row + i;
-        printf("%s\n{\"section\":\"%s\",\"kind\":\"%s\",\"name\":", i > 0 ? "," : "", r->section,
-               r->kind);
+    for (; count < kernels.count && kernels.row[count].calls > 0; count++) {
+        const row *r = kernels.row + count;
+        printf("%s\n{\"section\":\"%s\",\"kind\":\"%s\",\"name\":", count > 0 ? "," : "",
+               r->section, r->kind);
         json_put_text(stdout, r->name);
         fputs(",\"implementation\":", stdout);
         json_put_text(stdout, r->by);
         put_row(&kernels, r, before != NULL);
     }
     putchar(']');
+    if (before != NULL)
+        put_gone(kernels.row + count, kernels.row + kernels.count);
     put_groups(&kernels, queue);
     free(kernels.row);
 }
@@ -300,20 +348,27 @@ static void print_column(int width, int digits, double value)
         printf(" %*s", width, "-");
 }
 
-static void print_numbers(const rows *all, const row *r, bool compared)
+static void print_percent(int digits, double share)
 {
-    printf(" %9.3f", 1e3 * r->seconds);
-    if (compared) {
-        print_column(9, 3, 1e3 * r->before);
-        print_column(6, 2, r->before / r->seconds);
-    }
-    printf(" %5.1f%%", 100 * r->seconds / all->seconds);
-    print_column(8, 2, 1e-9 * r->bytes / r->seconds);
-    print_column(9, 1, 1e-9 * r->flop / r->seconds);
-    if (r->least > 0)
-        printf(" %5.0f%%", 100 * r->least / r->seconds);
+    if (isfinite(share))
+        printf(" %5.*f%%", digits, 100 * share);
     else
         printf(" %6s", "-");
+}
+
+static void print_numbers(const rows *all, const row *r, bool compared)
+{
+    double seconds = r->calls > 0 ? r->seconds : NAN;
+
+    print_column(9, 3, 1e3 * seconds);
+    if (compared) {
+        print_column(9, 3, 1e3 * r->before);
+        print_column(6, 2, r->before / seconds);
+    }
+    print_percent(1, seconds / all->seconds);
+    print_column(8, 2, 1e-9 * r->bytes / seconds);
+    print_column(9, 1, 1e-9 * r->flop / seconds);
+    print_percent(0, r->least > 0 ? r->least / seconds : NAN);
 }
 
 static void print_head(const char *first, bool compared)
@@ -337,9 +392,6 @@ static void print_kernels(const rows *all, bool compared)
         print_numbers(all, r, compared);
         printf("  %s\n", r->name);
     }
-    if (all->gone_count > 0)
-        printf("%d kernels of before, %.3f ms, have no namesake\n", all->gone_count,
-               1e3 * all->gone);
 }
 
 static void print_kinds(const rows *all, bool compared)
@@ -356,12 +408,13 @@ static void print_kinds(const rows *all, bool compared)
         print_numbers(all, r, compared);
         putchar('\n');
         sum.kernels += r->kernels;
+        sum.calls += r->calls;
         sum.seconds += r->seconds;
         sum.bytes += r->bytes;
         sum.flop += r->flop;
         sum.least += r->least;
         if (!isnan(r->before))
-            sum.before = (isnan(sum.before) ? 0 : sum.before) + r->before;
+            sum.before = fmax(sum.before, 0) + r->before;
     }
     printf("%-28s %-10s %7d", "all", "", sum.kernels);
     print_numbers(all, &sum, compared);
