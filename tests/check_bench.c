@@ -449,12 +449,27 @@ START_TEST(what_an_earlier_measurement_was_of_is_told)
 }
 END_TEST
 
-/* Weights that a forward pass does not pack again, where a library packs them. */
-START_TEST(kernels_that_did_not_run_have_no_rate)
+/* Weights become bf16 once for all forward passes, before they are timed. */
+START_TEST(kernels_that_did_not_run_are_not_listed)
 {
+    static const char bf16[] = "train.precision=bf16";
+    char row[64];
+
     begin();
-    EXPECT(0, NULL, "bench", "small.ini", "--kernels", "--forward", "--reference", "--steps", "2");
-    ck_assert_msg(strstr(text_of("out"), "nan") == NULL, "%s", text_of("out"));
+    BENCH("--set", bf16);
+    json_document step = parse("out");
+    BENCH("--set", bf16, "--forward");
+    json_document pass = parse("out");
+    ck_assert_int_eq(extreme_calls(step.root, "begin", true), 1);
+    ck_assert_int_eq(extreme_calls(pass.root, "begin", true), -1);
+    EXPECT(0, NULL, "bench", "small.ini", "--kernels", "--forward", "--reference", "--steps", "2",
+           "--set", bf16);
+    snprintf(row, sizeof row, "\n%-28s %-10s %7d ", "all", "", at(pass.root, "kernels")->count);
+    ck_assert_msg(strstr(text_of("out"), row) != NULL, "no '%s' in %s", row, text_of("out"));
+    ck_assert_ptr_null(strstr(text_of("out"), "\nbegin "));
+    ck_assert_ptr_nonnull(strstr(text_of("out"), "one after another: median of 2 steps\n"));
+    json_free(&step);
+    json_free(&pass);
     remove_root();
 }
 END_TEST
@@ -586,7 +601,7 @@ int main(void)
     tcase_add_test(c, earlier_measurement_is_shown_with_the_ratio);
     tcase_add_test(c, kinds_of_before_are_listed_and_their_sum_is_that_of_before);
     tcase_add_test(c, what_an_earlier_measurement_was_of_is_told);
-    tcase_add_test(c, kernels_that_did_not_run_have_no_rate);
+    tcase_add_test(c, kernels_that_did_not_run_are_not_listed);
     tcase_add_test(c, what_is_no_measurement_is_refused);
     tcase_add_test(c, device_without_limits_has_none);
     tcase_add_test(c, copy_past_the_caches_is_a_copy);

@@ -441,6 +441,8 @@ void bench_kernels_table(const measured *m, const json_value *before)
 
     if (m->limits.copy > 0)
         print_limits(&m->limits);
+    printf("ms          all calls of a kernel in a step, one after another: median of %d steps\n",
+           m->count);
     print_kernels(&kernels, compared);
     print_kinds(&kinds, compared);
     free(kernels.row);

@@ -46,7 +46,7 @@ typedef struct measured {
     uint64_t peak;                     /* bytes of this process when the steps were done          */
     measured_sums sums;
     int kernel_count;
-    measured_kernel *kernel;           /* longest first                                           */
+    measured_kernel *kernel;           /* those that ran, longest first                           */
     pons_device_limits limits;         /* zeros: the device does not tell; of two times, before   */
                                        /* the kernels were timed and after, the larger of each    */
     double limits_differ;              /* by how much of the smaller, at most                     */

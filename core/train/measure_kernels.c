@@ -75,23 +75,26 @@ static int longest_first(const void *a, const void *b)
 
 pons_status kernel_watch_close(kernel_watch *w, measured *out, pons_error *err)
 {
+    bool lost = false;
+
     out->kernel = calloc((size_t)w->kernel_count + 1, sizeof *out->kernel);
     for (int i = 0; out->kernel != NULL && i < w->kernel_count; i++) {
-        measured_kernel *k = out->kernel + i;
+        measured_kernel *k = out->kernel + out->kernel_count;
         char name[512];
+        if (w->calls[i] == 0)
+            continue;
         program_kernel_name(w->program, i, name, sizeof name);
         *k = (measured_kernel){ .facts = program_kernel(w->program, i), .name = strdup(name),
-            .calls = w->calls[i] / w->step_count,
+            .calls = (w->calls[i] + w->step_count - 1) / w->step_count,
             .seconds = measure_median(w->step_count,
                                       w->seconds + (size_t)i * (size_t)w->step_count),
             .host_seconds = measure_median(w->step_count,
                                            w->host + (size_t)i * (size_t)w->step_count) };
-        if (k->name == NULL)
-            break;
+        lost |= k->name == NULL;
         k->facts.name = k->name;
         out->kernel_count++;
     }
-    if (out->kernel == NULL || out->kernel_count < w->kernel_count)
+    if (out->kernel == NULL || lost)
         pons_fail(err, PONS_DEVICE, "out of memory for the times of %d kernels", w->kernel_count);
     else
         qsort(out->kernel, (size_t)out->kernel_count, sizeof *out->kernel, longest_first);
