@@ -153,15 +153,24 @@ printf '[data]\nsource = sound\nvalidation = last:1\n[patch]\nextent = 8 8 8\npe
 "$program" bench a.ini --data --json --steps 4 >stdout 2>stderr
 said '^{"cases":2,"voxels":17280,"read":{"seconds":[0-9.e-]*,"megavoxels_per_second":[0-9.e+]*,"threads":[0-9]*,'
 said '"patches":{"seconds":[^}]*"count":12,'
+said '"rounds":[0-9]*,"differ":[0-9.e-]*}$'
+# The machine may be busy or not; the reader is told when it was.
+busy=$(sed 's/.*"differ"://; s/}$//' stdout | awk '{ print ($1 > 0.25) }')
+checks=$((checks + 1))
+[ "$(grep -c 'longer than its fastest round: the machine was busy' stderr)" = "$busy" ] ||
+    fail "busy: $busy, but said: $(cat stderr)"
 python3 -c 'import json; json.load(open("stdout"))' 2>/dev/null || ! command -v python3 >/dev/null ||
     echo 'not JSON' >stdout
 said '^{"cases"'
 "$program" bench a.ini --data >stdout 2>stderr
+said '^2 cases, .* Mvoxel, medians of [0-9]* rounds$'
 said '^preprocess  *[0-9.]* Mvoxel/s'
 said '^patches  *[0-9.]* /s .* loader thread'
 "$program" bench a.ini --data --set data.loader_threads=3 >stdout 2>stderr
 said '^read  *[0-9.]* Mvoxel/s .* 3 threads'
 said '^preprocess  *[0-9.]* Mvoxel/s .* 3 threads'
+"$program" bench a.ini --data --set data.cache=disk --set data.cache_dir=made >stdout 2>stderr
+said '^cache .* MiB held, once$'
 "$program" bench a.ini --data --set patch.per_cases=2 >stdout 2>&1
 said "unknown key 'per_cases' in \[patch\]"
 printf '[data]\nsource = sound\n' >a.ini

@@ -6,6 +6,7 @@
 #include "cli/bench_data.h"
 
 #include "base/json.h"
+#include "train/measure.h"
 #include "train/measure_data.h"
 
 #include <inttypes.h>
@@ -46,14 +47,17 @@ static void print_json(const measured_data *m)
     printf(",\"threads\":%d,\"count\":%" PRId64 ",\"per_second_of_one_thread\":", m->threads,
            m->patches);
     json_put_number(stdout, per_second(patches, m->patch_alone));
-    fputs("}}\n", stdout);
+    printf("},\"rounds\":%d,\"differ\":", m->rounds);
+    json_put_number(stdout, m->differ);
+    puts("}");
 }
 
 static void print_table(const measured_data *m)
 {
     double million = (double)m->voxels * 1e-6, patches = (double)m->patches;
 
-    printf("%d case%s, %.1f Mvoxel\n", m->cases, m->cases == 1 ? "" : "s", million);
+    printf("%d case%s, %.1f Mvoxel, medians of %d rounds\n", m->cases, m->cases == 1 ? "" : "s",
+           million, m->rounds);
     printf("read        %8.1f Mvoxel/s  image and label, one thread\n",
            per_second(million, m->read));
     printf("preprocess  %8.1f Mvoxel/s  with reading, one thread\n",
@@ -64,9 +68,9 @@ static void print_table(const measured_data *m)
         printf("preprocess  %8.1f Mvoxel/s  with reading, %d threads\n",
                per_second(million, m->preprocess_threads), m->fill_threads);
     }
-    printf("cache       %8.1f Mvoxel/s  with both, %d thread%s, %.1f MiB held\n",
+    printf("cache       %8.1f Mvoxel/s  with both, %d thread%s, %.1f MiB held%s\n",
            per_second(million, m->fill), m->fill_threads, m->fill_threads == 1 ? "" : "s",
-           (double)m->cache_size / 1048576);
+           (double)m->cache_size / 1048576, m->fill_rounds < m->rounds ? ", once" : "");
     printf("patches     %8.1f /s        one thread, %" PRId64 " patches\n",
            per_second(patches, m->patch_alone), m->patches);
     if (m->threads > 0)
@@ -84,5 +88,8 @@ pons_status bench_data(config *c, int warm_up, int batches, bool json, logger *l
         print_json(&m);
     else
         print_table(&m);
+    if (m.differ > MEASURE_DIFFER)
+        log_warning(l, "the median of a stage is %.0f %% longer than its fastest round: the "
+                    "machine was busy or slowed down, and the rates mean little", 100 * m.differ);
     return PONS_OK;
 }

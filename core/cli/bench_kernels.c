@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIMITS_DIFFER 0.25 /* more than this is no noise of a machine that has nothing else to do     */
-
 static const char *const section_names[] = { "begin", "micro", "reduce", "update" };
 
 /* A kernel, or all kernels of one kind and implementation. */
@@ -332,7 +330,7 @@ void bench_kernels_json(const measured *m, bool queue, const json_value *before)
 
 void bench_kernels_warn(const measured *m, logger *l)
 {
-    if (m->limits_differ > LIMITS_DIFFER)
+    if (m->limits_differ > MEASURE_DIFFER)
         log_warning(l, "what the device reached before the kernels and after them differs by %.0f %%: it was "
                     "busy or slowed down, and shares of a limit mean little", 100 * m->limits_differ);
 }

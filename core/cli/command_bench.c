@@ -35,7 +35,8 @@ static const pons_option flags[] = {
     PONS_TEXT(bench_flags, baseline, "", "An earlier --json, to be shown with the ratio to it."),
     PONS_FLAG(bench_flags, no_data, no, "Leave out the measurement with data."),
     PONS_FLAG(bench_flags, data, no,
-              "Measure reading, preprocessing and patches alone; --steps counts micro-batches."),
+              "Measure reading, preprocessing and patches alone, in several rounds; --steps counts "
+              "the micro-batches of a round."),
     PONS_FLAG(bench_flags, modes, no, "Each mode with 1, 2, 4 and so on devices, up to the "
               "machine's processors; with --json an array."),
     PONS_FLAG(bench_flags, model, no, "Also the efficiency that 8, 64 and 512 devices would have, "
