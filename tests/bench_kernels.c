@@ -9,6 +9,7 @@
 #include "../plugins/devices/cpu/direct.h"
 #include "../plugins/devices/cpu/onednn.h"
 #include "../plugins/devices/cpu/winograd.h"
+#include "bench_arguments.h"
 #include "bench_clock.h"
 
 #include <omp.h>
@@ -137,9 +138,11 @@ static const struct {
     { 48, 64, 32, 1, 1, 1 }, { 48, 32, 32, 3, 1, 4 }, { 48, 32, 32, 3, 1, 32 },
 };
 
-static void bench_convolutions(cpu_device *device, const char *part)
+/* How many have that part in their names. */
+static int bench_convolutions(cpu_device *device, const char *part)
 {
     static const char *const names[] = { "forward", "input", "weight" };
+    int count = 0;
 
     for (size_t l = 0; l < sizeof layers / sizeof *layers; l++)
         for (int type = PONS_F32; type <= PONS_BF16; type++) {
@@ -173,6 +176,7 @@ static void bench_convolutions(cpu_device *device, const char *part)
                          type == PONS_F32 ? "f32" : "bf16", names[way]);
                 if (strstr(name, part) == NULL)
                     continue;
+                count++;
                 own = seconds(device, by_direct, &r);
                 library = seconds(device, by_library, &r);
                 wide = seconds(device, by_wide, &r);
@@ -189,6 +193,7 @@ static void bench_convolutions(cpu_device *device, const char *part)
                 printf("\n");
             }
         }
+    return count;
 }
 
 /* ---- what moves and reduces numbers ---------------------------------------------------------- */
@@ -272,6 +277,14 @@ static pons_status by_device(cpu_device *device, const pons_request *request, po
     return cpu_operations.prepare(device, request, kernel, supported, err);
 }
 
+static bool is_move(const char *part)
+{
+    for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
+        if (strstr(moves[i].name, part) != NULL)
+            return true;
+    return false;
+}
+
 static void bench_moves(cpu_device *device, const char *part)
 {
     double rate = 0;
@@ -302,18 +315,23 @@ static void bench_moves(cpu_device *device, const char *part)
 
 int main(int argc, char **argv)
 {
-    pons_device_settings settings = { .count = 1, .threads = argc > 1 ? atoi(argv[1]) : 2 };
+    int threads = bench_number(argc, argv, 1, "threads", 1, BENCH_THREADS_MOST, 2);
+    pons_device_settings settings = { .count = 1, .threads = threads };
     const char *what = argc > 2 ? argv[2] : "";
+    bool convolutions = strcmp(what, "convolution") == 0;
     pons_error err = PONS_ERROR_INIT;
     void *device;
 
+    bench_no_more(argc, argv, convolutions ? 3 : 2);
+    if (!convolutions && !is_move(what))
+        bench_refuse_name(argv, "kernel like", what);
     if (cpu_operations.open(&settings, &device, &err) != PONS_OK)
         return 1;
-    omp_set_num_threads(settings.threads);
-    if (strcmp(what, "convolution") == 0)
-        bench_convolutions(device, argc > 3 ? argv[3] : "");
-    else
+    omp_set_num_threads(threads);
+    if (!convolutions)
         bench_moves(device, what);
+    else if (bench_convolutions(device, argc > 3 ? argv[3] : "") == 0)
+        bench_refuse_name(argv, "convolution like", argv[3]);
     cpu_operations.close(device);
     return 0;
 }

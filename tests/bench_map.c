@@ -10,6 +10,7 @@
  */
 #include "../plugins/devices/cpu/cpu.h"
 #include "base/clock.h"
+#include "bench_arguments.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,15 +190,19 @@ static double run_passes(void *const *input, void *const *output, size_t count, 
 
 int main(int argc, char **argv)
 {
-    int threads = argc > 1 ? atoi(argv[1]) : 2;
-    size_t count = (size_t)1 << (argc > 2 ? atoi(argv[2]) : 26), size = count * 4 + (1 << 16);
+    int threads = bench_number(argc, argv, 1, "threads", 1, BENCH_THREADS_MOST, 2);
+    int bits = bench_number(argc, argv, 2, "the logarithm of the elements", 8, 30, 26);
+    size_t count = (size_t)1 << bits, size = count * 4 + (1 << 16);
+
+    runs = bench_number(argc, argv, 3, "runs", 1, 1000000, runs);
+    lanes = bench_number(argc, argv, 4, "lanes", -1, map_lanes_count() - 1, lanes);
+    for (int i = 5; i < argc; i++)
+        bench_number(argc, argv, i, "channels", 1, 1024, 1);
     void *input[5] = { memory(size), memory(4096), memory(4096), memory(4096), memory(size) };
     void *output[4] = { memory(size), memory(4096), memory(4096), memory(4096) };
     double copy = copy_rate(threads);
     int channels[] = { 16, 2, 3, 1, 32, 70 };
 
-    runs = argc > 3 ? atoi(argv[3]) : runs;
-    lanes = argc > 4 ? atoi(argv[4]) : lanes;
     for (int i = 5; i < argc; i++)
         printf("%s channels: %.2f of the copy's bandwidth\n", argv[i],
                run_passes(input, output, count, atoi(argv[i]), PONS_BF16, threads, copy));

@@ -6,6 +6,7 @@
  */
 #include "../plugins/devices/cpu/cpu.h"
 #include "../plugins/devices/cpu/onednn.h"
+#include "bench_arguments.h"
 #include "bench_clock.h"
 #include "convolutions.h"
 #include "graph/node.h"
@@ -106,6 +107,14 @@ static void time_one(cpu_device *device, prepare *by, const sliding *s, const ch
     kernel.free(&kernel);
 }
 
+static bool is_layer(const char *name)
+{
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+        if (strcmp(layers[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     static const struct { pons_kernel_kind kind; const char *name; } directions[] = {
@@ -113,15 +122,22 @@ int main(int argc, char **argv)
         { PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT, "input" },
         { PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT, "weight" },
     };
-    pons_device_settings settings = { .count = 1, .threads = argc > 1 ? atoi(argv[1]) : 2 };
+    int threads = bench_number(argc, argv, 1, "threads", 1, BENCH_THREADS_MOST, 2);
+    pons_device_settings settings = { .count = 1, .threads = threads };
     pons_error err = PONS_ERROR_INIT;
     prepare *by = argc > 2 && strcmp(argv[2], "library") == 0 ? by_library : by_device;
+    int row = map_lanes_count() - 1;
     void *device;
 
+    if (by == by_device)
+        row = bench_number(argc, argv, 2, "lanes", 0, row, row);
+    if (argc > 3 && !is_layer(argv[3]))
+        bench_refuse_name(argv, "layer", argv[3]);
+    bench_no_more(argc, argv, 3);
     if (cpu_operations.open(&settings, &device, &err) != PONS_OK)
         return 1;
     omp_set_num_threads(settings.threads);
-    cpu_device_choose_row(device, argc > 2 && by == by_device ? atoi(argv[2]) : map_lanes_count() - 1);
+    cpu_device_choose_row(device, row);
     for (int type = 0; type < 2; type++) {
         printf("%s, %d threads, 2 x 96^3\n", type == 0 ? "fp32" : "bf16", settings.threads);
         for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)

@@ -7,6 +7,7 @@
  * A kind without a kernel of its own (leaves, reshapes) shows the kernel that reads it.
  */
 #include "../plugins/devices/cpu/cpu.h"
+#include "bench_arguments.h"
 #include "op_table.h"
 
 #include <stdio.h>
@@ -42,18 +43,21 @@ static int bench(const device *cpu, int rounds)
 
 int main(int argc, char **argv)
 {
-    pons_device_settings settings = { .count = 1, .threads = argc > 1 ? atoi(argv[1]) : 1 };
+    int threads = bench_number(argc, argv, 1, "threads", 1, BENCH_THREADS_MOST, 1);
+    pons_device_settings settings = { .count = 1, .threads = threads };
+    int rounds = bench_number(argc, argv, 2, "rounds", 1, 1000000, 10);
     device cpu = { .operations = &cpu_operations };
     pons_error err = PONS_ERROR_INIT;
     int status;
 
+    bench_no_more(argc, argv, 2);
     if (cpu_operations.open(&settings, &cpu.handle, &err) != PONS_OK
         || cpu_operations.attach(cpu.handle, &err) != PONS_OK) {
         fprintf(stderr, "bench_ops: %s\n", err.text);
         return (int)err.status;
     }
     cpu_operations.facts(cpu.handle, &cpu.facts);
-    status = bench(&cpu, argc > 2 ? atoi(argv[2]) : 10);
+    status = bench(&cpu, rounds);
     cpu_operations.close(cpu.handle);
     return status;
 }

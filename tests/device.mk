@@ -12,8 +12,8 @@ tests_check_kernels_LDADD = $(DEVICE_LDADD)
 tests_check_narrow_SOURCES = tests/check_narrow.c tests/kernel_trial.c
 tests_check_narrow_LDADD = $(DEVICE_LDADD)
 
-# These print; built and run by hand.
-EXTRA_PROGRAMS += tests/bench_kernels tests/bench_map tests/bench_narrow
+# These print; run by hand.
+check_PROGRAMS += tests/bench_kernels tests/bench_map tests/bench_narrow
 tests_bench_kernels_LDADD = $(DEVICE_LDADD)
 tests_bench_map_LDADD = $(DEVICE_LDADD)
 tests_bench_narrow_LDADD = $(DEVICE_LDADD)
@@ -21,7 +21,7 @@ tests_bench_narrow_LDADD = $(DEVICE_LDADD)
 # Instructions of kernels, counted.
 check_PROGRAMS += tests/count_kernels
 tests_count_kernels_LDADD = $(DEVICE_LDADD)
-SCRIPT_TESTS += tests/check_counts.sh tests/check_peers.sh
+SCRIPT_TESTS += tests/check_benches.sh tests/check_counts.sh tests/check_peers.sh
 EXTRA_DIST += tests/counts
 
 # A driver and a compiler that compute here: tests open them first, so that the device finds them
