@@ -311,6 +311,7 @@ void bench_kernels_json(const measured *m, bool queue, const json_value *before)
     int count = 0;
 
     put_limits(m);
+    put("between_seconds", m->between);
     fputs(",\"kernels\":[", stdout);
     for (; count < kernels.count && kernels.row[count].calls > 0; count++) {
         const row *r = kernels.row + count;
@@ -441,6 +442,7 @@ void bench_kernels_table(const measured *m, const json_value *before)
         print_limits(&m->limits);
     printf("ms          all calls of a kernel in a step, one after another: median of %d steps\n",
            m->count);
+    printf("between     %.3f ms of a step, median, in none of its kernels\n", 1e3 * m->between);
     print_kernels(&kernels, compared);
     print_kinds(&kinds, compared);
     free(kernels.row);

@@ -232,15 +232,15 @@ static void sum_sections(measured *m)
 static pons_status measure_kernels(bench *b, measured *out, pons_error *err)
 {
     const device *d = &b->experiment->device;
-    double ignored[MEASURE_STEPS_MAX];
+    double seconds[MEASURE_STEPS_MAX] = { 0 };
     pons_error unread = PONS_ERROR_INIT;
 
     if (measure_limits(d, out, err) != PONS_OK)
         return err->status;
     if (kernel_watch_open(b->program, b->settings->steps, &b->watch, err) != PONS_OK)
         return err->status;
-    run_steps(b, 0, ignored, err);
-    kernel_watch_close(b->watch, out, err->status == PONS_OK ? err : &unread);
+    run_steps(b, 0, seconds, err);
+    kernel_watch_close(b->watch, seconds, out, err->status == PONS_OK ? err : &unread);
     b->watch = NULL;
     if (err->status == PONS_OK)
         measure_limits(d, out, err);

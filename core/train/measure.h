@@ -50,6 +50,7 @@ typedef struct measured {
     measured_kernel *kernel;           /* those that ran, longest first                           */
     pons_device_limits limits;         /* zeros: the device does not tell; of two times, before   */
                                        /* the kernels were timed and after, the larger of each    */
+    double between;                    /* seconds of a step in none of its kernels, median        */
     double limits_differ;              /* by how much of the smaller, at most                     */
 } measured;
 
@@ -72,7 +73,8 @@ typedef struct kernel_watch kernel_watch;
 
 pons_status kernel_watch_open(program *p, int steps, kernel_watch **out, pons_error *err);
 void kernel_watch_step(kernel_watch *w, int step); /* what runs now belongs to this step          */
-/* Into out->kernel; the program is not watched any more. */
-pons_status kernel_watch_close(kernel_watch *w, measured *out, pons_error *err);
+/* Into out->kernel and, of the seconds of each step, out->between; it is not watched any more. */
+pons_status kernel_watch_close(kernel_watch *w, const double *step, measured *out,
+                               pons_error *err);
 
 #endif

@@ -73,10 +73,23 @@ static int longest_first(const void *a, const void *b)
                                     : strcmp(x->name, y->name);
 }
 
-pons_status kernel_watch_close(kernel_watch *w, measured *out, pons_error *err)
+static double between(const kernel_watch *w, const double *step)
+{
+    double rest[MEASURE_STEPS_MAX];
+
+    for (int s = 0; s < w->step_count; s++) {
+        rest[s] = step[s];
+        for (int i = 0; i < w->kernel_count; i++)
+            rest[s] -= w->seconds[(size_t)i * (size_t)w->step_count + (size_t)s];
+    }
+    return measure_median(w->step_count, rest);
+}
+
+pons_status kernel_watch_close(kernel_watch *w, const double *step, measured *out, pons_error *err)
 {
     bool lost = false;
 
+    out->between = between(w, step);
     out->kernel = calloc((size_t)w->kernel_count + 1, sizeof *out->kernel);
     for (int i = 0; out->kernel != NULL && i < w->kernel_count; i++) {
         measured_kernel *k = out->kernel + out->kernel_count;
