@@ -16,8 +16,9 @@
 enum { CANARY = 0xa5, ALIGNMENT = 64 };
 
 /*
- * Memory whose last page is forbidden; 'data' ends less than ALIGNMENT bytes before it. On a device
- * with memory of its own kernels get a copy of the pages between, which goes there and back.
+ * Memory whose last page is forbidden; 'data' ends right before it where it may begin anywhere,
+ * else less than ALIGNMENT bytes before. On a device with memory of its own kernels get a copy of
+ * the pages between, which goes there and back.
  */
 typedef struct guarded {
     char *pages, *data;
@@ -53,11 +54,12 @@ static size_t page_size(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static guarded guarded_new(const device *d, size_t size)
+static guarded guarded_new(const device *d, size_t size, bool anywhere)
 {
     size_t page = page_size();
     pons_error err = PONS_ERROR_INIT;
-    size_t rounded = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    size_t unit = anywhere && d->facts.host_memory ? 1 : ALIGNMENT;
+    size_t rounded = (size + unit - 1) / unit * unit;
     guarded m = { .size = size, .mapped = (rounded + page - 1) / page * page + 2 * page };
 
     m.pages = mmap(NULL, m.mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -314,10 +316,10 @@ static pons_status prepare_node(evaluation *e, const pons_node *x, pons_error *e
         return status;
     if (!supported)
         return pons_fail(err, PONS_DEVICE, "no kernel for '%s'", c->request.name);
-    c->scratch = guarded_new(&e->device, c->kernel.scratch_size);
+    c->scratch = guarded_new(&e->device, c->kernel.scratch_size, false);
     for (int i = 0; i < 2; i++)
         if (c->kernel.pack_size[i] > 0)
-            c->packed[i] = guarded_new(&e->device, c->kernel.pack_size[i]);
+            c->packed[i] = guarded_new(&e->device, c->kernel.pack_size[i], false);
     for (int i = 0; i < x->input_count; i++)
         c->input[i] = there_of(e, c, x->input[i]);
     c->output[0] = there_of(e, c, x);
@@ -400,7 +402,7 @@ evaluation *evaluation_new(pons_graph *g, const device *d, pons_type storage, po
 
     *e = (evaluation){ .g = g, .device = *d, .memory = memory };
     device_reference(&e->fallback, d->wide);
-    e->moment = guarded_new(&e->device, sizeof(pons_moment));
+    e->moment = guarded_new(&e->device, sizeof(pons_moment), false);
     e->cell = arena_alloc(memory, sizeof *e->cell * (size_t)g->node_count);
     for (int n = 0; n < g->node_count; n++) {
         const pons_node *x = g->node[n];
@@ -409,7 +411,8 @@ evaluation *evaluation_new(pons_graph *g, const device *d, pons_type storage, po
         c->tensor = (pons_tensor){ kept_as(owner(x), d, storage), x->shape };
         if (owner(x) == x)
             c->memory = guarded_new(&e->device,
-                                    (size_t)shape_count(x->shape) * type_size(c->tensor.type));
+                                    (size_t)shape_count(x->shape) * type_size(c->tensor.type),
+                                    true);
     }
     for (int n = 0; n < g->node_count; n++) {
         if (computes(g->node[n]) && prepare_node(e, g->node[n], err) != PONS_OK) {
