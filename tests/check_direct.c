@@ -5,7 +5,7 @@
 #include "suite.h"
 
 #include "../plugins/devices/cpu/direct.h"
-#include "kernel_trial.h"
+#include "convolution_trial.h"
 
 static pons_status convolution(cpu_device *device, const pons_request *request,
                                pons_kernel *kernel, bool *supported, pons_error *err)
@@ -17,51 +17,6 @@ static pons_status product(cpu_device *device, const pons_request *request, pons
                            bool *supported, pons_error *err)
 {
     return direct_matmul_prepare(device->direct, device->threads, request, kernel, supported, err);
-}
-
-static const pons_type types[] = { PONS_F32, PONS_BF16 };
-
-/* Shapes of x, w, y; extents of y follow. */
-typedef struct sample {
-    pons_convolution how;
-    pons_tensor x, w, y;
-} sample;
-
-static sample sample_make(const int64_t channels[2], const int64_t extent[3],
-                          const int64_t kernel[3], pons_convolution how)
-{
-    sample s = { .how = how };
-
-    s.x.shape = (pons_shape){ 5, { 1 + trial_draw(2), extent[0], extent[1], extent[2],
-                                   channels[0] } };
-    s.w.shape = (pons_shape){ 5, { channels[1], kernel[0], kernel[1], kernel[2],
-                                   channels[0] / how.groups } };
-    s.y.shape = (pons_shape){ 5, { s.x.shape.extent[0], 0, 0, 0, channels[1] } };
-    for (int i = 0; i < 3; i++) {
-        int64_t span = how.dilation[i] * (kernel[i] - 1) + 1 - how.pad_low[i] - how.pad_high[i];
-        if (s.x.shape.extent[1 + i] < span)
-            s.x.shape.extent[1 + i] = span;
-        s.y.shape.extent[1 + i] = (s.x.shape.extent[1 + i] - span) / how.stride[i] + 1;
-    }
-    return s;
-}
-
-/* All three directions, in 32 and 16 bits. */
-static void directions_agree(sample s)
-{
-    for (int type = 0; type < 2; type++) {
-        s.x.type = s.y.type = s.w.type = types[type];
-        trial_agrees(&(trial){ .kind = PONS_KERNEL_CONVOLUTION, .input_count = 2,
-                               .input = { s.x, s.w }, .output = s.y, .attributes = &s.how,
-                               .packs = type == 0 }, convolution);
-        trial_agrees(&(trial){ .kind = PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT, .input_count = 2,
-                               .input = { s.y, s.w }, .output = s.x, .attributes = &s.how,
-                               .packs = type == 1 }, convolution);
-        s.w.type = PONS_F32;
-        trial_agrees(&(trial){ .kind = PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT, .input_count = 2,
-                               .input = { s.x, s.y }, .output = s.w, .attributes = &s.how },
-                     convolution);
-    }
 }
 
 START_TEST(convolutions_of_any_kind_agree_with_the_reference)
@@ -88,7 +43,7 @@ START_TEST(convolutions_of_any_kind_agree_with_the_reference)
         for (int i = 0; i < 2; i++)
             channels[i] = channels[i] / how.groups * how.groups + (channels[i] < how.groups
                               ? how.groups : 0);
-        directions_agree(sample_make(channels, extent, kernel, how));
+        directions_agree(sample_make(channels, extent, kernel, how), convolution, false);
     }
 }
 END_TEST
@@ -105,10 +60,10 @@ START_TEST(convolutions_of_several_tiles_agree_with_the_reference)
         strided.stride[i] = 2;
     }
     trial_seed(12);
-    directions_agree(sample_make(wide, extent, three, same));
-    directions_agree(sample_make(narrow, extent, two, strided));
+    directions_agree(sample_make(wide, extent, three, same), convolution, false);
+    directions_agree(sample_make(narrow, extent, two, strided), convolution, false);
     same.stride[0] = same.stride[1] = same.stride[2] = 2;
-    directions_agree(sample_make(narrow, extent, three, same));
+    directions_agree(sample_make(narrow, extent, three, same), convolution, false);
 }
 END_TEST
 
@@ -147,14 +102,14 @@ START_TEST(products_agree_with_the_reference)
         pons_matmul_attributes how = { round & 1, round >> 1 & 1 };
         int64_t m = sizes[trial_draw(7)], n = sizes[trial_draw(7)], k = sizes[trial_draw(7)];
         int64_t batch = 1 + trial_draw(3);
-        pons_type type = types[round >> 2 & 1];
+        pons_type type = sample_types[round >> 2 & 1];
         trial t = { .kind = PONS_KERNEL_MATMUL, .input_count = 2, .attributes = &how };
 
         t.input[0] = (pons_tensor){ type, { 3, { batch, how.transpose_a ? k : m,
                                                  how.transpose_a ? m : k } } };
         t.input[1] = (pons_tensor){ type, { 3, { batch, how.transpose_b ? n : k,
                                                  how.transpose_b ? k : n } } };
-        t.output = (pons_tensor){ types[round >> 3 & 1], { 3, { batch, m, n } } };
+        t.output = (pons_tensor){ sample_types[round >> 3 & 1], { 3, { batch, m, n } } };
         trial_agrees(&t, product);
     }
 }

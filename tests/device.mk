@@ -11,6 +11,12 @@ tests_check_kernels_SOURCES = tests/check_kernels.c tests/kernel_trial.c
 tests_check_kernels_LDADD = $(DEVICE_LDADD)
 tests_check_narrow_SOURCES = tests/check_narrow.c tests/kernel_trial.c
 tests_check_narrow_LDADD = $(DEVICE_LDADD)
+if HAVE_ONEDNN
+PROGRAM_TESTS += tests/check_onednn
+tests_check_onednn_SOURCES = tests/check_onednn.c tests/kernel_trial.c
+tests_check_onednn_LDADD = $(DEVICE_LDADD)
+endif
+EXTRA_DIST += tests/check_onednn.c
 
 # These print; run by hand.
 check_PROGRAMS += tests/bench_kernels tests/bench_map tests/bench_narrow

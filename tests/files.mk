@@ -4,8 +4,8 @@ PROGRAM_TESTS =
 SCRIPT_TESTS =
 SOAK_TESTS =
 TEST_INCLUDES = tests/asserts.h tests/bench_arguments.h tests/bench_clock.h tests/card_trial.h \
-	tests/comm_suite.h \
-	tests/comm_trial.h tests/convolutions.h tests/dataset_maker.h tests/descent.h \
+	tests/comm_suite.h tests/comm_trial.h tests/convolution_trial.h tests/convolutions.h \
+	tests/dataset_maker.h tests/descent.h \
 	tests/disk_preload.h tests/disk_shim.h tests/evaluate.h tests/finite.h \
 	tests/fork_child.h tests/free_port.h \
 	tests/fuzz_file.h tests/gallery_ini.h tests/gallery_json.h tests/gallery_nifti.h \

@@ -21,6 +21,7 @@ typedef struct trial {
     bool packs;     /* input 1 may be packed                                              */
     int products, chain; /* of a sum, and of those that follow each other in it; 0: its rounding  */
                          /* is not looked at                                                      */
+    bool library;   /* not ours: of one row, may be declined, bits may depend on threads     */
 } trial;
 
 /* Who makes the kernel. */
@@ -31,7 +32,10 @@ typedef pons_status (*trial_prepare)(cpu_device *device, const pons_request *req
 int64_t trial_draw(int64_t n);
 void trial_seed(uint64_t seed);
 
-/* Rows of kernels, one and two threads: supported, as the reference, the same bits for both. */
-void trial_agrees(const trial *t, trial_prepare prepare);
+/*
+ * Rows of kernels, one and two threads: supported, as the reference, the same bits for both.
+ * False: the library declines it.
+ */
+bool trial_agrees(const trial *t, trial_prepare prepare);
 
 #endif

@@ -1,0 +1,192 @@
+/*
+ * check_onednn.c - the library's convolutions and matrix products against the reference kernel,
+ * with every tensor, packed weight and scratch memory between guard pages: extents from 1, all
+ * widths of the golden networks, and those beside what it computes at a time.
+ */
+#include "suite.h"
+
+#include "../plugins/devices/cpu/onednn.h"
+#include "convolution_trial.h"
+
+static pons_status convolution(cpu_device *device, const pons_request *request,
+                               pons_kernel *kernel, bool *supported, pons_error *err)
+{
+    return onednn_prepare_convolution(device->library, request, kernel, supported, err);
+}
+
+static pons_status product(cpu_device *device, const pons_request *request, pons_kernel *kernel,
+                           bool *supported, pons_error *err)
+{
+    return onednn_prepare_matmul(device->library, request, kernel, supported, err);
+}
+
+static pons_convolution padded(int pad, int stride)
+{
+    pons_convolution how = PONS_CONVOLUTION_INIT;
+
+    for (int i = 0; i < 3; i++) {
+        how.pad_low[i] = how.pad_high[i] = pad;
+        how.stride[i] = stride;
+    }
+    return how;
+}
+
+/* Float is declined by no processor, but for a gradient of a strided 1 x 1 x 1 (known_wrong). */
+static void layer_agrees(const int64_t channels[2], const int64_t extent[3], int kernel, int stride)
+{
+    const int64_t kernels[3] = { kernel, kernel, kernel };
+    sample s = sample_make(channels, extent, kernels, padded((kernel - 1) / 2, stride));
+
+    ck_assert_int_ge(directions_agree(s, convolution, true), kernel == 1 && stride > 1 ? 2 : 3);
+}
+
+START_TEST(small_images_of_every_width_agree_with_the_reference)
+{
+    static const int64_t widths[] = { 1, 2, 3, 4, 8, 12, 16, 17, 24, 32, 33 };
+
+    trial_seed(21);
+    for (int in = 0; in < 11; in++)
+        for (int out = 0; out < 11; out++) {
+            const int64_t channels[2] = { widths[in], widths[out] };
+            const int64_t extent[3] = { 1 + trial_draw(3), 1 + trial_draw(3), 1 + trial_draw(3) };
+
+            layer_agrees(channels, extent, 1 + (int)trial_draw(3), 1 + (int)trial_draw(2));
+        }
+}
+END_TEST
+
+START_TEST(layers_of_networks_agree_with_the_reference)
+{
+    static const struct { int64_t in, out; int kernel, stride; } layers[] = {
+        { 16, 32, 3, 2 }, { 32, 64, 3, 1 }, { 128, 256, 3, 2 }, { 16, 32, 1, 2 }, { 17, 8, 1, 2 },
+        { 20, 33, 1, 1 }, { 64, 16, 2, 2 }, { 48, 2, 1, 1 }, { 1, 16, 3, 2 }, { 24, 24, 3, 1 },
+    };
+
+    trial_seed(22);
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
+        const int64_t channels[2] = { layers[i].in, layers[i].out };
+        const int64_t extent[3] = { 5 + trial_draw(3), 7, 9 + trial_draw(12) };
+
+        layer_agrees(channels, extent, layers[i].kernel, layers[i].stride);
+    }
+}
+END_TEST
+
+/* What is refused is the reference's, or ours. */
+START_TEST(convolutions_of_any_kind_agree_with_the_reference)
+{
+    static const int64_t sizes[] = { 1, 2, 3, 5, 7, 13 }, kernels[] = { 1, 2, 3, 3 };
+    static const int64_t widths[] = { 1, 3, 4, 8, 16, 17, 33 };
+    int taken = 0, rounds = 40;
+
+    trial_seed(23);
+    for (int round = 0; round < rounds; round++) {
+        pons_convolution how = PONS_CONVOLUTION_INIT;
+        int64_t channels[2], extent[3], kernel[3];
+
+        for (int i = 0; i < 3; i++) {
+            kernel[i] = kernels[trial_draw(4)];
+            extent[i] = sizes[trial_draw(6)];
+            how.stride[i] = 1 + (int)trial_draw(3);
+            how.dilation[i] = 1 + (int)trial_draw(2);
+            how.pad_low[i] = (int)trial_draw(4);
+            how.pad_high[i] = (int)trial_draw(4);
+        }
+        how.groups = 1 + (int)trial_draw(3);
+        for (int i = 0; i < 2; i++)
+            channels[i] = how.groups * widths[trial_draw(7)];
+        taken += directions_agree(sample_make(channels, extent, kernel, how), convolution, true);
+    }
+    ck_assert_int_ge(taken, 3 * rounds * 9 / 10);
+}
+END_TEST
+
+typedef struct small_image {
+    int64_t in, out, x[3], kernel[3];
+    int stride[3], low[3], high[3];
+    bool wrong;
+} small_image;
+
+/* Whether the library makes its gradient by the weight in bf16. */
+static bool takes(const small_image *i)
+{
+    const int64_t channels[2] = { i->in, i->out };
+    pons_convolution how = PONS_CONVOLUTION_INIT;
+    sample s;
+
+    for (int k = 0; k < 3; k++) {
+        how.stride[k] = i->stride[k];
+        how.pad_low[k] = i->low[k];
+        how.pad_high[k] = i->high[k];
+    }
+    s = sample_make(channels, i->x, i->kernel, how);
+    s.x.type = s.y.type = PONS_BF16;
+    return trial_agrees(&(trial){ .kind = PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT, .library = true,
+                                  .input_count = 2, .input = { s.x, s.y }, .attributes = &s.how,
+                                  .output = { PONS_F32, s.w.shape } }, convolution);
+}
+
+/*
+ * Where 2.6.3 reads what nobody has written (16 to 24), adds what it should not (to 32, from 16 to
+ * 64) or reads beside x (1 to 64), and shapes next to them.
+ */
+START_TEST(small_images_that_the_library_gets_wrong_are_declined)
+{
+    static const small_image plain = { 16, 16, { 4, 4, 4 }, { 3, 3, 3 }, { 1, 1, 1 }, { 1, 1, 1 },
+                                       { 1, 1, 1 }, false };
+    static const small_image rows[] = {
+        { 16, 24, { 1, 4, 1 }, { 1, 1, 2 }, { 2, 1, 2 }, { 0, 0, 0 }, { 0, 0, 2 }, true },
+        { 16, 24, { 1, 4, 2 }, { 1, 1, 2 }, { 2, 1, 2 }, { 0, 0, 0 }, { 0, 0, 2 }, false },
+        { 16, 32, { 3, 1, 4 }, { 3, 1, 3 }, { 2, 1, 1 }, { 1, 0, 0 }, { 1, 0, 0 }, true },
+        { 16, 32, { 4, 1, 4 }, { 3, 1, 3 }, { 2, 1, 1 }, { 1, 0, 0 }, { 1, 0, 0 }, false },
+        { 16, 64, { 3, 1, 5 }, { 2, 3, 3 }, { 2, 2, 1 }, { 1, 1, 2 }, { 1, 2, 1 }, true },
+        { 16, 64, { 3, 3, 5 }, { 2, 3, 3 }, { 2, 1, 1 }, { 1, 1, 2 }, { 1, 2, 1 }, false },
+        { 1, 64, { 3, 3, 1 }, { 3, 1, 1 }, { 1, 2, 2 }, { 1, 0, 0 }, { 0, 0, 0 }, true },
+        { 1, 64, { 3, 3, 1 }, { 3, 1, 1 }, { 1, 2, 1 }, { 1, 0, 0 }, { 0, 0, 0 }, false },
+        { 1, 64, { 3, 3, 2 }, { 3, 1, 1 }, { 1, 2, 2 }, { 1, 0, 0 }, { 0, 0, 0 }, false },
+    };
+    bool bf16;
+
+    trial_seed(25);
+    bf16 = takes(&plain); /* not on every processor */
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ck_assert_msg(takes(&rows[i]) == (bf16 && !rows[i].wrong), "row %d", (int)i);
+}
+END_TEST
+
+START_TEST(products_agree_with_the_reference)
+{
+    static const int64_t sizes[] = { 1, 2, 5, 16, 31, 40, 130 };
+    int taken = 0;
+
+    trial_seed(24);
+    for (int round = 0; round < 64; round++) {
+        pons_matmul_attributes how = { round & 1, round >> 1 & 1 };
+        int64_t m = sizes[trial_draw(7)], n = sizes[trial_draw(7)], k = sizes[trial_draw(7)];
+        int64_t batch = 1 + trial_draw(3);
+        pons_type type = sample_types[round >> 2 & 1];
+        trial t = { .kind = PONS_KERNEL_MATMUL, .input_count = 2, .attributes = &how,
+                    .library = true };
+
+        t.input[0] = (pons_tensor){ type, { 3, { batch, how.transpose_a ? k : m,
+                                                 how.transpose_a ? m : k } } };
+        t.input[1] = (pons_tensor){ type, { 3, { batch, how.transpose_b ? n : k,
+                                                 how.transpose_b ? k : n } } };
+        t.output = (pons_tensor){ type, { 3, { batch, m, n } } };
+        taken += trial_agrees(&t, product);
+    }
+    ck_assert_int_ge(taken, 32);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("onednn");
+
+    tcase_add_test(c, small_images_of_every_width_agree_with_the_reference);
+    tcase_add_test(c, layers_of_networks_agree_with_the_reference);
+    tcase_add_test(c, convolutions_of_any_kind_agree_with_the_reference);
+    tcase_add_test(c, small_images_that_the_library_gets_wrong_are_declined);
+    tcase_add_test(c, products_agree_with_the_reference);
+    return suite_run();
+}

@@ -1,0 +1,60 @@
+/*
+ * convolution_trial.h - trials (kernel_trial.h) of one convolution in all directions and types.
+ */
+#ifndef TESTS_CONVOLUTION_TRIAL_H
+#define TESTS_CONVOLUTION_TRIAL_H
+
+#include "kernel_trial.h"
+
+static const pons_type sample_types[] = { PONS_F32, PONS_BF16 };
+
+/* Shapes of x, w, y; extents of y follow. */
+typedef struct sample {
+    pons_convolution how;
+    pons_tensor x, w, y;
+} sample;
+
+/* channels: of x and y. 'extent' of x grows to what the kernel needs. */
+static inline sample sample_make(const int64_t channels[2], const int64_t extent[3],
+                                 const int64_t kernel[3], pons_convolution how)
+{
+    sample s = { .how = how };
+
+    s.x.shape = (pons_shape){ 5, { 1 + trial_draw(2), extent[0], extent[1], extent[2],
+                                   channels[0] } };
+    s.w.shape = (pons_shape){ 5, { channels[1], kernel[0], kernel[1], kernel[2],
+                                   channels[0] / how.groups } };
+    s.y.shape = (pons_shape){ 5, { s.x.shape.extent[0], 0, 0, 0, channels[1] } };
+    for (int i = 0; i < 3; i++) {
+        int64_t span = how.dilation[i] * (kernel[i] - 1) + 1 - how.pad_low[i] - how.pad_high[i];
+        if (s.x.shape.extent[1 + i] < span)
+            s.x.shape.extent[1 + i] = span;
+        s.y.shape.extent[1 + i] = (s.x.shape.extent[1 + i] - span) / how.stride[i] + 1;
+    }
+    return s;
+}
+
+/* All three directions, in 32 and 16 bits; how many of the six were not declined. */
+static inline int directions_agree(sample s, trial_prepare make, bool library)
+{
+    int taken = 0;
+
+    for (int type = 0; type < 2; type++) {
+        s.x.type = s.y.type = s.w.type = sample_types[type];
+        taken += trial_agrees(&(trial){ .kind = PONS_KERNEL_CONVOLUTION, .input_count = 2,
+                                        .input = { s.x, s.w }, .output = s.y,
+                                        .attributes = &s.how, .packs = type == 0,
+                                        .library = library }, make);
+        taken += trial_agrees(&(trial){ .kind = PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT,
+                                        .input_count = 2, .input = { s.y, s.w }, .output = s.x,
+                                        .attributes = &s.how, .packs = type == 1,
+                                        .library = library }, make);
+        s.w.type = PONS_F32;
+        taken += trial_agrees(&(trial){ .kind = PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT,
+                                        .input_count = 2, .input = { s.x, s.y }, .output = s.w,
+                                        .attributes = &s.how, .library = library }, make);
+    }
+    return taken;
+}
+
+#endif
