@@ -16,7 +16,7 @@ PROGRAM_TESTS += tests/check_onednn
 tests_check_onednn_SOURCES = tests/check_onednn.c tests/kernel_trial.c
 tests_check_onednn_LDADD = $(DEVICE_LDADD)
 endif
-EXTRA_DIST += tests/check_onednn.c
+EXTRA_DIST += tests/check_onednn.c tests/onednn_3.sh
 
 # These print; run by hand.
 check_PROGRAMS += tests/bench_kernels tests/bench_map tests/bench_narrow

@@ -110,6 +110,7 @@ libcpudevice_la_SOURCES += plugins/devices/cpu/onednn_absent.c
 endif
 EXTRA_DIST += plugins/devices/cpu/onednn.c plugins/devices/cpu/onednn_version.c \
 	plugins/devices/cpu/onednn_absent.c
+libcpudevice_la_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CFLAGS)
 libcpudevice_la_CFLAGS = $(CPU_CFLAGS)
 
 device_LTLIBRARIES += cpu.la
