@@ -7,6 +7,7 @@
 #include "op_table.h"
 #include "suite.h"
 #include "tolerance.h"
+#include "units.h"
 
 /* Kinds that are left to the core, with tensors in 32 and in 16 bits. */
 static const struct { bool in_float, in_bf16; } exceptions[PONS_KERNEL_KIND_COUNT] = {
@@ -96,6 +97,7 @@ int main(void)
 {
     TCase *c = suite_new("device_table");
 
+    units_say_rows();
     tcase_add_test(c, every_case_agrees_on_every_row_of_kernels);
     tcase_add_test(c, every_case_agrees_in_16_bits_on_every_row_of_kernels);
     tcase_add_test(c, every_case_agrees_on_two_threads);

@@ -3,6 +3,7 @@
  * where a library would otherwise be asked first.
  */
 #include "suite.h"
+#include "units.h"
 
 #include "../plugins/devices/cpu/direct.h"
 #include "convolution_trial.h"
@@ -119,6 +120,7 @@ int main(void)
 {
     TCase *c = suite_new("direct");
 
+    units_say_rows();
     tcase_add_test(c, convolutions_of_any_kind_agree_with_the_reference);
     tcase_add_test(c, convolutions_of_several_tiles_agree_with_the_reference);
     tcase_add_test(c, sums_of_many_products_are_those_of_short_chains);

@@ -3,6 +3,7 @@
  * the reference kernels, over shapes with sizes 1 and odd, in every type that the graph hands them.
  */
 #include "suite.h"
+#include "units.h"
 
 #include "graph/node.h"
 #include "kernel_trial.h"
@@ -333,6 +334,7 @@ int main(void)
 {
     TCase *c = suite_new("kernels");
 
+    units_say_rows();
     tcase_add_test(c, transposes_agree);
     tcase_add_test(c, large_transposes_agree);
     tcase_add_test(c, flips_and_crops_agree);

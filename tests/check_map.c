@@ -6,6 +6,7 @@
  * guard pages; 1, 2 and 3 threads, in place and apart must give equal bits on every kind of lanes.
  */
 #include "suite.h"
+#include "units.h"
 
 #include "../plugins/devices/cpu/cpu.h"
 #include "graph/program.h"
@@ -1014,6 +1015,7 @@ int main(void)
 {
     TCase *c = suite_new("map");
 
+    units_say_rows();
     tcase_add_loop_test(c, random_maps_agree_with_the_plain_interpreter, 0, 4);
     tcase_add_loop_test(c, large_outputs_are_written_past_the_cache, 0, 2);
     tcase_add_loop_test(c, gradient_of_a_bend_is_both_choices_added, 0, 3);

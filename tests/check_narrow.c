@@ -13,6 +13,7 @@
 #include "kernel_trial.h"
 #include "suite.h"
 #include "tolerance.h"
+#include "units.h"
 
 #include <math.h>
 
@@ -392,6 +393,7 @@ int main(void)
 {
     TCase *c = suite_new("narrow");
 
+    units_say_rows();
     tcase_add_test(c, random_shapes_agree_with_the_reference_in_fp32);
     tcase_add_test(c, random_shapes_agree_with_the_reference_in_bf16);
     tcase_add_test(c, kernels_of_three_agree_with_the_reference_in_bf16);

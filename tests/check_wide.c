@@ -18,6 +18,7 @@
 #include "graph/program.h"
 #include "guarded.h"
 #include "suite.h"
+#include "units.h"
 
 typedef struct shape_case {
     int cases, x[3], ins, outs, groups; /* channels of all groups */
@@ -700,6 +701,7 @@ int main(void)
 {
     TCase *c = suite_new("wide");
 
+    units_say_wide();
     if (!wide_dots_run())
         return 77;
 

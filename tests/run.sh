@@ -61,6 +61,11 @@ count_checks() {
         awk '{ all += $1; bad += $2 + $3 } END { printf "%d %d\n", all - bad, bad }'
 }
 
+# What kernels were tested on and what this processor has not (units.h).
+show_units() {
+    find "$build/tests" -name '*.log' -exec grep -h '^ran on ' {} + 2>/dev/null | sort -u
+}
+
 # What failed, once more at the end: of a long output often only the tail is kept.
 show_failures() {
     find "$build/tests" -name '*.trs' -exec grep -l '^:test-result: [FE]' {} + | sort |
@@ -98,5 +103,6 @@ if [ $((passed + failed)) -lt "$minimum" ]; then
     failed=$((failed + 1))
 fi
 [ "$status" -eq 0 ] || show_failures
+show_units
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

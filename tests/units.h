@@ -1,0 +1,58 @@
+/*
+ * units.h - a line on stdout of what kernels were tested on, and what this processor has not:
+ * tests/run.sh repeats these at the end.
+ */
+#ifndef TESTS_UNITS_H
+#define TESTS_UNITS_H
+
+#include "../plugins/devices/cpu/map.h"
+#include "../plugins/devices/cpu/wide.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+typedef struct unit_name {
+    const char *name;
+    bool runs;
+} unit_name;
+
+static inline void units_say(const char *of, const unit_name *unit, int count)
+{
+    bool all = true;
+
+    printf("ran on %s:", of);
+    for (int i = 0; i < count; i++) {
+        if (unit[i].runs)
+            printf(" %s", unit[i].name);
+        all = all && unit[i].runs;
+    }
+    printf(all ? "" : "; not on this processor:");
+    for (int i = 0; i < count; i++)
+        if (!unit[i].runs)
+            printf(" %s", unit[i].name);
+    printf("\n");
+    fflush(stdout); /* before tests are forked */
+}
+
+/* Of tests that go through all of map_lanes_row. */
+static inline void units_say_rows(void)
+{
+    unit_name rows[] = { { "baseline", true }, { "avx2", false }, { "avx512", false },
+                         { "avx512bf16", false } };
+    int count = sizeof rows / sizeof *rows;
+
+    for (int i = 0; i < count; i++)
+        rows[i].runs = i < map_lanes_count();
+    units_say("rows of lanes", rows, count);
+}
+
+/* Of tests that go through the units of wide.h. */
+static inline void units_say_wide(void)
+{
+    const unit_name units[] = { { "vectors of pairs", wide_dots_run() },
+                                { "tile registers", wide_tiles_run() } };
+
+    units_say("units of products", units, 2);
+}
+
+#endif
