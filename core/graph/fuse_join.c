@@ -71,12 +71,15 @@ static bool join_space(const fuse_unit *a, const fuse_unit *b, pons_shape *space
            shape_equal(narrow, other->space);
 }
 
-/* All points of the unit's space but for channels. */
+/* All points of the unit's space, or one for all channels of each. */
 static bool is_large(const fuse_unit *u, const fuse_read *read)
 {
-    int64_t last = u->space.rank > 0 ? u->space.extent[u->space.rank - 1] : 1;
+    pons_shape s = shape_squeeze(read->tensor->shape);
 
-    return read->whole || shape_count(read->tensor->shape) * last >= shape_count(u->space);
+    if (s.rank >= u->space.rank)
+        return read->whole;
+    s.extent[s.rank++] = 1;
+    return read->whole || fuse_is_narrow_beside(s, u->space);
 }
 
 static bool shares_read(const fuse_unit *a, const fuse_unit *b)
