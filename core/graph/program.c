@@ -3,6 +3,7 @@
  *
  * The work is done by neighbours; here is the order, and what a program owns.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -209,6 +210,7 @@ bool program_lend(program *p, const char *name, const void *memory)
 {
     program_tensor *t = find_input(p, name);
 
+    assert(p->device.facts.host_memory && (uintptr_t)memory % MEMORY_ALIGNMENT == 0);
     if (t != NULL)
         move_tensor(p, t, (void *)memory);
     return t != NULL;

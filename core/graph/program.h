@@ -148,9 +148,9 @@ void program_free(program *p);
  */
 void *program_input(program *p, const char *name, pons_tensor *tensor);
 /*
- * On a device with host memory the program reads input 'name' from 'memory', dense, at a multiple of
- * 64 bytes, in what runs next, until it is lent another or program_input asks for the input. False:
- * there is no such input.
+ * On a device with host memory the program reads input 'name' from 'memory', dense, at a multiple
+ * of 64 bytes, in what runs next, until it is lent another or program_input asks for the input. It
+ * may change or go when what was run has returned. False: there is no such input.
  */
 bool program_lend(program *p, const char *name, const void *memory);
 /*

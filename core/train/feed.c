@@ -25,7 +25,7 @@ static bool give(const replica *r, const loader_part *part)
 {
     void *input;
 
-    if (r->device->facts.host_memory) /* the loader makes the next one elsewhere */
+    if (r->device->facts.host_memory) /* it is read before the loader is asked for the next one */
         return program_lend(r->training, part->name, part->data);
     input = program_input(r->training, part->name, NULL);
     if (input != NULL)

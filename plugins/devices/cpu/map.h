@@ -206,7 +206,7 @@ typedef struct map_plan {
     struct map_memory *memory;
     int rows, row;        /* channels or 1; lanes of a tile, rounded up                           */
     int period;           /* lanes; 0: none                                                       */
-    int cycle;            /* lanes: the period, or less where this is long; 0: none               */
+    int cycle;            /* lanes: the period, or less where this is long or none; 0: none       */
     int cycle_lanes;      /* of an array in which strips may begin at any lane of a cycle         */
     int axes;             /* of points, collapsed                                                 */
     int64_t extent[PONS_MAP_AXES];

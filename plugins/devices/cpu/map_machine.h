@@ -130,7 +130,7 @@ struct map_instruction {
     map_address at[4];
     union { map_function function; map_visit visit; } call;
     const void *what;            /* GROUPS, FETCH: map_access; VISIT: this or map_node            */
-    int rows;                    /* VISIT: channels; FETCH: bytes of a point                      */
+    int rows;                    /* VISIT: channels; FETCH: bytes of a point; MOMENTS_*: above    */
     map_code code;
 };
 

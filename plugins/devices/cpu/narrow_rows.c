@@ -158,7 +158,7 @@ void narrow_row_ask(const narrow_side *s, const void *from, int image, int plane
     enum { LINE = 64 };
     int64_t number = s->type == PONS_BF16 ? sizeof(uint16_t) : sizeof(float);
 
-    if (row >= s->extent[1])
+    if (row < 0 || row >= s->extent[1])
         return;
     const char *first = (const char *)from + narrow_row_at(s, image, plane, row) * number;
     for (int64_t i = 0; i < s->row * number; i += LINE)
