@@ -40,6 +40,8 @@ static pons_status by_narrow(cpu_device *d, const pons_request *r, pons_kernel *
 static pons_status by_wide(cpu_device *d, const pons_request *r, pons_kernel *k, bool *supported,
                            pons_error *err)
 {
+    if (d->wide == NULL)
+        return PONS_OK;
     if (r->kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT)
         return wide_prepare_weight(d->wide, d->threads, r, k, supported, err);
     return wide_prepare_image(d->wide, d->threads, r, k, supported, err);
