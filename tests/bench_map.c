@@ -190,16 +190,18 @@ static double run_passes(void *const *input, void *const *output, size_t count, 
 
 int main(int argc, char **argv)
 {
+    enum { CHANNELS_MOST = 1024 };
+    const size_t few = 2 * CHANNELS_MOST * sizeof(float); /* a number of each channel of an image */
     int threads = bench_number(argc, argv, 1, "threads", 1, BENCH_THREADS_MOST, 2);
     int bits = bench_number(argc, argv, 2, "the logarithm of the elements", 8, 30, 26);
-    size_t count = (size_t)1 << bits, size = count * 4 + (1 << 16);
+    size_t count = (size_t)1 << bits, size = count * 4, room = size + (1 << 16);
 
     runs = bench_number(argc, argv, 3, "runs", 1, 1000000, runs);
     lanes = bench_number(argc, argv, 4, "lanes", -1, map_lanes_count() - 1, lanes);
     for (int i = 5; i < argc; i++)
-        bench_number(argc, argv, i, "channels", 1, 1024, 1);
-    void *input[5] = { memory(size), memory(4096), memory(4096), memory(4096), memory(size) };
-    void *output[4] = { memory(size), memory(4096), memory(4096), memory(4096) };
+        bench_number(argc, argv, i, "channels", 1, CHANNELS_MOST, 1);
+    void *input[5] = { memory(room), memory(few), memory(few), memory(few), memory(room) };
+    void *output[4] = { memory(room), memory(few), memory(few), memory(few) };
     double copy = copy_rate(threads);
     int channels[] = { 16, 2, 3, 1, 32, 70 };
 

@@ -636,11 +636,11 @@ START_TEST(large_outputs_are_written_past_the_cache)
     s.input_count[0] = s.output_count[0] = count;
     s.output_count[1] = count + offset;
     in = buffers_new(1, s.input, 0);
-    out = buffers_new(2, s.output, 0xff);
     for (int i = 0; i < count; i++)
         map_number_store(type, in.pointer[0], i, (float)(i & 0xff));
     for (int row = 0; row < row_count(); row++) {
         void *d = open_cpu(2, row);
+        out = buffers_new(2, s.output, 0xff);
         run_on(&cpu_operations, d, &s, &in, &out, 0);
         cpu_operations.close(d);
         for (int i = 0; i < count; i++) {
@@ -650,9 +650,9 @@ START_TEST(large_outputs_are_written_past_the_cache)
                 ck_abort_msg("element %d is %g and %g, should be %d", i, (double)x, (double)y,
                              -(i & 0xff));
         }
+        buffers_free(&out);
     }
     buffers_free(&in);
-    buffers_free(&out);
 }
 END_TEST
 
