@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <pons/schedule.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -300,6 +301,26 @@ START_TEST(list_reads_notes_and_runs_nothing)
 }
 END_TEST
 
+/* One that is there and cannot be read is no empty one. */
+START_TEST(list_says_which_folder_it_cannot_read)
+{
+    pons_error err = PONS_ERROR_INIT;
+    struct rlimit files, none;
+    plugin_file *file = NULL;
+    int count = 0;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+    none = (struct rlimit){ 0, files.rlim_max };
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    ck_assert_int_eq(plugin_list(&file, &count, &err), PONS_PLUGIN);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+    ck_assert_msg(strstr(err.text, "cannot read folder '") != NULL
+                  && strstr(err.text, root) != NULL
+                  && strstr(err.text, ": Too many open files") != NULL, "%s", err.text);
+    ck_assert_ptr_null(file);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("plugin");
@@ -318,5 +339,6 @@ int main(void)
     tcase_add_test(c, a_misspelt_name_is_a_configuration_error_with_the_nearest_name);
     tcase_add_test(c, search_path_must_be_absolute_folders);
     tcase_add_test(c, list_reads_notes_and_runs_nothing);
+    tcase_add_test(c, list_says_which_folder_it_cannot_read);
     return suite_run();
 }

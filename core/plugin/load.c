@@ -9,6 +9,7 @@
 #include "plugin/verify.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,22 +192,14 @@ static pons_status add_loaded(verified *v, size_t operations_size, const plugin 
     return PONS_OK;
 }
 
-static bool file_exists(const char *folder, pons_kind kind, const char *name, char **path)
+/* Its path, for which no memory can lack. */
+static bool file_exists(const char *folder, pons_kind kind, const char *name, char path[PATH_MAX])
 {
-    size_t room = strlen(folder) + strlen(name) + 32;
     struct stat facts;
+    int size = snprintf(path, PATH_MAX, "%s/%s/%s.so", folder, plugin_kind_name(kind), name);
 
-    *path = malloc(room);
-    if (*path == NULL)
-        return false;
-    snprintf(*path, room, "%s/%s/%s.so", folder, plugin_kind_name(kind), name);
-    if (lstat(*path, &facts) == 0)
-        return true;
-    free(*path);
-    *path = NULL;
-    return false;
+    return size < PATH_MAX && lstat(path, &facts) == 0;
 }
-
 
 static pons_status find_and_load(pons_kind kind, const char *name, size_t operations_size,
                                  const char *where, char **folders, const plugin **out,
@@ -214,12 +207,11 @@ static pons_status find_and_load(pons_kind kind, const char *name, size_t operat
 {
     for (char **folder = folders; *folder != NULL; folder++) {
         verified v;
-        char *path;
+        char path[PATH_MAX];
         pons_status status;
-        if (!file_exists(*folder, kind, name, &path))
+        if (!file_exists(*folder, kind, name, path))
             continue;
         status = verified_read(path, *folder, &v, err);
-        free(path);
         if (status != PONS_OK)
             return status;
         status = verified_expect(&v, kind, name, err);

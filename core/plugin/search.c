@@ -6,6 +6,7 @@
 #include "plugin/verify.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,8 @@ static pons_status list_one(listing *l, const char *folder, pons_kind kind, cons
     snprintf(f->name, sizeof f->name, "%s", name);
     f->path = strdup(path);
     f->problem = problem.status != PONS_OK ? strdup(problem.text) : NULL;
+    if (f->path == NULL || (problem.status != PONS_OK && f->problem == NULL))
+        return pons_fail(err, PONS_DEVICE, "out of memory");
     return PONS_OK;
 }
 
@@ -135,6 +138,9 @@ static pons_status list_folder(listing *l, const char *folder, pons_kind kind, p
 
     snprintf(path, sizeof path, "%s/%s", folder, plugin_kind_name(kind));
     d = opendir(path);
+    if (d == NULL && errno != ENOENT && errno != ENOTDIR)
+        return errno == ENOMEM ? pons_fail(err, PONS_DEVICE, "out of memory reading '%s'", path)
+             : pons_fail(err, PONS_PLUGIN, "cannot read folder '%s': %s", path, strerror(errno));
     while (d != NULL && status == PONS_OK && (entry = readdir(d)) != NULL)
         if (name_of(entry->d_name, name) && !is_listed(l, kind, name))
             status = list_one(l, folder, kind, name, err);
