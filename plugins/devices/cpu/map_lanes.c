@@ -227,34 +227,9 @@ MEMORY(i32, int32_t, from_i32, lane_to_i32)
 
 /* ---- many rows ------------------------------------------------------------------------------- */
 
-/* Four points of four channels. */
+/* As many points as channels, which change places: four, or eight where a vector holds so many. */
 typedef float four __attribute__((vector_size(16)));
-typedef float four_loose __attribute__((vector_size(16), aligned(4), may_alias));
 typedef uint32_t four_bits __attribute__((vector_size(16)));
-typedef uint16_t four_halves __attribute__((vector_size(8)));
-
-LANE four four_from_f32(const float *m) { return (four)*(const four_loose *)m; }
-LANE void four_to_f32(float *m, four x) { *(four_loose *)m = (four_loose)x; }
-
-LANE four four_from_bf16(const uint16_t *m)
-{
-    four_halves words;
-
-    memcpy(&words, m, sizeof words);
-    return (four)(__builtin_convertvector(words, four_bits) << 16);
-}
-
-/* lane_to_bf16 */
-LANE void four_to_bf16(uint16_t *m, four x)
-{
-    four_bits u = (four_bits)x, none = (four_bits)(x != x);
-    four_bits even = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
-    four_halves words;
-
-    even = (none & ((u >> 16) | 0x40u)) | (~none & even);
-    words = __builtin_convertvector(even, four_halves);
-    memcpy(m, &words, sizeof words);
-}
 
 LANE void four_turn(four *x)
 {
@@ -269,46 +244,113 @@ LANE void four_turn(four *x)
     x[3] = SHUFFLE(four_bits, c, d, 2, 3, 6, 7);
 }
 
-#define EACH_OF_FOUR _Pragma("GCC unroll 4") for (int k = 0; k < 4; k++)
+#if defined(__AVX2__)
+typedef float eight __attribute__((vector_size(32)));
+typedef uint32_t eight_bits __attribute__((vector_size(32)));
+
+/* Four by four in both halves of each vector, then the halves. */
+LANE void eight_turn(eight *x)
+{
+    eight a[8], b[8];
+
+    _Pragma("GCC unroll 4") for (int k = 0; k < 8; k += 2) {
+        a[k] = SHUFFLE(eight_bits, x[k], x[k + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        a[k + 1] = SHUFFLE(eight_bits, x[k], x[k + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    _Pragma("GCC unroll 2") for (int k = 0; k < 8; k += 4)
+        _Pragma("GCC unroll 2") for (int i = 0; i < 2; i++) {
+            b[k + 2 * i] = SHUFFLE(eight_bits, a[k + i], a[k + 2 + i], 0, 1, 8, 9, 4, 5, 12, 13);
+            b[k + 2 * i + 1] = SHUFFLE(eight_bits, a[k + i], a[k + 2 + i], 2, 3, 10, 11, 6, 7, 14,
+                                       15);
+        }
+    _Pragma("GCC unroll 4") for (int k = 0; k < 4; k++) {
+        x[k] = SHUFFLE(eight_bits, b[k], b[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        x[k + 4] = SHUFFLE(eight_bits, b[k], b[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+}
+#endif
+
+/* N lanes from and to memory; 'to_bf16' is lane_to_bf16. */
+#define SQUARE(N, name)                                                                           \
+    typedef float name##_loose __attribute__((vector_size(4 * N), aligned(4), may_alias));        \
+    typedef uint16_t name##_halves __attribute__((vector_size(2 * N)));                           \
+    LANE name name##_from_f32(const float *m) { return (name)*(const name##_loose *)m; }          \
+    LANE void name##_to_f32(float *m, name x) { *(name##_loose *)m = (name##_loose)x; }           \
+    LANE name name##_from_bf16(const uint16_t *m)                                                 \
+    {                                                                                             \
+        name##_halves words;                                                                      \
+        memcpy(&words, m, sizeof words);                                                          \
+        return (name)(__builtin_convertvector(words, name##_bits) << 16);                         \
+    }                                                                                             \
+    LANE void name##_to_bf16(uint16_t *m, name x)                                                 \
+    {                                                                                             \
+        name##_bits u = (name##_bits)x, none = (name##_bits)(x != x);                             \
+        name##_bits even = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;                                \
+        name##_halves words;                                                                      \
+        even = (none & ((u >> 16) | 0x40u)) | (~none & even);                                     \
+        words = __builtin_convertvector(even, name##_halves);                                     \
+        memcpy(m, &words, sizeof words);                                                          \
+    }
+
+SQUARE(4, four)
+#if defined(__AVX2__)
+SQUARE(8, eight)
+#endif
+
+#define EACH_OF(N) _Pragma("GCC unroll 8") for (int k = 0; k < N; k++)
 
 /*
- * Four points of four rows from FROM to TO, both of point i + k, or of row at + k; the last four rows
- * may hold some that are done already.
+ * N points of N rows from FROM to TO, both of point i + k, or of row at + k; the last rows may hold
+ * some that are done already.
  */
-#define FOUR_BY_FOUR(FROM, TO)                                                                    \
-    for (int i = 0; i < whole; i += 4)                                                            \
-        for (int r = 0; r < rows; r += 4) {                                                       \
-            int at = r < rows - 4 ? r : rows - 4;                                                 \
-            four x[4];                                                                            \
-            EACH_OF_FOUR x[k] = FROM;                                                             \
-            four_turn(x);                                                                         \
-            EACH_OF_FOUR TO;                                                                      \
+#define N_BY_N(N, name, FROM, TO)                                                                 \
+    for (int i = 0; i < whole; i += N)                                                            \
+        for (int r = 0; r < rows; r += N) {                                                       \
+            int at = r < rows - N ? r : rows - N;                                                 \
+            name x[N];                                                                            \
+            EACH_OF(N) x[k] = FROM;                                                               \
+            name##_turn(x);                                                                       \
+            EACH_OF(N) TO;                                                                        \
         }
 
-/* From five rows on. */
-#define MANY_ROWS(NAME, TYPE)                                                                     \
-    static void load_many_##NAME(float *to, int stride, const void *from, int64_t first,          \
-                                 int rows, int points)                                            \
+/* From LEAST rows on; what is left of the points, and fewer rows, to REST. */
+#define ROWS_BY(N, name, LEAST, NAME, TYPE, REST)                                                 \
+    static void load_##name##_##NAME(float *to, int stride, const void *from, int64_t first,      \
+                                     int rows, int points)                                        \
     {                                                                                             \
         const TYPE *m = (const TYPE *)from + first;                                               \
-        int whole = rows < 5 ? 0 : points & -4;                                                   \
-        FOUR_BY_FOUR(four_from_##NAME(m + (int64_t)(i + k) * rows + at),                          \
-                     four_to_f32(to + (int64_t)(at + k) * stride + i, x[k]))                      \
-        load_rows_##NAME(to + whole, stride, from, first + (int64_t)whole * rows, rows,           \
-                         points - whole);                                                         \
+        int whole = rows < LEAST ? 0 : points & -N;                                               \
+        N_BY_N(N, name, name##_from_##NAME(m + (int64_t)(i + k) * rows + at),                     \
+               name##_to_f32(to + (int64_t)(at + k) * stride + i, x[k]))                          \
+        load_##REST##_##NAME(to + whole, stride, from, first + (int64_t)whole * rows, rows,       \
+                             points - whole);                                                     \
     }                                                                                             \
-    static void store_many_##NAME(void *to, int64_t first, const float *from, int stride,         \
-                                  int rows, int points)                                           \
+    static void store_##name##_##NAME(void *to, int64_t first, const float *from, int stride,     \
+                                      int rows, int points)                                       \
     {                                                                                             \
         TYPE *m = (TYPE *)to + first;                                                             \
-        int whole = rows < 5 ? 0 : points & -4;                                                   \
-        FOUR_BY_FOUR(four_from_f32(from + (int64_t)(at + k) * stride + i),                        \
-                     four_to_##NAME(m + (int64_t)(i + k) * rows + at, x[k]))                      \
-        store_rows_##NAME(to, first + (int64_t)whole * rows, from + whole, stride, rows,          \
-                          points - whole);                                                        \
+        int whole = rows < LEAST ? 0 : points & -N;                                               \
+        N_BY_N(N, name, name##_from_f32(from + (int64_t)(at + k) * stride + i),                   \
+               name##_to_##NAME(m + (int64_t)(i + k) * rows + at, x[k]))                          \
+        store_##REST##_##NAME(to, first + (int64_t)whole * rows, from + whole, stride, rows,      \
+                              points - whole);                                                    \
     }
-MANY_ROWS(f32, float)
-MANY_ROWS(bf16, uint16_t)
+
+ROWS_BY(4, four, 5, f32, float, rows)
+ROWS_BY(4, four, 5, bf16, uint16_t, rows)
+#if defined(__AVX2__)
+ROWS_BY(8, eight, 8, f32, float, four)
+ROWS_BY(8, eight, 8, bf16, uint16_t, four)
+#define load_many_f32 load_eight_f32
+#define load_many_bf16 load_eight_bf16
+#define store_many_f32 store_eight_f32
+#define store_many_bf16 store_eight_bf16
+#else
+#define load_many_f32 load_four_f32
+#define load_many_bf16 load_four_bf16
+#define store_many_f32 store_four_f32
+#define store_many_bf16 store_four_bf16
+#endif
 
 static void load_rows_halves(float *to, int stride, const void *from, int64_t first, int rows,
                              int points)
