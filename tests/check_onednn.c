@@ -75,28 +75,11 @@ END_TEST
 /* What is refused is the reference's, or ours. */
 START_TEST(convolutions_of_any_kind_agree_with_the_reference)
 {
-    static const int64_t sizes[] = { 1, 2, 3, 5, 7, 13 }, kernels[] = { 1, 2, 3, 3 };
-    static const int64_t widths[] = { 1, 3, 4, 8, 16, 17, 33 };
     int taken = 0, rounds = 40;
 
     trial_seed(23);
-    for (int round = 0; round < rounds; round++) {
-        pons_convolution how = PONS_CONVOLUTION_INIT;
-        int64_t channels[2], extent[3], kernel[3];
-
-        for (int i = 0; i < 3; i++) {
-            kernel[i] = kernels[trial_draw(4)];
-            extent[i] = sizes[trial_draw(6)];
-            how.stride[i] = 1 + (int)trial_draw(3);
-            how.dilation[i] = 1 + (int)trial_draw(2);
-            how.pad_low[i] = (int)trial_draw(4);
-            how.pad_high[i] = (int)trial_draw(4);
-        }
-        how.groups = 1 + (int)trial_draw(3);
-        for (int i = 0; i < 2; i++)
-            channels[i] = how.groups * widths[trial_draw(7)];
-        taken += directions_agree(sample_make(channels, extent, kernel, how), convolution, true);
-    }
+    for (int round = 0; round < rounds; round++)
+        taken += directions_agree(sample_draw(6, 1), convolution, true);
     ck_assert_int_ge(taken, 3 * rounds * 9 / 10);
 }
 END_TEST

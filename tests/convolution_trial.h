@@ -34,6 +34,33 @@ static inline sample sample_make(const int64_t channels[2], const int64_t extent
     return s;
 }
 
+/*
+ * A convolution of any kind: extents of D and H are of the first 'sizes' of six, those of W of all;
+ * each of several groups has a width, divided by 'share', of channels.
+ */
+static inline sample sample_draw(int sizes, int share)
+{
+    static const int64_t size[] = { 1, 2, 3, 5, 7, 13 }, kernels[] = { 1, 2, 3, 3 };
+    static const int64_t widths[] = { 1, 3, 4, 8, 16, 17, 33 };
+    pons_convolution how = PONS_CONVOLUTION_INIT;
+    int64_t channels[2], extent[3], kernel[3];
+
+    for (int i = 0; i < 3; i++) {
+        kernel[i] = kernels[trial_draw(4)];
+        extent[i] = size[trial_draw(i == 2 ? 6 : sizes)];
+        how.stride[i] = 1 + (int)trial_draw(3);
+        how.dilation[i] = 1 + (int)trial_draw(2);
+        how.pad_low[i] = (int)trial_draw(4);
+        how.pad_high[i] = (int)trial_draw(4);
+    }
+    how.groups = 1 + (int)trial_draw(3);
+    for (int i = 0; i < 2; i++) {
+        int64_t width = widths[trial_draw(7)] / (how.groups > 1 ? share : 1);
+        channels[i] = how.groups * (width > 1 ? width : 1);
+    }
+    return sample_make(channels, extent, kernel, how);
+}
+
 /* All three directions, in 32 and 16 bits; how many of the six were not declined. */
 static inline int directions_agree(sample s, trial_prepare make, bool library)
 {
