@@ -7,24 +7,9 @@
 #
 # Packages come from PyPI, whose newer libraries want SYCL's runtime; pip and Python only fetch
 # them. Where they cannot be fetched nothing is tested, which ends with 77.
-set -u
-cd "$(dirname "$0")/.." || exit 1
-source=$(pwd)
+. "$(dirname "$0")/own_build.sh"
 build=$source/build-onednn-3
-case ${1-} in
---build) build=$2 ;;
-'') ;;
-*) echo "tests/onednn_3.sh: unknown argument '$1'" >&2; exit 2 ;;
-esac
-passed=0
-failed=0
-
-# stop WHAT: nothing was tested.
-stop() {
-    echo "tests/onednn_3.sh: $1 failed" >&2
-    echo "0 passed, 1 failed"
-    exit 1
-}
+read_build "$@"
 
 # try COMMAND...: it succeeds.
 try() {
@@ -63,13 +48,9 @@ is_linked() {
     ./pons doctor | grep 'oneDNN 3\.'
 }
 
-if [ ! -x configure ] || [ ! -f build-aux/ltmain.sh ]; then
-    ./autogen.sh >/dev/null 2>&1 || stop autogen.sh
-fi
-mkdir -p "$build" && cd "$build" || stop "making '$build'"
-build=$(pwd)
+enter_build
 fetch || {
-    echo "tests/onednn_3.sh: nothing was tested: oneDNN 3 cannot be fetched from PyPI" >&2
+    echo "$script: nothing was tested: oneDNN 3 cannot be fetched from PyPI" >&2
     echo "0 passed, 0 failed"
     exit 77
 }
@@ -81,17 +62,17 @@ PONS_PLUGIN_PATH=$build/stage
 export LD_LIBRARY_PATH PONS_PLUGIN_PATH
 "$source/configure" -q --with-onednn=yes --with-gloo=no --with-mpi=no --with-cuda=no --with-cudnn=no \
     --with-nccl=no ONEDNN_CFLAGS="-I$old" ONEDNN_LIBS="-L$library -ldnnl" >make.log 2>&1 ||
-    { tail make.log; stop configure; }
+    { tail make.log; stop "configure failed"; }
 try compile "$new"
 try compile "$old"
 tests="tests/check_onednn tests/check_device_table tests/check_op tests/check_golden_networks
     tests/check_golden_trajectory"
 # shellcheck disable=SC2086 # a list of words
-{ make -j"$(nproc)" && make -j"$(nproc)" $tests; } >>make.log 2>&1 || { tail make.log; stop make; }
+{ make -j"$(nproc)" && make -j"$(nproc)" $tests; } >>make.log 2>&1 ||
+    { tail make.log; stop "make failed"; }
 try is_linked
 for test in $tests; do
     srcdir=$source try "$test"
 done
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+finish

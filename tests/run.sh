@@ -4,9 +4,7 @@
 #   tests/run.sh [--install-only] [--build FOLDER] [--configure 'FLAGS'] [--minimum N]
 #
 # With root (or sudo without a password) it first installs the Debian packages that are missing.
-set -u
-cd "$(dirname "$0")/.." || exit 1
-source=$(pwd)
+. "$(dirname "$0")/own_build.sh"
 build=$source/build
 flags=
 install_only=no
@@ -18,19 +16,13 @@ packages="gcc make autoconf automake libtool pkg-config zlib1g-dev libinih-dev l
 while [ $# -gt 0 ]; do
     case $1 in
     --install-only) install_only=yes ;;
-    --build) build=$2; shift ;;
-    --configure) flags=$2; shift ;;
-    --minimum) minimum=$2; shift ;;
-    *) echo "tests/run.sh: unknown argument '$1'" >&2; exit 2 ;;
+    --build) value_of "$@"; build_in "$value"; shift ;;
+    --configure) value_of "$@"; flags=$value; shift ;;
+    --minimum) value_of "$@"; minimum=$value; shift ;;
+    *) refuse "unknown argument '$1'" ;;
     esac
     shift
 done
-
-stop() {
-    echo "tests/run.sh: $1" >&2
-    echo "0 passed, 1 failed"
-    exit 1
-}
 
 install_packages() {
     missing=
@@ -79,12 +71,7 @@ show_failures() {
 
 install_packages || stop "packages could not be installed"
 [ "$install_only" = no ] || exit 0
-if [ ! -x configure ] || [ ! -f build-aux/ltmain.sh ]; then
-    ./autogen.sh >/dev/null 2>&1 || stop "autogen.sh failed"
-fi
-mkdir -p "$build" || stop "cannot make '$build'"
-cd "$build" || stop "cannot enter '$build'"
-build=$(pwd)
+enter_build
 # shellcheck disable=SC2086 # a list of words
 "$source/configure" $flags || stop "configure failed"
 make -j"$(nproc)" || stop "make failed"
@@ -104,5 +91,4 @@ if [ $((passed + failed)) -lt "$minimum" ]; then
 fi
 [ "$status" -eq 0 ] || show_failures
 show_units
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+finish

@@ -1,26 +1,11 @@
 #!/bin/sh
-# Loader, loops over slabs, trainer, replicas and store under ThreadSanitizer, with one kernel thread (gcc's OpenMP
-# runtime is not instrumented); the last line is 'N passed, N failed'.
+# Loader, loops over slabs, trainer, replicas and store under ThreadSanitizer, with one kernel thread
+# (gcc's OpenMP runtime is not instrumented); the last line is 'N passed, N failed'.
 #
 #   tests/thread.sh [--build FOLDER]
-set -u
-cd "$(dirname "$0")/.." || exit 1
-source=$(pwd)
+. "$(dirname "$0")/own_build.sh"
 build=$source/build-thread
-case ${1-} in
---build) build=$2 ;;
-'') ;;
-*) echo "tests/thread.sh: unknown argument '$1'" >&2; exit 2 ;;
-esac
-passed=0
-failed=0
-
-# stop WHAT: nothing was tested.
-stop() {
-    echo "tests/thread.sh: $1 failed" >&2
-    echo "0 passed, 1 failed"
-    exit 1
-}
+read_build "$@"
 
 # try CODE COMMAND...: it ends so and ThreadSanitizer reports nothing.
 try() {
@@ -37,14 +22,11 @@ try() {
     fi
 }
 
-if [ ! -x configure ] || [ ! -f build-aux/ltmain.sh ]; then
-    ./autogen.sh >/dev/null 2>&1 || stop autogen.sh
-fi
-mkdir -p "$build" && cd "$build" || stop "making '$build'"
-build=$(pwd)
-"$source/configure" -q --enable-sanitizers=thread CFLAGS="-O1 -g" || stop configure
+enter_build
+"$source/configure" -q --enable-sanitizers=thread CFLAGS="-O1 -g" || stop "configure failed"
 { make -j"$(nproc)" && make tests/check_loader tests/check_stream tests/check_augment \
-    tests/check_local tests/check_store tests/check_parallel tests/check_slabs; } >make.log 2>&1 || { tail make.log; stop make; }
+    tests/check_local tests/check_store tests/check_parallel tests/check_slabs; } >make.log 2>&1 ||
+    { tail make.log; stop "make failed"; }
 PONS_PLUGIN_PATH=$build/stage
 TSAN_OPTIONS="exitcode=66 ${TSAN_OPTIONS-}"
 export PONS_PLUGIN_PATH TSAN_OPTIONS
@@ -53,7 +35,7 @@ for test in loader stream augment local store parallel slabs; do
 done
 
 if [ -f stage/comm/gloo.so ]; then
-    make tests/check_gloo tests/check_group >>make.log 2>&1 || stop make
+    make tests/check_gloo tests/check_group >>make.log 2>&1 || stop "make failed"
     TSAN_OPTIONS="$TSAN_OPTIONS suppressions=$source/tests/thread.suppressions"
     for test in gloo group; do
         TSAN_OPTIONS="$TSAN_OPTIONS atexit_sleep_ms=0" try 0 "tests/check_$test"
@@ -61,7 +43,7 @@ if [ -f stage/comm/gloo.so ]; then
 fi
 
 if [ -f stage/comm/nccl.so ]; then
-    make tests/check_nccl tests/check_group_nccl >>make.log 2>&1 || stop make
+    make tests/check_nccl tests/check_group_nccl >>make.log 2>&1 || stop "make failed"
     # A process that its watch has ended leaves the thread that aborted unjoined.
     for test in nccl group_nccl; do
         TSAN_OPTIONS="$TSAN_OPTIONS atexit_sleep_ms=0 report_thread_leaks=0" try 0 "tests/check_$test"
@@ -135,7 +117,7 @@ done
 # Made-up cards, whose kernels are compiled while cases are read; either may fail.
 if [ -f "$build/stage/device/cuda.so" ]; then
     make -C "$build" tests/fake/libcuda.la tests/fake/libnvrtc.la >>"$build/make.log" 2>&1 ||
-        stop make
+        stop "make failed"
     cp -r ph cut
     head -c 300 ph/imagesTr/phantom_002.nii.gz >cut/imagesTr/phantom_002.nii.gz
     # No kernels that an earlier run has kept.
@@ -153,5 +135,4 @@ try 75 timeout --preserve-status -s TERM 3 "$pons" train a.ini --set experiment.
 try 75 timeout --preserve-status -s INT 3 "$pons" train a.ini --set experiment.name=long \
     --set train.steps=100000 --set data.loader_threads=4
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+finish
