@@ -12,13 +12,20 @@
 #include "convolutions.h"
 #include "suite.h"
 
-typedef struct row {
+/* A processor by what multiplies pairs there. */
+typedef struct machine {
     const wide_unit *unit;
     bool alone;               /* without the library */
-    pons_type type;
-    int in, out, extent, kernel, stride, dilation;
-    int groups;               /* 0: 1 */
-    const char *maker[3];     /* forward, by the input, by the weight; NULL: not looked at */
+} machine;
+
+static const machine tiles = { &wide_tiles, false }, tiles_alone = { &wide_tiles, true };
+static const machine dots = { &wide_dots, false }, dots_alone = { &wide_dots, true };
+static const machine neither = { NULL, false };
+
+typedef struct row {
+    int in, out, extent, kernel, stride;
+    int dilation, groups;     /* 0: 1 */
+    const char *by;           /* who makes it: forward, by the input, by the weight */
 } row;
 
 /* ---- families -------------------------------------------------------------------------------- */
@@ -97,11 +104,12 @@ static bool library_declines(cpu_device *d, const pons_request *r)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static void row_request(const row *w, pons_kernel_kind kind, sliding_request *r)
+static void row_request(const row *w, pons_type type, pons_kernel_kind kind, sliding_request *r)
 {
-    int k = w->kernel, s = w->stride, d = w->dilation, n = w->extent, p = (k - 1) / 2 * d;
+    int k = w->kernel, s = w->stride, d = w->dilation > 0 ? w->dilation : 1, n = w->extent;
+    int p = (k - 1) / 2 * d;
     sliding all = { kind, 1, { n, n, n }, w->in, w->out, { k, k, k }, { s, s, s }, { d, d, d },
-                    { p, p, p }, { p, p, p }, w->type };
+                    { p, p, p }, { p, p, p }, type };
 
     sliding_make(&all, r);
     if (w->groups > 1) {
@@ -112,7 +120,8 @@ static void row_request(const row *w, pons_kernel_kind kind, sliding_request *r)
     }
 }
 
-static void row_chooses(const row *w, int number, pons_kernel_kind kind, const char *expected)
+static void row_chooses(const machine *m, pons_type type, const row *w, pons_kernel_kind kind,
+                        const char *expected)
 {
     static char stand_in; /* for the library, in a build without it */
     const pons_device_settings settings = { .count = 1, .threads = 2 };
@@ -128,121 +137,111 @@ static void row_chooses(const row *w, int number, pons_kernel_kind kind, const c
     ck_assert(cpu_operations.open(&settings, &device, &err) == PONS_OK);
     d = device;
     library = d->library;
-    d->wide = w->unit;
-    d->library = w->alone ? NULL : library != NULL ? library : (struct onednn *)(void *)&stand_in;
-    row_request(w, kind, &r);
+    d->wide = m->unit;
+    d->library = m->alone ? NULL : library != NULL ? library : (struct onednn *)(void *)&stand_in;
+    row_request(w, type, kind, &r);
     if (strcmp(expected, "onednn") == 0 && library_declines(d, &r.request))
         expected = "direct";
     ck_assert_msg(convolution_prepare(d, &r.request, &kernel, &supported, &err) == PONS_OK, "%s",
                   err.text);
     ck_assert(supported);
     maker = family_of(d, &r.request, &kernel);
-    ck_assert_msg(strcmp(maker, expected) == 0, "row %d, kind %d: %s, not %s", number, (int)kind,
-                  maker, expected);
+    ck_assert_msg(strcmp(maker, expected) == 0, "%d to %d channels, %d voxels by %d, kind %d: %s, "
+                  "not %s", w->in, w->out, w->extent, w->kernel, (int)kind, maker, expected);
     kernel.free(&kernel);
     d->library = library;
     cpu_operations.close(device);
 }
 
-static void rows_choose(const row *rows, int count)
+static void rows_choose(const machine *m, pons_type type, const row *rows, size_t count)
 {
-    for (int i = 0; i < count; i++)
-        for (int k = 0; k < 3; k++)
-            if (rows[i].maker[k] != NULL)
-                row_chooses(&rows[i], i, (pons_kernel_kind)(PONS_KERNEL_CONVOLUTION + k),
-                            rows[i].maker[k]);
-}
-#define ROWS(list) rows_choose(list, (int)(sizeof (list) / sizeof *(list)))
+    for (size_t i = 0; i < count; i++) {
+        char maker[3][8];
 
-#define LIBRARY { "onednn", "onednn", "onednn" }
+        ck_assert_int_eq(sscanf(rows[i].by, "%7s %7s %7s", maker[0], maker[1], maker[2]), 3);
+        for (int k = 0; k < 3; k++)
+            row_chooses(m, type, &rows[i], (pons_kernel_kind)(PONS_KERNEL_CONVOLUTION + k),
+                        maker[k]);
+    }
+}
+#define CHOOSES(machine, type, ...)                                                               \
+    rows_choose(&machine, type, (const row[]){ __VA_ARGS__ },                                     \
+                sizeof (const row[]){ __VA_ARGS__ } / sizeof(row))
+
+#define LIBRARY "onednn onednn onednn"
 
 START_TEST(tile_registers_take_gradients_and_long_sums)
 {
-    static const row rows[] = {
-        { &wide_tiles, false, PONS_BF16, 16, 128, 6, 3, 1, 1, 1, { "onednn", "wide", "wide" } },
-        { &wide_tiles, false, PONS_BF16, 16, 112, 6, 3, 1, 1, 1, { "onednn", "onednn", "wide" } },
-        { &wide_tiles, false, PONS_BF16, 16, 128, 6, 1, 1, 1, 1, { "onednn", "onednn", "wide" } },
-        { &wide_tiles, false, PONS_BF16, 32, 64, 8, 3, 2, 1, 1, { "onednn", "wide", "wide" } },
-        { &wide_tiles, false, PONS_BF16, 64, 32, 8, 3, 2, 1, 1, { "onednn", "wide", "wide" } },
-        { &wide_tiles, false, PONS_BF16, 48, 48, 8, 3, 2, 1, 1, { "onednn", "onednn", "wide" } },
-        { &wide_tiles, false, PONS_BF16, 64, 64, 8, 3, 1, 1, 1, { "onednn", "onednn", "wide" } },
-        { &wide_tiles, false, PONS_BF16, 256, 16, 6, 3, 1, 1, 1, { "wide", "onednn", "wide" } },
-        { &wide_tiles, false, PONS_BF16, 240, 16, 6, 3, 1, 1, 1, { "onednn", "onednn", "wide" } },
-        { &wide_tiles, false, PONS_BF16, 256, 16, 6, 1, 1, 1, 1, { "onednn", "onednn", "wide" } },
-        { &wide_tiles, false, PONS_BF16, 512, 256, 6, 3, 1, 1, 2, LIBRARY },
-        { &wide_tiles, false, PONS_F32, 256, 128, 6, 3, 1, 1, 1, LIBRARY },
-    };
-
-    ROWS(rows);
+    CHOOSES(tiles, PONS_BF16,
+            { 16, 128, 6, 3, 1, .by = "onednn wide wide" },
+            { 16, 112, 6, 3, 1, .by = "onednn onednn wide" },
+            { 16, 128, 6, 1, 1, .by = "onednn onednn wide" },
+            { 32, 64, 8, 3, 2, .by = "onednn wide wide" },
+            { 64, 32, 8, 3, 2, .by = "onednn wide wide" },
+            { 48, 48, 8, 3, 2, .by = "onednn onednn wide" },
+            { 64, 64, 8, 3, 1, .by = "onednn onednn wide" },
+            { 256, 16, 6, 3, 1, .by = "wide onednn wide" },
+            { 240, 16, 6, 3, 1, .by = "onednn onednn wide" },
+            { 256, 16, 6, 1, 1, .by = "onednn onednn wide" },
+            { 512, 256, 6, 3, 1, .by = LIBRARY, .groups = 2 });
+    CHOOSES(tiles, PONS_F32, { 256, 128, 6, 3, 1, .by = LIBRARY });
 }
 END_TEST
 
 /* By 2 x 2 x 2: fewer products are those of 3 x 3. */
 START_TEST(vectors_of_pairs_take_gradients_by_the_weight_that_fill_them)
 {
-    static const row rows[] = {
-        { &wide_dots, false, PONS_BF16, 16, 16, 6, 2, 1, 1, 1, { "onednn", "onednn", "wide" } },
-        { &wide_dots, false, PONS_BF16, 16, 16, 6, 1, 1, 1, 1, LIBRARY },
-        { &wide_dots, false, PONS_BF16, 16, 16, 6, 2, 1, 2, 1, LIBRARY },
-        { &wide_dots, false, PONS_BF16, 14, 16, 6, 2, 1, 1, 1, LIBRARY },
-        { &wide_dots, false, PONS_BF16, 16, 14, 6, 2, 1, 1, 1, LIBRARY },
-        { &wide_dots, false, PONS_BF16, 17, 16, 6, 2, 1, 1, 1, LIBRARY },
-        { &wide_dots, false, PONS_BF16, 30, 32, 6, 2, 1, 1, 1, { "onednn", "onednn", "wide" } },
-        { &wide_dots, false, PONS_BF16, 256, 128, 6, 2, 1, 1, 1, { "onednn", "onednn", "wide" } },
-        { &wide_dots, false, PONS_BF16, 32, 32, 6, 2, 1, 1, 2, LIBRARY },
-        { NULL, false, PONS_BF16, 16, 16, 6, 2, 1, 1, 1, LIBRARY },
-    };
-
-    ROWS(rows);
+    CHOOSES(dots, PONS_BF16,
+            { 16, 16, 6, 2, 1, .by = "onednn onednn wide" },
+            { 16, 16, 6, 1, 1, .by = LIBRARY },
+            { 16, 16, 6, 2, 1, .by = LIBRARY, .dilation = 2 },
+            { 14, 16, 6, 2, 1, .by = LIBRARY },
+            { 16, 14, 6, 2, 1, .by = LIBRARY },
+            { 17, 16, 6, 2, 1, .by = LIBRARY },
+            { 30, 32, 6, 2, 1, .by = "onednn onednn wide" },
+            { 256, 128, 6, 2, 1, .by = "onednn onednn wide" },
+            { 32, 32, 6, 2, 1, .by = LIBRARY, .groups = 2 });
+    CHOOSES(neither, PONS_BF16, { 16, 16, 6, 2, 1, .by = LIBRARY });
 }
 END_TEST
 
 START_TEST(without_the_library_both_take_all)
 {
-    static const row rows[] = {
-        { &wide_dots, true, PONS_BF16, 16, 16, 6, 1, 1, 1, 1, { "wide", "wide", "wide" } },
-        { &wide_dots, true, PONS_BF16, 14, 16, 6, 2, 1, 2, 1, { "wide", "wide", "wide" } },
-        { &wide_tiles, true, PONS_BF16, 16, 16, 6, 1, 1, 1, 1, { "wide", "wide", "wide" } },
-    };
-
-    ROWS(rows);
+    CHOOSES(dots_alone, PONS_BF16,
+            { 16, 16, 6, 1, 1, .by = "wide wide wide" },
+            { 14, 16, 6, 2, 1, .by = "wide wide wide", .dilation = 2 });
+    CHOOSES(tiles_alone, PONS_BF16, { 16, 16, 6, 1, 1, .by = "wide wide wide" });
 }
 END_TEST
 
 START_TEST(direct_kernels_take_some_gradients_of_large_images_in_float)
 {
-    static const row rows[] = {
-        { &wide_dots, false, PONS_F32, 16, 32, 48, 3, 2, 1, 1, { "onednn", "onednn", "direct" } },
-        { &wide_dots, false, PONS_F32, 16, 32, 44, 3, 2, 1, 1, LIBRARY },
-        { &wide_dots, false, PONS_F32, 15, 32, 50, 3, 2, 1, 1, LIBRARY },
-        { &wide_dots, false, PONS_F32, 16, 31, 48, 3, 2, 1, 1, LIBRARY },
-        { &wide_dots, false, PONS_F32, 16, 32, 48, 3, 1, 1, 1, { "onednn", "direct", "onednn" } },
-        { &wide_dots, false, PONS_F32, 32, 32, 40, 2, 2, 1, 1, { "onednn", "onednn", "direct" } },
-        { &wide_dots, false, PONS_F32, 31, 32, 40, 2, 2, 1, 1, LIBRARY },
-        { &wide_dots, false, PONS_F32, 8, 32, 40, 3, 1, 1, 1, { "onednn", "direct", "onednn" } },
-        { &wide_dots, false, PONS_F32, 8, 32, 39, 3, 1, 1, 1, LIBRARY },
-        { &wide_dots, false, PONS_F32, 12, 32, 40, 3, 1, 1, 1, LIBRARY },
-        { &wide_dots, false, PONS_F32, 8, 32, 40, 2, 1, 1, 1, LIBRARY },
-        { &wide_dots, false, PONS_F32, 32, 32, 40, 3, 1, 1, 2, LIBRARY },
-        { &wide_tiles, false, PONS_F32, 8, 32, 40, 3, 1, 1, 1, LIBRARY },
-        { NULL, false, PONS_F32, 8, 32, 40, 3, 1, 1, 1, LIBRARY },
-    };
-
-    ROWS(rows);
+    CHOOSES(dots, PONS_F32,
+            { 16, 32, 48, 3, 2, .by = "onednn onednn direct" },
+            { 16, 32, 44, 3, 2, .by = LIBRARY },
+            { 15, 32, 50, 3, 2, .by = LIBRARY },
+            { 16, 31, 48, 3, 2, .by = LIBRARY },
+            { 16, 32, 48, 3, 1, .by = "onednn direct onednn" },
+            { 32, 32, 40, 2, 2, .by = "onednn onednn direct" },
+            { 31, 32, 40, 2, 2, .by = LIBRARY },
+            { 8, 32, 40, 3, 1, .by = "onednn direct onednn" },
+            { 8, 32, 39, 3, 1, .by = LIBRARY },
+            { 12, 32, 40, 3, 1, .by = LIBRARY },
+            { 8, 32, 40, 2, 1, .by = LIBRARY },
+            { 32, 32, 40, 3, 1, .by = LIBRARY, .groups = 2 });
+    CHOOSES(tiles, PONS_F32, { 8, 32, 40, 3, 1, .by = LIBRARY });
+    CHOOSES(neither, PONS_F32, { 8, 32, 40, 3, 1, .by = LIBRARY });
 }
 END_TEST
 
 START_TEST(few_channels_are_asked_for_first)
 {
-    static const row rows[] = {
-        { &wide_tiles, false, PONS_BF16, 4, 4, 96, 3, 1, 1, 1, { "tile", "tile", "tile" } },
-        { &wide_dots, false, PONS_BF16, 4, 4, 96, 3, 1, 1, 1, { "narrow", "narrow", "narrow" } },
-        { &wide_tiles, false, PONS_F32, 4, 4, 96, 3, 1, 1, 1, { "narrow", "narrow", "narrow" } },
-        { NULL, false, PONS_BF16, 4, 32, 48, 3, 1, 1, 1, { "narrow", "narrow", "narrow" } },
-        { NULL, false, PONS_BF16, 5, 32, 48, 3, 1, 1, 1, LIBRARY },
-    };
-
-    ROWS(rows);
+    CHOOSES(tiles, PONS_BF16, { 4, 4, 96, 3, 1, .by = "tile tile tile" });
+    CHOOSES(dots, PONS_BF16, { 4, 4, 96, 3, 1, .by = "narrow narrow narrow" });
+    CHOOSES(tiles, PONS_F32, { 4, 4, 96, 3, 1, .by = "narrow narrow narrow" });
+    CHOOSES(neither, PONS_BF16,
+            { 4, 32, 48, 3, 1, .by = "narrow narrow narrow" },
+            { 5, 32, 48, 3, 1, .by = LIBRARY });
 }
 END_TEST
 
