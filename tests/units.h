@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 typedef struct unit_name {
     const char *name;
@@ -37,13 +38,14 @@ static inline void units_say(const char *of, const unit_name *unit, int count)
 /* Of tests that go through all of map_lanes_row. */
 static inline void units_say_rows(void)
 {
-    unit_name rows[] = { { "baseline", true }, { "avx2", false }, { "avx512", false },
-                         { "avx512bf16", false } };
-    int count = sizeof rows / sizeof *rows;
+    int count = map_lanes_built();
+    unit_name *rows = calloc((size_t)count, sizeof *rows);
 
-    for (int i = 0; i < count; i++)
-        rows[i].runs = i < map_lanes_count();
-    units_say("rows of lanes", rows, count);
+    for (int i = 0; i < count && rows != NULL; i++)
+        rows[i] = (unit_name){ map_lanes_row(i)->name, i < map_lanes_count() };
+    if (rows != NULL)
+        units_say("rows of lanes", rows, count);
+    free(rows);
 }
 
 /* Of tests that go through the units of wide.h. */

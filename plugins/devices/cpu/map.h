@@ -66,7 +66,8 @@ typedef struct map_lanes {
     void (*random[2])(float *to, int64_t first, int n, uint64_t stream, const pons_moment *moment);
 } map_lanes;
 
-/* The rows of the table, best last; those that this processor can run. */
+/* Rows of the table, best last: that are built; the first of them, that this processor can run. */
+int map_lanes_built(void);
 int map_lanes_count(void);
 const map_lanes *map_lanes_row(int row);
 /* Has this processor products of bf16? */

@@ -41,11 +41,13 @@ static const struct {
     ROW(avx512bf16, avx512, has_avx512bf16),
 };
 
+int map_lanes_built(void) { return (int)(sizeof rows / sizeof *rows); }
+
 int map_lanes_count(void)
 {
     int n = 0;
 
-    while (n < (int)(sizeof rows / sizeof *rows) && rows[n].runs())
+    while (n < map_lanes_built() && rows[n].runs())
         n++;
     return n;
 }
@@ -68,6 +70,7 @@ bool map_has_bf16(void) { return __builtin_cpu_supports("avx512bf16") != 0; }
 
 #else
 
+int map_lanes_built(void) { return 1; }
 int map_lanes_count(void) { return 1; }
 
 const map_lanes *map_lanes_row(int row)
