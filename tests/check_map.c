@@ -3,7 +3,8 @@
  *
  * Random maps of all forms: what is computed by exact operations must be equal bit by bit, the rest
  * and reductions within bounds that follow from the sizes of the numbers. Buffers lie against
- * guard pages; 1, 2 and 3 threads, in place and apart must give equal bits on every kind of lanes.
+ * guard pages; 1, 2 and 3 threads, in place and apart, through the caches and past them must give
+ * equal bits on every kind of lanes.
  */
 #include "suite.h"
 #include "units.h"
@@ -508,13 +509,16 @@ static void check_row(const sample *s, buffers *in, const buffers *truth, int ro
     buffers first = buffers_new(s->outputs, s->output, 0xff), other, copy;
     uint64_t share;
 
-    for (int threads = 1; threads <= 3; threads++) {
-        void *d = open_cpu(threads, row);
-        other = threads == 1 ? first : buffers_new(s->outputs, s->output, 0xff);
+    for (int way = 0; way < 4; way++) {
+        bool past = way == 3;
+        void *d = open_cpu(past ? 2 : way + 1, row);
+        if (past)
+            cpu_device_write_past(d);
+        other = way == 0 ? first : buffers_new(s->outputs, s->output, 0xff);
         share = run_on(&cpu_operations, d, s, in, &other, 0);
-        ck_assert_msg(threads == 1 || same_bits(s, &first, &other),
-                      "map %d on %s: %d threads give other bits", seed, name, threads);
-        if (threads > 1)
+        ck_assert_msg(way == 0 || same_bits(s, &first, &other), "map %d on %s: %d threads%s give "
+                      "other bits", seed, name, past ? 2 : way + 1, past ? ", past caches," : "");
+        if (way > 0)
             buffers_free(&other);
         cpu_operations.close(d);
     }
@@ -522,6 +526,8 @@ static void check_row(const sample *s, buffers *in, const buffers *truth, int ro
     if (share != 0 && s->output[0].shape.extent[0]
             == s->input[__builtin_ctzll(share)].shape.extent[0]) {
         void *d = open_cpu(2, row);
+        if (seed % 2 != 0)
+            cpu_device_write_past(d);
         copy = buffers_new(s->inputs, s->input, 0);
         for (int i = 0; i < s->inputs; i++)
             memcpy(copy.pointer[i], in->pointer[i], in->item[i].size);
@@ -670,7 +676,7 @@ static void fill_special(const sample *s, buffers *b)
                 map_number_store(s->input[i].type, b->pointer[i], k, special[below(10)]);
 }
 
-/* Every row gives the bits of the plain interpreter; what is no number is none. */
+/* Every row, through the caches and past them, gives the bits of the plain interpreter; what is no number is none. */
 static void check_bits(const sample *s, const char *what)
 {
     device plain;
@@ -680,8 +686,11 @@ static void check_bits(const sample *s, const char *what)
     fill_special(s, &in);
     out[0] = buffers_new(s->outputs, s->output, 0xff);
     run_on(plain.operations, plain.handle, s, &in, &out[0], 0);
-    for (int row = 0; row < row_count(); row++) {
+    for (int way = 0; way < 2 * row_count(); way++) {
+        const int row = way / 2;
         void *d = open_cpu(2, row);
+        if (way % 2 != 0)
+            cpu_device_write_past(d);
         out[1] = buffers_new(s->outputs, s->output, 0xff);
         run_on(&cpu_operations, d, s, &in, &out[1], 0);
         cpu_operations.close(d);
@@ -690,8 +699,9 @@ static void check_bits(const sample *s, const char *what)
                 float x = map_number_load(s->output[i].type, out[0].pointer[i], k);
                 float y = map_number_load(s->output[i].type, out[1].pointer[i], k);
                 if ((x == x || y == y) && memcmp(&x, &y, sizeof x) != 0)
-                    ck_abort_msg("%s on %s: output %d element %ld is %a, should be %a", what,
-                                 row_name(row), i, (long)k, (double)y, (double)x);
+                    ck_abort_msg("%s on %s%s: output %d element %ld is %a, should be %a", what,
+                                 row_name(row), way % 2 != 0 ? ", past caches" : "", i, (long)k,
+                                 (double)y, (double)x);
             }
         buffers_free(&out[1]);
     }
@@ -1011,6 +1021,62 @@ START_TEST(choices_by_one_number_take_a_whole_side)
 }
 END_TEST
 
+static int boxed_load(sample *s, pons_type type, const int64_t stride[4])
+{
+    pons_operand o = { .tensor = s->inputs, .type = type, .along = PONS_ALONG_SPACE };
+
+    memcpy(o.stride, stride, sizeof *stride * 4);
+    s->load[s->map.load_count++] = o;
+    s->input_count[s->inputs] = span(s, &o);
+    s->input[s->inputs] = (pons_tensor){ type, { 1, { span(s, &o) } } };
+    add_value(s, (pons_value){ .operation = PONS_VALUE_LOAD, .operand = s->inputs++ }, 1, true);
+    return s->map.value_count - 1;
+}
+
+static void boxed_store(sample *s, int value, pons_type type, const int64_t stride[4], int offset)
+{
+    pons_operand o = { .tensor = s->outputs, .type = type, .along = PONS_ALONG_SPACE,
+                       .offset = offset };
+
+    memcpy(o.stride, stride, sizeof *stride * 4);
+    s->store[s->map.store_count++] = (pons_store){ value, o };
+    add_output(s, &o, value, false, 1);
+    s->output[s->outputs - 1].shape = (pons_shape){ 1, { s->output_count[s->outputs - 1] } };
+}
+
+/*
+ * Boxes of several tiles within larger ones, so that each row begins somewhere else in a line of
+ * memory, from starts that are no line's; what lies between rows stays. A whole input, one of each
+ * channel and one of each row.
+ */
+START_TEST(boxes_go_past_the_caches_from_any_start)
+{
+    static const int channels[] = { 1, 3, 5, 16, 17, 33 };
+    static const pons_type stored[] = { PONS_F32, PONS_BF16, PONS_U8 };
+    const int c = channels[_i];
+    const int64_t points = 9000 / c + 13, run = points * c, row = run + 7, plane = 3 * row + 5;
+    const int64_t whole[4] = { 3 * run, run, c, 1 }, of_channel[4] = { 0, 0, 0, 1 };
+    const int64_t of_row[4] = { 3, 1, 0, 0 }, apart[4] = { plane, row, c, 1 };
+    static sample s;
+
+    for (int offset = 0; offset < 64; offset = offset < 3 ? offset + 1 : 2 * offset + 1) {
+        int x, y;
+        memset(&s, 0, sizeof s);
+        state = 11;
+        s.map = (pons_map){ .axis_count = 4, .extent = { 2, 3, points, c }, .load = s.load,
+                            .value = s.value, .store = s.store };
+        x = special_value(&s, PONS_MAP_MUL, 2, boxed_load(&s, PONS_F32, whole),
+                          boxed_load(&s, PONS_BF16, of_channel), 0);
+        x = special_value(&s, PONS_MAP_SUB, 2, x, boxed_load(&s, PONS_F32, of_row), 0);
+        y = special_value(&s, PONS_MAP_GREATER, 2, x, boxed_load(&s, PONS_BF16, whole), 0);
+        for (int k = 0; k < 3; k++)
+            boxed_store(&s, stored[k] == PONS_U8 ? y : x, stored[k], apart, offset);
+        boxed_store(&s, x, PONS_F32, whole, 0);
+        check_bits(&s, "box");
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("map");
@@ -1018,6 +1084,7 @@ int main(void)
     units_say_rows();
     tcase_add_loop_test(c, random_maps_agree_with_the_plain_interpreter, 0, 4);
     tcase_add_loop_test(c, large_outputs_are_written_past_the_cache, 0, 2);
+    tcase_add_loop_test(c, boxes_go_past_the_caches_from_any_start, 0, 6);
     tcase_add_loop_test(c, gradient_of_a_bend_is_both_choices_added, 0, 3);
     tcase_add_loop_test(c, moments_alone_are_those_beside_another_reduction, 0, 14);
     tcase_add_loop_test(c, channels_of_long_periods, 0, 14);

@@ -16,6 +16,7 @@ typedef struct cpu_device {
     cpu_set_t share;       /* processors; of the thread that opened the device                    */
     const map_lanes *lanes;
     bool compiles_maps;    /* where map_compile.h can                                              */
+    int64_t past_size;     /* bytes: maps write outputs from this size on past the caches          */
     const struct narrow_lanes *narrow;
     const struct direct_lanes *direct;
     const struct rows_lanes *rows;
@@ -72,6 +73,8 @@ void cpu_parallel(int threads, int64_t count, void (*body)(void *context, int64_
 void cpu_device_choose_row(void *device, int row);
 /* And that maps are not compiled, as where the system lets no memory be run that was written. */
 void cpu_device_interpret(void *device);
+/* And that maps write all outputs past the caches that can go there, of whatever size. */
+void cpu_device_write_past(void *device);
 extern const pons_device_operations cpu_operations;
 
 #endif

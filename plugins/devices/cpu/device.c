@@ -67,6 +67,9 @@ static int share_of(const pons_device_settings *settings, cpu_set_t *mine)
     return end - first;
 }
 
+/* No cache has as much for one output. */
+#define PAST_SIZE ((int64_t)1 << 26)
+
 static pons_status device_open(const pons_device_settings *settings, void **device, pons_error *err)
 {
     cpu_device *d = calloc(1, sizeof *d);
@@ -78,6 +81,7 @@ static pons_status device_open(const pons_device_settings *settings, void **devi
     processors = share_of(settings, &d->share);
     d->threads = settings->threads > 0 ? settings->threads : processors;
     d->compiles_maps = true;
+    d->past_size = PAST_SIZE;
     cpu_device_choose_row(d, map_lanes_count() - 1);
     if (onednn_open(&d->library, err) != PONS_OK) {
         free(d);
@@ -212,6 +216,13 @@ void cpu_device_interpret(void *device)
     cpu_device *d = device;
 
     d->compiles_maps = false;
+}
+
+void cpu_device_write_past(void *device)
+{
+    cpu_device *d = device;
+
+    d->past_size = 1;
 }
 
 const pons_device_operations cpu_operations = {

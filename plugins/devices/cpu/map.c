@@ -48,12 +48,7 @@ static void plan_free(map_plan *plan)
     free(plan);
 }
 
-/*
- * Outputs from this size on, in bytes, are written past the cache. Not those of the ragged form:
- * they lie in the memory of inputs, which has just been read.
- */
-#define MAP_STREAM_SIZE ((int64_t)1 << 26)
-
+/* 0 in the ragged form. */
 static int64_t points_of(const pons_map *m)
 {
     int64_t n = m->segment_count == 0;
@@ -63,7 +58,11 @@ static int64_t points_of(const pons_map *m)
     return n;
 }
 
-static bool operands_make(map_plan *plan)
+/*
+ * Outputs of 'past_size' bytes and more are written past the caches. Not those of the ragged form:
+ * they lie in the memory of inputs, which has just been read.
+ */
+static bool operands_make(map_plan *plan, int64_t past_size)
 {
     const pons_map *m = plan->map;
 
@@ -83,7 +82,7 @@ static bool operands_make(map_plan *plan)
                              &plan->store[i]))
             return false;
         plan->store[i].stream = points_of(m) * (int64_t)map_type_size(plan->store[i].type)
-                              >= MAP_STREAM_SIZE
+                              >= past_size
                               && plan->lanes->machine->past != NULL;
     }
     for (int i = 0; i < m->reduction_count; i++) {
@@ -179,7 +178,7 @@ pons_status map_prepare(cpu_device *device, const pons_request *request, pons_ke
     plan->map = request->attributes;
     plan->lanes = device->lanes;
     plan->threads = device->threads;
-    if (!map_space_make(plan) || !operands_make(plan) || !map_nodes_make(plan)
+    if (!map_space_make(plan) || !operands_make(plan, device->past_size) || !map_nodes_make(plan)
         || !map_passes_make(plan)) {
         plan_free(plan);
         return pons_fail(err, PONS_DEVICE, "cannot prepare '%s': out of memory", request->name);
