@@ -42,12 +42,13 @@ static pons_node *layer(pons_graph *g, pons_node *x, const char *name, int64_t i
                                               SHAPE(out), uniform));
 }
 
-static net build_net(bool training, bool norm)
+/* depth: of the image. */
+static net build_deep(bool training, bool norm, int64_t depth)
 {
     net n = { graph_new(training, -1), NULL, NULL };
     pons_graph *g = n.graph;
-    pons_node *x = node_input(g, "image", PONS_F32, SHAPE(2, 4, 3, 5, 2));
-    pons_node *target = node_input(g, "target", PONS_F32, SHAPE(2, 4, 3, 5, 1));
+    pons_node *x = node_input(g, "image", PONS_F32, SHAPE(2, depth, 3, 5, 2));
+    pons_node *target = node_input(g, "target", PONS_F32, SHAPE(2, depth, 3, 5, 1));
     pons_node *slope = pons_parameter_leaf(g, "act.weight", PONS_ROLE_SLOPE, SHAPE(1),
                                            (pons_init){ PONS_INIT_CONSTANT, 0.25 });
 
@@ -60,6 +61,8 @@ static net build_net(bool training, bool norm)
     n.loss = pons_mean_all(g, pons_square(g, pons_sub(g, n.logits, target)));
     return n;
 }
+
+static net build_net(bool training, bool norm) { return build_deep(training, norm, 4); }
 
 static void fill(program *p, const char *name, unsigned seed)
 {
@@ -742,6 +745,89 @@ START_TEST(lent_inputs_are_read_where_they_are)
 }
 END_TEST
 
+/* The program's own memory holds what 'own' says, and is not looked at. */
+static void assert_found(bench *b, float *const lent[2], float own, const char *name)
+{
+    static const char *const names[] = { "image", "target" };
+    program_nonfinite found;
+
+    for (int i = 0; i < 2; i++) {
+        ((float *)program_input(b->train, names[i], NULL))[3] = own;
+        ck_assert(program_lend(b->train, names[i], lent[i]));
+    }
+    ck_assert_int_eq(program_find_nonfinite(b->train, 0, &found, &error), PONS_OK);
+    if (name == NULL)
+        ck_assert_msg(found.name == NULL, "'%s' is finite", found.name);
+    else
+        ck_assert_str_eq(found.name, name);
+    ck_assert(name == NULL || found.place == -1);
+}
+
+START_TEST(what_is_not_finite_is_found_in_lent_memory)
+{
+    program_facts facts;
+    float *lent[2];
+    bench b;
+
+    bench_open(&b, _i == 0 ? FLOAT : CPU, true, (program_settings){ 0 });
+    step(&b, 5, 0);
+    program_describe(b.train, &facts);
+    ck_assert_uint_ge(facts.lendable, 2 * 4 * 3 * 5 * 3 * sizeof(float));
+    lent[0] = copy_of(b.train, "image");
+    lent[1] = copy_of(b.train, "target");
+    assert_found(&b, lent, NAN, NULL);
+    lent[1][119] = INFINITY;
+    assert_found(&b, lent, 0, "target");
+    lent[0][239] = NAN;
+    assert_found(&b, lent, 0, "image");
+    for (int i = 0; i < 2; i++)
+        free(lent[i]);
+    bench_close(&b);
+}
+END_TEST
+
+/* A larger program moves the memory that programs share; what was lent stays where it is. */
+START_TEST(what_is_lent_stays_when_the_storage_grows)
+{
+    program_facts small, large;
+    program_nonfinite found;
+    step_result r[2];
+    float *lent[2];
+    bench b;
+
+    bench_begin(&b, _i == 0 ? FLOAT : CPU, (program_settings){ .poison = true });
+    b.train = make(&b, build_net(true, true), true);
+    ck_assert_int_eq(storage_initialise(b.storage, 1, &error), PONS_OK);
+    fill_both(b.train, 5);
+    lent[0] = copy_of(b.train, "image");
+    lent[1] = copy_of(b.train, "target");
+    fill_both(b.train, 7); /* is not read */
+    ck_assert(program_lend(b.train, "image", lent[0]));
+    ck_assert(program_lend(b.train, "target", lent[1]));
+    for (int grown = 0; grown < 2; grown++) {
+        if (grown) {
+            b.evaluate = make(&b, build_deep(false, true, 400), false);
+            evaluate_loss(&b, 9);
+        }
+        ck_assert_int_eq(program_step_begin(b.train, 0, &error), PONS_OK);
+        ck_assert_int_eq(program_micro(b.train, 0, &error), PONS_OK);
+        ck_assert_int_eq(program_step_finish(b.train, 0, &r[grown], &error), PONS_OK);
+    }
+    program_describe(b.train, &small);
+    program_describe(b.evaluate, &large);
+    ck_assert_uint_gt(large.arena, small.arena);
+    ck_assert(r[0].applied && r[0].loss == r[1].loss && r[0].grad_norm == r[1].grad_norm);
+    ck_assert(step(&b, 7, 0).loss != r[0].loss);
+    ck_assert(program_lend(b.train, "image", lent[0]));
+    lent[0][3] = NAN;
+    ck_assert_int_eq(program_find_nonfinite(b.train, 0, &found, &error), PONS_OK);
+    ck_assert_str_eq(found.name, "image");
+    for (int i = 0; i < 2; i++)
+        free(lent[i]);
+    bench_close(&b);
+}
+END_TEST
+
 /* Gradients that are one node, a leaf or a constant still land in places of their own. */
 START_TEST(gradients_that_coincide_have_their_own_places)
 {
@@ -799,6 +885,8 @@ int main(void)
     tcase_add_test(c, a_new_name_in_an_evaluate_build_is_refused);
     tcase_add_test(c, parameters_without_a_path_are_listed_and_stay);
     tcase_add_loop_test(c, lent_inputs_are_read_where_they_are, 0, 2);
+    tcase_add_loop_test(c, what_is_not_finite_is_found_in_lent_memory, 0, 2);
+    tcase_add_loop_test(c, what_is_lent_stays_when_the_storage_grows, 0, 2);
     tcase_add_test(c, gradients_that_coincide_have_their_own_places);
     return suite_run();
 }
