@@ -5,6 +5,8 @@
 CPU_LOOPS = -ftree-vectorize $(VECTORS_ALWAYS) -fno-math-errno -fno-trapping-math \
 	-Wno-psabi
 CPU_LANES = plugins/devices/cpu/map_lanes.c plugins/devices/cpu/map_machine.c \
+	plugins/devices/cpu/map_machine_memory.c plugins/devices/cpu/map_machine_moments.c \
+	plugins/devices/cpu/map_instruction.h \
 	plugins/devices/cpu/map_random.c plugins/devices/cpu/map_vector.h \
 	plugins/devices/cpu/map_machine.h \
 	plugins/devices/cpu/narrow_wide.c plugins/devices/cpu/narrow_planar.c \
@@ -43,6 +45,7 @@ libcpupairs_la_CFLAGS = $(libcpuavx512_la_CFLAGS) -mavx512bf16
 # The loops of maps once more, for processors that make bf16 of floats.
 noinst_LTLIBRARIES += libcpuhalves.la
 libcpuhalves_la_SOURCES = plugins/devices/cpu/map_lanes.c plugins/devices/cpu/map_machine.c \
+	plugins/devices/cpu/map_machine_memory.c plugins/devices/cpu/map_machine_moments.c \
 	plugins/devices/cpu/map_random.c
 libcpuhalves_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=avx512bf16
 libcpuhalves_la_CFLAGS = $(libcpuavx512_la_CFLAGS) -mavx512bf16

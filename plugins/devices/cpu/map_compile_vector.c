@@ -1,8 +1,8 @@
 /*
  * map_compile_vector.c - steps as instructions of the processor, vector by vector.
  *
- * Each leaves the bits that its instruction in map_machine.c does, but for which of two NaNs a sum
- * or product keeps: there the compiler of map_machine.c chooses.
+ * Each leaves the bits that its instruction of the machine does, but for which of two NaNs a sum
+ * or product keeps: there the compiler of the machine chooses.
  */
 #include "map_compile_parts.h"
 
