@@ -268,7 +268,7 @@ START_TEST(only_tf32_rounds_floats)
     asked q;
 
     ask(&q, PONS_F32, PONS_F32);
-    ck_assert(blas_is_there(blas, ((cuda_device *)d.handle)->driver.cuda));
+    ck_assert(blas_is_there(blas, ((cuda_device *)d.handle)->toolkit));
     real_operation_new = blas->operation_new;
     blas->operation_new = note_sums;
     for (int tf32 = 0; tf32 < 2; tf32++)
@@ -416,12 +416,16 @@ END_TEST
 
 START_TEST(a_library_that_does_not_start_is_done_without)
 {
+    char said[512];
     device d;
 
     setenv("FAKE_CUBLAS", "start", 1);
     d = card(&(pons_device_settings){ .count = 1 });
     for (int i = 0; i < PRODUCTS; i++)
         agree(i, &d, PONS_F32, "own", FLOAT_OF_LARGEST);
+    cuda_operations.describe(d.handle, said, sizeof said);
+    ck_assert_msg(strstr(said, ", no cuBLASLt (it does not start: the card does not answer)") != NULL,
+                  "%s", said);
     cuda_operations.close(d.handle);
 }
 END_TEST

@@ -357,16 +357,42 @@ static const char *const toolkits[] = {
 };
 enum { TOOLKITS = sizeof toolkits / sizeof *toolkits };
 
-/* 'there': a bit of each that is installed. taken: the CUDA of one; 0: none. */
-static const struct { int driver; unsigned there; int taken; } machines[] = {
-    { 13, 0xf, 13 }, { 12, 0xf, 12 }, { 11, 0xf, 11 }, { 13, 0xb, 12 }, { 13, 0x9, 11 },
-    { 12, 0xc, 13 }, { 10, 0x6, 12 }, { 13, 0x8, CUDA_LATER }, { 99, 0xf, CUDA_LATER },
-    { 99, 0x7, 13 }, { 0, 0xf, 11 }, { 13, 0, 0 },
+/*
+ * 'there': a bit of each that is installed; 'refused': of each that does not serve. taken: the CUDA
+ * of one; 0: none. said: the reasons, which are their CUDAs, in the order in which they were asked.
+ */
+typedef struct machine {
+    int driver;
+    unsigned there, refused;
+    int taken;
+    const char *said;
+} machine;
+
+static const machine machines[] = {
+    { 13, 0xf, 0, 13, "" }, { 12, 0xf, 0, 12, "" }, { 11, 0xf, 0, 11, "" }, { 13, 0xb, 0, 12, "" },
+    { 13, 0x9, 0, 11, "" }, { 12, 0xc, 0, 13, "" }, { 10, 0x6, 0, 12, "" },
+    { 13, 0x8, 0, CUDA_LATER, "" }, { 99, 0xf, 0, CUDA_LATER, "" }, { 99, 0x7, 0, 13, "" },
+    { 0, 0xf, 0, 11, "" }, { 13, 0, 0, 0, "" }, { 13, 0xf, 0x4, 12, "13" },
+    { 13, 0x5, 0x4, 11, "13" }, { 12, 0xf, 0x3, 13, "12; 11" },
+    { 13, 0xf, 0xf, 0, "13; 12; 11; 14" }, { 13, 0x8, 0x8, 0, "14" },
 };
 enum { MACHINES = sizeof machines / sizeof *machines };
 
-START_TEST(of_toolkits_the_newest_is_taken_that_is_not_newer_than_the_driver)
+static bool serves(void *context, const char *name, void *library, char *why, size_t size)
 {
+    int i = 0;
+
+    ck_assert_ptr_nonnull(library);
+    while (strcmp(name, toolkits[i]) != 0)
+        i++;
+    snprintf(why, size, "%d", CUDA_OLDEST + i);
+    return !(*(const unsigned *)context >> i & 1);
+}
+
+START_TEST(of_toolkits_the_newest_is_taken_that_serves_and_is_not_newer_than_the_driver)
+{
+    unsigned refused = machines[_i].refused;
+    cuda_search search = { .flags = RTLD_LOCAL, .serves = serves, .context = &refused };
     cuda_toolkit list[TOOLKITS + 1] = { { 0, NULL } };
     void *expected = NULL, *found;
 
@@ -376,9 +402,21 @@ START_TEST(of_toolkits_the_newest_is_taken_that_is_not_newer_than_the_driver)
         if (list[i].cuda == machines[_i].taken)
             expected = dlopen(toolkits[i], RTLD_NOW);
     }
-    found = cuda_toolkit_open(list, machines[_i].driver, RTLD_LOCAL);
+    found = cuda_toolkit_open(list, machines[_i].driver, &search);
     ck_assert_ptr_eq(found, expected);
     ck_assert_int_eq(found != NULL, machines[_i].taken != 0);
+    ck_assert_str_eq(search.refused, machines[_i].said);
+}
+END_TEST
+
+START_TEST(a_library_of_two_names_is_refused_in_one_word)
+{
+    const cuda_toolkit list[] = { { 13, toolkits[0] }, { 13, toolkits[0] }, { 0, NULL } };
+    unsigned refused = 0xf;
+    cuda_search search = { .flags = RTLD_LOCAL, .serves = serves, .context = &refused };
+
+    ck_assert_ptr_null(cuda_toolkit_open(list, 13, &search));
+    ck_assert_str_eq(search.refused, "11");
 }
 END_TEST
 
@@ -394,8 +432,9 @@ int main(void)
     tcase_add_test(c, every_case_agrees_in_16_bits);
     tcase_add_loop_test(c, direct_convolutions_of_every_tiling_agree, 0, 2);
     tcase_add_test(c, a_kernel_that_was_just_prepared_can_run);
-    fakes_add_loop_test(c, of_toolkits_the_newest_is_taken_that_is_not_newer_than_the_driver, 0,
-                        MACHINES);
+    fakes_add_loop_test(c, of_toolkits_the_newest_is_taken_that_serves_and_is_not_newer_than_the_driver,
+                        0, MACHINES);
+    fakes_add_test(c, a_library_of_two_names_is_refused_in_one_word);
     tcase_add_test(c, a_kernel_may_touch_its_parameters);
     tcase_add_loop_exit_test(c, a_kernel_that_leaves_its_memory_is_found, STRAYED, 1,
                              guarded ? sizeof deeds / sizeof *deeds : 1);

@@ -63,7 +63,7 @@ static device card(cuda_device *d)
                         .driver = { .use = use, .allocate = allocate, .free = release,
                                     .clear = clear, .upload = upload,
                                     .stream_wait = stream_wait } };
-    MUST(cuda_compiler_open(&d->compiler, CUDA_LATER - 1, &error));
+    MUST(cuda_compiler_open(&d->compiler, CUDA_LATER - 1, d->architecture, &error));
     return (device){ .operations = &cuda_operations, .handle = d,
                      .facts = { .name = "card", .threads = 1, .host_memory = true } };
 }
@@ -559,6 +559,30 @@ START_TEST(sums_of_windows_compile)
 }
 END_TEST
 
+/* ---- cards that NVRTC does not know ----------------------------------------------------------- */
+
+/* One from before all that NVRTC knows of, and one that does not exist. */
+START_TEST(a_card_that_no_compiler_knows_is_refused)
+{
+    static const struct { int architecture; const char *hint; } cards[] = {
+        { 20, "hint: install the NVRTC of an older CUDA, too" },
+        { 999, "hint: install the NVRTC of a newer CUDA, too" },
+    };
+    char expected[80];
+    cuda_compiler c;
+
+    snprintf(expected, sizeof expected, "nothing here compiles for the card's sm_%d: NVRTC ",
+             cards[_i].architecture);
+    error = (pons_error)PONS_ERROR_INIT;
+    ck_assert_int_eq(cuda_compiler_open(&c, CUDA_LATER - 1, cards[_i].architecture, &error),
+                     PONS_DEVICE);
+    ck_assert_ptr_null(c.library);
+    ck_assert_msg(strstr(error.text, expected) != NULL, "%s", error.text);
+    ck_assert_msg(strstr(error.text, " 90 ") != NULL, "%s", error.text);
+    ck_assert_msg(strstr(error.text, cards[_i].hint) != NULL, "%s", error.text);
+}
+END_TEST
+
 /* Read by AddressSanitizer: NVRTC keeps memory when it is closed. Ours is weighed in check_cuda. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
@@ -577,5 +601,6 @@ int main(void)
     tcase_add_loop_test(c, every_optimizer_compiles, 0, ARCHITECTURES);
     tcase_add_loop_test(c, patches_with_every_transform_compile, 0, ARCHITECTURES);
     tcase_add_loop_test(c, sums_of_windows_compile, 0, ARCHITECTURES);
+    tcase_add_loop_test(c, a_card_that_no_compiler_knows_is_refused, 0, 2);
     return suite_run();
 }

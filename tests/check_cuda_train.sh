@@ -479,6 +479,18 @@ takes() { toolkits "$1" devices | grep "^cuda:0 .* NVRTC $2\.0, .*, cuBLASLt $3\
 only faults check "the driver's own toolkit" takes 13000 13 13
 only faults check "not a newer one" takes 12040 12 12
 only faults check "one for each where it has none" takes 11080 11 12
+# What CUDA 13 has forgotten, or not heard of, an older one may know.
+volta() { # ARGUMENT...: on a driver of CUDA 13
+    (export FAKE_CUDA_SM=70 && toolkits 13000 "$@")
+}
+only faults check "an older one that knows the card" eval \
+    'volta devices | grep "^cuda:0 .* driver 13\.0, NVRTC 12\.0, .*, cuBLASLt 12\.0\.2\$"'
+only faults check "by whose kernels it computes" volta train --fresh one.ini --set "device.cache_dir=$folder/volta"
+unknown() { faulty FAKE_CUDA_SM="$1" train --fresh one.ini; }
+only faults check "a card that is too old for all of them" ends 5 "nothing here compiles for the card's sm_70: \
+NVRTC 13.0 for sm_75 80 86 87 88 89 90 100 103 110 120 121" unknown 70
+only faults check "what would help" grep -qx "hint: install the NVRTC of an older CUDA, too" "$folder/out"
+only faults check "a card that is too new" ends 5 "hint: install the NVRTC of a newer CUDA, too" unknown 130
 only faults check "whose kernels it takes" toolkits 12040 train --fresh one.ini --set "device.cache_dir=$folder/12"
 only faults check "kernels of a newer one" ends 5 \
     "cannot load kernels of an NVRTC that is newer than the driver on device 'cuda:0': device kernel image is invalid" \

@@ -141,7 +141,8 @@ CUDA_FILES = plugins/devices/cuda/blas.c plugins/devices/cuda/blas.h \
 	plugins/devices/cuda/source_take.c plugins/devices/cuda/source_value.c \
 	plugins/devices/cuda/source_weight.c \
 	plugins/devices/cuda/text.c plugins/devices/cuda/text.h \
-	plugins/devices/cuda/text_preamble.c plugins/devices/cuda/trial.c \
+	plugins/devices/cuda/text_preamble.c plugins/devices/cuda/toolkit.c \
+	plugins/devices/cuda/toolkit.h plugins/devices/cuda/trial.c \
 	plugins/devices/cuda/trial.h plugins/devices/cuda/unit.c
 CUDNN_FILES = plugins/devices/cuda/dnn.c plugins/devices/cuda/dnn_choose.c \
 	plugins/devices/cuda/dnn_convolution.c \

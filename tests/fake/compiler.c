@@ -23,6 +23,8 @@ typedef struct nvrtc_program_object {
 } *nvrtcProgram;
 
 int nvrtcVersion(int *major, int *minor);
+int nvrtcGetNumSupportedArchs(int *count);
+int nvrtcGetSupportedArchs(int *architectures);
 int nvrtcCreateProgram(nvrtcProgram *program, const char *text, const char *name, int headers,
                        const char *const *header, const char *const *header_name);
 int nvrtcDestroyProgram(nvrtcProgram *program);
@@ -37,6 +39,47 @@ int nvrtcVersion(int *major, int *minor)
     *major = named_version((const void *)nvrtcVersion);
     *minor = 0;
     return 0;
+}
+
+/* Those of CUDA 11.8, 12.9 and 13.0. */
+static const struct { int cuda, count, known[20]; } lists[] = {
+    { 11, 15, { 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 90 } },
+    { 12, 18, { 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 120 } },
+    { 13, 12, { 75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121 } },
+};
+enum { LISTS = sizeof lists / sizeof *lists };
+
+static int list_number(void)
+{
+    int i = 0;
+
+    while (i < LISTS - 1 && lists[i].cuda != named_version((const void *)nvrtcVersion))
+        i++;
+    return i;
+}
+
+int nvrtcGetNumSupportedArchs(int *count)
+{
+    *count = lists[list_number()].count;
+    return 0;
+}
+
+int nvrtcGetSupportedArchs(int *architectures)
+{
+    const int i = list_number();
+
+    memcpy(architectures, lists[i].known, (size_t)lists[i].count * sizeof(int));
+    return 0;
+}
+
+static bool is_known(int architecture)
+{
+    const int i = list_number();
+
+    for (int k = 0; k < lists[i].count; k++)
+        if (lists[i].known[k] == architecture)
+            return true;
+    return false;
 }
 
 int nvrtcCreateProgram(nvrtcProgram *program, const char *text, const char *name, int headers,
@@ -221,7 +264,11 @@ int nvrtcCompileProgram(nvrtcProgram program, int options, const char *const *op
         return 1;
     }
     if (options < 1 || strncmp(option[0], "--gpu-architecture=sm_", 22) != 0
-        || mkdtemp(folder) == NULL)
+        || !is_known(atoi(option[0] + 22))) {
+        program->log = strdup("nvrtc: error: invalid value for --gpu-architecture (-arch)\n");
+        return 5;
+    }
+    if (mkdtemp(folder) == NULL)
         return 1;
     result = compile_in(program, folder);
     if (getenv("FAKE_KEEP") == NULL) {

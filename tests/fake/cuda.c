@@ -169,17 +169,28 @@ static int clock_rate(void)
     return atomic_exchange(&asked, true) && given != NULL ? atoi(given) : 1000000;
 }
 
+/* The card's own in a list of one for each, the last also for those behind it. */
+static int architecture(int device)
+{
+    const char *given = getenv("FAKE_CUDA_SM");
+
+    for (; given != NULL && device > 0 && strchr(given, ',') != NULL; device--)
+        given = strchr(given, ',') + 1;
+    return given != NULL ? atoi(given) : 90;
+}
+
 /* Four processors at 1 GHz; memory of 1024 bits at the same, twice a clock. */
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     static const int known[] = {
-        [PROCESSORS] = 4, [MEMORY_CLOCK] = 1000000, [MEMORY_BITS] = 1024,
-        [CAPABILITY_MAJOR] = 9
+        [PROCESSORS] = 4, [MEMORY_CLOCK] = 1000000, [MEMORY_BITS] = 1024
     };
 
     if (device < 0 || attribute < 1 || attribute > CAPABILITY_MINOR)
         return INVALID;
-    *value = attribute == PCI_BUS ? FIRST_BUS + device : attribute == CAPABILITY_MINOR ? 0
+    *value = attribute == PCI_BUS ? FIRST_BUS + device
+           : attribute == CAPABILITY_MAJOR ? architecture(device) / 10
+           : attribute == CAPABILITY_MINOR ? architecture(device) % 10
            : attribute == CLOCK ? clock_rate()
            : known[attribute] != 0 ? known[attribute] : 1;
     return OK;

@@ -14,6 +14,7 @@
  * FAKE_CUDA_CLOCK kHz of processors from the second question for them on (1000000)
  * FAKE_CUDA_VERSION  what cuDriverGetVersion says (13000); kernels of a compiler of a later CUDA
  *                 are refused
+ * FAKE_CUDA_SM    the cards' architectures, as "90,70" (90); a compiler knows those of its CUDA
  * FAKE_CUDA_NAME  what all of them are called ("made-up card N")
  * FAKE_CUDA_FAIL  launch:N, allocate:N, copy:N, capture:N, graph:N: the N-th such call of the
  *                 process fails (of a kernel, of memory, of a copy, the end of a capture, a graph)

@@ -34,13 +34,33 @@ static const cuda_toolkit places[] = {
     { 13, "libcublasLt.so.13" }, { 13, "/usr/local/cuda/lib64/libcublasLt.so.13" }, { 0, NULL }
 };
 
+static bool has_functions(void *blas, const char *name, void *library, char *why, size_t size)
+{
+    const char *missing = cuda_find_symbols(library, symbols, blas);
+
+    if (missing != NULL)
+        snprintf(why, size, "'%s' has no '%s'", name, missing);
+    return missing == NULL;
+}
+
 static void seek(cuda_blas *blas, int cuda)
 {
     /* It opens libraries of its own, and is not made to be taken away again. */
-    blas->library = cuda_toolkit_open(places, cuda, RTLD_LOCAL | RTLD_NODELETE);
-    if (blas->library != NULL && cuda_find_symbols(blas->library, symbols, blas) == NULL
-        && blas->create(&blas->handle) == 0)
+    cuda_search search = { .flags = RTLD_LOCAL | RTLD_NODELETE, .serves = has_functions,
+                           .context = blas };
+    int status;
+
+    blas->library = cuda_toolkit_open(places, cuda, &search);
+    if (blas->library == NULL) {
+        snprintf(blas->missing, sizeof blas->missing, "%s", search.refused[0] != '\0'
+                 ? search.refused : "there is no libcublasLt.so.12 and no libcublasLt.so.13");
         return;
+    }
+    status = blas->create(&blas->handle);
+    if (status == 0)
+        return;
+    snprintf(blas->missing, sizeof blas->missing, "it does not start: %s",
+             blas->status_text(status));
     blas->handle = NULL;
     blas_close(blas);
 }
@@ -58,7 +78,7 @@ void blas_describe(cuda_blas *blas, int cuda, char *text, size_t size)
     size_t version = blas_is_there(blas, cuda) ? blas->version() : 0;
 
     if (version == 0)
-        snprintf(text, size, "no cuBLASLt (matrix products are our own)");
+        snprintf(text, size, "no cuBLASLt (%s)", blas->missing);
     else
         snprintf(text, size, "cuBLASLt %zu.%zu.%zu", version / 10000, version / 100 % 100,
                  version % 100);

@@ -81,6 +81,7 @@ typedef struct cuda_blas {
     void *library;             /* NULL: not looked for yet, or there is none                      */
     bool sought;
     blas_handle handle;
+    char missing[1024];        /* why there is none                                               */
     BLAS_FUNCTIONS(BLAS_MEMBER)
 } cuda_blas;
 #undef BLAS_MEMBER
@@ -88,12 +89,12 @@ typedef struct cuda_blas {
 /* ---- blas.c ---------------------------------------------------------------------------------- */
 
 /*
- * Whether the library is there and works on the card of this thread; the first call looks for it,
- * for a driver of that CUDA.
+ * Whether the library is there and works on the card of this thread; the first call looks for it:
+ * one of that CUDA if it can be, which is what both driver and card go with.
  * Without it all products are our own: no failure.
  */
 bool blas_is_there(cuda_blas *blas, int cuda);
-/* "cuBLASLt 13.0.2", or that there is none; looks for it, too. */
+/* "cuBLASLt 13.0.2", or "no cuBLASLt (why)"; looks for it, too. */
 void blas_describe(cuda_blas *blas, int cuda, char *text, size_t size);
 void blas_close(cuda_blas *blas);
 

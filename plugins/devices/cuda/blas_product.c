@@ -71,7 +71,7 @@ pons_status cuda_prepare_blas(cuda_device *d, const pons_request *r, pons_kernel
         return PONS_OK;
     if (cuda_check(d, d->driver.use(d->context), "use the device", err) != PONS_OK)
         return PONS_DEVICE;
-    if (!blas_is_there(&d->blas, d->driver.cuda))
+    if (!blas_is_there(&d->blas, d->toolkit))
         return PONS_OK;
     p = calloc(1, sizeof *p);
     if (p == NULL)

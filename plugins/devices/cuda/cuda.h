@@ -36,6 +36,7 @@ typedef struct cuda_device {
     cuda_dnn dnn;
     cuda_blas blas;
     int ordinal, device, architecture; /* 90: sm_90                                               */
+    int toolkit;           /* CUDA of libraries that go with both the driver and the card         */
     int threads;           /* as asked for: kernels do not depend on it                           */
     bool retained, deterministic;
     size_t workspace_limit; /* of a library's kernel                                              */

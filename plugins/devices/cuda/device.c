@@ -65,12 +65,12 @@ static void device_close(void *device)
 
 static pons_status open_parts(cuda_device *d, const pons_device_settings *settings, pons_error *err)
 {
-    if (cuda_driver_open(&d->driver, err) != PONS_OK
-        || cuda_compiler_open(&d->compiler, d->driver.cuda, err) != PONS_OK
-        || find_device(d, err) != PONS_OK
+    if (cuda_driver_open(&d->driver, err) != PONS_OK || find_device(d, err) != PONS_OK
+        || cuda_compiler_open(&d->compiler, d->driver.cuda, d->architecture, err) != PONS_OK
         || cuda_check(d, d->driver.retain(&d->context, d->device), "take the card", err) != PONS_OK)
         return PONS_DEVICE;
     d->retained = true;
+    d->toolkit = d->compiler.major < d->driver.cuda ? d->compiler.major : d->driver.cuda;
     if (cuda_check(d, d->driver.use(d->context), "use the card", err) != PONS_OK
         || cuda_queues_open(d, err) != PONS_OK)
         return PONS_DEVICE;
@@ -127,10 +127,10 @@ static void device_describe(void *device, char *text, size_t size)
 {
     cuda_device *d = device;
     pons_device_facts facts;
-    char blas[64];
+    char blas[1040];
 
     device_facts(device, &facts);
-    blas_describe(&d->blas, d->driver.cuda, blas, sizeof blas);
+    blas_describe(&d->blas, d->toolkit, blas, sizeof blas);
     snprintf(text, size, "%s, %s", facts.library, blas);
 }
 

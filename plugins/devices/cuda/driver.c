@@ -1,5 +1,5 @@
 /*
- * driver.c - find libcuda and NVRTC, and compile one translation unit.
+ * driver.c - find libcuda and the NVRTC that knows its card, and compile one translation unit.
  */
 #include "driver.h"
 
@@ -14,38 +14,6 @@ static const cuda_symbol driver_symbols[] = { CUDA_DRIVER_FUNCTIONS(DRIVER_SYMBO
 static const cuda_symbol compiler_symbols[] = {
     CUDA_COMPILER_FUNCTIONS(COMPILER_SYMBOL) { NULL, 0 }
 };
-
-const char *cuda_find_symbols(void *library, const cuda_symbol *symbols, void *table)
-{
-    for (const cuda_symbol *s = symbols; s->name != NULL; s++) {
-        void *found = dlsym(library, s->name);
-        if (found == NULL)
-            return s->name;
-        memcpy((char *)table + s->offset, &found, sizeof found);
-    }
-    return NULL;
-}
-
-static void *open_of(const cuda_toolkit *list, int cuda, int flags)
-{
-    void *library = NULL;
-
-    for (; list->name != NULL && library == NULL; list++)
-        if (list->cuda == cuda)
-            library = dlopen(list->name, RTLD_NOW | flags);
-    return library;
-}
-
-void *cuda_toolkit_open(const cuda_toolkit *list, int cuda, int flags)
-{
-    void *library = NULL;
-
-    for (int of = cuda; of >= CUDA_OLDEST && library == NULL; of--)
-        library = open_of(list, of, flags);
-    for (int of = cuda + 1; of <= CUDA_LATER && library == NULL; of++)
-        library = open_of(list, of, flags);
-    return library;
-}
 
 static int cuda_of(const cuda_driver *d)
 {
@@ -98,21 +66,77 @@ static const cuda_toolkit compilers[] = {
     { CUDA_LATER, "libnvrtc.so" }, { CUDA_LATER, "/usr/local/cuda/lib64/libnvrtc.so" }, { 0, NULL }
 };
 
-pons_status cuda_compiler_open(cuda_compiler *c, int cuda, pons_error *err)
-{
-    const char *missing;
+/* A compiler that is asked, and for what. */
+typedef struct wish {
+    cuda_compiler *compiler;
+    int architecture;
+    bool newer;                /* the card is newer than all that the last one knows              */
+} wish;
 
-    *c = (cuda_compiler){ .library = cuda_toolkit_open(compilers, cuda, RTLD_LOCAL) };
-    if (c->library == NULL)
+enum { KNOWN = 64 };
+
+/* What it knows, ascending, and how many; 0: it does not tell. */
+static int list_known(const cuda_compiler *c, int known[KNOWN])
+{
+    int count = 0;
+
+    return c->count_known(&count) == 0 && count > 0 && count <= KNOWN && c->get_known(known) == 0
+         ? count : 0;
+}
+
+static void say_known(const cuda_compiler *c, int count, const int *known, char *why, size_t size)
+{
+    size_t used = (size_t)snprintf(why, size, "NVRTC %d.%d for %s", c->major, c->minor,
+                                   count > 0 ? "sm_" : "none that it tells of");
+
+    for (int i = 0; i < count && used < size; i++)
+        used += (size_t)snprintf(why + used, size - used, "%s%d", i > 0 ? " " : "", known[i]);
+}
+
+/* A compiler forgets old architectures, and has not heard of new ones. */
+static bool knows(wish *w, char *why, size_t size)
+{
+    int known[KNOWN], count = list_known(w->compiler, known);
+
+    for (int i = 0; i < count; i++)
+        if (known[i] == w->architecture)
+            return true;
+    say_known(w->compiler, count, known, why, size);
+    w->newer = count > 0 && known[count - 1] < w->architecture;
+    return false;
+}
+
+static bool compiles(void *context, const char *name, void *library, char *why, size_t size)
+{
+    wish *w = context;
+    cuda_compiler *c = w->compiler;
+    const char *missing = cuda_find_symbols(library, compiler_symbols, c);
+
+    if (missing == NULL && c->get_version(&c->major, &c->minor) == 0)
+        return knows(w, why, size);
+    snprintf(why, size, "'%s' has no '%s', expected one of CUDA 11.2 or later", name,
+             missing != NULL ? missing : "version");
+    w->newer = true;
+    return false;
+}
+
+pons_status cuda_compiler_open(cuda_compiler *c, int cuda, int architecture, pons_error *err)
+{
+    wish w = { c, architecture, false };
+    cuda_search search = { .flags = RTLD_LOCAL, .serves = compiles, .context = &w };
+    void *library = cuda_toolkit_open(compilers, cuda, &search);
+
+    if (library == NULL)
+        *c = (cuda_compiler){ .library = NULL };
+    c->library = library;
+    if (library != NULL)
+        return PONS_OK;
+    if (search.refused[0] == '\0')
         return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': no libnvrtc.so, which "
                          "compiles its kernels\nhint: install the CUDA toolkit's NVRTC");
-    missing = cuda_find_symbols(c->library, compiler_symbols, c);
-    if (missing == NULL && c->get_version(&c->major, &c->minor) == 0)
-        return PONS_OK;
-    pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': libnvrtc.so has no '%s', expected "
-              "one of CUDA 11.2 or later", missing != NULL ? missing : "version");
-    cuda_compiler_close(c);
-    return PONS_DEVICE;
+    return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': nothing here compiles for the "
+                     "card's sm_%d: %s\nhint: install the NVRTC of %s CUDA, too", architecture,
+                     search.refused, w.newer ? "a newer" : "an older");
 }
 
 void cuda_compiler_close(cuda_compiler *c)

@@ -7,6 +7,8 @@
 #ifndef CUDA_DRIVER_H
 #define CUDA_DRIVER_H
 
+#include "toolkit.h"
+
 #include <pons/device.h>
 
 typedef struct cuda_context_object *cuda_context;
@@ -76,6 +78,8 @@ enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_EVENT_NO_TIMING = 2, CUDA_CAPTURE_THRE
 
 #define CUDA_COMPILER_FUNCTIONS(X)                                                                \
     X(get_version, "nvrtcVersion", (int *major, int *minor))                                      \
+    X(count_known, "nvrtcGetNumSupportedArchs", (int *count))                                     \
+    X(get_known, "nvrtcGetSupportedArchs", (int *architectures))                                  \
     X(create, "nvrtcCreateProgram", (nvrtc_program *program, const char *text, const char *name,  \
                                      int headers, const char *const *header,                      \
                                      const char *const *header_name))                             \
@@ -101,35 +105,14 @@ typedef struct cuda_compiler {
 } cuda_compiler;
 #undef CUDA_MEMBER
 
-/* Functions of a library, and where in a table they go; the last has no name. */
-typedef struct cuda_symbol {
-    const char *name;
-    size_t offset;
-} cuda_symbol;
-
-/* The first of 'symbols' that the library lacks, or NULL: all are in the table. */
-const char *cuda_find_symbols(void *library, const cuda_symbol *symbols, void *table);
-
-/* Where a library of the toolkit may lie, and of which CUDA it is; CUDA_LATER: one not known yet. */
-enum { CUDA_OLDEST = 11, CUDA_LATER = 14 };
-
-typedef struct cuda_toolkit {
-    int cuda;
-    const char *name;
-} cuda_toolkit;
-
-/*
- * The newest of a list (the last has no name) that is not newer than the driver, which runs all that
- * older ones compile; of newer ones it may refuse it: where there is no other the oldest of them.
- * NULL: none is there. flags: of dlopen, beside RTLD_NOW.
- */
-void *cuda_toolkit_open(const cuda_toolkit *list, int cuda, int flags);
-
 /* PONS_DEVICE with one line ("no driver: ...") where there is none. */
 pons_status cuda_driver_open(cuda_driver *d, pons_error *err);
 void cuda_driver_close(cuda_driver *d);
-/* For a driver of that CUDA. */
-pons_status cuda_compiler_open(cuda_compiler *c, int cuda, pons_error *err);
+/*
+ * For a driver of that CUDA and a card of that architecture (90: sm_90). PONS_DEVICE with one line
+ * where no compiler is there, or none that knows the card: what each of them knows.
+ */
+pons_status cuda_compiler_open(cuda_compiler *c, int cuda, int architecture, pons_error *err);
 void cuda_compiler_close(cuda_compiler *c);
 
 /* Bits as on the cpu: a product and a sum are fused only where the text says so. */
