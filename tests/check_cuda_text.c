@@ -63,7 +63,7 @@ static device card(cuda_device *d)
                         .driver = { .use = use, .allocate = allocate, .free = release,
                                     .clear = clear, .upload = upload,
                                     .stream_wait = stream_wait } };
-    MUST(cuda_compiler_open(&d->compiler, CUDA_LATER - 1, d->architecture, &error));
+    MUST(cuda_compiler_open(&d->compiler, CUDA_LATER - 1, 0, d->architecture, &error));
     return (device){ .operations = &cuda_operations, .handle = d,
                      .facts = { .name = "card", .threads = 1, .host_memory = true } };
 }
@@ -571,10 +571,10 @@ START_TEST(a_card_that_no_compiler_knows_is_refused)
     char expected[80];
     cuda_compiler c;
 
-    snprintf(expected, sizeof expected, "nothing here compiles for the card's sm_%d: NVRTC ",
+    snprintf(expected, sizeof expected, "'cuda:1': nothing here compiles for its sm_%d: NVRTC ",
              cards[_i].architecture);
     error = (pons_error)PONS_ERROR_INIT;
-    ck_assert_int_eq(cuda_compiler_open(&c, CUDA_LATER - 1, cards[_i].architecture, &error),
+    ck_assert_int_eq(cuda_compiler_open(&c, CUDA_LATER - 1, 1, cards[_i].architecture, &error),
                      PONS_DEVICE);
     ck_assert_ptr_null(c.library);
     ck_assert_msg(strstr(error.text, expected) != NULL, "%s", error.text);

@@ -487,9 +487,16 @@ only faults check "an older one that knows the card" eval \
     'volta devices | grep "^cuda:0 .* driver 13\.0, NVRTC 12\.0, .*, cuBLASLt 12\.0\.2\$"'
 only faults check "by whose kernels it computes" volta train --fresh one.ini --set "device.cache_dir=$folder/volta"
 unknown() { faulty FAKE_CUDA_SM="$1" train --fresh one.ini; }
-only faults check "a card that is too old for all of them" ends 5 "nothing here compiles for the card's sm_70: \
+only faults check "a card that is too old for all of them" ends 5 "cannot open device 'cuda:0': nothing here compiles for its sm_70: \
 NVRTC 13.0 for sm_75 80 86 87 88 89 90 100 103 110 120 121" unknown 70
 only faults check "what would help" grep -qx "hint: install the NVRTC of an older CUDA, too" "$folder/out"
+mixed() { faulty FAKE_CUDA_SM=70,90 devices >"$folder/mixed"; }
+only faults check "a list of that card and another one" mixed
+only faults check "says of the first why it is not there" grep -q "^cuda  *cannot open device 'cuda:0': nothing here" \
+    "$folder/mixed"
+only faults check "and has the second" grep -q "^cuda:1  *made-up card 1" "$folder/mixed"
+behind() { [ "$(grep -c "^cuda" "$folder/mixed")" = 2 ]; }
+only faults check "and none that is not there" behind
 only faults check "a card that is too new" ends 5 "hint: install the NVRTC of a newer CUDA, too" unknown 130
 only faults check "whose kernels it takes" toolkits 12040 train --fresh one.ini --set "device.cache_dir=$folder/12"
 only faults check "kernels of a newer one" ends 5 \

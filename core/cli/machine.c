@@ -46,26 +46,41 @@ static void print_device(FILE *to, const char *name, const device *d)
 }
 
 /* The processors are one device, which is divided on request; other devices are counted. */
-static void print_all_of(FILE *to, const char *plugin)
+static void print_number(FILE *to, const plugin *p, int k, bool one, pons_error *err)
 {
-    bool one = strcmp(plugin, "cpu") == 0;
+    const pons_device_settings settings = { .index = k, .count = one ? 1 : DEVICES_MAX };
+    char name[PONS_NAME_SIZE + 16];
+    device d;
 
-    for (int k = 0; k < DEVICES_MAX; k++) {
-        const pons_device_settings settings = { .index = k, .count = one ? 1 : DEVICES_MAX };
-        pons_error err = PONS_ERROR_INIT;
-        char name[PONS_NAME_SIZE + 16];
-        device d;
+    if (device_open_plugin(p, &settings, &d, err) != PONS_OK)
+        return;
+    snprintf(name, sizeof name, one ? "%s" : "%s:%d", p->descriptor->name, k);
+    print_device(to, name, &d);
+    device_close(&d);
+}
 
-        if (device_open(plugin, &settings, NULL, &d, &err) != PONS_OK) {
-            if (k == 0)
-                print_lines(to, plugin, err.text);
-            return;
-        }
-        snprintf(name, sizeof name, one ? "%s" : "%s:%d", plugin, k);
-        print_device(to, name, &d);
-        device_close(&d);
-        if (one)
-            return;
+/* One that does not open has a line in its place, but the one that is behind the last. */
+static void print_all_of(FILE *to, const char *name)
+{
+    const pons_device_operations *o;
+    pons_error err = PONS_ERROR_INIT;
+    bool one = strcmp(name, "cpu") == 0;
+    int count = one;
+    const plugin *p;
+
+    if (plugin_load(PONS_KIND_DEVICE, name, sizeof *o, NULL, &p, &err) != PONS_OK) {
+        print_lines(to, name, err.text);
+        return;
+    }
+    o = p->operations;
+    if (o->count != NULL)
+        count = o->count();
+    for (int k = 0; k < DEVICES_MAX && (k == 0 || k < count || (count == 0 && err.text[0] == '\0'));
+         k++) {
+        err = (pons_error)PONS_ERROR_INIT;
+        print_number(to, p, k, one, &err);
+        if (err.status != PONS_OK && (k == 0 || k < count))
+            print_lines(to, name, err.text);
     }
 }
 

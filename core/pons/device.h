@@ -413,6 +413,11 @@ typedef struct pons_device_operations {
      * with versions, or what they lack. It may take a moment: it opens them. NULL: facts tell all.
      */
     void (*describe)(void *device, char *text, size_t size);
+    /*
+     * Optional, likewise: how many of its devices there are, also those that would not open. NULL:
+     * the first that does not open is behind the last.
+     */
+    int (*count)(void);
 } pons_device_operations;
 
 #define PONS_DEVICE(NAME, VERSION, SUMMARY, OPERATIONS)                                           \

@@ -66,7 +66,8 @@ static void device_close(void *device)
 static pons_status open_parts(cuda_device *d, const pons_device_settings *settings, pons_error *err)
 {
     if (cuda_driver_open(&d->driver, err) != PONS_OK || find_device(d, err) != PONS_OK
-        || cuda_compiler_open(&d->compiler, d->driver.cuda, d->architecture, err) != PONS_OK
+        || cuda_compiler_open(&d->compiler, d->driver.cuda, d->ordinal, d->architecture, err)
+           != PONS_OK
         || cuda_check(d, d->driver.retain(&d->context, d->device), "take the card", err) != PONS_OK)
         return PONS_DEVICE;
     d->retained = true;
@@ -154,6 +155,20 @@ static pons_status device_state(void *device, pons_device_state *state, pons_err
     return cuda_sensors_read(d->sensors, state, err);
 }
 
+static int device_count(void)
+{
+    pons_error unread = PONS_ERROR_INIT;
+    cuda_driver driver;
+    int count = 0;
+
+    if (cuda_driver_open(&driver, &unread) != PONS_OK)
+        return 0;
+    if (driver.count(&count) != 0)
+        count = 0;
+    cuda_driver_close(&driver);
+    return count;
+}
+
 static void device_tune(void *device, const pons_tuning *tuning)
 {
     cuda_device *d = device;
@@ -191,6 +206,7 @@ const pons_device_operations cuda_operations = {
     .compile = cuda_compile_waiting,
     .tune = device_tune,
     .describe = device_describe,
+    .count = device_count,
 };
 
 PONS_DEVICE(cuda, "1.0", "NVIDIA's cards, with kernels that are compiled when they are needed",

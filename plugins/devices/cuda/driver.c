@@ -120,7 +120,8 @@ static bool compiles(void *context, const char *name, void *library, char *why, 
     return false;
 }
 
-pons_status cuda_compiler_open(cuda_compiler *c, int cuda, int architecture, pons_error *err)
+pons_status cuda_compiler_open(cuda_compiler *c, int cuda, int ordinal, int architecture,
+                               pons_error *err)
 {
     wish w = { c, architecture, false };
     cuda_search search = { .flags = RTLD_LOCAL, .serves = compiles, .context = &w };
@@ -134,8 +135,8 @@ pons_status cuda_compiler_open(cuda_compiler *c, int cuda, int architecture, pon
     if (search.refused[0] == '\0')
         return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': no libnvrtc.so, which "
                          "compiles its kernels\nhint: install the CUDA toolkit's NVRTC");
-    return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': nothing here compiles for the "
-                     "card's sm_%d: %s\nhint: install the NVRTC of %s CUDA, too", architecture,
+    return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda:%d': nothing here compiles for its "
+                     "sm_%d: %s\nhint: install the NVRTC of %s CUDA, too", ordinal, architecture,
                      search.refused, w.newer ? "a newer" : "an older");
 }
 

@@ -109,10 +109,12 @@ typedef struct cuda_compiler {
 pons_status cuda_driver_open(cuda_driver *d, pons_error *err);
 void cuda_driver_close(cuda_driver *d);
 /*
- * For a driver of that CUDA and a card of that architecture (90: sm_90). PONS_DEVICE with one line
- * where no compiler is there, or none that knows the card: what each of them knows.
+ * For a driver of that CUDA and card number 'ordinal', which is of that architecture (90: sm_90).
+ * PONS_DEVICE with one line where no compiler is there, or none that knows the card: what each of
+ * them knows.
  */
-pons_status cuda_compiler_open(cuda_compiler *c, int cuda, int architecture, pons_error *err);
+pons_status cuda_compiler_open(cuda_compiler *c, int cuda, int ordinal, int architecture,
+                               pons_error *err);
 void cuda_compiler_close(cuda_compiler *c);
 
 /* Bits as on the cpu: a product and a sum are fused only where the text says so. */
