@@ -500,8 +500,10 @@ only faults check "and none that is not there" behind
 only faults check "a card that is too new" ends 5 "hint: install the NVRTC of a newer CUDA, too" unknown 130
 only faults check "whose kernels it takes" toolkits 12040 train --fresh one.ini --set "device.cache_dir=$folder/12"
 only faults check "kernels of a newer one" ends 5 \
-    "cannot load kernels of an NVRTC that is newer than the driver on device 'cuda:0': device kernel image is invalid" \
-    toolkits 10020 train --fresh one.ini --set "device.cache_dir=$folder/10"
+    "cannot load kernels on device 'cuda:0': device kernel image is invalid (CUDA_ERROR_INVALID_IMAGE); they are \
+compiled by NVRTC 13.0, the driver is of CUDA 12" faulty FAKE_CUDA_VERSION=12040 train --fresh one.ini \
+    --set "device.cache_dir=$folder/newer"
+only faults check "what would help" grep -qx "hint: install the NVRTC of CUDA 12, too, or a newer driver" "$folder/out"
 if given nccl "NCCL's version"; then
     cuda doctor >"$folder/doctor"
     check "NCCL's version" grep -q "^nccl  *ready, NCCL 2\.[0-9]*\.[0-9]*\$" "$folder/doctor"

@@ -123,13 +123,26 @@ static void cache_write(const char *path, const char *binary, size_t size)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
+/* What is compiled is for the card itself, but its format may be of a later CUDA than the driver. */
+static pons_status load(cuda_unit *u, const char *binary, pons_error *err)
+{
+    const cuda_device *d = u->device;
+    pons_error cause = PONS_ERROR_INIT;
+
+    if (cuda_check(d, d->driver.module_load(&u->module, binary), "load kernels", &cause) == PONS_OK)
+        return PONS_OK;
+    if (d->compiler.major <= d->driver.cuda)
+        return pons_fail(err, PONS_DEVICE, "%s", cause.text);
+    return pons_fail(err, PONS_DEVICE, "%s; they are compiled by NVRTC %d.%d, the driver is of CUDA "
+                     "%d\nhint: install the NVRTC of CUDA %d, too, or a newer driver", cause.text,
+                     d->compiler.major, d->compiler.minor, d->driver.cuda, d->driver.cuda);
+}
+
 static pons_status load_unit(cuda_unit *u, pons_error *err)
 {
     const cuda_device *d = u->device;
     char path[4096] = "", *binary = NULL;
     size_t size = 0;
-    const char *load = d->compiler.major <= d->driver.cuda ? "load kernels"
-                     : "load kernels of an NVRTC that is newer than the driver";
     pons_status status = cuda_check(d, d->driver.use(d->context), "use the card", err);
 
     if (status != PONS_OK)
@@ -148,7 +161,7 @@ static pons_status load_unit(cuda_unit *u, pons_error *err)
         return status;
     if (d->cache_dir != NULL)
         cache_write(path, binary, size);
-    status = cuda_check(d, d->driver.module_load(&u->module, binary), load, err);
+    status = load(u, binary, err);
     free(binary);
     return status;
 }
