@@ -15,7 +15,7 @@ slow() (
 says() { grep -qF -e "$2" "runs/$1/log.txt"; }
 # chosen RUN CHOICE: all that was chosen is that.
 chosen() {
-    sed -n 's/.*:{"choice":"\([^"]*\)".*/\1/p' "runs/$1/autotune.json" | sort -u >"$folder/found"
+    sed -n 's/.*:{"choice":"\([^"]*\) within [0-9]*".*/\1/p' "runs/$1/autotune.json" | sort -u >"$folder/found"
     echo "$2" | diff - "$folder/found"
 }
 
@@ -85,6 +85,11 @@ check "with the same" cmp before.json runs/heir/autotune.json
 only faults check "less room than it had" slow "$wide" "$program" train one.ini --set experiment.name=wide \
     --set train.steps=5 --set device.workspace_limit=2000
 only faults check "is another choice" sh -c '! grep -q "knobs 2=2" runs/wide/autotune.json'
+
+only faults check "which is kept as of that room" grep -q '"choice":"engine [0-9]* within 2000"' runs/wide/autotune.json
+only faults check "more room" slow "$wide" "$program" train one.ini --set experiment.name=wide \
+    --set train.steps=6 --set device.workspace_limit=1073741824
+only faults check "is a choice again" chosen wide "engine 58, knobs 2=2"
 
 sed 's/"engine [0-9]*/"engine 999/' before.json >runs/damaged/autotune.json
 check "a choice that was changed" ends 4 "runs/damaged/autotune.json' is damaged: its text has sha256" \

@@ -340,6 +340,27 @@ START_TEST(an_algorithm_that_is_not_proposed_any_more_is_chosen_anew)
 }
 END_TEST
 
+START_TEST(an_algorithm_chosen_in_less_room_is_chosen_anew)
+{
+    device d = card(&(pons_device_settings){ .count = 1, .workspace_limit = 4095 });
+    notes n = { .count = 0 };
+
+    setenv("FAKE_CUBLAS", "takes-2=1000 takes-3=1900", 1);
+    chooses(&d, &n, 256, 0, 0);
+    ((cuda_device *)d.handle)->workspace_limit = 4096;
+    chooses(&d, &n, 4096, ALL, ALL);
+    ck_assert_int_eq(n.kept, 2);
+    ((cuda_device *)d.handle)->workspace_limit = 5000;
+    chooses(&d, &n, 4096, ALL, ALL);
+    ck_assert_int_eq(n.kept, 3);
+    ((cuda_device *)d.handle)->workspace_limit = 4096;
+    chooses(&d, &n, 4096, 0, 0);
+    ck_assert_int_eq(n.kept, 3);
+    ck_assert_ptr_nonnull(strstr(n.note[0].choice, " within 5000"));
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
 START_TEST(where_no_algorithm_runs_the_first_is_taken)
 {
     device d = card(&(pons_device_settings){ .count = 1 });
@@ -508,6 +529,7 @@ int main(void)
     tcase_add_test(c, only_tf32_rounds_floats);
     fakes_add_test(c, the_fastest_algorithm_is_chosen_and_taken_again);
     fakes_add_test(c, an_algorithm_that_is_not_proposed_any_more_is_chosen_anew);
+    fakes_add_test(c, an_algorithm_chosen_in_less_room_is_chosen_anew);
     fakes_add_test(c, where_no_algorithm_runs_the_first_is_taken);
     fakes_add_test(c, who_keeps_nothing_times_no_algorithm);
     tcase_add_test(c, each_product_is_a_choice_of_its_own);

@@ -296,10 +296,11 @@ static pons_kernel prepared(const device *d, const pons_request *request)
     return k;
 }
 
-/* The choice for the plain request: its workspace and its name. */
-static void chooses(const device *d, notes *n, size_t workspace, const char *choice)
+/* The choice for the plain request: its workspace and its name, kept as of that room. */
+static void chooses_in(const device *d, notes *n, size_t workspace, const char *choice, size_t room)
 {
     const pons_tuning tuning = { n, find_note, keep_note };
+    char kept[PONS_CHOICE_SIZE] = "";
     int before = fakes_left_over();
     pons_kernel k;
 
@@ -307,12 +308,21 @@ static void chooses(const device *d, notes *n, size_t workspace, const char *cho
     k = prepared(d, &plain_request);
     ck_assert_uint_eq(k.scratch_size, workspace);
     ck_assert_int_eq(n->count, 1);
-    ck_assert_str_eq(n->note[0].choice, choice);
+    if (choice[0] != '\0')
+        snprintf(kept, sizeof kept, "%s within %zu", choice, room);
+    ck_assert_str_eq(n->note[0].choice, kept);
     k.free(&k);
     ck_assert_int_le(fakes_left_over(), before + 2); /* the two events that the device keeps */
     cuda_operations.tune(d->handle, NULL);
 }
 
+static void chooses(const device *d, notes *n, size_t workspace, const char *choice)
+{
+    chooses_in(d, n, workspace, choice, ((cuda_device *)d->handle)->workspace_limit);
+}
+
+#define PLAIN_KEY "convolution fp32 x 1 4 4 4 8 w 8 3 3 3 8 stride 1 1 1 dilation 1 1 1 low 1 1 1 " \
+                  "high 1 1 1 groups 1"
 #define TIMES "takes-35=4000 takes-58=3000 takes-30=2000 knob-58=1000"
 
 START_TEST(the_fastest_is_chosen_and_kept)
@@ -322,8 +332,7 @@ START_TEST(the_fastest_is_chosen_and_kept)
 
     setenv("FAKE_CUDNN", TIMES, 1);
     chooses(&d, &n, 30000, "engine 58, knobs 2=2");
-    ck_assert_str_eq(n.note[0].key, "convolution fp32 x 1 4 4 4 8 w 8 3 3 3 8 stride 1 1 1 "
-                                    "dilation 1 1 1 low 1 1 1 high 1 1 1 groups 1");
+    ck_assert_str_eq(n.note[0].key, PLAIN_KEY);
     ck_assert_double_eq_tol(n.note[0].seconds, 1, 0.5);
     cuda_operations.close(d.handle);
 }
@@ -440,9 +449,56 @@ START_TEST(a_choice_that_cannot_be_taken_is_made_anew)
 
     setenv("FAKE_CUDNN", TIMES, 1);
     chooses(&d, &n, 0, "engine 30");
-    strcpy(n.note[0].choice, "engine 58, knobs 2=2");
+    strcpy(n.note[0].choice, "engine 58, knobs 2=2 within 30000");
     chooses(&d, &n, 0, "engine 30");
     ck_assert_int_eq(n.kept, 2);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(a_choice_made_in_less_room_is_made_anew)
+{
+    device d = card(&(pons_device_settings){ .count = 1, .workspace_limit = 29999 });
+    notes n = { .count = 0 };
+
+    setenv("FAKE_CUDNN", TIMES, 1);
+    chooses(&d, &n, 0, "engine 30");
+    ((cuda_device *)d.handle)->workspace_limit = 30000;
+    chooses(&d, &n, 30000, "engine 58, knobs 2=2");
+    ck_assert_int_eq(n.kept, 2);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(a_choice_that_fits_in_less_room_is_taken_again)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    size_t room = ((cuda_device *)d.handle)->workspace_limit;
+    notes n = { .count = 0 };
+
+    setenv("FAKE_CUDNN", TIMES, 1);
+    chooses(&d, &n, 30000, "engine 58, knobs 2=2");
+    ((cuda_device *)d.handle)->workspace_limit = 30000;
+    chooses_in(&d, &n, 30000, "engine 58, knobs 2=2", room);
+    ck_assert_int_eq(n.kept, 1);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+/* As in a replica that has more room than the first one. */
+START_TEST(who_keeps_nothing_takes_what_was_chosen_in_less_room)
+{
+    device d = card(&(pons_device_settings){ .count = 1 });
+    notes n = { .count = 1 };
+    const pons_tuning tuning = { &n, find_note, NULL };
+    pons_kernel k;
+
+    strcpy(n.note[0].key, PLAIN_KEY);
+    strcpy(n.note[0].choice, "engine 58, knobs 2=2 within 30000");
+    cuda_operations.tune(d.handle, &tuning);
+    k = prepared(&d, &plain_request);
+    ck_assert_uint_eq(k.scratch_size, 30000);
+    k.free(&k);
     cuda_operations.close(d.handle);
 }
 END_TEST
@@ -724,6 +780,9 @@ int main(void)
     fakes_add_test(c, without_room_for_operands_the_librarys_first_is_taken);
     fakes_add_test(c, what_was_chosen_is_taken_again_without_timing);
     fakes_add_test(c, a_choice_that_cannot_be_taken_is_made_anew);
+    fakes_add_test(c, a_choice_made_in_less_room_is_made_anew);
+    fakes_add_test(c, a_choice_that_fits_in_less_room_is_taken_again);
+    fakes_add_test(c, who_keeps_nothing_takes_what_was_chosen_in_less_room);
     fakes_add_test(c, who_keeps_nothing_times_nothing);
     tcase_add_test(c, each_shape_and_direction_is_a_choice_of_its_own);
     tcase_add_test(c, a_card_that_is_lost_meanwhile_ends_with_a_line);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { NAME_SIZE = sizeof "algorithm " + 2 * sizeof(blas_algorithm) };
-_Static_assert(NAME_SIZE <= PONS_CHOICE_SIZE, "an algorithm's name is too long to be kept");
+_Static_assert((int)NAME_SIZE <= (int)CUDA_NAME_SIZE, "an algorithm's name is too long to be kept");
 
 static void write_name(const blas_choice *c, char name[NAME_SIZE])
 {
@@ -76,7 +76,6 @@ static int run(void *context, int i, void *const *operand, void *workspace)
 static pons_status choose(cuda_device *d, const pons_request *r, algorithms *a, const char *key,
                           int count, int *best, pons_error *err)
 {
-    const pons_tuning *tuning = d->tuning;
     char name[NAME_SIZE] = "";
     cuda_trial t = {
         .device = d, .request = r->name, .kind = "algorithms", .count = count,
@@ -92,25 +91,24 @@ static pons_status choose(cuda_device *d, const pons_request *r, algorithms *a, 
         write_name(&a->all[*best], name);
     else
         *best = 0;
-    return tuning->keep(tuning->context, key, name, seconds, err);
+    return cuda_keep_choice(d, key, name, seconds, err);
 }
 
 pons_status cuda_choose_algorithm(cuda_device *d, const pons_request *r, const blas_product *p,
                                   int count, const blas_choice *all, int *best, pons_error *err)
 {
-    const pons_tuning *tuning = d->tuning;
     algorithms a = { d, p, all };
-    char key[PONS_CHOICE_SIZE];
-    const char *name;
+    char key[PONS_CHOICE_SIZE], name[CUDA_NAME_SIZE];
+    cuda_found found;
 
     *best = 0;
-    if (tuning == NULL || !write_key(&d->blas, r, key, sizeof key))
+    if (d->tuning == NULL || !write_key(&d->blas, r, key, sizeof key))
         return PONS_OK;
-    name = tuning->find(tuning->context, key);
-    if (name != NULL && name[0] == '\0')
+    found = cuda_find_choice(d, key, name);
+    if (found == CUDA_FOUND_UNTIMED)
         return PONS_OK;
-    *best = name != NULL ? find_name(count, all, name) : -1;
-    if (*best < 0 && tuning->keep != NULL)
+    *best = found == CUDA_FOUND ? find_name(count, all, name) : -1;
+    if (*best < 0 && d->tuning->keep != NULL)
         return choose(d, r, &a, key, count, best, err);
     *best = *best < 0 ? 0 : *best;
     return PONS_OK;

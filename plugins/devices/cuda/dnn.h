@@ -155,12 +155,14 @@ typedef struct dnn_plan {
     size_t workspace;
 } dnn_plan;
 
+enum { DNN_NAME_SIZE = 480 };
+
 /* What computes a convolution: an engine with what it leaves to be chosen, its knobs. */
 typedef struct dnn_candidate {
     dnn_descriptor choice, plan;
     int64_t engine;
     size_t workspace;
-    char name[PONS_CHOICE_SIZE]; /* "engine 31, knobs 2=5 4=1"; where one is asked for, or several */
+    char name[DNN_NAME_SIZE]; /* "engine 31, knobs 2=5 4=1"; where one is asked for, or several */
 } dnn_candidate;
 
 enum { DNN_CANDIDATES = 16 };

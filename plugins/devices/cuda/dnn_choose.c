@@ -43,6 +43,7 @@ static bool write_key(const dnn_convolution *c, char *key, size_t size)
 
 /* ---- try ------------------------------------------------------------------------------------- */
 
+_Static_assert((int)DNN_NAME_SIZE <= (int)CUDA_NAME_SIZE, "an engine's name is too long to be kept");
 _Static_assert((int)DNN_CANDIDATES <= (int)CUDA_CANDIDATES, "more engines than can be tried");
 
 typedef struct engines {
@@ -88,14 +89,13 @@ static pons_status find_fastest(cuda_device *d, const dnn_convolution *c, engine
 static pons_status choose(cuda_device *d, const dnn_convolution *c, const dnn_wishes *w,
                           const char *key, dnn_plan *out, pons_error *err)
 {
-    const pons_tuning *tuning = d->tuning;
     engines e = { .dnn = &d->dnn, .described = { .dnn = &d->dnn } };
     double seconds;
     int best = -1;
 
     if (dnn_candidates_make(&d->dnn, c, w, DNN_CANDIDATES, &e.all, err) == PONS_OK
         && e.all.count > 0 && find_fastest(d, c, &e, &best, &seconds, err) == PONS_OK)
-        tuning->keep(tuning->context, key, best >= 0 ? e.all.item[best].name : "", seconds, err);
+        cuda_keep_choice(d, key, best >= 0 ? e.all.item[best].name : "", seconds, err);
     dnn_candidates_take(&e.all, err->status != PONS_OK ? -1 : best >= 0 ? best : 0, out);
     return err->status;
 }
@@ -103,19 +103,20 @@ static pons_status choose(cuda_device *d, const dnn_convolution *c, const dnn_wi
 pons_status cuda_choose_plan(cuda_device *d, const dnn_convolution *c, const dnn_wishes *wishes,
                              dnn_plan *out, pons_error *err)
 {
-    const pons_tuning *tuning = d->tuning;
+    char key[PONS_CHOICE_SIZE], name[CUDA_NAME_SIZE];
     dnn_wishes chosen = *wishes;
-    char key[PONS_CHOICE_SIZE];
+    cuda_found found;
 
-    if (tuning == NULL || !write_key(c, key, sizeof key))
+    if (d->tuning == NULL || !write_key(c, key, sizeof key))
         return dnn_plan_make(&d->dnn, c, wishes, out, err);
-    chosen.name = tuning->find(tuning->context, key);
-    if (chosen.name != NULL && chosen.name[0] != '\0') {
+    found = cuda_find_choice(d, key, name);
+    if (found == CUDA_FOUND) {
+        chosen.name = name;
         if (dnn_plan_make(&d->dnn, c, &chosen, out, err) != PONS_OK || out->plan != NULL)
             return err->status;
         dnn_plan_free(out);
     }
-    if (tuning->keep != NULL && (chosen.name == NULL || chosen.name[0] != '\0'))
+    if (d->tuning->keep != NULL && found != CUDA_FOUND_UNTIMED)
         return choose(d, c, wishes, key, out, err);
     return dnn_plan_make(&d->dnn, c, wishes, out, err);
 }

@@ -1,9 +1,11 @@
 /*
- * trial.c - time candidates: a few runs of each, in turns.
+ * trial.c - time candidates: a few runs of each, in turns; and what is kept of that.
  */
 #include "cuda.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* In turns, so that a clock that changes changes all of them. */
 enum { ROUNDS = 3, RUNS = 4 };
@@ -155,6 +157,39 @@ pons_status cuda_try(const cuda_trial *t, int *best, double *seconds, pons_error
         }
     }
     return PONS_OK;
+}
+
+/* ---- what is kept ---------------------------------------------------------------------------- */
+
+static const char room_word[] = " within ";
+
+cuda_found cuda_find_choice(const cuda_device *d, const char *key, char name[CUDA_NAME_SIZE])
+{
+    const char *kept = d->tuning->find(d->tuning->context, key);
+    const char *room = kept != NULL ? strstr(kept, room_word) : NULL;
+    int length;
+
+    if (kept == NULL)
+        return CUDA_NOT_FOUND;
+    if (kept[0] == '\0')
+        return CUDA_FOUND_UNTIMED;
+    if (room != NULL && d->tuning->keep != NULL
+        && strtoull(room + strlen(room_word), NULL, 10) < d->workspace_limit)
+        return CUDA_NOT_FOUND;
+    length = (int)(room != NULL ? (size_t)(room - kept) : strlen(kept));
+    snprintf(name, CUDA_NAME_SIZE, "%.*s", length, kept);
+    return CUDA_FOUND;
+}
+
+pons_status cuda_keep_choice(const cuda_device *d, const char *key, const char *name,
+                             double seconds, pons_error *err)
+{
+    const pons_tuning *tuning = d->tuning;
+    char kept[PONS_CHOICE_SIZE] = "";
+
+    if (name[0] != '\0')
+        snprintf(kept, sizeof kept, "%s%s%zu", name, room_word, d->workspace_limit);
+    return tuning->keep(tuning->context, key, kept, seconds, err);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */

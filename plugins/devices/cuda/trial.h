@@ -31,6 +31,24 @@ typedef struct cuda_trial {
  */
 pons_status cuda_try(const cuda_trial *t, int *best, double *seconds, pons_error *err);
 
+/*
+ * What is kept of a choice: the name of what was chosen, and the workspace that it could have. In no
+ * more than that it is the fastest still, where it fits; in more another one may be.
+ */
+enum { CUDA_NAME_SIZE = PONS_CHOICE_SIZE - 32 };
+
+typedef enum cuda_found {
+    CUDA_NOT_FOUND = 0, /* also where there is more room now, and kernels are timed               */
+    CUDA_FOUND_UNTIMED, /* it could not be: as without timing                                     */
+    CUDA_FOUND          /* 'name', which may not fit any more                                     */
+} cuda_found;
+
+/* By the device's tuning, for its workspace. name: "": it could not be timed. */
+cuda_found cuda_find_choice(const struct cuda_device *d, const char *key,
+                            char name[CUDA_NAME_SIZE]);
+pons_status cuda_keep_choice(const struct cuda_device *d, const char *key, const char *name,
+                             double seconds, pons_error *err);
+
 /* For keys: " NAME 1 2 3". */
 void cuda_put_numbers(FILE *to, const char *name, int count, const int64_t *number);
 
