@@ -151,6 +151,53 @@ check "networks of two runs" ends 0 "$none" predicts "$wide" runs/one,runs/never
 check "a processor says nothing of it" sh -c '! "$@" 2>&1 | grep autotune' sh "$program" predict runs/one \
     ph/imagesTr/phantom_001.nii.gz -o p.nii.gz --set distribute.devices=cpu
 
+# meets RUN COMMAND...: a prediction of the run comes to add a choice, finds the folder locked, and COMMAND is done
+# before it goes on; what it says is in 'met'. It waits for a second.
+meets() {
+    run=$1
+    shift
+    rm -f pid
+    exec 9<"runs/$run"
+    flock 9
+    (
+        exec 9<&-
+        slow "$plain" sh -c 'echo $$ >pid; exec "$@"' sh "$program" predict "runs/$run" \
+            ph/imagesTr/phantom_001.nii.gz -o p.nii.gz --set window.batch=3 >met 2>&1
+    ) &
+    waiting=$!
+    until ls -l "/proc/$(cat pid 2>no)/fd" 2>no | grep -q "/runs/$run\$" || ! kill -0 $waiting 2>no; do
+        sleep 0.01
+    done
+    "$@"
+    exec 9<&-
+    wait $waiting
+}
+# The same in time, also on a machine that does other things.
+meets_in_time() {
+    for round in 1 2 3 4 5; do
+        meets "$@" || return
+        grep -q "another process is training" met || return 0
+    done
+    return 1
+}
+cp -r runs/one runs/more
+cp -r runs/one runs/met
+check "a prediction adds a choice" ends 0 "$some" predicts "$plain" runs/more --set window.batch=5
+cp runs/more/autotune.json before.json
+check "to what another has read before" meets_in_time met cp before.json runs/met/autotune.json
+check "which keeps it, and adds its own" added met
+cp runs/met/autotune.json before.json
+cp runs/one/autotune.json runs/met/autotune.json
+check "one that another has timed by now" meets_in_time met cp before.json runs/met/autotune.json
+check "stands as it was added" cmp before.json runs/met/autotune.json
+cp -r runs/one runs/retired
+cp runs/one/autotune.json before.json
+retires() { mv runs/retired runs/retired.1 && cp -r runs/one runs/retired; }
+check "a run that another one takes the place of" meets retired retires
+check "is not there any more" grep -q -e "not kept: 'runs/retired' is another run's by now" \
+    -e "not kept: another process is training in 'runs/retired'" met
+check "and the other is left alone" cmp before.json runs/retired/autotune.json
+
 cp runs/one/autotune.json before.json
 alone="autotune: what was timed is not kept:"
 check "weights without a run" ends 0 "$alone weights without a run" predicts "$plain" \

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { TEXT_MAX = 16 << 20 };
@@ -328,7 +329,19 @@ static bool has_choices_to_add(tuning *t)
     return any;
 }
 
-/* A training in the folder has read its choices, and writes them when they are complete. */
+/* A run that begins anew renames the folder of an earlier one, which is locked until then. */
+static bool is_there(int folder, const char *path)
+{
+    struct stat held, found;
+
+    return fstat(folder, &held) == 0 && stat(path, &found) == 0 && held.st_dev == found.st_dev
+        && held.st_ino == found.st_ino;
+}
+
+/*
+ * A training in the folder has read its choices, and writes them when they are complete. Another
+ * prediction may have added some since this one has read them.
+ */
 static pons_status add_to(tuning *t, const char *folder, pons_error *err)
 {
     int lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -338,7 +351,9 @@ static pons_status add_to(tuning *t, const char *folder, pons_error *err)
     if (!file_lock(lock, LOCK_EX))
         pons_fail(err, PONS_FAILURE, "another process is training in '%s', or about to go on from "
                   "it", folder);
-    else if (tuning_read(t, folder, err) == PONS_OK && !t->foreign)
+    else if (!is_there(lock, folder))
+        pons_fail(err, PONS_FAILURE, "'%s' is another run's by now", folder);
+    else if (tuning_read(t, folder, err) == PONS_OK && !t->foreign && has_choices_to_add(t))
         tuning_write(t, folder, err);
     close(lock);
     return err->status;
