@@ -67,13 +67,17 @@ static void *open_stream(void)
     return stream;
 }
 
+/*
+ * The trials write and read what they sum: memory that GPU and host both reach, which NCCL takes as
+ * it is (its manual, 'Data Pointers'). It is slow, so no run has it.
+ */
 static void *allocate(size_t size)
 {
     CUcontext before;
-    CUdeviceptr memory;
+    CUdeviceptr memory = 0;
 
     driver.cuCtxPushCurrent(context);
-    driver.cuMemAllocManaged(&memory, size, CU_MEM_ATTACH_GLOBAL); /* a test looks at it */
+    driver.cuMemAllocManaged(&memory, size, CU_MEM_ATTACH_GLOBAL);
     driver.cuCtxPopCurrent(&before);
     return (void *)(uintptr_t)memory;
 }
