@@ -35,8 +35,9 @@ int overlap_classes(const overlap *o, const pons_task *task);
 /* PONS_CONFIG unless there are no weights, one, or 'expected'. */
 pons_status overlap_check(const overlap *o, const pons_task *task, int expected, pons_error *err);
 /*
- * Whether the Dice term is multiplied by the weights: as in MONAI's DiceLoss where it counts several
- * classes, which they weigh against each other. Alone it is no different for a factor on all of it.
+ * Whether the Dice term is multiplied by the weights: as in MONAI's DiceLoss where it counts
+ * several classes, which they weigh against each other. Alone it is no different for a factor on
+ * all of it.
  */
 bool overlap_weighs(const overlap *o, const pons_task *task);
 /* PONS_CONFIG: weights are given, and the value is the same without them. */

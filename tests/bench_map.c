@@ -5,8 +5,8 @@
  *     make tests/bench_map
  *     tests/bench_map [threads [log2 of the elements [runs [lanes [channels...]]]]]
  *
- * lanes: 0 the plainest, -1 the processor's own. With channels only the four passes of norm and prelu
- * run, in bf16, and the share of the copy's bandwidth that they reach together is printed.
+ * lanes: 0 the plainest, -1 the processor's own. With channels only the four passes of norm and
+ * prelu run, in bf16, and the share of the copy's bandwidth that they reach together is printed.
  */
 #include "../plugins/devices/cpu/cpu.h"
 #include "base/clock.h"
@@ -141,7 +141,9 @@ static int prelu(bench *b, int y, int value)
                add(b, PONS_MAP_MUL, 2, value, slope, 0));
 }
 
-/* The four passes of norm and prelu over 'count' elements of a type: seconds of a copy to theirs. */
+/*
+ * The four passes of norm and prelu over 'count' elements of a type: seconds of a copy to theirs.
+ */
 static double run_passes(void *const *input, void *const *output, size_t count, int channels,
                        pons_type type, int threads, double copy)
 {
@@ -230,7 +232,8 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < 6; i++)
         for (int low = 0; low < 2; low++)
-            run_passes(input, output, count, channels[i], low ? PONS_BF16 : PONS_F32, threads, copy);
+            run_passes(input, output, count, channels[i], low ? PONS_BF16 : PONS_F32, threads,
+                       copy);
     for (int i = 1; i < 5; i++) {
         int c = channels[i];
         char name[80];

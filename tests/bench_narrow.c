@@ -2,7 +2,9 @@
  * bench_narrow.c - the convolutions with few channels of two networks, in all directions. Prints;
  * run by hand:
  *
- *     make tests/bench_narrow && tests/bench_narrow [threads [lanes, 0 the plainest, or 'library' [layer]]]
+ *     make tests/bench_narrow && tests/bench_narrow [threads [lanes [layer]]]
+ *
+ * lanes: 0 the plainest, or 'library'.
  */
 #include "../plugins/devices/cpu/cpu.h"
 #include "../plugins/devices/cpu/onednn.h"
@@ -65,7 +67,8 @@ static double fastest(const pons_kernel *kernel, const pons_call *call, int thre
     return best;
 }
 
-static void time_one(cpu_device *device, prepare *by, const sliding *s, const char *name, const char *direction)
+static void time_one(cpu_device *device, prepare *by, const sliding *s, const char *name,
+                     const char *direction)
 {
     pons_error err = PONS_ERROR_INIT;
     pons_kernel kernel = { 0 };

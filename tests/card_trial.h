@@ -1,7 +1,7 @@
 /*
- * card_trial.h - what tests of the cuda device's libraries begin and end with: a card of the made-up
- * driver, a graph with numbers in its leaves, numbers that are compared, a kernel that does not run,
- * and what is chosen by timing.
+ * card_trial.h - what tests of the cuda device's libraries begin and end with: a card of the
+ * made-up driver, a graph with numbers in its leaves, numbers that are compared, a kernel that does
+ * not run, and what is chosen by timing.
  */
 #ifndef TESTS_CARD_TRIAL_H
 #define TESTS_CARD_TRIAL_H
@@ -91,8 +91,8 @@ static inline const char *find_note(void *context, const char *key)
     return NULL;
 }
 
-static inline pons_status keep_note(void *context, const char *key, const char *choice, double seconds,
-                                    pons_error *err)
+static inline pons_status keep_note(void *context, const char *key, const char *choice,
+                                    double seconds, pons_error *err)
 {
     notes *n = context;
     int i = 0;

@@ -390,7 +390,8 @@ START_TEST(ranks_that_differ_are_refused_and_both_sides_named)
         ranks_finish(&r);
         for (int k = 0; k <= last; k++)
             if (r.code[k] != 3 || strstr(said_by(k), phrase) == NULL) {
-                fprintf(stderr, "not '%s', but rank %d: %d: %s\n", phrase, k, r.code[k], said_by(k));
+                fprintf(stderr, "not '%s', but rank %d: %d: %s\n", phrase, k, r.code[k],
+                        said_by(k));
                 bad++;
             }
         if (access(in_root("runs/run/metrics.jsonl"), F_OK) == 0) {

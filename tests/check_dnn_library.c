@@ -399,8 +399,8 @@ static void tells_tensor(dnn_descriptor d, pons_tensor t, bool flat, int64_t num
     const int64_t extents[2][5] = { { e[0], e[4], e[1], e[2], e[3] }, { e[0], e[4], e[2], e[3] } };
     const int64_t strides[2][5] = { { e[1] * rows, 1, rows, e[3] * e[4], e[4] },
                                     { e[1] * rows, 1, e[3] * e[4], e[4] } };
-    const int type = t.type == PONS_F32 ? CUDNN_DATA_FLOAT : t.type == PONS_F16 ? CUDNN_DATA_HALF
-                                                                                : CUDNN_DATA_BFLOAT16;
+    const int type = t.type == PONS_F32 ? CUDNN_DATA_FLOAT
+                   : t.type == PONS_F16 ? CUDNN_DATA_HALF : CUDNN_DATA_BFLOAT16;
 
     tells_numbers(d, CUDNN_ATTR_TENSOR_DIMENSIONS, flat ? 4 : 5, extents[flat], "an extent");
     tells_numbers(d, CUDNN_ATTR_TENSOR_STRIDES, flat ? 4 : 5, strides[flat], "a stride");

@@ -130,7 +130,9 @@ static void run_close(run *r)
     json_free(&r->rates);
 }
 
-/* All are made before the first one runs: a card compiles their kernels, mostly the same, at once. */
+/*
+ * All are made before the first one runs: a card compiles their kernels, mostly the same, at once.
+ */
 static void check_all(const golden_mode *m)
 {
     enum { RUNS = sizeof options / sizeof *options };

@@ -700,9 +700,10 @@ static void run_stopped(scene *s)
 }
 
 /*
- * What all know of each other, after one has stopped: nobody has heard of it since, and where that is
- * rank 0, who says so has heard of itself alone. Whether rank 0 has just heard of all others, and
- * nobody is unheard of. What a rank was at is not asked: on a busy machine that may still be its start.
+ * What all know of each other, after one has stopped: nobody has heard of it since, and where that
+ * is rank 0, who says so has heard of itself alone. Whether rank 0 has just heard of all others,
+ * and nobody is unheard of. What a rank was at is not asked: on a busy machine that may still be
+ * its start.
  */
 static bool check_ages(const scene *s)
 {

@@ -839,7 +839,8 @@ int main(void)
     tcase_add_test(c, a_signal_to_one_rank_that_it_obeys_is_no_failure);
     tcase_add_test(c, a_stopped_rank_is_killed_too);
     tcase_add_test(c, a_node_whose_ranks_are_all_stopped_is_woken_to_hear_of_its_end);
-    tcase_add_loop_test(c, a_rank_that_is_stopped_beside_others_or_on_the_only_node_is_not_woken, 0, 2);
+    tcase_add_loop_test(c, a_rank_that_is_stopped_beside_others_or_on_the_only_node_is_not_woken, 0,
+                        2);
     tcase_add_test(c, a_node_that_is_suspended_with_its_launcher_is_not_woken);
     tcase_add_test(c, short_stops_of_a_node_do_not_add_up);
     tcase_add_loop_test(c, failures_that_may_pass_are_tried_again, 0,

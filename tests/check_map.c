@@ -676,7 +676,10 @@ static void fill_special(const sample *s, buffers *b)
                 map_number_store(s->input[i].type, b->pointer[i], k, special[below(10)]);
 }
 
-/* Every row, through the caches and past them, gives the bits of the plain interpreter; what is no number is none. */
+/*
+ * Every row, through the caches and past them, gives the bits of the plain interpreter; what is no
+ * number is none.
+ */
 static void check_bits(const sample *s, const char *what)
 {
     device plain;
@@ -787,8 +790,8 @@ static void special_moments(sample *s, pons_reduction_kind kind, int value, int6
 
 /*
  * What is loaded, and what has a number of its channel added, or one of all: moments alone have the
- * bits of moments beside another reduction. Of 96 channels a period is three units of lanes; of 70 it
- * is long, and moments go by cycle.
+ * bits of moments beside another reduction. Of 96 channels a period is three units of lanes; of 70
+ * it is long, and moments go by cycle.
  */
 START_TEST(moments_alone_are_those_beside_another_reduction)
 {
@@ -831,7 +834,9 @@ START_TEST(moments_alone_are_those_beside_another_reduction)
 }
 END_TEST
 
-/* What channels_of_long_periods expects; x and the scale are whole numbers, so sums have no order. */
+/*
+ * What channels_of_long_periods expects; x and the scale are whole numbers, so sums have no order.
+ */
 static void check_long(const buffers *in, const buffers *out, int64_t rows, int64_t c,
                        pons_type type, const char *row)
 {

@@ -1,6 +1,6 @@
 /*
- * check_meet.c - a process that takes no part: how long it waits for others that do not come, and for
- * those that come and never ask.
+ * check_meet.c - a process that takes no part: how long it waits for others that do not come, and
+ * for those that come and never ask.
  */
 #include "dist/group.h"
 #include "dist/store.h"
@@ -14,7 +14,9 @@
 #define HEAR_S 5.0
 #define BUSY_S 4.0
 
-/* Three runs; of each one process takes no part. It stands at the run's place in the table below. */
+/*
+ * Three runs; of each one process takes no part. It stands at the run's place in the table below.
+ */
 enum { RUNS = 3 };
 static const struct { int size; double hear_s; } runs[RUNS] = { { 2, 0 }, { 2, 0 }, { 3, HEAR_S } };
 static int ports[RUNS];

@@ -273,7 +273,10 @@ static sliding three(pons_kernel_kind kind, int in, int out, int height, int wid
                       { 1, 1, 1 }, { 1, 1, 1 }, PONS_BF16 };
 }
 
-/* Rows that are read where they lie: each number of vectors, and ends of rows inside and between them. */
+/*
+ * Rows that are read where they lie: each number of vectors, and ends of rows inside and between
+ * them.
+ */
 START_TEST(rows_of_two_channels_agree_with_the_reference)
 {
     static const int widths[] = { 1, 2, 15, 16, 17, 31, 32, 33, 48, 49, 80, 81, 96, 97, 112, 113 };

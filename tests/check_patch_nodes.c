@@ -263,7 +263,8 @@ END_TEST
 
 /* ---- sums of patches ------------------------------------------------------------------------- */
 
-enum { ADDED = 3, EXTENT = 5, SUMS = 400, ADD_CLASSES = 3, COLUMNS = PONS_PATCH_PLACE + 6 * EXTENT };
+enum { ADDED = 3, EXTENT = 5, SUMS = 400, ADD_CLASSES = 3 };
+enum { COLUMNS = PONS_PATCH_PLACE + 6 * EXTENT };
 
 typedef struct adding {
     float sum[16 + SUMS * ADD_CLASSES], weight[EXTENT * EXTENT * EXTENT];
@@ -288,7 +289,8 @@ static void fill_adding(adding *a)
         a->row[n][PONS_PATCH_VALUES] = 1;
         for (int k = 0; k < 3 * EXTENT; k++) {
             int axis = k / EXTENT, at = k % EXTENT + n;
-            a->row[n][PONS_PATCH_PLACE + k] = at < 7 ? at * (axis == 0 ? 49 : axis == 1 ? 7 : 1) : -1;
+            int step = axis == 0 ? 49 : axis == 1 ? 7 : 1;
+            a->row[n][PONS_PATCH_PLACE + k] = at < 7 ? at * step : -1;
             a->row[n][PONS_PATCH_PLACE + 3 * EXTENT + k] = at > 2;
         }
     }

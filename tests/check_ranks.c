@@ -69,8 +69,8 @@ static int random_step(void)
 }
 
 /*
- * Whatever came in between, every checkpoint is whole, and none is named that is not there. 'saved':
- * the newest one is named, and is of the last step that was recorded.
+ * Whatever came in between, every checkpoint is whole, and none is named that is not there.
+ * 'saved': the newest one is named, and is of the last step that was recorded.
  */
 static void expect_whole(const char *name, bool saved)
 {
@@ -270,7 +270,9 @@ static bool stop_node(pid_t launcher, int node)
     return all;
 }
 
-/* How many restarts that takes is the machine's to say: ranks that are woken early are not missed. */
+/*
+ * How many restarts that takes is the machine's to say: ranks that are woken early are not missed.
+ */
 START_TEST(a_node_whose_ranks_are_all_stopped_joins_the_others_again)
 {
     const char *name = numbered("still", _i);
@@ -287,7 +289,8 @@ START_TEST(a_node_whose_ranks_are_all_stopped_joins_the_others_again)
     for (int i = 0; i < NODES; i++) {
         int code = finish(n.launcher[i]);
         ck_assert_msg(code == 0, "node %d, code %d: %s", i, code, text_of(node_said[i]));
-        bool woken = strstr(text_of(node_said[i]), "all ranks of this node have been stopped") != NULL;
+        bool woken = strstr(text_of(node_said[i]), "all ranks of this node have been stopped")
+                  != NULL;
         ck_assert_msg(woken == (i == _i), "node %d: %s", i, text_of(node_said[i]));
         printf("node %d: %d restarts\n", i, count_in(text_of(node_said[i]), "restart "));
     }

@@ -2,8 +2,8 @@
  * check_recording.c - a step that the device has recorded: few launches, no wait inside, the bits
  * of one that runs kernel by kernel, and recorded again when addresses move.
  *
- * The device is cuda, on the driver of tests/fake, which looks at what each launch touches and counts
- * them; or on a real card, where bits are compared.
+ * The device is cuda, on the driver of tests/fake, which looks at what each launch touches and
+ * counts them; or on a real card, where bits are compared.
  */
 #include "../plugins/devices/cuda/cuda.h"
 #include "descent.h"

@@ -41,7 +41,9 @@ static pons_status wait_sum(void *context, void *pending, pons_error *err)
 static const struct way {
     const char *name;
     bool joined, on_card;
-} ways[] = { { "alone", false, false }, { "dp and ddp", true, false }, { "ddp by NCCL", true, true } };
+} ways[] = {
+    { "alone", false, false }, { "dp and ddp", true, false }, { "ddp by NCCL", true, true }
+};
 enum { WAYS = sizeof ways / sizeof *ways };
 
 /* ---- networks -------------------------------------------------------------------------------- */
@@ -95,9 +97,8 @@ static void check_network(const network *n, const struct way *way)
     sums s = { 0 };
     const program_collective others = { .count = 1, .context = &s, .start = start_sum,
                                         .wait = wait_sum,
-                                        .stream = way->on_card ? card.operations->stream(card.handle,
-                                                                                         &error)
-                                                               : NULL };
+                                        .stream = !way->on_card ? NULL
+                                            : card.operations->stream(card.handle, &error) };
     program_settings settings = { .precision = PRECISION_FP32, .micro_batches = 1, .accumulate = 1,
                                   .collective = way->joined ? &others : NULL, .bucket = BUCKET };
     golden_plugin model, loss, optimizer;

@@ -211,8 +211,8 @@ START_TEST(explain_does_not_name_itself)
 
     pons_fail(&err, PONS_DEVICE, "out of memory");
     shortage_hint(&s, SHORTAGE_EXPLAIN, &err);
-    ck_assert_str_eq(err.text, "out of memory\nhint: what needs less memory: [train] a smaller batch "
-                     "(now 2); [patch] a smaller extent");
+    ck_assert_str_eq(err.text, "out of memory\nhint: what needs less memory: [train] a smaller "
+                     "batch (now 2); [patch] a smaller extent");
 }
 END_TEST
 

@@ -91,7 +91,9 @@ static char *opened_by(const char *const *word)
     return text_of(name);
 }
 
-/* "file=NAME [0];  needed by ..." or "dynamically loaded by"; what a sanitizer needs is not ours. */
+/*
+ * "file=NAME [0];  needed by ..." or "dynamically loaded by"; what a sanitizer needs is not ours.
+ */
 static const char *opened_file(char *line)
 {
     char *file = strstr(line, "file="), *last;
@@ -170,7 +172,10 @@ START_TEST(help_takes_less_than_20_ms)
 }
 END_TEST
 
-/* Seconds in which a process's first thread could have run and had no processor; 0: nobody counts them. */
+/*
+ * Seconds in which a process's first thread could have run and had no processor; 0: nobody counts
+ * them.
+ */
 static double seconds_put_aside(pid_t process)
 {
     char name[64];
@@ -187,7 +192,10 @@ static double seconds_put_aside(pid_t process)
     return 1e-9 * aside;
 }
 
-/* Seconds from the start until the first step is told of, but for what others took of the processors. */
+/*
+ * Seconds from the start until the first step is told of, but for what others took of the
+ * processors.
+ */
 static double time_to_first_step(void)
 {
     int ends[2];

@@ -1,6 +1,6 @@
 /*
- * check_steady.c - a training that goes on as it begins: no step waits for patches that could have been
- * made during the one before, and a thousand steps take no more memory than the first hundred.
+ * check_steady.c - a training that goes on as it begins: no step waits for patches that could have
+ * been made during the one before, and a thousand steps take no more memory than the first hundred.
  *
  * What takes time here takes none of a processor, so that a busy machine makes little difference.
  */
@@ -29,8 +29,8 @@ static int numbers_of_steps(const char *key, double *out)
         pons_error err = PONS_ERROR_INIT;
         if (strstr(line, "\"kind\":\"step\"") == NULL)
             continue;
-        ck_assert_msg(json_parse(line, strlen(line), "metrics.jsonl", PONS_DATA, &d, &err) == PONS_OK, "%s",
-                      err.text);
+        ck_assert_msg(json_parse(line, strlen(line), "metrics.jsonl", PONS_DATA, &d, &err)
+                      == PONS_OK, "%s", err.text);
         ck_assert_int_lt(count, STEPS_MAX);
         out[count++] = json_member(d.root, key)->number;
         json_free(&d);
@@ -114,7 +114,10 @@ static double bytes_of(pid_t process)
     return (double)held * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* By how much a process grows from its hundredth step to one behind its 900th; NaN: nobody looked then. */
+/*
+ * By how much a process grows from its hundredth step to one behind its 900th; NaN: nobody looked
+ * then.
+ */
 static double growth_of_a_run(void)
 {
     pid_t child = START("train", "e.ini", "--fresh", "--set", "train.steps=1000", "--set",

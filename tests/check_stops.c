@@ -290,7 +290,8 @@ START_TEST(damaged_checkpoint_is_passed_over_and_the_run_is_the_same)
                  "%s/runs/run/checkpoints; N=step-00000024 O=step-00000023; %s", root, root, root,
                  damages[i]);
         ck_assert_msg(system(command) == 0, "%s", damages[i]);
-        ck_assert_msg(train(&variants[0], "run", splits[0], 0) == 0, "%s: %s", damages[i], text_of("said"));
+        ck_assert_msg(train(&variants[0], "run", splits[0], 0) == 0, "%s: %s", damages[i],
+                      text_of("said"));
         bool passed_over = strstr(text_of("said"), "going on after step 23,") != NULL;
         bool told = strstr(text_of("said"), "trying another checkpoint") != NULL;
         bool gone = strncmp(damages[i], "mv", 2) == 0, mark = strstr(damages[i], "last") != NULL;

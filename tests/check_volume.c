@@ -409,7 +409,9 @@ END_TEST
 /* Oblique to the file, its axes in another order, or another spacing along them. */
 static void turned_grid(int how, double out[3][4])
 {
-    static const double oblique[3][3] = { { 0.8, -0.3, 0.5 }, { 0.3, 0.9, -0.1 }, { -0.5, 0.2, 0.8 } };
+    static const double oblique[3][3] = {
+        { 0.8, -0.3, 0.5 }, { 0.3, 0.9, -0.1 }, { -0.5, 0.2, 0.8 }
+    };
 
     memcpy(out, affine, sizeof affine);
     for (int r = 0; r < 3; r++) {

@@ -1,7 +1,7 @@
 /*
  * check_wide.c - convolutions of many channels on the tile registers of AMX and on vectors of
- * pairs, with fewer products, and of few channels on the tile registers; skipped where there is none
- * of it. Shapes that were chosen, and WIDE_ROUNDS random ones of each family and direction.
+ * pairs, with fewer products, and of few channels on the tile registers; skipped where there is
+ * none of it. Shapes that were chosen, and WIDE_ROUNDS random ones of each family and direction.
  *
  * Tensors hold small whole numbers: every product and sum is exact, in bf16 as in float, whatever
  * the order, so results must equal the reference's in double to the last bit. How much is rounded
@@ -29,6 +29,11 @@ typedef struct shape_case {
 #define TWO { 2, 2, 2 }
 #define THREE { 3, 3, 3 }
 #define NONE { 0, 0, 0 }
+
+enum {
+    BY_INPUT = PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT,
+    BY_WEIGHT = PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT
+};
 
 static const shape_case shapes[] = {
     { 2, { 6, 5, 7 }, 32, 48, 1, THREE, ONE, ONE, ONE, ONE },
@@ -409,7 +414,9 @@ static void check_unit(pons_kernel_kind kind)
     check_random(wide, kind, 1);
 }
 
-/* On every unit that runs here; and the grid of the tiles' gradients on vectors, which go anywhere. */
+/*
+ * On every unit that runs here; and the grid of the tiles' gradients on vectors, which go anywhere.
+ */
 static void check_kind(pons_kernel_kind kind)
 {
     static wide_unit panels;
@@ -551,11 +558,12 @@ START_TEST(fewer_products_have_the_same_bits_on_any_threads)
     static const shape_case few_sums = { 2, { 9, 34, 38 }, 16, 16, 1, THREE, ONE, ONE, ONE, ONE };
     static const shape_case strided = { 1, { 9, 30, 45 }, 33, 70, 1, THREE, TWO, ONE, ONE, ONE };
     static const shape_case small = { 2, { 6, 6, 6 }, 64, 130, 1, THREE, ONE, ONE, ONE, ONE };
-    static const shape_case few_strided = { 2, { 40, 48, 50 }, 16, 17, 1, THREE, TWO, ONE, ONE, ONE };
+    static const shape_case few_strided = { 2, { 40, 48, 50 }, 16, 17, 1, THREE, TWO, ONE, ONE,
+                                            ONE };
 
-    for (int kind = PONS_KERNEL_CONVOLUTION; kind <= PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT; kind++)
+    for (int kind = PONS_KERNEL_CONVOLUTION; kind <= BY_WEIGHT; kind++)
         same_bits(&shape, (pons_kernel_kind)kind);
-    for (int kind = PONS_KERNEL_CONVOLUTION; kind <= PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT; kind++)
+    for (int kind = PONS_KERNEL_CONVOLUTION; kind <= BY_WEIGHT; kind++)
         same_bits(&strided, (pons_kernel_kind)kind);
     same_bits(&few_sums, PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT);
     same_bits(&few_strided, PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT);
@@ -585,12 +593,13 @@ static double error_of(const shape_case *s, family make, pons_kernel_kind kind)
 }
 
 /*
- * The result is rounded; with fewer products both factors are, too. Squares of the terms of a result
- * add up to 5 / 3 of its own for each axis: 2 of 4 source points by 1 of 3 weights, and twice by 3 / 4.
- * So do those of a gradient by the weight, which is not rounded: of the two products that a tile has for
- * each weight two weights make 1 point of y by 2 of x and twice 2 by 2 / 4, the third the latter alone.
- * With a stride sums of points are rounded and points stay what they are: a weight at the kernel's
- * corner has 6 squares of a rounding, one at its edge 2, the one in its middle none.
+ * The result is rounded; with fewer products both factors are, too. Squares of the terms of a
+ * result add up to 5 / 3 of its own for each axis: 2 of 4 source points by 1 of 3 weights, and
+ * twice by 3 / 4. So do those of a gradient by the weight, which is not rounded: of the two
+ * products that a tile has for each weight two weights make 1 point of y by 2 of x and twice 2 by 2
+ * / 4, the third the latter alone. With a stride sums of points are rounded and points stay what
+ * they are: a weight at the kernel's corner has 6 squares of a rounding, one at its edge 2, the one
+ * in its middle none.
  */
 START_TEST(fewer_products_round_by_the_size_of_their_terms)
 {
@@ -600,12 +609,12 @@ START_TEST(fewer_products_round_by_the_size_of_their_terms)
     double fewer;
 
     unit = &wide_dots;
-    for (int kind = PONS_KERNEL_CONVOLUTION; kind <= PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT; kind++) {
+    for (int kind = PONS_KERNEL_CONVOLUTION; kind <= BY_INPUT; kind++) {
         double plain = error_of(&s, wide, (pons_kernel_kind)kind);
         fewer = error_of(&s, transformed, (pons_kernel_kind)kind);
 
-        printf("kind %d: away by %.2f of 2^-9 of the result's size, with fewer products %.2f\n", kind,
-               plain / rounding, fewer / rounding);
+        printf("kind %d: away by %.2f of 2^-9 of the result's size, with fewer products %.2f\n",
+               kind, plain / rounding, fewer / rounding);
         ck_assert_double_le(plain, rounding);
         ck_assert_double_le(fewer, 1.1 * sqrt(1 + 2 * terms) * plain);
     }
@@ -657,8 +666,8 @@ START_TEST(the_device_makes_fewer_products_where_they_are_faster)
         { { 1, { 8, 48, 48 }, 32, 64, 1, THREE, TWO, ONE, ONE, ONE }, true, true },
         { { 1, { 8, 48, 48 }, 16, 32, 1, THREE, TWO, ONE, ONE, ONE }, false, true },
         { { 1, { 8, 48, 48 }, 12, 32, 1, THREE, TWO, ONE, ONE, ONE }, false, false },
-        { { 1, { 8, 48, 48 }, 16, 32, 1, { 1, 3, 3 }, { 1, 2, 2 }, ONE, { 0, 1, 1 }, { 0, 1, 1 } }, false,
-          false },
+        { { 1, { 8, 48, 48 }, 16, 32, 1, { 1, 3, 3 }, { 1, 2, 2 }, ONE, { 0, 1, 1 }, { 0, 1, 1 } },
+          false, false },
         { { 2, { 8, 24, 24 }, 64, 64, 1, THREE, TWO, ONE, ONE, ONE }, true, true },
         { { 2, { 8, 12, 12 }, 64, 64, 1, THREE, TWO, ONE, ONE, ONE }, false, true },
         { { 2, { 9, 9, 9 }, 64, 64, 1, THREE, TWO, ONE, ONE, ONE }, false, true },
@@ -666,7 +675,7 @@ START_TEST(the_device_makes_fewer_products_where_they_are_faster)
         { { 1, { 8, 24, 24 }, 32, 32, 1, ONE, ONE, ONE, NONE, NONE }, false, false },
     };
 
-    for (int kind = PONS_KERNEL_CONVOLUTION; kind <= PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT; kind++) {
+    for (int kind = PONS_KERNEL_CONVOLUTION; kind <= BY_WEIGHT; kind++) {
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
             const char *name = maker_of(&rows[i].shape, (pons_kernel_kind)kind, 0);
             bool fewer = kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT ? rows[i].weight

@@ -142,7 +142,9 @@ static void toy_kernel(pons_kernel_kind kind, const pons_tensor *in, int inputs,
     kernel.free(&kernel);
 }
 
-/* As a device does it whose program ends in PATCH_ADD; of flips those before are read in between. */
+/*
+ * As a device does it whose program ends in PATCH_ADD; of flips those before are read in between.
+ */
 static void toy_add(toy *t)
 {
     const int *e = t->settings.extent;
@@ -282,7 +284,8 @@ static void toy_batches(toy *t, const int64_t size[3], const float *image, int64
     free(sum);
 }
 
-static void toy_stitch_held(toy *t, const int64_t size[3], const float *image, bool holds, float *out)
+static void toy_stitch_held(toy *t, const int64_t size[3], const float *image, bool holds,
+                            float *out)
 {
     const int *e = t->settings.extent;
     size_t voxels = (size_t)e[0] * e[1] * e[2] * t->settings.batch;
@@ -487,8 +490,10 @@ END_TEST
 
 START_TEST(planes_held_are_those_of_a_window_and_of_the_next_one)
 {
-    window_settings s = { { 96, 96, 96 }, { 0.25, 0.25, 0.25 }, WINDOW_CONSTANT, 0.125, 0, 4, 0, 0 };
-    const int64_t size[3] = { 512, 512, 300 }, half[3] = { 256, 512, 300 }, few[3] = { 90, 512, 300 };
+    window_settings s = { { 96, 96, 96 }, { 0.25, 0.25, 0.25 }, WINDOW_CONSTANT, 0.125, 0, 4, 0,
+                          0 };
+    const int64_t size[3] = { 512, 512, 300 }, half[3] = { 256, 512, 300 };
+    const int64_t few[3] = { 90, 512, 300 };
     const uint64_t plane = 512 * 300 * 101 * 4;
 
     ck_assert_uint_eq(stitch_bytes(&s, size, 100), 96 * plane);
@@ -504,8 +509,10 @@ END_TEST
 /* Those of a window; with several rows of windows in a batch also the steps between them. */
 START_TEST(planes_held_by_a_device_are_those_of_a_batch)
 {
-    window_settings s = { { 96, 96, 96 }, { 0.25, 0.25, 0.25 }, WINDOW_CONSTANT, 0.125, 0, 4, 0, 0 };
-    const int64_t size[3] = { 512, 512, 300 }, few[3] = { 90, 512, 300 }, thin[3] = { 512, 96, 150 };
+    window_settings s = { { 96, 96, 96 }, { 0.25, 0.25, 0.25 }, WINDOW_CONSTANT, 0.125, 0, 4, 0,
+                          0 };
+    const int64_t size[3] = { 512, 512, 300 }, few[3] = { 90, 512, 300 };
+    const int64_t thin[3] = { 512, 96, 150 };
     const int64_t vast[3] = { 4096, 8192, 8192 };
     const uint64_t plane = 512 * 300 * 100 * 4;
 

@@ -588,7 +588,8 @@ static void run_loss(void *context)
     pons_error err = PONS_ERROR_INIT;
     step_result result;
 
-    if (program_step_begin(context, 0, &err) != PONS_OK || program_micro(context, 0, &err) != PONS_OK
+    if (program_step_begin(context, 0, &err) != PONS_OK
+        || program_micro(context, 0, &err) != PONS_OK
         || program_step_finish(context, 0, &result, &err) != PONS_OK)
         fail(&err);
 }
@@ -596,7 +597,8 @@ static void run_loss(void *context)
 /* Its value and its gradient by the logits of two classes, as a plugin of this build has them. */
 static void count_loss(const char *name)
 {
-    const program_settings settings = { .precision = PRECISION_FP32, .micro_batches = 1, .accumulate = 1 };
+    const program_settings settings = { .precision = PRECISION_FP32, .micro_batches = 1,
+                                        .accumulate = 1 };
     const pons_device_settings one = { .count = 1, .threads = 1 };
     const pons_task task = { .size = sizeof task, .channels = 1, .classes = 2,
                              .target = PONS_TARGET_LABELS, .flat_axis = -1 };
@@ -618,13 +620,15 @@ static void count_loss(const char *name)
     shape.extent[4] = 1;
     target.node = node_input(g, "target", PONS_U8, shape);
     g->scope = SCOPE_LOSS;
-    if (plugin_load(PONS_KIND_LOSS, name, sizeof(pons_loss_operations), NULL, &found, &err) != PONS_OK
+    if (plugin_load(PONS_KIND_LOSS, name, sizeof(pons_loss_operations), NULL, &found, &err)
+            != PONS_OK
         || config_open(NULL, 0, NULL, &plain, &err) != PONS_OK)
         fail(&err);
     options = calloc(1, found->descriptor->config_size + 1);
     if (options == NULL
         || config_fill(plain, "loss", found->descriptor->options, options, &err) != PONS_OK
-        || device_open("cpu", &one, NULL, &cpu, &err) != PONS_OK || device_attach(&cpu, &err) != PONS_OK
+        || device_open("cpu", &one, NULL, &cpu, &err) != PONS_OK
+        || device_attach(&cpu, &err) != PONS_OK
         || storage_new(&cpu, &s, &err) != PONS_OK
         || ((const pons_loss_operations *)found->operations)
                ->build(g, options, &task, logits, &target, &value, &err) != PONS_OK

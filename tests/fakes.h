@@ -1,6 +1,6 @@
 /*
- * fakes.h - the libraries of tests/fake in place of NVIDIA's. With PONS_TEST_CARD=real they stay away:
- * tests run on the card of this machine, without those that only the fakes can pass.
+ * fakes.h - the libraries of tests/fake in place of NVIDIA's. With PONS_TEST_CARD=real they stay
+ * away: tests run on the card of this machine, without those that only the fakes can pass.
  */
 #ifndef TESTS_FAKES_H
 #define TESTS_FAKES_H
@@ -16,7 +16,9 @@ bool fakes_open(void);
 bool fakes_are_away(void);
 /* A function of one of them; NULL: there is none. */
 void *fakes_function(const char *name);
-/* Pieces of memory, events and graphs that were made and not freed; a real card does not count: 0. */
+/*
+ * Pieces of memory, events and graphs that were made and not freed; a real card does not count: 0.
+ */
 int fakes_left_over(void);
 
 /*

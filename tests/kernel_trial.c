@@ -129,8 +129,9 @@ static void rounds_little(const trial *t, const float *expected, const float *fo
         error += away * away;
         size += (double)expected[i] * (double)expected[i];
     }
-    printf("%s, kind %d, %lld channels to %lld: away by %.2f of 2^-24 of their size, at most %.2f\n", where,
-           (int)t->kind, (long long)x[4], (long long)y[4], 0x1p24 * sqrt(error / size), 0x1p24 * most);
+    printf("%s, kind %d, %lld channels to %lld: away by %.2f of 2^-24 of their size, at most "
+           "%.2f\n", where, (int)t->kind, (long long)x[4], (long long)y[4],
+           0x1p24 * sqrt(error / size), 0x1p24 * most);
     ck_assert_msg(sqrt(error / size) <= most, "%s: sums of kind %d are away by %.3g of their size, "
                   "not %.3g", where, (int)t->kind, sqrt(error / size), most);
 }

@@ -656,13 +656,15 @@ static pons_node *patch_add(op_graph *o)
     const int64_t *e = s.extent;
     int64_t along = e[1] + e[2] + e[3], voxels = e[1] * e[2] * e[3];
     pons_node *held = node_held(o->g, "held");
-    pons_node *weight = node_input(o->g, "weight", PONS_F32, (pons_shape){ 3, { e[1], e[2], e[3] } });
+    pons_node *weight = node_input(o->g, "weight", PONS_F32,
+                                   (pons_shape){ 3, { e[1], e[2], e[3] } });
     pons_node *sums;
 
     held->shape.extent[0] = 4 * PONS_PATCH_UNIT + voxels * e[4] * (int64_t)sizeof(float);
     constant_leaf(o, held, 60, 64, true);
     constant_leaf(o, weight, 0.1, 1, false);
-    sums = node_patch_add(o->g, held, places(o, s, PONS_PATCH_PLACE + 2 * along, o->variant), weight,
+    sums = node_patch_add(o->g, held, places(o, s, PONS_PATCH_PLACE + 2 * along, o->variant),
+                          weight,
                           constant_leaf(o, node_input(o->g, "x", PONS_F32, s), -1, 1, false));
     return pons_mul(o->g, input(o, s, -1, 1),
                     node_patch(o->g, sums, places(o, s, PONS_PATCH_PLACE + along, 0), PONS_F32, s));

@@ -38,7 +38,7 @@ typedef struct op_case {
     const char *name;
     int variants;
     pons_node *(*build)(op_graph *o);
-    bool no_difference;       /* its gradient is not its derivative (stop_gradient, rounding), or  */
+    bool no_difference;       /* its gradient is not its derivative (stop_gradient, rounding), or */
                               /* the next run finds what this one has left (held sums)            */
 } op_case;
 

@@ -19,9 +19,10 @@
 #define FLOAT_OF_LARGEST 2e-5
 
 /*
- * A number of any size, rounded to float, is away by 0.41 2^-24 of it (root mean square). A chain of m random
- * products rounds at each step what came before; n products in chains of m are then away by sqrt((m + n / m) / 2)
- * times as much. A fifth more, since chains at edges are of other lengths.
+ * A number of any size, rounded to float, is away by 0.41 2^-24 of it (root mean square). A chain
+ * of m random products rounds at each step what came before; n products in chains of m are then
+ * away by sqrt((m + n / m) / 2) times as much. A fifth more, since chains at edges are of other
+ * lengths.
  */
 #define CHAIN_ROUNDING (0.5 * 0x1p-24)
 

@@ -1,6 +1,6 @@
 /*
- * written_run.h - what a run has written so far: which of its checkpoints are whole and which it names,
- * and whether its numbers are those of another run. A run's folder is root/runs/NAME.
+ * written_run.h - what a run has written so far: which of its checkpoints are whole and which it
+ * names, and whether its numbers are those of another run. A run's folder is root/runs/NAME.
  */
 #ifndef TESTS_WRITTEN_RUN_H
 #define TESTS_WRITTEN_RUN_H

@@ -14,7 +14,9 @@ typedef struct fingerprint {
 
 /* Equal on every machine of one byte order. */
 fingerprint fingerprint_of(const void *data, size_t size);
-/* *total becomes one of what it was of, then of these: where one ends and the next begins counts. */
+/*
+ * *total becomes one of what it was of, then of these: where one ends and the next begins counts.
+ */
 void fingerprint_add(fingerprint *total, const void *data, size_t size);
 
 #endif

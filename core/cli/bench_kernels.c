@@ -332,8 +332,9 @@ void bench_kernels_json(const measured *m, bool queue, const json_value *before)
 void bench_kernels_warn(const measured *m, logger *l)
 {
     if (m->limits_differ > MEASURE_DIFFER)
-        log_warning(l, "what the device reached before the kernels and after them differs by %.0f %%: it was "
-                    "busy or slowed down, and shares of a limit mean little", 100 * m->limits_differ);
+        log_warning(l, "what the device reached before the kernels and after them differs by %.0f "
+                    "%%: it was busy or slowed down, and shares of a limit mean little",
+                    100 * m->limits_differ);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */

@@ -192,8 +192,8 @@ static pons_status check_measurement(const bench_flags *f, pons_error *err)
             return pons_fail(err, PONS_USAGE, "'--modes' measures steps alone: no '--%s' with it",
                              other[i].name);
         if (f->data && other[i].given && i > 0)
-            return pons_fail(err, PONS_USAGE, "'--data' measures reading, preprocessing and patches "
-                             "alone: no '--%s' with it", other[i].name);
+            return pons_fail(err, PONS_USAGE, "'--data' measures reading, preprocessing and "
+                             "patches alone: no '--%s' with it", other[i].name);
     }
     return PONS_OK;
 }

@@ -213,8 +213,8 @@ static const pons_option predict_table[] = {
 
 static const pons_option device_table[] = {
     PONS_FLAG(device_options, autotune, no,
-              "Choose kernels by timing them once, on cuda; autotune.json in the run's folder keeps "
-              "them, for its predictions, too. deterministic = yes takes none by time."),
+              "Choose kernels by timing them once, on cuda; autotune.json in the run's folder "
+              "keeps them, for its predictions, too. deterministic = yes takes none by time."),
     PONS_SIZE(device_options, workspace_limit, "", 0, ANY_SIZE,
               "Largest scratch memory of a convolution or matrix product where there is a smaller "
               "kernel; empty: none on cpu, 1GiB on cuda."),

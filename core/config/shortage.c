@@ -88,7 +88,8 @@ void shortage_hint(const sections *s, shortage where, pons_error *err)
     for (size_t i = 0; i < sizeof knobs / sizeof *knobs && used < room; i++) {
         const knob *k = &knobs[i];
 
-        if (!(where == SHORTAGE_PREDICT ? k->predicting : k->training) || (s != NULL && !k->helps(s)))
+        if (!(where == SHORTAGE_PREDICT ? k->predicting : k->training)
+            || (s != NULL && !k->helps(s)))
             continue;
         used += (size_t)snprintf(err->text + used, room - used, "%s%s", between, k->text);
         if (s != NULL && k->value != NULL && used < room)

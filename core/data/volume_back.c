@@ -3,7 +3,8 @@
  *
  * Where each axis of the preprocessed grid depends on one axis of the file, which is nearly always,
  * places come from tables and the voxels that a plane completes are a box. Otherwise a row of the
- * file crosses the planes at a slant, and which of its voxels they complete is asked voxel by voxel.
+ * file crosses the planes at a slant, and which of its voxels they complete is asked voxel by
+ * voxel.
  */
 #include "data/place.h"
 #include "data/volume.h"

@@ -28,8 +28,8 @@ typedef struct beat_row {
 } beat_row;
 
 /*
- * 'b' has been read at 'now'; the same one may come again. 'on_way': seconds since it was handed on,
- * of which it is 'clock' now.
+ * 'b' has been read at 'now'; the same one may come again. 'on_way': seconds since it was handed
+ * on, of which it is 'clock' now.
  */
 void beat_take(beat_row *row, const beat *b, double now, double on_way, double clock);
 /* What the row says of its rank, for others to read. */
@@ -46,8 +46,8 @@ beat beat_hand_on(const beat_row *row, double clock);
 bool beats_judge(const beat_row *row, int count, double now, double timeout_s, char *line,
                  size_t room);
 /*
- * One line per rank, each after a newline, as many as there is room for: what it was at, and how long
- * before 'clock' that was, for by then most have gone on.
+ * One line per rank, each after a newline, as many as there is room for: what it was at, and how
+ * long before 'clock' that was, for by then most have gone on.
  */
 void beats_tell(const beat_row *row, int count, double clock, char *out, size_t room);
 

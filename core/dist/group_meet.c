@@ -1,8 +1,8 @@
 /*
  * group_meet.c - before anything else the processes of a run learn whether all of them take part:
- * one that has been refused (its file, its libraries) says so here, and nobody waits for it. So it is
- * where their comm plugins differ: these would wait for each other in words that the other does not
- * know. What else must be the same they compare once they are joined (group_agree.c).
+ * one that has been refused (its file, its libraries) says so here, and nobody waits for it. So it
+ * is where their comm plugins differ: these would wait for each other in words that the other does
+ * not know. What else must be the same they compare once they are joined (group_agree.c).
  *
  * All tell rank 0, rank 0 tells all.
  */
@@ -57,8 +57,8 @@ static void compare(answer *total, const answer *a, int rank)
     if (!other && strcmp(total->sha256, a->sha256) == 0)
         return;
     total->status = PONS_CONFIG;
-    snprintf(total->text, sizeof total->text, "the processes differ in %s: rank 0 has '%s', rank %d "
-             "has '%s'", other ? "[distribute] backend" : "the plugin that joins processes",
+    snprintf(total->text, sizeof total->text, "the processes differ in %s: rank 0 has '%s', rank "
+             "%d has '%s'", other ? "[distribute] backend" : "the plugin that joins processes",
              other ? total->comm : total->sha256, rank, other ? a->comm : a->sha256);
 }
 

@@ -235,10 +235,10 @@ static bool stands_still(const watch *w)
 }
 
 /*
- * Nobody on a node whose ranks are all stopped hears that the others have gone on without it. Woken,
- * the ranks see for themselves and end, or go on if nobody has missed them: nothing is lost where
- * this is too early. A run that is suspended as a whole is left alone: time in which this process
- * is stopped, too, does not count.
+ * Nobody on a node whose ranks are all stopped hears that the others have gone on without it.
+ * Woken, the ranks see for themselves and end, or go on if nobody has missed them: nothing is lost
+ * where this is too early. A run that is suspended as a whole is left alone: time in which this
+ * process is stopped, too, does not count.
  */
 static void look_at_ranks(watch *w)
 {
@@ -248,8 +248,8 @@ static void look_at_ranks(watch *w)
     w->looked = now;
     if (w->still < w->crowd->settings->patience_s + WAKE_S)
         return;
-    log_warning(w->crowd->settings->log, "all ranks of this node have been stopped for %.1f s: they "
-                "are woken, for the other nodes may have given them up", w->still);
+    log_warning(w->crowd->settings->log, "all ranks of this node have been stopped for %.1f s: "
+                "they are woken, for the other nodes may have given them up", w->still);
     signal_all(w, SIGCONT, true);
     w->still = 0;
 }

@@ -79,7 +79,9 @@ static bool is_failure_told(const board_entry *e, const launched *r)
     return e->ended && r->signal == 0 && e->status == r->code && e->text[0] != '\0';
 }
 
-/* What the C library ends a process with that it cannot give a library's part of a thread's data. */
+/*
+ * What the C library ends a process with that it cannot give a library's part of a thread's data.
+ */
 enum { LOADER_GAVE_UP = 127 };
 
 /* Memory, devices and other processes may be there the next time; a wrong file stays wrong. */

@@ -18,11 +18,11 @@
  * RANK without LOCAL_RANK is one process per node. WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE
  * beside another launcher's variables must have the same values as those.
  *
- * Several launchers' ranks contradict each other where they are of as many processes: srun's PMI_RANK
- * is SLURM_PROCID, mpirun's PMIX_RANK is OMPI_COMM_WORLD_RANK, and a RANK set by hand is that of the
- * launcher. Where they are of other numbers of processes, one launcher runs inside of the other: its
- * daemons are the tasks of a step (mpirun, mpiexec in a job of SLURM). 'pons launch' and torchrun
- * number their processes anew, whatever is around them.
+ * Several launchers' ranks contradict each other where they are of as many processes: srun's
+ * PMI_RANK is SLURM_PROCID, mpirun's PMIX_RANK is OMPI_COMM_WORLD_RANK, and a RANK set by hand is
+ * that of the launcher. Where they are of other numbers of processes, one launcher runs inside of
+ * the other: its daemons are the tasks of a step (mpirun, mpiexec in a job of SLURM). 'pons launch'
+ * and torchrun number their processes anew, whatever is around them.
  */
 #ifndef CORE_DIST_PLACE_H
 #define CORE_DIST_PLACE_H

@@ -89,7 +89,9 @@ typedef struct pons_comm_operations {
      * CLOCK_MONOTONIC; NULL: it is not known.
      */
     double (*ended)(void *comm);
-    /* What it is built on, "NCCL 2.27.3"; asked only where 'check' says yes. NULL: nothing to tell. */
+    /*
+     * What it is built on, "NCCL 2.27.3"; asked only where 'check' says yes. NULL: nothing to tell.
+     */
     void (*describe)(char *text, size_t size);
 } pons_comm_operations;
 

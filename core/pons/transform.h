@@ -156,8 +156,8 @@ typedef struct pons_patch {
 /*
  * A random transform of values for patches that a device has cut ([data] cache = device): 'numbers'
  * turns the record of a sample into some numbers for each channel, and 'build' changes all patches
- * of a micro-batch at once, by nodes that read them: they alone say which samples and channels. What
- * comes out must be what apply_patch makes, bit by bit where both compute in float.
+ * of a micro-batch at once, by nodes that read them: they alone say which samples and channels.
+ * What comes out must be what apply_patch makes, bit by bit where both compute in float.
  */
 typedef struct pons_patch_numbers {
     uint32_t size;

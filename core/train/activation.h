@@ -9,7 +9,9 @@
 /* In place, x is [voxels][classes]. SOFTMAX: sums to 1 over classes; NONE: as it is. */
 void logits_activate(pons_activation activation, float *x, int64_t voxels, int classes);
 
-/* Numbers that are decided at each voxel: 1 of labels of several classes, else one of each class. */
+/*
+ * Numbers that are decided at each voxel: 1 of labels of several classes, else one of each class.
+ */
 int logits_decisions(const experiment *e);
 /*
  * Labels of several classes: [voxels], the largest, the first of equals. Regions or one class: 0

@@ -9,7 +9,7 @@
 #include "train/scaling.h"
 
 #define MEASURE_STEPS_MAX 1000
-#define MEASURE_DIFFER 0.25 /* more than this is no noise of a machine that has nothing else to do */
+#define MEASURE_DIFFER 0.25 /* more is no noise of a machine that has nothing else to do */
 
 typedef struct measure_settings {
     int warm_up, steps;

@@ -29,7 +29,8 @@ typedef struct measured_data {
 
 /*
  * Reads [data], [preprocess], [patch], [augment] and [train] of 'c'. 'batches' micro-batches after
- * 'warm_up' ones in each round. Files are read once before they are timed, so that no disk is measured.
+ * 'warm_up' ones in each round. Files are read once before they are timed, so that no disk is
+ * measured.
  */
 pons_status measure_data(config *c, int warm_up, int batches, logger *l, measured_data *out,
                          pons_error *err);

@@ -10,7 +10,9 @@
 
 #include <math.h>
 
-/* Both into the larger one; by how much that is larger. A rate that is not known differs from none. */
+/*
+ * Both into the larger one; by how much that is larger. A rate that is not known differs from none.
+ */
 static double join(double *rate, double other)
 {
     double most = fmax(*rate, other), least = fmin(*rate, other);

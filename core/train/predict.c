@@ -139,7 +139,9 @@ static pons_status find_others(predictor *p, const predictor *beside, experiment
     return processes_open(p->config, &s, p->log, &p->processes, err);
 }
 
-/* Kernels that are chosen by timing are those of the run; what it lacks is timed, and kept there. */
+/*
+ * Kernels that are chosen by timing are those of the run; what it lacks is timed, and kept there.
+ */
 static pons_status open_replicas(predictor *p, const found_weights *f, const predictor *beside,
                                  pons_error *err)
 {

@@ -1,5 +1,6 @@
 /*
- * predict_back.c - from the preprocessed grid to that of the file (R28), a slab of planes at a time.
+ * predict_back.c - from the preprocessed grid to that of the file (R28), a slab of planes at a
+ * time.
  *
  * A slab keeps the last plane of the one before it in front, since points between the two lie
  * between their voxels. Nothing else of the preprocessed grid is held, but for classes that are
@@ -31,7 +32,7 @@ struct predict_back {
     predict_wish wish;
     volume_back *way;
     volume from;              /* no voxels                                                        */
-    volume decided;           /* on the preprocessed grid; empty: classes are decided on the file's */
+    volume decided;           /* on the preprocessed grid; empty: decided on the file's           */
     slab probabilities, logits;
     int64_t last;             /* planes of the last slab                                          */
     predict_result result;

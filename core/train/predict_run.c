@@ -29,8 +29,8 @@ typedef struct prediction {
     volume image;
     volume_grid grid;
     pons_error problem;
-    /* Of the thread that finishes: of an ensemble sums over the networks, on the preprocessed     */
-    /* grid; then the way back.                                                                    */
+    /* Of the thread that finishes: of an ensemble sums over the networks, on the preprocessed    */
+    /* grid; then the way back.                                                                   */
     volume logits, probabilities;
     predict_back *back;
     pons_error failure;

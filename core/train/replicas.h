@@ -34,7 +34,7 @@ typedef struct replicas {
     bool borrowed;            /* the crew is that of other replicas                               */
     local_comm *comm;
     case_layout layout;       /* of the cases that its devices hold                               */
-    card_comm *cards;         /* joins those that train on cards of their own; NULL: 'comm' does   */
+    card_comm *cards;         /* joins those that train on cards of their own; NULL: 'comm' does  */
 } replicas;
 
 /*

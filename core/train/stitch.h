@@ -39,8 +39,8 @@ int64_t stitch_room(const stitch *s);
 pons_status stitch_predict(const stitch *s, int64_t batch, const window_predictor *p, float *sum,
                            const float **logits, pons_error *err);
 /*
- * Batch 0, then 1, ...; one thread at a time. taken: planes whose voxels have all been taken. false:
- * the rest of the batch has no room before all that are ready are taken; call it again then.
+ * Batch 0, then 1, ...; one thread at a time. taken: planes whose voxels have all been taken.
+ * false: the rest of the batch has no room before all that are ready are taken; call it again then.
  */
 bool stitch_blend(stitch *s, int64_t batch, const float *logits, int64_t taken);
 /* Planes 0, 1, ... that no later window touches; of the thread that blends. */

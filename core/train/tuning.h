@@ -15,8 +15,8 @@ typedef struct tuning tuning;
 
 /*
  * A table without choices, of which the experiment's devices, all open, know from now on. NULL:
- * kernels are not timed, and reading, writing and adding do nothing; where a training asks for it by
- * autotune = yes a line says why not.
+ * kernels are not timed, and reading, writing and adding do nothing; where a training asks for it
+ * by autotune = yes a line says why not.
  */
 pons_status tuning_open(const experiment *e, tuning **out, pons_error *err);
 /* After the devices are closed. */
@@ -31,9 +31,9 @@ pons_status tuning_read(tuning *t, const char *folder, pons_error *err);
 /* Of the run that is trained, which holds its folder. */
 pons_status tuning_write(const tuning *t, const char *folder, pons_error *err);
 /*
- * After a prediction's tuning_share, in rank 0: what was timed here beside what the run has, but for
- * kernels that could not be. It changes none of the run's choices; where nothing can be added a line
- * says why.
+ * After a prediction's tuning_share, in rank 0: what was timed here beside what the run has, but
+ * for kernels that could not be. It changes none of the run's choices; where nothing can be added a
+ * line says why.
  */
 void tuning_add(tuning *t, const char *folder);
 

@@ -3,8 +3,8 @@
  *
  * A convolution's weight lies as [O, kD, kH, kW, I] in memory and is written as [O, I, kD, kH, kW];
  * in a 2D network as [O, I, kH, kW]. Beside a state 'X.running_var' a file has
- * 'X.num_batches_tracked' (I64, no axes), which may be missing when it is read; without 'X.running_var'
- * it is a tensor too many.
+ * 'X.num_batches_tracked' (I64, no axes), which may be missing when it is read; without
+ * 'X.running_var' it is a tensor too many.
  */
 #ifndef CORE_TRAIN_WEIGHTS_H
 #define CORE_TRAIN_WEIGHTS_H

@@ -1,13 +1,14 @@
 /*
- * blas.c - a libcublasLt: what it is told of a product, algorithms that differ as its algorithms do,
- * and plain sums on the stream.
+ * blas.c - a libcublasLt: what it is told of a product, algorithms that differ as its algorithms
+ * do, and plain sums on the stream.
  *
  * An attribute of another size, matrices that make no product, an algorithm of another one, memory
  * that is not the card's or not aligned: the call that brings one is refused.
  *
- * FAKE_CUBLAS   words that go wrong: start: no handle is made; run=N: the N-th product does not run;
- *               refuses-A: those by algorithm A do not; takes-A=N: one by algorithm A takes N ms more,
- *               on the clock of events alone
+ * FAKE_CUBLAS   words that go wrong: start: no handle is made; run=N: the N-th product does not
+ * run;
+ *               refuses-A: those by algorithm A do not; takes-A=N: one by algorithm A takes N ms
+ *               more, on the clock of events alone
  */
 #include "fake.h"
 #include "named.h"

@@ -4,8 +4,8 @@
  *
  * The first thread of a block tells: where it meets no barrier, no other thread may, and all run
  * one after the other on its stack. Else every other block runs its warps and threads from the last
- * to the first: a barrier that is missing before others read what was written gives another number in
- * one order, one that is missing before others write what is still read in the other.
+ * to the first: a barrier that is missing before others read what was written gives another number
+ * in one order, one that is missing before others write what is still read in the other.
  */
 #include "block.h"
 
@@ -149,8 +149,8 @@ static void diverged(const block_runner *r, int thread, int other)
 {
     static const char *const names[] = { "its end", "a barrier", "a shuffle" };
 
-    fprintf(stderr, "fake cuda: block %u: thread %d is at %s, thread %d at %s\n", r->block.x, thread,
-            names[r->fiber[thread].stopped], other, names[r->fiber[other].stopped]);
+    fprintf(stderr, "fake cuda: block %u: thread %d is at %s, thread %d at %s\n", r->block.x,
+            thread, names[r->fiber[thread].stopped], other, names[r->fiber[other].stopped]);
     abort();
 }
 

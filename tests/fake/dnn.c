@@ -8,8 +8,8 @@
  *
  * FAKE_CUDNN   words that go wrong: version=N (91900); start: no handle is made; run=N: the N-th
  *              plan does not run; refuses-E: those of engine E do not
- *              takes-E=N: a plan of engine E takes N ms more, on the clock of events alone; knob-E=N:
- *              the same of the engine's second choice of knobs
+ *              takes-E=N: a plan of engine E takes N ms more, on the clock of events alone;
+ *              knob-E=N: the same of the engine's second choice of knobs
  */
 #include "fake.h"
 

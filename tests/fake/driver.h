@@ -11,8 +11,9 @@
 /* CUresult. */
 enum {
     OK = 0, INVALID = 1, NO_MEMORY = 2, NO_DEVICE = 100, INVALID_IMAGE = 200, NO_CONTEXT = 201,
-    INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719,
-    CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901, CAPTURE_WRONG_THREAD = 908
+    INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700,
+    LAUNCH_FAILED = 719, CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901,
+    CAPTURE_WRONG_THREAD = 908
 };
 
 typedef struct CUctx_st *context;
@@ -71,7 +72,10 @@ bool order_known(const order_record *r);
 
 /* 'actor' touches this memory, which must be one that the driver gave: false otherwise. */
 bool memory_touch(int actor, const void *at, size_t size, bool writes);
-/* Where parameter 'number' of a kernel reaches that memory, and how many bytes there are from there. */
+/*
+ * Where parameter 'number' of a kernel reaches that memory, and how many bytes there are from
+ * there.
+ */
 void *memory_view(const void *memory, int number, size_t *rest);
 /* This process has waited for something: memory of copies that have ended is its own again. */
 void memory_settle(void);

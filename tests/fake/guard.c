@@ -1,6 +1,6 @@
 /*
- * guard.c - what a kernel may touch, in a build with AddressSanitizer: of the GPU's memory the bytes
- * of its parameters and no others.
+ * guard.c - what a kernel may touch, in a build with AddressSanitizer: of the GPU's memory the
+ * bytes of its parameters and no others.
  *
  * Each piece of memory has a few more addresses, all of them poisoned. Parameters that follow each
  * other are reached at different ones, where their bytes are clean while the kernel runs: a step
@@ -28,7 +28,8 @@ bool guard_is_there(void)
 /* The sanitizer knows eights of bytes, of which the last may be clean in part. */
 void guard_forbid(const void *at, size_t size)
 {
-    uintptr_t begin = (uintptr_t)at & ~(uintptr_t)7, end = ((uintptr_t)at + size + 7) & ~(uintptr_t)7;
+    uintptr_t begin = (uintptr_t)at & ~(uintptr_t)7;
+    uintptr_t end = ((uintptr_t)at + size + 7) & ~(uintptr_t)7;
 
     if (guard_is_there() && size > 0)
         __asan_poison_memory_region((const void *)begin, end - begin);

@@ -1,6 +1,6 @@
 /*
- * silent - a loss for tests that breaks one rule of loss.h without a word, or ends the process; built
- * as 'idle' it is an optimizer, as 'blank' a model.
+ * silent - a loss for tests that breaks one rule of loss.h without a word, or ends the process;
+ * built as 'idle' it is an optimizer, as 'blank' a model.
  */
 #include <pons/loss.h>
 #include <pons/model.h>

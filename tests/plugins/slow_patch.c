@@ -31,5 +31,5 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
     return PONS_OK;
 }
 
-PONS_RANDOM_TRANSFORM(slow_patch, "1.0", "takes its time", options, false, sizeof(planned), NULL, plan,
-                      apply)
+PONS_RANDOM_TRANSFORM(slow_patch, "1.0", "takes its time", options, false, sizeof(planned), NULL,
+                      plan, apply)

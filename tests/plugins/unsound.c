@@ -1,5 +1,6 @@
 /*
- * unsound.c - a loss whose value, or whose gradient alone, is not a number: on all ranks, or on one.
+ * unsound.c - a loss whose value, or whose gradient alone, is not a number: on all ranks, or on
+ * one.
  */
 #include <pons/loss.h>
 

@@ -107,9 +107,9 @@ static bool fewer_products_win(const pons_request *request)
 
 /*
  * Of the gradient by the weight, 0.5 to 0.8 of the time of all products, 0.7 to 0.9 with a stride,
- * also with 17 channels on a side or 5 out: from a tile of input channels on, with a stride from two
- * or of more kernel planes, wherever they are fewer with those of what tiles, 2 x 2 points each,
- * leave empty. Two rows of them are multiplied at once.
+ * also with 17 channels on a side or 5 out: from a tile of input channels on, with a stride from
+ * two or of more kernel planes, wherever they are fewer with those of what tiles, 2 x 2 points
+ * each, leave empty. Two rows of them are multiplied at once.
  */
 static bool fewer_products_win_by_weight(const pons_request *request)
 {

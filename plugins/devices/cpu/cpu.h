@@ -15,8 +15,8 @@ typedef struct cpu_device {
     int threads;
     cpu_set_t share;       /* processors; of the thread that opened the device                    */
     const map_lanes *lanes;
-    bool compiles_maps;    /* where map_compile.h can                                              */
-    int64_t past_size;     /* bytes: maps write outputs from this size on past the caches          */
+    bool compiles_maps;    /* where map_compile.h can                                             */
+    int64_t past_size;     /* bytes: maps write outputs from this size on past the caches         */
     const struct narrow_lanes *narrow;
     const struct direct_lanes *direct;
     const struct rows_lanes *rows;

@@ -11,10 +11,10 @@
  * Values that repeat along the lanes of a tile and stay from tile to tile (per-channel numbers) are
  * computed apart, once for as long as they stay: uniform ones for a unit, periodic ones for a
  * period, which is the number of lanes after which every place that does not move with the cut axis
- * comes again, at a multiple of MAP_STRIP. A period of 70 channels would be 4480 lanes, more than the
- * first cache keeps of numbers and sums. Where it is long there is a 'cycle' in its place, which
- * ends at a multiple of MAP_ROW; every strip of lanes begins somewhere in it and may end behind it,
- * where the first lanes come once more.
+ * comes again, at a multiple of MAP_STRIP. A period of 70 channels would be 4480 lanes, more than
+ * the first cache keeps of numbers and sums. Where it is long there is a 'cycle' in its place,
+ * which ends at a multiple of MAP_ROW; every strip of lanes begins somewhere in it and may end
+ * behind it, where the first lanes come once more.
  *
  * Where the processor and the system let it, a pass's code becomes machine code for whole units
  * (map_compile.h), which leaves the same bits.
@@ -232,7 +232,7 @@ typedef struct map_plan {
 } map_plan;
 
 void *map_allocate(map_plan *plan, size_t count, size_t size); /* zeroed; NULL: out of memory     */
-void map_release(map_plan *plan); /* all that it gave                                               */
+void map_release(map_plan *plan); /* all that it gave                                             */
 
 static inline size_t map_round_up(size_t x) { return (x + 63) & ~(size_t)63; }
 

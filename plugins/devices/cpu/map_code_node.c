@@ -318,8 +318,8 @@ static bool uniform(const code *c, int n) { return c->node[n].span == MAP_UNIFOR
 static bool even(const code *c, int n) { return c->node[n].even; }
 
 /*
- * x > q ? g : g m with even q and m, as leaky and parametric rectifiers have it of x itself: without
- * leaving the accumulator.
+ * x > q ? g : g m with even q and m, as leaky and parametric rectifiers have it of x itself:
+ * without leaving the accumulator.
  */
 static bool bend_node(code *c, int n)
 {

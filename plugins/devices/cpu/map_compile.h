@@ -8,8 +8,8 @@
 
 /*
  * Puts into pass->quick a program that does the same to whole units as the main one, bit for bit,
- * but for which of two NaNs a sum keeps; leaves it NULL where there is nothing to gain, where memory
- * is short or where the system lets no memory be run that was written.
+ * but for which of two NaNs a sum keeps; leaves it NULL where there is nothing to gain, where
+ * memory is short or where the system lets no memory be run that was written.
  */
 void map_compile(map_plan *plan, map_pass *pass);
 /* The code; the program itself is the plan's. */

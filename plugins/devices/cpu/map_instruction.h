@@ -32,8 +32,8 @@ typedef void (*instruction)(const map_instruction *i, map_unit *u, REGISTERS);
 #define FLOATS(k) const vector_loose *m##k = map_at(u, &i->at[k]);
 
 /*
- * What is seldom, as units whose lanes do not all exist, goes in instructions of its own: arrays and
- * calls would cost the others time.
+ * What is seldom, as units whose lanes do not all exist, goes in instructions of its own: arrays
+ * and calls would cost the others time.
  */
 #define PART static __attribute__((noinline)) void
 

@@ -89,8 +89,10 @@ typedef enum map_code {
     MAP_CODE_SUM,          /* accumulators at [0] joined by the lanes that exist                  */
     MAP_CODE_MAXIMUM, MAP_CODE_MINIMUM,
     MAP_CODE_MOMENTS,      /* means at [0], squares at [1]                                        */
-    /* the same of dense [2], to which [3] is added (_PLUS), by period: of all whole ones at once; */
-    /* 'rows' not 0: by cycle, of a tile at once; 2: there is nothing else to do                   */
+    /*
+     * the same of dense [2], to which [3] is added (_PLUS), by period: of all whole ones at once;
+     */
+    /* 'rows' not 0: by cycle, of a tile at once; 2: there is nothing else to do                  */
     MAP_CODE_MOMENTS_F32, MAP_CODE_MOMENTS_F32_PLUS, MAP_CODE_MOMENTS_F32_PLUS_EVEN,
     MAP_CODE_MOMENTS_BF16, MAP_CODE_MOMENTS_BF16_PLUS, MAP_CODE_MOMENTS_BF16_PLUS_EVEN,
     MAP_CODE_CALL,         /* [0] = call.function([1], [2], [3]), then loaded                     */

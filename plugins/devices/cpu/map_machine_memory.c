@@ -139,8 +139,8 @@ SHARED(code_stream_bf16)
 }
 
 /*
- * Groups of MAP_ROW lanes, one or a few vectors each. Where not all lanes of a unit exist they go one
- * by one.
+ * Groups of MAP_ROW lanes, one or a few vectors each. Where not all lanes of a unit exist they go
+ * one by one.
  */
 #define GROUPS(name, TYPE, FROM, TO, CARE, FROM_ONE, TO_ONE)                                      \
     PART part_groups_##name(const map_instruction *i, map_unit *u)                                \

@@ -84,8 +84,8 @@ static bool picks_greater(const map_node *node, bool other)
 }
 
 /*
- * What leaky and parametric rectifiers have as gradient: the sum of two choices by one comparison, of
- * which the second is scaled. One node, so that it needs no memory between.
+ * What leaky and parametric rectifiers have as gradient: the sum of two choices by one comparison,
+ * of which the second is scaled. One node, so that it needs no memory between.
  */
 static int bend_gradient_node(map_plan *plan, const int *argument)
 {

@@ -25,7 +25,8 @@ static int has_avx512bf16(void) { return has_avx512() && __builtin_cpu_supports(
 
 /* Lanes of maps, and the rest. */
 #define ROW(maps, name, runs)                                                                     \
-    { &map_lanes_##maps, { &narrow_wide_##name, &narrow_planar_##name, &narrow_layout_##name, NULL }, \
+    { &map_lanes_##maps,                                                                          \
+      { &narrow_wide_##name, &narrow_planar_##name, &narrow_layout_##name, NULL },                \
       &direct_lanes_##name, &rows_lanes_##name, runs }
 
 static const struct {

@@ -59,7 +59,9 @@ static void fill_rows(float *to, int at, int end, int room, float number)
         to[at] = number;
 }
 
-/* Each of n numbers 'repeat' times, of the first 'begun' less; the next one takes what is beyond. */
+/*
+ * Each of n numbers 'repeat' times, of the first 'begun' less; the next one takes what is beyond.
+ */
 static void spread(float *to, int room, const float *each, int n, int repeat, int begun)
 {
     for (int k = 0; k < n; k++) {

@@ -4,10 +4,10 @@
  *
  * They work on rows in scratch, which narrow_rows.c fills from the tensors; where pairs of bf16 are
  * multiplied, some on rows of the tensors themselves. 'taps' counts the (kd, kh) pairs that
- * contribute, each with its row of numbers; 'inner' counts the pairs (kw, i), j = kw I + i; 'weight'
- * has one block for each tap. Rows in scratch are padded so that loops may read and write whole
- * vectors of NARROW_LANES. Each sum belongs to one output, or to one of 16 partial sums, so the
- * order of sums does not depend on the width of the processor's vectors.
+ * contribute, each with its row of numbers; 'inner' counts the pairs (kw, i), j = kw I + i;
+ * 'weight' has one block for each tap. Rows in scratch are padded so that loops may read and write
+ * whole vectors of NARROW_LANES. Each sum belongs to one output, or to one of 16 partial sums, so
+ * the order of sums does not depend on the width of the processor's vectors.
  */
 #ifndef CPU_NARROW_LANES_H
 #define CPU_NARROW_LANES_H
@@ -108,10 +108,11 @@ typedef struct narrow_layout {
 
 /*
  * The same loops where each number of x, y and the weight that is multiplied is a pair of bf16;
- * results are floats, those of 'join' and the last two bf16; 'add' is not for them. To wide->forward
- * x is bf16, one behind another: it multiplies x[tap][w step + 2 j] and its neighbour. 'zip' makes
- * pairs of two rows, zero for NULL: to[i] = a[i], b[i]; 'split' those of 1 or 2 channels as
- * layout->split has them. 'to_bf16' counts subnormal numbers as zero, as their products do.
+ * results are floats, those of 'join' and the last two bf16; 'add' is not for them. To
+ * wide->forward x is bf16, one behind another: it multiplies x[tap][w step + 2 j] and its
+ * neighbour. 'zip' makes pairs of two rows, zero for NULL: to[i] = a[i], b[i]; 'split' those of 1
+ * or 2 channels as layout->split has them. 'to_bf16' counts subnormal numbers as zero, as their
+ * products do.
  */
 typedef struct narrow_pairs {
     const narrow_wide *wide;

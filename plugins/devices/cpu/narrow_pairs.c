@@ -116,7 +116,8 @@ static void join_2(uint16_t *to, const float *from, int pitch, int64_t count)
 static void join_4(uint16_t *to, const float *from, int pitch, int64_t count)
 {
     const __m512i low = _mm512_set_epi16(55, 39, 23, 7, 54, 38, 22, 6, 53, 37, 21, 5, 52, 36, 20, 4,
-                                         51, 35, 19, 3, 50, 34, 18, 2, 49, 33, 17, 1, 48, 32, 16, 0);
+                                         51, 35, 19, 3, 50, 34, 18, 2, 49, 33, 17, 1, 48, 32, 16,
+                                         0);
     const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(8));
 
     for (int64_t i = 0; i < count; i += 2 * BOTH, from += NARROW_LANES) {

@@ -36,7 +36,7 @@ typedef struct narrow {
     narrow_side x, y;            /* x has the kernel slide over it */
     pons_type weight_type;
     int kernel[3], stride[3], pad[3];
-    int taps, inner, outs;       /* kd kh; kw x.channels, or their pairs; y.channels, wide: in 16s */
+    int taps, inner, outs; /* kd kh; kw x.channels, or their pairs; y.channels, wide: in 16s */
     int block, band;             /* planes and rows of a task */
     int tasks, blocks, bands;    /* of all cases; of a case; of a block */
     int planes, rows;            /* buffered at most */

@@ -105,7 +105,8 @@ static void find_up(narrow_work *w, narrow_two_taps *r, int d, int h, bool two)
     int64_t size = (int64_t)n->outs * n->inner;
     int first, plane_of_first = first_source(n, 0, d, &first), count = 0, s = n->stride[1];
     int low = lowest_source(n, 1, h), high = (h + two + n->pad[1]) / s;
-    int lowest = h + n->pad[1] < n->kernel[1] - 1 ? -1 : low; /* a tap before the first row: outside */
+    /* -1: a tap before the first row, outside. */
+    int lowest = h + n->pad[1] < n->kernel[1] - 1 ? -1 : low;
 
     if (two && 2 % s == 0
         && narrow_step_rows(w, r->x, r->end[2], d, lowest, high - lowest + 1, 2 / s))

@@ -41,8 +41,8 @@ typedef struct wide_stretch {
 } wide_stretch;
 
 /*
- * Rows of sums, of WIDE_ACROSS x 16 numbers each: the sum over runs of pairs of as many rows, 'pitch'
- * bytes apart, by lines of panels at b[n] for column n, of at most WIDE_ACROSS.
+ * Rows of sums, of WIDE_ACROSS x 16 numbers each: the sum over runs of pairs of as many rows,
+ * 'pitch' bytes apart, by lines of panels at b[n] for column n, of at most WIDE_ACROSS.
  */
 typedef struct wide_line_product {
     int rows;                   /* WIDE_TILE, or half of it */
@@ -86,7 +86,9 @@ void wide_pack_columns(void *to, const char *const *row);
 /* Row r of a tile, 'count' numbers as bf16, to place[r] behind 'first' numbers; NULL: nowhere. */
 void wide_store(const float *tile, char *const *place, int first, int count);
 
-/* Whether this processor and system let us use the tile registers, and whether it has the vectors. */
+/*
+ * Whether this processor and system let us use the tile registers, and whether it has the vectors.
+ */
 bool wide_tiles_run(void);
 bool wide_dots_run(void);
 /* The faster one of those that run; NULL: none. */

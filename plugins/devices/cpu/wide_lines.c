@@ -13,11 +13,11 @@
  *
  * Lines are packed in boxes. Where all sums are few numbers a box fits a core's cache; a task takes
  * some boxes and sums up on its own, and the tasks' sums are added in a tree. Where they are many
- * all threads pack a box together, and a task adds to some of the sums, which wait for the next box.
- * Where the weight is made of all groups' sums a task of the last box has all those of a few output
- * channels, and writes the weight while they are in the cache. Boxes follow one another along D, and
- * the input's planes that two of them meet stay packed: plane d lies at d modulo as many as a box
- * meets. The cut depends on the shapes alone, never on the threads (R4).
+ * all threads pack a box together, and a task adds to some of the sums, which wait for the next
+ * box. Where the weight is made of all groups' sums a task of the last box has all those of a few
+ * output channels, and writes the weight while they are in the cache. Boxes follow one another
+ * along D, and the input's planes that two of them meet stay packed: plane d lies at d modulo as
+ * many as a box meets. The cut depends on the shapes alone, never on the threads (R4).
  */
 #include "wide_lines.h"
 
@@ -269,8 +269,8 @@ static void multiply(const weight_lines *w, const weight_place *at, const char *
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
 /*
- * A job's sums, of its columns. Neighbours, then pairs of pairs: the order is fixed by the number of
- * tasks.
+ * A job's sums, of its columns. Neighbours, then pairs of pairs: the order is fixed by the number
+ * of tasks.
  */
 static void add_tasks(float *sums, int64_t rows, int columns, int64_t apart, int tasks)
 {
@@ -297,7 +297,8 @@ static wide_stretch *runs_of(const work *k, int thread)
 {
     const weight_lines *w = k->w;
 
-    return (wide_stretch *)(k->scratch + areas(w) * (w->y_size + w->x_size) + thread * w->runs_size);
+    return (wide_stretch *)(k->scratch + areas(w) * (w->y_size + w->x_size)
+                            + thread * w->runs_size);
 }
 
 /* Bytes of a job's sums of a share of the output channels. */
@@ -335,8 +336,8 @@ static wide_stretch *terms_of(const work *k, wide_stretch *run)
 }
 
 /* All sums of a box, each onto those of the boxes before it. */
-static void multiply_box(const work *k, const weight_span *y, const weight_span *x, const char *area,
-                         wide_stretch *line, float *sums, bool add)
+static void multiply_box(const work *k, const weight_span *y, const weight_span *x,
+                         const char *area, wide_stretch *line, float *sums, bool add)
 {
     const weight_lines *w = k->w;
     wide_stretch *run = terms_of(k, line);
@@ -514,8 +515,8 @@ static int64_t x_bytes(const weight_lines *w)
 }
 
 /*
- * Groups that wait for their turn may take as much as the sums, which every box reads and writes. All
- * threads wait for each other twice a box, so boxes are not small.
+ * Groups that wait for their turn may take as much as the sums, which every box reads and writes.
+ * All threads wait for each other twice a box, so boxes are not small.
  */
 static int64_t rows_fit(const weight_lines *w)
 {
@@ -532,8 +533,8 @@ static bool box_fits(const weight_lines *w, bool apart)
 }
 
 /*
- * Cases first; then planes, since those of x that boxes share are packed once, then lines, or before
- * them where boxes share none.
+ * Cases first; then planes, since those of x that boxes share are packed once, then lines, or
+ * before them where boxes share none.
  */
 static int axis_to_cut(const weight_lines *w)
 {

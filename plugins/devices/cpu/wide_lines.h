@@ -21,8 +21,8 @@ typedef struct weight_span {
 } weight_span;
 
 /*
- * Where some sums stand: a group, a kernel position along D and H, columns first .. end - 1, tiles of
- * output channels first_out .. end_out - 1.
+ * Where some sums stand: a group, a kernel position along D and H, columns first .. end - 1, tiles
+ * of output channels first_out .. end_out - 1.
  */
 typedef struct weight_place {
     int group, d, h, first, end, first_out, end_out;
@@ -46,7 +46,10 @@ typedef struct weight_form {
     /* The sums of a place, WEIGHT_ROW floats for each output channel, 'apart' those of a group. */
     void (*write)(const weight_lines *w, const weight_place *at, const float *sums, int64_t apart,
                   float *weight);
-    /* What a group sums up, at most WEIGHT_TERMS, and returns how many; NULL: its own set by its own. */
+    /*
+     * What a group sums up, at most WEIGHT_TERMS, and returns how many; NULL: its own set by its
+     * own.
+     */
     int (*terms)(const weight_lines *w, int group, weight_term *to);
     bool together;      /* written are all groups at once */
 } weight_form;

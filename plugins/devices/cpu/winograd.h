@@ -94,12 +94,14 @@ typedef struct winograd_read {
     int64_t ahead;                  /* bytes behind a point lies what is read soon */
 } winograd_read;
 
-/* Behind the channels a tile has zeros up to an even number; one tile more than 'tiles' has room. */
+/*
+ * Behind the channels a tile has zeros up to an even number; one tile more than 'tiles' has room.
+ */
 void winograd_read_tiles(winograd_kind kind, const winograd_read *r);
 /*
  * Of convolutions: two rows of tiles, of at most 16 channels. The sources of both rows' tiles are a
- * line of a panel (wide.h), lines are 'pitch' apart. The first one says where they go, how many, and
- * of how many channels.
+ * line of a panel (wide.h), lines are 'pitch' apart. The first one says where they go, how many,
+ * and of how many channels.
  */
 void winograd_read_pairs(winograd_kind kind, const winograd_read row[2]);
 
@@ -122,8 +124,8 @@ void winograd_weigh(winograd_kind kind, bool turned, const char *taps,
                     char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS]);
 
 /*
- * A channel of y's gradient at the four points of 32 tiles, of number k and 16 + k side by side: the
- * gradient of all sums as rows (wide.h), 'apart' bytes apart. The sign of -y1 is left to
+ * A channel of y's gradient at the four points of 32 tiles, of number k and 16 + k side by side:
+ * the gradient of all sums as rows (wide.h), 'apart' bytes apart. The sign of -y1 is left to
  * winograd_weights_gradient.
  */
 void winograd_sums_gradient(winograd_kind kind, const char *const point[WINOGRAD_POINTS], char *to,
@@ -155,8 +157,8 @@ void winograd_pack(const winograd_panels *p, int threads, const void *from, void
 /*
  * As pons_device_operations.prepare: a convolution or its gradient by the input. Declines other
  * types than bf16, groups, dilations and units without 'lines'; along H and W kernels that are not
- * 3 wide, strides other than 1 and 1 or 2 and 2, and the gradient of the latter where the padding is
- * not 1.
+ * 3 wide, strides other than 1 and 1 or 2 and 2, and the gradient of the latter where the padding
+ * is not 1.
  */
 pons_status winograd_prepare(const wide_unit *unit, int threads, const pons_request *request,
                              pons_kernel *kernel, bool *supported, pons_error *err);

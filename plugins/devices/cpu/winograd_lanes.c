@@ -70,8 +70,8 @@ INLINE void take_apart(winograd_kind kind, __m512 *to, const __m512 *d)
 }
 
 /*
- * What all lines have at one point, taken apart along H. What lies ahead is asked for with the first
- * of a cache line's channels.
+ * What all lines have at one point, taken apart along H. What lies ahead is asked for with the
+ * first of a cache line's channels.
  */
 PAIRS INLINE void read_column(winograd_kind kind, const winograd_read *r, int point, int channel,
                               __mmask16 mask, __m512 *to)

@@ -4,8 +4,8 @@
  * Tensors are N, channels, places with the strides of [N, D, H, W, C]; weights O, I, places with
  * those of [O, kD, kH, kW, I]. Images of one slice with a flat kernel are 2D, for which the library
  * has more engines. The library has no engine that reads 16 bits and writes the gradient of weights
- * as float (9.19, asked for bf16 and fp16 on sm_80 and sm_90): it is written in 16 bits, and widened
- * afterwards.
+ * as float (9.19, asked for bf16 and fp16 on sm_80 and sm_90): it is written in 16 bits, and
+ * widened afterwards.
  */
 #include "dnn.h"
 

@@ -73,7 +73,9 @@ bool dnn_is_doubtful(const cuda_dnn *dnn, const dnn_convolution *c, const dnn_wi
 
 /* ---- engines --------------------------------------------------------------------------------- */
 
-/* What no engine may do: round operands, sum in fewer bits, or transform, which loses digits (R11). */
+/*
+ * What no engine may do: round operands, sum in fewer bits, or transform, which loses digits (R11).
+ */
 #define BIT(note) (1u << (note))
 static const unsigned never = BIT(DNN_NOTE_DOWN_CONVERT) | BIT(DNN_NOTE_REDUCED_SUMS)
                             | BIT(DNN_NOTE_FFT) | BIT(DNN_NOTE_WINOGRAD);

@@ -56,7 +56,9 @@ void *source_table(cuda_source *s, const char *type, int64_t count, int *number)
  */
 text *source_begin(cuda_source *s, int64_t blocks);
 void source_end(cuda_source *s);
-/* Bytes of scratch memory at a multiple of 16; where they begin. Before the end of who uses them. */
+/*
+ * Bytes of scratch memory at a multiple of 16; where they begin. Before the end of who uses them.
+ */
 size_t source_scratch(cuda_source *s, size_t size);
 
 static inline int64_t source_count(pons_shape s)

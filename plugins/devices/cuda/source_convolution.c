@@ -2,13 +2,13 @@
  * source_convolution.c - direct convolutions forward and by the input, and small matrix products:
  * right for every channel count, stride, dilation and group, in no library.
  *
- * Both gather: a place of the result is a sum over places of the source, y of x's or x of y's. Along
- * an axis the source's place for kernel point k is factor q + e(k), where q counts the result's
- * places. By the input, with a stride s, only each s-th kernel point meets a place; which ones
- * depends on the place's remainder, so results of one remainder are a class, and a block is of one
- * class. A thread has some places of the result and a tile of its channels: what it reads of the
- * weights meets all of these places, what it reads of the source all of these channels. The weights
- * of a tile are floats in the block's own memory where they have room there.
+ * Both gather: a place of the result is a sum over places of the source, y of x's or x of y's.
+ * Along an axis the source's place for kernel point k is factor q + e(k), where q counts the
+ * result's places. By the input, with a stride s, only each s-th kernel point meets a place; which
+ * ones depends on the place's remainder, so results of one remainder are a class, and a block is of
+ * one class. A thread has some places of the result and a tile of its channels: what it reads of
+ * the weights meets all of these places, what it reads of the source all of these channels. The
+ * weights of a tile are floats in the block's own memory where they have room there.
  */
 #include "source_direct.h"
 
@@ -148,7 +148,8 @@ static void write_lines(const gather_plan *g, text *t)
              text_type(g->p.r->input[0].type), g->places, g->places, g->places, (long long)s[1],
              (long long)s[2]);
     text_add(t, "        const %s from = inside ? ((image[p] * %lld + a1) * %lld + a2) * %lld\n"
-             "                              + at3[p] : 0;\n        line[p] = in0 + from * %lld + first;\n"
+             "                              + at3[p] : 0;\n"
+             "        line[p] = in0 + from * %lld + first;\n"
              "        reach[p] = inside ? at3[p] : -(1 << 30);\n    }\n", text_index(g->p.most),
              (long long)s[1], (long long)s[2], (long long)s[3], (long long)s[4]);
 }
@@ -176,8 +177,8 @@ static void write_held(const gather_plan *g, text *t)
     text_add(t, "    __shared__ quad held[%lld];\n    float *weights = (float *)held;\n"
              "    for (int n = (int)threadIdx.x; n < %lld; n += %d) {\n"
              "        const int i = n %% %d, a = n / %d %% %lld, k = n / %lld;\n"
-             "        weights[n] = ", (long long)(g->held + 3) / 4, (long long)g->held, CUDA_THREADS,
-             g->channels, g->channels, (long long)g->source_channels,
+             "        weights[n] = ", (long long)(g->held + 3) / 4, (long long)g->held,
+             CUDA_THREADS, g->channels, g->channels, (long long)g->source_channels,
              (long long)(g->channels * g->source_channels));
     write_weight(g, "a", t);
     text_add(t, "    }\n    __syncthreads();\n");

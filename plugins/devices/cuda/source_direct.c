@@ -32,7 +32,9 @@ int direct_divisor(int64_t n, int64_t most)
     return (int)d;
 }
 
-/* 'count' numbers, of which up to eight go at a time; what is read or written begins at a multiple. */
+/*
+ * 'count' numbers, of which up to eight go at a time; what is read or written begins at a multiple.
+ */
 static void move(text *t, const char *indent, bool loads, pons_type type, int count,
                  const char *from, const char *to)
 {

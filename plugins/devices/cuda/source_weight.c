@@ -2,10 +2,10 @@
  * source_weight.c - the gradient of a convolution's weights: sums over all places of y.
  *
  * A block takes a piece of y's places and a tile of weights: kernel points along W, channels of x
- * and channels of y, whose sums each thread keeps in registers for its places, so that a number that
- * is read meets several. Threads are joined by warps, warps in their order, and pieces by a second
- * kernel, as maps reduce. A thread adds up at most 64 products a weight, and more only where the
- * pieces' sums would take more than 64 MiB.
+ * and channels of y, whose sums each thread keeps in registers for its places, so that a number
+ * that is read meets several. Threads are joined by warps, warps in their order, and pieces by a
+ * second kernel, as maps reduce. A thread adds up at most 64 products a weight, and more only where
+ * the pieces' sums would take more than 64 MiB.
  */
 #include "source_direct.h"
 
@@ -94,13 +94,14 @@ static void write_sums(const weight_plan *b, text *t)
              "    float sum[%d];\n    EACH(j, %d)\n        sum[j] = 0.0f;\n", index, index,
              (long long)b->piece, index, (long long)b->piece, (long long)b->points,
              (long long)b->piece, (long long)b->points, sums_of(b), sums_of(b));
-    text_add(t, "    for (%s point = begin + (int)threadIdx.x; point < end; point += %d) {\n", index,
-             CUDA_THREADS);
+    text_add(t, "    for (%s point = begin + (int)threadIdx.x; point < end; point += %d) {\n",
+             index, CUDA_THREADS);
     source_place(t, "point", "y", 4, p->y.extent, p->most);
     for (int a = 0; a < 2; a++)
         text_add(t, "    const int x%d = (int)y%d * %d - %d + k%d * %d;\n", 1 + a, 1 + a,
                  p->c->stride[a], p->c->pad_low[a], 1 + a, p->c->dilation[a]);
-    text_add(t, "        if (x1 < 0 || x1 >= %lld || x2 < 0 || x2 >= %lld)\n            continue;\n",
+    text_add(t, "        if (x1 < 0 || x1 >= %lld || x2 < 0 || x2 >= %lld)\n"
+             "            continue;\n",
              (long long)p->x.extent[1], (long long)p->x.extent[2]);
     write_products(b, t);
     text_add(t, "    }\n");
@@ -118,7 +119,8 @@ static void write_join(const weight_plan *b, text *t)
              "        if (thread %% 32 == 0)\n"
              "            shared[thread / 32 * %d + j] = sum[j];\n    }\n    __syncthreads();\n"
              "    if (thread < %d) {\n        float total = shared[thread];\n"
-             "        for (int w = 1; w < %d; w++)\n            total += shared[w * %d + thread];\n",
+             "        for (int w = 1; w < %d; w++)\n"
+             "            total += shared[w * %d + thread];\n",
              sums, sums, sums, WARPS, sums);
     text_add(t, "        const int k = thread / %d, a = thread / %d %% %d, j = thread %% %d;\n"
              "        const %s at = ((((%s)o + j) * %lld + k1) * %lld + k2) * %lld + k3 + k;\n",
