@@ -1,7 +1,8 @@
 # Tests of data.
 PROGRAM_TESTS += tests/check_augment tests/check_cache tests/check_dataset tests/check_loader \
-	tests/check_nifti tests/check_overlay tests/check_preprocess tests/check_shared_cache \
-	tests/check_slabs tests/check_stream tests/check_transforms tests/check_volume
+	tests/check_nifti tests/check_overlay tests/check_preprocess tests/check_run_folder \
+	tests/check_shared_cache tests/check_slabs tests/check_stream tests/check_transforms \
+	tests/check_volume
 tests_check_nifti_LDADD = $(LDADD) $(ZLIB_LIBS)
 SCRIPT_TESTS += tests/check_data_cli.sh tests/check_gallery.sh
 check_PROGRAMS += tests/gallery_files

@@ -84,6 +84,14 @@ bool file_is(const char *path, const char *other)
            && a.st_ino == b.st_ino;
 }
 
+bool file_is_at(int file, const char *path)
+{
+    struct stat a, b;
+
+    return fstat(file, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev
+           && a.st_ino == b.st_ino;
+}
+
 bool file_lock(int file, int how)
 {
     const struct timespec moment = { 0, 20000000 };

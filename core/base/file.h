@@ -22,6 +22,8 @@ bool file_lock(int file, int how);
 bool folder_is_there(const char *path);
 /* Both are there and are one file, whatever the paths look like. */
 bool file_is(const char *path, const char *other);
+/* Whether the open file or folder is still what lies at 'path'. */
+bool file_is_at(int file, const char *path);
 
 /* A file written under a temporary name in the same folder; commit: flush, sync, rename, sync the
  * folder. discard (or a failed commit) removes the temporary and leaves what was there.

@@ -35,20 +35,6 @@ char *run_folder_file(const run_folder *r, const char *name)
     return asprintf(&path, "%s/%s", r->path, name) < 0 ? NULL : path;
 }
 
-pons_status run_folder_hold(run_folder *r, pons_error *err)
-{
-    if (r->lock < 0)
-        r->lock = open(r->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (r->lock < 0 && errno == ENOENT)
-        return PONS_OK;
-    if (r->lock < 0)
-        return pons_fail(err, PONS_FAILURE, "cannot open '%s': %s", r->path, strerror(errno));
-    if (!file_lock(r->lock, LOCK_EX))
-        return pons_fail(err, PONS_CONFIG, "another process is training in '%s', or about to go on "
-                         "from it\nhint: give this run another [experiment] name", r->path);
-    return PONS_OK;
-}
-
 static bool is_one_folder(int a, int b)
 {
     struct stat x, y;
@@ -56,22 +42,64 @@ static bool is_one_folder(int a, int b)
     return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+enum { HANDOVERS = 10 };
+
+/*
+ * Open and lock the folder at 'path'. A run that begins anew renames a folder for whose lock
+ * another process waits: then what that gets is the folder of an earlier run, and it asks again for
+ * the one that is at 'path' by now. -1, with errno: there is none, or it cannot be opened; *held is
+ * false where another process keeps it.
+ */
+static int lock_folder(const char *path, int own, int how, bool *held)
+{
+    *held = true;
+    for (int i = 0; i < HANDOVERS && *held; i++) {
+        int lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        if (lock < 0 || is_one_folder(lock, own))
+            return lock;
+        *held = file_lock(lock, how);
+        if (*held && file_is_at(lock, path))
+            return lock;
+        close(lock);
+    }
+    *held = false;
+    return -1;
+}
+
+pons_status run_folder_hold(run_folder *r, pons_error *err)
+{
+    bool held = true;
+
+    if (r->lock < 0)
+        r->lock = lock_folder(r->path, -1, LOCK_EX, &held);
+    if (!held)
+        return pons_fail(err, PONS_CONFIG, "another process is training in '%s', or about to go on "
+                         "from it\nhint: give this run another [experiment] name", r->path);
+    if (r->lock < 0 && errno != ENOENT)
+        return pons_fail(err, PONS_FAILURE, "cannot open '%s': %s", r->path, strerror(errno));
+    return PONS_OK;
+}
+
 pons_status run_folder_read(const run_folder *own, const char *path, int *lock, pons_error *err)
 {
-    *lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (*lock < 0 || is_one_folder(*lock, own->lock) || file_lock(*lock, LOCK_SH))
+    bool held;
+
+    *lock = lock_folder(path, own->lock, LOCK_SH, &held);
+    if (held)
         return PONS_OK;
-    close(*lock);
-    *lock = -1;
     return pons_fail(err, PONS_CONFIG, "another process is training in '%s'\nhint: go on from it "
                      "when that has ended", path);
 }
 
+/* Who begins anew may rename what is made here before it is locked. */
 pons_status run_folder_take(run_folder *r, pons_error *err)
 {
-    if (folder_make(r->path, err) != PONS_OK)
-        return err->status;
-    return run_folder_hold(r, err);
+    do {
+        if (folder_make(r->path, err) != PONS_OK || run_folder_hold(r, err) != PONS_OK)
+            return err->status;
+    } while (r->lock < 0);
+    return PONS_OK;
 }
 
 /* A file that is empty, or one of whose first lines begins with 'start'. */

@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { TEXT_MAX = 16 << 20 };
@@ -329,18 +328,10 @@ static bool has_choices_to_add(tuning *t)
     return any;
 }
 
-/* A run that begins anew renames the folder of an earlier one, which is locked until then. */
-static bool is_there(int folder, const char *path)
-{
-    struct stat held, found;
-
-    return fstat(folder, &held) == 0 && stat(path, &found) == 0 && held.st_dev == found.st_dev
-        && held.st_ino == found.st_ino;
-}
-
 /*
  * A training in the folder has read its choices, and writes them when they are complete. Another
- * prediction may have added some since this one has read them.
+ * prediction may have added some since this one has read them. A run that begins anew renames the
+ * folder of an earlier one, which is locked until then.
  */
 static pons_status add_to(tuning *t, const char *folder, pons_error *err)
 {
@@ -351,7 +342,7 @@ static pons_status add_to(tuning *t, const char *folder, pons_error *err)
     if (!file_lock(lock, LOCK_EX))
         pons_fail(err, PONS_FAILURE, "another process is training in '%s', or about to go on from "
                   "it", folder);
-    else if (!is_there(lock, folder))
+    else if (!file_is_at(lock, folder))
         pons_fail(err, PONS_FAILURE, "'%s' is another run's by now", folder);
     else if (tuning_read(t, folder, err) == PONS_OK && !t->foreign && has_choices_to_add(t))
         tuning_write(t, folder, err);
