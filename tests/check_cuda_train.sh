@@ -504,6 +504,19 @@ only faults check "kernels of a newer one" ends 5 \
 compiled by NVRTC 13.0, the driver is of CUDA 12" faulty FAKE_CUDA_VERSION=12040 train --fresh one.ini \
     --set "device.cache_dir=$folder/newer"
 only faults check "what would help" grep -qx "hint: install the NVRTC of CUDA 12, too, or a newer driver" "$folder/out"
+# without LIBRARY: what a machine says that has all of the made-up ones but that.
+without() (
+    mkdir -p "$folder/without"
+    ln -sf "$cards"/*.so.* "$folder/without/"
+    rm -f "$folder/without/$1".so.*
+    LD_LIBRARY_PATH=$folder/without "$program" doctor
+)
+nothing_lacks() { ! cuda doctor | grep "no NVML"; }
+only faults check "a card that lacks nothing" nothing_lacks
+only faults check "a library of sensors that is missing" eval \
+    'without libnvidia-ml | grep "^cuda:0 .*, no NVML (cannot read the sensors of card "'
+only faults check "sensors that do not answer" eval \
+    'faulty FAKE_NVML=lost doctor | grep "no NVML (cannot read the utilisation of card 00000000:0E:00.0: NVML says"'
 if given nccl "NCCL's version"; then
     cuda doctor >"$folder/doctor"
     check "NCCL's version" grep -q "^nccl  *ready, NCCL 2\.[0-9]*\.[0-9]*\$" "$folder/doctor"

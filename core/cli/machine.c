@@ -29,7 +29,7 @@ static void print_lines(FILE *to, const char *name, const char *text)
 static void print_device(FILE *to, const char *name, const device *d)
 {
     const pons_device_facts *f = &d->facts;
-    char libraries[512];
+    char libraries[2048];
 
     snprintf(libraries, sizeof libraries, "%s", f->library);
     if (d->operations->describe != NULL)

@@ -128,11 +128,13 @@ static void device_describe(void *device, char *text, size_t size)
 {
     cuda_device *d = device;
     pons_device_facts facts;
-    char blas[1040];
+    char blas[1040], sensors[640];
 
     device_facts(device, &facts);
     blas_describe(&d->blas, d->toolkit, blas, sizeof blas);
-    snprintf(text, size, "%s, %s", facts.library, blas);
+    cuda_sensors_describe(facts.address, sensors, sizeof sensors);
+    snprintf(text, size, "%s, %s%s%s", facts.library, blas, sensors[0] != '\0' ? ", " : "",
+             sensors);
 }
 
 static pons_status device_attach(void *device, pons_error *err)

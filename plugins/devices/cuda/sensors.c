@@ -135,3 +135,16 @@ pons_status cuda_sensors_read(const cuda_sensors *s, pons_device_state *out, pon
     *out = state;
     return PONS_OK;
 }
+
+void cuda_sensors_describe(const char *address, char *text, size_t size)
+{
+    pons_error why = PONS_ERROR_INIT;
+    pons_device_state unread;
+    cuda_sensors *s = NULL;
+
+    text[0] = '\0';
+    if (cuda_sensors_open(address, &s, &why) != PONS_OK
+        || cuda_sensors_read(s, &unread, &why) != PONS_OK)
+        snprintf(text, size, "no NVML (%s)", why.text);
+    cuda_sensors_close(s);
+}
