@@ -382,9 +382,11 @@ if given nccl "cards joined by nccl" && given two "cards joined by nccl"; then
     only faults check "the losses are the same" near one joint 1e-5
     only faults check "which is an error where it is named" ends 5 "NCCL 2.10.3 is too old" faulty \
         FAKE_NCCL=version=21003 train --fresh joint.ini --set distribute.backend=nccl
+    # The timeout, and 5 s for a process that is alone to end (watch.c); the rest is for its start.
+    deadline=20
     while IFS='|' read -r words code line; do
         for ini in ddp joint; do
-            only faults check "nccl, $ini: $words" ends "$code" "$line" timeout -k 1 60 \
+            only faults check "nccl, $ini: $words" ends "$code" "$line" timeout -k 1 $deadline \
                 env FAKE_NCCL="$words" LD_LIBRARY_PATH="$cards" "$program" train --fresh $ini.ini \
                 --set distribute.timeout_s=5
         done
@@ -398,7 +400,7 @@ error=20 abort-hangs|7|a collective failed: unhandled system error
 error=20 only=1 mute|7|a collective failed: unhandled system error
 END
     only faults check "nccl: nor does a measurement hang" ends 7 "a collective failed: unhandled system error" \
-        timeout -k 1 60 env FAKE_NCCL="error=20 abort-hangs" LD_LIBRARY_PATH="$cards" "$program" \
+        timeout -k 1 $deadline env FAKE_NCCL="error=20 abort-hangs" LD_LIBRARY_PATH="$cards" "$program" \
         bench joint.ini
 fi
 
@@ -526,9 +528,24 @@ fi
 
 check "kernels are kept" cuda train --fresh one.ini --set "device.cache_dir=$folder/kept"
 kept=$(ls "$folder/kept" | wc -l)
-check "in files" test "$kept" -gt 0
-only faults check "and read again without a compiler" faulty FAKE_CC=/bin/false train --fresh one.ini \
-    --set "device.cache_dir=$folder/kept"
+check "those of training and of prediction in one file" test "$kept" -eq 1
+cuda_wider() { cuda "$@" --set "model.channels=4 12"; }
+# uncompiled COMMAND...: with a compiler that only fails.
+uncompiled() {
+    FAKE_CC=/bin/false
+    export FAKE_CC
+    "$@" train --fresh one.ini --set "device.cache_dir=$folder/kept"
+    status=$?
+    unset FAKE_CC
+    return $status
+}
+only faults check "and read again without a compiler" uncompiled cuda
+only faults check "but not for a card of another architecture" ends 5 "cannot compile kernels for sm_80" \
+    uncompiled faulty FAKE_CUDA_SM=80
+only faults check "nor instead of another compiler's" ends 5 "cannot compile kernels for sm_90" \
+    uncompiled toolkits 12040
+only faults check "nor for another network" ends 5 "cannot compile kernels for sm_90" \
+    uncompiled cuda_wider
 for file in "$folder"/kept/*; do
     head -c 300 "$file" >"$folder/short" && mv "$folder/short" "$file"
 done
