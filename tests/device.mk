@@ -115,8 +115,9 @@ PROGRAM_TESTS += tests/check_segments
 tests_check_segments_SOURCES = tests/check_segments.c $(GOLDEN_CUDA)
 EXTRA_tests_check_segments_DEPENDENCIES = $(OPENED_FAKES)
 if HAVE_NVRTC
-# What NVRTC says of the text of every golden case.
-PROGRAM_TESTS += tests/check_cuda_text
+# What NVRTC says of the text of every golden case, and makes of some.
+PROGRAM_TESTS += tests/check_cuda_access tests/check_cuda_text
+tests_check_cuda_access_LDADD = libcudadevice.la $(LDADD)
 SOAK_TESTS += tests/check_cuda_text
 tests_check_cuda_text_SOURCES = tests/check_cuda_text.c $(GOLDEN_PROGRAM)
 tests_check_cuda_text_LDADD = libcudadevice.la $(LDADD)
@@ -124,6 +125,6 @@ endif
 endif
 SCRIPT_TESTS += tests/check_on_card.sh
 EXTRA_DIST += tests/on_card.sh tests/pack_card.sh tests/check_segments.c tests/golden_modes_cuda.c \
-	tests/check_cuda_text.c \
+	tests/check_cuda_access.c tests/check_cuda_text.c \
 	tests/check_cuda_train.sh \
 	tests/check_autotune.sh tests/fake/dnn.c tests/check_dnn.c tests/check_dnn_library.c tests/fakes.c tests/fakes.h

@@ -1,0 +1,187 @@
+/*
+ * check_cuda_access.c - kernels of maps read and write the channels of a voxel in accesses of 16
+ * bytes, where there are enough of them: in what NVRTC makes of their text.
+ */
+#include "../plugins/devices/cuda/cuda.h"
+#include "suite.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VOXELS = 1 << 18, SUMS = 2 };
+
+static pons_error error;
+
+#define MUST(call) ck_assert_msg((error = (pons_error)PONS_ERROR_INIT, (call)) == PONS_OK, "%s",  \
+                                 error.text)
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+/*
+ * y = x scale, over voxels and channels; or sums of that over voxels; or, voxel by voxel, y less the
+ * largest channel (the channel form).
+ */
+typedef enum form { MAP, REDUCTION, CHANNELS } form;
+
+typedef struct asked {
+    pons_operand load[2];
+    pons_value value[4];
+    pons_store store;
+    pons_reduction reduction;
+    pons_map map;
+    pons_tensor input[2], output;
+    pons_request request;
+} asked;
+
+static pons_operand operand(int tensor, pons_type type, int64_t row)
+{
+    return (pons_operand){ .tensor = tensor, .type = type, .stride = { row, 1 } };
+}
+
+static void ask(asked *a, form form, pons_type type, int channels)
+{
+    *a = (asked){
+        .load = { operand(0, type, channels), operand(1, PONS_F32, 0) },
+        .value = { { .operation = PONS_VALUE_LOAD, .operand = 0 },
+                   { .operation = PONS_VALUE_LOAD, .operand = 1 },
+                   { .operation = PONS_MAP_MUL, .argument_count = 2, .argument = { 0, 1 } } },
+        .store = { 2, operand(0, type, channels) },
+        .reduction = { .kind = PONS_REDUCE_SUM, .value = 2, .to = { operand(0, PONS_F32, 0) } },
+        .input = { { type, { 2, { VOXELS, channels } } }, { PONS_F32, { 1, { channels } } } },
+        .output = { form == REDUCTION ? PONS_F32 : type, { 2, { VOXELS, channels } } },
+    };
+    if (form == REDUCTION)
+        a->output.shape = (pons_shape){ 1, { channels } };
+    if (form == CHANNELS) {
+        a->value[1] = (pons_value){ .operation = PONS_VALUE_CHANNEL_MAX, .narrow = 1,
+                                    .argument_count = 1, .argument = { 0 } };
+        a->value[2].operation = PONS_MAP_SUB;
+    }
+    a->map = (pons_map){ .axis_count = 2, .extent = { VOXELS, channels },
+                         .channels = form == CHANNELS ? channels : 0,
+                         .load_count = form == CHANNELS ? 1 : 2, .load = a->load, .value_count = 3,
+                         .value = a->value, .store_count = form != REDUCTION, .store = &a->store,
+                         .reduction_count = form == REDUCTION, .reduction = &a->reduction };
+    a->request = (pons_request){ .kind = PONS_KERNEL_MAP, .name = "y",
+                                 .input_count = form == CHANNELS ? 1 : 2, .output_count = 1,
+                                 .input = a->input, .output = &a->output, .attributes = &a->map };
+}
+
+/* ---- what the compiler makes of it ----------------------------------------------------------- */
+
+typedef struct accesses {
+    int loads, wide_loads, stores, wide_stores; /* wide: of four words                            */
+} accesses;
+
+static void count_accesses(const char *ptx, accesses *out)
+{
+    *out = (accesses){ 0 };
+    for (const char *line = ptx; line != NULL; line = strchr(line, '\n'), line += line != NULL) {
+        const char *end = line + strcspn(line, "\n");
+        const char *load = strstr(line, "ld.global"), *store = strstr(line, "st.global");
+        const char *wide = strstr(line, ".v4.");
+        bool is_wide = wide != NULL && wide < end;
+
+        out->loads += load != NULL && load < end;
+        out->wide_loads += load != NULL && load < end && is_wide;
+        out->stores += store != NULL && store < end;
+        out->wide_stores += store != NULL && store < end && is_wide;
+    }
+}
+
+static char *compile(const char *text)
+{
+    static const char *const options[] = { "--gpu-architecture=compute_90", CUDA_FUSING,
+                                           CUDA_LANGUAGE };
+    int (*ptx_size)(nvrtc_program program, size_t *size), (*ptx)(nvrtc_program program, char *to);
+    nvrtc_program program;
+    cuda_compiler c;
+    size_t size = 0;
+    char *out;
+
+    MUST(cuda_compiler_open(&c, CUDA_LATER - 1, 0, 90, &error));
+    *(void **)&ptx_size = dlsym(c.library, "nvrtcGetPTXSize");
+    *(void **)&ptx = dlsym(c.library, "nvrtcGetPTX");
+    ck_assert(ptx_size != NULL && ptx != NULL);
+    ck_assert_int_eq(c.create(&program, text, "access.cu", 0, NULL, NULL), 0);
+    ck_assert_int_eq(c.compile(program, 3, options), 0);
+    ck_assert_int_eq(ptx_size(program, &size), 0);
+    out = calloc(1, size + 1);
+    ck_assert_int_eq(ptx(program, out), 0);
+    c.destroy(&program);
+    cuda_compiler_close(&c);
+    return out;
+}
+
+/* Of the request's first kernel; what joins partial sums reads those. */
+static accesses accesses_of(form form, pons_type type, int channels)
+{
+    cuda_source source;
+    text unit = { .at = NULL };
+    accesses found;
+    asked a;
+    char *ptx;
+
+    ask(&a, form, type, channels);
+    ck_assert(cuda_source_make(&source, &a.request));
+    ck_assert_int_eq(source.launch_count, form == REDUCTION ? SUMS : 1);
+    text_add(&unit, "%sKERNEL %s%s\n", text_preamble, source.launch[0].name,
+             source.launch[0].body.at);
+    ptx = compile(unit.at);
+    count_accesses(ptx, &found);
+    free(ptx);
+    text_free(&unit);
+    cuda_source_free(&source);
+    return found;
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+static const struct { form form; pons_type type; } cases[] = {
+    { MAP, PONS_F32 }, { MAP, PONS_BF16 }, { MAP, PONS_F16 },
+    { REDUCTION, PONS_F32 }, { REDUCTION, PONS_BF16 }, { REDUCTION, PONS_F16 },
+    { CHANNELS, PONS_F32 }, { CHANNELS, PONS_BF16 }, { CHANNELS, PONS_F16 },
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+START_TEST(channels_in_eights_are_read_and_written_16_bytes_at_a_time)
+{
+    const form form = cases[_i].form;
+    const accesses a = accesses_of(form, cases[_i].type, 16);
+
+    ck_assert_int_gt(a.loads, 0);
+    ck_assert_int_eq(a.wide_loads, a.loads);
+    if (form == REDUCTION)
+        return;
+    ck_assert_int_gt(a.stores, 0);
+    ck_assert_int_eq(a.wide_stores, a.stores);
+}
+END_TEST
+
+/* As the count must find: three channels lie at no multiple of 16 bytes. */
+START_TEST(three_channels_are_not)
+{
+    const accesses a = accesses_of(cases[_i].form, cases[_i].type, 3);
+
+    ck_assert_int_gt(a.loads, 0);
+    ck_assert_int_eq(a.wide_loads, 0);
+    ck_assert_int_eq(a.wide_stores, 0);
+}
+END_TEST
+
+/* Read by AddressSanitizer: NVRTC keeps memory when it is closed. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "detect_leaks=0";
+}
+
+int main(void)
+{
+    TCase *c = suite_new("cuda access");
+
+    tcase_add_loop_test(c, channels_in_eights_are_read_and_written_16_bytes_at_a_time, 0, CASES);
+    tcase_add_loop_test(c, three_channels_are_not, 0, CASES);
+    return suite_run();
+}
