@@ -259,6 +259,9 @@ check "both or none" differ
 check "two cards of one process" slow "$plain" "$program" train ddp.ini --set experiment.name=dp
 check "take what the first has chosen" chosen dp "engine 30"
 unset FAKE_CUDA_NAME
+check "two kinds of cards of one process" ends 0 \
+    "kernels are timed with 'made-up card 0', a replica has 'made-up card 1': there they are not taken" \
+    slow "$plain" "$program" train ddp.ini --set experiment.name=mixed
 mv runs/ddp runs/alike
 check "two kinds of cards" both "$plain"
 check "the second takes the library's order" grep -qF \

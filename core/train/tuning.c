@@ -124,6 +124,20 @@ static const char *find_obstacle(const experiment *e)
     return NULL;
 }
 
+/* What was timed on the first device means nothing to one that is another. */
+static void tune(tuning *t, const device *d)
+{
+    const pons_device_facts *first = &t->experiment->device.facts;
+    bool other = strcmp(d->facts.name, first->name) != 0;
+
+    if (!other && strcmp(d->facts.library, first->library) == 0)
+        d->operations->tune(d->handle, &t->table);
+    else
+        log_warning(t->experiment->log, "kernels are timed with '%s', a replica has '%s': there "
+                    "they are not taken", other ? first->name : first->library,
+                    other ? d->facts.name : d->facts.library);
+}
+
 pons_status tuning_open(const experiment *e, tuning **out, pons_error *err)
 {
     const char *obstacle;
@@ -144,7 +158,7 @@ pons_status tuning_open(const experiment *e, tuning **out, pons_error *err)
     t->experiment = e;
     t->table = (pons_tuning){ .context = t, .find = find };
     for (int i = 0; i < e->device_count; i++)
-        e->devices[i].operations->tune(e->devices[i].handle, &t->table);
+        tune(t, &e->devices[i]);
     *out = t;
     return PONS_OK;
 }
