@@ -499,7 +499,27 @@ only faults check "says of the first why it is not there" grep -q "^cuda  *canno
 only faults check "and has the second" grep -q "^cuda:1  *made-up card 1" "$folder/mixed"
 behind() { [ "$(grep -c "^cuda" "$folder/mixed")" = 2 ]; }
 only faults check "and none that is not there" behind
-only faults check "a card that is too new" ends 5 "hint: install the NVRTC of a newer CUDA, too" unknown 130
+# One that is newer than the compiler.
+newer() { # ARGUMENT...
+    faulty FAKE_CUDA_SM=130 "$@"
+}
+only faults check "a card that is too new" eval \
+    'newer devices | grep "^cuda:0 .* driver 13\.0, NVRTC 13\.0 by PTX of compute_121, "'
+only faults check "computes by the PTX of an older one" newer train --fresh one.ini --set "device.cache_dir=$folder/ptx"
+only faults check "the same bits" cmp runs/one/$last runs/two/$last
+# On a driver that is not of the newest compiler's CUDA.
+newer_by_older() (
+    export FAKE_CUDA_SM=130
+    toolkits 12040 devices | grep "^cuda:0 .* NVRTC 12\.0 by PTX of compute_120, "
+)
+only faults check "also by that of an older compiler" newer_by_older
+only faults check "PTX that a driver does not translate" ends 5 "they are PTX of compute_121, by NVRTC 13.0" \
+    env FAKE_CUDA_FAIL=load:1 FAKE_CUDA_SM=130 LD_LIBRARY_PATH="$cards" "$program" train --fresh one.ini \
+    --set "device.cache_dir=$folder/untranslated"
+only faults check "what would help" grep -qx "hint: install an NVRTC that knows sm_130, too, or a newer driver" "$folder/out"
+only faults check "and of a later CUDA than the driver it is not tried" ends 5 "nothing here compiles for its sm_130" \
+    env FAKE_CUDA_VERSION=12040 FAKE_CUDA_SM=130 LD_LIBRARY_PATH="$cards" "$program" train --fresh one.ini
+only faults check "what would help" grep -qx "hint: install the NVRTC of a newer CUDA, too" "$folder/out"
 only faults check "whose kernels it takes" toolkits 12040 train --fresh one.ini --set "device.cache_dir=$folder/12"
 only faults check "kernels of a newer one" ends 5 \
     "cannot load kernels on device 'cuda:0': device kernel image is invalid (CUDA_ERROR_INVALID_IMAGE); they are \

@@ -20,6 +20,7 @@ typedef struct nvrtc_program_object {
     char *text, *log;
     char *binary;
     size_t size;
+    bool translated;          /* what is read is PTX, and no binary                               */
 } *nvrtcProgram;
 
 int nvrtcVersion(int *major, int *minor);
@@ -33,6 +34,8 @@ int nvrtcGetProgramLogSize(nvrtcProgram program, size_t *size);
 int nvrtcGetProgramLog(nvrtcProgram program, char *log);
 int nvrtcGetCUBINSize(nvrtcProgram program, size_t *size);
 int nvrtcGetCUBIN(nvrtcProgram program, char *binary);
+int nvrtcGetPTXSize(nvrtcProgram program, size_t *size);
+int nvrtcGetPTX(nvrtcProgram program, char *ptx);
 
 int nvrtcVersion(int *major, int *minor)
 {
@@ -253,6 +256,20 @@ static const char *wait_beside(void)
     return "error: nothing came meanwhile";
 }
 
+/* A processor of a card, or the one of PTX, which any driver translates for a later one. */
+static bool take_target(nvrtcProgram program, const char *option)
+{
+    static const char key[] = "--gpu-architecture=", real[] = "sm_", virtual[] = "compute_";
+    const char *target = option + strlen(key);
+
+    if (strncmp(option, key, strlen(key)) != 0)
+        return false;
+    program->translated = strncmp(target, virtual, strlen(virtual)) == 0;
+    if (!program->translated && strncmp(target, real, strlen(real)) != 0)
+        return false;
+    return is_known(atoi(strchr(target, '_') + 1));
+}
+
 int nvrtcCompileProgram(nvrtcProgram program, int options, const char *const *option)
 {
     const char *wrong = wait_beside();
@@ -263,8 +280,7 @@ int nvrtcCompileProgram(nvrtcProgram program, int options, const char *const *op
         program->log = strdup(wrong);
         return 1;
     }
-    if (options < 1 || strncmp(option[0], "--gpu-architecture=sm_", 22) != 0
-        || !is_known(atoi(option[0] + 22))) {
+    if (options < 1 || !take_target(program, option[0])) {
         program->log = strdup("nvrtc: error: invalid value for --gpu-architecture (-arch)\n");
         return 5;
     }
@@ -291,14 +307,27 @@ int nvrtcGetProgramLog(nvrtcProgram program, char *log)
     return 0;
 }
 
-int nvrtcGetCUBINSize(nvrtcProgram program, size_t *size)
+static int get_size(nvrtcProgram program, bool translated, size_t *size)
 {
-    *size = program->size;
+    *size = program->translated == translated ? program->size : 0;
     return program->binary == NULL;
 }
 
-int nvrtcGetCUBIN(nvrtcProgram program, char *binary)
+static int get(nvrtcProgram program, bool translated, char *to)
 {
-    memcpy(binary, program->binary, program->size);
+    if (program->translated != translated)
+        return 7;
+    memcpy(to, program->binary, program->size);
     return 0;
 }
+
+int nvrtcGetCUBINSize(nvrtcProgram program, size_t *size)
+{
+    return get_size(program, false, size);
+}
+
+int nvrtcGetCUBIN(nvrtcProgram program, char *binary) { return get(program, false, binary); }
+
+int nvrtcGetPTXSize(nvrtcProgram program, size_t *size) { return get_size(program, true, size); }
+
+int nvrtcGetPTX(nvrtcProgram program, char *ptx) { return get(program, true, ptx); }

@@ -16,8 +16,9 @@
  *                 are refused
  * FAKE_CUDA_SM    the cards' architectures, as "90,70" (90); a compiler knows those of its CUDA
  * FAKE_CUDA_NAME  what all of them are called ("made-up card N")
- * FAKE_CUDA_FAIL  launch:N, allocate:N, copy:N, capture:N, graph:N: the N-th such call of the
- *                 process fails (of a kernel, of memory, of a copy, the end of a capture, a graph)
+ * FAKE_CUDA_FAIL  launch:N, load:N, allocate:N, copy:N, capture:N, graph:N: the N-th such call of
+ *                 the process fails (of a kernel, of kernels, of memory, of a copy, the end of a
+ *                 capture, a graph)
  * FAKE_CUDA_MOST  bytes of the largest piece of memory that there is room for
  * FAKE_CC, FAKE_CFLAGS   the compiler of kernels and its flags; FAKE_KEEP keeps its files
  * FAKE_NVRTC      beside=PATTERN: what is compiled is right only if a file of that name comes while

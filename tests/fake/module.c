@@ -44,7 +44,7 @@ typedef struct launch {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static function *functions;
-static int launches;
+static int launches, loads;
 
 #pragma GCC visibility push(default)
 int cuModuleLoadData(module **out, const void *image);
@@ -82,7 +82,7 @@ int cuModuleLoadData(module **out, const void *image)
     if (capture_refuses("cuModuleLoadData") != OK)
         return CAPTURE_UNSUPPORTED;
     memcpy(&facts, image, sizeof facts);
-    if (facts.cuda > (uint64_t)fake_version() / 1000)
+    if (fake_fails("load", &loads) || facts.cuda > (uint64_t)fake_version() / 1000)
         return INVALID_IMAGE;
     m = calloc(1, sizeof *m);
     if (m == NULL)

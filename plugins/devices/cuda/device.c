@@ -104,7 +104,7 @@ static pons_status device_open(const pons_device_settings *settings, void **devi
 static void device_facts(void *device, pons_device_facts *facts)
 {
     const cuda_device *d = device;
-    char dnn[200];
+    char dnn[200], ptx[24] = "";
     size_t memory = 0;
     int version = 0;
 
@@ -118,10 +118,13 @@ static void device_facts(void *device, pons_device_facts *facts)
     facts->fp16 = d->architecture >= 53;
     facts->tf32 = d->architecture >= 80;
     dnn_describe(&d->dnn, dnn, sizeof dnn);
-    snprintf(facts->library, sizeof facts->library, "driver %d.%d, NVRTC %d.%d, %s",
-             version / 1000, version % 1000 / 10, d->compiler.major, d->compiler.minor, dnn);
-    snprintf(facts->features, sizeof facts->features, "sm_%d nvrtc_%d.%d cudnn_%d",
-             d->architecture, d->compiler.major, d->compiler.minor, d->dnn.version);
+    if (d->compiler.translated)
+        snprintf(ptx, sizeof ptx, " compute_%d", d->compiler.target);
+    snprintf(facts->library, sizeof facts->library, "driver %d.%d, NVRTC %d.%d%s%s, %s",
+             version / 1000, version % 1000 / 10, d->compiler.major, d->compiler.minor,
+             ptx[0] != '\0' ? " by PTX of" : "", ptx, dnn);
+    snprintf(facts->features, sizeof facts->features, "sm_%d nvrtc_%d.%d%s cudnn_%d",
+             d->architecture, d->compiler.major, d->compiler.minor, ptx, d->dnn.version);
 }
 
 static void device_describe(void *device, char *text, size_t size)

@@ -69,8 +69,9 @@ static const cuda_toolkit compilers[] = {
 /* A compiler that is asked, and for what. */
 typedef struct wish {
     cuda_compiler *compiler;
-    int architecture;
+    int architecture, cuda;    /* of the card, of the driver                                      */
     bool newer;                /* the card is newer than all that the last one knows              */
+    bool translated;           /* an older architecture will do, whose PTX the driver translates  */
 } wish;
 
 enum { KNOWN = 64 };
@@ -93,14 +94,26 @@ static void say_known(const cuda_compiler *c, int count, const int *known, char 
         used += (size_t)snprintf(why + used, size - used, "%s%d", i > 0 ? " " : "", known[i]);
 }
 
+/* What to compile for; 0: nothing that the card runs. A driver translates no PTX of later CUDAs. */
+static int find_target(const wish *w, int count, const int *known)
+{
+    int target = 0;
+
+    for (int i = 0; i < count; i++)
+        if (known[i] == w->architecture || (w->translated && known[i] < w->architecture))
+            target = known[i];
+    return w->translated && w->compiler->major > w->cuda ? 0 : target;
+}
+
 /* A compiler forgets old architectures, and has not heard of new ones. */
 static bool knows(wish *w, char *why, size_t size)
 {
     int known[KNOWN], count = list_known(w->compiler, known);
 
-    for (int i = 0; i < count; i++)
-        if (known[i] == w->architecture)
-            return true;
+    w->compiler->target = find_target(w, count, known);
+    w->compiler->translated = w->translated;
+    if (w->compiler->target != 0)
+        return true;
     say_known(w->compiler, count, known, why, size);
     w->newer = count > 0 && known[count - 1] < w->architecture;
     return false;
@@ -123,10 +136,14 @@ static bool compiles(void *context, const char *name, void *library, char *why, 
 pons_status cuda_compiler_open(cuda_compiler *c, int cuda, int ordinal, int architecture,
                                pons_error *err)
 {
-    wish w = { c, architecture, false };
+    wish w = { c, architecture, cuda, false, false };
     cuda_search search = { .flags = RTLD_LOCAL, .serves = compiles, .context = &w };
     void *library = cuda_toolkit_open(compilers, cuda, &search);
 
+    if (library == NULL) {
+        w.translated = true;
+        library = cuda_toolkit_open(compilers, cuda, &search);
+    }
     if (library == NULL)
         *c = (cuda_compiler){ .library = NULL };
     c->library = library;
@@ -181,9 +198,11 @@ static pons_status report(const cuda_compiler *c, nvrtc_program program, int arc
 static pons_status take_binary(const cuda_compiler *c, nvrtc_program program, char **binary,
                                size_t *size, pons_error *err)
 {
-    if (c->binary_size(program, size) != 0 || *size == 0 || (*binary = malloc(*size)) == NULL)
+    int result = (c->translated ? c->ptx_size : c->binary_size)(program, size);
+
+    if (result != 0 || *size == 0 || (*binary = malloc(*size)) == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot read compiled kernels: out of memory");
-    if (c->binary(program, *binary) == 0)
+    if ((c->translated ? c->ptx : c->binary)(program, *binary) == 0)
         return PONS_OK;
     free(*binary);
     return pons_fail(err, PONS_DEVICE, "cannot read compiled kernels");
@@ -198,7 +217,8 @@ pons_status cuda_compile(const cuda_compiler *c, const char *source, int archite
     nvrtc_program program;
     pons_status status;
 
-    snprintf(target, sizeof target, "--gpu-architecture=sm_%d", architecture);
+    snprintf(target, sizeof target, "--gpu-architecture=%s_%d", c->translated ? "compute" : "sm",
+             architecture);
     if (c->create(&program, source, "pons.cu", 0, NULL, NULL) != 0)
         return pons_fail(err, PONS_DEVICE, "cannot compile kernels: out of memory");
     if (c->compile(program, count, options) == 0)

@@ -89,7 +89,9 @@ enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_EVENT_NO_TIMING = 2, CUDA_CAPTURE_THRE
     X(log_size, "nvrtcGetProgramLogSize", (nvrtc_program program, size_t *size))                  \
     X(log, "nvrtcGetProgramLog", (nvrtc_program program, char *log))                              \
     X(binary_size, "nvrtcGetCUBINSize", (nvrtc_program program, size_t *size))                    \
-    X(binary, "nvrtcGetCUBIN", (nvrtc_program program, char *binary))
+    X(binary, "nvrtcGetCUBIN", (nvrtc_program program, char *binary))                             \
+    X(ptx_size, "nvrtcGetPTXSize", (nvrtc_program program, size_t *size))                         \
+    X(ptx, "nvrtcGetPTX", (nvrtc_program program, char *ptx))
 
 #define CUDA_MEMBER(name, symbol, parameters) int(*name) parameters;
 typedef struct cuda_driver {
@@ -101,6 +103,8 @@ typedef struct cuda_driver {
 typedef struct cuda_compiler {
     void *library;
     int major, minor;          /* its version                                                     */
+    int target;                /* what it compiles for: the card's architecture, ...              */
+    bool translated;           /* ... or an older one, as PTX, which the card's driver translates */
     CUDA_COMPILER_FUNCTIONS(CUDA_MEMBER)
 } cuda_compiler;
 #undef CUDA_MEMBER
@@ -110,8 +114,9 @@ pons_status cuda_driver_open(cuda_driver *d, pons_error *err);
 void cuda_driver_close(cuda_driver *d);
 /*
  * For a driver of that CUDA and card number 'ordinal', which is of that architecture (90: sm_90).
- * PONS_DEVICE with one line where no compiler is there, or none that knows the card: what each of
- * them knows.
+ * Where no compiler knows the card, one that is not newer than the driver compiles for the newest
+ * card before it that it knows. PONS_DEVICE with one line where no compiler is there, or none that
+ * knows this card or one before it: what each of them knows.
  */
 pons_status cuda_compiler_open(cuda_compiler *c, int cuda, int ordinal, int architecture,
                                pons_error *err);
@@ -122,9 +127,9 @@ void cuda_compiler_close(cuda_compiler *c);
 #define CUDA_LANGUAGE "--std=c++17"
 
 /*
- * Compile 'source' for the processors 'architecture' (90 for sm_90); *binary is malloc'ed. The
- * compiler's own first line says what was wrong. log: NULL, or gets what ptxas says of each kernel,
- * malloc'ed.
+ * Compile 'source' for the processors 'architecture' (90 for sm_90), or as PTX of these where it is
+ * to be translated; *binary is malloc'ed. The compiler's own first line says what was wrong. log:
+ * NULL, or gets what ptxas says of each kernel, malloc'ed.
  */
 pons_status cuda_compile(const cuda_compiler *c, const char *source, int architecture,
                          char **binary, size_t *size, char **log, pons_error *err);

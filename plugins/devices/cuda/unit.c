@@ -131,6 +131,11 @@ static pons_status load(cuda_unit *u, const char *binary, pons_error *err)
 
     if (cuda_check(d, d->driver.module_load(&u->module, binary), "load kernels", &cause) == PONS_OK)
         return PONS_OK;
+    if (d->compiler.translated)
+        return pons_fail(err, PONS_DEVICE, "%s; they are PTX of compute_%d, by NVRTC %d.%d\n"
+                         "hint: install an NVRTC that knows sm_%d, too, or a newer driver",
+                         cause.text, d->compiler.target, d->compiler.major, d->compiler.minor,
+                         d->architecture);
     if (d->compiler.major <= d->driver.cuda)
         return pons_fail(err, PONS_DEVICE, "%s", cause.text);
     return pons_fail(err, PONS_DEVICE, "%s; they are compiled by NVRTC %d.%d, the driver is of CUDA "
@@ -156,7 +161,8 @@ static pons_status load_unit(cuda_unit *u, pons_error *err)
         return PONS_OK;
     }
     free(binary);
-    status = cuda_compile(&d->compiler, u->source.at, d->architecture, &binary, &size, NULL, err);
+    status = cuda_compile(&d->compiler, u->source.at, d->compiler.target, &binary, &size, NULL,
+                          err);
     if (status != PONS_OK)
         return status;
     if (d->cache_dir != NULL)
