@@ -46,7 +46,9 @@ SAME(offsetof(blas_choice, status), offsetof(cublasLtMatmulHeuristicResult_t, st
 SAME(offsetof(blas_choice, waves), offsetof(cublasLtMatmulHeuristicResult_t, wavesCount));
 #endif
 
-/* In the made-up library's order: parts as the result, in place, as float (4096 bytes), none (256). */
+/*
+ * In the made-up library's order: parts as the result, in place, as float (4096 bytes), none (256).
+ */
 enum { AS_RESULT = 0, IN_PLACE, AS_FLOAT, NO_PARTS };
 
 static long executed(int algorithm)
@@ -118,7 +120,8 @@ static void agree(int i, const device *d, pons_type storage, const char *by, dou
 START_TEST(products_are_the_librarys)
 {
     static const struct { pons_type type; double tolerance; } storage[] = {
-        { PONS_F32, FLOAT_OF_LARGEST }, { PONS_BF16, BF16_OF_LARGEST }, { PONS_F16, BF16_OF_LARGEST }
+        { PONS_F32, FLOAT_OF_LARGEST }, { PONS_BF16, BF16_OF_LARGEST },
+        { PONS_F16, BF16_OF_LARGEST }
     };
     device d = card(&(pons_device_settings){ .count = 1 });
 
@@ -316,7 +319,8 @@ START_TEST(the_fastest_algorithm_is_chosen_and_taken_again)
 
     setenv("FAKE_CUBLAS", "takes-2=3000 takes-3=1000", 1);
     chooses(&d, &n, 256, HOPELESS, ALL);
-    ck_assert_str_eq(n.note[0].key, "product cuBLASLt 130002 bf16 to fp32 transposed a 16 8 b 16 8");
+    ck_assert_str_eq(n.note[0].key,
+                     "product cuBLASLt 130002 bf16 to fp32 transposed a 16 8 b 16 8");
     ck_assert_double_eq_tol(n.note[0].seconds, 1, 0.5);
     setenv("FAKE_CUBLAS", "takes-3=9000", 1);
     chooses(&d, &n, 256, 0, 0);
@@ -445,8 +449,8 @@ START_TEST(a_library_that_does_not_start_is_done_without)
     for (int i = 0; i < PRODUCTS; i++)
         agree(i, &d, PONS_F32, "own", FLOAT_OF_LARGEST);
     cuda_operations.describe(d.handle, said, sizeof said);
-    ck_assert_msg(strstr(said, ", no cuBLASLt (it does not start: the card does not answer)") != NULL,
-                  "%s", said);
+    ck_assert_msg(strstr(said, ", no cuBLASLt (it does not start: the card does not answer)")
+                  != NULL, "%s", said);
     cuda_operations.close(d.handle);
 }
 END_TEST
@@ -478,8 +482,8 @@ START_TEST(matrices_that_make_no_product_are_refused)
     ask(&q, PONS_F32, PONS_F32);
     q.result.shape.extent[1] = WIDTH + 1;
     ck_assert_int_eq(cuda_prepare_blas(d.handle, &q.request, &k, &supported, &err), PONS_DEVICE);
-    ck_assert_str_eq(err.text, "cannot plan 'y' on device 'cuda:0': cuBLASLt says 7 (an argument is "
-                               "wrong)");
+    ck_assert_str_eq(err.text, "cannot plan 'y' on device 'cuda:0': cuBLASLt says 7 (an argument "
+                               "is wrong)");
     cuda_operations.close(d.handle);
 }
 END_TEST

@@ -3,8 +3,8 @@
  * by an executor in place of the driver: the op table against the reference in double, and direct
  * convolutions in tiles that it is too small for.
  *
- * What runs is the text that NVRTC compiles, through the calls that the driver gets. On a real card it
- * is compiled by NVRTC and runs there, products by cuBLASLt.
+ * What runs is the text that NVRTC compiles, through the calls that the driver gets. On a real card
+ * it is compiled by NVRTC and runs there, products by cuBLASLt.
  */
 #include "../plugins/devices/cuda/cuda.h"
 #include "../plugins/devices/cuda/source.h"
@@ -160,12 +160,13 @@ START_TEST(a_kernel_that_was_just_prepared_can_run)
 }
 END_TEST
 
-/* ---- tiles of direct convolutions ------------------------------------------------------------- */
+/* ---- tiles of direct convolutions ------------------------------------------------------------ */
 
 /*
  * What the op table is too small for. A thread has several places of the result where there are
- * still 528 blocks then; a prime number of channels is as many tiles, so that takes few places. The text that is
- * written has the first word and not the second: else a row is of no use. Types are the test's.
+ * still 528 blocks then; a prime number of channels is as many tiles, so that takes few places. The
+ * text that is written has the first word and not the second: else a row is of no use. Types are
+ * the test's.
  */
 typedef struct tiling {
     const char *name;
@@ -197,7 +198,8 @@ static const tiling tilings[] = {
         { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, PONS_F32 }, "scratch[piece", "out0[at" },
     { "pieces of more turns",
       { PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT, 1, { 12, 9, 14 }, 17, 53, { 1, 1, 1 },
-        { 1, 1, 1 }, { 1, 1, 1 }, { 0, 0, 0 }, { 0, 0, 0 }, PONS_F32 }, "scratch[piece", "piece * 1024;" },
+        { 1, 1, 1 }, { 1, 1, 1 }, { 0, 0, 0 }, { 0, 0, 0 }, PONS_F32 }, "scratch[piece",
+      "piece * 1024;" },
     { "nine along W, in tiles",
       { PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT, 1, { 1, 2, 40 }, 3, 6, { 1, 1, 9 }, { 1, 1, 1 },
         { 1, 1, 1 }, { 0, 0, 4 }, { 0, 0, 4 }, PONS_F32 }, "k3 = t3 * 3,", "k3 = t3 * 1," },
@@ -269,11 +271,11 @@ START_TEST(direct_convolutions_of_every_tiling_agree)
 }
 END_TEST
 
-/* ---- memory of others, in a build with AddressSanitizer --------------------------------------- */
+/* ---- memory of others, in a build with AddressSanitizer -------------------------------------- */
 
 /*
- * Four parameters of 64 numbers that lie beside each other, and what a kernel does with them: all of
- * the first is right, each of the others goes one step too far.
+ * Four parameters of 64 numbers that lie beside each other, and what a kernel does with them: all
+ * of the first is right, each of the others goes one step too far.
  */
 static const char *const deeds[] = {
     "out0[63] = in0[63] + in1[0] + scratch[63] + shared[7] + own[3];",
@@ -298,8 +300,8 @@ static cuda_function compile_deed(const cuda_device *d, const char *deed)
              "    __shared__ float shared[8];\n    float own[4] = { 0.0f };\n"
              "    const int zero = (int)in0[0];\n    if (threadIdx.x != 0)\n        return;\n"
              "    %s\n}\n", deed);
-    ck_assert_msg(cuda_compile(&d->compiler, t.at, d->architecture, &binary, &size, NULL, &err) == PONS_OK,
-                  "%s", err.text);
+    ck_assert_msg(cuda_compile(&d->compiler, t.at, d->architecture, &binary, &size, NULL, &err)
+                  == PONS_OK, "%s", err.text);
     ck_assert_int_eq(d->driver.module_load(&module, binary), 0);
     ck_assert_int_eq(d->driver.function(&function, module, "stray"), 0);
     free(binary);
@@ -389,7 +391,7 @@ static bool serves(void *context, const char *name, void *library, char *why, si
     return !(*(const unsigned *)context >> i & 1);
 }
 
-START_TEST(of_toolkits_the_newest_is_taken_that_serves_and_is_not_newer_than_the_driver)
+START_TEST(the_newest_toolkit_is_taken_that_serves_and_is_not_newer_than_the_driver)
 {
     unsigned refused = machines[_i].refused;
     cuda_search search = { .flags = RTLD_LOCAL, .serves = serves, .context = &refused };
@@ -432,7 +434,7 @@ int main(void)
     tcase_add_test(c, every_case_agrees_in_16_bits);
     tcase_add_loop_test(c, direct_convolutions_of_every_tiling_agree, 0, 2);
     tcase_add_test(c, a_kernel_that_was_just_prepared_can_run);
-    fakes_add_loop_test(c, of_toolkits_the_newest_is_taken_that_serves_and_is_not_newer_than_the_driver,
+    fakes_add_loop_test(c, the_newest_toolkit_is_taken_that_serves_and_is_not_newer_than_the_driver,
                         0, MACHINES);
     fakes_add_test(c, a_library_of_two_names_is_refused_in_one_word);
     tcase_add_test(c, a_kernel_may_touch_its_parameters);

@@ -298,7 +298,7 @@ START_TEST(tf32_has_the_kernels_of_fp32)
 }
 END_TEST
 
-/* ---- direct convolutions ---------------------------------------------------------------------- */
+/* ---- direct convolutions --------------------------------------------------------------------- */
 
 /*
  * Those of the published networks, at their extents: how many places a thread has, and so how many
@@ -502,8 +502,8 @@ static void add_patches(const device *d, const experiment *e, precision how)
     y = pons_convolve(g, x, pons_parameter_leaf(g, "weight", PONS_ROLE_WEIGHT, weights,
                                                 (pons_init){ PONS_INIT_UNIFORM, 1 }), &three);
     g->scope = SCOPE_LOSS;
-    add_program(d, g, pons_mean_all(g, pons_square(g, pons_sub(g, y, pons_cast(g, target, PONS_F32)))),
-                how, &sgd);
+    y = pons_sub(g, y, pons_cast(g, target, PONS_F32));
+    add_program(d, g, pons_mean_all(g, pons_square(g, y)), how, &sgd);
     golden_unload(&sgd);
 }
 

@@ -1,7 +1,7 @@
 /*
  * check_dnn.c - convolutions of the cuda device by cuDNN, whose library is that of tests/fake:
- * which are, with which engine, what their numbers are, and what the library refuses. On a real card
- * the library chooses its engines itself: their numbers are looked at.
+ * which are, with which engine, what their numbers are, and what the library refuses. On a real
+ * card the library chooses its engines itself: their numbers are looked at.
  */
 #include "card_trial.h"
 #include "fakes.h"
@@ -321,8 +321,8 @@ static void chooses(const device *d, notes *n, size_t workspace, const char *cho
     chooses_in(d, n, workspace, choice, ((cuda_device *)d->handle)->workspace_limit);
 }
 
-#define PLAIN_KEY "convolution fp32 x 1 4 4 4 8 w 8 3 3 3 8 stride 1 1 1 dilation 1 1 1 low 1 1 1 " \
-                  "high 1 1 1 groups 1"
+#define PLAIN_KEY "convolution fp32 x 1 4 4 4 8 w 8 3 3 3 8 stride 1 1 1 dilation 1 1 1 "         \
+                  "low 1 1 1 high 1 1 1 groups 1"
 #define TIMES "takes-35=4000 takes-58=3000 takes-30=2000 knob-58=1000"
 
 START_TEST(the_fastest_is_chosen_and_kept)

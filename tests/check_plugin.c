@@ -259,8 +259,8 @@ START_TEST(a_misspelt_name_is_a_configuration_error_with_the_nearest_name)
 
     write_image("schedule/effect.so", image_size);
     ck_assert_int_eq(plugin_load(PONS_KIND_SCHEDULE, "efect", 8, "a.ini:3", &p, &err), PONS_CONFIG);
-    snprintf(expected, sizeof expected, "a.ini:3: no schedule plugin is called 'efect'; did you mean "
-             "'effect'?\nhint: searched %s", root);
+    snprintf(expected, sizeof expected, "a.ini:3: no schedule plugin is called 'efect'; did you "
+             "mean 'effect'?\nhint: searched %s", root);
     ck_assert_msg(strncmp(err.text, expected, strlen(expected)) == 0, "%s", err.text);
 }
 END_TEST

@@ -197,9 +197,9 @@ enum { PONS_PATCH_KEY_LOW = 0, PONS_PATCH_KEY_HIGH, PONS_PATCH_KEY_WANTED, PONS_
 /*
  * PATCH_ADD adds N patches, one after the other, to f32 sums that a device holds. Input 0 are bytes
  * as those of PATCH; the output is the same memory. Input 1, i32 [N, PONS_PATCH_PLACE + 2 (D + H +
- * W)], has PATCH's row for each patch, which says where its voxels' C sums are, and none twice; then
- * for each place along D, H and W 1 or 0: where all three are 1 the voxel is new, and what lies
- * there counts as 0. Inputs 2 and 3 are the weights [D, H, W] and x [N, D, H, W, C]:
+ * W)], has PATCH's row for each patch, which says where its voxels' C sums are, and none twice;
+ * then for each place along D, H and W 1 or 0: where all three are 1 the voxel is new, and what
+ * lies there counts as 0. Inputs 2 and 3 are the weights [D, H, W] and x [N, D, H, W, C]:
  *
  *     sum = sum + weight x        f32; the product is rounded, then the sum
  */

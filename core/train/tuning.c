@@ -250,8 +250,8 @@ static bool is_foreign(tuning *t, const char *where, const char *card, const cha
 
     t->foreign = other || strcmp(library, library_of(t)) != 0;
     if (t->foreign)
-        log_warning(t->experiment->log, "the kernels of %s were timed with '%s', here is '%s': they "
-                    "are not taken", where, other ? card : library,
+        log_warning(t->experiment->log, "the kernels of %s were timed with '%s', here is '%s': "
+                    "they are not taken", where, other ? card : library,
                     other ? card_of(t) : library_of(t));
     return t->foreign;
 }
@@ -397,8 +397,9 @@ static void tell(const tuning *t)
         failed += t->item[i]->timed && t->item[i]->value[0] == '\0';
         taken += t->item[i]->used && !t->item[i]->timed;
     }
-    log_line(t->experiment->log, "autotune: %d kind%s of kernels timed in %.1f s, %d taken from the "
-             "run's " TUNING_FILE, timed, timed == 1 ? "" : "s", seconds_now() - t->begin, taken);
+    log_line(t->experiment->log, "autotune: %d kind%s of kernels timed in %.1f s, %d taken from "
+             "the run's " TUNING_FILE, timed, timed == 1 ? "" : "s", seconds_now() - t->begin,
+             taken);
     if (failed > 0)
         log_warning(t->experiment->log, "autotune: %d of them could not be timed: they are the "
                     "library's first", failed);

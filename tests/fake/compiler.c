@@ -111,8 +111,8 @@ int nvrtcDestroyProgram(nvrtcProgram *program)
 }
 
 /*
- * A parameter: "const float *in0 /" "* 120 *" "/" is memory of 120 numbers that is read, "/" "* 1+ *"
- * "/" of one and what follows it, "/" "* 0 *" "/" of none: it is not touched.
+ * A parameter: "const float *in0 /" "* 120 *" "/" is memory of 120 numbers that is read,
+ * "/" "* 1+ *" "/" of one and what follows it, "/" "* 0 *" "/" of none: it is not touched.
  */
 typedef struct parameter {
     const char *type, *name;
@@ -157,8 +157,8 @@ static void write_caller(FILE *f, const char *name, int size, const char *open, 
     for (const char *at = open + 1; at != NULL;) {
         at = read_parameter(at, close, &p);
         pointer = p.type[p.type_size - 1] == '*';
-        fprintf(f, "    { \"%.*s\", %d, %d, %d, %lld * sizeof(*(%.*s *)0) },\n", p.name_size, p.name,
-                pointer && p.count > 0, strncmp(p.type, "const ", 6) != 0, p.more, p.count,
+        fprintf(f, "    { \"%.*s\", %d, %d, %d, %lld * sizeof(*(%.*s *)0) },\n", p.name_size,
+                p.name, pointer && p.count > 0, strncmp(p.type, "const ", 6) != 0, p.more, p.count,
                 p.type_size - pointer, p.type);
     }
     fprintf(f, "    { 0 }\n};\n");

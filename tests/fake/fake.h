@@ -1,8 +1,8 @@
 /*
- * fake.h - NVIDIA's driver, its runtime compiler, cuBLASLt, cuDNN, NCCL and NVML on machines without
- * a GPU: libraries with the names and the functions of the real ones, as far as pons calls them. Who
- * breaks a rule of the real ones (a call without a context, a buffer of the host, a call while
- * another one is in progress) is refused.
+ * fake.h - NVIDIA's driver, its runtime compiler, cuBLASLt, cuDNN, NCCL and NVML on machines
+ * without a GPU: libraries with the names and the functions of the real ones, as far as pons calls
+ * them. Who breaks a rule of the real ones (a call without a context, a buffer of the host, a call
+ * while another one is in progress) is refused.
  *
  * A stream is a thread with a queue, an event an edge between queues. Kernels are compiled by the
  * host's compiler. Memory of the GPU has addresses that this process cannot touch; kernels, copies

@@ -1,8 +1,8 @@
 /*
  * blas.c - find cuBLASLt, begin to use it, and tell it of a product.
  *
- * Its matrices lie column by column, ours row by row: what it takes for a matrix is the transpose of
- * ours, and y = a b is told as y' = b' a'.
+ * Its matrices lie column by column, ours row by row: what it takes for a matrix is the transpose
+ * of ours, and y = a b is told as y' = b' a'.
  */
 #include "blas.h"
 

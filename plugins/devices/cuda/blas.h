@@ -3,9 +3,9 @@
  * algorithms that the library proposes for them.
  *
  * The library is found when the first product is prepared: it is half a gigabyte, which takes 60 ms
- * to open, and few networks multiply matrices. It comes with the toolkit of NVRTC, whose version the
- * device tells. None of its headers is needed: the numbers of its attributes and types, which its
- * interface keeps, stand here.
+ * to open, and few networks multiply matrices. It comes with the toolkit of NVRTC, whose version
+ * the device tells. None of its headers is needed: the numbers of its attributes and types, which
+ * its interface keeps, stand here.
  */
 #ifndef CUDA_BLAS_H
 #define CUDA_BLAS_H

@@ -1,7 +1,7 @@
 /*
- * blas_choose.c - the algorithm for a matrix product by timing ([device] autotune), of those that the
- * library proposes. An algorithm is opaque: its bytes are its name, which means something to one
- * version of the library alone, and so the key has that.
+ * blas_choose.c - the algorithm for a matrix product by timing ([device] autotune), of those that
+ * the library proposes. An algorithm is opaque: its bytes are its name, which means something to
+ * one version of the library alone, and so the key has that.
  */
 #include "cuda.h"
 

@@ -86,7 +86,9 @@ pons_status cuda_prepare_dnn(cuda_device *d, const pons_request *request, pons_k
 pons_status cuda_prepare_blas(cuda_device *d, const pons_request *request, pons_kernel *kernel,
                               bool *supported, pons_error *err);
 
-/* dnn_choose.c: the plan for a convolution, by timing where the device is to; none fits: no plan. */
+/*
+ * dnn_choose.c: the plan for a convolution, by timing where the device is to; none fits: no plan.
+ */
 pons_status cuda_choose_plan(cuda_device *d, const dnn_convolution *c, const dnn_wishes *wishes,
                              dnn_plan *out, pons_error *err);
 

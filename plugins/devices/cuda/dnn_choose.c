@@ -43,7 +43,8 @@ static bool write_key(const dnn_convolution *c, char *key, size_t size)
 
 /* ---- try ------------------------------------------------------------------------------------- */
 
-_Static_assert((int)DNN_NAME_SIZE <= (int)CUDA_NAME_SIZE, "an engine's name is too long to be kept");
+_Static_assert((int)DNN_NAME_SIZE <= (int)CUDA_NAME_SIZE,
+               "an engine's name is too long to be kept");
 _Static_assert((int)DNN_CANDIDATES <= (int)CUDA_CANDIDATES, "more engines than can be tried");
 
 typedef struct engines {

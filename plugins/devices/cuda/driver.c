@@ -152,9 +152,9 @@ pons_status cuda_compiler_open(cuda_compiler *c, int cuda, int ordinal, int arch
     if (search.refused[0] == '\0')
         return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': no libnvrtc.so, which "
                          "compiles its kernels\nhint: install the CUDA toolkit's NVRTC");
-    return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda:%d': nothing here compiles for its "
-                     "sm_%d: %s\nhint: install the NVRTC of %s CUDA, too", ordinal, architecture,
-                     search.refused, w.newer ? "a newer" : "an older");
+    return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda:%d': nothing here compiles for "
+                     "its sm_%d: %s\nhint: install the NVRTC of %s CUDA, too", ordinal,
+                     architecture, search.refused, w.newer ? "a newer" : "an older");
 }
 
 void cuda_compiler_close(cuda_compiler *c)

@@ -32,8 +32,8 @@ typedef struct cuda_trial {
 pons_status cuda_try(const cuda_trial *t, int *best, double *seconds, pons_error *err);
 
 /*
- * What is kept of a choice: the name of what was chosen, and the workspace that it could have. In no
- * more than that it is the fastest still, where it fits; in more another one may be.
+ * What is kept of a choice: the name of what was chosen, and the workspace that it could have. In
+ * no more than that it is the fastest still, where it fits; in more another one may be.
  */
 enum { CUDA_NAME_SIZE = PONS_CHOICE_SIZE - 32 };
 

@@ -3,8 +3,8 @@
  * while its device's own thread does something else.
  *
  * A file of the cache is named by what it depends on: the text, the architecture, the compiler's
- * version and its options; a header with the length and a hash of the rest tells a file that was cut
- * or changed.
+ * version and its options; a header with the length and a hash of the rest tells a file that was
+ * cut or changed.
  */
 #include "cuda.h"
 
@@ -123,7 +123,9 @@ static void cache_write(const char *path, const char *binary, size_t size)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-/* What is compiled is for the card itself, but its format may be of a later CUDA than the driver. */
+/*
+ * What is compiled is for the card itself, but its format may be of a later CUDA than the driver.
+ */
 static pons_status load(cuda_unit *u, const char *binary, pons_error *err)
 {
     const cuda_device *d = u->device;
@@ -138,9 +140,10 @@ static pons_status load(cuda_unit *u, const char *binary, pons_error *err)
                          d->architecture);
     if (d->compiler.major <= d->driver.cuda)
         return pons_fail(err, PONS_DEVICE, "%s", cause.text);
-    return pons_fail(err, PONS_DEVICE, "%s; they are compiled by NVRTC %d.%d, the driver is of CUDA "
-                     "%d\nhint: install the NVRTC of CUDA %d, too, or a newer driver", cause.text,
-                     d->compiler.major, d->compiler.minor, d->driver.cuda, d->driver.cuda);
+    return pons_fail(err, PONS_DEVICE, "%s; they are compiled by NVRTC %d.%d, the driver is of "
+                     "CUDA %d\nhint: install the NVRTC of CUDA %d, too, or a newer driver",
+                     cause.text, d->compiler.major, d->compiler.minor, d->driver.cuda,
+                     d->driver.cuda);
 }
 
 static pons_status load_unit(cuda_unit *u, pons_error *err)
