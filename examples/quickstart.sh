@@ -47,7 +47,7 @@ templates=/usr/share/mricron/templates
 # ---- packages -------------------------------------------------------------------------------------
 
 required="gcc make autoconf automake libtool pkg-config zlib1g-dev libinih-dev libnifti-dev"
-better="libdnnl-dev libdeflate-dev libpng-dev libjansson-dev mricron-data"
+better="libdnnl-dev libdeflate-dev libpng-dev mricron-data"
 
 missing() {
     for package in "$@"; do

@@ -10,7 +10,7 @@ flags=
 install_only=no
 minimum=$(cat tests/minimum)
 packages="gcc make autoconf automake libtool pkg-config zlib1g-dev libinih-dev libnifti-dev check
-    libdnnl-dev libdeflate-dev libpng-dev libjansson-dev g++ libgloo-dev libopenmpi-dev
+    libdnnl-dev libdeflate-dev libpng-dev g++ libgloo-dev libopenmpi-dev
     openmpi-bin python3-pip strace valgrind"
 
 while [ $# -gt 0 ]; do
