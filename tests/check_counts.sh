@@ -5,14 +5,9 @@
 #
 #   tests/check_counts.sh [--record]       --record writes the counts that are found as the bounds
 . "${srcdir:-.}/tests/checks.sh"
-headroom=1.10
+. "$source/tests/counts.sh"
 bounds=$source/tests/counts
 kernels=tests/count_kernels
-
-skip() {
-    echo "SKIPPED: $1"
-    exit 77
-}
 
 command -v valgrind >/dev/null || skip "valgrind is not installed (apt-get install valgrind)"
 $kernels >"$folder/alone" || exit 1
@@ -36,45 +31,13 @@ compiler=$(sed -n 's/^compiler //p' "$folder/names")
 number=1
 grep -v '^lanes \|^compiler \|^build ' "$folder/names" | while read -r name elements; do
     found=$(sed -n 's/^\(summary\|totals\): //p' "$folder/out.$number" | head -n 1)
-    echo "$name $found $elements" | awk '{ printf "%s %.3f\n", $1, $2 / $3 }'
+    echo "$name $found $elements"
     number=$((number + 1))
-done >"$folder/found"
+done | per_element >"$folder/found"
 
 if [ "${1-}" = --record ]; then
-    { sed -n '/^#/p' "$bounds" 2>/dev/null; cat "$folder/found"; } >"$folder/new"
-    cp "$folder/new" "$bounds"
-    cat "$folder/found"
+    record "$bounds" "$folder/found"
     exit 0
 fi
-[ "$compiler" = "gcc 12" ] || {
-    headroom=1.5
-    echo "the bounds are those of gcc 12, this is $compiler: half as much again is allowed"
-}
-
-# compare BOUNDS: a line for each kernel that needs more, or has no bound; for each bound without a kernel.
-compare() {
-    awk -v room=$headroom 'NR == FNR { if ($1 !~ /^#/ && NF == 2) bound[$1] = $2; next }
-        { seen[$1] = 1 }
-        !($1 in bound) { print $1 ": " $2 " instructions an element, no bound"; next }
-        $2 > bound[$1] * room { printf "%s: %.3f instructions an element, expected at most %.3f\n", $1, $2, bound[$1] * room }
-        END { for (name in bound) if (!(name in seen)) print name ": not counted" }' "$1" "$folder/found"
-}
-
-checks=$(wc -l <"$folder/found")
-compare "$bounds" >"$folder/wrong"
-failures=$(wc -l <"$folder/wrong")
-sed 's/^/FAILED: /' "$folder/wrong"
-awk 'NR == FNR { if (NF == 2) bound[$1] = $2; next }
-    ($1 in bound) && $2 < 0.9 * bound[$1] { print $1 ": " $2 ", the bound " bound[$1] " can be lowered" }' \
-    "$bounds" "$folder/found"
-
-# Against bounds of two thirds every kernel must be found to need more, or nothing is compared here.
-awk '/^#/ || NF != 2 { next } { print $1, $2 * 2 / 3 }' "$folder/found" >"$folder/strict"
-headroom=1.4 compare "$folder/strict" | wc -l | {
-    read -r caught
-    [ "$caught" -eq "$checks" ]
-} || {
-    fail "counts far above their bounds are not noticed"
-}
-checks=$((checks + 1))
+hold "$bounds" "$folder/found" "$compiler"
 finish

@@ -4,13 +4,16 @@
  *
  *     count_kernels          prints "NAME ELEMENTS" for each, in the order in which they are
  *                            counted, after what they depend on
+ *     count_kernels --steps  counts those that are made for this processor by itself, one
+ *                            instruction after another, and prints "NAME INSTRUCTIONS ELEMENTS"
  *
- * One thread; tests/check_counts.sh runs it.
+ * One thread; tests/check_counts.sh and tests/check_steps.sh run it.
  */
 #include <config.h>
 
 #include "../plugins/devices/cpu/cpu.h"
 #include "../plugins/devices/cpu/direct.h"
+#include "../plugins/devices/cpu/wide.h"
 
 #include <pons/loss.h>
 
@@ -21,6 +24,7 @@
 #include "device/open.h"
 #include "graph/node.h"
 #include "plugin/plugin_load.h"
+#include "step_counter.h"
 #include "train/stitch.h"
 
 #include <stdio.h>
@@ -53,9 +57,17 @@ __attribute__((noinline, noclone)) void counted(void (*run)(void *), void *conte
     __asm__ volatile("" ::: "memory");
 }
 
+static bool stepping;
+
 static void count(const char *name, int64_t elements, void (*run)(void *), void *context)
 {
     run(context); /* the first time, memory is touched and tables are made */
+    if (stepping) {
+        step_counter_begin(name, elements);
+        counted(run, context);
+        step_counter_end();
+        return;
+    }
     counted(run, context);
     printf("%s %lld\n", name, (long long)elements);
 }
@@ -111,6 +123,7 @@ static void count_made(void *device, cpu_prepare prepare, const pons_request *re
     static const pons_moment moment = { 1, 2, 3 };
     trial t = { .device = device };
     pons_error err = PONS_ERROR_INIT;
+    char name[64];
     bool supported;
 
     if (prepare(device, request, &t.kernel, &supported, &err) != PONS_OK)
@@ -124,7 +137,9 @@ static void count_made(void *device, cpu_prepare prepare, const pons_request *re
     for (int i = 0; i < request->output_count; i++)
         t.output[i] = numbers(device, size_of(&request->output[i]));
     t.call = (pons_call){ t.input, t.output, numbers(device, t.kernel.scratch_size), &moment };
-    count(request->name, elements, run_kernel, &t);
+    if (stepping) /* who makes it is a part of what is counted */
+        snprintf(name, sizeof name, "%s_%s", t.kernel.implementation, request->name);
+    count(stepping ? name : request->name, elements, run_kernel, &t);
     if (t.kernel.free != NULL)
         t.kernel.free(&t.kernel);
 }
@@ -239,6 +254,12 @@ static void count_map(void *device, const char *name, sketch *s)
     count_request(device, &r, elements);
 }
 
+/* A step takes its time. */
+static int64_t map_elements(void)
+{
+    return stepping ? 1 << 15 : 1 << 17;
+}
+
 static void count_chain(void *device)
 {
     sketch s = { .map = { .axis_count = 1, .extent = { 1 << 17 } } };
@@ -259,10 +280,10 @@ static void count_exponential(void *device)
     count_map(device, "map_exp", &s);
 }
 
-static void count_moments(void *device, const char *name, int64_t channels)
+static void count_moments(void *device, const char *name, pons_type type, int64_t channels)
 {
-    sketch s = { .map = { .axis_count = 2, .extent = { (1 << 17) / channels, channels } } };
-    int x = load(&s, PONS_F32, 3);
+    sketch s = { .map = { .axis_count = 2, .extent = { map_elements() / channels, channels } } };
+    int x = load(&s, type, 3);
 
     s.reduction[s.map.reduction_count++] = (pons_reduction){ .kind = PONS_REDUCE_MOMENTS,
         .value = x, .to = { operand(&s, 0, PONS_F32, 2), operand(&s, 1, PONS_F32, 2) } };
@@ -289,7 +310,7 @@ static int root(sketch *s, int x)
 /* The forward pass of a norm with its activation, from the moments. */
 static void count_norm_forward(void *device, const char *name, pons_type type, int64_t channels)
 {
-    sketch s = { .map = { .axis_count = 2, .extent = { (1 << 17) / channels, channels } } };
+    sketch s = { .map = { .axis_count = 2, .extent = { map_elements() / channels, channels } } };
     int x = load(&s, type, 3), mean = load(&s, PONS_F32, 2), variance = load(&s, PONS_F32, 2);
     int scale = load(&s, PONS_F32, 2), shift = load(&s, PONS_F32, 2), k, y;
 
@@ -303,7 +324,7 @@ static void count_norm_forward(void *device, const char *name, pons_type type, i
 /* The backward reduce pass of a norm with its activation: the volume again, and two sums. */
 static void count_norm_prelu(void *device, const char *name, pons_type type, int64_t channels)
 {
-    sketch s = { .map = { .axis_count = 2, .extent = { (1 << 17) / channels, channels } } };
+    sketch s = { .map = { .axis_count = 2, .extent = { map_elements() / channels, channels } } };
     int x = load(&s, type, 3), scale = load(&s, PONS_F32, 2), shift = load(&s, PONS_F32, 2), y;
 
     y = prelu(&s, add(&s, PONS_MAP_ADD, 2, add(&s, PONS_MAP_MUL, 2, x, scale, 0), shift, 0));
@@ -316,7 +337,7 @@ static void count_norm_prelu(void *device, const char *name, pons_type type, int
 /* The last pass back through a norm with its activation, from the moments and the two sums. */
 static void count_norm_back(void *device, const char *name, pons_type type, int64_t channels)
 {
-    sketch s = { .map = { .axis_count = 2, .extent = { (1 << 17) / channels, channels } } };
+    sketch s = { .map = { .axis_count = 2, .extent = { map_elements() / channels, channels } } };
     int x = load(&s, type, 3), g = load(&s, type, 3), mean = load(&s, PONS_F32, 2);
     int scale = load(&s, PONS_F32, 2), shift = load(&s, PONS_F32, 2), of_g = load(&s, PONS_F32, 2);
     int of_product = load(&s, PONS_F32, 2), zero = number(&s, 0), y;
@@ -353,7 +374,7 @@ static int lerp(sketch *s, int a, int b, double t)
 /* Of adam: p, m, v and the gradient, and a rate. */
 static void count_update(void *device)
 {
-    sketch s = { .map = { .axis_count = 1, .extent = { 1 << 16 } } };
+    sketch s = { .map = { .axis_count = 1, .extent = { map_elements() / 2 } } };
     int p = load(&s, PONS_F32, 1), g = load(&s, PONS_F32, 1), m = load(&s, PONS_F32, 1);
     int v = load(&s, PONS_F32, 1), rate = load(&s, PONS_F32, 0), step;
 
@@ -380,8 +401,9 @@ static void count_maps(void *device)
 {
     count_chain(device);
     count_exponential(device);
-    count_moments(device, "moments_16", 16);
-    count_moments(device, "moments_2", 2);
+    count_moments(device, "moments_16", PONS_F32, 16);
+    count_moments(device, "moments_2", PONS_F32, 2);
+    count_moments(device, "moments_bf16_32", PONS_BF16, 32);
     count_norm_forward(device, "norm_forward_f32_16", PONS_F32, 16);
     count_norm_forward(device, "norm_forward_bf16_32", PONS_BF16, 32);
     count_norm_forward(device, "norm_forward_f32_2", PONS_F32, 2);
@@ -412,14 +434,16 @@ static pons_status product_by_direct(cpu_device *device, const pons_request *req
 }
 
 /* The narrow ones are what the device takes; the direct ones it takes where there is no library. */
-static const struct {
+typedef struct layer {
     const char *name;
     cpu_prepare prepare;
     int way; /* 0: forward, 1: gradient of the input, 2: of the weight */
     pons_type type;
     int64_t side, in, out;
     int stride;
-} convolutions[] = {
+} layer;
+
+static const layer convolutions[] = {
     { "narrow_1_16", by_device, 0, PONS_F32, 20, 1, 16, 1 },
     { "narrow_2_2", by_device, 0, PONS_F32, 20, 2, 2, 1 },
     { "narrow_data_1_16", by_device, 1, PONS_F32, 20, 1, 16, 1 },
@@ -458,25 +482,37 @@ static const struct {
     { "direct_weight_bf16_16_32", by_direct, 2, PONS_BF16, 8, 16, 32, 2 },
 };
 
-static void count_convolution(void *device, size_t i)
+/* Convolutions that processors with AVX-512 and products of bf16 pairs make in ways of their own. */
+static const layer paired[] = {
+    { "forward_1_16", by_device, 0, PONS_BF16, 12, 1, 16, 1 },
+    { "data_2_2", by_device, 1, PONS_BF16, 12, 2, 2, 1 },
+    { "weight_2_2", by_device, 2, PONS_BF16, 12, 2, 2, 1 },
+    { "forward_2_32_by_2", by_device, 0, PONS_BF16, 12, 2, 32, 2 },
+    { "forward_32_2", by_device, 0, PONS_BF16, 8, 32, 2, 1 },
+    { "forward_32_32", by_device, 0, PONS_BF16, 8, 32, 32, 1 },
+    { "data_32_32", by_device, 1, PONS_BF16, 8, 32, 32, 1 },
+    { "weight_32_32", by_device, 2, PONS_BF16, 8, 32, 32, 1 },
+    { "weight_32_64_by_2", by_device, 2, PONS_BF16, 8, 32, 64, 2 },
+};
+
+static void count_convolution(void *device, const layer *l)
 {
-    int64_t in = convolutions[i].in, out = convolutions[i].out, side = convolutions[i].side;
-    int64_t to_side = side / convolutions[i].stride;
-    pons_type type = convolutions[i].type;
+    int64_t in = l->in, out = l->out, side = l->side, to_side = side / l->stride;
+    pons_type type = l->type;
     pons_convolution c = PONS_CONVOLUTION_INIT;
     pons_tensor x = image(type, side, in), y = image(type, to_side, out);
     pons_tensor w = tensor(type, 5, (int64_t[]){ out, 3, 3, 3, in }), sum = w;
     pons_tensor from[3][2] = { { x, w }, { y, w }, { x, y } }, *to[3] = { &y, &x, &sum };
-    int way = convolutions[i].way;
+    int way = l->way;
 
     sum.type = PONS_F32;
     for (int a = 0; a < 3; a++) {
-        c.stride[a] = convolutions[i].stride;
+        c.stride[a] = l->stride;
         c.pad_low[a] = c.pad_high[a] = 1;
     }
-    count_made(device, convolutions[i].prepare,
+    count_made(device, l->prepare,
                &(pons_request){ .kind = PONS_KERNEL_CONVOLUTION + way,
-                   .name = convolutions[i].name, .input_count = 2, .output_count = 1,
+                   .name = l->name, .input_count = 2, .output_count = 1,
                    .input = from[way], .output = to[way], .attributes = &c },
                to_side * to_side * to_side * 27 * in * out);
 }
@@ -821,32 +857,60 @@ static void count_data(void)
     rmdir(folder);
 }
 
-int main(void)
+/* The kernels of this processor: made when it is known, or chosen for what it can multiply. */
+static void count_own(void *device)
 {
-    pons_device_settings settings = { .count = 1, .threads = 1 };
-    parallel_spare none = { 0 };
-    pons_error err = PONS_ERROR_INIT;
-    void *device;
+    count_moments(device, "moments_f32_16", PONS_F32, 16);
+    count_moments(device, "moments_bf16_32", PONS_BF16, 32);
+    count_norm_forward(device, "norm_forward_f32_16", PONS_F32, 16);
+    count_norm_forward(device, "norm_forward_bf16_32", PONS_BF16, 32);
+    count_norm_prelu(device, "norm_prelu_bf16_32", PONS_BF16, 32);
+    count_norm_back(device, "norm_back_bf16_32", PONS_BF16, 32);
+    count_update(device);
+    for (size_t i = 0; i < sizeof paired / sizeof *paired; i++)
+        count_convolution(device, paired + i);
+}
 
-    parallel_borrow(&none); /* what a helping thread does would not be counted */
-    if (cpu_operations.open(&settings, &device, &err) != PONS_OK)
-        fail(&err);
-    printf("build %s\n", build);
-    printf("lanes %s\n", map_lanes_row(map_lanes_count() - 1)->name);
-#ifdef __clang__
-    printf("compiler clang %d\n", __clang_major__);
-#else
-    printf("compiler gcc %d\n", __GNUC__);
-#endif
+static void count_all(void *device)
+{
     count_maps(device);
     for (size_t i = 0; i < sizeof convolutions / sizeof *convolutions; i++)
-        count_convolution(device, i);
+        count_convolution(device, convolutions + i);
     count_product(device);
     for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
         count_move(device, i);
     count_loss("dice_ce");
     count_blend(device);
     count_data();
+}
+
+int main(int count, char **word)
+{
+    pons_device_settings settings = { .count = 1, .threads = 1 };
+    parallel_spare none = { 0 };
+    pons_error err = PONS_ERROR_INIT;
+    void *device;
+
+    stepping = count == 2 && strcmp(word[1], "--steps") == 0;
+    if (count > 1 && !stepping) {
+        fprintf(stderr, "usage: count_kernels [--steps]\n");
+        return 2;
+    }
+    if (stepping)
+        step_counter_follow(); /* before there are threads */
+    parallel_borrow(&none); /* what a helping thread does would not be counted */
+    if (cpu_operations.open(&settings, &device, &err) != PONS_OK)
+        fail(&err);
+    printf("build %s\n", build);
+    printf("lanes %s%s\n", map_lanes_row(map_lanes_count() - 1)->name,
+           wide_tiles_run() ? "_amx" : ""); /* tiles make other convolutions worth their while */
+#ifdef __clang__
+    printf("compiler clang %d\n", __clang_major__);
+#else
+    printf("compiler gcc %d\n", __GNUC__);
+#endif
+    fflush(stdout);
+    (stepping ? count_own : count_all)(device);
     cpu_operations.close(device);
     return 0;
 }

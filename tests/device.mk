@@ -27,9 +27,11 @@ tests_bench_narrow_LDADD = $(DEVICE_LDADD)
 
 # Instructions of kernels, counted.
 check_PROGRAMS += tests/count_kernels
+tests_count_kernels_SOURCES = tests/count_kernels.c tests/step_counter.c tests/step_counter.h
 tests_count_kernels_LDADD = $(DEVICE_LDADD)
-SCRIPT_TESTS += tests/check_benches.sh tests/check_counts.sh tests/check_peers.sh
-EXTRA_DIST += tests/counts
+SCRIPT_TESTS += tests/check_benches.sh tests/check_counts.sh tests/check_peers.sh \
+	tests/check_steps.sh
+EXTRA_DIST += tests/counts tests/counts.sh tests/counts_avx512bf16
 
 # A driver and a compiler that compute here: tests open them first, so that the device finds them
 # under the names that it looks for.
