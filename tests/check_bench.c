@@ -447,6 +447,14 @@ START_TEST(what_an_earlier_measurement_was_of_is_told)
     ck_assert_ptr_null(strstr(text_of("said"), "with precision"));
     EXPECT(2, "before.json': a measurement of the training program, expected forward", "bench",
            "small.ini", "--forward", "--baseline", "before.json");
+    EXPECT(0, NULL, "bench", "small.ini", "--kernels", "--no-data", "--steps", "1", "--json");
+    write_text("before.json", text_of("out"));
+    EXPECT(0, NULL, "bench", "small.ini", "--kernels", "--no-data", "--steps", "1", "--baseline",
+           "before.json");
+    ck_assert_ptr_null(strstr(text_of("said"), "is of another network"));
+    EXPECT(0, "before.json' is of another network, patch or batch: '", "bench", "small.ini",
+           "--kernels", "--no-data", "--steps", "1", "--set", "train.batch=3", "--baseline",
+           "before.json");
     remove_root();
 }
 END_TEST

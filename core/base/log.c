@@ -30,6 +30,7 @@ static void write_line(logger *l, bool shown, const char *before, const char *af
                        const char *text)
 {
     if (l->terminal != NULL && shown) {
+        fflush(stdout); /* where both go to one file, in the order in which they were written */
         end_live_line(l);
         fprintf(l->terminal, "%s%s%s\n", l->color ? before : "", text, l->color ? after : "");
         fflush(l->terminal);

@@ -51,14 +51,18 @@ double bench_before(const json_value *before, const char *object, const char *ke
     return o != NULL && o->type == JSON_OBJECT ? number_of(o, key) : NAN;
 }
 
+static bool is_product(const char *kind)
+{
+    return strncmp(kind, "convolution", 11) == 0 || strcmp(kind, "matmul") == 0;
+}
+
 /* Products of a type may have units of their own, which sums and everything of a map have not. */
 static double flop_of(const pons_device_limits *l, const kernel_facts *k)
 {
-    bool products = strncmp(k->kind, "convolution", 11) == 0 || strcmp(k->kind, "matmul") == 0;
     double own = k->type == PONS_BF16 ? l->bf16 : k->type == PONS_F16 ? l->fp16
                                                 : k->tf32 ? l->tf32 : 0;
 
-    return products && own > 0 ? own : l->f32;
+    return is_product(k->kind) && own > 0 ? own : l->f32;
 }
 
 static double least_seconds(const pons_device_limits *l, const kernel_facts *k)
@@ -329,8 +333,31 @@ void bench_kernels_json(const measured *m, bool queue, const json_value *before)
     free(kernels.row);
 }
 
-void bench_kernels_warn(const measured *m, logger *l)
+/* The first kernel of products that had others in the earlier measurement, NULL: none. */
+static const row *other_products(const rows *kernels, const json_value *before, double *then)
 {
+    for (const json_value *k = kernels_of(before); k != NULL; k = k->next)
+        for (const row *r = kernels->row; r < kernels->row + kernels->count; r++) {
+            if (r->calls == 0 || !is_product(r->kind) || !ran_then(k) || !is_kernel(k, r))
+                continue;
+            *then = number_of(k, "flop") * number_of(k, "calls");
+            if (fabs(*then - r->flop) > 1e-6 * r->flop)
+                return r;
+        }
+    return NULL;
+}
+
+void bench_kernels_warn(const measured *m, const char *baseline, const json_value *before,
+                        logger *l)
+{
+    rows kernels = rows_of_kernels(m, before);
+    double then = 0;
+    const row *other = kernels.row != NULL ? other_products(&kernels, before, &then) : NULL;
+
+    if (other != NULL)
+        log_warning(l, "'%s' is of another network, patch or batch: '%s' had %.4g GFLOP, now %.4g",
+                    baseline, other->name, then / 1e9, other->flop / 1e9);
+    free(kernels.row);
     if (m->limits_differ > MEASURE_DIFFER)
         log_warning(l, "what the device reached before the kernels and after them differs by %.0f "
                     "%%: it was busy or slowed down, and shares of a limit mean little",

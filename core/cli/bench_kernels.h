@@ -14,8 +14,12 @@
  */
 void bench_kernels_json(const measured *m, bool queue, const json_value *before);
 void bench_kernels_table(const measured *m, const json_value *before);
-/* Where the limits that kernels are put beside are not to be trusted. */
-void bench_kernels_warn(const measured *m, logger *l);
+/*
+ * Where the limits that kernels are put beside are not to be trusted, or the earlier measurement, of
+ * the file 'baseline', is of other products.
+ */
+void bench_kernels_warn(const measured *m, const char *baseline, const json_value *before,
+                        logger *l);
 /* Whether each kernel that 'before' lists, if it lists any, has its seconds. */
 bool bench_kernels_timed(const json_value *before);
 /* Number 'key' of 'object' in 'before'; NaN: there is none. */

@@ -282,7 +282,7 @@ static pons_status bench(const experiment *e, const bench_flags *f, const json_v
     if (err->status == PONS_OK && e->first == 0)
         (f->json ? print_json : print_table)(e, f, &m, before, err);
     if (err->status == PONS_OK && e->first == 0 && f->kernels)
-        bench_kernels_warn(&m, l);
+        bench_kernels_warn(&m, f->baseline, before, l);
     measured_clear(&m);
     return err->status;
 }
