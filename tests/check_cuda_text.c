@@ -5,8 +5,8 @@
  * no card and no driver. Nothing runs: memory is that of this process. (NVRTC looks for a driver
  * too, so that of tests/fake must not be there.)
  *
- * Usually each form of a kernel, which is its text but for the numbers, is compiled once, one after
- * the other for another architecture; with SOAK (make soak) all kernels are, for each.
+ * Usually one kernel of each form, which is its text but for the numbers, is compiled, with SOAK
+ * (make soak) all are.
  */
 #include "../plugins/devices/cuda/cuda.h"
 #include "convolutions.h"
@@ -147,25 +147,25 @@ static uint64_t form_of(const char *at)
     return hash;
 }
 
-/* One kernel of each form, and of those the shares'th ones from 'share' on. */
-static int choose(const cuda_library *l, int share, int shares, cuda_kernel **out)
+/* One kernel of each form. */
+static int choose(const cuda_library *l, cuda_kernel **out)
 {
     uint64_t *form = calloc((size_t)l->count, sizeof *form);
-    int forms = 0, count = 0;
+    int forms = 0;
 
     for (int i = 0; i < l->count; i++) {
         int k = 0;
         form[forms] = form_of(l->kernel[i]->text);
         while (form[k] != form[forms])
             k++;
-        if (k == forms && forms++ % shares == share)
-            out[count++] = l->kernel[i];
+        if (k == forms)
+            out[forms++] = l->kernel[i];
     }
     free(form);
-    return count;
+    return forms;
 }
 
-/* What waits on the device, or this architecture's share of it where that is much. */
+/* What waits on the device, or one kernel of each form where that is much. */
 static void compile_waiting(const device *d, int number, const char *what)
 {
     cuda_device *c = d->handle;
@@ -175,7 +175,7 @@ static void compile_waiting(const device *d, int number, const char *what)
     if (count <= soak_times(FEW, count))
         memcpy(chosen, c->library.kernel, (size_t)count * sizeof *chosen);
     else
-        count = choose(&c->library, number, ARCHITECTURES, chosen);
+        count = choose(&c->library, chosen);
     ck_assert_int_gt(count, 0);
     for (int first = 0; first < count; first += UNIT) {
         const cuda_library part = { .count = count - first < UNIT ? count - first : UNIT,
