@@ -1,6 +1,7 @@
 # Tests of device.
-PROGRAM_TESTS += tests/check_choice tests/check_direct tests/check_kernels tests/check_lane tests/check_map \
+PROGRAM_TESTS += tests/check_caches tests/check_choice tests/check_direct tests/check_kernels tests/check_lane tests/check_map \
 	tests/check_map_compile tests/check_narrow tests/check_wide
+tests_check_caches_LDADD = $(DEVICE_LDADD)
 tests_check_choice_LDADD = $(DEVICE_LDADD)
 tests_check_lane_LDADD = $(DEVICE_LDADD)
 tests_check_map_LDADD = $(DEVICE_LDADD)

@@ -52,7 +52,7 @@ libcpuhalves_la_CFLAGS = $(libcpuavx512_la_CFLAGS) -mavx512bf16
 libcpudevice_la_LIBADD += libcpuavx2.la libcpuavx512.la libcpupairs.la libcpuhalves.la
 endif
 libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c plugins/devices/cpu/headroom.c \
-	plugins/devices/cpu/headroom.h \
+	plugins/devices/cpu/headroom.h plugins/devices/cpu/caches.c plugins/devices/cpu/caches.h \
 	plugins/devices/cpu/map.c plugins/devices/cpu/map.h plugins/devices/cpu/map_number.c \
 	plugins/devices/cpu/map_pass.c plugins/devices/cpu/map_reduce.c plugins/devices/cpu/map_run.c \
 	plugins/devices/cpu/map_rows.c plugins/devices/cpu/map_space.c \

@@ -4,6 +4,7 @@
  * Threads: a replica gets the k-th of n contiguous shares of this process's processors (R20), and
  * its kernels run as OpenMP regions of exactly that many threads.
  */
+#include "caches.h"
 #include "cpu.h"
 #include "direct.h"
 #include "headroom.h"
@@ -67,8 +68,18 @@ static int share_of(const pons_device_settings *settings, cpu_set_t *mine)
     return end - first;
 }
 
-/* No cache has as much for one output. */
-#define PAST_SIZE ((int64_t)1 << 26)
+/*
+ * An output that is larger than the last cache is not there any more when its first number is read
+ * again. The largest caches belong to many processors, and are not to be had for one output.
+ */
+#define PAST_SIZE_MAX ((int64_t)1 << 26)
+
+static int64_t past_size(void)
+{
+    int64_t cache = caches_largest("/sys/devices/system/cpu/cpu0/cache");
+
+    return cache > 0 && cache < PAST_SIZE_MAX ? cache : PAST_SIZE_MAX;
+}
 
 static pons_status device_open(const pons_device_settings *settings, void **device, pons_error *err)
 {
@@ -81,7 +92,7 @@ static pons_status device_open(const pons_device_settings *settings, void **devi
     processors = share_of(settings, &d->share);
     d->threads = settings->threads > 0 ? settings->threads : processors;
     d->compiles_maps = true;
-    d->past_size = PAST_SIZE;
+    d->past_size = past_size();
     cpu_device_choose_row(d, map_lanes_count() - 1);
     if (onednn_open(&d->library, err) != PONS_OK) {
         free(d);
