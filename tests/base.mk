@@ -4,7 +4,7 @@ PROGRAM_TESTS += tests/check_arena tests/check_config tests/check_config_gallery
 	tests/check_parallel tests/check_plugin tests/check_quota tests/check_random tests/check_start \
 	tests/check_text
 SCRIPT_TESTS += tests/check_exports.sh tests/check_settings.sh tests/check_loss_pass.sh \
-	tests/check_own_build.sh tests/cli.sh
+	tests/check_own_build.sh tests/check_reports.sh tests/cli.sh
 
 tests_check_plugin_DEPENDENCIES = tests/libpons.la tests/plugins/effect.la
 check_LTLIBRARIES += tests/plugins/effect.la

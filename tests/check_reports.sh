@@ -1,0 +1,144 @@
+#!/bin/sh
+# What a hostile neighbour and a first-time user found, once for each entry, through the program: damaged run
+# folders, foreign geometry, closed descriptors, strangers on ports, plugins of others. A check is named by
+# the entry's letter; a letter alone runs that entry: tests/check_reports.sh A1. PONS names another program,
+# as one that is installed.
+. "${srcdir:-.}/tests/checks.sh"
+
+# ---- a small finished run ------------------------------------------------------------------------
+
+mkdir "$folder/origin" && cd "$folder/origin" || exit 1
+phantom data 5 20,20,20
+cat >e.ini <<'END'
+[experiment]
+name = run
+[data]
+source = data
+validation = last:1
+[patch]
+extent = 16 16 16
+[model]
+plugin = unet
+channels = 4 8
+strides = 2
+[loss]
+plugin = dice_ce
+[optimizer]
+plugin = adam
+lr = 1e-2
+[train]
+steps = 40
+batch = 2
+ema_decay = 0.9
+validate_every = 5
+checkpoint_every = 5
+[log]
+every = 1
+[distribute]
+threads = 1
+END
+check "a small run" "$program" train e.ini -q || exit 1
+
+# enter ENTRY: a folder of its own with copies of data, e.ini and runs/run, in which to work.
+enter() {
+    cp -r "$folder/origin" "$folder/$1" && cd "$folder/$1" || exit 1
+}
+
+# ---- A: data loss --------------------------------------------------------------------------------
+
+# A1:
+
+# A2:
+
+# A3:
+
+# ---- B: wrong results without a word -------------------------------------------------------------
+
+# B1:
+
+# B2:
+
+# B3:
+
+# B4:
+
+# B5:
+
+# ---- C: security ---------------------------------------------------------------------------------
+
+# C1:
+
+# C2:
+
+# C3:
+
+# ---- D: crashes ----------------------------------------------------------------------------------
+
+# D1:
+
+# D2:
+
+# D3:
+
+# D4:
+
+# ---- E: hangs and costs --------------------------------------------------------------------------
+
+# E1:
+
+# E2:
+
+# E3:
+
+# E4:
+
+# ---- F: refusals that stop a healthy run ---------------------------------------------------------
+
+# F1:
+
+# F2:
+
+# F3:
+
+# ---- G: messages ---------------------------------------------------------------------------------
+
+# G1:
+
+# G2:
+
+# G3:
+
+# G4:
+
+# G5:
+
+# ---- N: a first day (N1 is the newcomer's B1) ----------------------------------------------------
+
+# N1:
+
+# N2:
+
+# N3:
+
+# N4:
+
+# N5:
+
+# N6:
+
+# N7:
+
+# N8:
+
+# N9:
+
+# N10:
+
+# ---- run them ------------------------------------------------------------------------------------
+
+entries=$(sed -n 's/^\([A-GN][0-9]*\)() {$/\1/p' "$source/tests/check_reports.sh")
+for entry in ${*:-$entries}; do
+    "$entry"
+    cd "$folder" && rm -rf "${folder:?}/$entry"
+done
+finish
