@@ -31,7 +31,7 @@ ini() {
     shift
     printf '%s\n' "$@"
 }
-ini one "devices = cuda" >one.ini
+ini one "devices = cuda:0" >one.ini
 last=checkpoints/step-00000004/model.safetensors
 plain="takes-35=20000 takes-58=20000 knob-58=20000 takes-30=10"
 wide="takes-35=20000 takes-58=20000 knob-58=10 takes-30=20000"

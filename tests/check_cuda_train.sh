@@ -36,7 +36,7 @@ ini() {
     printf '%s\n' "$@"
 }
 ini cpu "devices = cpu" >cpu.ini
-ini one "devices = cuda" >one.ini
+ini one "devices = cuda:0" >one.ini
 ini two "devices = cuda:0,0" >two.ini
 ini apart "devices = cuda:0,1" >apart.ini
 
@@ -50,7 +50,7 @@ check "the same run again" cuda train one.ini --set experiment.name=again
 check "gives the same bits" cmp runs/one/$last runs/again/$last
 only two check "a run on two cards" cuda train apart.ini
 check "a prediction on a card" cuda predict runs/one ph/imagesTr/phantom_001.nii.gz \
-    -o card.nii.gz --set distribute.devices=cuda
+    -o card.nii.gz --set distribute.devices=cuda:0
 check "a prediction on the cpu" "$program" predict runs/one ph/imagesTr/phantom_001.nii.gz \
     -o cpu.nii.gz --set distribute.devices=cpu
 # Logits agree to a part in 1e-4 or so; where those of two classes are as near, a voxel may be either. Made-up

@@ -101,21 +101,21 @@ START_TEST(more_devices_than_there_are_are_refused)
 
     ck_assert_int_eq(check("5,2", 8, "cuda:0,1", &err), PONS_OK);
     ck_assert_int_eq(check(NULL, -1, "cuda:63", &err), PONS_OK);
-    ck_assert_int_eq(check("5,2", 8, "cuda:0,1,2", &err), PONS_CONFIG);
+    ck_assert_int_eq(check("5,2", 8, "cuda:0,1,2", &err), PONS_DEVICE);
     ck_assert_msg(strstr(err.text, "a.ini:7: [distribute] devices: there is no cuda:2, "
                          "CUDA_VISIBLE_DEVICES = '5,2' leaves 2 devices\n"
                          "hint: devices are counted from 0") != NULL, "%s", err.text);
     err = (pons_error)PONS_ERROR_INIT;
     /* A physical number is no number of the run. */
-    ck_assert_int_eq(check("5", 8, "cuda:5", &err), PONS_CONFIG);
+    ck_assert_int_eq(check("5", 8, "cuda:5", &err), PONS_DEVICE);
     ck_assert_msg(strstr(err.text, "no cuda:5, CUDA_VISIBLE_DEVICES = '5' leaves 1 device\n")
                   != NULL, "%s", err.text);
     err = (pons_error)PONS_ERROR_INIT;
-    ck_assert_int_eq(check(NULL, 1, "cuda:0,1", &err), PONS_CONFIG);
+    ck_assert_int_eq(check(NULL, 1, "cuda:0,1", &err), PONS_DEVICE);
     ck_assert_msg(strstr(err.text, "there is no cuda:1, this machine has 1 device") != NULL, "%s",
                   err.text);
     err = (pons_error)PONS_ERROR_INIT;
-    ck_assert_int_eq(check("", 8, "cuda", &err), PONS_CONFIG);
+    ck_assert_int_eq(check("", 8, "cuda", &err), PONS_DEVICE);
     ck_assert_msg(strstr(err.text, "leaves 0 devices") != NULL, "%s", err.text);
 }
 END_TEST
@@ -186,7 +186,7 @@ START_TEST(the_program_echoes_and_honours_the_variable)
                "[optimizer]\nplugin = adam\nlr = 0.1\n[train]\nsteps = 1\n"
                "[distribute]\ndevices = cuda:0,1\n");
     setenv("CUDA_VISIBLE_DEVICES", "5", 1);
-    EXPECT(3, "e.ini:19: [distribute] devices: there is no cuda:1, CUDA_VISIBLE_DEVICES = '5' "
+    EXPECT(5, "e.ini:19: [distribute] devices: there is no cuda:1, CUDA_VISIBLE_DEVICES = '5' "
            "leaves 1 device",
            "train", "e.ini");
     setenv("CUDA_VISIBLE_DEVICES", "5,5", 1);

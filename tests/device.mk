@@ -112,7 +112,7 @@ EXTRA_tests_check_cuda_losses_DEPENDENCIES = $(OPENED_FAKES)
 EXTRA_tests_check_cuda_optimizers_DEPENDENCIES = $(OPENED_FAKES)
 EXTRA_tests_check_cuda_networks_DEPENDENCIES = $(OPENED_FAKES)
 EXTRA_tests_check_cuda_trajectory_DEPENDENCIES = $(OPENED_FAKES)
-TESTS += $(CUDA_GOLDEN_TESTS) tests/check_cuda_train.sh tests/check_autotune.sh
+TESTS += $(CUDA_GOLDEN_TESTS) tests/check_cuda_train.sh tests/check_autotune.sh tests/check_gpus.sh
 # Launches of a step of the same networks.
 PROGRAM_TESTS += tests/check_segments
 tests_check_segments_SOURCES = tests/check_segments.c $(GOLDEN_CUDA)
@@ -129,5 +129,5 @@ endif
 SCRIPT_TESTS += tests/check_on_card.sh
 EXTRA_DIST += tests/on_card.sh tests/pack_card.sh tests/check_segments.c tests/golden_modes_cuda.c \
 	tests/check_cuda_access.c tests/check_cuda_text.c \
-	tests/check_cuda_train.sh \
+	tests/check_cuda_train.sh tests/check_gpus.sh \
 	tests/check_autotune.sh tests/fake/dnn.c tests/check_dnn.c tests/check_dnn_library.c tests/fakes.c tests/fakes.h

@@ -37,6 +37,7 @@ bool fakes_open(void)
         fprintf(stderr, "PONS_TEST_CARD = '%s', expected 'real' or nothing\n", asked_for());
         return false;
     }
+    unsetenv("CUDA_VISIBLE_DEVICES"); /* of the machine's own GPUs */
     for (int i = 0; i < PATHS; i++)
         if (access(paths[i], F_OK) == 0 && dlopen(paths[i], RTLD_NOW | RTLD_LOCAL) == NULL) {
             fprintf(stderr, "%s\n", dlerror());

@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/thread.h"
-#include "device/list.h"
+#include "device/choose.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static const char *const mode_names[MODES] = { "single", "dp", "ddp" };
 
 /* One measurement. A single replica has as many threads as one of 'devices' replicas would have. */
 typedef struct arrangement {
-    int mode, devices, threads;
+    int mode, devices, threads; /* threads 0: a GPU's own                                         */
     char *text;               /* what it printed                                                  */
     json_document found;
 } arrangement;
@@ -39,24 +39,49 @@ typedef struct arrangements {
 
 /* ---- which ----------------------------------------------------------------------------------- */
 
-/* 1, 2, 4, ... and all processors. */
-static void list_arrangements(int all, arrangements *out)
+/* What the replicas share out: GPUs of a list, or all processors of this process. */
+typedef struct supply {
+    device_list list;
+    bool shares;
+    int most;
+} supply;
+
+static pons_status find_supply(const sections *s, supply *out, pons_error *err)
 {
+    *out = (supply){ .shares = true, .most = thread_processors() };
+    if (device_choose(s->distribute.devices, DEVICE_USE_ALL, "[distribute] devices", &out->list,
+                      err) != PONS_OK)
+        return err->status;
+    out->shares = strcmp(out->list.item[0].name, "cuda") != 0;
+    if (!out->shares)
+        out->most = out->list.count;
+    if (out->most > DEVICES_MAX)
+        out->most = DEVICES_MAX;
+    return PONS_OK;
+}
+
+/* 1, 2, 4, ... and all of them. */
+static void list_arrangements(const supply *from, arrangements *out)
+{
+    int all = from->most;
+
     *out = (arrangements){ .count = 0 };
     for (int n = 1; n <= all; n = n < all && 2 * n > all ? all : 2 * n)
         for (int mode = 0; mode < MODES && out->count < MODES * COUNTS_MAX; mode++)
-            if (mode == 0 || n > 1)
+            if (mode == 0 ? n == 1 || from->shares : n > 1)
                 out->item[out->count++] = (arrangement){ .mode = mode, .devices = n,
-                                                         .threads = all / n };
+                                                         .threads = from->shares ? all / n : 0 };
 }
 
-/* "cpu:0,1,2", shares of the processor. */
-static void name_devices(const char *family, const arrangement *a, char *out, size_t size)
+/* "cpu:0,1,2", shares of the processor, of which a single replica has all; the first GPUs. */
+static void name_devices(const supply *from, const arrangement *a, char *out, size_t size)
 {
-    size_t used = (size_t)snprintf(out, size, "distribute.devices=%s", family);
+    size_t used = (size_t)snprintf(out, size, "distribute.devices=%s", from->list.item[0].name);
+    int named = a->mode > 0 ? a->devices : from->shares ? 0 : 1;
 
-    for (int i = 0; i < a->devices && a->mode > 0 && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%c%d", i == 0 ? ':' : ',', i);
+    for (int i = 0; i < named && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%c%d", i == 0 ? ':' : ',',
+                                 from->shares ? i : from->list.item[i].index);
 }
 
 /* ---- one measurement ------------------------------------------------------------------------- */
@@ -124,7 +149,7 @@ static pons_status run_child(const char *const *words, int *code, char **out, po
 }
 
 /* 'words' and what makes this arrangement. */
-static pons_status measure_arrangement(const char *const *words, const char *family,
+static pons_status measure_arrangement(const char *const *words, const supply *from,
                                        arrangement *a, int *code, pons_error *err)
 {
     char mode[32], devices[512], threads[64];
@@ -133,8 +158,11 @@ static pons_status measure_arrangement(const char *const *words, const char *fam
     int count = 0;
 
     snprintf(mode, sizeof mode, "distribute.mode=%s", mode_names[a->mode]);
-    snprintf(threads, sizeof threads, "distribute.threads=%d", a->threads);
-    name_devices(family, a, devices, sizeof devices);
+    if (a->threads > 0)
+        snprintf(threads, sizeof threads, "distribute.threads=%d", a->threads);
+    else
+        snprintf(threads, sizeof threads, "distribute.threads=auto");
+    name_devices(from, a, devices, sizeof devices);
     while (words[count] != NULL)
         count++;
     all = calloc((size_t)count + 2 + sizeof own / sizeof *own, sizeof *all);
@@ -200,9 +228,12 @@ static void print_row(const arrangement *a, const arrangement *alone)
 {
     double seconds = seconds_of(a), m = number_at(a->found.root, "micro_batches");
     double hidden = number_at(json_member(a->found.root, "reduction"), "hidden");
+    char threads[16] = "-";
 
-    printf("%-7s %8d %8d %10.4f s %12.3f /s", mode_names[a->mode], a->mode == 0 ? 1 : a->devices,
-           a->threads, seconds, m / seconds);
+    if (a->threads > 0)
+        snprintf(threads, sizeof threads, "%d", a->threads);
+    printf("%-7s %8d %8s %10.4f s %12.3f /s", mode_names[a->mode], a->mode == 0 ? 1 : a->devices,
+           threads, seconds, m / seconds);
     if (a->mode > 0)
         printf(" %9.1f %%", 100 * m / seconds / a->devices * seconds_of(alone)
                             / number_at(alone->found.root, "micro_batches"));
@@ -226,7 +257,7 @@ static void print_table(const arrangements *all)
     }
 }
 
-static pons_status measure_all(const char *const *words, const char *family, arrangements *all,
+static pons_status measure_all(const char *const *words, const supply *from, arrangements *all,
                                logger *l, pons_error *err)
 {
     for (int i = 0; i < all->count; i++) {
@@ -235,7 +266,7 @@ static pons_status measure_all(const char *const *words, const char *family, arr
 
         log_line(l, "%s, %d device%s", mode_names[a->mode], a->mode == 0 ? 1 : a->devices,
                  a->mode == 0 || a->devices == 1 ? "" : "s");
-        if (measure_arrangement(words, family, a, &code, err) != PONS_OK
+        if (measure_arrangement(words, from, a, &code, err) != PONS_OK
             || check_child(a, code, l, err) != PONS_OK)
             return err->status;
     }
@@ -245,16 +276,13 @@ static pons_status measure_all(const char *const *words, const char *family, arr
 pons_status bench_modes(const char *const *words, const sections *s, bool json, logger *l,
                         pons_error *err)
 {
-    const char *devices = s->distribute.devices;
-    device_list list = { .count = 1, .item = { { .name = "cpu" } } };
-    int most = thread_processors();
+    supply from;
     arrangements all;
 
-    if (devices != NULL && devices[0] != '\0' && strcmp(devices, "auto") != 0
-        && device_list_parse(devices, "[distribute] devices", &list, err) != PONS_OK)
+    if (find_supply(s, &from, err) != PONS_OK)
         return err->status;
-    list_arrangements(most < DEVICES_MAX ? most : DEVICES_MAX, &all);
-    if (measure_all(words, list.item[0].name, &all, l, err) == PONS_OK)
+    list_arrangements(&from, &all);
+    if (measure_all(words, &from, &all, l, err) == PONS_OK)
         (json ? print_array : print_table)(&all);
     for (int i = 0; i < all.count; i++) {
         free(all.item[i].text);

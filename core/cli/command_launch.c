@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "config/sections.h"
-#include "device/list.h"
+#include "device/choose.h"
 #include "dist/launch.h"
 #include "dist/place.h"
 #include "report/run_folder.h"
@@ -32,7 +32,7 @@ static const char *const show_words[] = { "first", "all", NULL };
 static const pons_option flags[] = {
     PONS_INTEGER_OR(launch_flags, ranks, "auto", 1, LAUNCH_RANKS_MAX, auto_words,
                     "Ranks on this node; auto: as many as [distribute] devices lists, one for "
-                    "'cpu'."),
+                    "each GPU of 'cuda', one for 'cpu'."),
     PONS_INTEGER(launch_flags, nodes, 1, 1, 65536,
                  "Nodes; the command runs once on each, with the same --ranks."),
     PONS_INTEGER(launch_flags, node_rank, 0, 0, 65535,
@@ -213,20 +213,35 @@ static const char *const *words_of(void *context, int restart)
 
 /* ---- how many, where ------------------------------------------------------------------------- */
 
+/* A rank that the GPUs of this machine are not enough for would fail once all have started. */
+static pons_status check_gpus(const char *text, const device_list *list, int ranks, pons_error *err)
+{
+    bool all = device_is_auto(text) || strcmp(text, "cuda") == 0;
+
+    if (!all || strcmp(list->item[0].name, "cuda") != 0 || !list->item[0].numbered
+        || ranks <= list->count)
+        return PONS_OK;
+    return pons_fail(err, PONS_DEVICE, "%d ranks, but this machine has %d GPU%s\nhint: --set "
+                     "distribute.devices=cpu lets them share the processor", ranks, list->count,
+                     list->count == 1 ? "" : "s");
+}
+
 static pons_status count_ranks(const launch_flags *f, const inner *in, launch_settings *s,
                                logger *log, pons_error *err)
 {
     const char *text = in->sections.distribute.devices;
-    device_list list = { .count = 1 };
+    char listed[DEVICE_LIST_TEXT];
+    device_list list;
 
-    if (f->ranks < 0 && text != NULL && text[0] != '\0' && strcmp(text, "auto") != 0
-        && device_list_parse(text, config_place(in->config, "distribute", "devices"), &list, err)
-           != PONS_OK)
+    if (device_choose(text, DEVICE_USE_ALL, config_place(in->config, "distribute", "devices"),
+                      &list, err) != PONS_OK)
         return err->status;
     s->ranks = f->ranks > 0 ? (int)f->ranks : list.count;
-    if (f->ranks < 0)
-        log_line(log, "%d rank%s: [distribute] devices = %s", s->ranks, s->ranks == 1 ? "" : "s",
-                 text != NULL && text[0] != '\0' ? text : "auto");
+    if (f->ranks > 0)
+        return check_gpus(text, &list, s->ranks, err);
+    device_list_print(&list, listed, sizeof listed);
+    log_line(log, "%d rank%s: [distribute] devices = %s", s->ranks, s->ranks == 1 ? "" : "s",
+             device_is_auto(text) ? listed : text);
     return PONS_OK;
 }
 

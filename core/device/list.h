@@ -6,7 +6,7 @@
 
 #include <pons/plugin.h>
 
-enum { DEVICES_MAX = 64 };
+enum { DEVICES_MAX = 64, DEVICE_LIST_TEXT = 512 /* bytes that hold a list as text */ };
 
 /* One device: the plugin's name and the number behind the colon; 0, not numbered, without. */
 typedef struct device_item {

@@ -98,11 +98,11 @@ pons_status visible_devices_check(const visible_devices *v, const device_list *l
         if (d->index < v->count)
             continue;
         if (v->given)
-            return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices: there is no %s:%d, "
+            return pons_fail(err, PONS_DEVICE, "%s: [distribute] devices: there is no %s:%d, "
                              "CUDA_VISIBLE_DEVICES = '%s' leaves %d device%s\nhint: devices are "
                              "counted from 0 among those that it lists", where, d->name, d->index,
                              v->text, v->count, plural(v->count));
-        return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices: there is no %s:%d, this "
+        return pons_fail(err, PONS_DEVICE, "%s: [distribute] devices: there is no %s:%d, this "
                          "machine has %d device%s", where, d->name, d->index, v->count,
                          plural(v->count));
     }
@@ -113,7 +113,7 @@ pons_status visible_devices_rank(const visible_devices *v, int local_rank, int l
                                  int *index, pons_error *err)
 {
     if (v->count >= 0 && v->count < local_size && !(v->given && v->count == 1))
-        return pons_fail(err, PONS_CONFIG, "%d processes on this node, but %s%s%s %d device%s",
+        return pons_fail(err, PONS_DEVICE, "%d processes on this node, but %s%s%s %d device%s",
                          local_size, v->given ? "CUDA_VISIBLE_DEVICES = '" : "this machine has",
                          v->given ? v->text : "", v->given ? "' leaves" : "", v->count,
                          plural(v->count));

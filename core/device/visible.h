@@ -24,12 +24,13 @@ typedef struct visible_devices {
  */
 pons_status visible_devices_parse(const char *text, int physical, visible_devices *out,
                                   pons_error *err);
-/* Every device of 'list' is there; PONS_CONFIG with 'where' in front, and what there is. */
+/* Every device of 'list' is there; PONS_DEVICE with 'where' in front, and what there is. */
 pons_status visible_devices_check(const visible_devices *v, const device_list *list,
                                   const char *where, pons_error *err);
 /*
  * The device of a process that has not been given a list: of one per process, as SLURM's
- * --gpus-per-task leaves, that one; else the one with the number of its local rank.
+ * --gpus-per-task leaves, that one; else the one with the number of its local rank. PONS_DEVICE
+ * where there are fewer devices than processes.
  */
 pons_status visible_devices_rank(const visible_devices *v, int local_rank, int local_size,
                                  int *index, pons_error *err);

@@ -354,8 +354,8 @@ static void resolve_autos(experiment *e)
           e->regions ? "regions overlap" : e->class_count > 1 ? "several classes" : "one class" },
         { s->distribute.mode == MODE_AUTO, "distribute", "mode", experiment_mode(e),
           experiment_mode_reason(e) },
-        { strcmp(s->distribute.devices, "auto") == 0, "distribute", "devices", "cpu",
-          "others are taken where they are named" },
+        { e->chosen != NULL, "distribute", "devices", e->chosen,
+          experiment_devices_reason(e) },
         { s->distribute.backend == 0, "distribute", "backend",
           e->comm != NULL ? e->comm->descriptor->name : "auto",
           e->group != NULL ? "joins processes on processors"

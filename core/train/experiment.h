@@ -65,6 +65,7 @@ typedef struct experiment {
     pons_activation activation; /* resolved                                                       */
     volume_chain *preprocess, *augment;
     device_list listed;     /* [distribute] devices                                               */
+    const char *chosen;      /* what devices = auto has become, or NULL                           */
     visible_devices visible; /* CUDA_VISIBLE_DEVICES; count -1: not known                         */
     distribute_mode mode;   /* resolved                                                           */
     const struct processes *processes; /* NULL: none to be joined                                 */
@@ -94,6 +95,8 @@ void experiment_note_ops(experiment *e, const program *training);
 const char *experiment_mode(const experiment *e);
 /* Why auto has picked it. */
 const char *experiment_mode_reason(const experiment *e);
+/* Why devices = auto is what it is. */
+const char *experiment_devices_reason(const experiment *e);
 const char *precision_name(precision p);
 /* PRECISION_AUTO for an unknown name. */
 precision precision_named(const char *name);

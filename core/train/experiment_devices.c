@@ -9,6 +9,7 @@
 #include "base/quota.h"
 #include "base/thread.h"
 #include "base/user_folder.h"
+#include "device/choose.h"
 #include "device/open.h"
 #include "plugin/plugin_load.h"
 #include "train/processes.h"
@@ -50,9 +51,10 @@ static pons_status check_cards(experiment *e, const char *text, const char *wher
                          "'%s', expected cpu, cuda or reference", where, text, name);
     if (strcmp(name, "cuda") != 0)
         return PONS_OK;
-    if (visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, &e->visible, err) != PONS_OK
-        || visible_devices_check(&e->visible, &e->listed, where, err) != PONS_OK)
+    if (visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, &e->visible, err) != PONS_OK)
         return err->status;
+    if (!e->visible.given && device_count(name) > 0)
+        e->visible.count = device_count(name);
     visible_devices_tell(&e->visible, &e->listed, told, sizeof told);
     if (!is_built(name))
         return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': 'cuda' is not in this "
@@ -139,6 +141,15 @@ static pons_status find_joint(experiment *e, pons_error *err)
     return processes_find_joint(e->config, &e->sections, e->log, &e->comm, err);
 }
 
+/* What "auto" has become. */
+static const char *tell_choice(experiment *e)
+{
+    char *text = arena_alloc(e->memory, DEVICE_LIST_TEXT);
+
+    device_list_print(&e->listed, text, DEVICE_LIST_TEXT);
+    return e->chosen = text;
+}
+
 pons_status experiment_find_devices(experiment *e, const experiment_known *known,
                                     pons_error *err)
 {
@@ -146,11 +157,13 @@ pons_status experiment_find_devices(experiment *e, const experiment_known *known
     const char *text = known->devices != NULL ? known->devices : d->devices;
     const char *where = experiment_place(e, "distribute", "devices");
     bool apart = e->group != NULL || (d->mode == MODE_DDP && is_launched(e));
+    bool one = e->purpose == EXPERIMENT_TRAIN && d->mode == MODE_SINGLE;
 
-    if (text == NULL || text[0] == '\0' || strcmp(text, "auto") == 0)
-        text = "cpu";
-    if (device_list_parse(text, where, &e->listed, err) != PONS_OK)
+    if (device_choose(text, apart ? DEVICE_USE_RANK : one ? DEVICE_USE_ONE : DEVICE_USE_ALL, where,
+                      &e->listed, err) != PONS_OK)
         return err->status;
+    if (device_is_auto(text))
+        text = tell_choice(e);
     e->visible.count = -1;
     if (!is_shares(e) && check_cards(e, text, where, err) != PONS_OK)
         return err->status;
@@ -179,6 +192,14 @@ const char *experiment_mode_reason(const experiment *e)
     };
 
     return reasons[e->mode];
+}
+
+const char *experiment_devices_reason(const experiment *e)
+{
+    return is_shares(e) ? "no GPU is there"
+         : e->mode == MODE_DDP ? "a GPU for each rank"
+         : e->sections.distribute.mode == MODE_SINGLE && e->purpose == EXPERIMENT_TRAIN
+           ? "the first GPU" : "every GPU that is there";
 }
 
 /* ---- shares of the processor ----------------------------------------------------------------- */

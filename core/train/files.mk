@@ -20,7 +20,8 @@ libcore_la_SOURCES += core/train/activation.c core/train/activation.h \
 	core/train/spread.c core/train/spread.h core/train/stitch.h core/train/window.c \
 	core/train/window.h
 libcore_la_SOURCES += core/train/trainer_open.c core/train/trainer_parts.h core/train/trainer_plan.c \
-	core/train/trainer_save.c core/train/trainer_validate.c core/train/trainer_devices.c
+	core/train/trainer_save.c core/train/trainer_validate.c core/train/trainer_devices.c \
+	core/train/trainer_metrics.c
 libcore_la_SOURCES += core/train/plugin_nodes.c core/train/plugin_nodes.h
 libcore_la_SOURCES += core/train/patch_nodes.c core/train/patch_nodes.h core/train/held_cases.c
 libcore_la_SOURCES += core/train/held_sums.c core/train/held_sums.h

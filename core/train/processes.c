@@ -5,6 +5,7 @@
 
 #include "train/processes.h"
 
+#include "device/choose.h"
 #include "device/open.h"
 #include "device/visible.h"
 #include "plugin/answer.h"
@@ -49,11 +50,17 @@ static pons_status load_comm(const char *name, const char *where, const plugin *
     return check_comm(*out, err);
 }
 
-static const char *listed_devices(const sections *s)
+static pons_status choose_devices(config *c, const sections *s, device_use use, device_list *out,
+                                  pons_error *err)
 {
-    const char *text = s->distribute.devices;
+    return device_choose(s->distribute.devices, use, config_place(c, "distribute", "devices"), out,
+                         err);
+}
 
-    return text == NULL || text[0] == '\0' || strcmp(text, "auto") == 0 ? "cpu" : text;
+/* "auto" without a GPU is the processor. */
+static const char *name_processors(const sections *s)
+{
+    return device_is_auto(s->distribute.devices) ? "cpu" : s->distribute.devices;
 }
 
 /* The one that [distribute] backend names. */
@@ -66,7 +73,7 @@ static pons_status take_comm(const struct backend *given, const sections *s, boo
     if (given->cards && !cards)
         return pons_fail(err, PONS_CONFIG, "%s: [distribute] backend = %s joins cards, but devices "
                          "= '%s'\nhint: backend = auto takes one that joins processors", where,
-                         given->name, listed_devices(s));
+                         given->name, name_processors(s));
     return check_comm(*out, err);
 }
 
@@ -172,7 +179,7 @@ static pons_status settle_place(dist_place *place, const device_list *list, pons
 
     if (listed == 1 && is_card(list) && !list->item[0].numbered
         && visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, &visible, err) == PONS_OK)
-        listed = visible.count;
+        listed = visible.given ? visible.count : device_count(list->item[0].name);
     if (listed > 1)
         dist_place_settle(place, listed);
     return err->status;
@@ -198,8 +205,7 @@ static pons_status join(config *c, const sections *s, logger *l, processes *p, p
     device_list list;
 
     if (check_mode(c, s, &p->place, err) != PONS_OK
-        || device_list_parse(listed_devices(s), config_place(c, "distribute", "devices"), &list,
-                             err) != PONS_OK
+        || choose_devices(c, s, DEVICE_USE_RANK, &list, err) != PONS_OK
         || settle_place(&p->place, &list, err) != PONS_OK
         || choose_comm(c, s, is_card(&list), p, &chosen, err) != PONS_OK
         || (chosen->cards && is_card(&list)
@@ -257,8 +263,7 @@ pons_status processes_wanted(config *c, const sections *s, int *out, pons_error 
     if (s->distribute.mode != MODE_DDP || dist_place_find(look, NULL, &place, err) != PONS_OK
         || place.origin[0] != '\0')
         return err->status;
-    if (device_list_parse(listed_devices(s), config_place(c, "distribute", "devices"), &list, err)
-        == PONS_OK)
+    if (choose_devices(c, s, DEVICE_USE_ALL, &list, err) == PONS_OK)
         *out = list.count;
     return err->status;
 }

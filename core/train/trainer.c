@@ -15,15 +15,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <sys/resource.h>
-
-static double peak_memory(void)
-{
-    struct rusage usage;
-
-    getrusage(RUSAGE_SELF, &usage);
-    return (double)usage.ru_maxrss * 1024;
-}
 
 /* ---- records --------------------------------------------------------------------------------- */
 pons_status trainer_record(trainer *t, const char *kind, int64_t epoch, int count,
@@ -280,15 +271,12 @@ static pons_status finish_step(step_begun *s, pons_error *err)
         return err->status;
     t->state.step++;
     s->epoch = last_epoch(t);
-    const pons_metric metric[] = {
-        { "loss", result->loss }, { "lr", s->lr }, { "grad_norm", result->grad_norm },
-        { "seconds", seconds_now() - s->begin }, { "data_seconds", s->data_seconds },
-        { "memory", peak_memory() }
-    };
-    tell_step(t, s, metric[0].value, metric[3].value);
+    const step_numbers numbers = { result, s->epoch, s->lr, seconds_now() - s->begin,
+                                   s->data_seconds };
+    tell_step(t, s, result->loss, numbers.seconds);
     if (read && trainer_tell_devices(t, err) != PONS_OK)
         return err->status;
-    return trainer_record(t, "step", s->epoch, 6, metric, err);
+    return trainer_record_step(t, &numbers, err);
 }
 
 static pons_status check_rate(const trainer *t, double lr, pons_error *err)

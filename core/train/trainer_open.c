@@ -79,6 +79,8 @@ static void tell_network(const trainer *t)
     log_line(e->log, "mode %s: %s%s", experiment_mode(e),
              e->sections.distribute.mode == MODE_AUTO ? experiment_mode_reason(e)
                                                       : "as the file says", joint);
+    if (e->chosen != NULL)
+        log_line(e->log, "devices %s: %s", e->chosen, experiment_devices_reason(e));
     if (e->replicas > 1)
         snprintf(replicas, sizeof replicas, "%d replicas of ", e->replicas);
     log_line(e->log, "%d case%s to train on, %d to validate; %lld parameters, %s, %s%d "
@@ -104,7 +106,8 @@ pons_status trainer_open(trainer *t, pons_error *err)
     t->devices = calloc((size_t)t->experiment->device_count, sizeof *t->devices);
     if (t->summaries == NULL || t->devices == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (build(t, err) != PONS_OK || read_cases(t, err) != PONS_OK || load(t, err) != PONS_OK
+    if (build(t, err) != PONS_OK || read_cases(t, err) != PONS_OK
+        || trainer_open_metrics(t, err) != PONS_OK || load(t, err) != PONS_OK
         || trainer_open_saving(t, err) != PONS_OK
         || replicas_open_loaders(&t->replicas, t->cache, t->training_count, t->state.step, err)
            != PONS_OK
@@ -128,4 +131,5 @@ void trainer_close(trainer *t, const pons_error *failure)
         cache_close(t->cache);
     free(t->summaries);
     free(t->devices);
+    trainer_close_metrics(t->metrics);
 }

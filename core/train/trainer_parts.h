@@ -45,6 +45,7 @@ struct trainer {
     metric_summary *summaries;
     watch *watch;            /* of a process that is alone; a group has its own                   */
     atomic_int reading;      /* replicas that wait for their patches                              */
+    struct step_metrics *metrics;   /* of the records of steps                                    */
     struct device_reading *devices; /* of this process's replicas, read in the running step       */
     bool blind;              /* no sensors can be read: that was said                             */
     bool stop;               /* with several processes: all have agreed to stop now               */
@@ -58,6 +59,19 @@ typedef struct trainer_culprit {
     char tensor[128];        /* "": none; then the cases are all of this process's                */
     char cases[512];
 } trainer_culprit;
+
+/* trainer_metrics.c */
+/* A step that was attempted. */
+typedef struct step_numbers {
+    const step_result *result;
+    int64_t epoch;
+    double lr, seconds, data_seconds;
+} step_numbers;
+
+/* Once the programs are built and cases are resident; called by all processes. */
+pons_status trainer_open_metrics(trainer *t, pons_error *err);
+void trainer_close_metrics(struct step_metrics *m);
+pons_status trainer_record_step(trainer *t, const step_numbers *s, pons_error *err);
 
 /* trainer_devices.c */
 /* Whether the devices' sensors are read in the running step. */

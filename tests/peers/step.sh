@@ -48,7 +48,7 @@ row() {
     *_card)
         times=10
         on='--device cuda'
-        device="--set distribute.devices=cuda --set device.cache_dir=$folder/kernels" ;;
+        device="--set distribute.devices=cuda:0 --set device.cache_dir=$folder/kernels" ;;
     *)
         times=1
         on='--threads 2'
