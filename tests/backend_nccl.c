@@ -24,7 +24,9 @@ static struct {
     __typeof__(&cuCtxPopCurrent) cuCtxPopCurrent;
     __typeof__(&cuStreamCreate) cuStreamCreate;
     __typeof__(&cuStreamDestroy) cuStreamDestroy;
-    __typeof__(&cuMemAllocManaged) cuMemAllocManaged;
+    __typeof__(&cuStreamSynchronize) cuStreamSynchronize;
+    __typeof__(&cuMemAlloc) cuMemAlloc;
+    __typeof__(&cuMemcpyAsync) cuMemcpyAsync;
     __typeof__(&cuMemFree) cuMemFree;
 } driver;
 
@@ -44,7 +46,9 @@ static __attribute__((constructor)) void open_driver(void)
         FIND(library, cuCtxPopCurrent);
         FIND(library, cuStreamCreate);
         FIND(library, cuStreamDestroy);
-        FIND(library, cuMemAllocManaged);
+        FIND(library, cuStreamSynchronize);
+        FIND(library, cuMemAlloc);
+        FIND(library, cuMemcpyAsync);
         FIND(library, cuMemFree);
     }
     if (!found) {
@@ -67,17 +71,14 @@ static void *open_stream(void)
     return stream;
 }
 
-/*
- * The trials write and read what they sum: memory that GPU and host both reach, which NCCL takes as
- * it is (its manual, 'Data Pointers'). It is slow, so no run has it.
- */
+/* Plain memory of the GPU, as a run has it: managed memory can hang a GPU for all its users. */
 static void *allocate(size_t size)
 {
     CUcontext before;
     CUdeviceptr memory = 0;
 
     driver.cuCtxPushCurrent(context);
-    driver.cuMemAllocManaged(&memory, size, CU_MEM_ATTACH_GLOBAL);
+    driver.cuMemAlloc(&memory, size);
     driver.cuCtxPopCurrent(&before);
     return (void *)(uintptr_t)memory;
 }
@@ -89,6 +90,17 @@ static void release(void *memory)
     driver.cuCtxPushCurrent(context);
     if (memory != NULL)
         driver.cuMemFree((CUdeviceptr)(uintptr_t)memory);
+    driver.cuCtxPopCurrent(&before);
+}
+
+/* Behind what the stream has been given. */
+static void copy(void *to, const void *from, size_t size)
+{
+    CUcontext before;
+
+    driver.cuCtxPushCurrent(context);
+    driver.cuMemcpyAsync((CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from, size, stream);
+    driver.cuStreamSynchronize(stream);
     driver.cuCtxPopCurrent(&before);
 }
 
@@ -104,5 +116,6 @@ static pons_status end(pons_error *err)
 }
 
 const comm_backend comm_backend_tested = {
-    .plugin = "nccl", .stream = open_stream, .allocate = allocate, .release = release, .end = end
+    .plugin = "nccl", .stream = open_stream, .allocate = allocate, .release = release, .copy = copy,
+    .end = end
 };

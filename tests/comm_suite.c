@@ -93,6 +93,7 @@ static pons_status take_part(processes *p, int rank, void *context, pons_error *
     if (w->on_device) {
         party.allocate = comm_backend_tested.allocate;
         party.release = comm_backend_tested.release;
+        party.copy = comm_backend_tested.copy;
     }
     w->trial->run(&party, err);
     return err->status == PONS_OK ? comm_suite_leave(p, &party, err) : err->status;

@@ -14,6 +14,8 @@ typedef struct comm_backend {
     void *(*stream)(void);          /* of this process, opened on the first call; NULL: host      */
     void *(*allocate)(size_t size); /* memory of the stream's device                              */
     void (*release)(void *memory);
+    /* Between that memory and the host's; done on return. */
+    void (*copy)(void *to, const void *from, size_t size);
     pons_status (*end)(pons_error *err); /* the stream is not needed any more; NULL: nothing      */
 } comm_backend;
 

@@ -39,6 +39,14 @@ static void drop(const comm_party *p, void *memory)
         free(memory);
 }
 
+static void copy(const comm_party *p, void *to, const void *from, size_t size)
+{
+    if (p->copy != NULL)
+        p->copy(to, from, size);
+    else
+        memcpy(to, from, size);
+}
+
 static pons_status wait_for(const comm_party *p, void *pending, const char *what, pons_error *err)
 {
     switch (comm_end(p, pending, 60, err)) {
@@ -74,30 +82,34 @@ static void set_cell(void *buffer, pons_type type, int64_t i, double value)
 static pons_status try_sums(const comm_party *p, pons_type type, pons_error *err)
 {
     void *buffer[SUMS] = { NULL }, *pending;
-    void *under_way[SUMS];
+    void *under_way[SUMS], *cells = malloc(sizeof(double) * (size_t)counts[SUMS - 1]);
     int started = 0;
 
     for (int k = 0; k < SUMS && err->status == PONS_OK; k++) {
         buffer[k] = take(p, sizeof(double) * (size_t)counts[k]);
         for (int64_t i = 0; i < counts[k]; i++)
-            set_cell(buffer[k], type, i, whole(p->rank, k, i));
+            set_cell(cells, type, i, whole(p->rank, k, i));
+        copy(p, buffer[k], cells, sizeof(double) * (size_t)counts[k]);
         if (p->operations->all_reduce(p->comm, buffer[k], counts[k], type, &pending,
                                       err) == PONS_OK)
             under_way[started++] = pending;
     }
     for (int k = 0; k < started; k++)
         wait_for(p, under_way[k], "a sum", err);
-    for (int k = 0; k < SUMS && err->status == PONS_OK; k++)
+    for (int k = 0; k < SUMS && err->status == PONS_OK; k++) {
+        copy(p, cells, buffer[k], sizeof(double) * (size_t)counts[k]);
         for (int64_t i = 0; i < counts[k]; i++) {
             double expected = 0;
             for (int r = 0; r < p->size; r++)
                 expected += whole(r, k, i);
-            if (cell(buffer[k], type, i) != expected)
+            if (cell(cells, type, i) != expected)
                 pons_fail(err, PONS_FAILURE, "element %lld of sum %d is %g, expected %g",
-                          (long long)i, k, cell(buffer[k], type, i), expected);
+                          (long long)i, k, cell(cells, type, i), expected);
         }
+    }
     for (int k = 0; k < SUMS; k++)
         drop(p, buffer[k]);
+    free(cells);
     return err->status;
 }
 
@@ -111,15 +123,19 @@ static pons_status sums_are_right(const comm_party *p, pons_error *err)
 static pons_status sums_have_equal_bits_everywhere(const comm_party *p, pons_error *err)
 {
     int64_t count = counts[SUMS - 1];
-    float *buffer = take(p, sizeof *buffer * (size_t)count);
+    size_t size = sizeof(float) * (size_t)count;
+    float *cells = malloc(size);
+    void *buffer = take(p, size);
     fingerprint mine, *all = malloc(sizeof *all * (size_t)p->size);
     void *pending;
 
     for (int64_t i = 0; i < count; i++)
-        buffer[i] = ldexpf((float)whole(p->rank, 0, i) - 499.3f, (int)whole(p->rank, 1, i) % 24);
+        cells[i] = ldexpf((float)whole(p->rank, 0, i) - 499.3f, (int)whole(p->rank, 1, i) % 24);
+    copy(p, buffer, cells, size);
     if (p->operations->all_reduce(p->comm, buffer, count, PONS_F32, &pending, err) == PONS_OK)
         wait_for(p, pending, "a sum", err);
-    mine = fingerprint_of(buffer, sizeof *buffer * (size_t)count);
+    copy(p, cells, buffer, size);
+    mine = fingerprint_of(cells, size);
     if (err->status == PONS_OK
         && p->operations->all_gather(p->comm, &mine, sizeof mine, all, &pending, err) == PONS_OK)
         wait_for(p, pending, "a gather", err);
@@ -127,6 +143,7 @@ static pons_status sums_have_equal_bits_everywhere(const comm_party *p, pons_err
         if (memcmp(&all[r], &mine, sizeof mine) != 0)
             pons_fail(err, PONS_FAILURE, "rank %d has another sum than rank %d", r, p->rank);
     drop(p, buffer);
+    free(cells);
     free(all);
     return err->status;
 }
@@ -137,17 +154,20 @@ static pons_status broadcasts_come_from_every_root(const comm_party *p, pons_err
 
     for (int root = 0; root < p->size; root++)
         for (int k = 0; k < 4 && err->status == PONS_OK; k++) {
-            unsigned char *data = take(p, sizes[k]);
-            void *pending;
+            unsigned char *data = malloc(sizes[k]);
+            void *pending, *buffer = take(p, sizes[k]);
             for (size_t i = 0; i < sizes[k]; i++)
                 data[i] = p->rank == root ? (unsigned char)(i * 7 + (size_t)root) : 0;
-            if (p->operations->broadcast(p->comm, data, sizes[k], root, &pending, err) == PONS_OK)
+            copy(p, buffer, data, sizes[k]);
+            if (p->operations->broadcast(p->comm, buffer, sizes[k], root, &pending, err) == PONS_OK)
                 wait_for(p, pending, "a broadcast", err);
+            copy(p, data, buffer, sizes[k]);
             for (size_t i = 0; i < sizes[k] && err->status == PONS_OK; i++)
                 if (data[i] != (unsigned char)(i * 7 + (size_t)root))
                     pons_fail(err, PONS_FAILURE, "byte %zu of %zu from rank %d is wrong", i,
                               sizes[k], root);
-            drop(p, data);
+            drop(p, buffer);
+            free(data);
         }
     return err->status;
 }
@@ -157,18 +177,22 @@ static pons_status gathers_are_ordered_by_rank(const comm_party *p, pons_error *
     static const size_t sizes[] = { 1, 24, 4097, 300000 };
 
     for (int k = 0; k < 4 && err->status == PONS_OK; k++) {
-        unsigned char *mine = take(p, sizes[k]), *all = take(p, sizes[k] * (size_t)p->size);
-        void *pending;
+        size_t whole_size = sizes[k] * (size_t)p->size;
+        unsigned char *all = malloc(whole_size);
+        void *pending, *mine = take(p, sizes[k]), *buffer = take(p, whole_size);
         for (size_t i = 0; i < sizes[k]; i++)
-            mine[i] = (unsigned char)(i * 5 + (size_t)p->rank * 31);
-        if (p->operations->all_gather(p->comm, mine, sizes[k], all, &pending, err) == PONS_OK)
+            all[i] = (unsigned char)(i * 5 + (size_t)p->rank * 31);
+        copy(p, mine, all, sizes[k]);
+        if (p->operations->all_gather(p->comm, mine, sizes[k], buffer, &pending, err) == PONS_OK)
             wait_for(p, pending, "a gather", err);
+        copy(p, all, buffer, whole_size);
         for (size_t i = 0; i < sizes[k] * (size_t)p->size && err->status == PONS_OK; i++)
             if (all[i] != (unsigned char)(i % sizes[k] * 5 + i / sizes[k] * 31))
                 pons_fail(err, PONS_FAILURE, "byte %zu of rank %zu is wrong", i % sizes[k],
                           i / sizes[k]);
         drop(p, mine);
-        drop(p, all);
+        drop(p, buffer);
+        free(all);
     }
     return err->status;
 }

@@ -11,8 +11,10 @@ typedef struct comm_party {
     const pons_comm_operations *operations;
     void *comm;
     int rank, size;
-    void *(*allocate)(size_t size); /* for large buffers, readable here; NULL: of the host        */
+    void *(*allocate)(size_t size); /* for large buffers; NULL: memory of the host                */
     void (*release)(void *memory);
+    /* Either side is memory of 'allocate'; done on return. */
+    void (*copy)(void *to, const void *from, size_t size);
 } comm_party;
 
 typedef struct comm_trial {

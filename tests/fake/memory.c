@@ -1,5 +1,5 @@
 /*
- * memory.c - memory of the GPU, of both, and of the host with fixed pages.
+ * memory.c - memory of the GPU, and of the host with fixed pages.
  *
  * Every piece is mapped twice: where callers know it, and where tasks of streams reach it. Memory
  * of the GPU cannot be touched at the former; of the host's pages those of a copy cannot either,
@@ -25,7 +25,6 @@ typedef struct piece {
     char *known, *reached, *view[GUARD_VIEWS];
     size_t size, mapped;
     int type;
-    bool managed;
     order_list list;
 } piece;
 
@@ -35,7 +34,6 @@ static int allocations, copies;
 
 #pragma GCC visibility push(default)
 int cuMemAlloc_v2(uint64_t *memory, size_t size);
-int cuMemAllocManaged(uint64_t *memory, size_t size, unsigned flags);
 int cuMemFree_v2(uint64_t memory);
 int cuMemHostAlloc(void **memory, size_t size, unsigned flags);
 int cuMemFreeHost(void *memory);
@@ -207,8 +205,7 @@ static bool map_piece(piece *p)
     close(file);
     if (mapped)
         memset(p->reached, FILLING, body);
-    return mapped
-        && (!of_device || p->managed || mprotect(p->known, p->mapped, PROT_NONE) == 0);
+    return mapped && (!of_device || mprotect(p->known, p->mapped, PROT_NONE) == 0);
 }
 
 static void unmap_piece(piece *p)
@@ -230,7 +227,7 @@ static bool has_room(size_t size)
     return most == NULL || size <= strtoull(most, NULL, 10);
 }
 
-static int allocate(size_t size, int type, bool managed, void **out)
+static int allocate(size_t size, int type, void **out)
 {
     piece *p;
 
@@ -245,7 +242,7 @@ static int allocate(size_t size, int type, bool managed, void **out)
     p = calloc(1, sizeof *p);
     if (p == NULL)
         return NO_MEMORY;
-    *p = (piece){ .size = size, .type = type, .managed = managed };
+    *p = (piece){ .size = size, .type = type };
     if (!map_piece(p)) {
         free(p);
         return NO_MEMORY;
@@ -287,16 +284,7 @@ static int release(void *memory, int type)
 int cuMemAlloc_v2(uint64_t *memory, size_t size)
 {
     void *at = NULL;
-    int result = allocate(size, TYPE_DEVICE, false, &at);
-
-    *memory = (uint64_t)(uintptr_t)at;
-    return result;
-}
-
-int cuMemAllocManaged(uint64_t *memory, size_t size, unsigned flags)
-{
-    void *at = NULL;
-    int result = flags == 1 ? allocate(size, TYPE_DEVICE, true, &at) : INVALID;
+    int result = allocate(size, TYPE_DEVICE, &at);
 
     *memory = (uint64_t)(uintptr_t)at;
     return result;
@@ -309,7 +297,7 @@ int cuMemFree_v2(uint64_t memory)
 
 int cuMemHostAlloc(void **memory, size_t size, unsigned flags)
 {
-    return allocate(size, TYPE_HOST, false, memory);
+    return allocate(size, TYPE_HOST, memory);
 }
 
 int cuMemFreeHost(void *memory) { return release(memory, TYPE_HOST); }
