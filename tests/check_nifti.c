@@ -587,6 +587,24 @@ START_TEST(micrometres_become_millimetres)
 }
 END_TEST
 
+/* A turn by 180 degrees whose length is 1 but for what float32 loses, or six decimals. */
+START_TEST(a_quaternion_that_is_1_but_for_rounding_is_a_turn)
+{
+    static const double turned[] = { 1, 1.0000001, 1.000002 };
+    edit e[] = { NUMBER(254, 'h', 0), NUMBER(264, 'f', turned[_i]) };
+    pons_error err = PONS_ERROR_INIT;
+    volume_facts facts;
+    maker m;
+
+    maker_base(&m, 0);
+    maker_put_all(&m, e, 2);
+    ck_assert_msg(!volume_read_facts(write_made(&m, 0), &facts, &err), "%s", err.text);
+    ck_assert_double_eq_tol(facts.grid.affine[0][0], -1.5, 1e-5);
+    ck_assert_double_eq_tol(facts.grid.affine[1][1], -2, 1e-5);
+    ck_assert_double_eq_tol(facts.grid.affine[2][2], 3, 1e-5);
+}
+END_TEST
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /* Three different extents and spacings, oblique, two channels. */
@@ -804,6 +822,7 @@ int main(void)
     tcase_add_test(c, bytes_of_an_extension_are_skipped);
     tcase_add_test(c, the_sform_is_in_force_unless_its_code_is_0);
     tcase_add_test(c, micrometres_become_millimetres);
+    tcase_add_loop_test(c, a_quaternion_that_is_1_but_for_rounding_is_a_turn, 0, 3);
     tcase_add_test(c, what_is_written_is_read_again);
     tcase_add_test(c, labels_are_written_in_the_smallest_type_that_holds_them);
     tcase_add_test(c, forms_codes_and_units_travel_from_file_to_file);

@@ -58,7 +58,26 @@ enter() {
 
 # B2:
 
-# B3:
+# poke FILE OFFSET BYTES: other bytes there.
+poke() {
+    printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>"$folder/said"
+}
+
+B3() {
+    enter B3
+    gzip -dc data/imagesTr/phantom_000.nii.gz >turned.nii
+    cp turned.nii units.nii
+    check "B3 the image as it was" ends 0 '' "$program" predict runs/run turned.nii -o out.nii
+    poke turned.nii 254 '\0\0'
+    poke turned.nii 256 '\0\0\240\100\0\0\240\100\0\0\240\100'
+    check "B3 a quaternion of 5 5 5" ends 4 'squares add up to 75' \
+        "$program" predict runs/run turned.nii -o out.nii
+    for unit in 4 5 6 7; do
+        poke units.nii 123 "\\$unit"
+        check "B3 unit $unit" ends 4 "whose unit of space is $unit" \
+            "$program" predict runs/run units.nii -o out.nii
+    done
+}
 
 # B4:
 

@@ -210,6 +210,23 @@ static pons_status check_scaling(header *x, pons_error *err)
 
 /* ---- geometry -------------------------------------------------------------------------------- */
 
+/*
+ * b, c and d are a part of a unit quaternion. libnifti2 makes one of whatever is longer, which is a
+ * rotation that nobody wrote. 1e-5 is more than float32 or six decimals lose of a length of 1.
+ */
+static pons_status check_quaternion(const header *x, pons_error *err)
+{
+    const nifti_2_header *h = &x->h;
+    double square = h->quatern_b * h->quatern_b + h->quatern_c * h->quatern_c
+                    + h->quatern_d * h->quatern_d;
+
+    if (square <= 1 + 1e-5)
+        return PONS_OK;
+    return pons_fail(err, PONS_DATA, "cannot read '%s': 'quatern_b', 'quatern_c' and 'quatern_d' "
+                     "are %.9g, %.9g and %.9g, whose squares add up to %.9g, expected at most 1",
+                     x->path, h->quatern_b, h->quatern_c, h->quatern_d, square);
+}
+
 static void take_qform(const nifti_2_header *h, double out[3][4])
 {
     nifti_dmat44 m = nifti_quatern_to_dmat44(h->quatern_b, h->quatern_c, h->quatern_d,
@@ -320,24 +337,39 @@ static pons_status check_codes(const header *x, pons_error *err)
 }
 
 /* Metres and micrometres become millimetres; the forms stay as they are for writing back. */
-static double unit_scale(int units)
+static const struct { int code; double scale; } units[] = {
+    { NIFTI_UNITS_UNKNOWN, 1 }, { NIFTI_UNITS_METER, 1000 }, { NIFTI_UNITS_MM, 1 },
+    { NIFTI_UNITS_MICRON, 0.001 },
+};
+
+static pons_status find_unit(const header *x, double *scale, pons_error *err)
 {
-    switch (units & 7) {
-    case NIFTI_UNITS_METER: return 1000;
-    case NIFTI_UNITS_MICRON: return 0.001;
-    default: return 1;
+    int code = XYZT_TO_SPACE(x->h.xyzt_units);
+
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (units[i].code == code) {
+            *scale = units[i].scale;
+            return PONS_OK;
+        }
     }
+    return pons_fail(err, PONS_DATA, "cannot read '%s': 'xyzt_units' is %d, whose unit of space is "
+                     "%d, expected 0 to 3 (none, metre, millimetre, micrometre)", x->path,
+                     x->h.xyzt_units, code);
 }
 
 static pons_status check_geometry(header *x, pons_error *err)
 {
     volume_grid *grid = &x->out->facts.grid;
     const nifti_2_header *h = &x->h;
-    double scale = unit_scale(h->xyzt_units);
+    double scale = 1;
     pons_status status = check_spacing(x, err);
 
     if (!status)
+        status = find_unit(x, &scale, err);
+    if (!status)
         status = check_codes(x, err);
+    if (!status && h->qform_code)
+        status = check_quaternion(x, err);
     if (status)
         return status;
     grid->qform_code = h->qform_code;
