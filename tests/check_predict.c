@@ -9,6 +9,7 @@
 #include "data/volume.h"
 #include "report/png_write.h"
 #include "train/components.h"
+#include "train/id_areas.h"
 #include "train/safetensors.h"
 
 #include "run_json.h"
@@ -612,7 +613,7 @@ START_TEST(channels_of_regions_are_scored_against_their_ids)
     EXPECT(0, NULL, "evaluate", "--prediction", "p.nii", "--label", "l.nii", "--labels",
            "x:1,2 y:2,3", "--json");
     ck_assert_ptr_nonnull(strstr(text_of("out"), "\"x\":{\"dice\":1,"));
-    ck_assert_ptr_nonnull(strstr(text_of("out"), "\"y\":{\"dice\":0.666666667,\"iou\":0.5}"));
+    ck_assert_ptr_nonnull(strstr(text_of("out"), "\"y\":{\"dice\":0.666666667,\"iou\":0.5,"));
     if (png_available()) {
         EXPECT(0, NULL, "evaluate", "--prediction", "p.nii", "--label", "l.nii", "--labels",
                "x:1,2 y:2,3", "--overlay", "o.png");
@@ -632,6 +633,95 @@ START_TEST(channels_of_regions_are_scored_against_their_ids)
     pons_volume_clear(&label);
     pons_volume_clear(&regions);
     remove_root();
+}
+END_TEST
+
+/* 10 voxels of 'a' from 0 on, 10 of 'b' from 20 on. */
+static void write_two(const char *name, int a, int b)
+{
+    const int64_t extent[3] = { 4, 5, 6 };
+    pons_error err = PONS_ERROR_INIT;
+    volume v;
+
+    memset(&v, 0, sizeof v);
+    ck_assert_int_eq(pons_volume_init(&v, PONS_I32, 1, extent, &err), PONS_OK);
+    for (int n = 0; n < 10; n++) {
+        ((int32_t *)v.voxels)[n] = a;
+        ((int32_t *)v.voxels)[20 + n] = b;
+    }
+    ck_assert_msg(volume_write(in_root(name), &v, NULL, &err) == PONS_OK, "%s", err.text);
+    pons_volume_clear(&v);
+}
+
+START_TEST(what_only_the_prediction_has_is_counted_or_listed)
+{
+    make_root();
+    write_two("p.nii", 1, 7);
+    write_two("l.nii", 1, 0);
+    EXPECT(0, NULL, "evaluate", "--prediction", "p.nii", "--label", "l.nii", "--json");
+    json_document d = parse("out");
+    ck_assert_int_eq((int)at(d.root, "summary/7/dice/false_alarms")->number, 1);
+    ck_assert_int_eq((int)at(d.root, "cases/0/classes/7/voxels/prediction")->number, 10);
+    ck_assert_int_eq((int)at(d.root, "cases/0/classes/7/voxels/label")->number, 0);
+    ck_assert_int_eq(at(d.root, "cases/0/unlisted")->count, 0);
+    json_free(&d);
+    EXPECT(0, NULL, "evaluate", "--prediction", "p.nii", "--label", "l.nii", "--labels",
+           "a:1 b:300", "--json");
+    d = parse("out");
+    ck_assert_int_eq((int)at(d.root, "cases/0/unlisted/7")->number, 10);
+    json_free(&d);
+    EXPECT(0, NULL, "evaluate", "--prediction", "p.nii", "--label", "l.nii", "--labels",
+           "background:0,7 a:1", "--json");
+    d = parse("out");
+    ck_assert_int_eq(at(d.root, "cases/0/unlisted")->count, 0);
+    json_free(&d);
+    remove_root();
+}
+END_TEST
+
+/* x and y share id 2: an id may lie in several areas of classes. */
+START_TEST(classes_that_share_ids_are_counted_each_by_itself)
+{
+    make_root();
+    write_two("p.nii", 1, 2);
+    write_two("l.nii", 2, 3);
+    EXPECT(0, NULL, "evaluate", "--prediction", "p.nii", "--label", "l.nii", "--json", "--labels",
+           "x:1,2 y:2,3");
+    json_document d = parse("out");
+    ck_assert_double_eq_tol(at(d.root, "cases/0/classes/x/dice")->number, 2.0 / 3, 1e-9);
+    ck_assert_double_eq_tol(at(d.root, "cases/0/classes/y/dice")->number, 2.0 / 3, 1e-9);
+    json_free(&d);
+    EXPECT(0, NULL, "evaluate", "--prediction", "p.nii", "--label", "l.nii", "--json", "--labels",
+           "x:1,2 y:3");
+    d = parse("out");
+    ck_assert_double_eq_tol(at(d.root, "cases/0/classes/x/dice")->number, 2.0 / 3, 1e-9);
+    ck_assert_double_eq_tol(at(d.root, "cases/0/classes/y/dice")->number, 0, 1e-9);
+    json_free(&d);
+    remove_root();
+}
+END_TEST
+
+/* Ids of the same classes are one area, others differ, and what no class has is 0. */
+START_TEST(areas_are_what_classes_tell_apart)
+{
+    static const int x[] = { 1, 2, 3 }, y[] = { 2, 3, 9 }, z[] = { 3 };
+    const data_class classes[] = { { "x", 3, x }, { "y", 3, y }, { "z", 1, z } };
+    arena *memory = arena_new();
+    id_areas a;
+
+    id_areas_make(memory, classes, 3, &a);
+    ck_assert(!a.disjoint);
+    ck_assert_int_eq(a.of[0], 0);
+    ck_assert_int_eq(a.of[4], 0);
+    for (int i = 1; i <= 9; i++)
+        for (int j = 1; j < i; j++)
+            ck_assert_int_eq(a.of[i] == a.of[j], class_list_find(classes, 3, i) < 0
+                                                 && class_list_find(classes, 3, j) < 0);
+    id_areas_make(memory, classes, 1, &a);
+    ck_assert(a.disjoint);
+    for (int i = 1; i <= 9; i++)
+        ck_assert_int_eq(a.of[i], i <= 3);
+    arena_free(memory);
 }
 END_TEST
 
@@ -938,6 +1028,9 @@ int main(void)
     tcase_add_test(c, golden_pairs_are_scored_as_monai_does);
     tcase_add_test(c, channels_of_regions_are_scored_against_their_ids);
     tcase_add_test(c, folders_are_paired_by_stem_and_every_absence_is_counted);
+    tcase_add_test(c, what_only_the_prediction_has_is_counted_or_listed);
+    tcase_add_test(c, classes_that_share_ids_are_counted_each_by_itself);
+    tcase_add_test(c, areas_are_what_classes_tell_apart);
     tcase_add_test(c, explain_predicts_the_peak_and_names_every_kernel);
     tcase_add_test(c, explain_prints_schedule_and_graph);
     tcase_add_test(c, bench_measures_and_leaves_no_run_folder);

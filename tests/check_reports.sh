@@ -56,11 +56,36 @@ enter() {
 
 # B1:
 
-# B2:
-
 # poke FILE OFFSET BYTES: other bytes there.
 poke() {
     printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>"$folder/said"
+}
+
+# scores LABELS...: evaluate of three.nii.gz against two.nii.gz.
+scores() {
+    "$program" evaluate --prediction three.nii.gz --label two.nii.gz "$@"
+}
+
+B2() {
+    enter B2
+    mv data/labelsTr/phantom_000.nii.gz two.nii.gz
+    "$program" data phantom -o more --cases 1 --extent 20,20,20 --classes 3 2>log || cat log
+    mv more/labelsTr/phantom_000.nii.gz three.nii.gz
+    check "B2 an id of the prediction alone is a class" ends 0 'false alarms 1' scores
+    check "B2 what no class lists" ends 0 'not counted, since --labels does not list it: id 2 (' \
+        scores --labels one:1
+    check "B2 as JSON" ends 0 '"unlisted":{"2":' scores --labels one:1 --json
+    check "B2 nothing is left out" ends 0 '"unlisted":{}' scores --labels "one:1 two:2" --json
+    check "B2 voxels of a class" ends 0 '"voxels":{"prediction":' scores --json
+    gzip -dc two.nii.gz >below.nii
+    poke below.nii 70 '\0\1'
+    poke below.nii 352 '\377'
+    for labels in '' '--labels=one:1'; do
+        check "B2 a prediction below 0 $labels" ends 4 "'below.nii' holds id -1, expected 0" \
+            "$program" evaluate --prediction below.nii --label two.nii.gz $labels
+        check "B2 a label below 0 $labels" ends 4 "'below.nii' holds id -1, expected 0" \
+            "$program" evaluate --prediction two.nii.gz --label below.nii $labels
+    done
 }
 
 B3() {
@@ -141,7 +166,27 @@ B3() {
 
 # N4:
 
-# N5:
+# drawn NAME LABELS...: the outlines of a case of four classes against another one's.
+drawn() {
+    picture=$1
+    shift
+    "$program" evaluate --prediction more/labelsTr/phantom_000.nii.gz \
+        --label more/labelsTr/phantom_001.nii.gz --overlay "$picture.png" "$@"
+}
+
+N5() {
+    enter N5
+    "$program" data phantom -o more --cases 2 --extent 20,20,20 --classes 4 2>log || cat log
+    if ! drawn all >said 2>&1 && grep -q 'needs libpng' said; then
+        echo "SKIPPED: N5: needs libpng"
+        return
+    fi
+    check "N5 every id" drawn all
+    check "N5 the same by name" drawn named --labels "one:1 two:2 three:3"
+    check "N5 the same picture" cmp all.png named.png
+    check "N5 one class of three" drawn one --labels one:1
+    check "N5 another picture" sh -c '! cmp -s all.png one.png'
+}
 
 # N6:
 

@@ -84,7 +84,7 @@ static pons_status find_pairs(pair_list *p, const evaluate_flags *f, pons_error 
     return PONS_OK;
 }
 
-/* Both as ids of classes, or as regions where the prediction has several channels. */
+/* Both as areas of the classes, or as regions where the prediction has several channels. */
 static pons_status read_pair(const evaluation *e, const pair *p, volume *prediction, volume *label,
                              pons_error *err)
 {
@@ -94,9 +94,14 @@ static pons_status read_pair(const evaluation *e, const pair *p, volume *predict
         return err->status;
     if (facts.channels > 1)
         return evaluation_read_regions(e, p->prediction, p->label, prediction, label, err);
-    if (volume_read_label(p->prediction, prediction, NULL, err) == PONS_OK)
-        volume_read_label(p->label, label, NULL, err);
-    return err->status;
+    if (volume_read_label(p->prediction, prediction, NULL, err) != PONS_OK
+        || id_areas_check(p->prediction, prediction, err) != PONS_OK
+        || volume_read_label(p->label, label, NULL, err) != PONS_OK
+        || id_areas_check(p->label, label, err) != PONS_OK)
+        return err->status;
+    id_areas_apply(&e->areas, prediction);
+    id_areas_apply(&e->areas, label);
+    return PONS_OK;
 }
 
 static pons_status draw(const evaluation *e, const evaluate_flags *f, const pair *p,
@@ -122,14 +127,16 @@ static pons_status draw(const evaluation *e, const evaluate_flags *f, const pair
 static pons_status add_pairs(evaluation *e, const pair_list *p, const evaluate_flags *f,
                              pons_error *err)
 {
-    const char **label = arena_alloc(p->memory, (size_t)p->count * sizeof *label + 1);
+    const char **file = arena_alloc(p->memory, 2 * (size_t)p->count * sizeof *file + 1);
 
-    for (int i = 0; i < p->count; i++)
-        label[i] = p->item[i].label;
+    for (int i = 0; i < p->count; i++) {
+        file[2 * i] = p->item[i].prediction;
+        file[2 * i + 1] = p->item[i].label;
+    }
     if (f->labels.count > 0)
         evaluation_name_classes(e, &f->labels, err);
     else
-        evaluation_find_classes(e, p->count, label, err);
+        evaluation_find_classes(e, 2 * p->count, file, err);
     for (int i = 0; i < p->count && err->status == PONS_OK; i++)
         evaluation_add_files(e, p->item[i].name, p->item[i].prediction, p->item[i].label, err);
     return err->status;

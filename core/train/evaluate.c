@@ -29,6 +29,17 @@ void evaluation_close(evaluation *e)
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
+static void note_listed(evaluation *e, const data_class *classes, int count)
+{
+    bool *listed = arena_alloc(e->memory, CLASS_ID_MAX + 1);
+
+    listed[0] = true;
+    for (int c = 0; c < count; c++)
+        for (int i = 0; i < classes[c].id_count; i++)
+            listed[classes[c].id[i]] = true;
+    e->listed = listed;
+}
+
 pons_status evaluation_name_classes(evaluation *e, const pons_texts *items, pons_error *err)
 {
     const data_class *all;
@@ -38,7 +49,7 @@ pons_status evaluation_name_classes(evaluation *e, const pons_texts *items, pons
 
     if (class_list_parse(e->memory, "--labels", items, &all, &count, &wrong) != PONS_OK)
         return pons_fail(err, PONS_USAGE, "%s", wrong.text);
-    e->named = true;
+    note_listed(e, all, count);
     kept = arena_alloc(e->memory, (size_t)count * sizeof *kept);
     for (int i = 0; i < count; i++) {
         if (class_list_find(&all[i], 1, 0) < 0)
@@ -47,36 +58,43 @@ pons_status evaluation_name_classes(evaluation *e, const pons_texts *items, pons
     e->classes = kept;
     if (e->class_count == 0)
         return pons_fail(err, PONS_USAGE, "--labels names only the background");
+    id_areas_make(e->memory, e->classes, e->class_count, &e->areas);
     return PONS_OK;
+}
+
+/* A label file with the ids that a class can list. */
+static pons_status read_ids(const char *path, volume *out, volume_facts *facts, pons_error *err)
+{
+    if (volume_read_label(path, out, facts, err) == PONS_OK)
+        id_areas_check(path, out, err);
+    return err->status;
 }
 
 static pons_status note_ids(const char *path, bool *seen, pons_error *err)
 {
     volume v;
+    volume_facts facts;
 
-    memset(&v, 0, sizeof v);
-    if (volume_read_label(path, &v, NULL, err) != PONS_OK)
+    if (volume_read_facts(path, &facts, err) != PONS_OK || facts.channels > 1)
         return err->status;
-    int64_t voxels = pons_volume_count(&v);
-    const int32_t *id = v.voxels;
-    int64_t i = 0;
-    for (; i < voxels && id[i] >= 0 && id[i] <= CLASS_ID_MAX; i++)
-        seen[id[i]] = true;
-    if (i < voxels)
-        pons_fail(err, PONS_DATA, "'%s' holds id %d, expected 0 to %d", path, (int)id[i],
-                  CLASS_ID_MAX);
+    memset(&v, 0, sizeof v);
+    if (read_ids(path, &v, NULL, err) == PONS_OK) {
+        const int32_t *id = v.voxels;
+        for (int64_t i = 0; i < pons_volume_count(&v); i++)
+            seen[id[i]] = true;
+    }
     pons_volume_clear(&v);
     return err->status;
 }
 
-pons_status evaluation_find_classes(evaluation *e, int count, const char *const *label,
+pons_status evaluation_find_classes(evaluation *e, int count, const char *const *file,
                                     pons_error *err)
 {
     bool *seen = arena_alloc(e->memory, CLASS_ID_MAX + 1);
     data_class *classes;
 
     for (int i = 0; i < count; i++) {
-        if (note_ids(label[i], seen, err) != PONS_OK)
+        if (note_ids(file[i], seen, err) != PONS_OK)
             return err->status;
     }
     for (int id = 1; id <= CLASS_ID_MAX; id++)
@@ -91,8 +109,9 @@ pons_status evaluation_find_classes(evaluation *e, int count, const char *const 
     }
     e->classes = classes;
     if (e->class_count == 0)
-        return pons_fail(err, PONS_DATA, "the labels hold nothing but 0\nhint: --labels NAME:ID "
-                         "says what was expected");
+        return pons_fail(err, PONS_DATA, "labels and predictions hold nothing but 0\nhint: "
+                         "--labels NAME:ID says what was expected");
+    id_areas_make(e->memory, e->classes, e->class_count, &e->areas);
     return PONS_OK;
 }
 
@@ -111,9 +130,49 @@ pons_status evaluation_add_counts(evaluation *e, const char *name, const metric_
     }
     size_t size = (size_t)e->class_count * sizeof *count;
     evaluated_case *c = &e->cases[e->case_count++];
-    c->name = arena_string(e->memory, name);
+    *c = (evaluated_case){ .name = arena_string(e->memory, name) };
     c->count = memcpy(arena_alloc(e->memory, size + 1), count, size);
     return PONS_OK;
+}
+
+/* Ids of a prediction that no class lists, to the case that was added last. */
+static pons_status add_unlisted(evaluation *e, const volume *prediction, pons_error *err)
+{
+    evaluated_case *c = &e->cases[e->case_count - 1];
+    int64_t *voxels = calloc(CLASS_ID_MAX + 1, sizeof *voxels);
+    const int32_t *id = prediction->voxels;
+    unlisted_id *list;
+    int count = 0;
+
+    if (voxels == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    for (int64_t i = 0; i < pons_volume_count(prediction); i++)
+        count += !e->listed[id[i]] && voxels[id[i]]++ == 0;
+    list = arena_alloc(e->memory, (size_t)count * sizeof *list + 1);
+    for (int n = 0; n <= CLASS_ID_MAX; n++)
+        if (voxels[n] > 0)
+            list[c->unlisted_count++] = (unlisted_id){ n, voxels[n] };
+    c->unlisted = list;
+    free(voxels);
+    return PONS_OK;
+}
+
+/* Each id belongs to one class at most. */
+static void count_areas(const evaluation *e, const volume *prediction, const volume *label,
+                        metric_count *out)
+{
+    const int32_t *p = prediction->voxels, *g = label->voxels, *area = e->areas.of;
+
+    for (int64_t i = 0; i < pons_volume_count(label); i++) {
+        int32_t a = area[p[i]], b = area[g[i]];
+
+        if (a > 0)
+            out[a - 1].prediction++;
+        if (b > 0)
+            out[b - 1].label++;
+        if (a > 0 && a == b)
+            out[a - 1].both++;
+    }
 }
 
 static metric_count count_class(const data_class *c, const int32_t *prediction,
@@ -134,15 +193,20 @@ static metric_count count_class(const data_class *c, const int32_t *prediction,
     return count;
 }
 
-pons_status evaluation_add_ids(evaluation *e, const char *name, const volume *prediction,
-                               const volume *label, pons_error *err)
+/* Two label volumes (I32, ids that were checked) on one grid. */
+static pons_status add_ids(evaluation *e, const char *name, const volume *prediction,
+                           const volume *label, pons_error *err)
 {
     metric_count *count = arena_alloc(e->memory, (size_t)e->class_count * sizeof *count + 1);
 
-    for (int c = 0; c < e->class_count; c++)
+    if (e->areas.disjoint)
+        count_areas(e, prediction, label, count);
+    for (int c = 0; c < e->class_count && !e->areas.disjoint; c++)
         count[c] = count_class(&e->classes[c], prediction->voxels, label->voxels,
                                pons_volume_count(label));
-    return evaluation_add_counts(e, name, count, err);
+    if (evaluation_add_counts(e, name, count, err) == PONS_OK && e->listed != NULL)
+        add_unlisted(e, prediction, err);
+    return err->status;
 }
 
 /* 'from' as U8 with a channel for each class: what is above one half, or the class's ids. */
@@ -173,11 +237,11 @@ pons_status evaluation_read_regions(const evaluation *e, const char *prediction,
     memset(&read, 0, sizeof read);
     memset(&ids, 0, sizeof ids);
     if (volume_read_image(prediction, &read, &facts, err) != PONS_OK
-        || volume_read_label(label, &ids, &facts_of_label, err) != PONS_OK
+        || read_ids(label, &ids, &facts_of_label, err) != PONS_OK
         || volume_grid_compare(&facts.grid, prediction, &facts_of_label.grid, label, err)
                != PONS_OK)
         goto release;
-    if (!e->named)
+    if (e->listed == NULL)
         pons_fail(err, PONS_USAGE, "'%s' has %d channels, expected --labels to say which regions "
                   "they are\nhint: in the order of the channels, as in --labels \"WT:1,2,3 ET:3\"",
                   prediction, read.channels);
@@ -228,10 +292,10 @@ pons_status evaluation_add_files(evaluation *e, const char *name, const char *pr
         return err->status;
     if (facts_p.channels > 1)
         return add_regions(e, name, prediction, label, err);
-    if (volume_read_label(prediction, &p, &facts_p, err) == PONS_OK
-        && volume_read_label(label, &g, &facts_g, err) == PONS_OK
+    if (read_ids(prediction, &p, &facts_p, err) == PONS_OK
+        && read_ids(label, &g, &facts_g, err) == PONS_OK
         && volume_grid_compare(&facts_p.grid, prediction, &facts_g.grid, label, err) == PONS_OK)
-        evaluation_add_ids(e, name, &p, &g, err);
+        add_ids(e, name, &p, &g, err);
     pons_volume_clear(&p);
     pons_volume_clear(&g);
     return err->status;
@@ -258,8 +322,13 @@ static void put_case(const evaluation *e, const evaluated_case *c, FILE *to)
             fprintf(to, "%s\"%s\":", kind > 0 ? "," : ":{", metric_names[kind]);
             json_put_number(to, metric_value((metric_kind)kind, c->count[i]));
         }
-        fputc('}', to);
+        fprintf(to, ",\"voxels\":{\"prediction\":%" PRId64 ",\"label\":%" PRId64 "}}",
+                c->count[i].prediction, c->count[i].label);
     }
+    fputs("},\"unlisted\":{", to);
+    for (int i = 0; i < c->unlisted_count; i++)
+        fprintf(to, "%s\"%d\":%" PRId64, i > 0 ? "," : "", c->unlisted[i].id,
+                c->unlisted[i].voxels);
     fputs("}}", to);
 }
 
@@ -295,6 +364,29 @@ static void print_value(FILE *to, double value)
         fprintf(to, "  %8s", "-");
 }
 
+/* Of all cases: ids that no class lists. */
+static void print_unlisted(const evaluation *e, FILE *to)
+{
+    enum { SHOWN_MAX = 8 };
+    int64_t *voxels = arena_alloc(e->memory, (CLASS_ID_MAX + 1) * sizeof *voxels);
+    int count = 0;
+
+    for (int i = 0; i < e->case_count; i++) {
+        const evaluated_case *c = &e->cases[i];
+        for (int n = 0; n < c->unlisted_count; n++)
+            voxels[c->unlisted[n].id] += c->unlisted[n].voxels;
+    }
+    for (int id = 0; id <= CLASS_ID_MAX; id++) {
+        if (voxels[id] > 0 && count++ < SHOWN_MAX)
+            fprintf(to, "%sid %d (%" PRId64 " voxel%s)",
+                    count == 1 ? "not counted, since --labels does not list it: " : ", ", id,
+                    voxels[id], voxels[id] == 1 ? "" : "s");
+    }
+    if (count > SHOWN_MAX)
+        fprintf(to, " and %d more ids", count - SHOWN_MAX);
+    fputs(count > 0 ? "\n" : "", to);
+}
+
 void evaluation_print_table(const evaluation *e, FILE *to)
 {
     int width = 4;
@@ -317,4 +409,5 @@ void evaluation_print_table(const evaluation *e, FILE *to)
         fprintf(to, "   defined %" PRId64 ", empty %" PRId64 ", missed %" PRId64
                 ", false alarms %" PRId64 "\n", s.defined, s.empty, s.missed, s.false_alarms);
     }
+    print_unlisted(e, to);
 }

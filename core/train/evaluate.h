@@ -7,13 +7,22 @@
 #include "base/log.h"
 #include "data/dataset.h"
 #include "data/volume.h"
+#include "train/id_areas.h"
 #include "train/metric.h"
 
 #include <stdio.h>
 
+/* An id that a prediction holds and no class of --labels lists. */
+typedef struct unlisted_id {
+    int id;
+    int64_t voxels;
+} unlisted_id;
+
 typedef struct evaluated_case {
     char *name;
     metric_count *count;      /* per class of the evaluation                                      */
+    int unlisted_count;
+    const unlisted_id *unlisted; /* ascending                                                     */
 } evaluated_case;
 
 /* Grows by evaluation_add_*; classes never hold the background. */
@@ -21,7 +30,8 @@ typedef struct evaluation {
     arena *memory;
     int class_count;
     const data_class *classes;
-    bool named;               /* by --labels, not found in the files                              */
+    const bool *listed;       /* [CLASS_ID_MAX + 1] ids of --labels; NULL: every id is a class     */
+    id_areas areas;           /* of the classes                                                   */
     bool regions;             /* ids of different classes may be shared                           */
     bool told;                /* another process prints it                                        */
     int case_count, room;
@@ -32,13 +42,10 @@ pons_status evaluation_open(evaluation *e, pons_error *err);
 void evaluation_close(evaluation *e);
 /* The classes of --labels ("spleen:1 kidney:2,3"); those that hold the id 0 are background. */
 pons_status evaluation_name_classes(evaluation *e, const pons_texts *items, pons_error *err);
-/* Classes '1', '2', ...: every id but 0 of the label files. */
-pons_status evaluation_find_classes(evaluation *e, int count, const char *const *label,
+/* Classes '1', '2', ...: every id but 0 of the files; those with several channels hold no ids. */
+pons_status evaluation_find_classes(evaluation *e, int count, const char *const *file,
                                     pons_error *err);
 
-/* Two label volumes (I32, ids of the file) on one grid. */
-pons_status evaluation_add_ids(evaluation *e, const char *name, const volume *prediction,
-                               const volume *label, pons_error *err);
 /*
  * Two files; PONS_DATA when they do not lie on one grid. A prediction with several channels holds
  * regions, one channel for each class.
