@@ -53,7 +53,7 @@ START_TEST(a_rank_that_is_not_heard_of_has_stopped)
     hear(&row[0], true, 5.5);
     hear(&row[2], true, 5.5);
     ck_assert_str_eq(judge(row, 6), "rank 1 has stopped: nothing was heard from it for 6.0 s "
-                     "(step 7, step, waits in collective 40 (all_reduce, 4096 bytes))");
+                     "(before: step 7, step, waits in collective 40 (all_reduce, 4096 bytes))");
 }
 END_TEST
 
@@ -199,8 +199,8 @@ START_TEST(what_is_not_new_is_told_with_its_age)
     beats_tell(row, RANKS, 4, all, sizeof all);
     ck_assert_str_eq(all,
                      "\n  rank 0: step 7, step, waits in collective 40 (all_reduce, 4096 bytes)"
-                     "\n  rank 1: step 7, step, waits in collective 40 (all_reduce, 4096 bytes), "
-                     "heard 2.0 s before"
+                     "\n  rank 1: last heard 2.0 s ago, at step 7, step, waits in collective 40 "
+                     "(all_reduce, 4096 bytes)"
                      "\n  rank 2: step 7, step, waits in collective 40 (all_reduce, 4096 bytes)");
     for (int k = 0; k < RANKS; k++) {
         beat b = beat_hand_on(&row[k], 4);
@@ -209,9 +209,9 @@ START_TEST(what_is_not_new_is_told_with_its_age)
         other[k].last.number = -1;
     }
     beats_tell(other, RANKS, 107.5, all, sizeof all);
-    ck_assert_str_eq(all, "\n  rank 0: step 7, step, heard 1.0 s before"
-                          "\n  rank 1: step 7, step, heard 3.0 s before"
-                          "\n  rank 2: step 7, step, heard 1.0 s before");
+    ck_assert_str_eq(all, "\n  rank 0: last heard 1.0 s ago, at step 7, step"
+                          "\n  rank 1: last heard 3.0 s ago, at step 7, step"
+                          "\n  rank 2: last heard 1.0 s ago, at step 7, step");
 }
 END_TEST
 

@@ -152,7 +152,30 @@ B3() {
 
 # G3:
 
-# G4:
+# until_said FILE TEXT: the text is in the file, or ten seconds have passed.
+until_said() {
+    tries=200
+    while ! grep -qs "$2" "$1" && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
+}
+
+# Of two ranks the one that is not the first is stopped in the middle of the training.
+one_rank_stops() {
+    "$program" launch -n 2 -- train e.ini -q --set train.steps=100000 --set experiment.name=ranks \
+        --set distribute.timeout_s=1 &
+    launcher=$!
+    until_said runs/ranks/metrics.jsonl '"step":3,'
+    for rank in $(cat /proc/$launcher/task/*/children); do
+        grep -qz '^RANK=1$' "/proc/$rank/environ" && kill -STOP "$rank"
+    done
+    wait "$launcher"
+}
+
+G4() {
+    [ -f "$PONS_PLUGIN_PATH/comm/gloo.so" ] || return 0
+    enter G4
+    check "G4 the age of what a lost rank said stands in front of it" \
+        ends 7 '  rank 1: last heard ' one_rank_stops
+}
 
 # G5:
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define JUST_NOW_S 0.05 /* less is told as 0.0 s                                                  */
+#define JUST_NOW_S 0.05 /* a younger beat is told as the present                                  */
 
 void beat_take(beat_row *row, const beat *b, double now, double on_way, double clock)
 {
@@ -67,15 +67,25 @@ static void tell(const beat *b, char *out, size_t room)
     }
 }
 
+/* An old beat begins with its age: the rank may have gone on since. */
+static void tell_row(const beat_row *row, double clock, char *out, size_t room)
+{
+    char where[160];
+
+    out[0] = '\0';
+    tell(&row->last, where, sizeof where);
+    if (row->last.serial > 0 && clock - row->made >= JUST_NOW_S)
+        add(out, room, "last heard %.1f s ago, at ", clock - row->made);
+    add(out, room, "%s", where);
+}
+
 void beats_tell(const beat_row *row, int count, double clock, char *out, size_t room)
 {
     char line[192];
 
     out[0] = '\0';
     for (int k = 0; k < count; k++) {
-        tell(&row[k].last, line, sizeof line);
-        if (row[k].last.serial > 0 && clock - row[k].made >= JUST_NOW_S)
-            add(line, sizeof line, ", heard %.1f s before", clock - row[k].made);
+        tell_row(&row[k], clock, line, sizeof line);
         if (strlen(out) + strlen(line) + 48 > room) {
             add(out, room, "\n... and %d more", count - k);
             return;
@@ -94,8 +104,8 @@ static bool find_silent(const beat_row *row, int count, double now, double timeo
         if (row[k].last.left || now - row[k].heard <= timeout_s)
             continue;
         tell(&row[k].last, where, sizeof where);
-        snprintf(line, room, "rank %d has stopped: nothing was heard from it for %.1f s (%s)", k,
-                 now - row[k].heard, where);
+        snprintf(line, room, "rank %d has stopped: nothing was heard from it for %.1f s "
+                 "(before: %s)", k, now - row[k].heard, where);
         return true;
     }
     return false;

@@ -46,8 +46,8 @@ beat beat_hand_on(const beat_row *row, double clock);
 bool beats_judge(const beat_row *row, int count, double now, double timeout_s, char *line,
                  size_t room);
 /*
- * One line per rank, each after a newline, as many as there is room for: what it was at, and how
- * long before 'clock' that was, for by then most have gone on.
+ * One line per rank, each after a newline, as many as there is room for: how long before 'clock' it
+ * was last heard, unless that is the present, and what it was at then.
  */
 void beats_tell(const beat_row *row, int count, double clock, char *out, size_t room);
 
