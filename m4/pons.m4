@@ -43,8 +43,10 @@ pons_parts="$pons_parts { \"$1\", \"$4\", \"$3\", \"$6\", $pons_there },"
 AC_DEFUN([PONS_OPTIONAL_MODULE],
 [PONS_OPTIONAL([$1], [$2], [$3], [$4], [PKG_CHECK_MODULES([$2], [$5], [pons_have=yes], [pons_have=no])], [$6])])
 
-# PONS_OPTIONAL_LIBRARY(NAME, VARIABLE, DEBIAN-PACKAGE, WHAT-FOR, HEADER, FUNCTION, LIBRARY, [KIND])
-# A library without a pkg-config module; VARIABLE_CFLAGS and VARIABLE_LIBS may be set outside.
+# PONS_OPTIONAL_LIBRARY(NAME, VARIABLE, DEBIAN-PACKAGE, WHAT-FOR, HEADER, FUNCTION, LIBRARY, [KIND],
+#                       [PROLOGUE])
+# A library without a pkg-config module; VARIABLE_CFLAGS and VARIABLE_LIBS may be set outside. PROLOGUE
+# stands behind the header; FUNCTION may be one of its own.
 AC_DEFUN([PONS_OPTIONAL_LIBRARY], [
 AC_ARG_VAR([$2_CFLAGS], [flags for compiling with $1])
 AC_ARG_VAR([$2_LIBS], [flags for linking with $1])
@@ -53,16 +55,18 @@ PONS_OPTIONAL([$1], [$2], [$3], [$4], [
     AS_IF([test "x$$2_LIBS" = x], [$2_LIBS="-l$7"])
     CPPFLAGS="$CPPFLAGS $$2_CFLAGS"; LIBS="$$2_LIBS $LIBS"
     AC_MSG_CHECKING([for $1])
-    AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <$5>]], [[return (int)(long)&$6;]])], [pons_have=yes])
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <$5>
+$9]], [[return (int)(long)&$6;]])], [pons_have=yes])
     AC_MSG_RESULT([$pons_have])
     CPPFLAGS=$pons_saved_CPPFLAGS; LIBS=$pons_saved_LIBS
 ], [$8])])
 
-# PONS_OPTIONAL_CXX_LIBRARY(NAME, VARIABLE, DEBIAN-PACKAGE, WHAT-FOR, HEADER, STATEMENT, LIBRARY, [KIND])
+# PONS_OPTIONAL_CXX_LIBRARY(NAME, VARIABLE, DEBIAN-PACKAGE, WHAT-FOR, HEADER, STATEMENT, LIBRARY, [KIND],
+#                           [PROLOGUE])
 # The same of a library of C++. Without a compiler of C++ it is as if it was not there.
 AC_DEFUN([PONS_OPTIONAL_CXX_LIBRARY], [
 AC_LANG_PUSH([C++])
-PONS_OPTIONAL_LIBRARY([$1], [$2], [$3 g++], [$4], [$5], [$6], [$7], [$8])
+PONS_OPTIONAL_LIBRARY([$1], [$2], [$3 g++], [$4], [$5], [$6], [$7], [$8], [$9])
 AC_LANG_POP([C++])
 ])
 

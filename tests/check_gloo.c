@@ -3,6 +3,7 @@
  * of one node by the memory that they let each other read.
  */
 #include <net/if.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -73,7 +74,7 @@ END_TEST
 
 START_TEST(a_process_that_never_comes_is_waited_for_as_long_as_said)
 {
-    who_never_comes_is_not_waited_for("cannot connect the processes: nobody has set 'gloo.");
+    who_never_comes_is_not_waited_for("cannot connect the processes: no connection with rank ");
 }
 END_TEST
 
@@ -95,6 +96,123 @@ START_TEST(an_address_of_another_machine_is_refused)
                   p->err[0].text);
     ck_assert_msg(strstr(p->err[0].text, "cannot connect the processes") != NULL, "%s",
                   p->err[0].text);
+    processes_free(p);
+}
+END_TEST
+
+/* ---- strangers ------------------------------------------------------------------------------- */
+
+enum { CROWD = 100 };         /* more than are heard at a time                                    */
+
+/* Connect to the port that a rank has published and say 'size' bytes; the connection stays. */
+static bool disturb(processes *p, int rank, size_t size, char fill)
+{
+    char key[32], value[256] = "", bytes[4096];
+    struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int port = 0, fd = socket(AF_INET, SOCK_STREAM, 0);
+    size_t got;
+
+    snprintf(key, sizeof key, "gloo.%d", rank);
+    memset(bytes, fill, sizeof bytes);
+    if (fd < 0 || table_get(p, key, value, sizeof value - 1, &got, NULL) != PONS_OK
+        || sscanf(value, "127.0.0.1 %d ", &port) != 1)
+        return false;
+    to.sin_port = htons((uint16_t)port);
+    return connect(fd, (struct sockaddr *)&to, sizeof to) == 0
+           && send(fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size;
+}
+
+/* The last rank comes late, behind strangers that say nothing, too much or the wrong thing. */
+static pons_status sum_among_strangers(processes *p, int rank, void *context, pons_error *err)
+{
+    float one = 1;
+    comm_party party;
+    void *pending;
+
+    for (int i = 0; rank == p->count - 1 && i < CROWD; i++)
+        if (!disturb(p, i % rank, 0, 0) || (i == 0 && !disturb(p, 0, 4096, 0))
+            || (i == 1 && !disturb(p, 1, 128, 'x')))
+            return pons_fail(err, PONS_FAILURE, "stranger %d cannot connect", i);
+    if (comm_suite_join(p, rank, NULL, &party, err) != PONS_OK)
+        return err->status;
+    if (party.operations->all_reduce(party.comm, &one, 1, PONS_F32, &pending, err) == PONS_OK)
+        comm_end(&party, pending, 20, err);
+    if (err->status == PONS_OK && one != (float)p->count)
+        pons_fail(err, PONS_FAILURE, "the sum is %g", (double)one);
+    return err->status == PONS_OK ? comm_suite_leave(p, &party, err) : err->status;
+}
+
+START_TEST(strangers_at_the_ports_are_turned_away_and_change_nothing)
+{
+    processes *p = processes_new(3);
+
+    comm_suite_load();
+    processes_start(p, sum_among_strangers, NULL);
+    processes_join(p, 30);
+    processes_check(p);
+    processes_free(p);
+}
+END_TEST
+
+/* The right rank with the wrong secret. */
+static pons_status come_with_another_secret(processes *p, int rank, void *context, pons_error *err)
+{
+    char value[256] = "";
+    comm_party party;
+    size_t size = 0;
+
+    if (rank == 1 && table_get(p, "gloo.0", value, sizeof value - 1, &size, err) == PONS_OK) {
+        value[size - 1] = value[size - 1] == '0' ? '1' : '0';
+        table_set(p, "gloo.0", value, size, NULL);
+    }
+    return comm_suite_join(p, rank, NULL, &party, err);
+}
+
+START_TEST(a_process_without_the_secret_does_not_get_in)
+{
+    processes *p = processes_new(2);
+
+    comm_suite_load();
+    p->patience = 0.5;
+    processes_start(p, come_with_another_secret, NULL);
+    processes_join(p, 20);
+    for (int r = 0; r < 2; r++)
+        ck_assert_msg(p->err[r].status == PONS_COMMUNICATION
+                      && strstr(p->err[r].text, "no connection with rank ") != NULL,
+                      "rank %d: code %d, '%s'", r, p->code[r], p->err[r].text);
+    processes_free(p);
+}
+END_TEST
+
+static pons_status set_and_raise(void *context, const char *key, const void *value, size_t size,
+                                 pons_error *err)
+{
+    pthread_kill(pthread_self(), SIGPIPE);
+    return table_set(context, key, value, size, err);
+}
+
+static pons_status open_with_a_broken_pipe(processes *p, int rank, void *context, pons_error *err)
+{
+    const pons_comm_operations *o = comm_suite_load();
+    const pons_comm_store store = { p, set_and_raise, table_get };
+    const pons_comm_place place = { .size = 1, .local_size = 1, .address = "127.0.0.1",
+                                    .timeout_s = 10 };
+    void *comm;
+
+    signal(SIGPIPE, SIG_DFL);
+    if (o->open(&place, &store, &comm, err) == PONS_OK)
+        o->close(comm);
+    return err->status;
+}
+
+START_TEST(a_signal_of_a_broken_pipe_at_the_start_ends_nobody)
+{
+    processes *p = processes_new(1);
+
+    comm_suite_load();
+    processes_start(p, open_with_a_broken_pipe, NULL);
+    processes_join(p, 20);
+    processes_check(p);
     processes_free(p);
 }
 END_TEST
@@ -193,6 +311,9 @@ int main(void)
     tcase_add_test(c, different_collectives_are_named_by_both_names);
     tcase_add_test(c, a_process_that_never_comes_is_waited_for_as_long_as_said);
     tcase_add_test(c, an_address_of_another_machine_is_refused);
+    tcase_add_test(c, strangers_at_the_ports_are_turned_away_and_change_nothing);
+    tcase_add_test(c, a_process_without_the_secret_does_not_get_in);
+    tcase_add_test(c, a_signal_of_a_broken_pipe_at_the_start_ends_nobody);
     tcase_add_test(c, a_node_does_not_send_its_sums_through_the_network);
     return suite_run();
 }

@@ -112,7 +112,14 @@ B3() {
 
 # C1:
 
-# C2:
+C2() {
+    module=$build/tests/plugins/.libs/stranger.so
+    [ -f "$module" ] && [ -f "$PONS_PLUGIN_PATH/comm/gloo.so" ] || return 0
+    enter C2
+    check "C2 strangers who come first to every port neither end a start nor join it" \
+        env LD_PRELOAD="$module" ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0" \
+        "$program" launch -n 2 -- train e.ini -q --set train.steps=2 --set experiment.name=ranks
+}
 
 # C3:
 

@@ -107,6 +107,33 @@ int link_listen(const char *host, int port, int out[LINK_LISTENERS])
     return count;
 }
 
+static int port_of(int fd)
+{
+    struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
+    socklen_t size = sizeof address;
+    const struct sockaddr_in *four = (const void *)&address;
+    const struct sockaddr_in6 *six = (const void *)&address;
+
+    getsockname(fd, (struct sockaddr *)&address, &size);
+    return ntohs(address.ss_family == AF_INET6 ? six->sin6_port : four->sin_port);
+}
+
+int link_listen_free(const char *address, int *port)
+{
+    struct addrinfo *list = NULL;
+    int fd = -1;
+
+    errno = EADDRNOTAVAIL;
+    if (resolve(address, 0, &list) != 0)
+        return -1;
+    for (const struct addrinfo *a = list; a != NULL && fd < 0; a = a->ai_next)
+        fd = listen_at(a->ai_addr, a->ai_addrlen, false);
+    freeaddrinfo(list);
+    if (fd >= 0)
+        *port = port_of(fd);
+    return fd;
+}
+
 bool link_adopt(int listener)
 {
     int listens = 0, flags = fcntl(listener, F_GETFL);
@@ -197,14 +224,17 @@ int link_connect(const char *host, int port, double deadline, char *why, size_t 
 
     if (failed != 0) {
         snprintf(why, why_size, "%s", gai_strerror(failed));
+        errno = EADDRNOTAVAIL;
         return -1;
     }
     for (const struct addrinfo *a = list; a != NULL && fd < 0; a = a->ai_next) {
         fd = connect_to(a, fmin(deadline, seconds_now() + CONNECT_S));
+        failed = errno;
         if (fd < 0)
-            snprintf(why, why_size, "%s", strerror(errno));
+            snprintf(why, why_size, "%s", strerror(failed));
     }
     freeaddrinfo(list);
+    errno = failed;
     return fd;
 }
 

@@ -17,11 +17,14 @@ enum { LINK_ADDRESS = 64, LINK_LISTENERS = 4 };
  * loopback address. Returns how many sockets, at most LINK_LISTENERS; 0 with errno.
  */
 int link_listen(const char *host, int port, int out[LINK_LISTENERS]);
+/* Listen at an address of this machine, at a port that is free; -1 with errno. */
+int link_listen_free(const char *address, int *port);
 /* Make a socket that this process inherited one of this kind; false where it does not listen. */
 bool link_adopt(int listener);
 /* The next one that has connected, or -1. */
 int link_accept(int listener);
-/* One attempt at every address of 'host', each up to 5 s; -1: 'why' has the last one's failure. */
+/* One attempt at every address of 'host', each up to 5 s; -1: 'why' and errno have the last one's
+ * failure. */
 int link_connect(const char *host, int port, double deadline, char *why, size_t why_size);
 
 /* Whether something has come to be received; false with errno, ETIMEDOUT at the deadline. */

@@ -3,14 +3,19 @@ COMM_QUEUE = plugins/comms/queue.h plugins/comms/queue.c
 COMM_LDFLAGS = $(PLUGIN_LDFLAGS) -export-symbols-regex '^pons_plugin_entry$$'
 GLOO_FILES = plugins/comms/gloo.c plugins/comms/gloo_link.h plugins/comms/gloo_link.cc \
 	plugins/comms/gloo_buffer.h plugins/comms/gloo_buffer.cc plugins/comms/gloo_near.h \
-	plugins/comms/gloo_near.cc
+	plugins/comms/gloo_near.cc plugins/comms/gloo_pair.h plugins/comms/gloo_pair.cc \
+	plugins/comms/gloo/common/memory.h \
+	plugins/comms/peers.h plugins/comms/peers.c
+# The store's connections and its proof of a secret, which a plugin cannot call in libpons.
+GLOO_CORE = core/dist/link.c core/dist/store_message.c core/base/hash.c core/base/hash_blocks.c \
+	core/base/hash_x86.c
 NCCL_FILES = plugins/comms/nccl.c plugins/comms/nccl_comm.h plugins/comms/nccl_driver.c \
 	plugins/comms/nccl_driver.h plugins/comms/nccl_end.c plugins/comms/nccl_item.c \
 	plugins/comms/nccl_launch.c plugins/comms/nccl_stage.c
 EXTRA_DIST += $(COMM_QUEUE) $(GLOO_FILES) plugins/comms/mpi.c $(NCCL_FILES)
 if HAVE_GLOO
 comm_LTLIBRARIES += plugins/comms/gloo.la
-plugins_comms_gloo_la_SOURCES = $(COMM_QUEUE) $(GLOO_FILES)
+plugins_comms_gloo_la_SOURCES = $(COMM_QUEUE) $(GLOO_FILES) $(GLOO_CORE)
 plugins_comms_gloo_la_CFLAGS = $(AM_CFLAGS)
 plugins_comms_gloo_la_CXXFLAGS = $(AM_CXXFLAGS) -fvisibility=hidden -fvisibility-inlines-hidden \
 	-ftree-vectorize $(VECTORS_OFTEN)

@@ -4,11 +4,15 @@
 #include <pons/comm.h>
 
 #include "gloo_link.h"
+#include "peers.h"
 #include "queue.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static pons_status fail(const char *text, pons_error *err)
 {
@@ -17,32 +21,6 @@ static pons_status fail(const char *text, pons_error *err)
     return pons_fail(err, strstr(text, GLOO_LINK_NO_MEMORY) != NULL ? PONS_DEVICE
                                                                     : PONS_COMMUNICATION,
                      "%s", text);
-}
-
-/* ---- the store, as gloo_link sees it --------------------------------------------------------- */
-
-static bool tell(const pons_error *failure, char *text)
-{
-    strncpy(text, failure->text, GLOO_LINK_TEXT - 1);
-    text[GLOO_LINK_TEXT - 1] = '\0';
-    return false;
-}
-
-static bool store_set(void *context, const char *key, const void *value, size_t size, char *text)
-{
-    const pons_comm_store *s = context;
-    pons_error err = PONS_ERROR_INIT;
-
-    return s->set(s->context, key, value, size, &err) == PONS_OK || tell(&err, text);
-}
-
-static bool store_get(void *context, const char *key, void *value, size_t room, size_t *size,
-                      char *text)
-{
-    const pons_comm_store *s = context;
-    pons_error err = PONS_ERROR_INIT;
-
-    return s->get(s->context, key, value, room, size, &err) == PONS_OK || tell(&err, text);
 }
 
 /* ---- the transport of the queue -------------------------------------------------------------- */
@@ -85,21 +63,48 @@ static const queue_transport transport = { run, link_stop, link_close };
 
 /* ---- the plugin ------------------------------------------------------------------------------ */
 
-/* Threads that begin here inherit the mask. */
-static pons_status connect_all(const pons_comm_place *place, const pons_comm_store *store,
-                               void **comm, pons_error *err)
+static pons_status open_link(const pons_comm_place *place, int *socket, void **comm,
+                             pons_error *err)
 {
-    gloo_link_store shared = { (void *)store, store_set, store_get, PONS_COMM_VALUE_MAX };
+    const gloo_link_ranks ranks = { place->rank, place->size, place->address, place->timeout_s,
+                                    socket };
     char text[GLOO_LINK_TEXT];
     gloo_link *link;
 
-    if (fail(gloo_link_open(place->rank, place->size, place->address, place->timeout_s, &shared,
-                            &link, text), err) != PONS_OK)
+    if (fail(gloo_link_open(&ranks, &link, text), err) != PONS_OK)
         return err->status;
     return queue_open(&transport, link, place->rank, place->size, comm, err);
 }
 
-/* gloo's threads write to connections that the other side may have closed: an error, no signal. */
+static pons_status connect_all(const pons_comm_place *place, const pons_comm_store *store,
+                               void **comm, pons_error *err)
+{
+    int *socket = malloc((size_t)place->size * sizeof *socket);
+
+    if (socket == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for %d processes", place->size);
+    if (peers_connect(place, store, socket, err) == PONS_OK) {
+        open_link(place, socket, comm, err);
+        peers_close(place->size, socket);
+    }
+    free(socket);
+    return err->status;
+}
+
+/* A signal that came while it was blocked would come as soon as it no longer is. */
+static void drop_signal(const sigset_t *which, const sigset_t *blocked_before)
+{
+    static const struct timespec at_once = { 0, 0 };
+
+    if (sigismember(blocked_before, SIGPIPE) == 0)
+        while (sigtimedwait(which, NULL, &at_once) > 0 || errno == EINTR)
+            continue;
+}
+
+/*
+ * gloo writes to connections that the other side may have closed: an error, no signal. Threads that
+ * begin here inherit the mask.
+ */
 static pons_status gloo_open(const pons_comm_place *place, const pons_comm_store *store,
                              void **comm, pons_error *err)
 {
@@ -112,6 +117,7 @@ static pons_status gloo_open(const pons_comm_place *place, const pons_comm_store
     sigaddset(&pipe, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &pipe, &before);
     status = connect_all(place, store, comm, err);
+    drop_signal(&pipe, &before);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return status;
 }

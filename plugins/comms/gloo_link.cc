@@ -1,13 +1,14 @@
 /*
  * gloo_link.cc - gloo's C++ interface behind C functions; no exception leaves this file.
  *
- * gloo is used with its TCP transport, bound to the address of the node. Its collectives cannot be
- * ended from outside, but waits for a buffer can: so they get buffers that are known here
- * (gloo_buffer.h), and 'stop' ends the waits for all of them.
+ * gloo is used with its TCP transport, over connections that were made and proved elsewhere
+ * (gloo_pair.h). Its collectives cannot be ended from outside, but waits for a buffer can: so they
+ * get buffers that are known here (gloo_buffer.h), and 'stop' ends the waits for all of them.
  */
 #include "gloo_link.h"
 
 #include "gloo_buffer.h"
+#include "gloo_pair.h"
 
 #include <algorithm>
 #include <chrono>
@@ -16,16 +17,13 @@
 #include <memory>
 #include <new>
 #include <stdexcept>
-#include <string>
 #include <system_error>
-#include <vector>
 
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
 #include <gloo/rendezvous/context.h>
-#include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
 
 namespace {
@@ -39,79 +37,16 @@ constexpr auto no_end = std::chrono::hours(24 * 365);
  */
 constexpr size_t piece = 65536;
 
-/* gloo's view of the run's store: values longer than the store takes are cut into pieces. */
-class shared_store : public gloo::rendezvous::Store {
-public:
-    explicit shared_store(const gloo_link_store &store) : store_(store) {}
-
-    void set(const std::string &key, const std::vector<char> &data) override
-    {
-        for (size_t at = 0, piece = 0; at < data.size(); at += store_.room, piece++)
-            put(key + "." + std::to_string(piece), data.data() + at,
-                std::min(store_.room, data.size() - at));
-        put(key + ".size", std::to_string(data.size()));
-    }
-
-    std::vector<char> get(const std::string &key) override
-    {
-        std::vector<char> data(std::stoul(take(key + ".size")));
-
-        for (size_t at = 0, piece = 0; at < data.size(); at += store_.room, piece++)
-            copy(take(key + "." + std::to_string(piece)), data, at);
-        return data;
-    }
-
-    void wait(const std::vector<std::string> &keys) override
-    {
-        for (const auto &key : keys)
-            take(key + ".size");
-    }
-
-    void wait(const std::vector<std::string> &keys, const std::chrono::milliseconds &) override
-    {
-        wait(keys);
-    }
-
-private:
-    void put(const std::string &key, const void *value, size_t size)
-    {
-        char text[GLOO_LINK_TEXT];
-
-        if (!store_.set(store_.context, ("gloo." + key).c_str(), value, size, text))
-            throw std::runtime_error(text);
-    }
-
-    void put(const std::string &key, const std::string &value)
-    {
-        put(key, value.data(), value.size());
-    }
-
-    std::string take(const std::string &key)
-    {
-        char text[GLOO_LINK_TEXT];
-        std::string value(store_.room, '\0');
-        size_t size;
-
-        if (!store_.get(store_.context, ("gloo." + key).c_str(), &value[0], value.size(), &size,
-                        text))
-            throw std::runtime_error(text);
-        value.resize(std::min(size, value.size()));
-        return value;
-    }
-
-    static void copy(const std::string &from, std::vector<char> &to, size_t at)
-    {
-        if (from.size() > to.size() - at)
-            throw std::runtime_error("an address in the store is longer than announced");
-        std::copy(from.begin(), from.end(), to.begin() + static_cast<std::ptrdiff_t>(at));
-    }
-
-    const gloo_link_store store_;
-};
-
 class mesh : public gloo::rendezvous::Context {
 public:
     using gloo::rendezvous::Context::Context;
+
+    void connect(std::shared_ptr<gloo::transport::Device> device,
+                 std::shared_ptr<gloo::transport::Context> transport)
+    {
+        device_ = std::move(device);
+        transportContext_ = std::move(transport);
+    }
 
     void join(std::shared_ptr<known_context> known)
     {
@@ -170,7 +105,7 @@ template <typename action> const char *guarded(const char *what, char *text, act
 } /* namespace */
 
 struct gloo_link {
-    std::shared_ptr<gloo::transport::Device> device;
+    std::shared_ptr<gloo::transport::tcp::Device> device;
     std::shared_ptr<mesh> context;
 };
 
@@ -190,22 +125,20 @@ static const char *sum(gloo_link *link, number *buffer, size_t count, uint32_t t
 
 extern "C" {
 
-const char *gloo_link_open(int rank, int size, const char *address, double timeout_s,
-                           const gloo_link_store *store, gloo_link **out, char *text)
+const char *gloo_link_open(const gloo_link_ranks *ranks, gloo_link **out, char *text)
 {
     return guarded("cannot connect the processes", text, [&] {
         auto link = std::unique_ptr<gloo_link>(new gloo_link);
-        shared_store shared(*store);
         std::unique_ptr<near_ranks> near(new near_ranks);
-        /* Connecting waits five times as long as it is told to. */
         auto patience = std::chrono::milliseconds(
-            std::max<int64_t>(1, static_cast<int64_t>(timeout_s * 1000 / 5)));
+            std::max<int64_t>(1, static_cast<int64_t>(ranks->timeout_s * 1000)));
 
-        link->device = gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr(address));
-        link->context = std::make_shared<mesh>(rank, size);
+        link->device = std::make_shared<gloo::transport::tcp::Device>(
+            gloo::transport::tcp::CreateDeviceAttr(gloo::transport::tcp::attr(ranks->address)));
+        link->context = std::make_shared<mesh>(ranks->rank, ranks->size);
         link->context->setTimeout(patience);
-        link->context->connectFullMesh(shared, link->device);
-        near->find(link->context, address);
+        link->context->connect(link->device, connected_context(link->device, *ranks, patience));
+        near->find(link->context, ranks->address);
         link->context->join(
             std::make_shared<known_context>(link->context->transport(), std::move(near)));
         *out = link.release();

@@ -7,7 +7,6 @@
 #ifndef PLUGINS_COMMS_GLOO_LINK_H
 #define PLUGINS_COMMS_GLOO_LINK_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,17 +19,16 @@ extern "C" {
 
 typedef struct gloo_link gloo_link;
 
-/* Values by which the processes find each other; false: 'text' says why. */
-typedef struct gloo_link_store {
-    void *context;
-    bool (*set)(void *context, const char *key, const void *value, size_t size, char *text);
-    bool (*get)(void *context, const char *key, void *value, size_t room, size_t *size,
-                 char *text);
-    size_t room;              /* largest value                                                    */
-} gloo_link_store;
+/* This process among all of them. */
+typedef struct gloo_link_ranks {
+    int rank, size;
+    const char *address;      /* of this node                                                     */
+    double timeout_s;         /* for opening                                                      */
+    int *socket;              /* by rank, connections to the others (peers.h); those that belong  */
+                              /* to gloo now become -1                                            */
+} gloo_link_ranks;
 
-const char *gloo_link_open(int rank, int size, const char *address, double timeout_s,
-                           const gloo_link_store *store, gloo_link **out, char *text);
+const char *gloo_link_open(const gloo_link_ranks *ranks, gloo_link **out, char *text);
 void gloo_link_close(gloo_link *link);
 /* What is under way and what comes later fails. Any thread. */
 void gloo_link_stop(gloo_link *link);
