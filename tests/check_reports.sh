@@ -119,6 +119,8 @@ C2() {
     check "C2 strangers who come first to every port neither end a start nor join it" \
         env LD_PRELOAD="$module" ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0" \
         "$program" launch -n 2 -- train e.ini -q --set train.steps=2 --set experiment.name=ranks
+    check "C2 a pipe that nobody reads does not end a rank" signal_rank PIPE --fresh \
+        --set train.steps=1000 --set train.validate_every=1000 --set train.checkpoint_every=1000
 }
 
 # C3:
@@ -165,14 +167,15 @@ until_said() {
     while ! grep -qs "$2" "$1" && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
 }
 
-# Of two ranks the one that is not the first is stopped in the middle of the training.
-one_rank_stops() {
-    "$program" launch -n 2 -- train e.ini -q --set train.steps=100000 --set experiment.name=ranks \
-        --set distribute.timeout_s=1 &
+# signal_rank SIGNAL ARGUMENT...: two ranks train; the second gets a signal in the midst of it.
+signal_rank() {
+    signal=$1
+    shift
+    "$program" launch -n 2 -- train e.ini -q --set experiment.name=ranks "$@" &
     launcher=$!
     until_said runs/ranks/metrics.jsonl '"step":3,'
     for rank in $(cat /proc/$launcher/task/*/children); do
-        grep -qz '^RANK=1$' "/proc/$rank/environ" && kill -STOP "$rank"
+        grep -qz '^RANK=1$' "/proc/$rank/environ" && kill "-$signal" "$rank"
     done
     wait "$launcher"
 }
@@ -181,7 +184,8 @@ G4() {
     [ -f "$PONS_PLUGIN_PATH/comm/gloo.so" ] || return 0
     enter G4
     check "G4 the age of what a lost rank said stands in front of it" \
-        ends 7 '  rank 1: last heard ' one_rank_stops
+        ends 7 '  rank 1: last heard ' signal_rank STOP --set train.steps=100000 \
+        --set distribute.timeout_s=1
 }
 
 # G5:

@@ -12,6 +12,7 @@
 
 #include <pons/comm.h>
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,6 +196,18 @@ static void tell(const processes *p, logger *l)
     log_line(l, "%s, joined by %s", place, p->comm->descriptor->name);
 }
 
+/*
+ * A rank that writes where nobody reads any more, in a thread of whatever library, gets an error.
+ * The signal would end it, and all others with it.
+ */
+static void ignore_broken_pipes(void)
+{
+    struct sigaction found;
+
+    if (sigaction(SIGPIPE, NULL, &found) == 0 && found.sa_handler == SIG_DFL)
+        signal(SIGPIPE, SIG_IGN);
+}
+
 static pons_status join(config *c, const sections *s, logger *l, processes *p, pons_error *err)
 {
     group_settings settings = {
@@ -204,6 +217,7 @@ static pons_status join(config *c, const sections *s, logger *l, processes *p, p
     const struct backend *chosen;
     device_list list;
 
+    ignore_broken_pipes();
     if (check_mode(c, s, &p->place, err) != PONS_OK
         || choose_devices(c, s, DEVICE_USE_RANK, &list, err) != PONS_OK
         || settle_place(&p->place, &list, err) != PONS_OK
