@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "plugin/elf_note.h"
+#include "plugin/owner.h"
 #include "plugin/verify.h"
 
 #include <elf.h>
@@ -210,6 +211,47 @@ START_TEST(files_that_everybody_may_write_are_refused)
 }
 END_TEST
 
+START_TEST(every_folder_above_is_looked_at)
+{
+    write_image("schedule/effect.so", image_size);
+    ck_assert_int_eq(chmod(root, 0777), 0);
+    refused(PONS_KIND_SCHEDULE, "effect", "lets everybody replace it", false);
+    ck_assert_int_eq(chmod(root, 01777), 0);
+    {
+        pons_error err = PONS_ERROR_INIT;
+        ck_assert_msg(load(PONS_KIND_SCHEDULE, "effect", &err) == PONS_OK, "%s", err.text);
+    }
+}
+END_TEST
+
+/* Our own group is a private one where the umask is 002; another one is that of a project. */
+START_TEST(a_group_may_write_where_its_owner_decided_so)
+{
+    static const struct { uid_t user; gid_t group; mode_t mode; const char *phrase; } cases[] = {
+        { 1000, 1000, 0664, NULL }, { 1000, 1001, 0644, NULL }, { 0, 50, 0664, NULL },
+        { 1000, 1001, 0664, "lets group 1001 write it" }, { 1001, 1001, 0644, "user 1001" },
+        { 0, 0, 0646, "lets everybody write it" }, { 0, 0, 01646, "lets everybody write it" },
+    };
+
+    if (geteuid() != 0)
+        return;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct stat facts = { .st_uid = cases[i].user, .st_gid = cases[i].group,
+                                    .st_mode = S_IFREG | cases[i].mode };
+        pons_error err = PONS_ERROR_INIT;
+        ck_assert_int_eq(setegid(1000), 0);
+        ck_assert_int_eq(seteuid(1000), 0);
+        owner_check("/usr/effect.so", &facts, &err);
+        ck_assert_int_eq(seteuid(0), 0);
+        ck_assert_int_eq(setegid(0), 0);
+        if (cases[i].phrase == NULL)
+            ck_assert_msg(err.status == PONS_OK, "case %zu: %s", i, err.text);
+        else
+            ck_assert_msg(strstr(err.text, cases[i].phrase) != NULL, "case %zu: %s", i, err.text);
+    }
+}
+END_TEST
+
 START_TEST(a_file_replaced_after_the_check_is_refused)
 {
     pons_error err = PONS_ERROR_INIT, none = PONS_ERROR_INIT;
@@ -312,7 +354,7 @@ START_TEST(list_says_which_folder_it_cannot_read)
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
     none = (struct rlimit){ 0, files.rlim_max };
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
-    ck_assert_int_eq(plugin_list(&file, &count, &err), PONS_PLUGIN);
+    ck_assert_int_eq(plugin_list(&file, &count, &err), PONS_DEVICE);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
     ck_assert_msg(strstr(err.text, "cannot read folder '") != NULL
                   && strstr(err.text, root) != NULL
@@ -334,6 +376,8 @@ int main(void)
     tcase_add_test(c, missing_entry_is_named);
     tcase_add_test(c, folders_and_escaping_links_are_refused);
     tcase_add_test(c, files_that_everybody_may_write_are_refused);
+    tcase_add_test(c, every_folder_above_is_looked_at);
+    tcase_add_test(c, a_group_may_write_where_its_owner_decided_so);
     tcase_add_test(c, a_file_replaced_after_the_check_is_refused);
     tcase_add_test(c, names_are_never_paths_and_never_looked_up_by_the_linker);
     tcase_add_test(c, a_misspelt_name_is_a_configuration_error_with_the_nearest_name);

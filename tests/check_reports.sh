@@ -110,7 +110,34 @@ B3() {
 
 # ---- C: security ---------------------------------------------------------------------------------
 
-# C1:
+# Plugins are taken from root's and the own user's folders only, up to the root of the tree.
+C1() {
+    enter C1
+    mkdir -p open/loss bad && cp "$build/stage/loss/dice.so" bad/
+    cp "$build/stage/loss/dice_ce.so" open/loss/ && printf x >>open/loss/dice_ce.so
+    path="$PWD/open:$PONS_PLUGIN_PATH"
+    check "C1 a plugin that hides another is named" ends 0 \
+        "dice_ce is '$(realpath open/loss/dice_ce.so)', which hides '" \
+        env PONS_PLUGIN_PATH="$path" "$program" explain e.ini
+    check "C1 the list says so" ends 0 "  hides " env PONS_PLUGIN_PATH="$path" "$program" plugin list
+    chmod 1777 open
+    check "C1 sticky folder with a folder of ours" ends 0 "" \
+        env PONS_PLUGIN_PATH="$path" "$program" plugin show loss/dice_ce
+    chmod 0777 open
+    check "C1 folder above that all may write" ends 6 "lets everybody replace it" \
+        env PONS_PLUGIN_PATH="$path" "$program" train e.ini -q
+    chmod 0755 open
+    [ "$(id -u)" = 0 ] || { echo "SKIPPED: C1 files of another user: needs root"; return; }
+    chown 54321 open/loss/dice_ce.so
+    check "C1 file of another user" ends 6 "it belongs to user 54321" \
+        env PONS_PLUGIN_PATH="$path" "$program" train e.ini -q
+    chown 54321 open/loss
+    check "C1 file and folder of another user" ends 6 "it belongs to user 54321" \
+        env PONS_PLUGIN_PATH="$path" "$program" train e.ini -q
+    chown 0 open/loss/dice_ce.so open/loss && chown 54321 open
+    check "C1 folder above of another user" ends 6 "/open' belongs to user 54321" \
+        env PONS_PLUGIN_PATH="$path" "$program" train e.ini -q
+}
 
 C2() {
     module=$build/tests/plugins/.libs/stranger.so

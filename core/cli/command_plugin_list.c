@@ -15,8 +15,10 @@ static pons_status run(const invocation *call, const void *flags, pons_error *er
     if (status != PONS_OK)
         return status;
     for (int i = 0; i < count; i++)
-        printf("%-10s %-20s %s%s%s\n", plugin_kind_name(files[i].kind), files[i].name,
-               files[i].path, files[i].problem != NULL ? "  BROKEN: " : "",
+        printf("%-10s %-20s %s%s%s%s%s\n", plugin_kind_name(files[i].kind), files[i].name,
+               files[i].path, files[i].hides != NULL ? "  hides " : "",
+               files[i].hides != NULL ? files[i].hides : "",
+               files[i].problem != NULL ? "  BROKEN: " : "",
                files[i].problem != NULL ? files[i].problem : "");
     if (count == 0)
         log_warning(call->log, "no plugins are found; PONS_PLUGIN_PATH names folders to search");

@@ -29,7 +29,9 @@ static pons_status show(pons_kind kind, const char *name, pons_error *err)
     printf("kind     %s\nname     %s\nversion  %s\nsummary  %s\nlicence  %s\nABI      %u.%u\n",
            plugin_kind_name(kind), d->name, d->version, d->summary, d->licence, d->abi_major,
            d->abi_minor);
-    printf("file     %s\nsha256   %s\noptions\n", p->path, p->sha256);
+    printf("file     %s\nsha256   %s\n%s%s%soptions\n", p->path, p->sha256,
+           p->hides != NULL ? "hides    " : "", p->hides != NULL ? p->hides : "",
+           p->hides != NULL ? "\n" : "");
     usage_print_options(stdout, d->options, "");
     if (kind == PONS_KIND_OP)
         show_op(p->operations);

@@ -19,6 +19,7 @@
 typedef struct loaded {
     plugin plugin;
     verified verified;
+    bool told; /* plugin_warn_hidden has said what it hides                                       */
     struct loaded *next;
 } loaded;
 
@@ -168,9 +169,9 @@ static const loaded *find_loaded(pons_kind kind, const char *name)
     return NULL;
 }
 
-/* Takes over 'v'. */
-static pons_status add_loaded(verified *v, size_t operations_size, const plugin **out,
-                              pons_error *err)
+/* Takes over 'v'. The folders 'behind' that of the plugin may hold another of its name. */
+static pons_status add_loaded(verified *v, size_t operations_size, char **behind,
+                              const plugin **out, pons_error *err)
 {
     loaded *l = calloc(1, sizeof *l);
     pons_status status;
@@ -186,6 +187,7 @@ static pons_status add_loaded(verified *v, size_t operations_size, const plugin 
         free(l);
         return status;
     }
+    l->plugin.hides = plugin_hidden_by(l->plugin.path, v->file.kind, v->file.name, behind);
     l->next = all;
     all = l;
     *out = &l->plugin;
@@ -216,7 +218,7 @@ static pons_status find_and_load(pons_kind kind, const char *name, size_t operat
             return status;
         status = verified_expect(&v, kind, name, err);
         if (status == PONS_OK)
-            return add_loaded(&v, operations_size, out, err);
+            return add_loaded(&v, operations_size, folder + 1, out, err);
         plugin_file_clear(&v.file);
         return status;
     }
@@ -260,7 +262,7 @@ pons_status plugin_load_file(const char *path, size_t operations_size, const plu
     pthread_mutex_lock(&lock);
     known = find_loaded(v.file.kind, v.file.name);
     if (known == NULL) {
-        status = add_loaded(&v, operations_size, out, err);
+        status = add_loaded(&v, operations_size, (char *[]){ NULL }, out, err);
     } else if (strcmp(known->plugin.sha256, v.sha256) == 0) {
         *out = &known->plugin;
         plugin_file_clear(&v.file);
@@ -272,4 +274,17 @@ pons_status plugin_load_file(const char *path, size_t operations_size, const plu
     }
     pthread_mutex_unlock(&lock);
     return status;
+}
+
+void plugin_warn_hidden(logger *l)
+{
+    pthread_mutex_lock(&lock);
+    for (loaded *p = all; p != NULL; p = p->next) {
+        if (p->plugin.hides != NULL && !p->told)
+            log_warning(l, "%s %s is '%s', which hides '%s'",
+                        plugin_kind_name(p->verified.file.kind), p->verified.file.name,
+                        p->plugin.path, p->plugin.hides);
+        p->told = true;
+    }
+    pthread_mutex_unlock(&lock);
 }

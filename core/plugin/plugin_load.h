@@ -4,6 +4,8 @@
 #ifndef CORE_PLUGIN_LOAD_H
 #define CORE_PLUGIN_LOAD_H
 
+#include "base/log.h"
+
 #include <pons/plugin.h>
 
 typedef struct plugin_file {
@@ -12,6 +14,7 @@ typedef struct plugin_file {
     uint16_t abi_major, abi_minor;
     char *path;
     char *problem; /* plugin_list only: why the file cannot be used, or NULL                      */
+    char *hides;   /* plugin_list only: another file of this kind and name in a later folder      */
 } plugin_file;
 
 typedef struct plugin {
@@ -19,6 +22,7 @@ typedef struct plugin {
     const char *path;
     char sha256[65];
     const void *operations; /* the core's own copy, zeroed behind what the plugin knew            */
+    const char *hides;      /* another file of this kind and name in a later folder, or NULL      */
 } plugin;
 
 const char *plugin_kind_name(pons_kind kind);           /* "model"                                */
@@ -50,5 +54,7 @@ pons_status plugin_load(pons_kind kind, const char *name, size_t operations_size
                         const plugin **out, pons_error *err);
 pons_status plugin_load_file(const char *path, size_t operations_size, const plugin **out,
                              pons_error *err);
+/* Warn, once for each, of loaded plugins that hide another of the same kind and name. */
+void plugin_warn_hidden(logger *l);
 
 #endif

@@ -1,6 +1,8 @@
 /*
  * search.c - the folders that hold plugins, and what lies in them, by notes alone.
  */
+#include "base/errno_status.h"
+#include "base/file.h"
 #include "base/part.h"
 #include "base/text.h"
 #include "plugin/verify.h"
@@ -12,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FOLDERS_MAX = 64 };
+enum { FOLDERS_MAX = 64, FILE_LIMIT = 1 << 30 };
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
@@ -63,6 +65,33 @@ void plugin_folders_free(char **folders)
     free(folders);
 }
 
+/* Two files with the same bytes, as where a build and its installation are both searched. */
+static bool is_same_plugin(const char *path, const char *other)
+{
+    char *a = NULL, *b = NULL;
+    size_t a_size, b_size;
+    bool same = file_is(path, other)
+                || (file_read(path, FILE_LIMIT, &a, &a_size, PONS_PLUGIN, NULL) == PONS_OK
+                    && file_read(other, FILE_LIMIT, &b, &b_size, PONS_PLUGIN, NULL) == PONS_OK
+                    && a_size == b_size && memcmp(a, b, a_size) == 0);
+
+    free(a);
+    free(b);
+    return same;
+}
+
+char *plugin_hidden_by(const char *path, pons_kind kind, const char *name, char **folders)
+{
+    char other[4096];
+
+    for (char **f = folders; *f != NULL; f++) {
+        snprintf(other, sizeof other, "%s/%s/%s.so", *f, plugin_kind_name(kind), name);
+        if (access(other, F_OK) == 0)
+            return is_same_plugin(path, other) ? NULL : strdup(other);
+    }
+    return NULL;
+}
+
 /* ---- list ------------------------------------------------------------------------------------ */
 
 typedef struct listing {
@@ -92,7 +121,8 @@ static plugin_file *listing_add(listing *l)
     return &l->file[l->count++];
 }
 
-static pons_status list_one(listing *l, const char *folder, pons_kind kind, const char *name,
+/* 'folder' and those behind it are still to be searched. */
+static pons_status list_one(listing *l, char **folder, pons_kind kind, const char *name,
                             pons_error *err)
 {
     pons_error problem = PONS_ERROR_INIT;
@@ -100,8 +130,8 @@ static pons_status list_one(listing *l, const char *folder, pons_kind kind, cons
     char path[4096];
     verified v = { 0 };
 
-    snprintf(path, sizeof path, "%s/%s/%s.so", folder, plugin_kind_name(kind), name);
-    if (verified_read(path, folder, &v, &problem) == PONS_OK)
+    snprintf(path, sizeof path, "%s/%s/%s.so", *folder, plugin_kind_name(kind), name);
+    if (verified_read(path, *folder, &v, &problem) == PONS_OK)
         verified_expect(&v, kind, name, &problem);
     plugin_file_clear(&v.file);
     f = listing_add(l);
@@ -111,7 +141,9 @@ static pons_status list_one(listing *l, const char *folder, pons_kind kind, cons
     f->abi_major = PONS_ABI_MAJOR;
     snprintf(f->name, sizeof f->name, "%s", name);
     f->path = strdup(path);
+    problem.text[strcspn(problem.text, "\n")] = '\0'; /* without a hint                            */
     f->problem = problem.status != PONS_OK ? strdup(problem.text) : NULL;
+    f->hides = plugin_hidden_by(path, kind, name, folder + 1);
     if (f->path == NULL || (problem.status != PONS_OK && f->problem == NULL))
         return pons_fail(err, PONS_DEVICE, "out of memory");
     return PONS_OK;
@@ -129,18 +161,19 @@ static bool name_of(const char *file, char name[PONS_NAME_SIZE])
     return plugin_name_valid(name);
 }
 
-static pons_status list_folder(listing *l, const char *folder, pons_kind kind, pons_error *err)
+static pons_status list_folder(listing *l, char **folder, pons_kind kind, pons_error *err)
 {
     char path[4096], name[PONS_NAME_SIZE];
     pons_status status = PONS_OK;
     struct dirent *entry;
     DIR *d;
 
-    snprintf(path, sizeof path, "%s/%s", folder, plugin_kind_name(kind));
+    snprintf(path, sizeof path, "%s/%s", *folder, plugin_kind_name(kind));
     d = opendir(path);
     if (d == NULL && errno != ENOENT && errno != ENOTDIR)
         return errno == ENOMEM ? pons_fail(err, PONS_DEVICE, "out of memory reading '%s'", path)
-             : pons_fail(err, PONS_PLUGIN, "cannot read folder '%s': %s", path, strerror(errno));
+             : pons_fail(err, errno_status(errno, PONS_PLUGIN), "cannot read folder '%s': %s", path,
+                         strerror(errno));
     while (d != NULL && status == PONS_OK && (entry = readdir(d)) != NULL)
         if (name_of(entry->d_name, name) && !is_listed(l, kind, name))
             status = list_one(l, folder, kind, name, err);
@@ -166,7 +199,7 @@ pons_status plugin_list(plugin_file **files, int *count, pons_error *err)
         return status;
     for (char **f = folders; *f != NULL; f++)
         for (int kind = PONS_KIND_MODEL; kind <= PONS_KIND_SINK && status == PONS_OK; kind++)
-            status = list_folder(&l, *f, (pons_kind)kind, err);
+            status = list_folder(&l, f, (pons_kind)kind, err);
     plugin_folders_free(folders);
     if (status != PONS_OK) {
         plugin_list_free(l.file, l.count);

@@ -5,9 +5,11 @@
  */
 #include "plugin/verify.h"
 
+#include "base/errno_status.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "plugin/elf_note.h"
+#include "plugin/owner.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -54,6 +56,7 @@ void plugin_file_clear(plugin_file *file)
 {
     free(file->path);
     free(file->problem);
+    free(file->hides);
     memset(file, 0, sizeof *file);
 }
 
@@ -65,6 +68,9 @@ static pons_status check_folder(const char *path, const char *folder, pons_error
     size_t size = real != NULL ? strlen(real) : 0;
     bool within = real != NULL && strncmp(path, real, size) == 0 && path[size] == '/';
 
+    if (real == NULL)
+        return pons_fail(err, errno_status(errno, PONS_PLUGIN), "cannot examine the plugin folder "
+                         "'%s': %s", folder, strerror(errno));
     free(real);
     if (!within)
         return pons_fail(err, PONS_PLUGIN, "cannot load '%s': it is outside of the plugin "
@@ -72,48 +78,22 @@ static pons_status check_folder(const char *path, const char *folder, pons_error
     return PONS_OK;
 }
 
-/* Only those who may change pons itself, or the folder it was told to search, may bring code. */
-static pons_status check_owner(const char *path, const struct stat *facts, pons_error *err)
-{
-    char *folder = strdup(path);
-    struct stat around;
-    int problem;
-
-    if (folder == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory");
-    *strrchr(folder, '/') = '\0';
-    problem = stat(*folder != '\0' ? folder : "/", &around);
-    free(folder);
-    if (problem != 0)
-        return pons_fail(err, PONS_PLUGIN, "cannot examine the folder of '%s': %s", path,
-                         strerror(errno));
-    if ((facts->st_mode & S_IWOTH) != 0)
-        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': its mode %04o lets everybody "
-                         "write it", path, (unsigned)facts->st_mode & 07777);
-    if ((around.st_mode & S_IWOTH) != 0 && (around.st_mode & S_ISVTX) == 0)
-        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': the mode %04o of its folder lets "
-                         "everybody replace it", path, (unsigned)around.st_mode & 07777);
-    if (facts->st_uid != 0 && facts->st_uid != geteuid() && facts->st_uid != around.st_uid)
-        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': it belongs to user %u, expected "
-                         "root, user %u or the owner of its folder", path, (unsigned)facts->st_uid,
-                         (unsigned)geteuid());
-    return PONS_OK;
-}
-
 static pons_status check_place(const char *path, const char *folder, struct stat *facts,
                                pons_error *err)
 {
+    pons_status status;
+
     if (getuid() != geteuid() || getgid() != getegid())
         return pons_fail(err, PONS_PLUGIN, "cannot load '%s': pons runs with the rights of "
                          "another user", path);
-    if (folder != NULL && check_folder(path, folder, err) != PONS_OK)
-        return PONS_PLUGIN;
+    if (folder != NULL && (status = check_folder(path, folder, err)) != PONS_OK)
+        return status;
     if (stat(path, facts) != 0)
-        return pons_fail(err, PONS_PLUGIN, "cannot examine '%s': %s", path, strerror(errno));
+        return pons_fail(err, errno_status(errno, PONS_PLUGIN), "cannot examine '%s': %s", path, strerror(errno));
     if (!S_ISREG(facts->st_mode))
         return pons_fail(err, PONS_PLUGIN, "cannot load '%s': it is %s, expected a regular file",
                          path, S_ISDIR(facts->st_mode) ? "a folder" : "a special file");
-    return check_owner(path, facts, err);
+    return owner_check(path, facts, err);
 }
 
 /* ---- note ------------------------------------------------------------------------------------ */
@@ -168,7 +148,8 @@ pons_status verified_read(const char *path, const char *folder, verified *out, p
     char *real = realpath(path, NULL);
 
     if (real == NULL)
-        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': %s", path, strerror(errno));
+        return pons_fail(err, errno_status(errno, PONS_PLUGIN), "cannot load '%s': %s", path,
+                         strerror(errno));
     memset(out, 0, sizeof *out);
     status = check_place(real, folder, &out->facts, err);
     if (status == PONS_OK)

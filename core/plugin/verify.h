@@ -24,6 +24,11 @@ pons_status verified_read(const char *path, const char *folder, verified *out, p
 pons_status verified_unchanged(const verified *v, pons_error *err);
 pons_status verified_expect(const verified *v, pons_kind kind, const char *name, pons_error *err);
 
+/*
+ * search.c: the file of 'kind' and 'name' in the first of 'folders' that has one, unless it has the
+ * bytes of 'path'; malloc'ed, or NULL.
+ */
+char *plugin_hidden_by(const char *path, pons_kind kind, const char *name, char **folders);
 /* search.c: the message for a name that no folder holds. */
 pons_status plugin_not_found(pons_kind kind, const char *name, const char *where, char **folders,
                              pons_error *err);

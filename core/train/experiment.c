@@ -417,6 +417,7 @@ pons_status experiment_open(config *c, experiment_purpose purpose, const experim
         pons_fail(err, PONS_DEVICE, "out of memory");
     else
         fill(e, known, err);
+    plugin_warn_hidden(l);
     if (config_blame(c, NULL, NULL, err) != PONS_OK) {
         experiment_close(e);
         return err->status;
