@@ -1,6 +1,7 @@
 # Files of core/base.
 libcore_la_SOURCES += core/base/arena.c core/base/arena.h core/base/error.c core/base/file.c \
 	core/base/file.h core/base/fingerprint.c core/base/fingerprint.h core/base/hash.c core/base/hash.h \
+	core/base/hash_file.c \
 	core/base/hash_blocks.c core/base/hash_blocks.h core/base/hash_x86.c core/base/json.c core/base/json.h \
 	core/base/finite.h core/base/log.c core/base/log.h core/base/pages.c core/base/pages.h \
 	core/base/random.c core/base/random.h core/base/random_normal.h core/base/text.c core/base/text.h

@@ -18,6 +18,7 @@ typedef struct sha256 {
 void sha256_init(sha256 *h);
 void sha256_add(sha256 *h, const void *data, size_t size);
 void sha256_finish(sha256 *h, char hex[65]);
+/* hash_file.c */
 pons_status sha256_file(const char *path, char hex[65], pons_error *err);
 
 #endif
