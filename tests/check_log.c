@@ -27,8 +27,8 @@ static void close_both(void)
 START_TEST(control_characters_reach_neither_terminal_nor_file)
 {
     log_line(&l, "case '%s'", "a\033[2Jb\r");
-    ck_assert_str_eq(terminal, "case 'a?[2Jb?'\n");
-    ck_assert_str_eq(file, "case 'a?[2Jb?'\n");
+    ck_assert_str_eq(terminal, "case 'a\\x1b[2Jb\\r'\n");
+    ck_assert_str_eq(file, "case 'a\\x1b[2Jb\\r'\n");
 }
 END_TEST
 

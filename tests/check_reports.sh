@@ -182,7 +182,29 @@ C2() {
 
 # ---- G: messages ---------------------------------------------------------------------------------
 
-# G1:
+G1() {
+    enter G1
+    one_line() { [ "$(wc -l <out)" -eq "$1" ] && ! grep -q '^hint:* forged' out; }
+    forged=$(printf 'x\nhint: forged\033[2J')
+    cp e.ini "$forged.ini"
+    echo nonsense >>"$forged.ini"
+    "$program" train "$forged.ini" -q >out 2>&1
+    check "G1 the name of an INI file" one_line 1
+    "$program" train e.ini -q --set "model.plugin=a" --set "loss.plugin=$forged" >out 2>&1
+    check "G1 a value of --set" one_line 1
+    printf '\031\000\000\000\000\000\000\000{"a\\nhint: forged":{"c":1}}' >w.safetensors
+    "$program" predict w.safetensors data/imagesTr/phantom_001.nii.gz -o o.nii.gz --config e.ini >out 2>&1
+    check "G1 the name of a tensor" one_line 1
+    SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_LOCALID=0 SLURM_JOB_NODELIST="n[1$forged" SLURM_STEP_NODELIST="n[1$forged" \
+        "$program" train e.ini -q >out 2>&1
+    check "G1 a list of nodes" one_line 1
+    PONS_PLUGIN_PATH="/x$(printf '\nhint forged')" "$program" train e.ini -q >out 2>&1
+    check "G1 the folders of plugins" one_line 2
+    cp data/labelsTr/phantom_001.nii.gz "$forged.nii.gz"
+    "$program" evaluate --prediction "$forged.nii.gz" --label "$forged.nii.gz" >out 2>&1
+    check "G1 a table has no control characters" sh -c '! LC_ALL=C tr -d "\n" <out | LC_ALL=C grep -q "[[:cntrl:]]"'
+    check "G1 a table has no forged line" sh -c '! grep -q "^hint" out'
+}
 
 # G2:
 

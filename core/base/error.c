@@ -1,10 +1,11 @@
 /*
  * error.c - the first failure wins, and is one complete line.
  */
+#include "base/quote.h"
+
 #include <pons/plugin.h>
 
 #include <stdarg.h>
-#include <stdio.h>
 
 pons_status pons_fail(pons_error *err, pons_status status, const char *format, ...)
 {
@@ -13,7 +14,7 @@ pons_status pons_fail(pons_error *err, pons_status status, const char *format, .
     if (err->status == PONS_OK) {
         va_list list;
         va_start(list, format);
-        vsnprintf(err->text, sizeof err->text, format, list);
+        quote_format(err->text, sizeof err->text, format, list);
         va_end(list);
         err->status = status;
     }

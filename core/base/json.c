@@ -416,7 +416,7 @@ void json_put_text(FILE *file, const char *text)
     for (const char *c = text; *c != '\0'; c++) {
         if (*c == '"' || *c == '\\')
             fprintf(file, "\\%c", *c);
-        else if ((unsigned char)*c < 0x20)
+        else if ((unsigned char)*c < 0x20 || *c == 0x7f)
             fprintf(file, "\\u%04x", (unsigned)*c);
         else
             fputc(*c, file);

@@ -3,21 +3,12 @@
  */
 #include "base/log.h"
 
+#include "base/quote.h"
+
 #include <stdarg.h>
 #include <string.h>
 
 enum { LINE_SIZE = 4096 };
-
-/*
- * Whatever comes from files or names must not move the cursor of a terminal
- * or of who reads a log.
- */
-static void strip_control(char *text)
-{
-    for (; *text != '\0'; text++)
-        if (((unsigned char)*text < 0x20 && *text != '\n' && *text != '\t') || *text == 0x7f)
-            *text = '?';
-}
 
 static void end_live_line(logger *l)
 {
@@ -41,19 +32,13 @@ static void write_line(logger *l, bool shown, const char *before, const char *af
     }
 }
 
-static void format_line(char *text, const char *format, va_list list)
-{
-    vsnprintf(text, LINE_SIZE, format, list);
-    strip_control(text);
-}
-
 void log_line(logger *l, const char *format, ...)
 {
     char text[LINE_SIZE];
     va_list list;
 
     va_start(list, format);
-    format_line(text, format, list);
+    quote_format(text, sizeof text, format, list);
     va_end(list);
     write_line(l, l->level >= LOG_NORMAL, "", "", text);
 }
@@ -66,7 +51,7 @@ void log_detail(logger *l, const char *format, ...)
     if (l->level < LOG_VERBOSE)
         return;
     va_start(list, format);
-    format_line(text, format, list);
+    quote_format(text, sizeof text, format, list);
     va_end(list);
     write_line(l, true, "\033[2m", "\033[0m", text);
 }
@@ -79,18 +64,18 @@ void log_warning(logger *l, const char *format, ...)
 
     memcpy(text, word, sizeof word);
     va_start(list, format);
-    vsnprintf(text + sizeof word - 1, sizeof text - (sizeof word - 1), format, list);
+    quote_format(text + sizeof word - 1, sizeof text - (sizeof word - 1), format, list);
     va_end(list);
-    strip_control(text);
     write_line(l, true, "\033[33m", "\033[0m", text);
 }
 
 void log_error(logger *l, const char *text)
 {
+    static const char word[] = "error: ";
     char line[LINE_SIZE];
 
-    snprintf(line, sizeof line, "error: %s", text);
-    strip_control(line);
+    memcpy(line, word, sizeof word);
+    quote_message(line + sizeof word - 1, sizeof line - (sizeof word - 1), text);
     write_line(l, true, "\033[31m", "\033[0m", line);
 }
 
@@ -103,7 +88,7 @@ void log_progress(logger *l, const char *format, ...)
     if (l->terminal == NULL || !l->live || l->level < LOG_NORMAL)
         return;
     va_start(list, format);
-    format_line(text, format, list);
+    quote_format(text, sizeof text, format, list);
     va_end(list);
     size = (int)strlen(text);
     fprintf(l->terminal, "\r%s%*s", text, before > size ? before - size : 0, "");

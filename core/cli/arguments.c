@@ -293,7 +293,7 @@ static pons_status refuse_arguments(const words *w)
         quoted_list(w, hint, sizeof hint);
     else
         snprintf(hint, sizeof hint, "pons %s --help", c->name);
-    return pons_fail(w->err, PONS_USAGE, "'pons %s' takes %s, found %d argument%s\nhint: %s%s",
+    return pons_fail(w->err, PONS_USAGE, "'pons %s' takes %s, found %d argument%s\nhint: %s%.500s",
                      c->name, *c->usage != '\0' ? c->usage : "no argument",
                      w->call->argument_count, w->call->argument_count == 1 ? "" : "s",
                      w->stray > 0 ? "a list needs quotes: " : "", hint);

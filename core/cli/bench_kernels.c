@@ -6,6 +6,8 @@
 
 #include "cli/bench_kernels.h"
 
+#include "base/quote.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -415,9 +417,9 @@ static void print_kernels(const rows *all, bool compared)
     puts("  name");
     for (int i = 0; i < all->count; i++) {
         const row *r = all->row + i;
-        printf("%-7s %-28.28s %-10s %5" PRId64, r->section, r->kind, r->by, r->calls);
+        quote_print(stdout, "%-7s %-28.28s %-10s %5" PRId64, r->section, r->kind, r->by, r->calls);
         print_numbers(all, r, compared);
-        printf("  %s\n", r->name);
+        quote_print(stdout, "  %s\n", r->name);
     }
 }
 
@@ -431,7 +433,7 @@ static void print_kinds(const rows *all, bool compared)
     putchar('\n');
     for (int i = 0; i < all->count; i++) {
         const row *r = all->row + i;
-        printf("%-28.28s %-10s %7d", r->kind, r->by, r->kernels);
+        quote_print(stdout, "%-28.28s %-10s %7d", r->kind, r->by, r->kernels);
         print_numbers(all, r, compared);
         putchar('\n');
         sum.kernels += r->kernels;

@@ -3,6 +3,7 @@
  */
 #include "cli/command.h"
 
+#include "base/quote.h"
 #include "config/sections.h"
 #include "data/class_list.h"
 #include "data/loader.h"
@@ -25,17 +26,17 @@ static const char *plural(int64_t count)
 
 static void print_dataset(const dataset *d)
 {
-    printf("layout %s: %s\n", d->layout, d->origin);
+    quote_print(stdout, "layout %s: %s\n", d->layout, d->origin);
     printf("%d case%s, %d for training, %d for validation", d->case_count, plural(d->case_count),
            d->training_count, d->validation_count);
     for (int i = 0; i < d->validation_count; i++)
-        printf("%s%s", i == 0 ? ": " : " ", d->cases[d->validation[i]].id);
+        quote_print(stdout, "%s%.4000s", i == 0 ? ": " : " ", d->cases[d->validation[i]].id);
     printf("\n%d channel%s", d->channels, plural(d->channels));
     for (int i = 0; i < d->channels && d->channel_names != NULL; i++)
-        printf("%s%s", i == 0 ? ": " : " ", d->channel_names[i]);
+        quote_print(stdout, "%s%.4000s", i == 0 ? ": " : " ", d->channel_names[i]);
     printf("\n");
     for (int i = 0; i < d->region_count; i++) {
-        printf("%s%s:", i == 0 ? "regions " : " ", d->regions[i].name);
+        quote_print(stdout, "%s%s:", i == 0 ? "regions " : " ", d->regions[i].name);
         for (int k = 0; k < d->regions[i].id_count; k++)
             printf("%s%d", k == 0 ? "" : ",", d->regions[i].id[k]);
     }
@@ -53,7 +54,7 @@ static void print_histogram(const dataset *d, const dataset_report *r)
     for (int i = 0; i < r->id_count; i++) {
         int c = r->id[i] < 0 || r->id[i] > CLASS_ID_MAX
                     ? -1 : class_list_find(d->classes, d->class_count, (int)r->id[i]);
-        printf("%6" PRId64 "  %-20s %14" PRId64 " %9.4f%% %8" PRId64 "\n", r->id[i],
+        quote_print(stdout, "%6" PRId64 "  %-20s %14" PRId64 " %9.4f%% %8" PRId64 "\n", r->id[i],
                c < 0 ? "(not listed)" : d->classes[c].name, r->id_voxels[i],
                100.0 * (double)r->id_voxels[i] / (double)total, r->id_cases[i]);
     }
@@ -120,7 +121,7 @@ static void print_problems(const dataset_report *r)
         const dataset_problem *p = &r->problem[i];
         printf("%s: ", p->warning ? "warning" : "error");
         if (p->case_id != NULL)
-            printf("case '%s': ", p->case_id);
+            quote_print(stdout, "case '%s': ", p->case_id);
         printf("%s\n", p->text);
     }
     printf("\n%d error%s, %d warning%s\n", r->error_count, plural(r->error_count), warnings,

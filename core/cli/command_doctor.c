@@ -2,6 +2,7 @@
  * command_doctor.c - pons doctor: what was found on this machine, its limits, and what to install.
  */
 #include "base/part.h"
+#include "base/quote.h"
 #include "base/thread.h"
 #include "cli/command.h"
 #include "cli/machine.h"
@@ -25,7 +26,7 @@ static pons_status print_plugins(pons_error *err)
     if (plugin_folders(&folders, err) != PONS_OK)
         return err->status;
     for (char **f = folders; *f != NULL; f++)
-        printf("%-10s %s%s\n", f == folders ? "folders" : "", *f,
+        quote_print(stdout, "%-10s %s%s\n", f == folders ? "folders" : "", *f,
                access(*f, R_OK | X_OK) == 0 ? "" : ": it cannot be read");
     plugin_folders_free(folders);
     if (plugin_list(&files, &count, err) != PONS_OK)
@@ -35,7 +36,7 @@ static pons_status print_plugins(pons_error *err)
     printf("%-10s %d, %d of them broken\n", "plugins", count, broken);
     for (int i = 0; i < count; i++)
         if (files[i].problem != NULL)
-            printf("%-10s %s: %s\n", "", files[i].path, files[i].problem);
+            quote_print(stdout, "%-10s %s: %s\n", "", files[i].path, files[i].problem);
     plugin_list_free(files, count);
     return PONS_OK;
 }

@@ -1,6 +1,7 @@
 /*
  * command_help.c - pons help: commands, sections of the INI file, and plugins with their options.
  */
+#include "base/quote.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "config/sections.h"
@@ -55,7 +56,7 @@ static pons_status print_names(int kind, pons_error *err)
     printf("\nPlugins:");
     for (int i = 0; i < count; i++)
         if ((int)files[i].kind == kind)
-            printf(" %s", files[i].name);
+            quote_print(stdout, " %.80s", files[i].name);
     printf("\n");
     plugin_list_free(files, count);
     return PONS_OK;
@@ -86,7 +87,7 @@ static pons_status print_plugin(int kind, const char *name, pons_error *err)
 
     if (plugin_load((pons_kind)kind, name, 0, NULL, &p, err) != PONS_OK)
         return err->status;
-    printf("%s %s %s - %s\n\n", plugin_kind_name((pons_kind)kind), p->descriptor->name,
+    quote_print(stdout, "%s %s %s - %s\n\n", plugin_kind_name((pons_kind)kind), p->descriptor->name,
            p->descriptor->version, p->descriptor->summary);
     if (p->descriptor->options == NULL || p->descriptor->options->name == NULL)
         printf("It has no options.\n");
@@ -164,7 +165,7 @@ static pons_status refuse_key(const section_table *t, const char *key, pons_erro
     if (guess.best != NULL)
         return pons_fail(err, PONS_USAGE, "no help on '%s.%s'; did you mean '%s.%s'?", t->name,
                          key, t->name, guess.best);
-    return pons_fail(err, PONS_USAGE, "no help on '%s.%s'\nhint: pons help %s%s", t->name, key,
+    return pons_fail(err, PONS_USAGE, "no help on '%s.%s'\nhint: pons help %s%.80s", t->name, key,
                      t->name, t->plugin_kind != 0 ? " PLUGIN has the keys of a plugin" : "");
 }
 

@@ -1,6 +1,7 @@
 /*
  * command_plugin_list.c - pons plugin list: what is found and where, by notes alone.
  */
+#include "base/quote.h"
 #include "cli/command.h"
 #include "plugin/plugin_load.h"
 
@@ -15,11 +16,11 @@ static pons_status run(const invocation *call, const void *flags, pons_error *er
     if (status != PONS_OK)
         return status;
     for (int i = 0; i < count; i++)
-        printf("%-10s %-20s %s%s%s%s%s\n", plugin_kind_name(files[i].kind), files[i].name,
-               files[i].path, files[i].hides != NULL ? "  hides " : "",
-               files[i].hides != NULL ? files[i].hides : "",
-               files[i].problem != NULL ? "  BROKEN: " : "",
-               files[i].problem != NULL ? files[i].problem : "");
+        quote_print(stdout, "%-10s %-20s %s%s%s%s%s\n", plugin_kind_name(files[i].kind),
+                    files[i].name, files[i].path, files[i].hides != NULL ? "  hides " : "",
+                    files[i].hides != NULL ? files[i].hides : "",
+                    files[i].problem != NULL ? "  BROKEN: " : "",
+                    files[i].problem != NULL ? files[i].problem : "");
     if (count == 0)
         log_warning(call->log, "no plugins are found; PONS_PLUGIN_PATH names folders to search");
     plugin_list_free(files, count);

@@ -1,6 +1,7 @@
 /*
  * command_plugin_show.c - pons plugin show: one plugin's descriptor and options.
  */
+#include "base/quote.h"
 #include "cli/command.h"
 #include "plugin/plugin_load.h"
 
@@ -26,12 +27,13 @@ static pons_status show(pons_kind kind, const char *name, pons_error *err)
     if (plugin_load(kind, name, 0, NULL, &p, err) != PONS_OK)
         return err->status;
     d = p->descriptor;
-    printf("kind     %s\nname     %s\nversion  %s\nsummary  %s\nlicence  %s\nABI      %u.%u\n",
-           plugin_kind_name(kind), d->name, d->version, d->summary, d->licence, d->abi_major,
-           d->abi_minor);
-    printf("file     %s\nsha256   %s\n%s%s%soptions\n", p->path, p->sha256,
-           p->hides != NULL ? "hides    " : "", p->hides != NULL ? p->hides : "",
-           p->hides != NULL ? "\n" : "");
+    quote_print(stdout, "kind     %s\nname     %s\nversion  %s\nsummary  %s\nlicence  %s\n"
+                "ABI      %u.%u\n", plugin_kind_name(kind), d->name, d->version, d->summary,
+                d->licence, d->abi_major, d->abi_minor);
+    quote_print(stdout, "file     %s\nsha256   %s\n", p->path, p->sha256);
+    if (p->hides != NULL)
+        quote_print(stdout, "hides    %s\n", p->hides);
+    printf("options\n");
     usage_print_options(stdout, d->options, "");
     if (kind == PONS_KIND_OP)
         show_op(p->operations);

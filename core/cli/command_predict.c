@@ -304,7 +304,7 @@ static pons_status tell_result(void *context, int number, const void *record, po
 
     if (o->problem[0] != '\0')
         return note_failure(j, number, o->problem, err);
-    log_line(j->call->log, "%s -> %s", j->cases[number].name, path_of(j, number));
+    log_line(j->call->log, "%s -> %.4000s", j->cases[number].name, path_of(j, number));
     return PONS_OK;
 }
 

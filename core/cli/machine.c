@@ -3,6 +3,7 @@
  */
 #include "cli/machine.h"
 
+#include "base/quote.h"
 #include "device/list.h"
 #include "device/open.h"
 #include "plugin/answer.h"
@@ -15,7 +16,7 @@
 /* Further lines of the text stand below its first one. */
 static void print_lines(FILE *to, const char *name, const char *text)
 {
-    fprintf(to, "%-10s ", name);
+    quote_print(to, "%-10s ", name);
     for (; *text != '\0'; text++)
         if (*text == '\n')
             fprintf(to, "\n%-10s ", "");
@@ -34,15 +35,15 @@ static void print_device(FILE *to, const char *name, const device *d)
     snprintf(libraries, sizeof libraries, "%s", f->library);
     if (d->operations->describe != NULL)
         d->operations->describe(d->handle, libraries, sizeof libraries);
-    fprintf(to, "%-10s %s: %s%s", name, f->name, f->address, f->address[0] != '\0' ? ", " : "");
+    quote_print(to, "%-10s %s: %s%s", name, f->name, f->address, f->address[0] != '\0' ? ", " : "");
     if (f->memory_size > 0)
         fprintf(to, "%.1f GiB, ", (double)f->memory_size * 0x1p-30);
     fprintf(to, "%d thread%s", f->threads, f->threads == 1 ? "" : "s");
     fprintf(to, "%s%s%s", f->bf16 ? ", bf16" : "", f->fp16 ? ", fp16" : "",
             f->tf32 ? ", tf32" : "");
     if (libraries[0] != '\0')
-        fprintf(to, ", %s", libraries);
-    fprintf(to, "\n%-10s %s\n", "", f->features);
+        quote_print(to, ", %.2047s", libraries);
+    quote_print(to, "\n%-10s %s\n", "", f->features);
 }
 
 /* The processors are one device, which is divided on request; other devices are counted. */
@@ -106,7 +107,7 @@ static void print_comm(FILE *to, const char *name)
     }
     if (o->describe != NULL)
         o->describe(library, sizeof library);
-    fprintf(to, "%-10s ready%s%s\n", name, library[0] != '\0' ? ", " : "", library);
+    quote_print(to, "%-10s ready%s%s\n", name, library[0] != '\0' ? ", " : "", library);
 }
 
 /* ---- plugins of a kind ----------------------------------------------------------------------- */

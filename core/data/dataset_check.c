@@ -8,6 +8,7 @@
  */
 #include "data/dataset.h"
 
+#include "base/quote.h"
 #include "data/class_list.h"
 #include "data/label_map.h"
 #include "data/volume.h"
@@ -64,14 +65,19 @@ static void push_problem(checker *c, dataset_problem problem)
 static void add_problem(checker *c, const data_case *info, const char *file, bool warning,
                         const char *format, ...)
 {
+    pons_error named = PONS_ERROR_INIT;
+    char line[sizeof named.text];
     va_list list;
 
     va_start(list, format);
-    const char *text = arena_vformat(c->report->memory, format, list);
+    quote_format(line, sizeof line, format, list);
     va_end(list);
-    if (strstr(text, file) == NULL)
-        text = arena_format(c->report->memory, "'%s' %s", file, text);
-    push_problem(c, (dataset_problem){ info->id, file, text, warning });
+    if (strstr(line, file) == NULL)
+        pons_fail(&named, PONS_DATA, "'%s' %s", file, line);
+    push_problem(c, (dataset_problem){
+        info->id, file, arena_string(c->report->memory, named.status != PONS_OK ? named.text : line),
+        warning
+    });
 }
 
 static void add_cause(checker *c, const data_case *info, const char *file, const pons_error *cause)

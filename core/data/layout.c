@@ -6,6 +6,7 @@
  */
 #include "data/layout.h"
 
+#include "base/quote.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -119,6 +120,7 @@ pons_status layout_choose(const dataset_settings *s, const char **name, layout_r
 
 void layout_problem(layout_result *out, const char *id, const char *file, const char *format, ...)
 {
+    char text[sizeof ((pons_error *)NULL)->text];
     va_list list;
 
     if (out->problem_count == out->problem_room) {
@@ -130,10 +132,11 @@ void layout_problem(layout_result *out, const char *id, const char *file, const 
         out->problem_room = 2 * out->problem_count + 16;
     }
     va_start(list, format);
-    out->problem[out->problem_count++] = (dataset_problem){
-        id, file, arena_vformat(out->memory, format, list), false
-    };
+    quote_format(text, sizeof text, format, list);
     va_end(list);
+    out->problem[out->problem_count++] = (dataset_problem){
+        id, file, arena_string(out->memory, text), false
+    };
 }
 
 pons_status layout_check_id(const char *id, const char *file, pons_error *err)

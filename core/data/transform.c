@@ -5,6 +5,7 @@
 #include "data/volume.h"
 
 #include "base/parallel.h"
+#include "base/quote.h"
 #include "base/random.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@ void pons_transform_warn(const pons_transform_scope *scope, const char *format, 
     if (!scope->warn)
         return;
     va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
+    quote_format(text, sizeof text, format, list);
     va_end(list);
     scope->warn(scope->receiver, text);
 }

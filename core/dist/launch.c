@@ -406,6 +406,15 @@ static pons_status run_once(watch *w, const launch_settings *s, int restart, boo
     return err->status;
 }
 
+/* A failure may have a hint in a line of its own. */
+static void tell_restart(const launch_settings *s, const pons_error *problem, int number)
+{
+    char text[sizeof problem->text + 64];
+
+    snprintf(text, sizeof text, "%s\nrestart %d of %d", problem->text, number, s->restarts);
+    log_warning(s->log, "%s", text);
+}
+
 pons_status launch_run(const launch_settings *s, pons_error *err)
 {
     watch w = { .stops = 0 };
@@ -419,8 +428,7 @@ pons_status launch_run(const launch_settings *s, pons_error *err)
         run_once(&w, s, restart, &again, &problem);
         again = again && restart < s->restarts;
         if (again)
-            log_warning(s->log, "%s\nrestart %d of %d", problem.text,
-                        restart + 1, s->restarts);
+            tell_restart(s, &problem, restart + 1);
         else if (problem.status != PONS_OK)
             pons_fail(err, problem.status, "%s", problem.text);
     }

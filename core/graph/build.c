@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/quote.h"
 #include "graph/build.h"
 
 pons_graph *graph_new(bool training, int flat_axis)
@@ -83,7 +84,7 @@ pons_node *pons_graph_fail(pons_graph *g, pons_status status, const char *format
     char text[sizeof g->error.text];
 
     va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
+    quote_format(text, sizeof text, format, list);
     va_end(list);
     pons_fail(&g->error, status, "%s", text);
     return g->failed;
@@ -95,7 +96,7 @@ pons_node *node_refuse(pons_graph *g, int kind, const char *format, ...)
     char text[1024];
 
     va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
+    quote_format(text, sizeof text, format, list);
     va_end(list);
     return pons_graph_fail(g, PONS_PLUGIN, "'%s': %s", node_kinds[kind].name, text);
 }

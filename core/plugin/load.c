@@ -127,8 +127,9 @@ static pons_status open_library(const char *path, void **handle, pons_error *err
         return PONS_OK;
     said = dlerror();
     if (is_memory_short(path, said))
-        return pons_fail(err, PONS_DEVICE, "out of memory: cannot load '%s': %s", path, said);
-    return pons_fail(err, PONS_PLUGIN, "cannot load '%s': %s", path, said);
+        return pons_fail(err, PONS_DEVICE, "out of memory: cannot load '%s': %.1000s", path,
+                         said);
+    return pons_fail(err, PONS_PLUGIN, "cannot load '%s': %.1000s", path, said);
 }
 
 pons_status verified_load(const verified *v, size_t operations_size, plugin *out, pons_error *err)

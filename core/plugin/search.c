@@ -265,7 +265,7 @@ pons_status plugin_not_found(pons_kind kind, const char *name, const char *where
                                      access(*f, F_OK) == 0 ? "" : " (no such folder)");
     }
     return pons_fail(err, where != NULL ? PONS_CONFIG : PONS_PLUGIN,
-                     "%s%sno %s plugin is called '%s'%s%s%s\nhint: searched %s",
+                     "%s%sno %s plugin is called '%s'%s%s%s\nhint: searched %.1000s",
                      where != NULL ? where : "", where != NULL ? ": " : "", plugin_kind_name(kind),
                      name, *best != '\0' ? "; did you mean '" : "", best, *best != '\0' ? "'?" : "",
                      searched);

@@ -6,6 +6,7 @@
 #include "train/evaluate.h"
 
 #include "base/json.h"
+#include "base/quote.h"
 #include "data/class_list.h"
 
 #include <inttypes.h>
@@ -396,9 +397,10 @@ void evaluation_print_table(const evaluation *e, FILE *to)
     for (int c = 0; c < e->class_count; c++) {
         metric_summary s;
         summarise(e, c, &s);
-        fprintf(to, "%-*s  %8s  %8s   (%s)\n", width, "case", "dice", "iou", e->classes[c].name);
+        quote_print(to, "%-*s  %8s  %8s   (%s)\n", width, "case", "dice", "iou",
+                    e->classes[c].name);
         for (int i = 0; i < e->case_count; i++) {
-            fprintf(to, "%-*s", width, e->cases[i].name);
+            quote_print(to, "%-*.4000s", width, e->cases[i].name);
             for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
                 print_value(to, metric_value((metric_kind)kind, e->cases[i].count[c]));
             fputc('\n', to);

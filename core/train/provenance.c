@@ -135,7 +135,8 @@ static pons_status tell(const experiment *e, const char *differences, logger *l,
         return pons_fail(err, PONS_CONFIG, "the run to be continued was made with something else, "
                          "so deterministic = yes cannot be kept: %s\nhint: --fresh starts anew",
                          differences);
-    log_warning(l, "the run goes on with something else than it began with; results may differ: %s",
+    log_warning(l, "the run goes on with something else than it began with; results may differ: "
+                "%.1000s",
                 differences);
     return PONS_OK;
 }

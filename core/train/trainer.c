@@ -241,7 +241,8 @@ static pons_status check_finite(const step_begun *s, pons_error *err)
                          "steps", (long long)t->state.step + 1, find_unsound(result),
                          culprit.tensor, culprit.cases);
     if (trainer_writes(t))
-        log_warning(t->experiment->log, "step %lld is skipped: tensor '%s' is not finite, cases %s",
+        log_warning(t->experiment->log, "step %lld is skipped: tensor '%s' is not finite, cases "
+                    "%.1000s",
                     (long long)t->state.step + 1, culprit.tensor, culprit.cases);
     return PONS_OK;
 }

@@ -1,0 +1,79 @@
+/*
+ * check_quote.c - text from outside stays within its line, in messages, logs and tables.
+ */
+#include "suite.h"
+
+#include "base/log.h"
+#include "base/quote.h"
+
+#include <pons/plugin.h>
+#include <string.h>
+
+START_TEST(control_characters_of_an_argument_are_written_as_escapes)
+{
+    static const struct { const char *text, *quoted; } cases[] = {
+        { "plain \xc3\xa4", "plain \xc3\xa4" }, { "a\nhint: b", "a\\nhint: b" },
+        { "\t\r", "\\t\\r" }, { "\033[2J", "\\x1b[2J" }, { "\x7f", "\\x7f" },
+        { "\xc2\x9b" "2J", "\\xc2\\x9b2J" }, { "\\n", "\\n" }
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pons_error err = PONS_ERROR_INIT;
+        char expected[128];
+        pons_fail(&err, PONS_DATA, "tensor '%s' of %d\nhint: none", cases[i].text, 3);
+        snprintf(expected, sizeof expected, "tensor '%s' of 3\nhint: none", cases[i].quoted);
+        ck_assert_str_eq(err.text, expected);
+    }
+}
+END_TEST
+
+START_TEST(a_message_that_is_passed_on_keeps_its_lines)
+{
+    pons_error inner = PONS_ERROR_INIT, outer = PONS_ERROR_INIT, whole = PONS_ERROR_INIT;
+
+    pons_fail(&inner, PONS_DATA, "'%s' is missing\nhint: look", "a\nb");
+    pons_fail(&outer, PONS_DATA, "case '%s': %s", "c\nd", inner.text);
+    pons_fail(&whole, PONS_DATA, "%s", outer.text);
+    ck_assert_str_eq(outer.text, "case 'c\\nd': 'a\\nb' is missing\nhint: look");
+    ck_assert_str_eq(whole.text, outer.text);
+}
+END_TEST
+
+START_TEST(what_does_not_fit_is_cut_before_an_escape)
+{
+    pons_error err = PONS_ERROR_INIT;
+    char long_text[3000];
+
+    memset(long_text, '\n', sizeof long_text - 1);
+    long_text[sizeof long_text - 1] = '\0';
+    pons_fail(&err, PONS_DATA, "'%s'", long_text);
+    ck_assert_uint_eq(strlen(err.text), sizeof err.text - 1);
+    ck_assert_ptr_null(strchr(err.text, '\n'));
+    ck_assert_int_eq(err.text[strlen(err.text) - 1], 'n');
+}
+END_TEST
+
+START_TEST(tables_and_errors_of_a_command_are_quoted_alike)
+{
+    char table[256] = "", terminal[256] = "";
+    FILE *to = fmemopen(table, sizeof table, "w");
+    logger l = { fmemopen(terminal, sizeof terminal, "w"), NULL, LOG_NORMAL, false, false, 0 };
+
+    quote_print(to, "%-4s|\t%d\n", "\033", 7);
+    fclose(to);
+    log_error(&l, "one\nhint: \033two");
+    fclose(l.terminal);
+    ck_assert_str_eq(table, "\\x1b   |\\t7\n");
+    ck_assert_str_eq(terminal, "error: one\nhint: \\x1btwo\n");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("quote");
+    tcase_add_test(c, control_characters_of_an_argument_are_written_as_escapes);
+    tcase_add_test(c, a_message_that_is_passed_on_keeps_its_lines);
+    tcase_add_test(c, what_does_not_fit_is_cut_before_an_escape);
+    tcase_add_test(c, tables_and_errors_of_a_command_are_quoted_alike);
+    return suite_run();
+}
