@@ -7,7 +7,9 @@
 #include "base/file.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -84,21 +86,85 @@ START_TEST(temporaries_of_killed_processes_are_removed)
 END_TEST
 START_TEST(a_full_disk_is_an_error_and_not_a_short_file)
 {
-    pons_error err = PONS_ERROR_INIT;
     static char data[1 << 16];
-    pons_status status;
-    safe_file f;
 
-    ck_assert_int_eq(safe_file_open(&f, in_root("a"), &err), PONS_OK);
-    fclose(f.file);
-    f.file = fopen("/dev/full", "wb");
-    status = safe_file_write(&f, data, sizeof data, &err);
-    if (status == PONS_OK)
-        status = safe_file_commit(&f, &err);
-    else
-        safe_file_discard(&f);
-    ck_assert_int_eq(status, PONS_FAILURE);
-    ck_assert_int_eq(count_entries(), 0);
+    for (size_t size = 1000; size <= sizeof data; size *= 4) {
+        pons_error err = PONS_ERROR_INIT;
+        struct rlimit limit, none;
+        safe_file f;
+        ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &none), 0);
+        limit = (struct rlimit){ 512, none.rlim_max };
+        signal(SIGXFSZ, SIG_IGN);
+        ck_assert_int_eq(safe_file_open(&f, in_root("a"), &err), PONS_OK);
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        fwrite(data, 1, size, f.file);
+        access(in_root("none"), F_OK); /* another errno */
+        safe_file_commit(&f, &err);
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &none), 0);
+        ck_assert_int_eq(err.status, PONS_FAILURE);
+        ck_assert_msg(strstr(err.text, "File too large") != NULL, "%s", err.text);
+        ck_assert_int_eq(count_entries(), 0);
+    }
+}
+END_TEST
+
+START_TEST(only_regular_files_are_opened_for_writing)
+{
+    static const struct { const char *name, *phrase; } bad[] = {
+        { "pipe", "a special file" }, { "link", "a link" }, { "dangling", "a link" },
+        { "folder", "a folder" }, { "missing/file", "No such file" }
+    };
+    pons_error err = PONS_ERROR_INIT;
+    struct stat facts;
+    FILE *file = NULL;
+
+    ck_assert_int_eq(mkfifo(in_root("pipe"), 0600), 0);
+    ck_assert_int_eq(symlink("a", in_root("link")), 0);
+    ck_assert_int_eq(symlink("b", in_root("dangling")), 0);
+    ck_assert_int_eq(mkdir(in_root("folder"), 0700), 0);
+    ck_assert_int_eq(file_open_stream(in_root("a"), "a+", &file, &err), PONS_OK);
+    ck_assert_int_eq(fclose(file), 0);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        pons_error problem = PONS_ERROR_INIT;
+        file = NULL;
+        ck_assert_int_eq(file_open_stream(in_root(bad[i].name), "a", &file, &problem),
+                         PONS_FAILURE);
+        ck_assert_msg(strstr(problem.text, bad[i].phrase) != NULL, "%s", problem.text);
+        ck_assert_ptr_null(file);
+    }
+    ck_assert_int_ne(stat(in_root("b"), &facts), 0);
+}
+END_TEST
+
+START_TEST(what_a_safe_file_replaces_is_a_file_or_a_link_to_one)
+{
+    static const struct { const char *name; bool good; } cases[] = {
+        { "pipe", false }, { "folder", false }, { "to-null", false }, { "link", true },
+        { "dangling", true }
+    };
+    struct stat facts;
+
+    ck_assert_int_eq(mkfifo(in_root("pipe"), 0600), 0);
+    ck_assert_int_eq(mkdir(in_root("folder"), 0700), 0);
+    ck_assert_int_eq(symlink("/dev/null", in_root("to-null")), 0);
+    ck_assert_int_eq(symlink("a", in_root("link")), 0);
+    ck_assert_int_eq(symlink("b", in_root("dangling")), 0);
+    fclose(fopen(in_root("a"), "w"));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pons_error err = PONS_ERROR_INIT;
+        safe_file f;
+        ck_assert_int_eq(safe_file_open(&f, in_root(cases[i].name), &err) == PONS_OK,
+                         cases[i].good);
+        if (!cases[i].good)
+            continue;
+        ck_assert_int_eq(safe_file_write(&f, "1", 1, &err), PONS_OK);
+        ck_assert_int_eq(safe_file_commit(&f, &err), PONS_OK);
+        ck_assert_int_eq(lstat(in_root(cases[i].name), &facts), 0);
+        ck_assert(S_ISREG(facts.st_mode));
+    }
+    ck_assert_int_eq(stat(in_root("a"), &facts), 0);
+    ck_assert_int_eq(facts.st_size, 0);
+    ck_assert_int_ne(stat(in_root("b"), &facts), 0);
 }
 END_TEST
 
@@ -183,6 +249,8 @@ int main(void)
     tcase_add_test(c, discarded_file_leaves_what_was_there);
     tcase_add_test(c, temporaries_of_killed_processes_are_removed);
     tcase_add_test(c, a_full_disk_is_an_error_and_not_a_short_file);
+    tcase_add_test(c, only_regular_files_are_opened_for_writing);
+    tcase_add_test(c, what_a_safe_file_replaces_is_a_file_or_a_link_to_one);
     tcase_add_test(c, folders_pipes_large_and_missing_files_are_refused);
     tcase_add_test(c, folders_are_made_with_their_parents);
     tcase_add_test(c, folder_that_cannot_be_made_says_what_the_system_said);

@@ -48,7 +48,15 @@ enter() {
 
 # A1:
 
-# A2:
+A2() {
+    enter A2
+    without_streams() { ( exec 0<&- 1>&- 2>&-; "$program" "$@" ); }
+    no_foreign_line() { ! grep -v '^{"kind":' runs/run/metrics.jsonl; }
+    check "A2 a run trains without standard streams" without_streams train e.ini --set train.steps=42
+    check "A2 metrics.jsonl has none of the terminal's lines" no_foreign_line
+    check "A2 a closed stream of output is still a failure" ends 1 "standard output" \
+        sh -c '"$0" plugin list >&-' "$program"
+}
 
 # A3:
 
@@ -150,7 +158,21 @@ C2() {
         --set train.steps=1000 --set train.validate_every=1000 --set train.checkpoint_every=1000
 }
 
-# C3:
+C3() {
+    enter C3
+    for file in log.txt metrics.jsonl metrics.csv devices.csv; do
+        rm -rf runs/run && cp -r "$folder/origin/runs/run" runs/
+        ln -sf "$PWD/elsewhere" "runs/run/$file"
+        check "C3 $file is not written through a link" ends 1 "$file': it is a link" \
+            "$program" train e.ini -q --set train.steps=41 --set log.device_every=1
+    done
+    rm -rf runs/run && cp -r "$folder/origin/runs/run" runs/
+    check "C3 nothing was made elsewhere" test ! -e elsewhere
+    echo kept >elsewhere
+    ln -sf "$PWD/elsewhere" runs/run/resolved.ini
+    check "C3 a link at resolved.ini is replaced" "$program" train e.ini -q --set train.steps=41
+    check "C3 what it pointed at is as it was" grep -qx kept elsewhere
+}
 
 # ---- D: crashes ----------------------------------------------------------------------------------
 
@@ -166,7 +188,22 @@ C2() {
 
 # E1:
 
-# E2:
+E2() {
+    enter E2
+    for file in log.txt metrics.jsonl metrics.csv devices.csv resolved.ini; do
+        rm -rf runs/run && cp -r "$folder/origin/runs/run" runs/ && rm -f "runs/run/$file"
+        mkfifo "runs/run/$file"
+        check "E2 a FIFO as $file is refused" ends 1 "$file': it is a special file" \
+            timeout 20 "$program" train e.ini -q --set train.steps=41 --set log.device_every=1
+    done
+    rm -rf runs/run && cp -r "$folder/origin/runs/run" runs/
+    mkdir runs/new && mkfifo runs/new/metrics.jsonl
+    check "E2 a FIFO in a new run's folder is not waited for" \
+        timeout 20 "$program" train e.ini -q --set experiment.name=new
+    mkfifo out.nii.gz
+    check "E2 a FIFO as predict's output is refused" ends 1 "it is a special file" timeout 20 \
+        "$program" predict runs/run data/imagesTr/phantom_001.nii.gz -o out.nii.gz
+}
 
 # E3:
 
@@ -206,7 +243,20 @@ G1() {
     check "G1 a table has no forged line" sh -c '! grep -q "^hint" out'
 }
 
-# G2:
+G2() {
+    enter G2
+    steps=
+    for number in 1 2 3 4 5 6 7 8 9; do
+        steps="$steps s$number"
+        printf '[preprocess.s%s]\nplugin = normalize\n' $number >>e.ini
+    done
+    for blocks in 1 8 9; do
+        rm -rf runs/new
+        check "G2 a file that may not grow over $blocks blocks is named with the cause" \
+            ends 1 "File too large" sh -c 'ulimit -f $1; shift; exec "$@"' sh $blocks \
+            "$program" train e.ini -q --set experiment.name=new --set "preprocess.steps=$steps"
+    done
+}
 
 # G3:
 

@@ -76,6 +76,24 @@ pons_status file_read(const char *path, size_t limit, char **data, size_t *size,
     return status;
 }
 
+FILE *file_open_reader(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    struct stat facts;
+    FILE *file = NULL;
+
+    if (fd >= 0 && fstat(fd, &facts) == 0 && !S_ISREG(facts.st_mode))
+        errno = S_ISDIR(facts.st_mode) ? EISDIR : EINVAL;
+    else if (fd >= 0)
+        file = fdopen(fd, "rb");
+    if (fd >= 0 && file == NULL) {
+        int problem = errno;
+        close(fd);
+        errno = problem;
+    }
+    return file;
+}
+
 bool file_is(const char *path, const char *other)
 {
     struct stat a, b;
@@ -147,6 +165,61 @@ pons_status folder_make(const char *path, pons_error *err)
     return status;
 }
 
+/* ---- write ----------------------------------------------------------------------------------- */
+
+static const char *kind_of(mode_t mode)
+{
+    return S_ISLNK(mode) ? "a link" : S_ISDIR(mode) ? "a folder" : "a special file";
+}
+
+static pons_status refuse_kind(const char *path, mode_t mode, pons_error *err)
+{
+    return pons_fail(err, PONS_FAILURE, "cannot write '%s': it is %s, expected a regular file",
+                     path, kind_of(mode));
+}
+
+/* A link and a FIFO without a reader are refused by open itself, in words that say neither. */
+static pons_status refuse_open(const char *path, int problem, pons_error *err)
+{
+    struct stat facts;
+
+    if (lstat(path, &facts) == 0 && !S_ISREG(facts.st_mode))
+        return refuse_kind(path, facts.st_mode, err);
+    return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", path, strerror(problem));
+}
+
+pons_status file_open(const char *path, int flags, int *file, pons_error *err)
+{
+    int fd = open(path, flags | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+    struct stat facts;
+
+    if (fd < 0)
+        return refuse_open(path, errno, err);
+    facts.st_mode = 0;
+    if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+        close(fd);
+        return refuse_kind(path, facts.st_mode, err);
+    }
+    *file = fd;
+    return PONS_OK;
+}
+
+pons_status file_open_stream(const char *path, const char *mode, FILE **file, pons_error *err)
+{
+    int flags = mode[0] == 'w' ? O_TRUNC : O_APPEND, fd;
+    FILE *stream;
+
+    if (file_open(path, flags | (mode[1] == '+' ? O_RDWR : O_WRONLY), &fd, err) != PONS_OK)
+        return err != NULL ? err->status : PONS_FAILURE;
+    stream = fdopen(fd, mode);
+    if (stream == NULL) {
+        close(fd);
+        return pons_fail(err, PONS_DEVICE, "out of memory writing '%s'", path);
+    }
+    *file = stream;
+    return PONS_OK;
+}
+
 /* ---- safe files ------------------------------------------------------------------------------ */
 
 static pons_status sync_folder_of(const char *path, pons_error *err)
@@ -206,45 +279,114 @@ static void sweep_temporaries(const char *path)
     free(folder);
 }
 
-pons_status safe_file_open(safe_file *f, const char *path, pons_error *err)
+/* Where the bytes of a safe file go: a descriptor, and why its first write failed. */
+typedef struct safe_output {
+    int file, problem;
+} safe_output;
+
+/* As fopencookie wants it: 0 and less than 'size' are failures. */
+static ssize_t output_write(void *cookie, const char *data, size_t size)
 {
-    size_t room = strlen(path) + 64;
+    safe_output *o = cookie;
+    size_t done = 0;
+
+    while (done < size && o->problem == 0) {
+        ssize_t part = write(o->file, data + done, size - done);
+        if (part >= 0)
+            done += (size_t)part;
+        else if (errno != EINTR)
+            o->problem = errno;
+    }
+    return (ssize_t)done;
+}
+
+static int output_close(void *cookie)
+{
+    return close(((safe_output *)cookie)->file);
+}
+
+/* A stream to 'fd', which it owns; NULL: there is no memory. */
+static FILE *output_open(safe_file *f, int fd)
+{
+    const cookie_io_functions_t functions = { .write = output_write, .close = output_close };
+
+    f->output = malloc(sizeof *f->output);
+    if (f->output == NULL)
+        return NULL;
+    *f->output = (safe_output){ fd, 0 };
+    return fopencookie(f->output, "wb", functions);
+}
+
+/* A new file with a name of its own beside 'path'; -1, with errno: it cannot be made. */
+static int make_temporary(safe_file *f, size_t room)
+{
     int fd = -1;
 
-    memset(f, 0, sizeof *f);
-    f->path = strdup(path);
-    f->temporary = malloc(room);
-    if (f->path == NULL || f->temporary == NULL) {
-        safe_file_discard(f);
-        return pons_fail(err, PONS_DEVICE, "out of memory");
-    }
-    sweep_temporaries(path);
     for (int attempt = 0; fd < 0 && attempt < 100; attempt++) {
-        snprintf(f->temporary, room, "%s.part-%ld-%d", path, (long)getpid(), attempt);
+        snprintf(f->temporary, room, "%s.part-%ld-%d", f->path, (long)getpid(), attempt);
         fd = open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd < 0 && errno != EEXIST)
             break;
     }
-    f->file = fd < 0 ? NULL : fdopen(fd, "wb");
-    if (f->file == NULL) {
+    return fd;
+}
+
+/* Nothing is at 'path' but a regular file, or a link to one or to nothing. */
+static pons_status check_replaced(const char *path, pons_error *err)
+{
+    struct stat facts;
+
+    if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode))
+        return refuse_kind(path, facts.st_mode, err);
+    return PONS_OK;
+}
+
+pons_status safe_file_open(safe_file *f, const char *path, pons_error *err)
+{
+    size_t room = strlen(path) + 64;
+    int fd;
+
+    memset(f, 0, sizeof *f);
+    if (check_replaced(path, err) != PONS_OK)
+        return err != NULL ? err->status : PONS_FAILURE;
+    f->path = strdup(path);
+    f->temporary = malloc(room);
+    if (f->path == NULL || f->temporary == NULL)
+        goto no_memory;
+    sweep_temporaries(path);
+    fd = make_temporary(f, room);
+    if (fd < 0) {
         pons_status status = pons_fail(err, PONS_FAILURE, "cannot create '%s': %s", path,
                                        strerror(errno));
-        if (fd >= 0) {
-            close(fd);
-            unlink(f->temporary);
-        }
         free(f->temporary);
         f->temporary = NULL;
         safe_file_discard(f);
         return status;
     }
-    return PONS_OK;
+    f->file = output_open(f, fd);
+    if (f->file != NULL)
+        return PONS_OK;
+    close(fd);
+    unlink(f->temporary);
+no_memory:
+    free(f->temporary);
+    f->temporary = NULL;
+    safe_file_discard(f);
+    return pons_fail(err, PONS_DEVICE, "out of memory writing '%s'", path);
+}
+
+/* The cause of a failure, where only the stream knows that there was one. */
+static int cause_of(const safe_file *f)
+{
+    return f->output->problem != 0 ? f->output->problem : errno != 0 ? errno : EIO;
 }
 
 pons_status safe_file_write(safe_file *f, const void *data, size_t size, pons_error *err)
 {
+    errno = 0;
     if (size > 0 && fwrite(data, 1, size, f->file) != size)
-        return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", f->path, strerror(errno));
+        return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", f->path,
+                         strerror(cause_of(f)));
     return PONS_OK;
 }
 
@@ -252,10 +394,11 @@ static pons_status finish_temporary(safe_file *f, pons_error *err)
 {
     int problem = 0;
 
-    if (ferror(f->file) || fflush(f->file) != 0 || fsync(fileno(f->file)) != 0)
-        problem = errno != 0 ? errno : EIO;
+    errno = 0;
+    if (fflush(f->file) != 0 || ferror(f->file) || fsync(f->output->file) != 0)
+        problem = cause_of(f);
     if (fclose(f->file) != 0 && problem == 0)
-        problem = errno;
+        problem = cause_of(f);
     f->file = NULL;
     if (problem == 0 && rename(f->temporary, f->path) != 0)
         problem = errno;
@@ -268,10 +411,8 @@ static pons_status finish_temporary(safe_file *f, pons_error *err)
 
 pons_status safe_file_commit(safe_file *f, pons_error *err)
 {
-    pons_status status;
+    pons_status status = finish_temporary(f, err);
 
-    errno = 0;
-    status = finish_temporary(f, err);
     if (status == PONS_OK)
         status = sync_folder_of(f->path, err);
     safe_file_discard(f);
@@ -284,6 +425,7 @@ void safe_file_discard(safe_file *f)
         fclose(f->file);
     if (f->temporary != NULL)
         unlink(f->temporary);
+    free(f->output);
     free(f->temporary);
     free(f->path);
     memset(f, 0, sizeof *f);

@@ -11,6 +11,16 @@
 /* Read a regular file of at most 'limit' bytes; *data is malloc'ed, one NUL is appended. */
 pons_status file_read(const char *path, size_t limit, char **data, size_t *size, pons_status kind,
                       pons_error *err);
+/*
+ * Open a regular file for writing, and make it where there is none: flags O_WRONLY or O_RDWR, with
+ * O_APPEND, O_TRUNC. A link, a FIFO or a device at 'path' is refused, so that nothing is written
+ * elsewhere and no open waits. A failure is PONS_FAILURE.
+ */
+pons_status file_open(const char *path, int flags, int *file, pons_error *err);
+/* The same as a stream; mode "w", "a" or "a+" as for fopen. */
+pons_status file_open_stream(const char *path, const char *mode, FILE **file, pons_error *err);
+/* A regular file to read, also through a link; NULL, with errno, where it cannot be opened. */
+FILE *file_open_reader(const char *path);
 /* Create 'path' and its parents; an existing folder is fine. */
 pons_status folder_make(const char *path, pons_error *err);
 /*
@@ -25,12 +35,17 @@ bool file_is(const char *path, const char *other);
 /* Whether the open file or folder is still what lies at 'path'. */
 bool file_is_at(int file, const char *path);
 
-/* A file written under a temporary name in the same folder; commit: flush, sync, rename, sync the
+/*
+ * A file written under a temporary name in the same folder; commit: flush, sync, rename, sync the
  * folder. discard (or a failed commit) removes the temporary and leaves what was there.
- * open removes the temporaries of this path that killed processes have left. */
+ * open removes the temporaries of this path that killed processes have left. A link at 'path' is
+ * replaced and not followed; a folder, FIFO or device there, also behind a link, is refused.
+ * The message of a failure tells the cause of the first write that failed.
+ */
 typedef struct safe_file {
     FILE *file;
     char *path, *temporary;
+    struct safe_output *output; /* behind 'file'                                                  */
 } safe_file;
 
 pons_status safe_file_open(safe_file *f, const char *path, pons_error *err);

@@ -3,6 +3,8 @@
  */
 #include "base/hash.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +15,7 @@ pons_status sha256_file(const char *path, char hex[65], pons_error *err)
     size_t size;
     sha256 h;
     bool broken;
-    FILE *file = fopen(path, "rbe");
+    FILE *file = file_open_reader(path);
 
     if (file == NULL)
         return pons_fail(err, PONS_FAILURE, "cannot open '%s': %s", path, strerror(errno));

@@ -2,16 +2,17 @@
  * environment.c - OpenMP and oneDNN read the environment when a device plugin brings them in. The
  * file and the replicas decide about threads (R20), the processor about kernels (R4), so whatever
  * is set outside is cleared before: ONEDNN_MAX_CPU_ISA alone would change every bit of a run, and
- * no file of it would say so. And the C library is told to give large blocks back, the system to
- * let a file that may not grow be an error with a name instead of the end.
+ * no file of it would say so. The C library is told to give large blocks back, and the system to let
+ * a file that may not grow be an error with a name instead of the end. Descriptors 0 to 2 are open.
  */
 #include "cli/command.h"
 
+#include <fcntl.h>
 #include <malloc.h>
-
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 extern char **environ;
 
@@ -63,8 +64,24 @@ static void give_large_blocks_back(void)
  */
 #define SPINS "10000"
 
+/*
+ * A file that is opened later must not get the number of a standard stream that the starter of this
+ * process has closed: its lines would go into that file. To read ends there, to write fails.
+ */
+static void open_standard_streams(void)
+{
+    int file;
+
+    do
+        file = open("/dev/null", O_RDONLY);
+    while (file >= 0 && file <= STDERR_FILENO);
+    if (file > STDERR_FILENO)
+        close(file);
+}
+
 void environment_prepare(void)
 {
+    open_standard_streams();
     give_large_blocks_back();
     while (clear_one())
         continue;

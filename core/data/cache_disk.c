@@ -27,6 +27,7 @@ static char *path_of(const cache_disk *c, const char *name, const char *end)
 
 pons_status cache_disk_open(cache_disk *c, const char *folder, pons_error *err)
 {
+    pons_error ignored = PONS_ERROR_INIT; /* a folder without locks serves as well */
     char *path;
 
     *c = (cache_disk){ .lock = -1 };
@@ -38,7 +39,7 @@ pons_status cache_disk_open(cache_disk *c, const char *folder, pons_error *err)
         cache_disk_close(c);
         return pons_fail(err, PONS_DEVICE, "out of memory");
     }
-    c->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    file_open(path, O_RDWR, &c->lock, &ignored);
     free(path);
     return PONS_OK;
 }
@@ -58,7 +59,7 @@ void cache_disk_close(cache_disk *c)
 int cache_disk_lock(const cache_disk *c, const char *key)
 {
     char *path = c->lock >= 0 ? path_of(c, "lock", "") : NULL;
-    int held = path != NULL ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    int held = path != NULL ? open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
     struct flock range = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
     char digits[13] = { 0 };
 

@@ -11,6 +11,7 @@
 #define PONS_SINK_H
 
 #include <pons/plugin.h>
+#include <stdio.h>
 
 typedef struct pons_metric {
     const char *name; /* "loss", "dice.spleen"                                                    */
@@ -37,6 +38,13 @@ typedef struct pons_sink_operations {
     pons_status (*flush)(void *sink, pons_error *err); /* before a checkpoint gets its name       */
     void (*close)(void *sink);
 } pons_sink_operations;
+
+/*
+ * Open a file of the run folder, mode "w", "a" or "a+" as for fopen. What is no regular file itself
+ * (a link, a FIFO, a device) is refused: nothing is written elsewhere, and no open waits. The
+ * stream is the caller's, who closes it.
+ */
+pons_status pons_sink_file(const char *path, const char *mode, FILE **file, pons_error *err);
 
 #define PONS_SINK(NAME, VERSION, SUMMARY, CONFIG_SIZE, OPTIONS, OPERATIONS)                       \
     PONS_PLUGIN_DEFINE_(PONS_KIND_SINK, NAME, CONFIG_SIZE, VERSION, SUMMARY, OPTIONS, OPERATIONS)

@@ -6,6 +6,8 @@
 
 #include "report/devices_file.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -51,9 +53,8 @@ static pons_status begin(devices_file *f, int64_t keep, pons_error *err)
 {
     long size;
 
-    f->file = fopen(f->path, "a+e");
-    if (f->file == NULL)
-        return fail(f, err);
+    if (file_open_stream(f->path, "a+", &f->file, err) != PONS_OK)
+        return err->status;
     size = kept_size(f->file, keep);
     if (ftruncate(fileno(f->file), size) != 0 || fseek(f->file, 0, SEEK_END) != 0
         || (size == 0 && fputs(header, f->file) < 0) || fflush(f->file) != 0)

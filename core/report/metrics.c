@@ -5,6 +5,7 @@
 
 #include "report/metrics.h"
 
+#include "base/file.h"
 #include "base/json.h"
 #include "plugin/answer.h"
 #include "plugin/plugin_load.h"
@@ -68,9 +69,8 @@ static long kept_size(FILE *file, pons_sink_kept keep)
 
 static pons_status open_file(metrics *m, pons_sink_kept keep, pons_error *err)
 {
-    m->file = fopen(m->path, "a+e");
-    if (m->file == NULL)
-        return fail(m, err);
+    if (file_open_stream(m->path, "a+", &m->file, err) != PONS_OK)
+        return err->status;
     if (ftruncate(fileno(m->file), kept_size(m->file, keep)) != 0
         || fseek(m->file, 0, SEEK_END) != 0)
         return fail(m, err);
@@ -147,7 +147,7 @@ pons_status metrics_write(metrics *m, const pons_record *record, pons_error *err
             record->step, record->epoch);
     put_metrics(m->file, record);
     fputs("}\n", m->file);
-    if (fflush(m->file) != 0)
+    if (fflush(m->file) != 0 || ferror(m->file))
         return fail(m, err);
     for (int i = 0; i < m->sink_count; i++) {
         const opened_sink *s = &m->sink[i];
@@ -160,7 +160,7 @@ pons_status metrics_write(metrics *m, const pons_record *record, pons_error *err
 
 pons_status metrics_sync(metrics *m, pons_error *err)
 {
-    if (fflush(m->file) != 0 || fsync(fileno(m->file)) != 0)
+    if (fflush(m->file) != 0 || ferror(m->file) || fsync(fileno(m->file)) != 0)
         return fail(m, err);
     for (int i = 0; i < m->sink_count; i++) {
         const opened_sink *s = &m->sink[i];

@@ -105,7 +105,7 @@ pons_status run_folder_take(run_folder *r, pons_error *err)
 /* A file that is empty, or one of whose first lines begins with 'start'. */
 static bool begins_with(const char *path, const char *start)
 {
-    FILE *file = fopen(path, "re");
+    FILE *file = file_open_reader(path);
     char *line = NULL;
     size_t room = 0;
     bool found = false;
@@ -172,10 +172,9 @@ pons_status run_folder_log(run_folder *r, logger *l, pons_error *err)
 {
     char *path = run_folder_file(r, "log.txt");
 
-    r->log = path != NULL ? fopen(path, "ae") : NULL;
-    if (r->log == NULL)
-        pons_fail(err, PONS_FAILURE, "cannot write '%s/log.txt': %s", r->path, strerror(errno));
-    else
+    if (path == NULL)
+        pons_fail(err, PONS_DEVICE, "out of memory for log.txt");
+    else if (file_open_stream(path, "a", &r->log, err) == PONS_OK)
         l->file = r->log;
     free(path);
     return err->status;

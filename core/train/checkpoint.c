@@ -153,12 +153,15 @@ static pons_status put_manifest_body(FILE *to, const char *part, int64_t step,
 
 static pons_status write_synced(const char *path, const char *text, size_t size, pons_error *err)
 {
-    FILE *file = fopen(path, "wbe");
-    bool good = file != NULL && fwrite(text, 1, size, file) == size && fflush(file) == 0
-                && fsync(fileno(file)) == 0;
-    int cause = errno;
+    FILE *file;
+    bool good;
+    int cause;
 
-    if (file != NULL && fclose(file) != 0 && good) {
+    if (file_open_stream(path, "w", &file, err) != PONS_OK)
+        return err->status;
+    good = fwrite(text, 1, size, file) == size && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    cause = errno;
+    if (fclose(file) != 0 && good) {
         good = false;
         cause = errno;
     }

@@ -6,6 +6,7 @@
 
 #include "train/safetensors.h"
 
+#include "base/file.h"
 #include "base/json.h"
 
 #include <errno.h>
@@ -510,6 +511,18 @@ static void put_header(FILE *file, const safetensors_content *c)
     fputc('}', file);
 }
 
+static bool put_tensors(FILE *file, const safetensors_content *c)
+{
+    for (int i = 0; i < c->count; i++) {
+        safetensor t = c->item[i];
+        const void *data = c->data != NULL ? c->data(c->context, i) : t.data;
+        if (measure(&t) && t.size > 0 && fwrite(data, 1, t.size, file) != t.size)
+            return false;
+    }
+    return true;
+}
+
+/* False with the errno of what failed first. */
 static bool put_file(FILE *file, const char *header, size_t size, const safetensors_content *c)
 {
     size_t padded = (size + 7) & ~(size_t)7;
@@ -517,17 +530,9 @@ static bool put_file(FILE *file, const char *header, size_t size, const safetens
 
     for (int i = 0; i < 8; i++)
         length[i] = (unsigned char)((uint64_t)padded >> 8 * i);
-    fwrite(length, 1, 8, file);
-    fwrite(header, 1, size, file);
-    for (; size < padded; size++)
-        fputc(' ', file);
-    for (int i = 0; i < c->count; i++) {
-        safetensor t = c->item[i];
-        const void *data = c->data != NULL ? c->data(c->context, i) : t.data;
-        if (measure(&t) && t.size > 0)
-            fwrite(data, 1, t.size, file);
-    }
-    return fflush(file) == 0 && !ferror(file) && fsync(fileno(file)) == 0;
+    return fwrite(length, 1, 8, file) == 8 && fwrite(header, 1, size, file) == size
+           && fprintf(file, "%*s", (int)(padded - size), "") >= 0 && put_tensors(file, c)
+           && fflush(file) == 0 && fsync(fileno(file)) == 0;
 }
 
 pons_status safetensors_write(const char *path, const safetensors_content *content,
@@ -544,10 +549,10 @@ pons_status safetensors_write(const char *path, const safetensors_content *conte
         free(header);
         return pons_fail(err, PONS_DEVICE, "cannot write '%s': out of memory", path);
     }
-    FILE *file = fopen(path, "wbe");
-    if (file == NULL) {
+    FILE *file;
+    if (file_open_stream(path, "w", &file, err) != PONS_OK) {
         free(header);
-        return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", path, strerror(errno));
+        return err->status;
     }
     bool good = put_file(file, header, size, content);
     int cause = errno;

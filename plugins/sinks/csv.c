@@ -52,9 +52,8 @@ static pons_status start(csv *s, pons_sink_kept keep, pons_error *err)
 {
     long size = 0;
 
-    s->file = fopen(s->path, keep.step >= 0 ? "a+e" : "we");
-    if (s->file == NULL)
-        return fail(s, err);
+    if (pons_sink_file(s->path, keep.step >= 0 ? "a+" : "w", &s->file, err) != PONS_OK)
+        return err->status;
     if (keep.step >= 0) {
         size = kept_size(s->file, keep);
         if (ftruncate(fileno(s->file), size) != 0 || fseek(s->file, 0, SEEK_END) != 0)
@@ -110,7 +109,7 @@ static pons_status csv_flush(void *sink, pons_error *err)
 {
     csv *s = sink;
 
-    return fflush(s->file) == 0 && fsync(fileno(s->file)) == 0 ? PONS_OK : fail(s, err);
+    return fflush(s->file) == 0 && !ferror(s->file) && fsync(fileno(s->file)) == 0 ? PONS_OK : fail(s, err);
 }
 
 static const pons_option options[] = { PONS_OPTIONS_END };

@@ -57,10 +57,23 @@ static void cache_path(const cuda_device *d, const char *unit, char *path, size_
              text_hash(unit, text_hash("pons ", hash)));
 }
 
+/* A regular file; what is none, as a FIFO, is not waited for. */
+static FILE *cache_open(const char *path)
+{
+    int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    struct stat facts;
+    FILE *f = file >= 0 && fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) ? fdopen(file, "rb")
+                                                                              : NULL;
+
+    if (file >= 0 && f == NULL)
+        close(file);
+    return f;
+}
+
 /* NULL: there is none, or not a whole one. */
 static char *cache_read(const char *path, size_t *size)
 {
-    FILE *f = fopen(path, "rbe");
+    FILE *f = cache_open(path);
     cache_header h;
     char *binary = NULL;
 
