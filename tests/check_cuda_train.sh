@@ -114,7 +114,7 @@ images=ph
 while read -r network way options; do
     # shellcheck disable=SC2086 # words
     {
-        check "$way: predictions whose windows the card adds up" windows "$way-card" cuda $options
+        check "$way: predictions whose windows the card adds up" windows "$way-card" cuda:0 $options
         check "all of them" adds "$way-card" 4
         check "of two cards the host does" windows "$way-two" cuda:0,0 $options
         check "which says nothing of it" adds "$way-two" 0
@@ -129,21 +129,21 @@ flat flat
 flat mirrored-flat --set window.mirror=0
 END
 network=one
-check "mirrored in all ways" windows mirrored-card cuda --set window.extent=8 --set 'window.mirror=0 1 2'
+check "mirrored in all ways" windows mirrored-card cuda:0 --set window.extent=8 --set 'window.mirror=0 1 2'
 check "all of them" adds mirrored-card 4
 check "of two cards" windows mirrored-two cuda:0,0 --set window.extent=8 --set 'window.mirror=0 1 2'
 check "the same bytes" same_windows mirrored-card mirrored-two
 explained() { cuda explain one.ini --set distribute.devices="$1" | grep -q "^sums  *[0-9.]* kB of a \
 case's windows, which '$card' adds up\$"; }
 hosted() { ! explained "$@"; }
-check "a forecast of the card's sums" explained cuda
+check "a forecast of the card's sums" explained cuda:0
 check "of two cards there are none" hosted cuda:0,0
 # Sums of 16 x 96 x 64 voxels, two classes: 786 kB.
 phantom wide 1 18,96,64
 images=wide
 small() (
     export "$1"
-    windows "$2" cuda --set window.batch=1
+    windows "$2" cuda:0 --set window.batch=1
 )
 if given faults "sums for which the card has no room"; then
     check "sums that are too large by what is known" small FAKE_CUDA_MEMORY=900000 forecast
@@ -387,7 +387,8 @@ if given nccl "cards joined by nccl" && given two "cards joined by nccl"; then
     while IFS='|' read -r words code line; do
         for ini in ddp joint; do
             only faults check "nccl, $ini: $words" ends "$code" "$line" timeout -k 1 $deadline \
-                env FAKE_NCCL="$words" LD_LIBRARY_PATH="$cards" "$program" train --fresh $ini.ini \
+                env -u CUDA_VISIBLE_DEVICES FAKE_NCCL="$words" LD_LIBRARY_PATH="$cards" \
+                "$program" train --fresh $ini.ini \
                 --set distribute.timeout_s=5
         done
     done <<'END'
@@ -400,14 +401,15 @@ error=20 abort-hangs|7|a collective failed: unhandled system error
 error=20 only=1 mute|7|a collective failed: unhandled system error
 END
     only faults check "nccl: nor does a measurement hang" ends 7 "a collective failed: unhandled system error" \
-        timeout -k 1 $deadline env FAKE_NCCL="error=20 abort-hangs" LD_LIBRARY_PATH="$cards" "$program" \
+        timeout -k 1 $deadline env -u CUDA_VISIBLE_DEVICES FAKE_NCCL="error=20 abort-hangs" \
+        LD_LIBRARY_PATH="$cards" "$program" \
         bench joint.ini
 fi
 
 # ---- what goes wrong -----------------------------------------------------------------------------
 
 ini other "devices = cuda:63" >far.ini
-check "a card that is not there" ends 5 "cannot open device 'cuda:63': the driver has $(list_cards | wc -l) device" \
+check "a card that is not there" ends 5 "there is no cuda:63, this machine has $(list_cards | wc -l) device" \
     cuda train far.ini
 only faults check "a launch that fails" ends 5 \
     "launch a kernel on device 'cuda:0': unspecified launch failure" \
@@ -417,7 +419,8 @@ only faults check "a copy that fails" ends 5 "copy memory on device 'cuda:0': in
 only faults check "memory that ends" ends 5 "on device 'cuda:0': out of memory" \
     faulty FAKE_CUDA_FAIL=allocate:9 train --fresh one.ini
 if ! ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1 '; then
-    only faults check "no driver" ends 5 "cannot open device 'cuda': no driver" "$program" train --fresh one.ini
+    only faults check "no driver" ends 5 "cannot open device 'cuda': no driver" \
+        env -u CUDA_VISIBLE_DEVICES "$program" train --fresh one.ini
 fi
 
 # ---- kernels are compiled while cases are read ---------------------------------------------------
@@ -441,7 +444,8 @@ head -c 300 ph/imagesTr/phantom_002.nii.gz >bad/imagesTr/phantom_002.nii.gz
 check "a case that is cut" ends 4 "phantom_002.nii.gz" cuda train --fresh one.ini \
     --set "data.source=$folder/bad" --set experiment.name=bad --set device.cache_dir="$folder/cut"
 stopped() {
-    env FAKE_NVRTC="beside=$folder/never" LD_LIBRARY_PATH="$cards" "$program" train --fresh \
+    env -u CUDA_VISIBLE_DEVICES FAKE_NVRTC="beside=$folder/never" LD_LIBRARY_PATH="$cards" \
+    "$program" train --fresh \
         one.ini --set train.grace_s=0 --set experiment.name=stopped \
         --set device.cache_dir="$folder/stop" 2>"$folder/stopped" &
     running=$!
@@ -467,6 +471,7 @@ only faults check "by their own words" eval 'list_cards | head -n 1 | grep ": 00
 # toolkits DRIVER ARGUMENT...: a machine whose driver is of that version, with a compiler of kernels and a library for
 # products of three CUDAs.
 toolkits() (
+    unset CUDA_VISIBLE_DEVICES
     export FAKE_CUDA_VERSION="$1" LD_LIBRARY_PATH="$folder/toolkits:$cards"
     shift
     mkdir -p "$folder/toolkits"
@@ -514,11 +519,13 @@ newer_by_older() (
 )
 only faults check "also by that of an older compiler" newer_by_older
 only faults check "PTX that a driver does not translate" ends 5 "they are PTX of compute_121, by NVRTC 13.0" \
-    env FAKE_CUDA_FAIL=load:1 FAKE_CUDA_SM=130 LD_LIBRARY_PATH="$cards" "$program" train --fresh one.ini \
+    env -u CUDA_VISIBLE_DEVICES FAKE_CUDA_FAIL=load:1 FAKE_CUDA_SM=130 LD_LIBRARY_PATH="$cards" \
+    "$program" train --fresh one.ini \
     --set "device.cache_dir=$folder/untranslated"
 only faults check "what would help" grep -qx "hint: install an NVRTC that knows sm_130, too, or a newer driver" "$folder/out"
 only faults check "and of a later CUDA than the driver it is not tried" ends 5 "nothing here compiles for its sm_130" \
-    env FAKE_CUDA_VERSION=12040 FAKE_CUDA_SM=130 LD_LIBRARY_PATH="$cards" "$program" train --fresh one.ini
+    env -u CUDA_VISIBLE_DEVICES FAKE_CUDA_VERSION=12040 FAKE_CUDA_SM=130 LD_LIBRARY_PATH="$cards" \
+    "$program" train --fresh one.ini
 only faults check "what would help" grep -qx "hint: install the NVRTC of a newer CUDA, too" "$folder/out"
 only faults check "whose kernels it takes" toolkits 12040 train --fresh one.ini --set "device.cache_dir=$folder/12"
 only faults check "kernels of a newer one" ends 5 \

@@ -4,6 +4,7 @@
 # its figures; and that it knows every test that computes on cards.
 . "${srcdir:-.}/tests/checks.sh"
 script=$source/tests/on_card.sh
+unset CUDA_VISIBLE_DEVICES # hides a machine's own GPUs from other tests
 
 # on_card ARGUMENT...: on made-up cards; what it leaves is in 'left'.
 on_card() {

@@ -61,7 +61,7 @@ done
 says "layout = decathlon ; default; as it was recognised"
 says "activation = softmax ; default; several classes"
 says "mode = single ; default; one device"
-says "devices = cpu ; default; others are taken where they are named"
+says "devices = cpu ; default; no GPU is there"
 says "backend = auto ; default; one replica needs none"
 check "loader threads are a number" grep -qE "^loader_threads = [1-4] ; default; one for" $resolved
 check "no other value is left open" test "$(grep -c '= auto ;' $resolved)" -eq 1
