@@ -337,6 +337,47 @@ static pons_status agree(processes *p, int rank, void *context, pons_error *err)
     return err->status;
 }
 
+/* Lists of five on four ranks; 0 is not known. Where the first difference is: item and rank. */
+static const struct {
+    uint64_t of[4][5];
+    int item, rank;
+} contents[] = {
+    { { { 1, 2, 3, 4, 5 }, { 1, 2, 3, 4, 5 }, { 1, 2, 3, 4, 5 }, { 1, 2, 3, 4, 5 } }, -1, -1 },
+    { { { 1, 2, 3, 4, 5 }, { 1, 2, 3, 4, 9 }, { 1, 2, 3, 4, 5 }, { 1, 2, 8, 7, 5 } }, 2, 3 },
+    { { { 1, 2, 0, 4, 5 }, { 1, 2, 3, 4, 5 }, { 0, 0, 9, 0, 0 }, { 1, 2, 3, 4, 5 } }, -1, -1 },
+    { { { 1, 2, 0, 4, 5 }, { 1, 2, 3, 4, 5 }, { 0, 3, 9, 0, 0 }, { 1, 9, 3, 4, 5 } }, 1, 2 },
+};
+
+static pons_status compare_contents(processes *p, int rank, void *context, pons_error *err)
+{
+    const scene *s = context;
+    fingerprint mine[5];
+    group *g;
+    int item, where;
+
+    if (join(s, rank, &g, err) != PONS_OK)
+        return err->status;
+    for (int i = 0; i < 5; i++)
+        mine[i] = (fingerprint){ { contents[s->victim].of[rank][i], 0 } };
+    if (group_compare(g, 5, mine, &item, &where, err) == PONS_OK
+        && (item != contents[s->victim].item || where != contents[s->victim].rank))
+        pons_fail(err, PONS_FAILURE, "found item %d, rank %d", item, where);
+    leave(g, err);
+    return err->status;
+}
+
+START_TEST(all_find_the_first_item_of_a_list_that_differs)
+{
+    scene s = scene_open(4);
+
+    s.victim = _i;
+    run_all(&s, compare_contents, 20);
+    for (int r = 0; r < 4; r++)
+        ck_assert_msg(s.p->err[r].status == PONS_OK, "rank %d: %s", r, s.p->err[r].text);
+    scene_close(&s);
+}
+END_TEST
+
 START_TEST(what_differs_is_named_with_both_sides_by_all)
 {
     for (int k = 0; k < (int)(sizeof lists / sizeof *lists); k++) {
@@ -931,6 +972,8 @@ int main(void)
     tcase_add_test(c, deterministic_sums_take_no_more_than_what_is_summed);
     tcase_add_test(c, fast_sums_are_right_in_any_order);
     tcase_add_test(c, what_differs_is_named_with_both_sides_by_all);
+    tcase_add_loop_test(c, all_find_the_first_item_of_a_list_that_differs, 0,
+                        sizeof contents / sizeof *contents);
     tcase_add_test(c, ranks_of_different_backends_are_named_before_they_are_joined);
     tcase_add_loop_test(c, who_is_connected_and_says_nothing_is_named_by_all, 0, 3);
     tcase_add_test(c, values_reach_everybody);

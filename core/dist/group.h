@@ -9,6 +9,7 @@
 #ifndef CORE_DIST_GROUP_H
 #define CORE_DIST_GROUP_H
 
+#include "base/fingerprint.h"
 #include "dist/place.h"
 #include "graph/program.h"
 #include "plugin/plugin_load.h"
@@ -53,6 +54,14 @@ typedef struct group_fact {
     const char *name, *value; /* value: as shown, at most 255 bytes                               */
 } group_fact;
 pons_status group_agree(group *g, int count, const group_fact *fact, pons_error *err);
+
+/*
+ * A list of fingerprints that all processes should share, of one length everywhere; zeros are not
+ * known and equal all others. '*item' is the first that differs from rank 0's on any process and
+ * '*rank' the first process on which it does; -1 where none differs. The same on all of them.
+ */
+pons_status group_compare(group *g, int count, const fingerprint *mine, int *item, int *rank,
+                          pons_error *err);
 
 /* Sums of the graph's program (R10) and of its gradients; lives as long as the group. */
 const program_collective *group_collective(group *g);

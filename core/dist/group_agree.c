@@ -1,6 +1,7 @@
 /*
- * group_agree.c - the facts that all processes must share: a fingerprint of all of them is
- * compared, and only where it differs everything is exchanged, to name what differs.
+ * group_agree.c - the facts that all processes must share, and lists of fingerprints: one
+ * fingerprint of everything is compared, and only where it differs everything is exchanged, to name
+ * what differs.
  */
 #include <config.h>
 
@@ -125,5 +126,70 @@ pons_status group_agree(group *g, int count, const group_fact *fact, pons_error 
     }
     free(text);
     free(all);
+    return err->status;
+}
+
+/* ---- lists of fingerprints ------------------------------------------------------------------- */
+
+/* The first item that is known here and on rank 0 and differs; 'count': none. */
+static int first_difference(int count, const fingerprint *mine, const fingerprint *first)
+{
+    static const fingerprint unknown;
+
+    for (int i = 0; i < count; i++)
+        if (memcmp(&mine[i], &first[i], sizeof *mine) != 0
+            && memcmp(&mine[i], &unknown, sizeof unknown) != 0
+            && memcmp(&first[i], &unknown, sizeof unknown) != 0)
+            return i;
+    return count;
+}
+
+/* Every process compares its list with rank 0's; 'all' has room for one number of each. */
+static pons_status compare_lists(group *g, int count, const fingerprint *mine, int *all,
+                                 pons_error *err)
+{
+    fingerprint *first = malloc((size_t)count * sizeof *first + 1);
+    int here;
+
+    if (first == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for a list of %d", count);
+    memcpy(first, mine, (size_t)count * sizeof *first);
+    if (group_broadcast(g, first, (size_t)count * sizeof *first, 0, err) == PONS_OK) {
+        here = first_difference(count, mine, first);
+        group_all_gather(g, &here, sizeof here, all, err);
+    }
+    free(first);
+    return err->status;
+}
+
+static bool all_equal(int size, const fingerprint *all)
+{
+    for (int r = 1; r < size; r++)
+        if (memcmp(&all[r], &all[0], sizeof *all) != 0)
+            return false;
+    return true;
+}
+
+pons_status group_compare(group *g, int count, const fingerprint *mine, int *item, int *rank,
+                          pons_error *err)
+{
+    const int size = group_size(g);
+    const fingerprint total = fingerprint_of(mine, (size_t)count * sizeof *mine);
+    fingerprint *totals = malloc((size_t)size * sizeof *totals);
+    int *place = malloc((size_t)size * sizeof *place);
+
+    *item = *rank = -1;
+    if (totals == NULL || place == NULL)
+        pons_fail(err, PONS_DEVICE, "out of memory for %d processes", size);
+    else if (group_all_gather(g, &total, sizeof total, totals, err) == PONS_OK
+             && !all_equal(size, totals)
+             && compare_lists(g, count, mine, place, err) == PONS_OK)
+        for (int r = 1; r < size; r++)
+            if (place[r] < count && (*item < 0 || place[r] < *item)) {
+                *item = place[r];
+                *rank = r;
+            }
+    free(totals);
+    free(place);
     return err->status;
 }

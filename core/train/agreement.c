@@ -153,6 +153,57 @@ pons_status agreement_on_experiment(group *g, const experiment *e, pons_error *e
     return close_list(&f, g, err);
 }
 
+/* ---- the cases ------------------------------------------------------------------------------- */
+
+pons_status agreement_on_names(group *g, int count, const char *const *name, pons_error *err)
+{
+    fact_list f;
+
+    if (open_list(&f, err) != PONS_OK)
+        return err->status;
+    add(&f, "the number of cases", arena_format(f.memory, "%d", count), err);
+    for (int i = 0; i < count; i++)
+        add(&f, arena_format(f.memory, "case %d", i + 1), name[i], err);
+    return close_list(&f, g, err);
+}
+
+pons_status agreement_on_contents(group *g, int count, const char *const *name,
+                                  const fingerprint *content, pons_error *err)
+{
+    int item, rank;
+
+    if (group_compare(g, count, content, &item, &rank, err) != PONS_OK || item < 0)
+        return err->status;
+    pons_fail(err, PONS_DATA, "the processes differ in case '%s': its files on rank %d do not hold "
+              "what they hold on rank 0\nhint: each rank may have its own folder, but with copies "
+              "of the same files", name[item], rank);
+    group_leave(g, err);
+    return err->status;
+}
+
+pons_status agreement_on_cases(group *g, const dataset *d, const cache *held, int count,
+                               const int *rank, pons_error *err)
+{
+    fingerprint *content;
+    const char **name;
+
+    if (g == NULL)
+        return PONS_OK;
+    content = malloc((size_t)count * sizeof *content + 1);
+    name = malloc((size_t)count * sizeof *name + 1);
+    if (content == NULL || name == NULL)
+        pons_fail(err, PONS_DEVICE, "out of memory for a list of %d cases", count);
+    for (int i = 0; err->status == PONS_OK && i < count; i++) {
+        content[i] = cache_source(held, rank[i]);
+        name[i] = d->cases[rank[i]].id;
+    }
+    if (err->status == PONS_OK)
+        agreement_on_contents(g, count, name, content, err);
+    free(content);
+    free(name);
+    return err->status;
+}
+
 /* ---- the network ----------------------------------------------------------------------------- */
 
 pons_status agreement_on_network(group *g, const experiment *e, const storage *s, pons_error *err)

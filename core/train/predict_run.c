@@ -10,9 +10,11 @@
 
 #include "base/parallel.h"
 #include "config/shortage.h"
+#include "data/case_source.h"
 #include "data/class_list.h"
 #include "data/loader.h"
 #include "train/activation.h"
+#include "train/agreement.h"
 #include "train/spread.h"
 
 #include <stdlib.h>
@@ -403,12 +405,43 @@ static pons_status tell_rest(prediction *s, pons_error *err)
     return err->status;
 }
 
-static pons_status agree(group *g, int count, pons_error *err)
+/* Files that cannot be read are not known here, and told of in their turn. */
+static pons_status agree_on_files(group *g, const predict_work *w, const char *const *name,
+                                  pons_error *err)
 {
-    char text[32];
+    fingerprint *content = calloc((size_t)w->count + 1, sizeof *content);
 
-    snprintf(text, sizeof text, "%d", count);
-    return group_agree(g, 1, &(group_fact){ "the number of cases", text }, err);
+    if (content == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for a list of %d cases", w->count);
+    for (int n = 0; n < w->count; n++) {
+        const predict_input *i = &w->input[n];
+        const data_case files = { .image = i->file, .image_count = i->file_count };
+        pons_error unread = PONS_ERROR_INIT;
+
+        case_source(&files, &content[n], &unread);
+    }
+    agreement_on_contents(g, w->count, name, content, err);
+    free(content);
+    return err->status;
+}
+
+/* Where processes share windows out, all of them read each case. */
+static pons_status agree(const prediction *s, pons_error *err)
+{
+    const predict_work *w = s->work;
+    const char **name;
+
+    if (s->group == NULL)
+        return PONS_OK;
+    name = malloc((size_t)w->count * sizeof *name + 1);
+    if (name == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for a list of %d cases", w->count);
+    for (int n = 0; n < w->count; n++)
+        name[n] = w->input[n].name;
+    if (agreement_on_names(s->group, w->count, name, err) == PONS_OK && s->windows)
+        agree_on_files(s->group, w, name, err);
+    free(name);
+    return err->status;
 }
 
 pons_status predict_run(int count, predictor *const *p, const predict_work *work, pons_error *err)
@@ -429,8 +462,7 @@ pons_status predict_run(int count, predictor *const *p, const predict_work *work
         .count = count * share, .shared = s.windows ? g : NULL, .prepare = prepare,
         .take = take, .finish = finish, .release = release, .stop = note_progress, .context = &s
     };
-    if ((g == NULL || agree(g, work->count, err) == PONS_OK)
-        && spread_run(&p[0]->replicas, &cases, err) == PONS_OK)
+    if (agree(&s, err) == PONS_OK && spread_run(&p[0]->replicas, &cases, err) == PONS_OK)
         tell_rest(&s, err);
     shortage_hint(&p[0]->experiment->sections, SHORTAGE_PREDICT, err);
     pons_volume_clear(&s.image);

@@ -5,6 +5,7 @@
 
 #include "train/trainer_parts.h"
 
+#include "train/agreement.h"
 #include "train/processes.h"
 
 #include <stdlib.h>
@@ -36,7 +37,8 @@ static pons_status read_cases(trainer *t, pons_error *err)
            (size_t)t->validation_count * sizeof *ranks);
     trainer_note(t, "data");
     if (cache_open(e->data, e->preprocess, count, ranks, &settings, e->log, &t->cache, err)
-        == PONS_OK)
+            == PONS_OK
+        && agreement_on_cases(e->group, e->data, t->cache, count, ranks, err) == PONS_OK)
         case_record_make(e->memory, e->data, t->cache, &e->cases, err);
     trainer_note(t, "start"); /* to prepare a network takes as long as it takes */
     return err->status;
