@@ -144,6 +144,9 @@ B5() {
     check "B5 nor do they share the windows of a case" ends 4 "$said" \
         two_ranks data/imagesTr/phantom_002.nii.gz phantom_002.nii.gz \
         "$program" predict -q -o out.nii.gz runs/run
+    check "B5 nor predict different ones" ends 3 "the processes differ in case 1" \
+        two_ranks data/imagesTr/phantom_001.nii.gz data/imagesTr/phantom_002.nii.gz \
+        "$program" predict -q -o out.nii.gz runs/run
 }
 
 # ---- C: security ---------------------------------------------------------------------------------
