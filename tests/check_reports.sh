@@ -46,7 +46,23 @@ enter() {
 
 # ---- A: data loss --------------------------------------------------------------------------------
 
-# A1:
+A1() {
+    enter A1
+    printf 'time,step,\n1,1,\n1,nonsense\n1,40,\n1,41,\n' >runs/run/devices.csv
+    sed -i '1s/^{/X/; 20s/$/x/' runs/run/metrics.jsonl
+    sed -i '5s/,/,9/' runs/run/metrics.csv
+    grep -c '^step,' runs/run/metrics.csv >before
+    check "A1 damaged records are named at the next start" ends 0 \
+        "metrics.jsonl': 2 lines are no records, the first is line 1; they are kept in" \
+        "$program" train e.ini -q --set train.steps=42 --set log.device_every=1
+    check "A1 all others are still there" \
+        [ "$(grep -c '^{"kind":"step"' runs/run/metrics.jsonl)" = 40 ]
+    check "A1 the damaged lines are aside" [ "$(wc -l <runs/run/metrics.jsonl.damaged)" = 2 ]
+    check "A1 a step that is damaged in metrics.csv cuts nothing" \
+        [ "$(grep -c '^step,' runs/run/metrics.csv)" -gt "$(cat before)" ]
+    check "A1 nor in devices.csv" [ "$(head -n 4 runs/run/devices.csv | tail -n 1)" = 1,40, ]
+    check "A1 what comes behind the checkpoint is cut" [ "$(grep -c '^1,41,$' runs/run/devices.csv)" = 0 ]
+}
 
 A2() {
     enter A2

@@ -1,6 +1,6 @@
 # Tests of train.
 PROGRAM_TESTS += tests/check_bench tests/check_checkpoint tests/check_contract tests/check_ddp \
-	tests/check_metric tests/check_modes tests/check_patch_nodes tests/check_peak \
+	tests/check_metric tests/check_metrics_resume tests/check_modes tests/check_patch_nodes tests/check_peak \
 	tests/check_predict tests/check_records tests/check_resume tests/check_room \
 	tests/check_safetensors tests/check_schedule tests/check_spread tests/check_steady tests/check_window
 SCRIPT_TESTS += tests/check_device_cache.sh tests/check_options.sh

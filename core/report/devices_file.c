@@ -29,23 +29,30 @@ static pons_status fail(const devices_file *f, pons_error *err)
     return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", f->path, strerror(errno));
 }
 
+/* A damaged line decides nothing: it stays where a kept one comes after it. */
 static bool is_kept(const char *line, int64_t keep)
 {
-    const char *comma = strchr(line, ',');
+    const char *step = strchr(line, ',');
+    char *end;
 
-    return comma != NULL && strtoll(comma + 1, NULL, 10) <= keep;
+    if (step == NULL || step[1] < '0' || step[1] > '9')
+        return false;
+    return strtoll(step + 1, &end, 10) <= keep && *end == ',';
 }
 
-/* Bytes of the header and of the complete lines that are kept. */
+/* Bytes up to the end of the last complete line that is kept, or of the header. */
 static long kept_size(FILE *file, int64_t keep)
 {
-    char line[512];
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t length;
     long size = 0;
 
     rewind(file);
-    while (keep >= 0 && fgets(line, sizeof line, file) != NULL && strchr(line, '\n') != NULL
-           && (size == 0 || is_kept(line, keep)))
-        size = ftell(file);
+    while (keep >= 0 && (length = getline(&line, &room, file)) > 0)
+        if (line[length - 1] == '\n' && (size == 0 || is_kept(line, keep)))
+            size = ftell(file);
+    free(line);
     return size;
 }
 

@@ -1,7 +1,8 @@
 # Files of core/report.
 libcore_la_SOURCES += core/report/devices_file.c core/report/devices_file.h \
-	core/report/metrics.c core/report/metrics.h core/report/run_folder.c \
-	core/report/run_folder.h core/report/sink_file.c
+	core/report/metrics.c core/report/metrics.h core/report/metrics_resume.c \
+	core/report/metrics_resume.h core/report/run_folder.c core/report/run_folder.h \
+	core/report/sink_file.c
 libcore_la_SOURCES += core/report/overlay.c core/report/overlay.h core/report/png_write.h
 if HAVE_PNG
 libcore_la_SOURCES += core/report/png_libpng.c

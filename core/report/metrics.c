@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "plugin/answer.h"
 #include "plugin/plugin_load.h"
+#include "report/metrics_resume.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -34,46 +35,19 @@ static pons_status fail(const metrics *m, pons_error *err)
     return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", m->path, strerror(errno));
 }
 
-static bool is_kept(const char *line, size_t size, pons_sink_kept keep)
+static pons_status open_file(metrics *m, pons_sink_kept keep, logger *l, pons_error *err)
 {
-    json_document d = { NULL, NULL };
-    pons_error ignored = PONS_ERROR_INIT;
-    uint64_t step = UINT64_MAX;
-    int64_t last = keep.step;
+    bool replaced = true;
 
-    if (json_parse(line, size, "", PONS_DATA, &d, &ignored) == PONS_OK) {
-        const json_value *kind = json_member(d.root, "kind");
-        json_whole(json_member(d.root, "step"), &step);
-        if (kind != NULL && kind->type == JSON_TEXT && strcmp(kind->text, "validation") == 0)
-            last = keep.validation;
+    while (replaced) { /* at most twice: what was written anew has nothing to be taken out */
+        if (m->file != NULL)
+            fclose(m->file);
+        m->file = NULL;
+        if (file_open_stream(m->path, "a+", &m->file, err) != PONS_OK)
+            return err->status;
+        if (metrics_resume(m->file, m->path, keep, l, &replaced, err) != PONS_OK)
+            return err->status;
     }
-    json_free(&d);
-    return last >= 0 && step <= (uint64_t)last;
-}
-
-/* Bytes of the complete lines that are kept. */
-static long kept_size(FILE *file, pons_sink_kept keep)
-{
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t length;
-    long size = 0;
-
-    rewind(file);
-    while ((length = getline(&line, &room, file)) > 0 && line[length - 1] == '\n'
-           && is_kept(line, (size_t)length, keep))
-        size = ftell(file);
-    free(line);
-    return size;
-}
-
-static pons_status open_file(metrics *m, pons_sink_kept keep, pons_error *err)
-{
-    if (file_open_stream(m->path, "a+", &m->file, err) != PONS_OK)
-        return err->status;
-    if (ftruncate(fileno(m->file), kept_size(m->file, keep)) != 0
-        || fseek(m->file, 0, SEEK_END) != 0)
-        return fail(m, err);
     return PONS_OK;
 }
 
@@ -106,7 +80,8 @@ pons_status metrics_open(const char *folder, pons_sink_kept keep, const experime
         free(m);
         return pons_fail(err, PONS_DEVICE, "out of memory for metrics.jsonl");
     }
-    if (open_file(m, keep, err) != PONS_OK || open_sinks(m, folder, keep, e, err) != PONS_OK) {
+    if (open_file(m, keep, e->log, err) != PONS_OK
+        || open_sinks(m, folder, keep, e, err) != PONS_OK) {
         metrics_close(m);
         return err->status;
     }

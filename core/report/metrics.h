@@ -12,7 +12,7 @@ typedef struct metrics metrics;
 
 /*
  * Open folder/metrics.jsonl and the experiment's sinks, which it keeps open longer than this; what
- * comes after 'keep' is cut (R31).
+ * comes after 'keep' is cut (metrics_resume.h).
  */
 pons_status metrics_open(const char *folder, pons_sink_kept keep, const experiment *e,
                          metrics **out, pons_error *err);

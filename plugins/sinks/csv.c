@@ -2,7 +2,7 @@
  * csv - metrics.csv in the run folder: one line for each number, 'kind,step,epoch,name,value'.
  *
  * Long rather than wide, since records of several kinds come and the set of names may grow. What is
- * not defined is an empty field. On resume lines after the kept step are cut off.
+ * not defined is an empty field. On resume lines after the last one that is kept are cut off.
  */
 #include <pons/sink.h>
 
@@ -25,26 +25,31 @@ static pons_status fail(const csv *s, pons_error *err)
     return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", s->path, strerror(errno));
 }
 
+/* A damaged line decides nothing: it stays where a kept one comes after it. */
 static bool is_kept(const char *line, pons_sink_kept keep)
 {
-    const char *comma = strchr(line, ',');
+    const char *step = strchr(line, ',');
     int64_t last = strncmp(line, "validation,", 11) == 0 ? keep.validation : keep.step;
+    char *end;
 
-    return comma != NULL && strtoll(comma + 1, NULL, 10) <= last;
+    if (step == NULL || step[1] < '0' || step[1] > '9')
+        return false;
+    return strtoll(step + 1, &end, 10) <= last && *end == ',';
 }
 
-/* Bytes of the header and of the complete lines that are kept. */
+/* Bytes up to the end of the last complete line that is kept, or of the header. */
 static long kept_size(FILE *file, pons_sink_kept keep)
 {
-    char line[512];
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t length;
     long size = 0;
 
     rewind(file);
-    while (fgets(line, sizeof line, file) != NULL && strchr(line, '\n') != NULL) {
-        if (size > 0 && !is_kept(line, keep))
-            break;
-        size = ftell(file);
-    }
+    while ((length = getline(&line, &room, file)) > 0)
+        if (line[length - 1] == '\n' && (size == 0 || is_kept(line, keep)))
+            size = ftell(file);
+    free(line);
     return size;
 }
 

@@ -1,0 +1,162 @@
+/*
+ * metrics_resume.c - sort the lines of metrics.jsonl into those that stay, those that a run writes
+ * again, and those that are damaged.
+ *
+ * Of a file without damage only the end is cut off. Otherwise it is written anew, after the damaged
+ * lines lie in a file of their own.
+ */
+#include <config.h>
+
+#include "report/metrics_resume.h"
+
+#include "base/file.h"
+#include "base/json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef enum line_kind { LINE_KEPT, LINE_LATER, LINE_CUT, LINE_DAMAGED } line_kind;
+
+/* What the lines of a file are. */
+typedef struct line_survey {
+    long kept_size;        /* bytes up to the end of the last line that is kept                   */
+    bool holes;            /* between these are others, or the last one has no end                */
+    int damaged;
+    int first_damaged;     /* line number                                                         */
+} line_survey;
+
+static line_kind kind_of_line(const char *line, size_t size, pons_sink_kept keep)
+{
+    json_document d = { NULL, NULL };
+    pons_error ignored = PONS_ERROR_INIT;
+    uint64_t step;
+    line_kind found = line[size - 1] == '\n' ? LINE_DAMAGED : LINE_CUT;
+
+    if (json_parse(line, size, "", PONS_DATA, &d, &ignored) == PONS_OK) {
+        const json_value *kind = json_member(d.root, "kind");
+        bool text = kind != NULL && kind->type == JSON_TEXT;
+        int64_t last = text && strcmp(kind->text, "validation") == 0 ? keep.validation : keep.step;
+        if (text && json_whole(json_member(d.root, "step"), &step))
+            found = last >= 0 && step <= (uint64_t)last ? LINE_KEPT : LINE_LATER;
+    }
+    json_free(&d);
+    return found;
+}
+
+static line_survey survey_lines(FILE *file, pons_sink_kept keep)
+{
+    line_survey s = { .kept_size = 0 };
+    bool others = false;
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t size;
+
+    rewind(file);
+    for (int number = 1; (size = getline(&line, &room, file)) > 0; number++) {
+        line_kind kind = kind_of_line(line, (size_t)size, keep);
+        if (kind == LINE_KEPT) {
+            s.kept_size = ftell(file);
+            s.holes = s.holes || others || line[size - 1] != '\n';
+        }
+        others = others || kind != LINE_KEPT;
+        if (kind == LINE_DAMAGED && s.damaged++ == 0)
+            s.first_damaged = number;
+    }
+    free(line);
+    return s;
+}
+
+/* ---- write anew ------------------------------------------------------------------------------ */
+
+/* Every line of 'kind', each with its end. */
+static pons_status copy_lines(FILE *from, pons_sink_kept keep, line_kind kind, FILE *to)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t size;
+
+    rewind(from);
+    while ((size = getline(&line, &room, from)) > 0) {
+        if (kind_of_line(line, (size_t)size, keep) != kind)
+            continue;
+        fwrite(line, 1, (size_t)size, to);
+        if (line[size - 1] != '\n')
+            fputc('\n', to);
+    }
+    free(line);
+    return ferror(to) || ferror(from) ? PONS_FAILURE : PONS_OK;
+}
+
+static pons_status set_aside(FILE *from, const char *path, pons_sink_kept keep, pons_error *err)
+{
+    FILE *to = fopen(path, "ae");
+    bool good = to != NULL && copy_lines(from, keep, LINE_DAMAGED, to) == PONS_OK
+                && fflush(to) == 0 && fsync(fileno(to)) == 0;
+    int cause = errno;
+
+    if (to != NULL)
+        fclose(to);
+    if (!good)
+        return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", path, strerror(cause));
+    return PONS_OK;
+}
+
+static pons_status write_kept(FILE *from, const char *path, pons_sink_kept keep, pons_error *err)
+{
+    safe_file f;
+
+    if (safe_file_open(&f, path, err) != PONS_OK)
+        return err->status;
+    if (copy_lines(from, keep, LINE_KEPT, f.file) == PONS_OK)
+        return safe_file_commit(&f, err);
+    pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", path, strerror(errno));
+    safe_file_discard(&f);
+    return err->status;
+}
+
+static void tell_damaged(const line_survey *s, const char *path, const char *aside, logger *l)
+{
+    if (s->damaged == 1)
+        log_warning(l, "'%s': line %d is no record; it is kept in '%s'", path, s->first_damaged,
+                    aside);
+    else
+        log_warning(l, "'%s': %d lines are no records, the first is line %d; they are kept in "
+                    "'%s'", path, s->damaged, s->first_damaged, aside);
+}
+
+static pons_status replace_file(FILE *file, const char *path, pons_sink_kept keep,
+                                const line_survey *s, logger *l, pons_error *err)
+{
+    char *aside = NULL;
+
+    if (asprintf(&aside, "%s.damaged", path) < 0)
+        return pons_fail(err, PONS_DEVICE, "out of memory for '%s'", path);
+    if (s->damaged > 0 && set_aside(file, aside, keep, err) == PONS_OK)
+        tell_damaged(s, path, aside, l);
+    if (err->status == PONS_OK)
+        write_kept(file, path, keep, err);
+    free(aside);
+    return err->status;
+}
+
+pons_status metrics_resume(FILE *file, const char *path, pons_sink_kept keep, logger *l,
+                           bool *replaced, pons_error *err)
+{
+    line_survey s = { .kept_size = 0 };
+
+    *replaced = false;
+    if (keep.step >= 0) /* else all comes again */
+        s = survey_lines(file, keep);
+    if (ferror(file))
+        return pons_fail(err, PONS_FAILURE, "cannot read '%s': %s", path, strerror(errno));
+    if (s.damaged > 0 || s.holes) {
+        *replaced = true;
+        return replace_file(file, path, keep, &s, l, err);
+    }
+    if (ftruncate(fileno(file), s.kept_size) != 0 || fseek(file, 0, SEEK_END) != 0)
+        return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", path, strerror(errno));
+    return PONS_OK;
+}

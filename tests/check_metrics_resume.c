@@ -1,0 +1,111 @@
+/*
+ * check_metrics_resume.c - a run that goes on loses no record that it keeps, whatever has become of
+ * the lines between them.
+ */
+#include "root.h"
+#include "suite.h"
+
+#include "base/file.h"
+#include "report/metrics_resume.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define STEP(n) "{\"kind\":\"step\",\"step\":" #n ",\"loss\":1}\n"
+#define VALIDATION(n) "{\"kind\":\"validation\",\"step\":" #n "}\n"
+
+static char warnings[1024];
+
+/* What is left of 'before' where steps up to 3 and validations up to 2 are kept. */
+static const char *resume(const char *before, pons_sink_kept keep, bool expect_replaced)
+{
+    static char after[4096];
+    pons_error err = PONS_ERROR_INIT;
+    FILE *lines = fmemopen(warnings, sizeof warnings, "w"), *file;
+    logger l = { .terminal = lines, .level = LOG_NORMAL };
+    bool replaced;
+
+    unlink(in_root("m.damaged"));
+    write_text("m", before);
+    file = fopen(in_root("m"), "a+");
+    ck_assert_msg(metrics_resume(file, in_root("m"), keep, &l, &replaced, &err) == PONS_OK, "%s",
+                  err.text);
+    fclose(file);
+    fclose(lines);
+    ck_assert_int_eq(replaced, expect_replaced);
+    file = fopen(in_root("m"), "r");
+    after[fread(after, 1, sizeof after - 1, file)] = '\0';
+    fclose(file);
+    return after;
+}
+
+static const pons_sink_kept kept = { 3, 2 };
+
+START_TEST(what_comes_behind_the_checkpoint_is_cut)
+{
+    ck_assert_str_eq(resume(STEP(1) VALIDATION(2) STEP(3) VALIDATION(3) STEP(4), kept, false),
+                     STEP(1) VALIDATION(2) STEP(3));
+    ck_assert_str_eq(resume(STEP(1) STEP(4) "{\"kind\":\"st", kept, false), STEP(1));
+    ck_assert_str_eq(resume("", kept, false), "");
+    ck_assert_str_eq(resume(STEP(1) "nonsense\n", (pons_sink_kept){ -1, -1 }, false), "");
+    ck_assert_str_eq(warnings, "");
+}
+END_TEST
+
+START_TEST(a_damaged_line_is_set_aside_and_named)
+{
+    static const char *const damaged[] = {
+        "X\"kind\":\"step\",\"step\":2}\n", "\n", "{\"kind\":\"step\",\"step\":-2}\n", "[1]\n",
+        "{\"step\":2}\n", "{\"kind\":\"step\",\"step\":2\n"
+    };
+
+    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+        char before[512], *aside;
+        pons_error err = PONS_ERROR_INIT;
+        size_t size;
+
+        snprintf(before, sizeof before, STEP(1) "%s" STEP(3) STEP(4), damaged[i]);
+        ck_assert_str_eq(resume(before, kept, true), STEP(1) STEP(3));
+        ck_assert_ptr_nonnull(strstr(warnings, "line 2 is no record; it is kept in"));
+        ck_assert_int_eq(file_read(in_root("m.damaged"), 512, &aside, &size, PONS_DATA, &err),
+                         PONS_OK);
+        ck_assert_str_eq(aside, damaged[i]);
+        free(aside);
+        /* Where it is the last one, nobody can tell whether it was kept. */
+        snprintf(before, sizeof before, STEP(1) STEP(4) "%s", damaged[i]);
+        ck_assert_str_eq(resume(before, kept, true), STEP(1));
+        ck_assert_ptr_nonnull(strstr(warnings, "line 3 is no record"));
+    }
+    ck_assert_str_eq(resume("a\n" STEP(1) "b\nc\n" STEP(2), kept, true), STEP(1) STEP(2));
+    ck_assert_ptr_nonnull(strstr(warnings, "3 lines are no records, the first is line 1"));
+}
+END_TEST
+
+START_TEST(a_record_without_its_line_end_gets_one)
+{
+    char before[128] = STEP(1) STEP(2);
+
+    before[strlen(before) - 1] = '\0';
+    ck_assert_str_eq(resume(before, kept, true), STEP(1) STEP(2));
+    ck_assert_str_eq(warnings, "");
+}
+END_TEST
+
+START_TEST(a_later_record_between_kept_ones_goes_and_they_stay)
+{
+    ck_assert_str_eq(resume(STEP(1) STEP(9) STEP(2), kept, true), STEP(1) STEP(2));
+    ck_assert_str_eq(warnings, "");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("metrics resume");
+
+    tcase_add_checked_fixture(c, make_root, remove_root);
+    tcase_add_test(c, what_comes_behind_the_checkpoint_is_cut);
+    tcase_add_test(c, a_damaged_line_is_set_aside_and_named);
+    tcase_add_test(c, a_record_without_its_line_end_gets_one);
+    tcase_add_test(c, a_later_record_between_kept_ones_goes_and_they_stay);
+    return suite_run();
+}
