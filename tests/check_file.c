@@ -5,11 +5,14 @@
 #include "suite.h"
 
 #include "base/file.h"
+#include "base/mapped_file.h"
 
 #include <dirent.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -241,6 +244,49 @@ START_TEST(a_file_is_itself_by_every_path)
 }
 END_TEST
 
+START_TEST(what_is_cut_of_a_mapped_file_reads_as_zeros_and_is_told)
+{
+    enum { SIZE = 5 * 4096 };
+    static const off_t cut[] = { 0, 4096, 4 * 4096 + 5, SIZE - 1 };
+    char bytes[SIZE];
+
+    memset(bytes, 7, sizeof bytes);
+    for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
+        int file = open(in_root("mapped"), O_RDWR | O_CREAT | O_TRUNC, 0666);
+        const volatile char *at;
+        mapped_file *m, *other;
+
+        ck_assert_int_eq(write(file, bytes, sizeof bytes), SIZE);
+        m = mapped_file_open(file, 0, SIZE);
+        other = mapped_file_open(file, 4096, 4096);
+        at = mapped_file_bytes(m);
+        ck_assert(mapped_file_is_whole(m));
+        ck_assert_int_eq(ftruncate(file, cut[i]), 0);
+        close(file);
+        ck_assert_int_eq(at[SIZE - 1], 0);
+        ck_assert_int_eq(at[0], i == 0 ? 0 : 7);
+        ck_assert(!mapped_file_is_whole(m));
+        ck_assert_int_eq(mapped_file_is_whole(other), i > 1);
+        mapped_file_close(m);
+        mapped_file_close(other);
+    }
+}
+END_TEST
+
+/* The signal of a fault that is no mapped file's ends the process, as it does without any. */
+START_TEST(another_sigbus_ends_the_process)
+{
+    int file = open(in_root("mapped"), O_RDWR | O_CREAT, 0666);
+    volatile char *at;
+
+    ck_assert_int_eq(write(file, "x", 1), 1);
+    ck_assert_ptr_nonnull(mapped_file_open(file, 0, 1));
+    at = mmap(NULL, 4096, PROT_READ, MAP_SHARED, file, 0);
+    ck_assert_int_eq(ftruncate(file, 0), 0);
+    at[0];
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("file");
@@ -255,5 +301,7 @@ int main(void)
     tcase_add_test(c, folders_are_made_with_their_parents);
     tcase_add_test(c, folder_that_cannot_be_made_says_what_the_system_said);
     tcase_add_test(c, a_file_is_itself_by_every_path);
+    tcase_add_test(c, what_is_cut_of_a_mapped_file_reads_as_zeros_and_is_told);
+    tcase_add_test_raise_signal(c, another_sigbus_ends_the_process, SIGBUS);
     return suite_run();
 }

@@ -227,7 +227,21 @@ C3() {
 
 # D1:
 
-# D2:
+D2() {
+    enter D2
+    disk="--set experiment.name=n --set data.cache=disk --set train.validate_every=0"
+    "$program" train e.ini -q $disk --set train.steps=1000000 >said 2>&1 &
+    pid=$!
+    for i in $(seq 200); do
+        [ ! -e runs/n/checkpoints/last ] || break
+        sleep 0.05
+    done
+    truncate -s 9000 runs/.cache/*.case
+    wait $pid
+    check "D2 a cache file that is cut while it is in use ends the run with 4" [ $? = 4 ]
+    check "D2 with the case" grep -q "^error: case 'phantom_00.': its file in the cache was cut" said
+    check "D2 the next start makes it again" "$program" train e.ini -q $disk --fresh --set train.steps=2
+}
 
 # D3:
 

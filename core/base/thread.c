@@ -22,6 +22,17 @@ pons_status thread_start(pthread_t *out, void *(*work)(void *), void *context, c
                      strerror(cause));
 }
 
+void thread_block_signals(sigset_t *before)
+{
+    static const int own[] = { SIGBUS, SIGSEGV, SIGFPE, SIGILL };
+    sigset_t others;
+
+    sigfillset(&others);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        sigdelset(&others, own[i]);
+    pthread_sigmask(SIG_BLOCK, &others, before);
+}
+
 void thread_condition(pthread_cond_t *out)
 {
     pthread_condattr_t clock;

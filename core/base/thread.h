@@ -6,6 +6,7 @@
 
 #include <pons/plugin.h>
 #include <pthread.h>
+#include <signal.h>
 
 /*
  * As pthread_create. PONS_DEVICE where the system refuses: there is no memory for the thread's
@@ -13,6 +14,12 @@
  */
 pons_status thread_start(pthread_t *out, void *(*work)(void *), void *context, const char *what,
                          pons_error *err);
+
+/*
+ * Block what comes from outside for a thread to be started, which inherits it: signals are for the
+ * thread that trains. Those of a thread's own faults stay: blocked, they end the process unanswered.
+ */
+void thread_block_signals(sigset_t *before);
 
 /* A condition whose timed waits go by the clock of base/clock.h. */
 void thread_condition(pthread_cond_t *out);

@@ -82,10 +82,13 @@ void cache_hold_end(cache_hold *hold)
 
 pons_status cache_read(cache *c, int rank, pons_case *out, pons_error *err)
 {
+    pons_error problem = PONS_ERROR_INIT;
+
     if (!c->slot[rank].held)
         return read_case(c, rank, NULL, out, err);
-    if (packed_case_open(&c->slot[rank].packed, out, err) != PONS_OK)
-        return err->status;
+    if (packed_case_open(&c->slot[rank].packed, out, &problem) != PONS_OK)
+        return pons_fail(err, problem.status, "case '%s': %s", c->data->cases[rank].id,
+                         problem.text);
     out->name = c->data->cases[rank].id;
     return PONS_OK;
 }

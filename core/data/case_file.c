@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -203,8 +202,10 @@ static void *part_of(const file_header *h, char *bytes, int part)
     return h->part[part].size > 0 ? bytes + h->part[part].offset : NULL;
 }
 
-static void take_parts(const file_header *h, char *bytes, packed_case *p, const char **note)
+static void take_parts(const file_header *h, mapped_file *m, packed_case *p, const char **note)
 {
+    char *bytes = mapped_file_bytes(m);
+
     *p = (packed_case){
         .image = get_volume(h->image_type, h->image_channels, h->image_extent, h->image_start,
                             h->image_inside, h->image_affine),
@@ -216,7 +217,7 @@ static void take_parts(const file_header *h, char *bytes, packed_case *p, const 
         .target = part_of(h, bytes, PART_TARGET), .before = part_of(h, bytes, PART_BEFORE),
         .sets = (packed_sets)h->sets, .set_count = (int)h->set_count,
         .background_above = h->background_above, .block_count = h->block_count,
-        .size = (size_t)h->packed_size, .mapping = bytes, .mapping_size = (size_t)h->size
+        .size = (size_t)h->packed_size, .mapping = m, .mapping_size = (size_t)h->size
     };
     *note = part_of(h, bytes, PART_NOTE);
 }
@@ -227,20 +228,20 @@ static pons_status map_open(int fd, const char *path, const char *key, packed_ca
     struct stat s;
     file_header h;
     const char *problem;
-    char *bytes;
+    mapped_file *m;
 
     if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode) || s.st_size < (off_t)sizeof h)
         return pons_fail(err, PONS_DATA, "'%s' cannot be used: it is no cached case", path);
-    bytes = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_SHARED, fd, 0);
-    if (bytes == MAP_FAILED)
+    m = mapped_file_open(fd, 0, (size_t)s.st_size);
+    if (m == NULL)
         return pons_fail(err, PONS_FAILURE, "cannot map '%s': %s", path, strerror(errno));
-    memcpy(&h, bytes, sizeof h);
-    problem = problem_of(&h, bytes, (size_t)s.st_size, key);
+    memcpy(&h, mapped_file_bytes(m), sizeof h);
+    problem = problem_of(&h, mapped_file_bytes(m), (size_t)s.st_size, key);
     if (problem == NULL) {
-        take_parts(&h, bytes, p, note);
+        take_parts(&h, m, p, note);
         return PONS_OK;
     }
-    munmap(bytes, (size_t)s.st_size);
+    mapped_file_close(m);
     return pons_fail(err, PONS_DATA, "'%s' cannot be used: %s", path, problem);
 }
 
@@ -260,14 +261,14 @@ pons_status case_file_map(const char *path, const char *key, packed_case *p, con
 pons_status case_file_map_part(int fd, int64_t offset, size_t size, packed_case *p,
                                pons_error *err)
 {
-    char *bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, (off_t)offset);
+    mapped_file *m = mapped_file_open(fd, (off_t)offset, size);
     file_header h;
     const char *note;
 
-    if (bytes == MAP_FAILED)
+    if (m == NULL)
         return pons_fail(err, PONS_FAILURE, "cannot map %zu bytes of shared memory: %s", size,
                          strerror(errno));
-    memcpy(&h, bytes, sizeof h);
-    take_parts(&h, bytes, p, &note);
+    memcpy(&h, mapped_file_bytes(m), sizeof h);
+    take_parts(&h, m, p, &note);
     return PONS_OK;
 }

@@ -104,13 +104,16 @@ pons_status case_layout_fill(const case_layout *l, const cache *held, case_layou
     for (int i = 0; i < l->count; i++) {
         const case_place *place = &l->place[i];
         const int32_t begin[PIECE_COUNT] = { place->values, place->table, place->target };
+        const packed_case *p = cache_packed(held, l->rank[i]);
         case_piece piece[PIECE_COUNT];
 
-        list_pieces(cache_packed(held, l->rank[i]), piece);
+        list_pieces(p, piece);
         for (int k = 0; k < PIECE_COUNT; k++)
             if (piece[k].size > 0 && put(context, (size_t)begin[k] * PONS_PATCH_UNIT, piece[k].from,
                                          piece[k].size, err) != PONS_OK)
                 return err->status;
+        if (packed_case_check(p, err) != PONS_OK)
+            return err->status;
     }
     return PONS_OK;
 }

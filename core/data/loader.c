@@ -179,10 +179,9 @@ static void *loader_work(void *argument)
 /* Signals are for the thread that trains. */
 static pons_status start_threads(loader *l, int count, pons_error *err)
 {
-    sigset_t all, before;
+    sigset_t before;
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
+    thread_block_signals(&before);
     for (int i = 0; i < count; i++) {
         loader_seat *start = malloc(sizeof *start);
         if (start != NULL)

@@ -9,7 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define VALUES_MAX 65536
 #define SLOTS (4 * VALUES_MAX) /* a quarter full at most */
@@ -146,7 +145,7 @@ pons_status packed_case_init(packed_case *p, pons_case *c, const packed_wish *wi
 void packed_case_clear(packed_case *p)
 {
     if (p->mapping != NULL) {
-        munmap(p->mapping, p->mapping_size);
+        mapped_file_close(p->mapping);
     } else {
         free(p->table);
         free(p->codes);
@@ -154,6 +153,14 @@ void packed_case_clear(packed_case *p)
         free(p->before);
     }
     *p = (packed_case){ .code_size = 0 };
+}
+
+pons_status packed_case_check(const packed_case *p, pons_error *err)
+{
+    if (p->mapping == NULL || mapped_file_is_whole(p->mapping))
+        return PONS_OK;
+    return pons_fail(err, PONS_DATA, "its file in the cache was cut or cannot be read any more\n"
+                     "hint: start it again, which preprocesses the case anew");
 }
 
 typedef struct opening {
@@ -185,6 +192,11 @@ pons_status packed_case_open(const packed_case *p, pons_case *out, pons_error *e
     parallel_run(count, parallel_piece(1), open_piece, &(opening){ p, image });
     if (target != NULL)
         memcpy(target, p->target, target_size);
+    if (packed_case_check(p, err) != PONS_OK) {
+        free(image);
+        free(target);
+        return err->status;
+    }
     *out = (pons_case){ .size = sizeof *out, .image = p->image, .label = p->label };
     out->image.voxels = image;
     out->label.voxels = target;

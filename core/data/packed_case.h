@@ -14,6 +14,8 @@
 
 #include <pons/transform.h>
 
+#include "base/mapped_file.h"
+
 /* Which voxels a patch may be centred on, for the sampler. */
 typedef enum packed_sets {
     PACKED_SETS_NONE = 0,
@@ -34,7 +36,7 @@ typedef struct packed_case {
     int64_t block_count;
     int64_t *before;           /* [set][block + 1]: voxels of the set in the blocks before        */
     size_t size;               /* bytes of all that                                               */
-    void *mapping;             /* not NULL: all that lies in a mapped file, which is not written  */
+    mapped_file *mapping;      /* not NULL: all that lies in a mapped file, which is not written  */
     size_t mapping_size;
 } packed_case;
 
@@ -49,6 +51,11 @@ typedef struct packed_wish {
 pons_status packed_case_init(packed_case *p, pons_case *c, const packed_wish *wish,
                              pons_error *err);
 void packed_case_clear(packed_case *p);
+/*
+ * After it was read: PONS_DATA where a part of its file was gone by then, so that what was read is
+ * not to be used.
+ */
+pons_status packed_case_check(const packed_case *p, pons_error *err);
 /* The floats and the target again, as a new case (name NULL). */
 pons_status packed_case_open(const packed_case *p, pons_case *out, pons_error *err);
 

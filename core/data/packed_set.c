@@ -97,6 +97,7 @@ int64_t packed_set_voxel(const packed_case *p, int set, int64_t n)
 {
     const int64_t *before = p->before + (p->block_count + 1) * set;
     int64_t low = 0, high = p->block_count; /* before[low] <= n < before[high] */
+    int64_t last = pons_volume_count(&p->image) - 1;
 
     while (high - low > 1) {
         int64_t middle = (low + high) / 2;
@@ -106,8 +107,9 @@ int64_t packed_set_voxel(const packed_case *p, int set, int64_t n)
             high = middle;
     }
     n -= before[low];
-    for (int64_t v = low * BLOCK; ; v++) {
+    for (int64_t v = low * BLOCK; v < last; v++) { /* not beyond it in a file that was cut */
         if (is_in_set(p, set, v) && n-- == 0)
             return v;
     }
+    return last;
 }

@@ -151,7 +151,7 @@ static pons_status make_sample(const patch_maker *m, patch_bench *b, const packe
 pons_status patch_make(const patch_maker *m, patch_bench *b, int64_t epoch, int rank,
                        const loader_part *part, int64_t first, pons_error *err)
 {
-    pons_error cause = PONS_ERROR_INIT;
+    pons_error cause = PONS_ERROR_INIT, lost = PONS_ERROR_INIT;
     cache_hold hold;
 
     if (cache_hold_begin(m->held, rank, &hold, err) != PONS_OK)
@@ -161,6 +161,8 @@ pons_status patch_make(const patch_maker *m, patch_bench *b, int64_t epoch, int 
                              .case_rank = (uint64_t)rank, .sample = (uint64_t)n };
         make_sample(m, b, hold.packed, &draws, part, first + n, &cause);
     }
+    if (packed_case_check(hold.packed, &lost) != PONS_OK)
+        cause = lost;
     cache_hold_end(&hold);
     if (cause.status == PONS_OK)
         return PONS_OK;

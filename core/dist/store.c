@@ -511,10 +511,9 @@ static pons_status connect_store(store *s, double deadline, pons_error *err)
 
 static pons_status start_reader(store *s, pons_error *err)
 {
-    sigset_t all, before;
+    sigset_t before;
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
+    thread_block_signals(&before);
     thread_start(&s->reader, read_answers, s, "the thread that reads the store's answers", err);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     s->reading = err->status == PONS_OK;

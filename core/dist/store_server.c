@@ -790,10 +790,9 @@ static void server_free(store_server *s)
 /* Signals belong to the other threads. */
 static pons_status start(store_server *s, pons_error *err)
 {
-    sigset_t all, before;
+    sigset_t before;
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
+    thread_block_signals(&before);
     thread_start(&s->thread, serve, s, "the store's thread", err);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return err->status;
