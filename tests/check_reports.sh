@@ -74,7 +74,20 @@ A2() {
         sh -c '"$0" plugin list >&-' "$program"
 }
 
-# A3:
+A3() {
+    enter A3
+    "$program" train e.ini -q --set train.steps=1000000 >said 2>&1 &
+    pid=$!
+    for i in $(seq 200); do
+        [ "$(cat runs/run/checkpoints/last)" = step-00000040 ] || break
+        sleep 0.05
+    done
+    mv runs/run runs/elsewhere
+    wait $pid
+    check "A3 a run whose folder is gone ends with 1" [ $? = 1 ]
+    check "A3 and says so" grep -q "runs/run' is gone: somebody has removed or renamed it\|cannot .*runs/run/" said
+    check "A3 it makes no other folder" [ ! -e runs/run ]
+}
 
 # ---- B: wrong results without a word -------------------------------------------------------------
 

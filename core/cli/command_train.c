@@ -210,7 +210,8 @@ static pons_status on_sync(void *context, pons_error *err)
 {
     const start *s = context;
 
-    return metrics_sync(s->metrics, err);
+    return run_folder_check(&s->folder, err) == PONS_OK ? metrics_sync(s->metrics, err)
+                                                        : err->status;
 }
 
 static pons_status on_devices(void *context, int count, const device_reading *reading,

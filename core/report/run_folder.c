@@ -102,6 +102,15 @@ pons_status run_folder_take(run_folder *r, pons_error *err)
     return PONS_OK;
 }
 
+pons_status run_folder_check(const run_folder *r, pons_error *err)
+{
+    if (file_is_at(r->lock, r->path))
+        return PONS_OK;
+    return pons_fail(err, PONS_FAILURE, "the run's folder '%s' is gone: somebody has removed or "
+                     "renamed it, so nothing more is written\nhint: put it back to go on from its "
+                     "last checkpoint", r->path);
+}
+
 /* A file that is empty, or one of whose first lines begins with 'start'. */
 static bool begins_with(const char *path, const char *start)
 {

@@ -28,6 +28,8 @@ pons_status run_folder_hold(run_folder *r, pons_error *err);
 pons_status run_folder_read(const run_folder *own, const char *path, int *lock, pons_error *err);
 /* As run_folder_hold, and make the folder if need be. */
 pons_status run_folder_take(run_folder *r, pons_error *err);
+/* PONS_FAILURE where the folder that is held does not lie at its path any more. */
+pons_status run_folder_check(const run_folder *r, pons_error *err);
 /*
  * A file there that must not be begun anew, since no run wrote it or since a checkpoint has come
  * after it; NULL: none.

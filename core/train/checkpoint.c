@@ -326,8 +326,11 @@ pons_status checkpoint_write(const char *folder, int64_t step, const checkpoint_
         return no_memory(err);
     }
     part_name = strrchr(part, '/') + 1;
-    if (folder_make(folder, err) != PONS_OK)
+    /* A run's folder that was removed is not made again. */
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+        pons_fail(err, PONS_FAILURE, "cannot make folder '%s': %s", folder, strerror(errno));
         goto release;
+    }
     if (is_there(part) && remove_folder(folder, part_name, err) != PONS_OK)
         goto release;
     if (write_files(part, step, content, err) != PONS_OK)

@@ -22,7 +22,8 @@ typedef struct device_reading {
 
 /*
  * Who keeps the numbers; called from the trainer's thread. 'sync' comes from the thread that writes
- * checkpoints, also while a record is being kept: what was kept before it began is on disk then.
+ * checkpoints, also while a record is being kept: what was kept before it began is on disk then. It
+ * fails where the run's folder is another one by now.
  */
 typedef struct trainer_observer {
     void *context;

@@ -34,9 +34,8 @@ static pons_status write_order(void *context, pons_error *err)
     const save_order *o = context;
     const trainer_settings *to = o->settings;
 
-    if (o->whole
-        && (to->observer.sync(to->observer.context, err) != PONS_OK
-            || snapshot_write(&o->snapshot, to->checkpoints, err) != PONS_OK))
+    if (to->observer.sync(to->observer.context, err) != PONS_OK
+        || (o->whole && snapshot_write(&o->snapshot, to->checkpoints, err) != PONS_OK))
         return err->status;
     if (checkpoint_mark(to->checkpoints, "last", o->step, err) != PONS_OK)
         return err->status;
