@@ -298,7 +298,7 @@ START_TEST(damaged_checkpoint_falls_back_to_the_older_one_and_says_so)
     ck_assert_ptr_nonnull(strstr(text, "optimizer.safetensors"));
     ck_assert_ptr_nonnull(strstr(text, "50 bytes"));
     ck_assert_ptr_nonnull(strstr(text, "trying another checkpoint"));
-    ck_assert_int_eq(checkpoint_marked(root, "best", NULL, &found, &err), PONS_OK);
+    ck_assert_int_eq(checkpoint_any(root, "best", NULL, &found, &err), PONS_OK);
     ck_assert_ptr_nonnull(strstr(found, "step-00000010"));
     free(found);
     /* Writing that step again replaces the damaged folder. */
@@ -323,7 +323,7 @@ static const char *warnings_of(pons_status expected)
     FILE *lines = fmemopen(text, sizeof text, "w");
     logger l = { .terminal = lines, .level = LOG_NORMAL };
 
-    ck_assert_int_eq(checkpoint_marked(root, "best", &l, &found, &err), expected);
+    ck_assert_int_eq(checkpoint_any(root, "best", &l, &found, &err), expected);
     fclose(lines);
     free(found);
     return text;
@@ -383,6 +383,100 @@ START_TEST(pruning_keeps_the_newest_and_the_marked)
 }
 END_TEST
 
+START_TEST(a_folder_of_nearly_the_name_is_no_checkpoint)
+{
+    static const char *const names[] = {
+        "step-1", "step-0", "step- 5", "step-+7", "step--0000001", "step-000000041",
+        "step-99999999999999999999", "step-00000009x", "step-mine.part", "step-00000001.x.part"
+    };
+    enum { COUNT = sizeof names / sizeof *names };
+    pons_error err = PONS_ERROR_INIT;
+
+    make_root();
+    for (int i = 0; i < COUNT; i++)
+        ck_assert_int_eq(mkdir(in_root(names[i]), 0777), 0);
+    ck_assert_int_eq(newest_step(), -1);
+    for (int64_t step = 1; step <= 3; step++)
+        ck_assert_int_eq(write_step(step, 10, &err), PONS_OK);
+    ck_assert_int_eq(checkpoint_prune(root, 1, &err), PONS_OK);
+    ck_assert_int_eq(newest_step(), 3);
+    ck_assert_int_eq(names_in_root(), COUNT + 1);
+    remove_root();
+}
+END_TEST
+
+START_TEST(a_checkpoint_under_another_steps_name_is_damaged)
+{
+    pons_error err = PONS_ERROR_INIT;
+
+    make_root();
+    ck_assert_int_eq(write_step(10, 10, &err), PONS_OK);
+    ck_assert_int_eq(write_step(20, 10, &err), PONS_OK);
+    ck_assert_int_eq(rename(in_root("step-00000020"), in_root("step-00000099")), 0);
+    ck_assert_int_eq(newest_step(), 10);
+    ck_assert_int_eq(checkpoint_verify(in_root("step-00000099//"), &err), PONS_DATA);
+    ck_assert_ptr_nonnull(strstr(err.text, "holds step 20"));
+    err = (pons_error)PONS_ERROR_INIT;
+    ck_assert_int_eq(rename(in_root("step-00000099"), in_root("my best one")), 0);
+    ck_assert_int_eq(checkpoint_verify(in_root("my best one"), &err), PONS_OK);
+    remove_root();
+}
+END_TEST
+
+START_TEST(the_marked_one_or_none)
+{
+    pons_error err = PONS_ERROR_INIT;
+    char *found = NULL;
+
+    make_root();
+    ck_assert_int_eq(checkpoint_marked(root, "best", &found, &err), PONS_OK);
+    ck_assert_ptr_null(found);
+    for (int64_t step = 10; step <= 30; step += 10)
+        ck_assert_int_eq(write_step(step, 10, &err), PONS_OK);
+    ck_assert_int_eq(checkpoint_marked(root, "best", &found, &err), PONS_OK);
+    ck_assert_str_eq(found, in_root("step-00000030"));
+    free(found);
+    ck_assert_int_eq(checkpoint_mark(root, "best", 20, &err), PONS_OK);
+    ck_assert_int_eq(checkpoint_marked(root, "best", &found, &err), PONS_OK);
+    ck_assert_str_eq(found, in_root("step-00000020"));
+    free(found);
+    ck_assert_int_eq(truncate(in_root("step-00000020/model.safetensors"), 5), 0);
+    ck_assert_int_eq(checkpoint_marked(root, "best", &found, &err), PONS_DATA);
+    ck_assert_ptr_nonnull(strstr(err.text, "5 bytes"));
+    for (int i = 0; i < 2; i++) {
+        err = (pons_error)PONS_ERROR_INIT;
+        write_text("best", i == 0 ? "step-00000025\n" : "step-25\n");
+        ck_assert_int_eq(checkpoint_marked(root, "best", &found, &err), PONS_DATA);
+        ck_assert_ptr_nonnull(strstr(err.text, i == 0 ? "names step 25, which is not there"
+                                                      : "names no checkpoint"));
+        ck_assert_ptr_null(found);
+    }
+    remove_root();
+}
+END_TEST
+
+START_TEST(pruning_that_fails_goes_on_and_keeps_what_is_not_its_own)
+{
+    pons_error err = PONS_ERROR_INIT;
+
+    make_root();
+    for (int64_t step = 1; step <= 5; step++)
+        ck_assert_int_eq(write_step(step, 10, &err), PONS_OK);
+    write_text("step-00000003/notes.txt", "mine");
+    ck_assert_int_eq(checkpoint_prune(root, 1, &err), PONS_FAILURE);
+    ck_assert_ptr_nonnull(strstr(err.text, "step-00000003' is not removed: it holds 'notes.txt'"));
+    ck_assert_int_eq(names_in_root(), 2); /* 3 and 5 */
+    ck_assert_int_eq(access(in_root("step-00000003/notes.txt"), F_OK), 0);
+    err = (pons_error)PONS_ERROR_INIT;
+    ck_assert_int_eq(write_step(6, 10, &err), PONS_OK);
+    write_text("best", "nothing");
+    ck_assert_int_eq(checkpoint_prune(root, 1, &err), PONS_DATA);
+    ck_assert_ptr_nonnull(strstr(err.text, "best' names no checkpoint"));
+    ck_assert_int_eq(names_in_root(), 4); /* all of them */
+    remove_root();
+}
+END_TEST
+
 START_TEST(no_folder_is_no_checkpoint)
 {
     pons_error err = PONS_ERROR_INIT;
@@ -403,6 +497,10 @@ int main(void)
     tcase_add_test(c, damaged_checkpoint_falls_back_to_the_older_one_and_says_so);
     tcase_add_test(c, each_damaged_checkpoint_is_named_once);
     tcase_add_test(c, pruning_keeps_the_newest_and_the_marked);
+    tcase_add_test(c, a_folder_of_nearly_the_name_is_no_checkpoint);
+    tcase_add_test(c, a_checkpoint_under_another_steps_name_is_damaged);
+    tcase_add_test(c, the_marked_one_or_none);
+    tcase_add_test(c, pruning_that_fails_goes_on_and_keeps_what_is_not_its_own);
     tcase_add_test(c, no_folder_is_no_checkpoint);
     return suite_run();
 }

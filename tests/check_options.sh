@@ -305,6 +305,8 @@ done
 mkdir "$folder/trained"
 (cd "$folder/trained" && cp "$here/base.ini" . && ln -s ../heads heads &&
     "$program" train base.ini) >"$folder/trained.log" 2>&1 || { cat "$folder/trained.log"; exit 1; }
+cp -R "$folder/trained/runs/run" "$folder/trained/runs/damaged"
+echo nothing >"$folder/trained/runs/damaged/checkpoints/best"
 cp "$folder/trained/runs/run/checkpoints/$(cat "$folder/trained/runs/run/checkpoints/last")/model.safetensors" \
     "$folder/trained.safetensors"
 each table check_option

@@ -141,7 +141,27 @@ B3() {
     done
 }
 
-# B4:
+B4() {
+    enter B4
+    cp -r runs/run whole
+    best=runs/run/checkpoints/$(cat runs/run/checkpoints/best)
+    predict="$program predict runs/run data/imagesTr/phantom_001.nii.gz -o b.nii.gz"
+    printf x | dd of=$best/ema.safetensors bs=1 seek=5000 conv=notrunc 2>dd
+    check "B4 a best checkpoint that is damaged is refused" ends 4 "ema.safetensors' is damaged" $predict
+    check "B4 with a hint" ends 4 "hint: --any takes another checkpoint of the run" $predict
+    check "B4 --any takes another" ends 0 "ema.safetensors' is damaged" $predict --any
+    check "B4 evaluate refuses it as well" ends 4 "--any" "$program" evaluate --run runs/run
+    check "B4 and takes another on demand" ends 0 "is damaged" "$program" evaluate --run runs/run --any
+    rm -r runs/run
+    mv whole runs/run
+    "$program" train e.ini -q --set train.steps=46 --set train.validate_every=0
+    echo nonsense >runs/run/checkpoints/best
+    check "B4 a mark that names none is refused" ends 4 "best' names no checkpoint" $predict
+    check "B4 then none is removed" ends 0 "no old checkpoint is removed" \
+        "$program" train e.ini -q --set train.steps=49 --set train.validate_every=0
+    rm runs/run/checkpoints/best
+    check "B4 without a mark the newest is taken" $predict
+}
 
 # two_ranks FIRST SECOND COMMAND...: it runs on two ranks, each with a word of its own at the end. The
 # second one's output is shown, and its code is the result where it is that of both.
@@ -256,7 +276,14 @@ D2() {
     check "D2 the next start makes it again" "$program" train e.ini -q $disk --fresh --set train.steps=2
 }
 
-# D3:
+D3() {
+    enter D3
+    mkdir runs/run/checkpoints/step-99999999999999999999
+    check "D3 a number that no step has is no checkpoint" ends 0 "is finished (step 40)" "$program" train e.ini
+    echo step-99999999999999999999 >runs/run/checkpoints/best
+    check "D3 nor as a mark" ends 4 "best' names no checkpoint" \
+        "$program" predict runs/run data/imagesTr/phantom_001.nii.gz -o b.nii.gz
+}
 
 # D4:
 
@@ -287,11 +314,40 @@ E2() {
 
 # ---- F: refusals that stop a healthy run ---------------------------------------------------------
 
-# F1:
+F1() {
+    enter F1
+    for name in step-1 step-0 'step- 5' step-+7 step--0000001 step-000000041 step-mine.part; do
+        mkdir "runs/run/checkpoints/$name"
+    done
+    check "F1 folders whose names are nearly those of checkpoints stop nothing" \
+        "$program" train e.ini -q --set train.steps=46
+    check "F1 and are left alone" [ "$(ls -d runs/run/checkpoints/step-* | wc -l)" = 9 ]
+}
 
-# F2:
+F2() {
+    enter F2
+    old=runs/run/checkpoints/step-00000035
+    cp -r runs/run/checkpoints/step-00000040 $old
+    mkdir -p $old/.nfs1/held
+    check "F2 a checkpoint that cannot be removed is told" ends 0 \
+        "cannot remove '$PWD/$old.old.part': Directory not empty" "$program" train e.ini -q --set train.steps=46 \
+        --set train.validate_every=0
+    echo mine >runs/run/checkpoints/step-00000046/notes.txt
+    check "F2 one that holds somebody's file is left" ends 0 "it holds 'notes.txt', which is of no checkpoint" \
+        "$program" train e.ini -q --set train.steps=61 --set train.validate_every=0
+    check "F2 with the file" [ -e runs/run/checkpoints/step-00000046/notes.txt ]
+}
 
-# F3:
+F3() {
+    enter F3
+    mv runs/run/checkpoints/step-00000040 runs/run/checkpoints/step-00000099
+    check "F3 a checkpoint under the name of another step is not taken" ends 0 \
+        "step-00000099' holds step 40, expected the step of its name; trying another" "$program" train e.ini -q
+    check "F3 the run comes to its end" [ "$(cat runs/run/checkpoints/last)" = step-00000040 ]
+    check "F3 and is finished then" ends 0 "is finished (step 40)" "$program" train e.ini
+    check "F3 nor does predict take it" ends 4 "holds step 40" "$program" predict \
+        runs/run/checkpoints/step-00000099/ data/imagesTr/phantom_001.nii.gz -o b.nii.gz
+}
 
 # ---- G: messages ---------------------------------------------------------------------------------
 
@@ -334,7 +390,14 @@ G2() {
     done
 }
 
-# G3:
+G3() {
+    enter G3
+    predict="$program predict runs/run data/imagesTr/phantom_001.nii.gz -o b.nii.gz"
+    mark=$(cat runs/run/checkpoints/best)
+    rm -r runs/run/checkpoints/step-*
+    check "G3 a mark alone is told as such" ends 4 "best' names step ${mark#step-000000}, which is not there" $predict
+    check "G3 and that there is no other" ends 3 "runs/run' holds no checkpoint yet" $predict --any
+}
 
 # until_said FILE TEXT: the text is in the file, or ten seconds have passed.
 until_said() {

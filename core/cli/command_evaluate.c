@@ -18,7 +18,7 @@
 typedef struct evaluate_flags {
     const char *prediction, *label, *run, *overlay, *image;
     pons_texts labels;
-    bool json;
+    bool json, any;
 } evaluate_flags;
 
 static const pons_option flags[] = {
@@ -26,6 +26,8 @@ static const pons_option flags[] = {
     PONS_TEXT(evaluate_flags, label, "", "The label file, or a folder with the same file stems."),
     PONS_TEXT(evaluate_flags, run, "", "Predict and evaluate the validation cases of this run."),
     PONS_TEXTS(evaluate_flags, labels, "", "Classes, as in spleen:1 or kidney:1,3; else every id."),
+    PONS_FLAG(evaluate_flags, any, no, "With --run: where the run's best checkpoint is damaged, "
+              "take another and warn."),
     PONS_FLAG(evaluate_flags, json, no, "One JSON object on the standard output."),
     PONS_TEXT(evaluate_flags, overlay, "", "Write the outlines of both in middle slices, a PNG: "
               "label green, prediction red, where they agree yellow."),
@@ -155,8 +157,12 @@ static pons_status evaluate(const invocation *call, const evaluate_flags *f, eva
         if (given(f->prediction) || given(f->label) || given(f->overlay))
             return pons_fail(err, PONS_USAGE, "--run takes neither --prediction, --label nor "
                              "--overlay");
-        return evaluate_run(e, f->run, call->set_count, call->set, call->log, err);
+        return evaluate_run(e, &(predict_source){ .run = f->run, .set_count = call->set_count,
+                            .set = call->set, .any = f->any }, call->log, err);
     }
+    if (f->any)
+        return pons_fail(err, PONS_USAGE, "--any chooses a checkpoint of --run, which is not "
+                         "given");
     if (call->set_count > 0)
         return pons_fail(err, PONS_USAGE, "--set %s: only --run reads an INI file", call->set[0]);
     if (!given(f->prediction) || !given(f->label))

@@ -18,7 +18,7 @@
 
 typedef struct predict_flags {
     const char *output, *config;
-    bool logits, probabilities;
+    bool logits, probabilities, any;
 } predict_flags;
 
 static const pons_option flags[] = {
@@ -26,6 +26,8 @@ static const pons_option flags[] = {
     PONS_TEXT(predict_flags, config, "", "INI file for a bare weights file."),
     PONS_FLAG(predict_flags, logits, no, "Also write OUT_logits.nii.gz (4D, class last)."),
     PONS_FLAG(predict_flags, probabilities, no, "Also write OUT_probabilities.nii.gz."),
+    PONS_FLAG(predict_flags, any, no,
+              "Where the run's best checkpoint is damaged, take another and warn."),
     PONS_OPTIONS_END
 };
 
@@ -331,7 +333,7 @@ static pons_status open_members(job *j, pons_error *err)
     predict_source source = {
         .config = j->flags->config != NULL && j->flags->config[0] != '\0' ? j->flags->config : NULL,
         .set_count = call->set_count, .set = call->set,
-        .image_channels = count_channels(call->argument[1])
+        .image_channels = count_channels(call->argument[1]), .any = j->flags->any
     };
 
     for (char *word = strtok(list, ","); word != NULL; word = strtok(NULL, ",")) {

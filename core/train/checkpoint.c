@@ -22,6 +22,9 @@
 #define MANIFEST "manifest.json"
 #define MANIFEST_MAX (1 << 20)
 
+enum { NAME_SIZE = 32 }; /* of 'step-' and a number */
+enum { MARK_NONE = -1, MARK_DAMAGED = -2 }; /* there is no such mark; it names no folder */
+
 static char *join(const char *folder, const char *name)
 {
     char *path = NULL;
@@ -34,24 +37,44 @@ static pons_status no_memory(pons_error *err)
     return pons_fail(err, PONS_DEVICE, "out of memory for a checkpoint's paths");
 }
 
-/* The number in 'step-00001200', -1 for any other name. */
-static int64_t step_of(const char *name)
+static void put_name(char name[NAME_SIZE], int64_t step)
 {
-    int64_t step;
-    int used = 0;
-
-    if (sscanf(name, "step-%8" SCNd64 "%n", &step, &used) != 1)
-        return -1;
-    for (; name[used] >= '0' && name[used] <= '9'; used++)
-        step = step * 10 + (name[used] - '0');
-    return name[used] == '\0' && step >= 0 ? step : -1;
+    snprintf(name, NAME_SIZE, "step-%08" PRId64, step);
 }
 
+/* The number in 'step-00001200', -1 for any other name. A step has one name. */
+static int64_t step_of(const char *name)
+{
+    char own[NAME_SIZE];
+    int64_t step = strncmp(name, "step-", 5) == 0 ? strtoll(name + 5, NULL, 10) : -1;
+
+    put_name(own, step);
+    return step >= 0 && strcmp(name, own) == 0 ? step : -1;
+}
+
+/* A folder that is being written or removed: 'step-00001200.4711.part' or '...old.part'. */
 static bool is_part(const char *name)
 {
-    size_t size = strlen(name);
+    char own[NAME_SIZE];
+    const char *end = strchr(name, '.');
+    size_t size = end != NULL ? (size_t)(end - name) : sizeof own, digits;
 
-    return strncmp(name, "step-", 5) == 0 && size > 5 && strcmp(name + size - 5, ".part") == 0;
+    if (size >= sizeof own)
+        return false;
+    memcpy(own, name, size);
+    own[size] = '\0';
+    digits = strspn(++end, "0123456789");
+    return step_of(own) >= 0
+           && ((digits > 0 && strcmp(end + digits, ".part") == 0)
+               || strcmp(end, "old.part") == 0);
+}
+
+static char *step_path(const char *folder, int64_t step)
+{
+    char name[NAME_SIZE];
+
+    put_name(name, step);
+    return join(folder, name);
 }
 
 static pons_status sync_folder(const char *path, pons_error *err)
@@ -91,22 +114,18 @@ static bool remove_all(const char *path)
     return rmdir(path) == 0;
 }
 
-/* Delete what has a checkpoint's name; under one that ends in '.part' from the first moment. */
-static pons_status remove_folder(const char *folder, const char *name, pons_error *err)
+/* Delete what lies at 'path'; it is a checkpoint no more from the first moment. */
+static pons_status remove_step(const char *path, pons_error *err)
 {
-    char *path = join(folder, name), *part = NULL;
+    char *part = NULL;
 
-    if (path == NULL || asprintf(&part, "%s%s", path, is_part(name) ? "" : ".old.part") < 0) {
-        free(path);
+    if (asprintf(&part, "%s.old.part", path) < 0)
         return no_memory(err);
-    }
-    if (!is_part(name))
-        remove_all(part); /* of a process that was killed */
-    if (!is_part(name) && rename(path, part) != 0)
+    remove_all(part); /* of a process that was killed */
+    if (rename(path, part) != 0)
         pons_fail(err, PONS_FAILURE, "cannot rename '%s': %s", path, strerror(errno));
     else if (!remove_all(part))
         pons_fail(err, PONS_FAILURE, "cannot remove '%s': %s", part, strerror(errno));
-    free(path);
     free(part);
     return err->status;
 }
@@ -236,18 +255,56 @@ pons_status checkpoint_manifest(const char *folder, json_document *out, pons_err
     return err->status;
 }
 
+/* The step that the folder's name says, -1 where somebody has given it another name. */
+static int64_t step_of_path(const char *path)
+{
+    char name[NAME_SIZE];
+    size_t end = strlen(path), begin;
+
+    while (end > 0 && path[end - 1] == '/')
+        end--;
+    for (begin = end; begin > 0 && path[begin - 1] != '/'; begin--)
+        continue;
+    if (end - begin >= sizeof name)
+        return -1;
+    memcpy(name, path + begin, end - begin);
+    name[end - begin] = '\0';
+    return step_of(name);
+}
+
+static pons_status check_step(const char *folder, const json_value *manifest, pons_error *err)
+{
+    int64_t named = step_of_path(folder);
+    uint64_t step;
+
+    if (!json_whole(json_member(manifest, "step"), &step))
+        return pons_fail(err, PONS_DATA, "'%s/" MANIFEST "' has no step", folder);
+    if (named >= 0 && step != (uint64_t)named)
+        return pons_fail(err, PONS_DATA, "'%s' holds step %" PRIu64 ", expected the step of its "
+                         "name", folder, step);
+    return PONS_OK;
+}
+
+static pons_status check_files(const char *folder, const json_value *manifest, pons_error *err)
+{
+    const json_value *files = json_member(manifest, "files");
+
+    if (files == NULL || files->type != JSON_OBJECT || files->count == 0)
+        return pons_fail(err, PONS_DATA, "'%s/" MANIFEST "' lists no files", folder);
+    for (const json_value *f = files->child; f != NULL; f = f->next)
+        if (check_file(folder, f, err) != PONS_OK)
+            break;
+    return err->status;
+}
+
 pons_status checkpoint_verify(const char *folder, pons_error *err)
 {
     json_document manifest;
 
     if (checkpoint_manifest(folder, &manifest, err) != PONS_OK)
         return err->status;
-    const json_value *files = json_member(manifest.root, "files");
-    if (files == NULL || files->type != JSON_OBJECT || files->count == 0)
-        pons_fail(err, PONS_DATA, "'%s/" MANIFEST "' lists no files", folder);
-    else
-        for (const json_value *f = files->child; f != NULL; f = f->next)
-            check_file(folder, f, err);
+    if (check_step(folder, manifest.root, err) == PONS_OK)
+        check_files(folder, manifest.root, err);
     json_free(&manifest);
     return err->status;
 }
@@ -275,10 +332,9 @@ static pons_status write_files(const char *part, int64_t step, const checkpoint_
  * Give the complete folder 'part' its name. A valid folder that has it is exchanged, so that at any
  * moment one of the two is there; a damaged one goes first. Without PONS_OK 'part' has no name yet.
  */
-static pons_status give_name(const char *folder, const char *part, const char *path, bool exchange,
-                             pons_error *err)
+static pons_status give_name(const char *part, const char *path, bool exchange, pons_error *err)
 {
-    const char *name = strrchr(path, '/') + 1;
+    pons_error problem = PONS_ERROR_INIT;
 
     if (exchange) {
         if (renameat2(AT_FDCWD, part, AT_FDCWD, path, RENAME_EXCHANGE) != 0 && errno != EINVAL
@@ -287,73 +343,73 @@ static pons_status give_name(const char *folder, const char *part, const char *p
                       strerror(errno));
         return err->status;
     }
-    if (is_there(path) && remove_folder(folder, name, err) != PONS_OK)
-        return err->status;
+    if (is_there(path) && remove_step(path, &problem) != PONS_OK && is_there(path))
+        return pons_fail(err, problem.status, "%s", problem.text);
     if (rename(part, path) != 0)
         return pons_fail(err, PONS_FAILURE, "cannot rename '%s' to '%s': %s", part, path,
                          strerror(errno));
     return PONS_OK;
 }
 
-/* Name it for good; whatever lies at 'part' behind it goes, and 'part' itself if it got no name. */
+/*
+ * Name it for good; whatever lies at 'part' behind it goes, and 'part' itself if it got no name.
+ * What cannot be removed is left to checkpoint_prune.
+ */
 static pons_status put_in_place(const char *folder, const char *part, const char *path,
                                 pons_error *err)
 {
-    pons_error problem = PONS_ERROR_INIT, ignored = PONS_ERROR_INIT;
-    const char *part_name = strrchr(part, '/') + 1;
+    pons_error problem = PONS_ERROR_INIT;
     bool exchange = checkpoint_verify(path, &problem) == PONS_OK;
 
-    if (give_name(folder, part, path, exchange, err) != PONS_OK) {
-        remove_folder(folder, part_name, &ignored);
+    if (give_name(part, path, exchange, err) != PONS_OK) {
+        remove_all(part);
         return err->status;
     }
     if (sync_folder(folder, err) == PONS_OK && exchange)
-        remove_folder(folder, part_name, err);
+        remove_all(part);
     return err->status;
 }
 
 pons_status checkpoint_write(const char *folder, int64_t step, const checkpoint_content *content,
                              pons_error *err)
 {
-    pons_error ignored = PONS_ERROR_INIT;
-    char *path = NULL, *part = NULL;
-    const char *part_name;
+    char *path = step_path(folder, step), *part = NULL;
 
-    if (asprintf(&path, "%s/step-%08" PRId64, folder, step) < 0)
-        return no_memory(err);
-    if (asprintf(&part, "%s.%ld.part", path, (long)getpid()) < 0) {
+    if (path == NULL || asprintf(&part, "%s.%ld.part", path, (long)getpid()) < 0) {
         free(path);
         return no_memory(err);
     }
-    part_name = strrchr(part, '/') + 1;
     /* A run's folder that was removed is not made again. */
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         pons_fail(err, PONS_FAILURE, "cannot make folder '%s': %s", folder, strerror(errno));
-        goto release;
-    }
-    if (is_there(part) && remove_folder(folder, part_name, err) != PONS_OK)
-        goto release;
-    if (write_files(part, step, content, err) != PONS_OK)
-        remove_folder(folder, part_name, &ignored);
+    else if (is_there(part) && !remove_all(part))
+        pons_fail(err, PONS_FAILURE, "cannot remove '%s': %s", part, strerror(errno));
+    else if (write_files(part, step, content, err) != PONS_OK)
+        remove_all(part);
     else
         put_in_place(folder, part, path, err);
-release:
     free(path);
     free(part);
     return err->status;
 }
 
-/* The step that a mark names, -1 when there is no such mark. */
-static int64_t marked_step(const char *folder, const char *mark)
+/* The step that a mark names, MARK_NONE, or MARK_DAMAGED with the reason in 'err'. */
+static int64_t marked_step(const char *folder, const char *mark, pons_error *err)
 {
-    pons_error ignored = PONS_ERROR_INIT;
     char *path = join(folder, mark), *text = NULL;
     size_t size = 0;
-    int64_t step = -1;
+    int64_t step = MARK_DAMAGED;
 
-    if (path != NULL && file_read(path, 256, &text, &size, PONS_DATA, &ignored) == PONS_OK) {
+    if (path == NULL) {
+        no_memory(err);
+    } else if (!is_there(path)) {
+        step = MARK_NONE;
+    } else if (file_read(path, 256, &text, &size, PONS_DATA, err) == PONS_OK) {
         text[strcspn(text, "\r\n")] = '\0';
-        step = step_of(text);
+        step = step_of(text) >= 0 ? step_of(text) : MARK_DAMAGED;
+        if (step == MARK_DAMAGED)
+            pons_fail(err, PONS_DATA, "'%s' names no checkpoint, expected 'step-' and 8 digits",
+                      path);
     }
     free(text);
     free(path);
@@ -362,12 +418,14 @@ static int64_t marked_step(const char *folder, const char *mark)
 
 bool checkpoint_is_marked(const char *folder, const char *mark, int64_t step)
 {
-    return marked_step(folder, mark) == step;
+    pons_error ignored = PONS_ERROR_INIT;
+
+    return marked_step(folder, mark, &ignored) == step;
 }
 
 pons_status checkpoint_mark(const char *folder, const char *mark, int64_t step, pons_error *err)
 {
-    char *path, line[64];
+    char *path, line[NAME_SIZE + 1];
     safe_file file;
 
     if (checkpoint_is_marked(folder, mark, step))
@@ -375,9 +433,10 @@ pons_status checkpoint_mark(const char *folder, const char *mark, int64_t step, 
     path = join(folder, mark);
     if (path == NULL)
         return no_memory(err);
-    int size = snprintf(line, sizeof line, "step-%08" PRId64 "\n", step);
+    put_name(line, step);
+    strcat(line, "\n");
     if (safe_file_open(&file, path, err) == PONS_OK) {
-        if (safe_file_write(&file, line, (size_t)size, err) == PONS_OK)
+        if (safe_file_write(&file, line, strlen(line), err) == PONS_OK)
             safe_file_commit(&file, err);
         else
             safe_file_discard(&file);
@@ -434,59 +493,98 @@ static void remove_parts(const char *folder)
     struct dirent *entry;
 
     while (list != NULL && (entry = readdir(list)) != NULL) {
-        pons_error ignored = PONS_ERROR_INIT;
-        if (is_part(entry->d_name))
-            remove_folder(folder, entry->d_name, &ignored);
+        char *path = is_part(entry->d_name) ? join(folder, entry->d_name) : NULL;
+        if (path != NULL)
+            remove_all(path);
         else if (strncmp(entry->d_name, "last.part-", 10) == 0
                  || strncmp(entry->d_name, "best.part-", 10) == 0)
             unlinkat(dirfd(list), entry->d_name, 0); /* of a safe_file */
+        free(path);
     }
     if (list != NULL)
         closedir(list);
 }
 
-pons_status checkpoint_prune(const char *folder, int keep, pons_error *err)
+/* Also of a file that NFS keeps since another process reads it. */
+static bool is_of_checkpoint(const char *name)
 {
-    int64_t last = marked_step(folder, "last"), best = marked_step(folder, "best");
+    static const char ending[] = ".safetensors";
+    size_t size = strlen(name);
+
+    return strcmp(name, MANIFEST) == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0
+           || strncmp(name, ".nfs", 4) == 0
+           || (size >= sizeof ending && strcmp(name + size - (sizeof ending - 1), ending) == 0);
+}
+
+/* An old checkpoint goes, unless somebody keeps something in it. */
+static pons_status prune_step(const char *path, pons_error *err)
+{
+    DIR *list = opendir(path);
+    struct dirent *entry;
+
+    if (list == NULL)
+        return pons_fail(err, PONS_FAILURE, "cannot open folder '%s', so that it is not removed: "
+                         "%s", path, strerror(errno));
+    while ((entry = readdir(list)) != NULL && is_of_checkpoint(entry->d_name))
+        continue;
+    if (entry != NULL)
+        pons_fail(err, PONS_FAILURE, "'%s' is not removed: it holds '%s', which is of no "
+                  "checkpoint", path, entry->d_name);
+    closedir(list);
+    return err->status == PONS_OK ? remove_step(path, err) : err->status;
+}
+
+/* All steps behind the newest ones but the marked; the first problem is told, the others go on. */
+static pons_status prune_steps(const char *folder, int keep, const int64_t marked[2],
+                               pons_error *err)
+{
     step_list steps;
 
-    remove_parts(folder);
     if (list_steps(folder, &steps, err) != PONS_OK)
         return err->status;
-    for (int i = keep; i < steps.count && err->status == PONS_OK; i++) {
-        char name[32];
-        if (steps.step[i] == last || steps.step[i] == best)
+    for (int i = keep; i < steps.count; i++) {
+        pons_error problem = PONS_ERROR_INIT;
+        char *path = NULL;
+        if (steps.step[i] == marked[0] || steps.step[i] == marked[1])
             continue;
-        snprintf(name, sizeof name, "step-%08" PRId64, steps.step[i]);
-        remove_folder(folder, name, err);
+        path = step_path(folder, steps.step[i]);
+        if ((path == NULL ? no_memory(&problem) : prune_step(path, &problem)) != PONS_OK
+            && err->status == PONS_OK)
+            *err = problem;
+        free(path);
     }
     free(steps.step);
     return err->status;
+}
+
+pons_status checkpoint_prune(const char *folder, int keep, pons_error *err)
+{
+    static const char *const marks[2] = { "last", "best" };
+    int64_t marked[2];
+
+    remove_parts(folder);
+    for (int i = 0; i < 2; i++) {
+        pons_error problem = PONS_ERROR_INIT;
+        marked[i] = marked_step(folder, marks[i], &problem);
+        if (marked[i] == MARK_DAMAGED)
+            return pons_fail(err, problem.status, "no old checkpoint is removed: %s",
+                             problem.text);
+    }
+    return prune_steps(folder, keep, marked, err);
 }
 
 /* 'path' of a step if it is valid; a warning and NULL if not. */
 static char *try_step(const char *folder, int64_t step, bool others, logger *l)
 {
     pons_error problem = PONS_ERROR_INIT;
-    char *path = NULL;
+    char *path = step_path(folder, step);
 
-    if (asprintf(&path, "%s/step-%08" PRId64, folder, step) < 0)
-        return NULL;
-    if (checkpoint_verify(path, &problem) == PONS_OK)
+    if (path == NULL || checkpoint_verify(path, &problem) == PONS_OK)
         return path;
     if (l != NULL)
         log_warning(l, "%s%s", problem.text, others ? "; trying another checkpoint" : "");
     free(path);
     return NULL;
-}
-
-static bool has_step(const step_list *steps, int64_t step)
-{
-    int i = 0;
-
-    while (i < steps->count && steps->step[i] != step)
-        i++;
-    return i < steps->count;
 }
 
 /* The first valid one: 'first' (-1: none), then the others, the newest of them first. */
@@ -499,7 +597,7 @@ static pons_status find_valid(const char *folder, int64_t first, logger *l, char
 
     if (list_steps(folder, &steps, err) != PONS_OK)
         return err->status;
-    count = steps.count + (first >= 0 && !has_step(&steps, first));
+    count = steps.count;
     for (int i = first >= 0 ? -1 : 0; i < steps.count && found == NULL; i++) {
         int64_t step = i < 0 ? first : steps.step[i];
         if (i < 0 || step != first)
@@ -514,21 +612,90 @@ static pons_status find_valid(const char *folder, int64_t first, logger *l, char
     return PONS_OK;
 }
 
-pons_status checkpoint_newest(const char *folder, logger *l, char **path, pons_error *err)
+/* The same as marked_step, and MARK_DAMAGED where the folder that is named is not there. */
+static int64_t found_mark(const char *folder, const char *mark, pons_error *err)
 {
-    int64_t last = marked_step(folder, "last");
-    char *named = NULL;
+    int64_t step = marked_step(folder, mark, err);
+    char *path = step >= 0 ? step_path(folder, step) : NULL;
 
-    if (last >= 0 && asprintf(&named, "%s/step-%08" PRId64, folder, last) < 0)
-        return no_memory(err);
-    if (named != NULL && l != NULL && access(named, F_OK) != 0)
-        log_warning(l, "'%s/last' names step %" PRId64 ", which is not there", folder, last);
-    free(named);
-    return find_valid(folder, -1, l, path, err);
+    if (step >= 0 && path == NULL)
+        no_memory(err);
+    else if (step >= 0 && !is_there(path))
+        pons_fail(err, PONS_DATA, "'%s/%s' names step %" PRId64 ", which is not there", folder,
+                  mark, step);
+    free(path);
+    return err->status == PONS_OK ? step : MARK_DAMAGED;
 }
 
-pons_status checkpoint_marked(const char *folder, const char *mark, logger *l, char **path,
-                              pons_error *err)
+/* The first valid one, that of 'mark' before all others; a mark that leads nowhere is said. */
+static pons_status find_any(const char *folder, const char *mark, bool first, logger *l,
+                            char **path, pons_error *err)
 {
-    return find_valid(folder, marked_step(folder, mark), l, path, err);
+    pons_error problem = PONS_ERROR_INIT;
+    int64_t marked = found_mark(folder, mark, &problem);
+
+    if (problem.status != PONS_OK && l != NULL)
+        log_warning(l, "%s", problem.text);
+    return find_valid(folder, first ? marked : -1, l, path, err);
+}
+
+pons_status checkpoint_newest(const char *folder, logger *l, char **path, pons_error *err)
+{
+    return find_any(folder, "last", false, l, path, err);
+}
+
+pons_status checkpoint_any(const char *folder, const char *mark, logger *l, char **path,
+                           pons_error *err)
+{
+    return find_any(folder, mark, true, l, path, err);
+}
+
+/* The marked step, without the mark the newest one, MARK_NONE where there is no checkpoint. */
+static pons_status choose_step(const char *folder, const char *mark, int64_t *step,
+                               pons_error *err)
+{
+    step_list steps;
+
+    *step = found_mark(folder, mark, err);
+    if (*step != MARK_NONE || list_steps(folder, &steps, err) != PONS_OK)
+        return err->status;
+    if (steps.count > 0)
+        *step = steps.step[0];
+    free(steps.step);
+    return PONS_OK;
+}
+
+static pons_status take_chosen(const char *folder, const char *mark, int64_t *step, char **path,
+                               pons_error *err)
+{
+    char *found;
+
+    if (choose_step(folder, mark, step, err) != PONS_OK || *step < 0)
+        return err->status;
+    found = step_path(folder, *step);
+    if (found == NULL)
+        return no_memory(err);
+    if (checkpoint_verify(found, err) == PONS_OK)
+        *path = found;
+    else
+        free(found);
+    return err->status;
+}
+
+pons_status checkpoint_marked(const char *folder, const char *mark, char **path, pons_error *err)
+{
+    int64_t step, before = MARK_NONE;
+    bool again;
+
+    *path = NULL;
+    do { /* a training may have marked another one and removed this meanwhile */
+        pons_error problem = PONS_ERROR_INIT;
+        if (take_chosen(folder, mark, &step, path, &problem) == PONS_OK)
+            return PONS_OK;
+        again = step != before;
+        before = step;
+        if (!again)
+            pons_fail(err, problem.status, "%s", problem.text);
+    } while (again);
+    return err->status;
 }

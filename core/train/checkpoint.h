@@ -42,20 +42,32 @@ pons_status checkpoint_write(const char *folder, int64_t step, const checkpoint_
 /* Let the one-line file 'mark' ("last", "best") name this step's folder, unless it does. */
 pons_status checkpoint_mark(const char *folder, const char *mark, int64_t step, pons_error *err);
 bool checkpoint_is_marked(const char *folder, const char *mark, int64_t step);
-/* Remove all but the 'keep' newest and the marked ones, and what killed processes left. */
+/*
+ * Remove all but the 'keep' newest and the marked ones, and what killed processes left. A failure is
+ * no reason to end a run: it says what is still there. A folder with other files in it stays, and
+ * all stay where a mark cannot be read.
+ */
 pons_status checkpoint_prune(const char *folder, int keep, pons_error *err);
 
 /* The manifest of a checkpoint, verified by its own hash; its files are not looked at. */
 pons_status checkpoint_manifest(const char *path, json_document *out, pons_error *err);
-/* Every file there, with the size and the hash that the manifest says. PONS_DATA if not. */
+/*
+ * Every file there, with the size and the hash that the manifest says, and the manifest's step the
+ * one of the folder's name, unless that has another form. PONS_DATA if not.
+ */
 pons_status checkpoint_verify(const char *path, pons_error *err);
 /*
  * The newest valid folder's path (malloc'ed), NULL when there is none at all; damaged ones are
  * passed over with a warning. All damaged: PONS_DATA.
  */
 pons_status checkpoint_newest(const char *folder, logger *l, char **path, pons_error *err);
+/*
+ * The folder that 'mark' names, without such a mark the newest one (malloc'ed), NULL when there is
+ * none at all. PONS_DATA where that one is damaged or not there, whatever the others are.
+ */
+pons_status checkpoint_marked(const char *folder, const char *mark, char **path, pons_error *err);
 /* The folder that 'mark' names if it is valid, else as checkpoint_newest, each tried once. */
-pons_status checkpoint_marked(const char *folder, const char *mark, logger *l, char **path,
-                              pons_error *err);
+pons_status checkpoint_any(const char *folder, const char *mark, logger *l, char **path,
+                           pons_error *err);
 
 #endif

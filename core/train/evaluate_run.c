@@ -7,7 +7,6 @@
 
 #include "data/class_list.h"
 #include "data/loader.h"
-#include "train/predict.h"
 #include "train/validation.h"
 
 #include <stdlib.h>
@@ -112,18 +111,16 @@ static pons_status add_cases(evaluation *e, predictor *p, config *c, pons_error 
     return err->status;
 }
 
-pons_status evaluate_run(evaluation *e, const char *run, int set_count, const char *const *set,
-                         logger *l, pons_error *err)
+pons_status evaluate_run(evaluation *e, const predict_source *source, logger *l, pons_error *err)
 {
-    predict_source source = { .run = run, .set_count = set_count, .set = set };
-    char *file = arena_format(e->memory, "%s/resolved.ini", run);
+    char *file = arena_format(e->memory, "%s/resolved.ini", source->run);
     predictor *p = NULL;
     config *c = NULL;
 
-    if (predictor_open(&source, NULL, l, &p, err) != PONS_OK)
+    if (predictor_open(source, NULL, l, &p, err) != PONS_OK)
         return err->status;
     take_classes(e, predictor_experiment(p));
-    if (config_open(file, set_count, set, &c, err) == PONS_OK)
+    if (config_open(file, source->set_count, source->set, &c, err) == PONS_OK)
         add_cases(e, p, c, err);
     /* The names must outlive the predictor. */
     data_class *classes = arena_alloc(e->memory, (size_t)e->class_count * sizeof *classes + 1);

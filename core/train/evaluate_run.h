@@ -6,9 +6,9 @@
 
 #include "base/log.h"
 #include "train/evaluate.h"
+#include "train/predict.h"
 
-/* Adds classes and cases to an empty evaluation. 'run': a run folder. */
-pons_status evaluate_run(evaluation *e, const char *run, int set_count, const char *const *set,
-                         logger *l, pons_error *err);
+/* Adds classes and cases to an empty evaluation. source->run: a run folder. */
+pons_status evaluate_run(evaluation *e, const predict_source *source, logger *l, pons_error *err);
 
 #endif

@@ -35,10 +35,27 @@ static bool exists(const char *folder, const char *name)
     return found;
 }
 
+/* Other weights than those that were chosen are taken only on demand. */
+static pons_status find_checkpoint(const predict_source *s, logger *l, char **out, pons_error *err)
+{
+    pons_error problem = PONS_ERROR_INIT;
+    char *folder = NULL;
+
+    if (asprintf(&folder, "%s/checkpoints", s->run) < 0)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if ((s->any ? checkpoint_any(folder, "best", l, out, &problem)
+         : checkpoint_marked(folder, "best", out, &problem)) != PONS_OK)
+        pons_fail(err, problem.status, "%s%s", problem.text, problem.status != PONS_DATA || s->any
+                  ? "" : "\nhint: --any takes another checkpoint of the run");
+    else if (*out == NULL)
+        pons_fail(err, PONS_CONFIG, "'%s' holds no checkpoint yet", s->run);
+    free(folder);
+    return err->status;
+}
+
 static pons_status find_in_folder(const predict_source *s, logger *l, found_weights *out,
                                   pons_error *err)
 {
-    char *folder = NULL;
     bool run = exists(s->run, "checkpoints"), checkpoint = exists(s->run, "manifest.json");
 
     if (!run && !checkpoint)
@@ -56,13 +73,7 @@ static pons_status find_in_folder(const predict_source *s, logger *l, found_weig
             out->checkpoint = strdup(s->run);
         return err->status;
     }
-    if (asprintf(&folder, "%s/checkpoints", s->run) < 0)
-        return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (checkpoint_marked(folder, "best", l, &out->checkpoint, err) == PONS_OK
-        && out->checkpoint == NULL)
-        pons_fail(err, PONS_CONFIG, "'%s' holds no checkpoint yet", s->run);
-    free(folder);
-    return err->status;
+    return find_checkpoint(s, l, &out->checkpoint, err);
 }
 
 static pons_status find_weights(const predict_source *s, logger *l, found_weights *out,

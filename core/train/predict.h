@@ -18,6 +18,7 @@ typedef struct predict_source {
     int set_count;
     const char *const *set;   /* --set                                                            */
     int image_channels;       /* of the images to come; 0: not known                              */
+    bool any;                 /* another checkpoint where the best one is damaged                 */
 } predict_source;
 
 /* beside: the first network of an ensemble, closed last, whose devices this one shares; or NULL. */

@@ -25,6 +25,7 @@ typedef struct save_order {
     bool best;
     int keep;
     int64_t step;
+    pons_error kept;         /* why an old checkpoint could not be removed                        */
 } save_order;
 
 struct trainer {
@@ -37,6 +38,7 @@ struct trainer {
     trainer_state kept;      /* of the newest checkpoint, written or on its way; step -1: none    */
     background *writer;
     save_order order;
+    pons_error kept_said;    /* what the last order could not remove                              */
     char network[96];        /* model and loss by name, for profilers                             */
     int training_count, validation_count;
     int64_t total;           /* steps of the run                                                  */

@@ -28,10 +28,13 @@ static bool is_kept(const trainer *t)
     return memcmp(&kept, &t->state, sizeof kept) == 0;
 }
 
-/* On the writer's thread: the records of the steps, then the checkpoint, then what names it. */
+/*
+ * On the writer's thread: the records of the steps, then the checkpoint, then what names it. Old
+ * ones that stay are no failure.
+ */
 static pons_status write_order(void *context, pons_error *err)
 {
-    const save_order *o = context;
+    save_order *o = context;
     const trainer_settings *to = o->settings;
 
     if (to->observer.sync(to->observer.context, err) != PONS_OK
@@ -41,7 +44,20 @@ static pons_status write_order(void *context, pons_error *err)
         return err->status;
     if (o->best && checkpoint_mark(to->checkpoints, "best", o->step, err) != PONS_OK)
         return err->status;
-    return checkpoint_prune(to->checkpoints, o->keep, err);
+    o->kept = (pons_error)PONS_ERROR_INIT;
+    checkpoint_prune(to->checkpoints, o->keep, &o->kept);
+    return PONS_OK;
+}
+
+/* Once the writer is done. What it could not remove is said by one thread, and once. */
+static pons_status wait_written(trainer *t, pons_error *err)
+{
+    pons_status status = background_wait(t->writer, err);
+
+    if (t->order.kept.status != PONS_OK && strcmp(t->order.kept.text, t->kept_said.text) != 0)
+        log_warning(t->experiment->log, "%s", t->order.kept.text);
+    t->kept_said = t->order.kept;
+    return status;
 }
 
 static pons_status touch_memory(void *context, pons_error *err)
@@ -64,7 +80,7 @@ static pons_status begin_save(trainer *t, pons_error *err)
 {
     save_order *o = &t->order;
 
-    if (background_wait(t->writer, err) != PONS_OK || storage_fetch(t->storage, err) != PONS_OK)
+    if (wait_written(t, err) != PONS_OK || storage_fetch(t->storage, err) != PONS_OK)
         return err->status;
     t->state.applied = (int64_t)storage_get(t->storage, STORAGE_APPLIED);
     t->state.scale = ilogb(storage_get(t->storage, STORAGE_SCALE));
@@ -115,7 +131,7 @@ pons_status trainer_save_last(trainer *t, pons_error *err)
         begin_save(t, err);
     interrupt_end(t->settings->interrupt);
     interrupt_leave(t->settings->interrupt);
-    return err->status == PONS_OK ? background_wait(t->writer, err) : err->status;
+    return err->status == PONS_OK ? wait_written(t, err) : err->status;
 }
 
 static pons_status save_and_end(trainer *t)
@@ -125,7 +141,7 @@ static pons_status save_and_end(trainer *t)
     if (!trainer_writes(t))
         return PONS_INTERRUPTED;
     if (begin_save(t, &problem) == PONS_OK)
-        background_wait(t->writer, &problem);
+        wait_written(t, &problem);
     if (t->experiment->group != NULL)
         group_wait_heard(t->experiment->group, GROUP_HEARD_S);
     if (problem.status != PONS_OK) {
@@ -157,7 +173,7 @@ void trainer_close_saving(trainer *t)
 {
     pons_error problem = PONS_ERROR_INIT;
 
-    if (t->writer != NULL && background_wait(t->writer, &problem) != PONS_OK)
+    if (t->writer != NULL && wait_written(t, &problem) != PONS_OK)
         log_warning(t->experiment->log, "%s", problem.text); /* another failure ends the run */
     background_close(t->writer);
     snapshot_clear(&t->order.snapshot);
