@@ -5,6 +5,8 @@
 #include "suite.h"
 
 #include "base/file.h"
+#include "base/hash.h"
+#include "base/seal.h"
 #include "config/entries.h"
 #include "config/list.h"
 #include "config/sections.h"
@@ -236,6 +238,31 @@ START_TEST(written_configuration_reads_back_equal)
 }
 END_TEST
 
+START_TEST(a_written_configuration_ends_in_its_seal)
+{
+    pons_error err = PONS_ERROR_INIT;
+    config *c = open_text("[train]\nepochs = 3\n");
+    char *text, hex[65];
+    size_t size;
+
+    filled_sections(c);
+    ck_assert_str_eq(config_written(c), "");
+    ck_assert_int_eq(config_write(c, in_root("r.ini"), &err), PONS_OK);
+    ck_assert_int_eq(sha256_file(in_root("r.ini"), hex, &err), PONS_OK);
+    ck_assert_str_eq(config_written(c), hex);
+    ck_assert_int_eq(file_read(in_root("r.ini"), 1 << 20, &text, &size, PONS_DATA, &err), PONS_OK);
+    ck_assert(seal_line_holds(text, size));
+    for (size_t i = 0; i < size; i += 7) {
+        ck_assert(!seal_line_holds(text, i));
+        text[i] ^= 1;
+        ck_assert(!seal_line_holds(text, size));
+        text[i] ^= 1;
+    }
+    free(text);
+    config_close(c);
+}
+END_TEST
+
 START_TEST(long_values_are_whole_with_and_without_a_comment)
 {
     char text[2000], value[901] = "";
@@ -349,6 +376,7 @@ int main(void)
     tcase_add_test(c, set_wins_over_the_file_and_the_last_set_wins);
     tcase_add_test(c, included_values_are_overridden_and_paths_begin_at_their_own_file);
     tcase_add_test(c, written_configuration_reads_back_equal);
+    tcase_add_test(c, a_written_configuration_ends_in_its_seal);
     tcase_add_test(c, long_values_are_whole_with_and_without_a_comment);
     tcase_add_test(c, origins_and_reasons_stand_behind_the_values);
     tcase_add_test(c, skipped_sections_are_known_but_not_checked);

@@ -91,7 +91,34 @@ A3() {
 
 # ---- B: wrong results without a word -------------------------------------------------------------
 
-# B1:
+B1() {
+    enter B1
+    image=data/imagesTr/phantom_001.nii.gz
+    again="--set experiment.name=n --set preprocess.steps=normalize --set preprocess.normalize.nonzero=yes"
+    "$program" train e.ini -q --set train.steps=5 $again
+    cp -r runs/n whole
+    check "B1 the manifest holds the sha256 of resolved.ini" \
+        grep -q "\"resolved.ini\":\"$(sha256sum <runs/n/resolved.ini | cut -c 1-64)\"" \
+        runs/n/checkpoints/step-00000005/manifest.json
+    sed -n '/^nonzero/q;p' whole/resolved.ini >runs/n/resolved.ini
+    check "B1 a resolved.ini that was cut is refused" ends 4 \
+        "resolved.ini' is not as the run wrote it" "$program" predict runs/n $image -o b.nii.gz
+    check "B1 also by evaluate" ends 4 "is not as the run wrote it" "$program" evaluate --run runs/n
+    sed 's/^keep_largest =/& brain/' whole/resolved.ini >runs/n/resolved.ini
+    check "B1 and one that was edited, with a hint" ends 4 "hint: put it back as it was; --set changes a value" \
+        "$program" predict runs/n/checkpoints/step-00000005 $image -o b.nii.gz
+    cp runs/run/resolved.ini runs/n
+    check "B1 and that of another run" ends 4 "was made with 'normalize'" \
+        "$program" predict runs/n $image -o b.nii.gz
+    check "B1 a run that goes on says that it was changed" ends 0 "is not as the run wrote it" \
+        sh -c "cp whole/resolved.ini runs/n; echo >>runs/n/resolved.ini
+            $program train e.ini -q --set train.steps=6 $again"
+    check "B1 with other free options" "$program" train e.ini -q --set train.steps=8 $again \
+        --set predict.keep_largest=brain --set train.validate_every=0 --set train.checkpoint_every=0
+    check "B1 the checkpoints from before still predict" \
+        "$program" predict runs/n/checkpoints/step-00000006 $image -o b.nii.gz
+    check "B1 and --set chooses another value" "$program" predict runs/n $image -o b.nii.gz --set window.overlap=0.5
+}
 
 # poke FILE OFFSET BYTES: other bytes there.
 poke() {

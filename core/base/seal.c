@@ -9,6 +9,8 @@
 
 #define SEAL ",\"sha256\":\""
 #define SEAL_SIZE (sizeof SEAL - 1 + 64 + 3) /* the hash and '"}' newline */
+#define LINE "; sha256 "
+#define LINE_SIZE (sizeof LINE - 1 + 64 + 1)
 
 static void hash_of(const char *text, size_t size, char hex[65])
 {
@@ -38,4 +40,23 @@ pons_status seal_check(const char *path, const char *text, size_t size, pons_err
         return pons_fail(err, PONS_DATA, "'%s' is damaged: its text has sha256 %.12s..., expected "
                          "%.12s...", path, hex, text + size - 3 - 64);
     return PONS_OK;
+}
+
+void seal_line_put(FILE *to, const char *text, size_t size)
+{
+    char hex[65];
+
+    hash_of(text, size, hex);
+    fprintf(to, LINE "%s\n", hex);
+}
+
+bool seal_line_holds(const char *text, size_t size)
+{
+    char line[LINE_SIZE + 1] = LINE;
+
+    if (size < LINE_SIZE)
+        return false;
+    hash_of(text, size - LINE_SIZE, line + sizeof LINE - 1);
+    line[LINE_SIZE - 1] = '\n';
+    return memcmp(text + size - LINE_SIZE, line, LINE_SIZE) == 0;
 }

@@ -14,6 +14,7 @@
 #include "report/run_folder.h"
 #include "train/processes.h"
 #include "train/provenance.h"
+#include "train/resolved.h"
 #include "train/trainer.h"
 #include "train/tuning.h"
 
@@ -275,6 +276,16 @@ static pons_status make_room(start *s, pons_error *err)
     return err->status;
 }
 
+/* What the file of the earlier start was changed to is not read: the values come from FILE.ini. */
+static void compare_resolved(const start *s, const char *path)
+{
+    pons_error problem = PONS_ERROR_INIT;
+    bool same;
+
+    if (s->own && resolved_check(s->checkpoint, path, &same, &problem) != PONS_OK)
+        log_warning(s->call->log, "%s; it is written anew", problem.text);
+}
+
 static pons_status open_folder(start *s, pons_error *err)
 {
     pons_sink_kept keep = { -1, -1 };
@@ -284,6 +295,7 @@ static pons_status open_folder(start *s, pons_error *err)
         keep = (pons_sink_kept){ s->saved.state.step, s->saved.state.validated };
     if (resolved == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
+    compare_resolved(s, resolved);
     if (make_room(s, err) == PONS_OK && run_folder_take(&s->folder, err) == PONS_OK
         && run_folder_log(&s->folder, s->call->log, err) == PONS_OK
         && metrics_open(s->folder.path, keep, s->experiment, &s->metrics, err) == PONS_OK

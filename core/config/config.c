@@ -5,6 +5,7 @@
 #include "config/config.h"
 
 #include "base/file.h"
+#include "base/seal.h"
 #include "base/text.h"
 #include "config/entries.h"
 #include "config/list.h"
@@ -462,22 +463,66 @@ static bool began_before(const config *c, int index)
     return false;
 }
 
-pons_status config_write(config *c, const char *path, pons_error *err)
+static void write_sections(config *c, FILE *to)
 {
-    safe_file f;
-    pons_status status = safe_file_open(&f, path, err);
     bool first = true;
 
-    if (status != PONS_OK)
-        return status;
-    write_origins(c, f.file);
     for (int i = 0; i < c->filled_count; i++) {
         if (began_before(c, i))
             continue;
         if (!first)
-            fputc('\n', f.file);
-        write_section(c, c->filled[i].section, f.file);
+            fputc('\n', to);
+        write_section(c, c->filled[i].section, to);
         first = false;
     }
+}
+
+static bool write_sealed(config *c, FILE *to, char **text, size_t *size)
+{
+    write_origins(c, to);
+    write_sections(c, to);
+    if (fflush(to) != 0)
+        return false;
+    seal_line_put(to, *text, *size);
+    return fflush(to) == 0 && !ferror(to);
+}
+
+static pons_status write_text(config *c, const char *path, const char *text, size_t size,
+                              pons_error *err)
+{
+    safe_file f;
+    sha256 hash;
+
+    if (safe_file_open(&f, path, err) != PONS_OK)
+        return err->status;
+    if (safe_file_write(&f, text, size, err) != PONS_OK) {
+        safe_file_discard(&f);
+        return err->status;
+    }
+    sha256_init(&hash);
+    sha256_add(&hash, text, size);
+    sha256_finish(&hash, c->written);
     return safe_file_commit(&f, err);
+}
+
+pons_status config_write(config *c, const char *path, pons_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    bool good = to != NULL && write_sealed(c, to, &text, &size);
+
+    if (to != NULL && fclose(to) != 0)
+        good = false;
+    if (good)
+        write_text(c, path, text, size, err);
+    else
+        pons_fail(err, PONS_DEVICE, "out of memory for '%s'", path);
+    free(text);
+    return err->status;
+}
+
+const char *config_written(const config *c)
+{
+    return c->written;
 }

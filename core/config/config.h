@@ -84,7 +84,10 @@ void config_resolve(config *c, const char *section, const char *key, const char 
 bool config_is_part(const char *section, const char *whole);
 /* A line of comment at the top of what config_write writes. */
 void config_remark(config *c, const char *text);
+/* The last line is a comment that seals those before it (seal.h). */
 pons_status config_write(config *c, const char *path, pons_error *err);
+/* The sha256 of the file that config_write has written last; "": none. */
+const char *config_written(const config *c);
 /* Every value that config_write would print, in its order; for checkpoints and comparisons. */
 int config_count(const config *c);
 void config_item(const config *c, int index, const char **section, const char **key,

@@ -40,6 +40,7 @@ struct config {
     int filled_count, filled_room;
     filled *filled;
     const char *remarks; /* lines of comment, or NULL                                             */
+    char written[65];    /* sha256 of what config_write wrote last; "": nothing                   */
 };
 
 config_entry *entry_find(const config *c, const char *section, const char *key);

@@ -149,6 +149,8 @@ static pons_status put_manifest_body(FILE *to, const char *part, int64_t step,
 {
     fprintf(to, "{\"format\":\"pons checkpoint 1\",\"step\":%" PRId64 ",", step);
     put_facts(to, c);
+    if (c->resolved != NULL && c->resolved[0] != '\0')
+        fprintf(to, "\"" CHECKPOINT_RESOLVED "\":\"%s\",\n", c->resolved);
     fputs("\"files\":{", to);
     for (int i = 0; i < c->file_count; i++) {
         const char *name = c->file[i].name;

@@ -6,8 +6,8 @@
  *
  * A folder is written under a name that ends in '.part', synced, renamed, and the folder above is
  * synced: a process that is killed at any moment leaves the older ones as they were. manifest.json
- * holds facts about the making, size and SHA-256 of every file and, as its last member, the SHA-256
- * of its own text before that member.
+ * holds facts about the making, the SHA-256 of the run's resolved.ini, size and SHA-256 of every
+ * file and, as its last member, the SHA-256 of its own text before that member.
  */
 #ifndef CORE_TRAIN_CHECKPOINT_H
 #define CORE_TRAIN_CHECKPOINT_H
@@ -22,6 +22,7 @@ typedef struct checkpoint_file {
 } checkpoint_file;
 
 #define CHECKPOINT_FACTS "made_with" /* the manifest's member: an object of texts                 */
+#define CHECKPOINT_RESOLVED "resolved.ini" /* the sha256 of the run's file (resolved.h)           */
 
 typedef struct checkpoint_fact {
     const char *name, *value;
@@ -31,6 +32,7 @@ typedef struct checkpoint_content {
     int file_count, fact_count;
     const checkpoint_file *file;
     const checkpoint_fact *fact;
+    const char *resolved;     /* the file's sha256; NULL or "": there is none                     */
 } checkpoint_content;
 
 /*

@@ -13,7 +13,7 @@ libcore_la_SOURCES += core/train/activation.c core/train/activation.h \
 	core/train/metric.h core/train/model_axes.c core/train/network.c core/train/network.h \
 	core/train/predict.c core/train/predict.h core/train/predict_back.c \
 	core/train/predict_parts.h core/train/predict_run.c core/train/provenance.c \
-	core/train/provenance.h core/train/safetensors.c \
+	core/train/provenance.h core/train/resolved.c core/train/resolved.h core/train/safetensors.c \
 	core/train/safetensors.h core/train/schedule.c core/train/schedule.h core/train/trainer.c \
 	core/train/trainer.h core/train/trainer_state.c core/train/trainer_state.h \
 	core/train/validation.c core/train/validation.h core/train/weights.c core/train/weights.h \

@@ -8,6 +8,7 @@
 #include "config/shortage.h"
 #include "train/agreement.h"
 #include "train/checkpoint.h"
+#include "train/resolved.h"
 #include "train/trainer_state.h"
 #include "train/tuning.h"
 #include "train/weights.h"
@@ -136,6 +137,26 @@ static pons_status read_known(const found_weights *f, int image_channels, const 
     return PONS_OK;
 }
 
+/*
+ * The file of a run is compared with the checkpoint before it is read; *open: the values of what it
+ * says are still to be compared. A file that the user names is his.
+ */
+static pons_status check_resolved(const found_weights *f, const predict_source *s, bool *open,
+                                  pons_error *err)
+{
+    pons_error problem = PONS_ERROR_INIT;
+    bool same = true;
+
+    *open = false;
+    if (f->checkpoint == NULL || f->run == NULL || s->config != NULL)
+        return PONS_OK;
+    if (resolved_check(f->checkpoint, f->config, &same, &problem) != PONS_OK)
+        return pons_fail(err, problem.status, "%s\nhint: put it back as it was; --set changes a "
+                         "value for one command", problem.text);
+    *open = !same;
+    return PONS_OK;
+}
+
 /* The mode in the file of a run is how it was trained; a prediction takes who is there. */
 static pons_status find_others(predictor *p, const predictor *beside, experiment_known *known,
                                pons_error *err)
@@ -171,12 +192,16 @@ static pons_status open_network(predictor *p, const found_weights *f, const pred
                                 const predictor *beside, pons_error *err)
 {
     experiment_known known;
+    bool open;
 
-    if (read_known(f, s->image_channels, beside, &known, err) != PONS_OK
+    if (check_resolved(f, s, &open, err) != PONS_OK
+        || read_known(f, s->image_channels, beside, &known, err) != PONS_OK
         || config_open(f->config, s->set_count, s->set, &p->config, err) != PONS_OK
         || find_others(p, beside, &known, err) != PONS_OK
         || experiment_open(p->config, EXPERIMENT_PREDICT, &known, p->log, &p->experiment, err)
-           != PONS_OK)
+           != PONS_OK
+        || (open && saved_state_check(f->checkpoint, f->config, p->experiment, s->set_count,
+                                      s->set, err) != PONS_OK))
         return err->status;
     weights_format format = { .flat = p->experiment->task.flat,
                               .wide = p->experiment->device.wide };

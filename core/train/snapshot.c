@@ -114,6 +114,7 @@ pons_status snapshot_take(snapshot *out, const experiment *e, const storage *s,
                           const trainer_state *state, pons_error *err)
 {
     release_lists(out);
+    out->resolved = config_written(e->config);
     if (make_lists(out, e, s, err) != PONS_OK || copy_lists(out, err) != PONS_OK
         || state_content_make(&out->state, state, e, err) != PONS_OK
         || provenance_make(e, &out->maker, err) != PONS_OK)
@@ -137,7 +138,8 @@ static pons_status check_finite(const snapshot *s, pons_error *err)
 pons_status snapshot_write(const snapshot *s, const char *folder, pons_error *err)
 {
     checkpoint_file file[SNAPSHOT_LISTS_MAX + 1];
-    const checkpoint_content all = { s->list_count + 1, s->maker.count, file, s->maker.fact };
+    const checkpoint_content all = { s->list_count + 1, s->maker.count, file, s->maker.fact,
+                                     s->resolved };
 
     if (check_finite(s, err) != PONS_OK)
         return err->status;

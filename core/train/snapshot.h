@@ -24,6 +24,7 @@ typedef struct snapshot {
     weights_list list[SNAPSHOT_LISTS_MAX];
     state_content state;
     provenance maker;
+    const char *resolved;    /* config_written; the configuration's                               */
     void *memory;            /* of the lists                                                      */
     size_t size;
 } snapshot;

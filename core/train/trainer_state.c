@@ -116,24 +116,66 @@ static bool may_change(const char *section, const char *key)
     return false;
 }
 
-static pons_status compare_options(const saved_state *s, const experiment *e, pons_error *err)
+/* An option with another value than the checkpoint's. */
+typedef struct difference {
+    char name[256];
+    const char *value, *before;
+} difference;
+
+/* Whether --set has a say in the section, or in the one that lists its steps. */
+static bool is_set(const char *section, int set_count, const char *const *set)
+{
+    size_t size = strcspn(section, ".");
+
+    for (int i = 0; i < set_count; i++)
+        if (strncmp(set[i], section, size) == 0 && set[i][size] == '.')
+            return true;
+    return false;
+}
+
+/* The first one, in sections that 'set' leaves alone; false: there is none. */
+static bool find_difference(const saved_state *s, const experiment *e, int set_count,
+                            const char *const *set, difference *out)
 {
     for (int i = 0; i < config_count(e->config); i++) {
-        const char *section, *key, *value, *before;
-        char name[256];
-        config_item(e->config, i, &section, &key, &value);
-        if (may_change(section, key))
+        const char *section, *key;
+        config_item(e->config, i, &section, &key, &out->value);
+        if (may_change(section, key) || is_set(section, set_count, set))
             continue;
-        snprintf(name, sizeof name, "[%s] %s", section, key);
-        before = safetensors_metadata(s->file, name);
-        if (before == NULL)
-            before = "";
-        if (!config_same(e->config, section, key, before, value))
-            return pons_fail(err, PONS_CONFIG, "%s is '%s' but the run to be continued has '%s'\n"
-                             "hint: --fresh starts anew, another [experiment] name keeps both",
-                             name, value, before);
+        snprintf(out->name, sizeof out->name, "[%s] %s", section, key);
+        out->before = safetensors_metadata(s->file, out->name);
+        if (out->before == NULL)
+            out->before = "";
+        if (!config_same(e->config, section, key, out->before, out->value))
+            return true;
     }
-    return PONS_OK;
+    return false;
+}
+
+static pons_status compare_options(const saved_state *s, const experiment *e, pons_error *err)
+{
+    difference d;
+
+    if (!find_difference(s, e, 0, NULL, &d))
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "%s is '%s' but the run to be continued has '%s'\n"
+                     "hint: --fresh starts anew, another [experiment] name keeps both", d.name,
+                     d.value, d.before);
+}
+
+pons_status saved_state_check(const char *checkpoint, const char *path, const experiment *e,
+                              int set_count, const char *const *set, pons_error *err)
+{
+    saved_state s;
+    difference d;
+
+    if (saved_state_read(checkpoint, &s, err) != PONS_OK)
+        return err->status;
+    if (find_difference(&s, e, set_count, set, &d))
+        pons_fail(err, PONS_DATA, "'%s': %s is '%s' but '%s' was made with '%s'\nhint: it is "
+                  "another run's file", path, d.name, d.value, checkpoint, d.before);
+    saved_state_clear(&s);
+    return err->status;
 }
 
 static case_record cases_of(const saved_state *s)

@@ -37,6 +37,12 @@ void saved_state_clear(saved_state *s);
  * differ: PONS_CONFIG with key and both values, or the case.
  */
 pons_status saved_state_compare(const saved_state *s, const experiment *e, pons_error *err);
+/*
+ * The same of a prediction's options, but for sections with a --set: PONS_DATA where the run's file
+ * 'path' has a value with which 'checkpoint' was not made.
+ */
+pons_status saved_state_check(const char *checkpoint, const char *path, const experiment *e,
+                              int set_count, const char *const *set, pons_error *err);
 /* When the cases have been read: a warning for one whose files hold something else than then. */
 void saved_state_warn(const saved_state *s, const experiment *e);
 
