@@ -92,13 +92,15 @@ static pons_status copy_lines(FILE *from, pons_sink_kept keep, line_kind kind, F
 
 static pons_status set_aside(FILE *from, const char *path, pons_sink_kept keep, pons_error *err)
 {
-    FILE *to = fopen(path, "ae");
-    bool good = to != NULL && copy_lines(from, keep, LINE_DAMAGED, to) == PONS_OK
-                && fflush(to) == 0 && fsync(fileno(to)) == 0;
+    FILE *to = NULL;
+
+    if (file_open_stream(path, "a", &to, err) != PONS_OK)
+        return err->status;
+    bool good = copy_lines(from, keep, LINE_DAMAGED, to) == PONS_OK && fflush(to) == 0
+                && fsync(fileno(to)) == 0;
     int cause = errno;
 
-    if (to != NULL)
-        fclose(to);
+    fclose(to);
     if (!good)
         return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", path, strerror(cause));
     return PONS_OK;
