@@ -316,7 +316,22 @@ D3() {
 
 # ---- E: hangs and costs --------------------------------------------------------------------------
 
-# E1:
+# within SECONDS COMMAND...: of the processor's time.
+within() { ( ulimit -t "$1"; shift; "$@" ); }
+
+E1() {
+    enter E1
+    mkdir many
+    i=0
+    while [ $i -lt 5000 ]; do
+        : >many/$i.nii
+        i=$((i + 1))
+    done
+    check "E1 thousands of images cost no square of their number" \
+        within 6 ends 4 "5000 of 5000 cases could not be predicted" "$program" predict runs/run many -o out -q
+    check "E1 an image is still not replaced by a result" ends 2 "would replace an image" \
+        "$program" predict runs/run data/imagesTr data/labelsTr -o data/labelsTr
+}
 
 E2() {
     enter E2
@@ -335,7 +350,29 @@ E2() {
         "$program" predict runs/run data/imagesTr/phantom_001.nii.gz -o out.nii.gz
 }
 
-# E3:
+E3() {
+    enter E3
+    awk 'BEGIN { for (i = 0; i < 60000; i++) printf "[s%d]\n", i }' >sections.ini
+    awk 'BEGIN { for (i = 0; i < 30000; i++) printf "[s%d]\nkey = 1\n", i }' >both.ini
+    awk 'BEGIN { print "[data]"; for (i = 0; i < 60000; i++) printf "k%d = 1\n", i }' >keys.ini
+    awk 'BEGIN { print "include = keys.ini\n[data]"; for (i = 0; i < 60000; i++) printf "k%d = 2\n", i }' >over.ini
+    for file in sections both keys over; do
+        check "E3 $file in one INI file" within 3 ends 3 "$file.ini:" "$program" train $file.ini
+    done
+    awk 'BEGIN {
+        for (i = 0; i < 200000; i++)
+            printf("%s\"t%d\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}", (i ? "," : "{"), i)
+        printf("}")
+    }' >header
+    size=$(wc -c <header)
+    for shift in 0 8 16 24; do
+        printf "\\$(printf %03o $((size >> shift & 255)))"
+    done >tensors.safetensors
+    printf '\000\000\000\000' | cat - header >>tensors.safetensors
+    check "E3 tensors without elements in one header" within 5 ends 3 "is missing, expected shape" \
+        "$program" predict tensors.safetensors data/imagesTr/phantom_001.nii.gz -o o.nii.gz \
+        --config runs/run/resolved.ini
+}
 
 # E4:
 
@@ -388,7 +425,7 @@ G1() {
     check "G1 the name of an INI file" one_line 1
     "$program" train e.ini -q --set "model.plugin=a" --set "loss.plugin=$forged" >out 2>&1
     check "G1 a value of --set" one_line 1
-    printf '\031\000\000\000\000\000\000\000{"a\\nhint: forged":{"c":1}}' >w.safetensors
+    printf '\033\000\000\000\000\000\000\000{"a\\nhint: forged":{"c":1}}' >w.safetensors
     "$program" predict w.safetensors data/imagesTr/phantom_001.nii.gz -o o.nii.gz --config e.ini >out 2>&1
     check "G1 the name of a tensor" one_line 1
     SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_LOCALID=0 SLURM_JOB_NODELIST="n[1$forged" SLURM_STEP_NODELIST="n[1$forged" \

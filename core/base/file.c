@@ -94,12 +94,22 @@ FILE *file_open_reader(const char *path)
     return file;
 }
 
+bool file_identify(const char *path, file_identity *out)
+{
+    struct stat facts;
+
+    if (stat(path, &facts) != 0)
+        return false;
+    *out = (file_identity){ (uint64_t)facts.st_dev, (uint64_t)facts.st_ino };
+    return true;
+}
+
 bool file_is(const char *path, const char *other)
 {
-    struct stat a, b;
+    file_identity a, b;
 
-    return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev
-           && a.st_ino == b.st_ino;
+    return file_identify(path, &a) && file_identify(other, &b) && a.device == b.device
+           && a.inode == b.inode;
 }
 
 bool file_is_at(int file, const char *path)

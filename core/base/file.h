@@ -30,6 +30,12 @@ pons_status folder_make(const char *path, pons_error *err);
 bool file_lock(int file, int how);
 /* A folder, also through a link. */
 bool folder_is_there(const char *path);
+/* What a file is, by whatever path: equal numbers are one file. False: there is none. */
+typedef struct file_identity {
+    uint64_t device, inode;
+} file_identity;
+
+bool file_identify(const char *path, file_identity *out);
 /* Both are there and are one file, whatever the paths look like. */
 bool file_is(const char *path, const char *other);
 /* Whether the open file or folder is still what lies at 'path'. */

@@ -37,7 +37,7 @@ typedef struct job {
     arena *memory;
     int member_count;
     predictor *member[MEMBERS_MAX];
-    int case_count;
+    int case_count, case_room;
     predict_input *cases;
     bool folder;             /* output is a folder                                                */
     int failed, first_failed; /* cases that could not be read                                     */
@@ -60,11 +60,14 @@ static size_t channel_stem(const char *stem)
 /* A case without files, and room for them. */
 static const char **new_case(job *j, const char *name, int files)
 {
-    predict_input *more = arena_alloc(j->memory, (size_t)(j->case_count + 1) * sizeof *more);
-
-    if (j->case_count > 0)
-        memcpy(more, j->cases, (size_t)j->case_count * sizeof *more);
-    j->cases = more;
+    if (j->case_count == j->case_room) {
+        int room = 2 * j->case_room + 16;
+        predict_input *more = arena_alloc(j->memory, (size_t)room * sizeof *more);
+        if (j->case_count > 0)
+            memcpy(more, j->cases, (size_t)j->case_count * sizeof *more);
+        j->cases = more;
+        j->case_room = room;
+    }
     const char **file = arena_alloc(j->memory, (size_t)files * sizeof *file);
     j->cases[j->case_count++] = (predict_input){ name, files, file };
     return file;
@@ -216,13 +219,45 @@ static int results_of(const job *j, int number, const char *path[RESULTS_MAX])
     return count;
 }
 
-static pons_status check_path(const job *j, const char *path, pons_error *err)
+/* What files are, whatever their paths look like: sorted, to be searched. */
+typedef struct identities {
+    size_t count;
+    file_identity *item;
+} identities;
+
+static int compare_identities(const void *a, const void *b)
 {
+    const file_identity *x = a, *y = b;
+
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    return x->inode < y->inode ? -1 : x->inode > y->inode;
+}
+
+static identities identify_images(const job *j)
+{
+    identities all = { 0, NULL };
+
+    for (int i = 0; i < j->case_count; i++)
+        all.count += (size_t)j->cases[i].file_count;
+    all.item = arena_alloc(j->memory, all.count * sizeof *all.item + 1);
+    all.count = 0;
     for (int i = 0; i < j->case_count; i++)
         for (int k = 0; k < j->cases[i].file_count; k++)
-            if (file_is(path, j->cases[i].file[k]))
-                return pons_fail(err, PONS_USAGE, "-o '%s': '%s' would replace an image that is "
-                                 "read, expected another file or folder", j->flags->output, path);
+            all.count += file_identify(j->cases[i].file[k], &all.item[all.count]);
+    qsort(all.item, all.count, sizeof *all.item, compare_identities);
+    return all;
+}
+
+static pons_status check_path(const job *j, const identities *images, const char *path,
+                              pons_error *err)
+{
+    file_identity there;
+
+    if (file_identify(path, &there)
+        && bsearch(&there, images->item, images->count, sizeof there, compare_identities) != NULL)
+        return pons_fail(err, PONS_USAGE, "-o '%s': '%s' would replace an image that is read, "
+                         "expected another file or folder", j->flags->output, path);
     return PONS_OK;
 }
 
@@ -239,12 +274,13 @@ static pons_status check_paths(const job *j, pons_error *err)
 {
     const char **path = arena_alloc(j->memory,
                                     (size_t)j->case_count * RESULTS_MAX * sizeof *path + 1);
+    const identities images = identify_images(j);
     int count = 0;
 
     for (int i = 0; i < j->case_count; i++)
         count += results_of(j, i, path + count);
     for (int i = 0; i < count; i++)
-        if (check_path(j, path[i], err) != PONS_OK)
+        if (check_path(j, &images, path[i], err) != PONS_OK)
             return err->status;
     qsort(path, (size_t)count, sizeof *path, compare_paths);
     for (int i = 1; i < count; i++)

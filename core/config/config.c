@@ -19,10 +19,9 @@
 
 config_entry *entry_find(const config *c, const char *section, const char *key)
 {
-    for (int i = 0; i < c->entry_count; i++)
-        if (strcmp(c->entry[i].key, key) == 0 && strcmp(c->entry[i].section, section) == 0)
-            return &c->entry[i];
-    return NULL;
+    int place = name_index_find(&c->by_name, section, key);
+
+    return place >= 0 ? &c->entry[place] : NULL;
 }
 
 /* An array in an arena that doubles; the old one stays behind until the arena goes. */
@@ -37,11 +36,14 @@ static void *grown(arena *a, const void *old, int count, int *room, size_t size)
     return larger;
 }
 
-void entry_add(config *c, config_entry entry)
+pons_status entry_add(config *c, config_entry entry, pons_error *err)
 {
+    if (name_index_add(&c->by_name, entry.section, entry.key, c->entry_count) < 0)
+        return pons_fail(err, PONS_DEVICE, "out of memory reading '%s'", entry.file);
     if (c->entry_count == c->entry_room)
         c->entry = grown(c->arena, c->entry, c->entry_count, &c->entry_room, sizeof *c->entry);
     c->entry[c->entry_count++] = entry;
+    return PONS_OK;
 }
 
 pons_status config_open(const char *file, int set_count, const char *const *set, config **out,
@@ -76,6 +78,7 @@ void config_close(config *c)
 {
     if (c == NULL)
         return;
+    name_index_clear(&c->by_name);
     arena_free(c->arena);
     free(c);
 }
@@ -250,7 +253,7 @@ pons_status config_refuse_misspelt(config *c, const char *section, const char *k
 {
     for (int i = 0; i < c->entry_count && is_step(section); i++) {
         const config_entry *e = &c->entry[i];
-        if (is_step(e->section) && !is_listed(c, e->section) && is_near(e->section, section))
+        if (is_step(e->section) && is_near(e->section, section) && !is_listed(c, e->section))
             return refuse(err, origin_of(c, e), "section", e->section, "", section);
     }
     for (int i = 0; i < c->entry_count; i++) {

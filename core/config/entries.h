@@ -5,6 +5,7 @@
 #define CORE_CONFIG_ENTRIES_H
 
 #include "base/arena.h"
+#include "base/name_index.h"
 #include "config/config.h"
 
 /* A section line of a file. */
@@ -35,6 +36,7 @@ struct config {
     const char *folder;
     int entry_count, entry_room;
     config_entry *entry;
+    name_index by_name; /* place of an entry, by section and key                                  */
     section_line *section;
     known_section *known;
     int filled_count, filled_room;
@@ -44,7 +46,8 @@ struct config {
 };
 
 config_entry *entry_find(const config *c, const char *section, const char *key);
-void entry_add(config *c, config_entry entry);
+/* One that is not there yet. */
+pons_status entry_add(config *c, config_entry entry, pons_error *err);
 /* Add the entries of a file, then of what it includes where the file itself is silent. */
 pons_status config_read_file(config *c, const char *file, pons_error *err);
 pons_status config_read_set(config *c, const char *set, pons_error *err);

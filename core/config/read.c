@@ -19,7 +19,7 @@ typedef struct reading {
     const char *file, *folder;
     const char *next;     /* rest of the text                                                     */
     int line;             /* of the line that inih holds                                          */
-    int first;            /* index of this file's first entry                                     */
+    name_index lines;     /* of this file's keys                                                  */
     const char *value;    /* of a line too long for inih's buffer, else NULL                      */
     const char *include;  /* path, NULL: none                                                     */
     int include_line;
@@ -194,14 +194,17 @@ static pons_status take_entry(reading *r, const char *section, const char *key, 
     if (strcmp(key, "include") == 0)
         return pons_fail(r->err, PONS_CONFIG, "%s:%d: unknown key 'include' in [%s]\nhint: it "
                          "stands on top of a file, before any section", r->file, r->line, section);
-    for (int i = r->first; i < c->entry_count; i++)
-        if (strcmp(c->entry[i].section, section) == 0 && strcmp(c->entry[i].key, key) == 0)
-            return pons_fail(r->err, PONS_CONFIG, "%s:%d: duplicate key '%s' in [%s], first on "
-                             "line %d", r->file, r->line, key, section, c->entry[i].line);
-    entry_add(c, (config_entry){ arena_string(c->arena, section), arena_string(c->arena, key),
-                                 arena_string(c->arena, value), r->file, r->folder, r->line,
-                                 false });
-    return PONS_OK;
+    config_entry e = { arena_string(c->arena, section), arena_string(c->arena, key),
+                       arena_string(c->arena, value), r->file, r->folder, r->line, false };
+    int line = name_index_add(&r->lines, e.section, e.key, e.line);
+    if (line < 0)
+        return pons_fail(r->err, PONS_DEVICE, "out of memory reading '%s'", r->file);
+    if (line != e.line)
+        return pons_fail(r->err, PONS_CONFIG, "%s:%d: duplicate key '%s' in [%s], first on "
+                         "line %d", r->file, r->line, key, section, line);
+    if (entry_find(c, e.section, e.key) != NULL) /* a file that includes this one has it */
+        return PONS_OK;
+    return entry_add(c, e, r->err);
 }
 
 static int handle(void *user, const char *section, const char *name, const char *value)
@@ -233,22 +236,6 @@ static pons_status parse(reading *r, const char *text, size_t size)
     return PONS_OK;
 }
 
-/* Drop from entries [begin, end) those that entries before 'begin' (from 'first') already have. */
-static void drop_overridden(config *c, int first, int begin)
-{
-    int kept = begin;
-
-    for (int i = begin; i < c->entry_count; i++) {
-        bool overridden = false;
-        for (int k = first; k < begin && !overridden; k++)
-            overridden = strcmp(c->entry[k].section, c->entry[i].section) == 0 &&
-                         strcmp(c->entry[k].key, c->entry[i].key) == 0;
-        if (!overridden)
-            c->entry[kept++] = c->entry[i];
-    }
-    c->entry_count = kept;
-}
-
 static const char *folder_of(config *c, const char *file)
 {
     char *path = realpath(file, NULL), *slash;
@@ -272,19 +259,15 @@ static pons_status read_included(reading *r, const opened *self)
     const char *path = r->include[0] == '/' ? r->include :
                        arena_format(c->arena, "%s/%s", r->folder, r->include);
     const char *where = arena_format(c->arena, "%s:%d: ", r->file, r->include_line);
-    int begin = c->entry_count;
-    pons_status status = read_one(c, path, NULL, self, where, r->err);
 
-    if (status == PONS_OK)
-        drop_overridden(c, r->first, begin);
-    return status;
+    return read_one(c, path, NULL, self, where, r->err);
 }
 
 static pons_status read_one(config *c, const char *file, const char *folder, const opened *outer,
                             const char *where, pons_error *err)
 {
     opened self = { 0, 0, outer != NULL ? outer->depth + 1 : 0, outer };
-    reading r = { .config = c, .first = c->entry_count, .err = err };
+    reading r = { .config = c, .err = err };
     pons_error problem = PONS_ERROR_INIT;
     struct stat facts;
     char *text;
@@ -309,6 +292,7 @@ static pons_status read_one(config *c, const char *file, const char *folder, con
     if (status == PONS_OK)
         status = parse(&r, text, size);
     free(text);
+    name_index_clear(&r.lines);
     if (status == PONS_OK && r.include != NULL)
         status = read_included(&r, &self);
     return status;
@@ -369,9 +353,8 @@ pons_status config_read_set(config *c, const char *set, pons_error *err)
     if (check_set_value(set, e.value, err) != PONS_OK)
         return PONS_USAGE;
     old = entry_find(c, e.section, e.key);
-    if (old != NULL)
-        *old = e;
-    else
-        entry_add(c, e);
+    if (old == NULL)
+        return entry_add(c, e, err);
+    *old = e;
     return PONS_OK;
 }

@@ -187,6 +187,7 @@ static pons_status read_images(const reader *r, const char *field, const json_va
                                data_case *c, pons_error *err)
 {
     bool list = is_type(value, JSON_LIST);
+    const json_value *next = list ? value->child : NULL;
     int count = list ? value->count : 1;
 
     if (count == 0)
@@ -196,8 +197,8 @@ static pons_status read_images(const reader *r, const char *field, const json_va
         return pons_fail(err, PONS_DATA, "'%s': '%s' has %d files, expected %d as in 'modality'",
                          r->path, field, count, r->out->channels);
     const char **image = arena_alloc(r->memory, (size_t)count * sizeof *image);
-    for (int i = 0; i < count; i++) {
-        const json_value *one = list ? json_item(value, i) : value;
+    for (int i = 0; i < count; i++, next = list ? next->next : NULL) {
+        const json_value *one = list ? next : value;
         const char *name = list ? arena_format(r->memory, "%s[%d]", field, i) : field;
         if (read_path(r, name, one, &image[i], err) != PONS_OK)
             return err->status;

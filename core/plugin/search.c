@@ -3,6 +3,8 @@
  */
 #include "base/errno_status.h"
 #include "base/file.h"
+#include "base/arena.h"
+#include "base/name_index.h"
 #include "base/part.h"
 #include "base/text.h"
 #include "plugin/verify.h"
@@ -97,14 +99,19 @@ char *plugin_hidden_by(const char *path, pons_kind kind, const char *name, char 
 typedef struct listing {
     plugin_file *file;
     int count, room;
+    arena *names;
+    name_index listed;
 } listing;
 
-static bool is_listed(const listing *l, pons_kind kind, const char *name)
+/* One is listed already where a folder that is searched before has its name. */
+static bool is_new(listing *l, pons_kind kind, const char *name, pons_error *err)
 {
-    for (int i = 0; i < l->count; i++)
-        if (l->file[i].kind == kind && strcmp(l->file[i].name, name) == 0)
-            return true;
-    return false;
+    const char *kept = arena_string(l->names, name);
+    int number = name_index_add(&l->listed, plugin_kind_name(kind), kept, l->count);
+
+    if (number < 0)
+        pons_fail(err, PONS_DEVICE, "out of memory");
+    return number == l->count;
 }
 
 static plugin_file *listing_add(listing *l)
@@ -175,8 +182,10 @@ static pons_status list_folder(listing *l, char **folder, pons_kind kind, pons_e
              : pons_fail(err, errno_status(errno, PONS_PLUGIN), "cannot read folder '%s': %s", path,
                          strerror(errno));
     while (d != NULL && status == PONS_OK && (entry = readdir(d)) != NULL)
-        if (name_of(entry->d_name, name) && !is_listed(l, kind, name))
+        if (name_of(entry->d_name, name) && is_new(l, kind, name, err))
             status = list_one(l, folder, kind, name, err);
+        else
+            status = err->status;
     if (d != NULL)
         closedir(d);
     return status;
@@ -191,16 +200,21 @@ static int by_kind_and_name(const void *a, const void *b)
 
 pons_status plugin_list(plugin_file **files, int *count, pons_error *err)
 {
-    listing l = { NULL, 0, 0 };
+    listing l = { .names = arena_new() };
     char **folders;
-    pons_status status = plugin_folders(&folders, err);
+    pons_status status = l.names != NULL ? plugin_folders(&folders, err)
+                                         : pons_fail(err, PONS_DEVICE, "out of memory");
 
-    if (status != PONS_OK)
+    if (status != PONS_OK) {
+        arena_free(l.names);
         return status;
+    }
     for (char **f = folders; *f != NULL; f++)
         for (int kind = PONS_KIND_MODEL; kind <= PONS_KIND_SINK && status == PONS_OK; kind++)
             status = list_folder(&l, f, (pons_kind)kind, err);
     plugin_folders_free(folders);
+    name_index_clear(&l.listed);
+    arena_free(l.names);
     if (status != PONS_OK) {
         plugin_list_free(l.file, l.count);
         return status;
