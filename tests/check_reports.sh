@@ -312,7 +312,42 @@ D3() {
         "$program" predict runs/run data/imagesTr/phantom_001.nii.gz -o b.nii.gz
 }
 
-# D4:
+D4() {
+    enter D4
+    bare=$program # without libtool's script before it, which has limits of its own
+    libraries=$(dirname "$program")/.libs
+    [ ! -x "$libraries/pons" ] || bare=$libraries/pons
+    export LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+    for size in 32 64 256; do
+        check "D4 a stack of $size KiB" ends 5 "the stack is limited to $size KiB" \
+            sh -c 'ulimit -s $0; exec "$@"' $size "$bare" train e.ini -q --set train.steps=41
+    done
+    check "D4 a stack of 1 MiB does" sh -c 'ulimit -s 1024; exec "$@"' sh "$bare" train e.ini -q \
+        --set train.steps=41
+    # Limits on processes do not hold for root, and count all processes of a user.
+    if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null && command -v prlimit >/dev/null; then
+        chmod 755 "$folder" && chmod -R a+rwX .
+        limited() { prlimit --nproc="$1" setpriv --reuid 54321 --clear-groups "$bare" train e.ini -q \
+            --set experiment.name=u"$1" --set train.steps=2 --set distribute.threads=4; }
+        for limit in 1 2 3 4; do
+            check "D4 no more than $limit threads" ends 5 "Resource temporarily unavailable" limited $limit
+        done
+        check "D4 threads enough" limited 40
+    else
+        echo "SKIPPED: D4 threads: needs root, setpriv and prlimit"
+    fi
+    "$program" train e.ini -q --set experiment.name=even --set train.steps=2 --set preprocess.steps=spacing \
+        --set preprocess.spacing.mm=1
+    check "D3 spacing far below that of the files" ends 4 "voxels along axis 0, expected at most 2147483647" \
+        "$program" train e.ini -q --set experiment.name=n --set preprocess.steps=spacing \
+        --set "preprocess.spacing.mm=1e-300 1 1"
+    gzip -dc data/imagesTr/phantom_001.nii.gz >wide.nii
+    for at in 80 280; do
+        printf '\312\362\111\161' | dd of=wide.nii bs=1 seek=$at conv=notrunc 2>/dev/null
+    done
+    check "D3 a file's spacing far above" ends 4 "voxels along axis 0, expected at most 2147483647" \
+        "$program" predict runs/even wide.nii -o o.nii.gz
+}
 
 # ---- E: hangs and costs --------------------------------------------------------------------------
 

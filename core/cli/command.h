@@ -90,5 +90,7 @@ pons_status options_list(pons_error *err);
 
 /* environment.c: what libraries of kernels would read from the environment (R20). */
 void environment_prepare(void);
+/* Whether the limits of this process let it run at all. */
+pons_status environment_check(pons_error *err);
 
 #endif

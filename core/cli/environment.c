@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -77,6 +78,21 @@ static void open_standard_streams(void)
     while (file >= 0 && file <= STDERR_FILENO);
     if (file > STDERR_FILENO)
         close(file);
+}
+
+/* Of the largest chain of calls here and in the libraries, several times over. */
+enum { STACK_LEAST = 512 << 10 };
+
+/* A thread's stack is as large as the first one's, and what outgrows it ends without a word. */
+pons_status environment_check(pons_error *err)
+{
+    struct rlimit stack;
+
+    if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < STACK_LEAST)
+        return pons_fail(err, PONS_DEVICE, "the stack is limited to %llu KiB, expected at least %d "
+                         "KiB\nhint: ulimit -s 8192", (unsigned long long)stack.rlim_cur >> 10,
+                         STACK_LEAST >> 10);
+    return PONS_OK;
 }
 
 void environment_prepare(void)

@@ -197,7 +197,9 @@ int pons_main(int argc, char **argv)
     pons_status status;
 
     environment_prepare();
-    status = dispatch(argc - 1, argv + 1, &log, &err);
+    status = environment_check(&err);
+    if (status == PONS_OK)
+        status = dispatch(argc - 1, argv + 1, &log, &err);
     status = flush_output(status, &err);
     say_end(&log, status, &err);
     return (int)status;

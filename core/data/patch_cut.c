@@ -7,10 +7,15 @@
  */
 #include "data/patch_cut.h"
 
+#include "base/whole.h"
+
 #include <math.h>
 #include <string.h>
 
 #define OUTSIDE INT64_MIN
+
+/* A place that no volume reaches. */
+#define FAR (INT64_C(1) << 40)
 
 typedef struct cutter {
     const packed_case *p;
@@ -272,7 +277,7 @@ static void blend_voxel(const cutter *c, const double x[3], int64_t to)
         for (int i = 0; i < 3; i++) {
             double low = floor(x[i]), share = x[i] - low;
             bool up = corner >> i & 1;
-            at[i] = (int64_t)low + up;
+            at[i] = whole_within(low, -FAR, FAR) + up;
             weight *= up ? share : 1 - share;
         }
         int64_t from = voxel_at(c, at, c->pad == LOADER_PAD_EDGE);
@@ -297,7 +302,7 @@ static void cut_blended(const cutter *c)
                     x[i] = (double)c->start[i] + 0.5 * (double)(e[i] - 1) + row[3];
                     for (int j = 0; j < 3; j++)
                         x[i] += row[j] * ((double)place[j] - 0.5 * (double)(e[j] - 1));
-                    nearest[i] = (int64_t)rint(x[i]);
+                    nearest[i] = whole_within(rint(x[i]), -FAR, FAR);
                 }
                 blend_voxel(c, x, to);
                 put_label(c, voxel_at(c, nearest, false), to);

@@ -10,6 +10,7 @@
 #include "data/volume.h"
 
 #include "base/parallel.h"
+#include "base/whole.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -206,8 +207,8 @@ static void narrow_row(const piece *p, int64_t i, int64_t j, int64_t *low, int64
         return;
     one = (lower - start) / step;
     other = (upper - start) / step;
-    *low = (int64_t)fmax((double)*low, floor(fmin(one, other)));
-    *high = (int64_t)fmin((double)*high, fmax(ceil(fmax(one, other)) + 1, (double)*low));
+    *low = whole_within(floor(fmin(one, other)), *low, *high);
+    *high = whole_within(ceil(fmax(one, other)) + 1, *low, *high);
 }
 
 static void places_of_voxel(const volume_back *b, int64_t i, int64_t j, int64_t k, place at[3])

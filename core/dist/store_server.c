@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "base/whole.h"
 #include "dist/link.h"
 #include "dist/store.h"
 #include "dist/store_message.h"
@@ -830,7 +831,7 @@ bool store_server_starved(const store_server *s)
 
 void store_server_close(store_server *s, double wait_s)
 {
-    uint64_t milliseconds = 1 + (uint64_t)(wait_s * 1e3);
+    uint64_t milliseconds = 1 + (uint64_t)whole_within(wait_s * 1e3, 0, INT64_C(1) << 53);
 
     if (s == NULL)
         return;

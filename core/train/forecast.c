@@ -6,6 +6,7 @@
 
 #include "train/forecast.h"
 
+#include "base/whole.h"
 #include "data/loader.h"
 #include "data/patch_parts.h"
 #include "data/volume.h"
@@ -69,6 +70,12 @@ static void scaled_extent(const experiment *e, const volume_facts *f, double ext
     }
 }
 
+/* A volume that is larger than memory is not to be read, only to be counted. */
+static int64_t whole_extent(double extent)
+{
+    return whole_within(ceil(extent), 0, 1 << 20);
+}
+
 static double voxels_of(const double extent[3])
 {
     return extent[0] * extent[1] * extent[2];
@@ -105,8 +112,7 @@ static double validation_bytes(const experiment *e, const double extent[3])
     int cases = e->data->validation_count < 2 ? e->data->validation_count : 2;
     int targets = e->regions ? e->class_count : 1;
     double values = 4.0 * e->task.channels + targets, voxels = voxels_of(extent);
-    int64_t size[3] = { (int64_t)ceil(extent[0]), (int64_t)ceil(extent[1]),
-                        (int64_t)ceil(extent[2]) };
+    int64_t size[3] = { whole_extent(extent[0]), whole_extent(extent[1]), whole_extent(extent[2]) };
     window_settings settings;
 
     if (voxels == 0)
@@ -126,7 +132,7 @@ static double sums_bytes(const experiment *e, const double extent[3], double tak
     if (voxels_of(extent) == 0 || !held_sums_wanted(e, &e->device))
         return 0;
     for (int a = 0; a < 3; a++)
-        size[a] = (int64_t)ceil(extent[a]);
+        size[a] = whole_extent(extent[a]);
     bytes = held_sums_size(e, size);
     return held_sums_fit(&e->device, bytes, taken) ? (double)bytes : 0;
 }

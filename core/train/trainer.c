@@ -10,9 +10,11 @@
 #include "train/trainer_parts.h"
 
 #include "base/clock.h"
+#include "base/whole.h"
 #include "dist/group.h"
 #include "graph/range.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -60,15 +62,15 @@ static void tell_step(trainer *t, const step_begun *s, double loss, double secon
     logger *l = t->experiment->log;
     int64_t total = t->total, every = t->experiment->sections.log.every;
     int64_t left = total - t->state.step;
-    double eta;
+    int eta;
 
     t->step_seconds = t->step_seconds > 0 ? 0.9 * t->step_seconds + 0.1 * seconds : seconds;
     t->logged_loss += loss;
     t->logged_steps++;
-    eta = (double)left * t->step_seconds;
+    eta = (int)whole_within((double)left * t->step_seconds, 0, INT_MAX);
     log_progress(l, "step %lld of %lld, epoch %lld, loss %.4g, %.3f s a step, %d:%02d left",
                  (long long)t->state.step, (long long)total, (long long)s->epoch, loss,
-                 t->step_seconds, (int)eta / 60, (int)eta % 60);
+                 t->step_seconds, eta / 60, eta % 60);
     if (t->state.step % every != 0 && t->state.step != total)
         return;
     log_line(l, "step %lld/%lld  epoch %lld  loss %.7g  rate %.3g  %.3f s (%.3f s waiting for "

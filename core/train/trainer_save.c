@@ -6,6 +6,7 @@
  */
 #include <config.h>
 
+#include "base/whole.h"
 #include "dist/group.h"
 #include "train/trainer_parts.h"
 
@@ -82,9 +83,9 @@ static pons_status begin_save(trainer *t, pons_error *err)
 
     if (wait_written(t, err) != PONS_OK || storage_fetch(t->storage, err) != PONS_OK)
         return err->status;
-    t->state.applied = (int64_t)storage_get(t->storage, STORAGE_APPLIED);
+    t->state.applied = whole_within(storage_get(t->storage, STORAGE_APPLIED), 0, INT64_C(1) << 53);
     t->state.scale = ilogb(storage_get(t->storage, STORAGE_SCALE));
-    t->state.sound = (int64_t)storage_get(t->storage, STORAGE_SOUND);
+    t->state.sound = whole_within(storage_get(t->storage, STORAGE_SOUND), 0, INT64_C(1) << 53);
     o->settings = t->settings;
     o->whole = !is_kept(t);
     o->step = t->state.step;

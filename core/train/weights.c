@@ -6,6 +6,7 @@
 #include "train/weights.h"
 
 #include "base/text.h"
+#include "base/whole.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -308,7 +309,8 @@ pons_status weights_list_make(weights_list *list, const storage *s, unsigned gro
     if (storage_fetch(s, err) != PONS_OK)
         return err->status;
     *list = (weights_list){ .storage = s, .format = *format,
-                            .applied = (int64_t)storage_get(s, STORAGE_APPLIED) };
+                            .applied = whole_within(storage_get(s, STORAGE_APPLIED), 0,
+                                                    INT64_C(1) << 53) };
     for (int group = 0; group < STORAGE_GROUP_COUNT; group++)
         room += (groups >> group & 1) != 0 ? 2 * (size_t)storage_count(s, (storage_group)group) : 0;
     list->item = calloc(room, sizeof *list->item);

@@ -109,7 +109,11 @@ static pons_status place_grid(const pons_volume *v, double affine[3][4], int64_t
             low = fmin(low, at[n][r]);
             high = fmax(high, at[n][r]);
         }
-        extent[r] = (int64_t)fmax(1, rint(high - low + 1));
+        double count = fmax(1, rint(high - low + 1));
+        if (!(count <= INT32_MAX))
+            return pons_fail(err, PONS_DATA, "the new spacing gives %.4g voxels along axis %d, "
+                             "expected at most %d", count, r, INT32_MAX);
+        extent[r] = (int64_t)count;
         for (int n = 0; n < 8; n++)
             at[n][r] -= low;
     }

@@ -2,13 +2,17 @@
  * headroom.c - ask for memory and give it back, before a library asks that cannot take a no.
  *
  * oneDNN 2.6.3 does not look at whether it got the page for a kernel's code (SIGSEGV), and an
- * OpenMP runtime ends the process with its own line and code when a thread has no stack.
+ * OpenMP runtime ends the process with its own line and code when it cannot start a thread.
  */
 #include "headroom.h"
 
 #include <omp.h>
 #include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
 
 pons_status headroom_check(size_t size, const char *what, pons_error *err)
 {
@@ -32,6 +36,56 @@ static size_t stack_size(void)
     return size;
 }
 
+/* Threads of this process, 0 where they cannot be counted. */
+static int count_threads(void)
+{
+    struct stat facts;
+
+    return stat("/proc/self/task", &facts) == 0 ? (int)facts.st_nlink - 2 : 0;
+}
+
+/* A thread that was joined is counted by the system's limit for a moment more. */
+static void wait_for_ends(int before)
+{
+    const struct timespec moment = { 0, 1000000 };
+
+    for (int i = 0; i < 1000 && count_threads() > before; i++)
+        nanosleep(&moment, NULL);
+}
+
+static void *wait_at_gate(void *gate)
+{
+    pthread_mutex_lock(gate);
+    pthread_mutex_unlock(gate);
+    return NULL;
+}
+
+/* So many threads at a time, before the runtime starts them for good. */
+static pons_status check_threads(int count, pons_error *err)
+{
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t *thread = malloc((size_t)count * sizeof *thread);
+    int before = count_threads(), started = 0, problem = 0;
+
+    if (thread == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for the kernels' threads");
+    pthread_mutex_lock(&gate);
+    while (started < count && problem == 0) {
+        problem = pthread_create(&thread[started], NULL, wait_at_gate, &gate);
+        started += problem == 0;
+    }
+    pthread_mutex_unlock(&gate);
+    for (int i = 0; i < started; i++)
+        pthread_join(thread[i], NULL);
+    free(thread);
+    wait_for_ends(before);
+    if (problem != 0)
+        return pons_fail(err, PONS_DEVICE, "cannot start %d threads for kernels, only %d: %s\n"
+                         "hint: [distribute] threads, or the limit on a user's processes "
+                         "(ulimit -u)", count, started, strerror(problem));
+    return PONS_OK;
+}
+
 pons_status headroom_start_threads(int threads, pons_error *err)
 {
     int there = 0;
@@ -40,7 +94,8 @@ pons_status headroom_start_threads(int threads, pons_error *err)
     if (threads <= 1)
         return PONS_OK;
     if (headroom_check((size_t)(threads - 1) * stack_size(), "the stacks of the kernels' threads",
-                       err) != PONS_OK)
+                       err) != PONS_OK
+        || check_threads(threads - 1, err) != PONS_OK)
         return err->status;
 #pragma omp parallel num_threads(threads) reduction(+ : there)
     there++;
