@@ -4,6 +4,7 @@
  */
 #include "gallery_plugin.h"
 #include "root.h"
+#include "soak.h"
 #include "suite.h"
 
 #include "base/file.h"
@@ -17,6 +18,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char valid[] = "tests/plugins/.libs/effect.so";
@@ -134,6 +136,94 @@ START_TEST(damaged_headers_are_refused_or_harmless)
 }
 END_TEST
 
+/* ---- flipped bits ---------------------------------------------------------------------------- */
+
+typedef struct flips {
+    size_t bit, tried, refused, failed; /* 'bit' of the next table                                */
+} flips;
+
+/* Loads the file and uses all of it; the constructor and what comes at the exit are part of it. */
+static int use_flipped(void)
+{
+    pons_error err = PONS_ERROR_INIT;
+    const double config = 0.25;
+    const plugin *p = NULL;
+    const pons_schedule_operations *o;
+
+    if (load(PONS_KIND_SCHEDULE, "effect", &err) != PONS_OK)
+        return (int)err.status;
+    plugin_load(PONS_KIND_SCHEDULE, "effect", sizeof *o, NULL, &p, &err);
+    o = p->operations;
+    if (o->factor != NULL)
+        o->factor(&config, 0, 1);
+    for (const pons_option *option = p->descriptor->options; option->name != NULL; option++)
+        fprintf(stderr, "%s %s %s\n", option->name, option->fallback, option->help);
+    return 0;
+}
+
+/* The exit status of a process of its own, whose output is dropped. */
+static int run_flipped(void)
+{
+    int code;
+    pid_t child = fork();
+
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        const struct rlimit none = { 0, 0 };
+        setrlimit(RLIMIT_CORE, &none);
+        dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+        exit(use_flipped());
+    }
+    ck_assert_int_eq(waitpid(child, &code, 0), child);
+    return WIFEXITED(code) ? WEXITSTATUS(code) : 128 + WTERMSIG(code);
+}
+
+static void flip_bits(flips *f, size_t begin, size_t size, size_t stride)
+{
+    for (; f->bit < 8 * size; f->bit += stride) {
+        char *byte = &image[begin + f->bit / 8];
+        int code;
+        *byte = (char)(*byte ^ 1 << f->bit % 8);
+        write_image("schedule/effect.so", image_size);
+        code = run_flipped();
+        if (code != 0 && code != PONS_PLUGIN) {
+            printf("bit %zu of byte 0x%zx: status %d\n", f->bit % 8, begin + f->bit / 8, code);
+            f->failed++;
+        }
+        *byte = (char)(*byte ^ 1 << f->bit % 8);
+        f->tried++;
+        f->refused += code == PONS_PLUGIN;
+    }
+    f->bit -= 8 * size;
+}
+
+/*
+ * Headers and each table that is loaded, code and data aside. The file that is whole is the
+ * control.
+ */
+START_TEST(no_flipped_bit_of_a_header_or_table_crashes)
+{
+    const Elf64_Ehdr h = *(const Elf64_Ehdr *)(void *)image;
+    const size_t stride = (size_t)soak_times(53, 1);
+    flips f = { 0 };
+
+    write_image("schedule/effect.so", image_size);
+    ck_assert_int_eq(run_flipped(), 0);
+    flip_bits(&f, 0, sizeof h, stride);
+    flip_bits(&f, h.e_phoff, (size_t)h.e_phnum * h.e_phentsize, stride);
+    flip_bits(&f, h.e_shoff, (size_t)h.e_shnum * h.e_shentsize, stride);
+    for (int i = 0; i < h.e_shnum; i++) {
+        const Elf64_Shdr s = ((const Elf64_Shdr *)(void *)(image + h.e_shoff))[i];
+        if ((s.sh_flags & SHF_ALLOC) != 0 && s.sh_type != SHT_PROGBITS && s.sh_type != SHT_NOBITS)
+            flip_bits(&f, s.sh_offset, s.sh_size, stride);
+    }
+    printf("%zu flipped bits, %zu of them refused\n", f.tried, f.refused);
+    ck_assert_uint_eq(f.failed, 0);
+    ck_assert_uint_ge(f.tried, 683);
+    ck_assert_uint_ge(f.refused, f.tried / 3);
+}
+END_TEST
+
 START_TEST(changed_plugin_is_refused_before_any_of_it_runs)
 {
     plugin_gallery[_i].change();
@@ -158,11 +248,17 @@ END_TEST
 
 START_TEST(missing_entry_is_named)
 {
-    char *name = image;
+    const Elf64_Ehdr *h = (const Elf64_Ehdr *)(void *)image;
+    const Elf64_Shdr *section = (const Elf64_Shdr *)(void *)(image + h->e_shoff);
 
-    while ((name = memmem(name, image_size - (size_t)(name - image),
-                          "pons_plugin_entry", 17)) != NULL)
-        *name++ = 'P';
+    for (int i = 0; i < h->e_shnum; i++) {
+        Elf64_Sym *symbol = (Elf64_Sym *)(void *)(image + section[i].sh_offset);
+        for (uint64_t k = 0; section[i].sh_type == SHT_DYNSYM
+             && k < section[i].sh_size / sizeof *symbol; k++)
+            if (strcmp(image + section[section[i].sh_link].sh_offset + symbol[k].st_name,
+                       "pons_plugin_entry") == 0)
+                symbol[k].st_other = STV_HIDDEN;
+    }
     write_image("schedule/effect.so", image_size);
     refused(PONS_KIND_SCHEDULE, "effect", "it does not export 'pons_plugin_entry'", true);
 }
@@ -370,6 +466,7 @@ int main(void)
     tcase_add_test(c, valid_plugin_runs_and_its_operations_are_copied);
     tcase_add_test(c, a_file_cut_at_any_multiple_of_64_bytes_is_refused);
     tcase_add_test(c, damaged_headers_are_refused_or_harmless);
+    tcase_add_test(c, no_flipped_bit_of_a_header_or_table_crashes);
     tcase_add_loop_test(c, changed_plugin_is_refused_before_any_of_it_runs, 0,
                         (int)(sizeof plugin_gallery / sizeof *plugin_gallery));
     tcase_add_test(c, descriptor_that_contradicts_the_note_is_refused);

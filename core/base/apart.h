@@ -6,12 +6,25 @@
 
 #include <pons/plugin.h>
 
+/* What is asked of the child. */
+typedef struct apart_terms {
+    const char *who;    /* begins the line where the process ends badly                           */
+    int seconds;        /* that each stage of the work may take; 0: any time                      */
+    bool quiet;         /* drop its output, and end without what is called at an exit             */
+} apart_terms;
+
+/* The child's own; a stage is what the work does at the moment, for the line about a late one. */
+typedef struct apart_child apart_child;
+
+void apart_stage(apart_child *child, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /*
  * What 'work' returns, called in a child of this process, which has one thread so far. Output goes
- * where this one's goes, memory is the child's own. PONS_PLUGIN, saying how, where the process ends
- * before 'work' returns, or badly behind it; 'who' begins that line.
+ * where this one's goes unless it is dropped, memory is the child's own. PONS_PLUGIN, saying how,
+ * where the process ends before 'work' returns, or badly behind it, or where a stage does not end
+ * in time. PONS_DEVICE where there is no process to be had.
  */
-pons_status apart_run(pons_status (*work)(const void *context, pons_error *err),
-                      const void *context, const char *who, pons_error *err);
+pons_status apart_run(pons_status (*work)(const void *context, apart_child *child, pons_error *err),
+                      const void *context, const apart_terms *terms, pons_error *err);
 
 #endif

@@ -10,6 +10,16 @@
 #include <string.h>
 #include <unistd.h>
 
+typedef struct plugin_check_flags {
+    int64_t timeout;
+} plugin_check_flags;
+
+static const pons_option flags[] = {
+    PONS_INTEGER(plugin_check_flags, timeout, 120, 1, 86400,
+                 "Seconds that the loading and the operations may take each."),
+    PONS_OPTIONS_END
+};
+
 /* A name where a file is meant: say which file has it. */
 static pons_status refuse_name(const char *name, pons_error *err)
 {
@@ -54,12 +64,13 @@ static pons_status check_set(const plugin *p, const invocation *call, pons_error
 }
 
 /* In a process of its own: a faulty plugin may end it. */
-static pons_status check_plugin(const void *context, pons_error *err)
+static pons_status check_plugin(const void *context, apart_child *child, pons_error *err)
 {
     const invocation *call = context;
     const plugin *p;
     const plugin_check *check;
 
+    apart_stage(child, "its loading");
     if (plugin_load_file(call->argument[0], 0, &p, err) != PONS_OK ||
         check_set(p, call, err) != PONS_OK)
         return err->status;
@@ -68,6 +79,8 @@ static pons_status check_plugin(const void *context, pons_error *err)
     for (check = plugin_checks; check->run != NULL; check++) {
         if (check->kind != (int)p->descriptor->kind)
             continue;
+        apart_stage(child, "%s of %s %s", check->operations,
+                    plugin_kind_name((pons_kind)p->descriptor->kind), p->descriptor->name);
         if (check->run(p, call, err) != PONS_OK)
             return err->status;
         printf("%s %s: %s\n", plugin_kind_name((pons_kind)p->descriptor->kind), p->descriptor->name,
@@ -78,12 +91,16 @@ static pons_status check_plugin(const void *context, pons_error *err)
 
 static pons_status run(const invocation *call, const void *flags, pons_error *err)
 {
+    const plugin_check_flags *f = flags;
+    const apart_terms terms = { call->argument[0], (int)f->timeout, false };
+
     if (strchr(call->argument[0], '/') == NULL && access(call->argument[0], F_OK) != 0)
         return refuse_name(call->argument[0], err);
     return check_file_name(call->argument[0], err) == PONS_OK
-           ? apart_run(check_plugin, call, call->argument[0], err) : err->status;
+           ? apart_run(check_plugin, call, &terms, err) : err->status;
 }
 
 const command command_plugin_check = {
-    "plugin check", "the conformance test of a plugin", "FILE.so", NULL, 0, "", 1, 1, run
+    "plugin check", "the conformance test of a plugin", "FILE.so", flags,
+    sizeof(plugin_check_flags), "", 1, 1, run
 };

@@ -214,20 +214,29 @@ static pons_status check_schedule(const plugin *p, const invocation *call, pons_
 }
 
 const plugin_check plugin_checks[] = {
-    { PONS_KIND_MODEL, "gradients agree with finite differences in double, an evaluate build finds "
+    { PONS_KIND_MODEL, "'divisor' or 'build'",
+      "gradients agree with finite differences in double, an evaluate build finds "
                        "all parameters", plugin_check_model },
-    { PONS_KIND_LOSS, "gradient agrees with finite differences in double", plugin_check_loss },
-    { PONS_KIND_OPTIMIZER, "steps can be repeated and descend", plugin_check_optimizer },
-    { PONS_KIND_OP, "float and double agree in one piece and in parts, nothing else is written, "
+    { PONS_KIND_LOSS, "'build'",
+      "gradient agrees with finite differences in double", plugin_check_loss },
+    { PONS_KIND_OPTIMIZER, "'update'",
+      "steps can be repeated and descend", plugin_check_optimizer },
+    { PONS_KIND_OP, "'shape', 'run' or 'gradient'",
+      "float and double agree in one piece and in parts, nothing else is written, "
                     "the gradient agrees with finite differences", plugin_check_op },
-    { PONS_KIND_SCHEDULE, "factor is finite, not negative and a pure function", check_schedule },
-    { PONS_KIND_TRANSFORM, "a generated case is changed alike twice, its grids, positions and "
+    { PONS_KIND_SCHEDULE, "'factor'",
+      "factor is finite, not negative and a pure function", check_schedule },
+    { PONS_KIND_TRANSFORM, "'plan' or 'apply'",
+      "a generated case is changed alike twice, its grids, positions and "
                            "label ids stay true", plugin_check_transform },
-    { PONS_KIND_DEVICE, "the smallest requests of each kind agree with the reference kernels, "
+    { PONS_KIND_DEVICE, "one of the operations",
+      "the smallest requests of each kind agree with the reference kernels, "
                         "twice with the same bits", plugin_check_device },
-    { PONS_KIND_SINK, "records are taken, kept on disk and continued in a scratch folder",
+    { PONS_KIND_SINK, "'open', 'write', 'flush' or 'close'",
+      "records are taken, kept on disk and continued in a scratch folder",
       plugin_check_sink },
-    { PONS_KIND_COMM, "collectives of one process change nothing, an abort ends them",
+    { PONS_KIND_COMM, "one of the operations",
+      "collectives of one process change nothing, an abort ends them",
       plugin_check_comm },
-    { 0, NULL, NULL }
+    { 0, NULL, NULL, NULL }
 };

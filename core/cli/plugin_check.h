@@ -13,6 +13,7 @@
 
 typedef struct plugin_check {
     int kind;                 /* pons_kind                                                        */
+    const char *operations;   /* that it calls, for the line about one that does not end          */
     const char *passed;       /* what is then known                                               */
     pons_status (*run)(const plugin *p, const invocation *call, pons_error *err);
 } plugin_check;

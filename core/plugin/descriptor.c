@@ -1,0 +1,182 @@
+/*
+ * descriptor.c - dlopen, and the descriptor of a plugin against its note. Any of it may crash on a
+ * damaged file whose tables are in order, so descriptor_try does it in a child first.
+ */
+#include <config.h>
+
+#include "plugin/descriptor.h"
+
+#include "base/apart.h"
+#include "config/config.h"
+#include "plugin/function.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+/* The loading of a plugin takes milliseconds, of large libraries from a slow disk some seconds. */
+enum { TRIAL_SECONDS = 60 };
+
+/* Of the structs that hold a plugin's operations and its options. */
+enum { SIZE_LIMIT = 1 << 20 };
+
+/* ---- descriptor ------------------------------------------------------------------------------ */
+
+static pons_status refuse(const verified *v, pons_error *err, const char *field, const char *found,
+                          const char *expected)
+{
+    return pons_fail(err, PONS_PLUGIN, "cannot load '%s': %s in its descriptor is '%s', expected "
+                     "'%s'", v->file.path, field, found, expected);
+}
+
+static pons_status check_sizes(const verified *v, const pons_plugin *d, pons_error *err)
+{
+    if (d->size < sizeof *d)
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': its descriptor has %u bytes, "
+                         "expected at least %zu", v->file.path, d->size, sizeof *d);
+    if (d->abi_major != v->file.abi_major || d->abi_minor != v->file.abi_minor)
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': ABI in its descriptor is %u.%u, its "
+                         "note says %u.%u", v->file.path, d->abi_major, d->abi_minor,
+                         v->file.abi_major, v->file.abi_minor);
+    if (d->options != NULL && d->option_size != sizeof(pons_option))
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': an option of it has %u bytes, "
+                         "expected %zu", v->file.path, d->option_size, sizeof(pons_option));
+    if (d->operations == NULL || d->operations_size == 0)
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': its descriptor has no operations",
+                         v->file.path);
+    if (d->operations_size > SIZE_LIMIT || d->config_size > SIZE_LIMIT)
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': its operations have %llu bytes, its "
+                         "options %llu, expected at most %d", v->file.path,
+                         (unsigned long long)d->operations_size, (unsigned long long)d->config_size,
+                         SIZE_LIMIT);
+    return PONS_OK;
+}
+
+static pons_status check_texts(const verified *v, const pons_plugin *d, pons_error *err)
+{
+    const char *kind = plugin_kind_name((pons_kind)d->kind);
+
+    if (d->kind != (uint32_t)v->file.kind)
+        return refuse(v, err, "kind", kind, plugin_kind_name(v->file.kind));
+    if (d->name == NULL || strcmp(d->name, v->file.name) != 0)
+        return refuse(v, err, "name", d->name != NULL ? d->name : "", v->file.name);
+    if (d->version == NULL || d->summary == NULL || d->licence == NULL)
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': its descriptor lacks version, "
+                         "summary or licence", v->file.path);
+    return PONS_OK;
+}
+
+/* ---- library --------------------------------------------------------------------------------- */
+
+static const pons_plugin *call_entry(void *handle, const verified *v, pons_error *err)
+{
+    const pons_plugin *(*entry)(void);
+    void *symbol = dlsym(handle, "pons_plugin_entry");
+    const pons_plugin *d;
+
+    if (symbol == NULL) {
+        pons_fail(err, PONS_PLUGIN, "cannot load '%s': it does not export 'pons_plugin_entry'",
+                  v->file.path);
+        return NULL;
+    }
+    memcpy(&entry, &symbol, sizeof entry);
+    d = entry();
+    if (d == NULL)
+        pons_fail(err, PONS_PLUGIN, "cannot load '%s': 'pons_plugin_entry' returned nothing",
+                  v->file.path);
+    return d;
+}
+
+/* The loader's words for a shortage; a disk mounted 'noexec' has some of the same. */
+static bool is_short(const char *path, const char *said)
+{
+    static const char *const phrases[] = { "failed to map segment", "cannot map zero-fill pages",
+                                           "out of memory", "annot allocate memory",
+                                           "cannot allocate", "Too many open files" };
+    struct statvfs disk;
+
+    if (statvfs(path, &disk) != 0 || (disk.f_flag & ST_NOEXEC) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof phrases / sizeof *phrases; i++)
+        if (strstr(said, phrases[i]) != NULL)
+            return true;
+    return false;
+}
+
+static pons_status open_library(const char *path, void **handle, pons_error *err)
+{
+    const char *said;
+
+    *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (*handle != NULL)
+        return PONS_OK;
+    said = dlerror();
+    if (is_short(path, said))
+        return pons_fail(err, PONS_DEVICE, "%scannot load '%s': %.1000s",
+                         strstr(said, "open files") == NULL ? "out of memory: " : "", path, said);
+    return pons_fail(err, PONS_PLUGIN, "cannot load '%s': %.1000s", path, said);
+}
+
+pons_status descriptor_load(const verified *v, void **handle, const pons_plugin **out,
+                            pons_error *err)
+{
+    const pons_plugin *d;
+
+    if (open_library(v->file.path, handle, err) != PONS_OK)
+        return err->status;
+    d = call_entry(*handle, v, err);
+    if (d == NULL || check_sizes(v, d, err) != PONS_OK || check_texts(v, d, err) != PONS_OK
+        || option_table_check(d->options, d->config_size, v->file.path, err) != PONS_OK)
+        return err->status;
+    *out = d;
+    return PONS_OK;
+}
+
+/* ---- trial ----------------------------------------------------------------------------------- */
+
+/* Operations are functions from their beginning, or pointers to data. */
+static pons_status check_operations(const verified *v, const pons_plugin *d, pons_error *err)
+{
+    const void *word;
+
+    for (size_t at = 0; at + sizeof word <= d->operations_size; at += sizeof word) {
+        memcpy(&word, (const char *)d->operations + at, sizeof word);
+        if (function_is_cut(word))
+            return pons_fail(err, PONS_PLUGIN, "cannot load '%s': its operation at byte %zu is "
+                             "within a function (a damaged file?)", v->file.path, at);
+    }
+    return PONS_OK;
+}
+
+static pons_status try_load(const void *context, apart_child *child, pons_error *err)
+{
+    const verified *v = context;
+    const pons_plugin *d;
+    void *handle;
+
+    apart_stage(child, "its loading");
+    if (descriptor_load(v, &handle, &d, err) == PONS_OK
+        && check_operations(v, d, err) == PONS_OK)
+        dlclose(handle); /* destructors are part of the file                                      */
+    return err->status;
+}
+
+/* A process with threads is not forked: the loader's locks may be held in it. */
+static bool has_threads(void)
+{
+    struct stat facts;
+
+    return stat("/proc/self/task", &facts) == 0 && facts.st_nlink > 3;
+}
+
+pons_status descriptor_try(const verified *v, pons_error *err)
+{
+    char who[4200];
+
+    if (has_threads())
+        return PONS_OK;
+    snprintf(who, sizeof who, "cannot load '%s'", v->file.path);
+    return apart_run(try_load, v, &(apart_terms){ who, TRIAL_SECONDS, true }, err);
+}

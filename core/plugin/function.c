@@ -1,0 +1,115 @@
+/*
+ * function.c - where functions begin and end, by .eh_frame_hdr: a table of beginnings, sorted, each
+ * with the description of its function, which says the size. Only the form that linkers write is
+ * read: 32-bit offsets from the table, sizes of 32 bits behind a 32-bit beginning.
+ */
+#include "plugin/function.h"
+
+#include <link.h>
+#include <stdint.h>
+#include <string.h>
+
+/* DW_EH_PE_*: 32 bits signed, from here; 32 bits unsigned; 32 bits signed, from the table. */
+enum { TABLE_VERSION = 1, FROM_HERE = 0x1b, COUNT = 0x03, FROM_TABLE = 0x3b };
+
+typedef struct question {
+    uintptr_t address;
+    bool cut;
+} question;
+
+typedef struct table {
+    uintptr_t begin;        /* of .eh_frame_hdr                                                   */
+    const uint8_t *entries;
+    uint32_t count;
+} table;
+
+static int32_t word_at(const uint8_t *bytes)
+{
+    int32_t word;
+
+    memcpy(&word, bytes, sizeof word);
+    return word;
+}
+
+static bool open_table(uintptr_t base, const ElfW(Phdr) *segment, table *out)
+{
+    const uint8_t *bytes;
+
+    out->begin = base + segment->p_vaddr;
+    bytes = (const uint8_t *)out->begin;
+    if (segment->p_memsz < 12 || bytes[0] != TABLE_VERSION || bytes[1] != FROM_HERE
+        || bytes[2] != COUNT || bytes[3] != FROM_TABLE)
+        return false;
+    out->count = (uint32_t)word_at(bytes + 8);
+    out->entries = bytes + 12;
+    return out->count <= (segment->p_memsz - 12) / 8;
+}
+
+static uintptr_t beginning(const table *t, uint32_t index)
+{
+    return t->begin + (uintptr_t)(intptr_t)word_at(t->entries + 8 * (size_t)index);
+}
+
+/* The last function that begins at 'address' or before it; 'count' if there is none. */
+static uint32_t find_function(const table *t, uintptr_t address)
+{
+    uint32_t low = 0, high = t->count;
+
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (beginning(t, middle) <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 ? low - 1 : t->count;
+}
+
+/* The description of a function: its size, that of what it belongs to, beginning, length. */
+static bool is_within(const table *t, uint32_t index, uintptr_t address)
+{
+    const uintptr_t begin = beginning(t, index);
+    const uint8_t *d = (const uint8_t *)(t->begin + (uintptr_t)(intptr_t)
+                                         word_at(t->entries + 8 * (size_t)index + 4));
+
+    if ((uintptr_t)(d + 8) + (uintptr_t)(intptr_t)word_at(d + 8) != begin)
+        return false;
+    return address > begin && address - begin < (uint32_t)word_at(d + 12);
+}
+
+static bool holds(const struct dl_phdr_info *library, uintptr_t address)
+{
+    for (int i = 0; i < library->dlpi_phnum; i++) {
+        const ElfW(Phdr) *s = &library->dlpi_phdr[i];
+        if (s->p_type == PT_LOAD && (s->p_flags & PF_X) != 0
+            && address - (library->dlpi_addr + s->p_vaddr) < s->p_memsz)
+            return true;
+    }
+    return false;
+}
+
+static int look_in(struct dl_phdr_info *library, size_t size, void *context)
+{
+    question *q = context;
+    table t;
+
+    if (!holds(library, q->address))
+        return 0;
+    for (int i = 0; i < library->dlpi_phnum; i++) {
+        uint32_t index;
+        if (library->dlpi_phdr[i].p_type != PT_GNU_EH_FRAME
+            || !open_table(library->dlpi_addr, &library->dlpi_phdr[i], &t))
+            continue;
+        index = find_function(&t, q->address);
+        q->cut = index < t.count && is_within(&t, index, q->address);
+    }
+    return 1;
+}
+
+bool function_is_cut(const void *address)
+{
+    question q = { (uintptr_t)address, false };
+
+    dl_iterate_phdr(look_in, &q);
+    return q.cut;
+}
