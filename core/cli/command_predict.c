@@ -18,7 +18,7 @@
 
 typedef struct predict_flags {
     const char *output, *config;
-    bool logits, probabilities, any;
+    bool logits, probabilities, any, force;
 } predict_flags;
 
 static const pons_option flags[] = {
@@ -28,6 +28,8 @@ static const pons_option flags[] = {
     PONS_FLAG(predict_flags, probabilities, no, "Also write OUT_probabilities.nii.gz."),
     PONS_FLAG(predict_flags, any, no,
               "Where the run's best checkpoint is damaged, take another and warn."),
+    PONS_FLAG(predict_flags, force, no, "Take an image as it is whose orientation training never "
+              "saw."),
     PONS_OPTIONS_END
 };
 
@@ -350,7 +352,8 @@ static pons_status predict_cases(job *j, pons_error *err)
 {
     const predict_work work = {
         .count = j->case_count, .input = j->cases, .logits = j->flags->logits,
-        .probabilities = j->flags->probabilities, .record_size = sizeof(outcome),
+        .probabilities = j->flags->probabilities, .force = j->flags->force,
+        .record_size = sizeof(outcome),
         .take = take_result, .tell = tell_result, .context = j
     };
 

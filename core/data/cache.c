@@ -123,6 +123,11 @@ fingerprint cache_source(const cache *c, int rank)
     return c->slot[rank].source;
 }
 
+const case_geometry *cache_geometry(const cache *c)
+{
+    return &c->geometry;
+}
+
 /* ---- open ------------------------------------------------------------------------------------ */
 
 static packed_wish wish_of(const dataset *d, const cache_settings *s)
@@ -168,6 +173,7 @@ pons_status cache_open(const dataset *d, const volume_chain *chain, int rank_cou
     c->data = d;
     c->chain = chain;
     c->wish = wish_of(d, settings);
+    case_geometry_init(&c->geometry);
     c->on_disk = settings->mode == CACHE_DISK;
     c->disk.lock = -1;
     for (int i = 0; i < rank_count; i++)

@@ -37,6 +37,7 @@ typedef struct fill_report {
     pons_error error;
     pons_error unkept;         /* why memory holds fewer cases than it may                        */
     bool seen[CLASS_COUNT_MAX]; /* classes that its cases contain                                 */
+    case_geometry geometry;    /* of its cases for training                                       */
 } fill_report;
 
 typedef struct fill {
@@ -163,6 +164,23 @@ static bool is_for_training(const dataset *d, int rank)
     return false;
 }
 
+static void join_geometry(fill *f, const case_geometry *g)
+{
+    pthread_mutex_lock(&f->lock);
+    case_geometry_join(&f->report.geometry, g);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static void see_geometry(const fill_place *p, const packed_case *packed)
+{
+    case_geometry g;
+
+    if (!is_for_training(p->fill->cache->data, p->rank))
+        return;
+    case_geometry_of_packed(packed, &g);
+    join_geometry(p->fill, &g);
+}
+
 /*
  * Patches are centred on the other set where one is empty (patch_find.c). Not among the warnings
  * that a file keeps: which cases are for training and what is drawn is the run's, not the case's.
@@ -195,6 +213,7 @@ static void memory_take(const fill_place *p, packed_case *out, pons_error *err)
     if (cache_pack(f->cache, p->rank, p->log, out, err) != PONS_OK)
         return;
     see_classes(f, out);
+    see_geometry(p, out);
     tell_empty(p, out);
     if (f->share.count > 1)
         memory_share(p, out);
@@ -230,6 +249,7 @@ static void disk_make(const fill_place *p, const char *key, packed_case *out, po
     if (cache_pack(c, p->rank, p->log, &made, err) != PONS_OK)
         return;
     see_classes(p->fill, &made);
+    see_geometry(p, &made);
     fflush(p->stream);
     if (case_source(&c->data->cases[p->rank], &now, err) == PONS_OK
         && memcmp(&now, &p->entry->source, sizeof now) == 0
@@ -265,6 +285,7 @@ static void disk_take(const fill_place *p, packed_case *out, pons_error *err)
     f->board->found += found;
     if (found) {
         see_classes(f, out);
+        see_geometry(p, out);
         tell_empty(p, out);
     }
     if (out->codes != NULL && fill_reserve(f, out->mapping_size))
@@ -275,24 +296,35 @@ static void disk_take(const fill_place *p, packed_case *out, pons_error *err)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* Read a case that will not be kept; as it will be each time where its sets are of interest. */
+/* Read a case that will not be kept; for training as it will be each time. */
 static void verify_case(const fill_place *p, pons_error *err)
 {
-    const cache *c = p->fill->cache;
+    cache *c = p->fill->cache;
+    bool training = is_for_training(c->data, p->rank);
+    case_geometry g;
     packed_case packed;
     pons_case one;
 
-    if (c->wish.sets == PACKED_SETS_BALANCED && is_for_training(c->data, p->rank)) {
+    if (c->wish.sets == PACKED_SETS_BALANCED && training) {
         if (cache_pack(c, p->rank, NULL, &packed, err) == PONS_OK) {
             see_classes(p->fill, &packed);
+            see_geometry(p, &packed);
             tell_empty(p, &packed);
             packed_case_clear(&packed);
         }
         return;
     }
-    if (case_read(c->data, p->rank, &one, err) != PONS_OK)
+    if (training)
+        cache_read(c, p->rank, &one, err);
+    else
+        case_read(c->data, p->rank, &one, err);
+    if (err->status != PONS_OK)
         return;
     class_seen_add(&p->fill->seen, one.label.voxels, pons_volume_count(&one.label));
+    if (training) {
+        case_geometry_of(&one.image, &g);
+        join_geometry(p->fill, &g);
+    }
     case_clear(&one);
 }
 
@@ -424,6 +456,7 @@ static pons_status fill_meet(fill *f, const cache_peers *p, pons_error *err)
                           all[r].error.text);
             }
             class_seen_join(&f->seen, all[r].seen);
+            case_geometry_join(&f->report.geometry, &all[r].geometry);
             if (all[r].unkept.status != PONS_OK)
                 pons_fail(&f->report.unkept, PONS_FAILURE, "%s", all[r].unkept.text);
         }
@@ -504,6 +537,7 @@ static pons_status fill_run(fill *f, const cache_settings *s, pons_error *err)
         return pons_fail(err, f->report.error.status, "%s", f->report.error.text);
     if (f->log != NULL)
         class_seen_warn(&f->seen, f->log);
+    f->cache->geometry = f->report.geometry;
     fill_sources(f);
     fill_map(f);
     fill_tell(f);
@@ -560,6 +594,7 @@ pons_status cache_fill(cache *c, int count, const int *ranks, const cache_settin
     pthread_mutex_init(&f.lock, NULL);
     pthread_cond_init(&f.changed, NULL);
     class_seen_init(&f.seen, c->data);
+    case_geometry_init(&f.report.geometry);
     fill_run(&f, s, err);
     class_seen_clear(&f.seen);
     pthread_cond_destroy(&f.changed);

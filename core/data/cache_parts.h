@@ -5,6 +5,7 @@
 #define CORE_DATA_CACHE_PARTS_H
 
 #include "data/cache_disk.h"
+#include "data/case_geometry.h"
 #include "data/loader.h"
 
 typedef struct cache_slot {
@@ -17,6 +18,7 @@ struct cache {
     const dataset *data;
     const volume_chain *chain;
     packed_wish wish;
+    case_geometry geometry;    /* of the training cases                                           */
     cache_slot *slot;          /* [case_count], by rank                                           */
     size_t size;
     int held;

@@ -151,6 +151,8 @@ static pons_status put_manifest_body(FILE *to, const char *part, int64_t step,
     put_facts(to, c);
     if (c->resolved != NULL && c->resolved[0] != '\0')
         fprintf(to, "\"" CHECKPOINT_RESOLVED "\":\"%s\",\n", c->resolved);
+    if (c->geometry != NULL)
+        fprintf(to, "\"" CHECKPOINT_GEOMETRY "\":%s,\n", c->geometry);
     fputs("\"files\":{", to);
     for (int i = 0; i < c->file_count; i++) {
         const char *name = c->file[i].name;

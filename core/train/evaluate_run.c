@@ -78,6 +78,7 @@ static pons_status score_cases(scoring *s, predictor *p, pons_error *err)
     predict_input *input = arena_alloc(s->evaluation->memory,
                                        (size_t)d->validation_count * sizeof *input + 1);
     const predict_work work = { .count = d->validation_count, .input = input,
+                                .force = true, /* cases of the run itself */
                                 .record_size = sizeof(score), .take = score_case,
                                 .tell = add_score, .context = s };
 

@@ -53,6 +53,7 @@ typedef struct experiment {
     bool debug;
     dataset *data;          /* TRAIN                                                              */
     case_record cases;      /* of it                                                              */
+    const char *geometry;   /* of its training cases, for checkpoints; NULL: they were not read   */
     best_metric best;       /* TRAIN                                                              */
     int class_count;        /* of the target: entries of labels, or of regions                    */
     const data_class *classes;

@@ -27,6 +27,7 @@ libcore_la_SOURCES += core/train/patch_nodes.c core/train/patch_nodes.h core/tra
 libcore_la_SOURCES += core/train/held_sums.c core/train/held_sums.h
 libcore_la_SOURCES += core/train/measure_data.c core/train/measure_data.h
 libcore_la_SOURCES += core/train/snapshot.c core/train/snapshot.h
+libcore_la_SOURCES += core/train/predict_foreign.c
 libcore_la_SOURCES += core/train/id_areas.c core/train/id_areas.h
 
 # Loops over voxels.

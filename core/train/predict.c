@@ -188,6 +188,22 @@ static pons_status open_replicas(predictor *p, const found_weights *f, const pre
     return err->status;
 }
 
+static pons_status read_geometry(const found_weights *f, predictor *p, pons_error *err)
+{
+    json_document manifest = { NULL, NULL };
+    const json_value *geometry;
+
+    if (f->checkpoint == NULL || checkpoint_manifest(f->checkpoint, &manifest, err) != PONS_OK)
+        return err->status;
+    geometry = json_member(manifest.root, CHECKPOINT_GEOMETRY);
+    p->compares = geometry != NULL && case_geometry_read(geometry, &p->seen);
+    if (geometry != NULL && !p->compares)
+        pons_fail(err, PONS_DATA, "'%s/manifest.json': '" CHECKPOINT_GEOMETRY "' is not what "
+                  "training writes", f->checkpoint);
+    json_free(&manifest);
+    return err->status;
+}
+
 static pons_status open_network(predictor *p, const found_weights *f, const predict_source *s,
                                 const predictor *beside, pons_error *err)
 {
@@ -196,6 +212,7 @@ static pons_status open_network(predictor *p, const found_weights *f, const pred
 
     if (check_resolved(f, s, &open, err) != PONS_OK
         || read_known(f, s->image_channels, beside, &known, err) != PONS_OK
+        || read_geometry(f, p, err) != PONS_OK
         || config_open(f->config, s->set_count, s->set, &p->config, err) != PONS_OK
         || find_others(p, beside, &known, err) != PONS_OK
         || experiment_open(p->config, EXPERIMENT_PREDICT, &known, p->log, &p->experiment, err)

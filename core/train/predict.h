@@ -48,6 +48,7 @@ typedef struct predict_work {
     int count;
     const predict_input *input;
     bool logits, probabilities; /* are wanted                                                     */
+    bool force;               /* an image whose orientation training never saw is taken as it is  */
     size_t record_size;       /* of what 'take' leaves for 'tell'                                 */
     /*
      * Called once for every case, in one of the processes, in order of its cases and on one thread

@@ -4,6 +4,7 @@
 #ifndef CORE_TRAIN_PREDICT_PARTS_H
 #define CORE_TRAIN_PREDICT_PARTS_H
 
+#include "data/case_geometry.h"
 #include "train/predict.h"
 #include "train/processes.h"
 #include "train/replicas.h"
@@ -13,8 +14,18 @@ struct predictor {
     processes processes;      /* of the first network of an ensemble                              */
     experiment *experiment;
     replicas replicas;
+    bool compares;            /* the checkpoint holds 'seen'                                      */
+    case_geometry seen;       /* in training, after preprocessing                                 */
     logger *log;
 };
+
+/*
+ * predict_foreign.c: an image after preprocessing against what training saw. 'image' lies outside:
+ * a warning with the step that would mend it goes to 'l'; *said is set. An orientation that
+ * training never saw is PONS_DATA unless 'force'. 'said' before: no second warning.
+ */
+pons_status predict_foreign(const predictor *p, const pons_case *c, bool force, bool *said,
+                            logger *l, pons_error *err);
 
 /*
  * predict_back.c: a prediction on the grid of the file, from planes along i of the preprocessed

@@ -31,6 +31,7 @@ typedef struct prediction {
     volume image;
     volume_grid grid;
     pons_error problem;
+    bool foreign;             /* a network has said how the case differs from what it was trained on */
     /* Of the thread that finishes: of an ensemble sums over the networks, on the preprocessed    */
     /* grid; then the way back.                                                                   */
     volume logits, probabilities;
@@ -83,6 +84,8 @@ static void preprocess(prediction *s, int member, member_case *m, pons_error *er
     }
     if (err->status == PONS_OK)
         volume_chain_apply(e->preprocess, &m->c, &said, err);
+    if (err->status == PONS_OK)
+        predict_foreign(s->p[member], &m->c, s->work->force, &s->foreign, &said, err);
     fclose(stream);
     if (err->status == PONS_OK && m->c.image.channels != e->task.channels)
         pons_fail(err, PONS_DATA, "case '%s' has %d channel%s, the network expects %d", m->c.name,
@@ -100,8 +103,10 @@ static pons_status prepare(void *context, int number, spread_volume *out, pons_e
         return pons_fail(err, PONS_DEVICE, "out of memory");
     out->held = m;
     m->c = (pons_case){ .size = sizeof m->c, .name = input->name };
-    if (member == 0)
+    if (member == 0) {
         read_files(s, input);
+        s->foreign = false;
+    }
     if (s->problem.status == PONS_OK)
         preprocess(s, member, m, &s->problem);
     m->problem = s->problem;

@@ -16,6 +16,20 @@ static void note_reading(void *context)
     trainer_note(context, "data");
 }
 
+/* What the network will see of the training's images, for predictions to compare theirs with. */
+static pons_status note_geometry(trainer *t, pons_error *err)
+{
+    experiment *e = t->experiment;
+    const case_geometry *g = cache_geometry(t->cache);
+
+    if (case_geometry_orientation_count(g) > 1)
+        log_warning(e->log, "images of different orientations are trained on together: %s; step "
+                    "'orient' in [preprocess] turns them alike",
+                    case_geometry_orientations(e->memory, g));
+    e->geometry = case_geometry_text(e->memory, g);
+    return e->geometry != NULL ? PONS_OK : pons_fail(err, PONS_DEVICE, "out of memory");
+}
+
 static pons_status read_cases(trainer *t, pons_error *err)
 {
     experiment *e = t->experiment;
@@ -38,7 +52,8 @@ static pons_status read_cases(trainer *t, pons_error *err)
     trainer_note(t, "data");
     if (cache_open(e->data, e->preprocess, count, ranks, &settings, e->log, &t->cache, err)
             == PONS_OK
-        && agreement_on_cases(e->group, e->data, t->cache, count, ranks, err) == PONS_OK)
+        && agreement_on_cases(e->group, e->data, t->cache, count, ranks, err) == PONS_OK
+        && note_geometry(t, err) == PONS_OK)
         case_record_make(e->memory, e->data, t->cache, &e->cases, err);
     trainer_note(t, "start"); /* to prepare a network takes as long as it takes */
     return err->status;

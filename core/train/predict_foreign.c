@@ -1,0 +1,104 @@
+/*
+ * predict_foreign.c - is an image like those of the training? Both are compared as the network gets
+ * them: what a step of [preprocess] evens out does not differ any more.
+ */
+#include <config.h>
+
+#include "train/predict_parts.h"
+
+#include <string.h>
+
+/* The steps of 'chain' with 'step' before them, as 'steps' has them. */
+static const char *steps_with(arena *memory, const char *step, const volume_chain *chain)
+{
+    const char *text = step;
+
+    for (int i = 0; chain != NULL && i < chain->count; i++)
+        text = arena_format(memory, "%s %s", text, chain->step[i].name);
+    return text;
+}
+
+static pons_status refuse_turned(arena *memory, const predictor *p, const pons_case *c,
+                                 const char *found, pons_error *err)
+{
+    const char *seen = case_geometry_orientations(memory, &p->seen);
+
+    return pons_fail(err, PONS_DATA, "case '%s' has orientation %s, expected %s as in training\n"
+                     "hint: --set 'preprocess.steps=%s' --set preprocess.orient.axes=%.3s turns "
+                     "it; --force takes it as it is", c->name, found, seen,
+                     steps_with(memory, "orient", p->experiment->preprocess), seen);
+}
+
+static pons_status check_turned(arena *memory, const predictor *p, const pons_case *c,
+                                const case_geometry *image, bool force, pons_error *err)
+{
+    return force || !case_geometry_is_turned(&p->seen, image) ? PONS_OK
+           : refuse_turned(memory, p, c, case_geometry_orientations(memory, image), err);
+}
+
+/* ---- warnings: whether there was one ---------------------------------------------------------- */
+
+static bool warn_turned(arena *memory, const predictor *p, const char *name,
+                        const case_geometry *image, logger *l)
+{
+    if (!case_geometry_is_turned(&p->seen, image))
+        return false;
+    log_warning(l, "case '%s' has orientation %s, training saw %s; step 'orient' would turn it",
+                name, case_geometry_orientations(memory, image),
+                case_geometry_orientations(memory, &p->seen));
+    return true;
+}
+
+static bool warn_scaled(arena *memory, const predictor *p, const char *name,
+                        const case_geometry *image, logger *l)
+{
+    if (!case_geometry_is_scaled(&p->seen, image))
+        return false;
+    log_warning(l, "case '%s' has voxels of %s mm (left-right, back-front, feet-head), training saw "
+                "%s; step 'spacing' would resample it", name,
+                case_geometry_spacings(memory, image), case_geometry_spacings(memory, &p->seen));
+    return true;
+}
+
+static bool warn_values(arena *memory, const predictor *p, const char *name,
+                        const case_geometry *image, logger *l)
+{
+    int channel = case_geometry_foreign_channel(&p->seen, image);
+
+    if (channel < 0)
+        return false;
+    const geometry_range *found = &image->value[channel], *seen = &p->seen.value[channel];
+    log_warning(l, "case '%s': channel %d holds %.4g to %.4g after [preprocess], training saw %.4g "
+                "to %.4g; is it in the same unit? step 'normalize' would even it out", name,
+                channel, found->low, found->high, seen->low, seen->high);
+    return true;
+}
+
+static bool warn_foreign(arena *memory, const predictor *p, const char *name,
+                         const case_geometry *image, logger *l)
+{
+    static bool (*const warn[])(arena *, const predictor *, const char *, const case_geometry *,
+                                logger *) = { warn_turned, warn_scaled, warn_values };
+    bool said = false;
+
+    for (size_t i = 0; i < sizeof warn / sizeof *warn; i++)
+        said = warn[i](memory, p, name, image, l) || said;
+    return said;
+}
+
+pons_status predict_foreign(const predictor *p, const pons_case *c, bool force, bool *said,
+                            logger *l, pons_error *err)
+{
+    arena *memory = p->compares ? arena_new() : NULL;
+    case_geometry image;
+
+    if (!p->compares)
+        return PONS_OK;
+    if (memory == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    case_geometry_of(&c->image, &image);
+    if (check_turned(memory, p, c, &image, force, err) == PONS_OK && !*said)
+        *said = warn_foreign(memory, p, c->name, &image, l);
+    arena_free(memory);
+    return err->status;
+}
