@@ -531,7 +531,93 @@ G4() {
 
 # N1:
 
-# N2:
+# turn FILE: left for right and back for front, by the header alone. thicken FILE: slices of 3 mm.
+turn() {
+    poke "$1" 252 '\0\0'
+    poke "$1" 283 '\277'
+    poke "$1" 303 '\277'
+}
+
+thicken() {
+    poke "$1" 252 '\0\0'
+    poke "$1" 90 '\100\100'
+    poke "$1" 322 '\100\100'
+}
+
+# change CASE COMMAND: an image of the data and its label.
+change() {
+    for file in "data/imagesTr/$1" "data/labelsTr/$1"; do
+        gzip -dc "$file.nii.gz" >changed.nii
+        "$2" changed.nii
+        gzip -c changed.nii >"$file.nii.gz"
+    done
+}
+
+# older CHECKPOINT: its manifest without what the images were like, sealed again.
+older() {
+    sed '/"geometry":/,/"intensity_span"/c\},' "$1/manifest.json" | sed '$d' >body
+    printf '}' >>body
+    seal=$(sha256sum <body)
+    { cat body && printf ',"sha256":"%s"}\n' "${seal%% *}"; } >"$1/manifest.json"
+}
+
+# unwarned COMMAND...: succeeds without a warning.
+unwarned() {
+    "$@" >said 2>&1 && ! grep warning said
+}
+
+# kept NAME: what the last checkpoint of a run holds of the images.
+kept() {
+    sed -n '/"geometry":/,/^"files"/p' "runs/$1/checkpoints/$(cat "runs/$1/checkpoints/last")/manifest.json"
+}
+
+N2() {
+    enter N2
+    segment() { "$program" predict runs/run "$@" -o out.nii; }
+    check "N2 one group of cases" ends 0 '     5  RAS          1 x 1 x 1' "$program" data check e.ini
+    gzip -dc data/imagesTr/phantom_000.nii.gz >same.nii
+    cp same.nii turned.nii
+    cp same.nii thick.nii
+    cp same.nii unit.nii
+    turn turned.nii
+    thicken thick.nii
+    poke unit.nii 112 '\157\022\203\072'
+    check "N2 an image as in training" unwarned segment same.nii
+    check "N2 a foreign orientation" ends 4 "has orientation LPS, expected RAS as in training" \
+        segment turned.nii
+    check "N2 as it is" ends 0 "warning: case 'turned' has orientation LPS" segment turned.nii --force
+    check "N2 as the hint says" unwarned segment turned.nii --set 'preprocess.steps=orient' \
+        --set preprocess.orient.axes=RAS
+    check "N2 a foreign spacing" ends 0 'training saw 1 x 1 x 1; step '"'spacing'" segment thick.nii
+    check "N2 a foreign unit" ends 0 'holds 0 to 0.6' segment unit.nii
+    older "runs/run/checkpoints/$(cat runs/run/checkpoints/best)"
+    check "N2 older checkpoints compare nothing" unwarned segment turned.nii
+    for way in single "dp --set distribute.devices=cpu:0,cpu:1" "none --set data.cache=none" \
+        "disk --set data.cache=disk" "again --set data.cache=disk"; do
+        "$program" train e.ini -q --set train.steps=2 --set "experiment.name=${way%% *}" $(
+            case $way in *\ *) echo "${way#* }" ;; esac) || fail "N2 $way"
+    done
+    ways="dp none disk again"
+    if "$program" plugin list | grep -q '^comm  *gloo'; then
+        ways="$ways ddp"
+        "$program" launch -n 2 -- train e.ini -q --set train.steps=2 --set experiment.name=ddp ||
+            fail "N2 ddp"
+    fi
+    kept single >single
+    check "N2 there is something" grep -q '"orientations":."RAS"' single
+    for way in $ways; do
+        kept "$way" >"$way"
+        check "N2 $way keeps the same" cmp single "$way"
+    done
+    change phantom_000 turn
+    change phantom_001 thicken
+    check "N2 orientations differ" ends 0 'warning: images have different orientations (RAS, LPS)' \
+        "$program" data check e.ini
+    check "N2 spacings differ" ends 0 'warning: images have different spacings (1 x 1 x 1 to 1 x 1 x 3' \
+        "$program" data check e.ini
+    printf '[preprocess]\nsteps = orient spacing\n[preprocess.spacing]\nmm = 1 1 1\n' >>e.ini
+    check "N2 steps even it out" ends 0 '0 errors, 0 warnings' "$program" data check e.ini
+}
 
 # N3:
 

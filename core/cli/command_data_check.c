@@ -111,6 +111,74 @@ static pons_status print_geometry(const dataset_report *r, pons_error *err)
     return PONS_OK;
 }
 
+/* ---- orientations and spacings --------------------------------------------------------------- */
+
+enum { GROUPS_SHOWN = 12 };
+
+/* Cases of one orientation and, to three digits, of one spacing. */
+typedef struct geometry_group {
+    char text[64];
+    int cases;
+} geometry_group;
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(((const geometry_group *)a)->text, ((const geometry_group *)b)->text);
+}
+
+/* The largest first. */
+static int compare_groups(const void *a, const void *b)
+{
+    const geometry_group *left = a, *right = b;
+
+    return left->cases != right->cases ? right->cases - left->cases : compare_texts(a, b);
+}
+
+/* One group a readable case, then equal ones as one. How many there are. */
+static int find_groups(const dataset_report *r, geometry_group *group)
+{
+    int cases = 0, count = 0;
+
+    for (int i = 0; i < r->facts_count; i++) {
+        const dataset_facts *f = &r->facts[i];
+        if (f->orientation[0] == '\0')
+            continue;
+        snprintf(group[cases].text, sizeof group->text, "%-11s  %.3g x %.3g x %.3g",
+                 f->orientation, f->spacing[0], f->spacing[1], f->spacing[2]);
+        group[cases++].cases = 1;
+    }
+    qsort(group, (size_t)cases, sizeof *group, compare_texts);
+    for (int i = 0; i < cases; i++) {
+        if (count > 0 && compare_texts(&group[count - 1], &group[i]) == 0)
+            group[count - 1].cases++;
+        else
+            group[count++] = group[i];
+    }
+    qsort(group, (size_t)count, sizeof *group, compare_groups);
+    return count;
+}
+
+static pons_status print_groups(const dataset_report *r, pons_error *err)
+{
+    geometry_group *group = calloc((size_t)r->facts_count + 1, sizeof *group);
+    int count, rest = 0;
+
+    if (group == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    count = find_groups(r, group);
+    printf(count > 0 ? "\n%6s  %-11s  %s\n" : "", "cases", "orientation", "spacing mm");
+    for (int i = 0; i < count; i++) {
+        if (i < GROUPS_SHOWN)
+            printf("%6d  %s\n", group[i].cases, group[i].text);
+        else
+            rest += group[i].cases;
+    }
+    if (rest > 0)
+        printf("%6d  of %d other groups\n", rest, count - GROUPS_SHOWN);
+    free(group);
+    return PONS_OK;
+}
+
 static void print_problems(const dataset_report *r)
 {
     int warnings = r->problem_count - r->error_count;
@@ -130,8 +198,13 @@ static void print_problems(const dataset_report *r)
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
+/* What the steps of [preprocess] even out. */
+typedef struct evened {
+    bool orientation, spacing;
+} evened;
+
 /* The options of all transforms; channels 0: not known yet. */
-static pons_status check_steps(config *c, int channels, pons_error *err)
+static pons_status check_steps(config *c, int channels, evened *out, pons_error *err)
 {
     static const struct { const char *section; bool random; } chains[] = {
         { "preprocess", false }, { "augment", true }
@@ -142,6 +215,8 @@ static pons_status check_steps(config *c, int channels, pons_error *err)
         if (volume_chain_open(c, chains[i].section, chains[i].random, channels, &chain, err)
             != PONS_OK)
             return err->status;
+        out->orientation = out->orientation || volume_chain_has(chain, "orient");
+        out->spacing = out->spacing || volume_chain_has(chain, "spacing");
         volume_chain_close(chain);
     }
     return PONS_OK;
@@ -162,7 +237,7 @@ static pons_status check_names(config *c, const sections *s, const dataset *d, p
 }
 
 /* [data] and the transforms are checked; what networks the file names is for other commands. */
-static pons_status open_data(config *c, dataset **out, pons_error *err)
+static pons_status open_data(config *c, dataset **out, evened *steps, pons_error *err)
 {
     dataset_settings settings;
     sections s;
@@ -170,7 +245,7 @@ static pons_status open_data(config *c, dataset **out, pons_error *err)
     if (sections_fill(c, &s, err) != PONS_OK)
         return err->status;
     sections_skip_plugins(c, &s, (const char *const[]){ "preprocess", "augment", NULL });
-    if (check_steps(c, 0, err) != PONS_OK || config_refuse_unknown(c, err) != PONS_OK)
+    if (check_steps(c, 0, steps, err) != PONS_OK || config_refuse_unknown(c, err) != PONS_OK)
         return err->status;
     dataset_settings_fill(c, &s, &settings);
     settings.keep_problems = true;
@@ -178,7 +253,7 @@ static pons_status open_data(config *c, dataset **out, pons_error *err)
         return dataset_blame(c, &s, err);
     if (check_names(c, &s, *out, err) != PONS_OK)
         return err->status;
-    return check_steps(c, (*out)->channels, err);
+    return check_steps(c, (*out)->channels, steps, err);
 }
 
 /* Whether what is written to both is read one behind the other. */
@@ -200,7 +275,7 @@ static pons_status name_once(const dataset_report *r, pons_error *err)
                      plural(r->error_count));
 }
 
-static pons_status check_data(const dataset *d, pons_error *err)
+static pons_status check_data(const dataset *d, const evened *steps, pons_error *err)
 {
     dataset_report *report = NULL;
     pons_status status, printed;
@@ -211,7 +286,10 @@ static pons_status check_data(const dataset *d, pons_error *err)
     if (report == NULL)
         return status;
     print_histogram(d, report);
+    dataset_report_mixtures(report, steps->orientation, steps->spacing);
     printed = print_geometry(report, err);
+    if (printed == PONS_OK)
+        printed = print_groups(report, err);
     print_problems(report);
     fflush(stdout);
     if (status != PONS_OK)
@@ -222,14 +300,15 @@ static pons_status check_data(const dataset *d, pons_error *err)
 
 static pons_status run(const invocation *call, const void *flags, pons_error *err)
 {
+    evened steps = { false, false };
     dataset *d = NULL;
     config *c;
 
     if (invocation_config(call, call->argument[0], &c, err) != PONS_OK)
         return err->status;
-    pons_status status = open_data(c, &d, err);
+    pons_status status = open_data(c, &d, &steps, err);
     if (status == PONS_OK)
-        status = check_data(d, err);
+        status = check_data(d, &steps, err);
     dataset_close(d);
     config_close(c);
     return status;

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "data/case_geometry.h"
 #include <pons/model.h>
 
 /* An entry of 'labels' or 'regions': a name for one or several ids of the label file. */
@@ -86,6 +87,7 @@ typedef struct dataset_facts {
     bool readable;
     int extent[3];
     double spacing[3];
+    char orientation[4];        /* "RAS"                                                          */
     int64_t voxels;
     int64_t foreground;         /* voxels with an id that is not of classes[0] */
 } dataset_facts;
@@ -96,6 +98,7 @@ typedef struct dataset_report {
     const dataset_problem *problem;
     int facts_count;
     const dataset_facts *facts;
+    case_geometry geometry;     /* of all images, as the files have it; no values                 */
     int id_count;               /* every id met in a label file, ascending */
     const int64_t *id, *id_voxels, *id_cases;
 } dataset_report;
@@ -105,6 +108,11 @@ typedef struct dataset_report {
  * 'err' holds the first problem and how many there are. The caller frees the report.
  */
 pons_status dataset_check(const dataset *d, dataset_report **report, pons_error *err);
+/*
+ * Add warnings of what differs between the images and no step evens out. oriented, resampled:
+ * [preprocess] has a step for that.
+ */
+void dataset_report_mixtures(dataset_report *report, bool oriented, bool resampled);
 void dataset_report_free(dataset_report *report);
 
 #endif

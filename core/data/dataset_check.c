@@ -272,6 +272,23 @@ static void find_twin(checker *c, const data_case *info)
 
 /* ---- cases ----------------------------------------------------------------------------------- */
 
+static void note_grid(checker *c, const volume_grid *grid, dataset_facts *facts)
+{
+    volume place = { .channels = 1 };
+    case_geometry g;
+
+    for (int a = 0; a < 3; a++) {
+        facts->extent[a] = (int)grid->extent[a];
+        facts->spacing[a] = grid->spacing[a];
+        facts->voxels *= grid->extent[a];
+    }
+    volume_codes((const double (*)[4])grid->affine, facts->orientation);
+    memcpy(place.extent, grid->extent, sizeof place.extent);
+    memcpy(place.affine, grid->affine, sizeof place.affine);
+    case_geometry_place(&place, &g);
+    case_geometry_join(&c->report->geometry, &g);
+}
+
 static void check_case(checker *c, const data_case *info, dataset_facts *facts)
 {
     volume_grid grid;
@@ -287,11 +304,8 @@ static void check_case(checker *c, const data_case *info, dataset_facts *facts)
         add_problem(c, info, info->image[0], false, "has %d channel%s, expected %d", channels,
                     channels == 1 ? "" : "s", c->data->channels);
     facts->voxels = 1;
-    for (int a = 0; a < 3 && read > 0; a++) {
-        facts->extent[a] = (int)grid.extent[a];
-        facts->spacing[a] = grid.spacing[a];
-        facts->voxels *= grid.extent[a];
-    }
+    if (read > 0)
+        note_grid(c, &grid, facts);
     if (facts->readable) {
         c->hash[info->rank] = hash;
         find_twin(c, info);
@@ -424,6 +438,7 @@ pons_status dataset_check(const dataset *d, dataset_report **report, pons_error 
         return pons_fail(err, PONS_DEVICE, "out of memory");
     c.report = arena_alloc(memory, sizeof *c.report);
     c.report->memory = memory;
+    case_geometry_init(&c.report->geometry);
     c.hash = arena_alloc(memory, (size_t)d->case_count * sizeof *c.hash);
     pons_status status = run_check(&c, err);
     label_map_clear(&c.map);

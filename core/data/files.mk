@@ -22,7 +22,8 @@ libcore_la_SOURCES += core/data/case_layout.c core/data/case_layout.h core/data/
 libcore_la_SOURCES += core/data/cache_disk.c core/data/cache_disk.h core/data/cache_key.c \
 	core/data/cache_key.h core/data/case_file.c core/data/case_file.h core/data/case_source.c \
 	core/data/case_source.h
-libcore_la_SOURCES += core/data/case_geometry.c core/data/case_geometry.h
+libcore_la_SOURCES += core/data/case_geometry.c core/data/case_geometry.h \
+	core/data/dataset_mixture.c
 libcore_la_SOURCES += core/data/cache_fill.c core/data/cache_parts.h core/data/cache_share.c \
 	core/data/cache_share.h
 libcore_la_SOURCES += core/data/crop.c core/data/crop.h core/data/phantom.c core/data/phantom.h \

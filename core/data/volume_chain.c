@@ -183,6 +183,14 @@ static void receive_warning(void *target, const char *text)
     log_warning(r->l, "case '%s': %s", r->name, text);
 }
 
+bool volume_chain_has(const volume_chain *chain, const char *plugin)
+{
+    for (int i = 0; chain != NULL && i < chain->count; i++)
+        if (strcmp(chain->step[i].plugin, plugin) == 0)
+            return true;
+    return false;
+}
+
 pons_status volume_chain_apply(const volume_chain *chain, pons_case *c, logger *l, pons_error *err)
 {
     receiver to = { l, c->name ? c->name : "?" };

@@ -32,6 +32,8 @@ typedef struct volume_chain {
 pons_status volume_chain_open(config *c, const char *section, bool random, int channels,
                               volume_chain **out, pons_error *err);
 void volume_chain_close(volume_chain *chain);
+/* Whether a step is of that plugin. */
+bool volume_chain_has(const volume_chain *chain, const char *plugin);
 /* Apply deterministic steps in order. Warnings go to 'l' (may be NULL) with the case's name. */
 pons_status volume_chain_apply(const volume_chain *chain, pons_case *c, logger *l,
                                pons_error *err);
