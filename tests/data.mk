@@ -1,6 +1,6 @@
 # Tests of data.
-PROGRAM_TESTS += tests/check_augment tests/check_cache tests/check_case_geometry tests/check_dataset \
-	tests/check_loader \
+PROGRAM_TESTS += tests/check_augment tests/check_cache tests/check_case_geometry \
+	tests/check_dataset tests/check_loader \
 	tests/check_nifti tests/check_overlay tests/check_preprocess tests/check_run_folder \
 	tests/check_shared_cache tests/check_slabs tests/check_stream tests/check_transforms \
 	tests/check_volume

@@ -1,5 +1,5 @@
 /*
- * dataset_mixture.c - warnings of cases that a network would see side by side as if they were alike.
+ * dataset_mixture.c - warnings of images that differ in what a network takes for the same in all.
  */
 #include "data/dataset.h"
 

@@ -36,7 +36,7 @@ static pons_status check_turned(arena *memory, const predictor *p, const pons_ca
            : refuse_turned(memory, p, c, case_geometry_orientations(memory, image), err);
 }
 
-/* ---- warnings: whether there was one ---------------------------------------------------------- */
+/* ---- warnings: whether there was one --------------------------------------------------------- */
 
 static bool warn_turned(arena *memory, const predictor *p, const char *name,
                         const case_geometry *image, logger *l)
@@ -54,8 +54,8 @@ static bool warn_scaled(arena *memory, const predictor *p, const char *name,
 {
     if (!case_geometry_is_scaled(&p->seen, image))
         return false;
-    log_warning(l, "case '%s' has voxels of %s mm (left-right, back-front, feet-head), training saw "
-                "%s; step 'spacing' would resample it", name,
+    log_warning(l, "case '%s' has voxels of %s mm (left-right, back-front, feet-head), training "
+                "saw %s; step 'spacing' would resample it", name,
                 case_geometry_spacings(memory, image), case_geometry_spacings(memory, &p->seen));
     return true;
 }

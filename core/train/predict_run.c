@@ -31,7 +31,7 @@ typedef struct prediction {
     volume image;
     volume_grid grid;
     pons_error problem;
-    bool foreign;             /* a network has said how the case differs from what it was trained on */
+    bool foreign;             /* that the case is unlike the training's was said                  */
     /* Of the thread that finishes: of an ensemble sums over the networks, on the preprocessed    */
     /* grid; then the way back.                                                                   */
     volume logits, probabilities;
