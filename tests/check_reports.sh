@@ -619,7 +619,23 @@ N2() {
     check "N2 steps even it out" ends 0 '0 errors, 0 warnings' "$program" data check e.ini
 }
 
-# N3:
+# shown COLUMNS COMMAND...: what a terminal of so many columns is sent; 'script' is the terminal.
+shown() {
+    columns=$1
+    shift
+    TERM=${terminal:-xterm} script -qec "stty cols $columns; $*" /dev/null </dev/null | tr -d '\r' >screen
+}
+# The longest of the lines that are redrawn: each ends where the terminal erases what is behind it.
+redrawn() { tr '\033' '\n' <screen | sed -n 's/^\[K//; /^step .* of /p' | awk '{ if (length > n) n = length } END { print n + 0 }'; }
+fits() {
+    shown "$1" "$program" train --fresh e.ini --set train.steps=3 -v && test "$(redrawn)" -gt 20 -a "$(redrawn)" -lt "$1"
+}
+N3() {
+    enter N3
+    for columns in 40 60 400; do
+        check "N3 the status line fits $columns columns" fits $columns
+    done
+}
 
 # N4:
 
@@ -653,7 +669,18 @@ N5() {
 
 # N9:
 
-# N10:
+escapes() { grep -q "$(printf '\033')" screen; }
+N10() {
+    enter N10
+    terminal=dumb shown 80 "$program" train --fresh e.ini --set train.steps=3
+    check "N10 it trains on a dumb terminal" grep -q '^step 3/3' screen
+    check "N10 without a live line" sh -c "! grep -q ' of 3, ' screen"
+    check "N10 and without sequences" eval "! escapes"
+    terminal=dumb shown 80 "$program" train none.ini
+    check "N10 an error has no colour there" eval "grep -q '^error: ' screen && ! escapes"
+    shown 80 "$program" train none.ini
+    check "N10 and has one elsewhere" escapes
+}
 
 # ---- run them ------------------------------------------------------------------------------------
 

@@ -22,3 +22,4 @@ libcore_la_SOURCES += core/base/seal.c core/base/seal.h
 libcore_la_SOURCES += core/base/signal_name.c core/base/signal_name.h
 libcore_la_SOURCES += core/base/quota.c core/base/quota.h
 libcore_la_SOURCES += core/base/user_folder.c core/base/user_folder.h
+libcore_la_SOURCES += core/base/terminal.c core/base/terminal.h

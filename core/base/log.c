@@ -4,17 +4,19 @@
 #include "base/log.h"
 
 #include "base/quote.h"
+#include "base/terminal.h"
 
 #include <stdarg.h>
 #include <string.h>
 
 enum { LINE_SIZE = 4096 };
 
+/* To the beginning of the line, and erase to its end. */
 static void end_live_line(logger *l)
 {
-    if (l->live_size > 0)
-        fprintf(l->terminal, "\r%*s\r", l->live_size, "");
-    l->live_size = 0;
+    if (l->shown)
+        fputs("\r\033[K", l->terminal);
+    l->shown = false;
 }
 
 static void write_line(logger *l, bool shown, const char *before, const char *after,
@@ -79,19 +81,20 @@ void log_error(logger *l, const char *text)
     write_line(l, true, "\033[31m", "\033[0m", line);
 }
 
+/* The last column stays free: a terminal may go on in the next line when it is written to. */
 void log_progress(logger *l, const char *format, ...)
 {
     char text[LINE_SIZE];
     va_list list;
-    int size, before = l->live_size;
 
     if (l->terminal == NULL || !l->live || l->level < LOG_NORMAL)
         return;
     va_start(list, format);
     quote_format(text, sizeof text, format, list);
     va_end(list);
-    size = (int)strlen(text);
-    fprintf(l->terminal, "\r%s%*s", text, before > size ? before - size : 0, "");
+    text[strcspn(text, "\n\t")] = '\0';
+    fprintf(l->terminal, "\r%.*s\033[K",
+            (int)terminal_fit(text, terminal_columns(l->terminal) - 1), text);
     fflush(l->terminal);
-    l->live_size = size > before ? size : before;
+    l->shown = true;
 }

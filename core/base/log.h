@@ -15,7 +15,7 @@ typedef struct logger {
     FILE *terminal, *file; /* either may be NULL */
     log_level level;
     bool color, live;      /* a terminal that can be redrawn */
-    int live_size;         /* characters of the line that is being redrawn */
+    bool shown;            /* a line that is being redrawn */
 } logger;
 
 void log_line(logger *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -23,7 +23,10 @@ void log_detail(logger *l, const char *format, ...) __attribute__((format(printf
 void log_warning(logger *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The failure that ends a command; 'text' may hold a second line, 'hint: ...'. */
 void log_error(logger *l, const char *text);
-/* Redraw the last line of a terminal; nothing elsewhere. The next log_line starts below it. */
+/*
+ * Redraw the last line of a terminal, in one line of its width; nothing elsewhere. The next
+ * log_line takes its place.
+ */
 void log_progress(logger *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

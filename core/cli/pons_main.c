@@ -3,6 +3,7 @@
  */
 #include <config.h>
 
+#include "base/terminal.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "dist/board.h"
@@ -11,7 +12,6 @@
 #include <pons/pons.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 const char *pons_version(void)
 {
@@ -165,7 +165,7 @@ static bool color_wanted(void)
 {
     const char *no_color = getenv("NO_COLOR");
 
-    return isatty(STDERR_FILENO) && (no_color == NULL || *no_color == '\0');
+    return terminal_has_sequences(stderr) && (no_color == NULL || *no_color == '\0');
 }
 
 static pons_status flush_output(pons_status status, pons_error *err)
@@ -192,7 +192,8 @@ static void say_end(logger *log, pons_status status, const pons_error *err)
 
 int pons_main(int argc, char **argv)
 {
-    logger log = { stderr, NULL, LOG_NORMAL, color_wanted(), isatty(STDERR_FILENO), 0 };
+    logger log = { stderr, NULL, LOG_NORMAL, color_wanted(),
+                   terminal_has_sequences(stderr), false };
     pons_error err = PONS_ERROR_INIT;
     pons_status status;
 

@@ -10,7 +10,7 @@ static const char common_flags[] =
     "Common flags:\n"
     "  --set section.key=value   a value that wins over the file's; may be repeated\n"
     "  -v, --verbose; -q, --quiet\n"
-    "  --color auto|always|never\n"
+    "  --color auto|always|never (auto: not with NO_COLOR, nor where TERM is dumb)\n"
     "  --debug                   train only: few cases, few steps, checks on\n"
     "  -h, --help\n";
 
