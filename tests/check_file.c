@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/mapped_file.h"
+#include "base/file_kind.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -287,6 +288,47 @@ START_TEST(another_sigbus_ends_the_process)
 }
 END_TEST
 
+START_TEST(format_is_known_by_its_first_bytes)
+{
+    static const struct { const char *bytes; size_t size; const char *name; } files[] = {
+        { "PK\3\4..........................archive/data.pkl", 46, "a PyTorch file" },
+        { "PK\3\4..........................weight.npy", 40, "an .npz file of NumPy" },
+        { "PK\3\4", 4, "a zip archive" }, { "\x80\4\x95", 3, "a Python pickle" },
+        { "\x89HDF\r\n\x1a\n", 8, "an HDF5 file" }, { "NRRD0005", 8, "an NRRD volume" },
+        { "\0\0\0\1\0\0\1\0", 8, "an MGH volume (.mgh, .mgz)" },
+        { "\xff\xd8\xff\xe1", 4, "a JPEG picture" }, { "\x5c\1\0\0", 4, "a NIfTI volume" },
+        { "version https://git-lfs.github.com", 34, "a pointer of Git LFS" }
+    };
+    char dicom[132] = "";
+
+    memcpy(dicom + 128, "DICM", 4);
+    ck_assert_str_eq(file_kind_find(dicom, sizeof dicom)->name, "a DICOM file");
+    ck_assert_ptr_null(file_kind_find(dicom, sizeof dicom - 1));
+    ck_assert_ptr_null(file_kind_find("", 0));
+    ck_assert_ptr_null(file_kind_find("some text", 9));
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        ck_assert_str_eq(file_kind_find(files[i].bytes, files[i].size)->name, files[i].name);
+}
+END_TEST
+
+START_TEST(format_is_refused_with_the_command_that_converts_it)
+{
+    const file_kind *mgh = file_kind_find("\0\0\0\1\0", 5), *nrrd = file_kind_find("NRRD", 4);
+    pons_error err = PONS_ERROR_INIT, packed = PONS_ERROR_INIT, folder = PONS_ERROR_INIT;
+    char dicom[132] = "";
+
+    ck_assert_int_eq(file_kind_refuse(mgh, "a.b/c.mgz", "gzip of ", FILE_VOLUME, &err), PONS_DATA);
+    ck_assert_str_eq(err.text, "cannot read 'a.b/c.mgz': it is gzip of an MGH volume (.mgh, .mgz), "
+                     "expected NIfTI (.nii, .nii.gz)\nhint: mri_convert 'a.b/c.mgz' "
+                     "'a.b/c.nii.gz'");
+    file_kind_refuse(nrrd, "a.nrrd.gz", "gzip of ", FILE_VOLUME, &packed);
+    ck_assert_ptr_null(strchr(packed.text, '\n'));
+    memcpy(dicom + 128, "DICM", 4);
+    file_kind_refuse(file_kind_find(dicom, sizeof dicom), "a/b", "", FILE_VOLUME, &folder);
+    ck_assert_ptr_nonnull(strstr(folder.text, ": dcm2niix -z y 'a/.'"));
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("file");
@@ -303,5 +345,7 @@ int main(void)
     tcase_add_test(c, a_file_is_itself_by_every_path);
     tcase_add_test(c, what_is_cut_of_a_mapped_file_reads_as_zeros_and_is_told);
     tcase_add_test_raise_signal(c, another_sigbus_ends_the_process, SIGBUS);
+    tcase_add_test(c, format_is_known_by_its_first_bytes);
+    tcase_add_test(c, format_is_refused_with_the_command_that_converts_it);
     return suite_run();
 }

@@ -667,7 +667,41 @@ N5() {
 
 # N8:
 
-# N9:
+# named WHAT FILE: both readers say that it is WHAT.
+named() {
+    ends 4 "it is $1" "$program" predict runs/run "$2" -o out.nii.gz &&
+        ends 4 "it is ${1#gzip of }" "$program" predict "$2" --config runs/run/resolved.ini data/imagesTr/*_000.nii.gz -o o.nii
+}
+N9() {
+    enter N9
+    image=data/imagesTr/phantom_000.nii.gz
+    printf 'PK\003\004%26sarchive/data.pkl' '' >a.pt
+    printf '\200\002\212\nl\374\234F\371 j\250P\031.' >b.pth
+    printf '\211HDF\r\n\032\n\0\0\0' >c.h5
+    printf 'ObjectType = Image\nNDims = 3\n' >d.mha
+    printf 'NRRD0004\ntype: short\n' >e.nrrd
+    { head -c 128 /dev/zero; printf 'DICM\002'; } >f.dcm
+    printf '\0\0\0\001\0\0\001\0\0\0\001\0' >g.mgh
+    printf '\211PNG\r\n\032\n' >h.png
+    printf '\377\330\377\340\0\020JFIF' >i.jpg
+    check "N9 PyTorch" named "a PyTorch file" a.pt
+    check "N9 PyTorch of old" named "a PyTorch file" b.pth
+    check "N9 HDF5" named "an HDF5 file" c.h5
+    check "N9 MetaImage" named "a MetaImage" d.mha
+    check "N9 NRRD" named "an NRRD volume" e.nrrd
+    check "N9 DICOM" named "a DICOM file" f.dcm
+    check "N9 MGH" named "an MGH volume" g.mgh
+    check "N9 PNG" named "a PNG picture" h.png
+    check "N9 JPEG" named "a JPEG picture" i.jpg
+    gzip -c g.mgh >g.mgz
+    check "N9 MGH in gzip" ends 4 "it is gzip of an MGH volume" "$program" predict runs/run g.mgz -o out.nii.gz
+    check "N9 with what to do" grep -qx "hint: mri_convert 'g.mgz' 'g.nii.gz'" "$folder/out"
+    gzip -c e.ini >ini.nii.gz
+    check "N9 gzip of something else" ends 4 "gzip of something else" "$program" predict runs/run ini.nii.gz -o o.nii
+    check "N9 a volume as weights" ends 4 "it is gzip" "$program" predict $image --config runs/run/resolved.ini $image -o o.nii
+    check "N9 weights as a volume" ends 4 "it is a safetensors file" \
+        "$program" predict runs/run runs/run/checkpoints/step-00000040/model.safetensors -o o.nii
+}
 
 escapes() { grep -q "$(printf '\033')" screen; }
 N10() {

@@ -23,3 +23,4 @@ libcore_la_SOURCES += core/base/signal_name.c core/base/signal_name.h
 libcore_la_SOURCES += core/base/quota.c core/base/quota.h
 libcore_la_SOURCES += core/base/user_folder.c core/base/user_folder.h
 libcore_la_SOURCES += core/base/terminal.c core/base/terminal.h
+libcore_la_SOURCES += core/base/file_kind.c core/base/file_kind.h

@@ -44,6 +44,8 @@ typedef struct nifti_layout {
  */
 pons_status nifti_header_check(const char *path, const void *bytes, size_t available,
                                int64_t file_size, bool gzip, nifti_layout *out, pons_error *err);
+/* The first four bytes are the size of either version's header, in either order of bytes. */
+bool nifti_header_begins(const void *bytes, size_t available);
 /* The header (and the four bytes after it) of a file with this grid; returns its size. */
 size_t nifti_header_make(const volume_grid *grid, int channels, const nifti_kind *kind,
                          unsigned char out[NIFTI_HEADER_LARGEST]);

@@ -14,6 +14,7 @@ typedef struct header {
     nifti_2_header h;
     double offset;            /* vox_offset as it stands */
     int64_t size;             /* of the header */
+    bool gzip;
     nifti_layout *out;
 } header;
 
@@ -95,13 +96,30 @@ static pons_status read_version_2(header *x, const void *bytes, size_t available
     return PONS_OK;
 }
 
+bool nifti_header_begins(const void *bytes, size_t available)
+{
+    int32_t size;
+
+    if (available < sizeof size)
+        return false;
+    memcpy(&size, bytes, sizeof size);
+    for (int order = 0; order < 2; order++) {
+        if (size == NIFTI_HEADER_SIZE || size == NIFTI_2_HEADER_SIZE)
+            return true;
+        size = (int32_t)__builtin_bswap32((uint32_t)size);
+    }
+    return false;
+}
+
 static pons_status read_fields(header *x, const void *bytes, size_t available, pons_error *err)
 {
     int32_t size, swapped;
 
     if (available < NIFTI_HEADER_SIZE)
         return pons_fail(err, PONS_DATA, "cannot read '%s': it ends after %zu bytes, expected a "
-                         "header of %d", x->path, available, NIFTI_HEADER_SIZE);
+                         "header of %d%s", x->path, available, NIFTI_HEADER_SIZE,
+                         x->gzip && !nifti_header_begins(bytes, available)
+                         ? " (it is gzip of something else than NIfTI)" : "");
     memcpy(&size, bytes, sizeof size);
     swapped = (int32_t)__builtin_bswap32((uint32_t)size);
     x->out->facts.big_endian = swapped == NIFTI_HEADER_SIZE || swapped == NIFTI_2_HEADER_SIZE;
@@ -114,7 +132,8 @@ static pons_status read_fields(header *x, const void *bytes, size_t available, p
     if (size == NIFTI_2_HEADER_SIZE)
         return read_version_2(x, bytes, available, x->out->facts.big_endian, err);
     return pons_fail(err, PONS_DATA, "cannot read '%s': 'sizeof_hdr' is %d, expected 348 or 540 "
-                     "(it is not a NIfTI file)", x->path, size);
+                     "(it is %s)", x->path, size,
+                     x->gzip ? "gzip of something else than NIfTI" : "not a NIfTI file");
 }
 
 /* ---- checks, in the order in which one relies on the other ----------------------------------- */
@@ -331,8 +350,8 @@ static pons_status check_codes(const header *x, pons_error *err)
     if (!h->qform_code && !h->sform_code)
         return pons_fail(err, PONS_DATA, "cannot read '%s': 'qform_code' and 'sform_code' are 0, "
                          "expected one above 0, since left and right are unknown\nhint: set the "
-                         "code of the form that is right (fslorient -setsformcode 1, nibabel "
-                         "set_sform(affine, 1))", x->path);
+                         "code of the form that is right; the sform's by: fslorient "
+                         "-setsformcode 1 '%s'", x->path, x->path);
     return PONS_OK;
 }
 
@@ -406,7 +425,7 @@ pons_status nifti_header_check(const char *path, const void *bytes, size_t avail
                                int64_t file_size, bool gzip, nifti_layout *out, pons_error *err)
 {
     nifti_layout fresh = { .data_size = 0 };
-    header x = { .path = path, .out = &fresh };
+    header x = { .path = path, .gzip = gzip, .out = &fresh };
     pons_status status = read_fields(&x, bytes, available, err);
 
     if (!status)

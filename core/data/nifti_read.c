@@ -3,6 +3,7 @@
  */
 #include "data/nifti.h"
 
+#include "base/file_kind.h"
 #include "base/pages.h"
 #include "base/parallel.h"
 #include "base/text.h"
@@ -61,20 +62,51 @@ static pons_status bytes_read(const file_bytes *f, int64_t offset, void *out, si
     return PONS_OK;
 }
 
-/* The name and the content must agree on compression. */
-static pons_status check_name(file_bytes *f, const unsigned char *head, size_t available,
-                              pons_error *err)
-{
-    bool compressed = available >= 2 && head[0] == 0x1f && head[1] == 0x8b;
+/* The beginning of a file, and of what it holds where that is compressed. */
+typedef struct file_head {
+    unsigned char bytes[16384], plain[NIFTI_HEADER_LARGEST];
+    const unsigned char *content;   /* one of both                                                */
+    size_t available, size;         /* of 'bytes', of 'content'                                   */
+    bool compressed;
+} file_head;
 
-    f->gzip = text_ends_with(f->path, ".gz");
-    if (!available)
+static pons_status head_read(const file_bytes *f, file_head *h, pons_error *err)
+{
+    h->available = f->size < (int64_t)sizeof h->bytes ? (size_t)f->size : sizeof h->bytes;
+    if (bytes_read(f, 0, h->bytes, h->available, err) != PONS_OK)
+        return err->status;
+    h->content = h->bytes;
+    h->size = h->available;
+    h->compressed = h->available >= 2 && h->bytes[0] == 0x1f && h->bytes[1] == 0x8b;
+    if (!h->compressed)
+        return PONS_OK;
+    h->content = h->plain;
+    h->size = sizeof h->plain;
+    return gzip_peek(f->path, h->bytes, h->available, h->plain, &h->size, err);
+}
+
+/* Another format is named as what it is, whatever the file is called. */
+static pons_status check_kind(const file_bytes *f, const file_head *h, pons_error *err)
+{
+    const file_kind *kind;
+
+    if (!h->available)
         return pons_fail(err, PONS_DATA, "cannot read '%s': it is empty, expected a NIfTI file",
                          f->path);
-    if (f->gzip && !compressed)
+    if (nifti_header_begins(h->content, h->size))
+        return PONS_OK;
+    kind = file_kind_find(h->content, h->size);
+    return kind == NULL ? PONS_OK
+         : file_kind_refuse(kind, f->path, h->compressed ? "gzip of " : "", FILE_VOLUME, err);
+}
+
+/* The name and the content must agree on compression. */
+static pons_status check_name(const file_bytes *f, const file_head *h, pons_error *err)
+{
+    if (f->gzip && !h->compressed)
         return pons_fail(err, PONS_DATA, "cannot read '%s': gzip begins with %02x %02x, expected "
-                         "1f 8b", f->path, head[0], available > 1 ? head[1] : 0);
-    if (!f->gzip && compressed)
+                         "1f 8b", f->path, h->bytes[0], h->available > 1 ? h->bytes[1] : 0);
+    if (!f->gzip && h->compressed)
         return pons_fail(err, PONS_DATA, "cannot read '%s': it is compressed, expected the name "
                          "to end in '.gz'", f->path);
     return PONS_OK;
@@ -82,19 +114,13 @@ static pons_status check_name(file_bytes *f, const unsigned char *head, size_t a
 
 static pons_status header_read(file_bytes *f, nifti_layout *layout, pons_error *err)
 {
-    unsigned char head[16384], plain[NIFTI_HEADER_LARGEST];
-    size_t available = f->size < (int64_t)sizeof head ? (size_t)f->size : sizeof head;
-    size_t inflated = sizeof plain;
-    pons_status status = bytes_read(f, 0, head, available, err);
+    file_head head;
 
-    if (!status)
-        status = check_name(f, head, available, err);
-    if (!status && f->gzip)
-        status = gzip_peek(f->path, head, available, plain, &inflated, err);
-    if (status)
-        return status;
-    return nifti_header_check(f->path, f->gzip ? plain : head, f->gzip ? inflated : available,
-                              f->size, f->gzip, layout, err);
+    f->gzip = text_ends_with(f->path, ".gz");
+    if (head_read(f, &head, err) != PONS_OK || check_kind(f, &head, err) != PONS_OK
+        || check_name(f, &head, err) != PONS_OK)
+        return err->status;
+    return nifti_header_check(f->path, head.content, head.size, f->size, f->gzip, layout, err);
 }
 
 static pons_status voxels_inflate(const file_bytes *f, const nifti_layout *layout,

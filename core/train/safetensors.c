@@ -7,6 +7,7 @@
 #include "train/safetensors.h"
 
 #include "base/file.h"
+#include "base/file_kind.h"
 #include "base/json.h"
 
 #include <errno.h>
@@ -289,12 +290,25 @@ static pons_status header_size(const source *s, uint64_t *out, pons_error *err)
     return PONS_OK;
 }
 
+/* Another format is named as what it is. */
+static pons_status check_kind(const source *s, pons_error *err)
+{
+    const file_kind *kind;
+    char bytes[512];
+    size_t size = s->size < sizeof bytes ? (size_t)s->size : sizeof bytes;
+
+    if (source_get(s, 0, bytes, size, err) != PONS_OK || (size > 8 && bytes[8] == '{'))
+        return err->status;
+    kind = file_kind_find(bytes, size);
+    return kind != NULL ? file_kind_refuse(kind, s->where, "", FILE_WEIGHTS, err) : PONS_OK;
+}
+
 static pons_status source_read(const source *s, safetensors *f, pons_error *err)
 {
     uint64_t size = 0;
     char *text = NULL;
 
-    if (header_size(s, &size, err) != PONS_OK)
+    if (check_kind(s, err) != PONS_OK || header_size(s, &size, err) != PONS_OK)
         return err->status;
     uint64_t room = s->size - 8 - size;
     text = malloc(size + 1);
