@@ -529,7 +529,17 @@ G4() {
 
 # ---- N: a first day (N1 is the newcomer's B1) ----------------------------------------------------
 
-# N1:
+N1() {
+    enter N1
+    "$program" train e.ini --set experiment.name=other --debug -q 2>said
+    check "N1 a debug run has a folder of its own" test -d runs/other-debug -a ! -e runs/other
+    check "N1 the real run does not go on from it" begins_anew --set experiment.name=other
+    check "N1 nor one of that name" ends 3 "run is without --debug but the run to be continued is with --debug" \
+        "$program" train e.ini --set experiment.name=other-debug
+    check "N1 nor by --resume" ends 3 "run is without --debug but the run to be continued is with --debug" \
+        "$program" train e.ini --set experiment.name=third --resume runs/other-debug
+}
+begins_anew() { "$program" train e.ini --set train.steps=5 "$@" 2>&1 | grep -c -e 'going on' -e '^step ' | grep -qx 5; }
 
 # turn FILE: left for right and back for front, by the header alone. thicken FILE: slices of 3 mm.
 turn() {
@@ -665,7 +675,15 @@ N5() {
 
 # N7:
 
-# N8:
+N8() {
+    enter N8
+    "$program" train e.ini --resume runs/run --set experiment.name=other --set optimizer.lr=0.5 2>said
+    check "N8 another name is not proposed where it was given" sh -c "! grep -q 'another .experiment. name' said"
+    check "N8 what is proposed works" sh -c "\"\$0\" train e.ini --set experiment.name=other \
+        --set optimizer.lr=0.5 $(sed -n 's/.* in its place \(.*\) begins anew .*/\1/p' said)" "$program"
+    "$program" train e.ini --set optimizer.lr=0.5 2>said
+    check "N8 else it is" grep -q 'another .experiment. name keeps both' said
+}
 
 # named WHAT FILE: both readers say that it is WHAT.
 named() {

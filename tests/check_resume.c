@@ -662,15 +662,29 @@ START_TEST(run_whose_process_is_about_to_end_is_gone_on_with)
 }
 END_TEST
 
-START_TEST(debug_is_a_short_run_with_checks)
+START_TEST(debug_is_a_short_run_with_checks_in_a_folder_of_its_own)
 {
     make_experiment();
     expect(TRAIN("--debug"), "step 4/4");
-    ck_assert(exists("runs/first/checkpoints/step-00000004"));
-    expect(TRAIN("--debug"), "--debug trains to step 4: ");
-    ck_assert_ptr_nonnull(strstr(text_of("said"), "is at step 4 of 40 already"));
+    ck_assert(exists("runs/first-debug/checkpoints/step-00000004"));
+    ck_assert(!exists("runs/first"));
+    expect(TRAIN("--debug"), "is finished (step 4)");
+    expect(TRAIN("--debug", "--fresh"), "first-debug.1");
     expect(TRAIN("--set", "train.steps=5"), "step 5/5");
-    expect(TRAIN("--set", "train.steps=5", "--debug"), "is finished (step 5)");
+    ck_assert_ptr_null(strstr(text_of("said"), "going on"));
+    remove_root();
+}
+END_TEST
+
+START_TEST(debug_run_is_not_continued_without_debug)
+{
+    make_experiment();
+    expect(TRAIN("--debug"), NULL);
+    ck_assert_int_eq(TRAIN("--set", "experiment.name=first-debug"), 3);
+    expect(3, "this run is without --debug but the run to be continued is with --debug\n"
+           "hint: --fresh");
+    ck_assert_int_eq(TRAIN("--resume", "runs/first-debug"), 3);
+    expect(3, "in its place --set 'train.pretrained=/");
     remove_root();
 }
 END_TEST
@@ -860,7 +874,8 @@ int main(void)
     tcase_add_test(c, nothing_that_a_folder_holds_is_overwritten);
     tcase_add_test(c, run_that_another_process_writes_is_not_read);
     tcase_add_test(c, run_whose_process_is_about_to_end_is_gone_on_with);
-    tcase_add_test(c, debug_is_a_short_run_with_checks);
+    tcase_add_test(c, debug_is_a_short_run_with_checks_in_a_folder_of_its_own);
+    tcase_add_test(c, debug_run_is_not_continued_without_debug);
     tcase_add_test(c, epochs_steps_and_patience_decide_when_things_happen);
     tcase_add_test(c, no_step_is_of_an_epoch_that_was_not_asked_for);
     tcase_add_test(c, pretrained_weights_are_where_training_starts);

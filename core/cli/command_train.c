@@ -30,7 +30,7 @@ typedef struct train_flags {
 static const pons_option flags[] = {
     PONS_FLAG(train_flags, fresh, no,
               "Start anew; the earlier run's folder becomes NAME.1, NAME.2, ..."),
-    PONS_TEXT(train_flags, resume, "", "Go on from another run's folder or checkpoint."),
+    PONS_TEXT(train_flags, resume, "", "Go on from another run's folder or checkpoint, with its options."),
     PONS_OPTIONS_END
 };
 
@@ -128,7 +128,8 @@ static pons_status find_checkpoint(start *s, pons_error *err)
         return PONS_OK;
     if (s->own)
         return pons_fail(err, PONS_CONFIG, "--resume: '%s' holds checkpoints of its own\nhint: "
-                         "give this run another [experiment] name", s->folder.path);
+                         "without --resume it goes on; --set experiment.name=NAME is a new run",
+                         s->folder.path);
     return find_other(s, err);
 }
 
@@ -225,6 +226,19 @@ static pons_status on_devices(void *context, int count, const device_reading *re
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
+/* A run with --debug has few cases: it is none that another may go on from. */
+static pons_status name_folder(start *s, pons_error *err)
+{
+    const experiment_options *e = &s->sections.experiment;
+    char *name = NULL;
+
+    if (asprintf(&name, "%s%s", e->name, s->call->debug ? "-debug" : "") < 0)
+        return pons_fail(err, PONS_DEVICE, "out of memory for a run's paths");
+    run_folder_name(e->output, name, &s->folder, err);
+    free(name);
+    return err->status;
+}
+
 static pons_status read_file(start *s, pons_error *err)
 {
     const experiment_options *e = &s->sections.experiment;
@@ -236,7 +250,26 @@ static pons_status read_file(start *s, pons_error *err)
         sections_require("experiment", "name", err);
     if (err->status != PONS_OK)
         return config_blame(s->config, NULL, NULL, err);
-    return run_folder_name(e->output, e->name, &s->folder, err);
+    return name_folder(s, err);
+}
+
+/* What can be done where the run cannot go on as it was asked to. */
+static pons_status add_way_out(const start *s, pons_error *err)
+{
+    size_t used = strlen(err->text), room = sizeof err->text - used;
+    char *path = NULL;
+
+    if (err->status != PONS_CONFIG || strstr(err->text, "\nhint: ") != NULL)
+        return err->status;
+    if (s->own)
+        snprintf(err->text + used, room, "\nhint: --fresh starts anew, another [experiment] name "
+                 "keeps both");
+    else if ((path = realpath(s->checkpoint, NULL)) != NULL)
+        snprintf(err->text + used, room, "\nhint: --resume takes these values as they were; in its "
+                 "place --set 'train.pretrained=%s/model.safetensors' begins anew with the weights "
+                 "of the same network", path);
+    free(path);
+    return err->status;
 }
 
 static pons_status prepare(start *s, pons_error *err)
@@ -260,7 +293,7 @@ static pons_status prepare(start *s, pons_error *err)
         return err->status;
     if (s->checkpoint != NULL)
         saved_state_compare(&s->saved, s->experiment, err);
-    return err->status;
+    return s->checkpoint != NULL && s->experiment != NULL ? add_way_out(s, err) : err->status;
 }
 
 /* What a run without a checkpoint has left, or somebody else, is kept under another name. */
@@ -321,6 +354,7 @@ static pons_status leave_checkpoint(start *s, pons_error *err)
     if (s->checkpoint != NULL) {
         saved_state_warn(&s->saved, s->experiment);
         provenance_compare(s->checkpoint, s->experiment, s->call->log, err);
+        add_way_out(s, err);
     }
     leave_other(s);
     return err->status;
@@ -397,16 +431,15 @@ static pons_status read_choices(start *s, pons_error *err)
 static void tell_finished(const start *s)
 {
     logger *l = s->call->log;
-    long long step = s->saved.state.step, total = trainer_total_steps(s->experiment);
+    long long step = s->saved.state.step;
 
-    if (s->call->debug && step < total && s->saved.state.finished == 0)
-        log_line(l, "--debug trains to step %d: '%s' is at step %lld of %lld already\n"
-                 "hint: without --debug it goes on; with --fresh as well it is tried anew",
-                 TRAINER_DEBUG_STEPS, s->folder.path, step, total);
+    if (s->call->debug)
+        log_line(l, "'%s' is finished (step %lld)\nhint: --debug --fresh tries it anew, without "
+                 "--debug the run itself begins", s->folder.path, step);
     else
         log_line(l, "'%s' is finished (step %lld)\n"
                  "hint: more [train] %s go on, --fresh starts anew", s->folder.path, step,
-                 config_given(s->config, "train", "steps") ? "steps" : "epochs");
+                 s->sections.train.steps > 0 ? "steps" : "epochs");
 }
 
 static pons_status go(start *s, pons_error *err)

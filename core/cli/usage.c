@@ -11,7 +11,7 @@ static const char common_flags[] =
     "  --set section.key=value   a value that wins over the file's; may be repeated\n"
     "  -v, --verbose; -q, --quiet\n"
     "  --color auto|always|never (auto: not with NO_COLOR, nor where TERM is dumb)\n"
-    "  --debug                   train only: few cases, few steps, checks on\n"
+    "  --debug                   train only: few cases, few steps, checks on, in NAME-debug\n"
     "  -h, --help\n";
 
 static const char exit_codes[] =

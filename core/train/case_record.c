@@ -128,8 +128,7 @@ static pons_status refuse(const case_record *before, const case_record *now, con
                           const char *what, pons_error *err)
 {
     return pons_fail(err, PONS_CONFIG, "case '%.*s' %s; found %d cases to train on and %d to "
-                     "validate, expected %d and %d\nhint: --fresh starts anew, another "
-                     "[experiment] name keeps both", c->length, c->id, what,
+                     "validate, expected %d and %d", c->length, c->id, what,
                      count_cases(now->text[0]), count_cases(now->text[1]),
                      count_cases(before->text[0]), count_cases(before->text[1]));
 }

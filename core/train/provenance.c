@@ -133,8 +133,7 @@ static pons_status tell(const experiment *e, const char *differences, logger *l,
 {
     if (e->sections.experiment.deterministic)
         return pons_fail(err, PONS_CONFIG, "the run to be continued was made with something else, "
-                         "so deterministic = yes cannot be kept: %s\nhint: --fresh starts anew",
-                         differences);
+                         "so deterministic = yes cannot be kept: %.1000s", differences);
     log_warning(l, "the run goes on with something else than it began with; results may differ: "
                 "%.1000s",
                 differences);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define STATE_FILE "trainer.safetensors"
+#define DEBUG_KEY "debug" /* metadata that only runs with --debug have */
 #define REQUIRED INT64_MIN
 
 /* The numbers by name, and what stands for one that an older checkpoint lacks. */
@@ -64,6 +65,7 @@ static pons_status read_all(saved_state *s, const char *path, pons_error *err)
     s->threads = (int)choice[1];
     s->channels = (int)choice[2];
     s->precision = text != NULL ? precision_named(text) : PRECISION_AUTO;
+    s->debug = safetensors_metadata(s->file, DEBUG_KEY) != NULL;
     return PONS_OK;
 }
 
@@ -158,8 +160,7 @@ static pons_status compare_options(const saved_state *s, const experiment *e, po
 
     if (!find_difference(s, e, 0, NULL, &d))
         return PONS_OK;
-    return pons_fail(err, PONS_CONFIG, "%s is '%s' but the run to be continued has '%s'\n"
-                     "hint: --fresh starts anew, another [experiment] name keeps both", d.name,
+    return pons_fail(err, PONS_CONFIG, "%s is '%s' but the run to be continued has '%s'", d.name,
                      d.value, d.before);
 }
 
@@ -187,15 +188,40 @@ static case_record cases_of(const saved_state *s)
     return r;
 }
 
+/* The number by the key that is in use; none where no value of it has these replicas share. */
+static pons_status compare_micro_batches(const saved_state *s, const experiment *e,
+                                         pons_error *err)
+{
+    bool whole = e->sections.train.micro_batches > 0;
+    char hint[64] = "";
+
+    if (s->micro_batches == e->micro_batches)
+        return PONS_OK;
+    if (s->micro_batches % e->replicas == 0)
+        snprintf(hint, sizeof hint, "\nhint: --set train.%s=%d",
+                 whole ? "micro_batches" : "accumulate",
+                 whole ? s->micro_batches : s->micro_batches / e->replicas);
+    return pons_fail(err, PONS_CONFIG, "a step has %d micro-batch%s but the run to be continued "
+                     "has %d%s", e->micro_batches, e->micro_batches > 1 ? "es" : "",
+                     s->micro_batches, hint);
+}
+
+static pons_status compare_debug(const saved_state *s, const experiment *e, pons_error *err)
+{
+    static const char *const names[] = { "without --debug", "with --debug" };
+
+    if (s->debug == e->debug)
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "this run is %s but the run to be continued is %s",
+                     names[e->debug], names[s->debug]);
+}
+
 pons_status saved_state_compare(const saved_state *s, const experiment *e, pons_error *err)
 {
     const case_record before = cases_of(s);
 
-    if (s->micro_batches != e->micro_batches)
-        return pons_fail(err, PONS_CONFIG, "a step has %d micro-batch%s but the run to be "
-                         "continued has %d\nhint: [train] accumulate = %d", e->micro_batches,
-                         e->micro_batches > 1 ? "es" : "", s->micro_batches, s->micro_batches);
-    if (compare_options(s, e, err) != PONS_OK)
+    if (compare_debug(s, e, err) != PONS_OK || compare_micro_batches(s, e, err) != PONS_OK
+        || compare_options(s, e, err) != PONS_OK)
         return err->status;
     return case_record_compare(&before, &e->cases, err);
 }
@@ -215,6 +241,8 @@ static int put_texts(FILE *to, const experiment *e)
     int pairs = 1;
 
     fprintf(to, "precision%c%s%c", 0, precision_name(e->precision), 0);
+    if (e->debug)
+        pairs += fprintf(to, DEBUG_KEY "%cyes%c", 0, 0) > 0;
     for (int role = 0; role < CASE_ROLE_COUNT; role++, pairs++)
         fprintf(to, "%s%c%s%c", case_role_names[role], 0, e->cases.text[role], 0);
     for (int i = 0; i < config_count(e->config); i++, pairs++) {

@@ -28,13 +28,15 @@ typedef struct saved_state {
     safetensors *file;      /* trainer.safetensors                                                */
     int micro_batches, threads, channels;
     precision precision;
+    bool debug;             /* of a run with --debug                                              */
 } saved_state;
 
 pons_status saved_state_read(const char *checkpoint, saved_state *out, pons_error *err);
 void saved_state_clear(saved_state *s);
 /*
  * R31: an option that may not change while a run goes on, or the cases of training and validation
- * differ: PONS_CONFIG with key and both values, or the case.
+ * differ: PONS_CONFIG with key and both values, or the case. The caller knows what can be done and
+ * adds the hint.
  */
 pons_status saved_state_compare(const saved_state *s, const experiment *e, pons_error *err);
 /*
