@@ -647,7 +647,13 @@ N3() {
     done
 }
 
-# N4:
+N4() {
+    enter N4
+    check "N4 threads that are not taken are announced" ends 0 "threads = 2 is not taken: the run goes on with 1" \
+        "$program" train e.ini --set train.steps=41 --set distribute.threads=2
+    check "N4 so are weights" ends 0 "pretrained = '$folder/N4/w' is not taken" \
+        "$program" train e.ini --set train.steps=42 --set train.pretrained=w
+}
 
 # drawn NAME LABELS...: the outlines of a case of four classes against another one's.
 drawn() {

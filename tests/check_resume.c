@@ -689,6 +689,21 @@ START_TEST(debug_run_is_not_continued_without_debug)
 }
 END_TEST
 
+START_TEST(value_that_stays_as_the_run_began_is_announced)
+{
+    make_experiment();
+    expect(TRAIN("--set", "train.steps=1"), NULL);
+    expect(TRAIN("--set", "train.steps=2"), NULL);
+    ck_assert_ptr_null(strstr(text_of("said"), "is not taken"));
+    expect(TRAIN("--set", "train.steps=3", "--set", "distribute.threads=1"),
+           "threads = 1 is not taken: the run goes on with 2");
+    ck_assert_ptr_nonnull(strstr(text_of("runs/first/log.txt"), "threads = 1 is not taken"));
+    expect(TRAIN("--set", "train.steps=4", "--set", "train.pretrained=other.safetensors"),
+           "other.safetensors' is not taken: ");
+    remove_root();
+}
+END_TEST
+
 /* The steps that were validated, as "3 6 9". */
 static const char *validated(const char *run, char text[256])
 {
@@ -876,6 +891,7 @@ int main(void)
     tcase_add_test(c, run_whose_process_is_about_to_end_is_gone_on_with);
     tcase_add_test(c, debug_is_a_short_run_with_checks_in_a_folder_of_its_own);
     tcase_add_test(c, debug_run_is_not_continued_without_debug);
+    tcase_add_test(c, value_that_stays_as_the_run_began_is_announced);
     tcase_add_test(c, epochs_steps_and_patience_decide_when_things_happen);
     tcase_add_test(c, no_step_is_of_an_epoch_that_was_not_asked_for);
     tcase_add_test(c, pretrained_weights_are_where_training_starts);

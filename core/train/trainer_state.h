@@ -45,7 +45,10 @@ pons_status saved_state_compare(const saved_state *s, const experiment *e, pons_
  */
 pons_status saved_state_check(const char *checkpoint, const char *path, const experiment *e,
                               int set_count, const char *const *set, pons_error *err);
-/* When the cases have been read: a warning for one whose files hold something else than then. */
+/*
+ * When the cases have been read: a warning for one whose files hold something else than then, and
+ * for a value that is given but stays as the run began.
+ */
 void saved_state_warn(const saved_state *s, const experiment *e);
 
 /* trainer.safetensors of a checkpoint to be written. */
