@@ -10,14 +10,16 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "graph/memory.h"
 #include "graph/mirror.h"
 #include "graph/reference/reference.h"
 
-enum { CANARY = 0xa5, ALIGNMENT = 64 };
+/* As programs align what kernels of a GPU get; those of the host get no more than they need. */
+enum { CANARY = 0xa5, HOST_ALIGNMENT = 64, ALIGNMENT = MEMORY_ALIGNMENT };
 
 /*
  * Memory whose last page is forbidden; 'data' ends right before it where it may begin anywhere,
- * else less than ALIGNMENT bytes before. On a device with memory of its own kernels get a copy of
+ * else less than an alignment before. On a device with memory of its own kernels get a copy of
  * the pages between, which goes there and back.
  */
 typedef struct guarded {
@@ -58,7 +60,7 @@ static guarded guarded_new(const device *d, size_t size, bool anywhere)
 {
     size_t page = page_size();
     pons_error err = PONS_ERROR_INIT;
-    size_t unit = anywhere && d->facts.host_memory ? 1 : ALIGNMENT;
+    size_t unit = !d->facts.host_memory ? ALIGNMENT : anywhere ? 1 : HOST_ALIGNMENT;
     size_t rounded = (size + unit - 1) / unit * unit;
     guarded m = { .size = size, .mapped = (rounded + page - 1) / page * page + 2 * page };
 

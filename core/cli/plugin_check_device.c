@@ -6,6 +6,7 @@
 #include "cli/plugin_check.h"
 
 #include "device/open.h"
+#include "graph/memory.h"
 #include "graph/program.h"
 
 #include <math.h>
@@ -242,9 +243,9 @@ static pons_status check_memory(const device *d, pons_error *err)
     if (memory == NULL)
         return err->status != PONS_OK ? err->status
                : pons_fail(err, PONS_PLUGIN, "'allocate' fails and does not say why");
-    if ((uintptr_t)memory % 64 != 0)
-        pons_fail(err, PONS_PLUGIN, "'allocate' gives %p, expected a multiple of 64",
-                  (void *)memory);
+    if ((uintptr_t)memory % MEMORY_ALIGNMENT != 0)
+        pons_fail(err, PONS_PLUGIN, "'allocate' gives %p, expected a multiple of %d",
+                  (void *)memory, MEMORY_ALIGNMENT);
     for (int i = 0; i < SIZE && d->facts.host_memory && err->status == PONS_OK; i++)
         if (memory[i] != 0)
             pons_fail(err, PONS_PLUGIN, "'allocate' gives memory that is not zeroed");

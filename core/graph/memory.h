@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MEMORY_ALIGNMENT 64
+/* Bytes. Libraries of GPUs want their workspaces at a multiple of it. */
+#define MEMORY_ALIGNMENT 256
 
 typedef struct memory_block {
     size_t size;     /* bytes; 0 takes no place                                                   */

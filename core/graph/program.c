@@ -206,11 +206,13 @@ void *program_input(program *p, const char *name, pons_tensor *tensor)
     return program_host_input(p, t->memory);
 }
 
+enum { LENT_ALIGNMENT = 64 };
+
 bool program_lend(program *p, const char *name, const void *memory)
 {
     program_tensor *t = find_input(p, name);
 
-    assert(p->device.facts.host_memory && (uintptr_t)memory % MEMORY_ALIGNMENT == 0);
+    assert(p->device.facts.host_memory && (uintptr_t)memory % LENT_ALIGNMENT == 0);
     if (t != NULL)
         move_tensor(p, t, (void *)memory);
     return t != NULL;

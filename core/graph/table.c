@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/memory.h"
 #include "graph/queue.h"
 #include "graph/update.h"
 
-enum { CHUNK_SIZE = 1 << 16, TABLE_ALIGNMENT = 64 };
+enum { CHUNK_SIZE = 1 << 16 };
 
 typedef struct table_chunk {
     struct table_chunk *next;
@@ -55,7 +56,7 @@ void *table_take_bytes(table_pool *pool, size_t size, pons_error *err)
     table_chunk *c = pool->chunk;
     void *table;
 
-    size = (size + TABLE_ALIGNMENT - 1) / TABLE_ALIGNMENT * TABLE_ALIGNMENT;
+    size = memory_round(size);
     if (c == NULL || c->size - c->used < size)
         c = chunk_add(pool, size, err);
     if (c == NULL)

@@ -27,7 +27,7 @@ typedef struct table_pool {
     struct table_chunk *chunk;
 } table_pool;
 
-/* 'count' numbers at a multiple of 64 bytes, zeroed; NULL: no memory. */
+/* 'count' numbers at a multiple of MEMORY_ALIGNMENT, zeroed; NULL: no memory. */
 void *table_take(table_pool *pool, int64_t count, pons_error *err);
 void *table_take_bytes(table_pool *pool, size_t size, pons_error *err);
 void table_free(table_pool *pool);

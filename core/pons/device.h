@@ -231,7 +231,7 @@ typedef struct pons_moment {
 typedef struct pons_call {
     void *const *input;   /* in the request's order; packed inputs in the kernel's layout         */
     void *const *output;
-    void *scratch;        /* 'scratch_size' bytes, at a multiple of 64                            */
+    void *scratch;        /* 'scratch_size' bytes, at a multiple of 256                           */
     const pons_moment *moment; /* memory of the device, like all of the above                     */
 } pons_call;
 

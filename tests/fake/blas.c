@@ -376,7 +376,9 @@ int cublasLtMatmul(blas_handle handle, blas_operation o, const void *alpha, cons
     k.workspace_size = algorithms[k.what.algorithm].workspace;
     if (memcmp(&asked, &k.what, sizeof asked) != 0 || size < k.workspace_size
         || *(const float *)alpha != 1 || *(const float *)beta != 0 || added != result
-        || added_layout != result_layout || !is_aligned(first, asked.alignment)
+        || added_layout != result_layout
+        || (k.workspace_size > 0 && !is_aligned(workspace, FAKE_WORKSPACE_ALIGNMENT))
+        || !is_aligned(first, asked.alignment)
         || !is_aligned(second, asked.alignment) || !is_aligned(result, asked.alignment))
         return INVALID;
     if (__atomic_add_fetch(&runs, 1, __ATOMIC_RELAXED) == fault("run")

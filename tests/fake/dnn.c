@@ -791,6 +791,8 @@ int cudnnBackendExecute(dnn_handle handle, dnn_descriptor plan, dnn_descriptor p
     k.convolution = convolution_of(&p);
     if (k.engine->workspace > 0)
         k.workspace = *(void *const *)find(pack, DNN_PACK_WORKSPACE)->values;
+    if ((uintptr_t)k.workspace % FAKE_WORKSPACE_ALIGNMENT != 0)
+        return refuse(MISALIGNED, "workspace %p", k.workspace);
     if ((status = find_operand(pack, p.x, &k.x)) != OK
         || (status = find_operand(pack, p.w, &k.w)) != OK
         || (status = find_operand(pack, p.y, &k.y)) != OK)

@@ -51,6 +51,9 @@ typedef struct fake_image {
 
 #define FAKE_PUBLIC __attribute__((visibility("default")))
 
+/* Of workspaces of libraries, in bytes: cuBLAS asks for it on the newest cards. */
+enum { FAKE_WORKSPACE_ALIGNMENT = 256 };
+
 struct CUstream_st;
 
 /* On the stream's thread, behind what was pushed before. */
