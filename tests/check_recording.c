@@ -157,7 +157,7 @@ static void count_step(const program_settings *settings, int most)
     net n = net_open(settings);
     program_facts facts;
     step_result result;
-    long launches, graphs, waits;
+    long launches, graphs, waits, plain;
 
     program_describe(n.program, &facts);
     ck_assert_int_ge(facts.segment_count, 3);
@@ -167,6 +167,7 @@ static void count_step(const program_settings *settings, int most)
     launches = count(FAKE_LAUNCHES);
     graphs = count(FAKE_GRAPH_LAUNCHES);
     waits = count(FAKE_WAITS);
+    plain = count(FAKE_PLAIN_COPIES);
     MUST(program_step_begin(n.program, 2, &err));
     for (int m = 0; m < settings->accumulate; m++) {
         fill(n.program, 1);
@@ -179,6 +180,7 @@ static void count_step(const program_settings *settings, int most)
     MUST(program_step_result(n.program, &result, &err));
     ck_assert_int_eq(count(FAKE_LAUNCHES) - launches, 0);
     ck_assert_int_eq(count(FAKE_GRAPH_LAUNCHES) - graphs, facts.segment_count);
+    ck_assert_int_eq(count(FAKE_PLAIN_COPIES) - plain, 0);
     net_close(&n);
 }
 

@@ -254,10 +254,29 @@ static pons_status send_numbers(program *p, pons_error *err)
                       err);
 }
 
+/* Where this process keeps the number at 'memory' of the device; for copies it is fixed memory. */
+static void *host_number(const program *p, const void *memory)
+{
+    return p->numbers.host + ((const char *)memory - p->numbers.device);
+}
+
+/* Behind what runs. The last step's numbers have been read: they lie in the same memory. */
+static pons_status send_rate(program *p, double lr, pons_error *err)
+{
+    void *to = p->number[STEP_LR], *from = host_number(p, to);
+
+    if (p->storage->real == PONS_F64)
+        *(double *)from = lr;
+    else
+        *(float *)from = (float)lr;
+    return to == from ? PONS_OK
+         : queue_copy(&p->device, PONS_QUEUE_KERNELS, to, from, p->storage->real_size, err);
+}
+
 /* What has come of the number at 'memory' on the device. */
 static double number_at(const program *p, const void *memory)
 {
-    const char *at = p->numbers.host + ((const char *)memory - p->numbers.device);
+    const void *at = host_number(p, memory);
 
     return p->storage->real == PONS_F64 ? *(const double *)at : *(const float *)at;
 }
@@ -279,7 +298,7 @@ pons_status program_step_end(program *p, double lr, pons_error *err)
     pons_status status = program_step_wait(p, err);
 
     if (status == PONS_OK)
-        status = table_write(&p->pool, p->number[STEP_LR], 0, lr, err);
+        status = send_rate(p, lr, err);
     if (status == PONS_OK)
         status = program_run_passage(p, p->reduce_passage, err);
     middle = seconds_now();

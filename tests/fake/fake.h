@@ -77,10 +77,24 @@ FAKE_PUBLIC bool fake_has_context(void);
 /* Pieces of memory, events and graphs that were made and not freed. */
 FAKE_PUBLIC int fake_left_over(void);
 
-/* Calls of this process so far: kernels and graphs put on streams, and waits for the GPU. */
+/*
+ * Calls of this process so far: kernels and graphs put on streams, waits for the GPU, and copies
+ * from or to memory of the host that is not fixed, for which a driver may wait.
+ */
 typedef enum fake_deed {
-    FAKE_LAUNCHES = 0, FAKE_GRAPH_LAUNCHES, FAKE_WAITS, FAKE_DEEDS
+    FAKE_LAUNCHES = 0, FAKE_GRAPH_LAUNCHES, FAKE_WAITS, FAKE_PLAIN_COPIES, FAKE_DEEDS
 } fake_deed;
 FAKE_PUBLIC long fake_count(fake_deed deed);
+
+/* Work of a stream that has ended; nanoseconds. */
+typedef struct fake_work {
+    const char *name;          /* of a kernel; NULL: a copy or a fill                             */
+    int blocks, threads;
+    int way;                   /* of a copy: 1 to the GPU, 2 to the host, 8 on the GPU            */
+    uint64_t start, end;
+} fake_work;
+
+/* 'tell' hears of all work from now on, on the streams' threads. */
+FAKE_PUBLIC void fake_watch(void (*tell)(const fake_work *work));
 
 #endif

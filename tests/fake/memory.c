@@ -410,6 +410,8 @@ int cuMemcpyAsync(uint64_t to, uint64_t from, size_t size, stream *s)
         return INVALID;
     if (plain && capture_refuses_stream(s, "a copy of memory that is not fixed") != OK)
         return CAPTURE_UNSUPPORTED;
+    if (plain)
+        fake_counts(FAKE_PLAIN_COPIES);
     result = stream_give(s, give_copy, &k, sizeof k);
     return result == OK && type_of(k.to, size) == 0 ? cuStreamSynchronize(s) : result;
 }
