@@ -43,7 +43,11 @@ ini apart "devices = cuda:0,1" >apart.ini
 last=checkpoints/step-00000004/model.safetensors
 check "a run on the cpu" "$program" train cpu.ini
 check "a run on a card" cuda train one.ini
-check "its losses are those of the cpu" near cpu one 1e-5
+# Made-up cards have this processor's exp, log and sqrt; a real one's differ in the last bits, and its libraries
+# sum in another order, which four steps carry on.
+agreement=1e-5
+[ -n "$cards" ] || agreement=1e-4
+check "its losses are those of the cpu" near cpu one $agreement
 check "a run on one card listed twice" cuda train two.ini
 check "gives the bits of one" cmp runs/one/$last runs/two/$last
 check "the same run again" cuda train one.ini --set experiment.name=again
@@ -64,6 +68,16 @@ check "both are one segmentation" one_segmentation card.nii.gz cpu.nii.gz
 check "every kernel is explained" cuda explain one.ini
 few_launches() { cuda explain "$1" | grep -q '^launches  *[1-6] a step'; }
 check "a step is few launches" few_launches one.ini
+# Libraries with threads and handlers of their own stay until the process ends.
+stay() (
+    LD_DEBUG=files LD_DEBUG_OUTPUT=$folder/loader
+    export LD_DEBUG LD_DEBUG_OUTPUT
+    cuda devices
+    unset LD_DEBUG
+    grep -qh 'calling init.*libnvrtc\.so' "$folder"/loader.* &&
+        ! grep -h 'lib\(cuda\|nvrtc\|nvidia-ml\)\.so.*destroying link map' "$folder"/loader.*
+)
+check "the driver, its compiler and its sensors are not unloaded" stay
 only two check "also where it is summed over cards" few_launches apart.ini
 
 # ---- patches that the card cuts ------------------------------------------------------------------
@@ -169,7 +183,7 @@ if given cudnn "channels in eights by the library"; then
     check "a run of them on the cpu" eights "$program" train cpu.ini
     run=eight
     check "and on a card" eights cuda train one.ini
-    check "with the losses of the cpu" near eight-cpu eight 1e-5
+    check "with the losses of the cpu" near eight-cpu eight $agreement
     only faults check "a plan that does not run" ends 5 "cuDNN says 5000 (a kernel of the library ended)" \
         faulty FAKE_CUDNN=run=20 train one.ini \
         --set "model.channels=8 16" --set experiment.name=eight-again
@@ -213,6 +227,11 @@ fi
 # shellcheck disable=SC2086
 only faults check "a card without sensors ends no training" ends 0 "NVML says 'GPU is lost': devices.csv ends" \
     faulty FAKE_NVML=lost train --fresh one.ini $watched
+# shellcheck disable=SC2086
+only faults check "a guest that may not read the power" faulty FAKE_NVML=guest train --fresh one.ini $watched \
+    --set experiment.name=guest
+no_power() { awk -F, 'NR > 1 && ($9 != "" || $10 == "") { exit 1 } END { exit NR != 3 }' runs/guest/devices.csv; }
+only faults check "has all else" no_power
 # shellcheck disable=SC2086
 check "nor does a device that has none" ends 0 "device 'cpu' has no sensors: devices.csv ends" \
     "$program" train --fresh cpu.ini $watched

@@ -2,13 +2,15 @@
  * nvml.c - a libnvidia-ml.so.1 that has sensors for the cards of cuda.c: each has its own numbers,
  * by the bus of its PCI address. The second one has no power sensor.
  *
- * FAKE_NVML       lost: every card has fallen off the bus
+ * FAKE_NVML       lost: every card has fallen off the bus; guest: no power may be read
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, GPU_IS_LOST = 15 };
+enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4,
+       NOT_FOUND = 6, GPU_IS_LOST = 15 };
 
 typedef struct nvmlDevice_st {
     unsigned number; /* 1 on */
@@ -54,13 +56,18 @@ const char *nvmlErrorString(int result)
          : result == UNINITIALIZED ? "Uninitialized" : "Unknown Error";
 }
 
-static int look(void)
+static bool has_fault(const char *name)
 {
     const char *fault = getenv("FAKE_NVML");
 
+    return fault != NULL && strcmp(fault, name) == 0;
+}
+
+static int look(void)
+{
     if (__atomic_load_n(&users, __ATOMIC_RELAXED) <= 0)
         return UNINITIALIZED;
-    return fault != NULL && strcmp(fault, "lost") == 0 ? GPU_IS_LOST : OK;
+    return has_fault("lost") ? GPU_IS_LOST : OK;
 }
 
 int nvmlDeviceGetHandleByPciBusId_v2(const char *address, nvmlDevice_t *device)
@@ -92,7 +99,7 @@ int nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *out)
 int nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned *out)
 {
     *out = 123456;
-    return device->number == 2 ? NOT_SUPPORTED : look();
+    return device->number == 2 ? NOT_SUPPORTED : has_fault("guest") ? NO_PERMISSION : look();
 }
 
 int nvmlDeviceGetTemperature(nvmlDevice_t device, int sensor, unsigned *out)

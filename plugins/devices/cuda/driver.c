@@ -27,7 +27,9 @@ pons_status cuda_driver_open(cuda_driver *d, pons_error *err)
     const char *missing;
     int result;
 
-    *d = (cuda_driver){ .library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) };
+    /* It has threads and handlers of its own, which do not expect to be unloaded. */
+    *d = (cuda_driver){ .library = dlopen("libcuda.so.1",
+                                          RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) };
     if (d->library == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': no driver (%s)", dlerror());
     missing = cuda_find_symbols(d->library, driver_symbols, d);
@@ -137,7 +139,7 @@ pons_status cuda_compiler_open(cuda_compiler *c, int cuda, int ordinal, int arch
                                pons_error *err)
 {
     wish w = { c, architecture, cuda, false, false };
-    cuda_search search = { .flags = RTLD_LOCAL, .serves = compiles, .context = &w };
+    cuda_search search = { .flags = RTLD_LOCAL | RTLD_NODELETE, .serves = compiles, .context = &w };
     void *library = cuda_toolkit_open(compilers, cuda, &search);
 
     if (library == NULL) {

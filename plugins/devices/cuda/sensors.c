@@ -20,7 +20,9 @@ typedef struct nvml_memory {
     unsigned long long total, free, used;
 } nvml_memory;
 
-enum { NVML_NOT_SUPPORTED = 3, NVML_OF_THE_CARD = 0 };
+/* Answers of a card that has no such sensor, and of a guest that may not read it. */
+enum { NVML_NOT_SUPPORTED = 3, NVML_NO_PERMISSION = 4, NVML_UNKNOWN = 999 };
+enum { NVML_OF_THE_CARD = 0 };
 
 #define NVML_FUNCTIONS(X)                                                                         \
     X(init, "nvmlInit_v2", (void))                                                                \
@@ -60,7 +62,7 @@ static pons_status open_library(cuda_sensors *s, pons_error *err)
 {
     const char *missing;
 
-    s->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    s->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (s->library == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot read the sensors of card %s: %s", s->address,
                          dlerror());
@@ -100,12 +102,17 @@ void cuda_sensors_close(cuda_sensors *s)
     free(s);
 }
 
-/* What a card does not have is not known. */
+static bool is_not_known(int result)
+{
+    return result == NVML_NOT_SUPPORTED || result == NVML_NO_PERMISSION || result == NVML_UNKNOWN;
+}
+
+/* A sensor that the card does not have, or does not show, is not known. */
 static pons_status take(const cuda_sensors *s, int result, const char *what, double value,
                         double *out, pons_error *err)
 {
     *out = result == 0 ? value : NAN;
-    return result == NVML_NOT_SUPPORTED ? PONS_OK : check(s, result, what, err);
+    return is_not_known(result) ? PONS_OK : check(s, result, what, err);
 }
 
 pons_status cuda_sensors_read(const cuda_sensors *s, pons_device_state *out, pons_error *err)
