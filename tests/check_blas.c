@@ -501,7 +501,7 @@ START_TEST(the_installed_library_understands_products)
     cuda_blas blas = { .library = dlopen(INSTALLED, RTLD_NOW | RTLD_LOCAL) };
     blas_product product;
     blas_choice choice;
-    int count;
+    int count, status;
     asked q;
 
     if (blas.library == NULL)
@@ -511,8 +511,10 @@ START_TEST(the_installed_library_understands_products)
         for (int low = 0; low < 2; low++) {
             ask(&q, types[i], low ? types[i] : PONS_F32);
             ck_assert_int_eq(blas_product_new(&blas, &q.request, &product), 0);
-            /* Everything is taken but the handle that takes a card: 1, not initialized. */
-            ck_assert_int_eq(blas_product_choose(&blas, &product, 1 << 20, 1, &choice, &count), 1);
+            /* Everything is taken but the handle: without a card 1, not initialized. */
+            status = blas_product_choose(&blas, &product, 1 << 20, 1, &choice, &count);
+            ck_assert_int_ne(status, 0);
+            ck_assert(status == 1 || fakes_are_away());
             ck_assert_int_eq(count, 0);
             blas_product_free(&blas, &product);
         }
