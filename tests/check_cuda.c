@@ -17,8 +17,10 @@
 #include "tolerance.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const pons_moment moment = { 7, 3, 2 };
 
@@ -156,6 +158,64 @@ START_TEST(a_kernel_that_was_just_prepared_can_run)
     k.free(&k);
     cuda_operations.release(d.handle, x, sizeof numbers);
     cuda_operations.release(d.handle, y, sizeof found);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+/* Seconds of a small kernel that this process runs so long after the time begins. */
+static double time_late(const device *d, const pons_kernel *k, const pons_call *call, useconds_t us)
+{
+    pons_error err = PONS_ERROR_INIT;
+    double seconds;
+
+    ck_assert_msg(cuda_operations.time(d->handle, &err) == PONS_OK, "%s", err.text);
+    usleep(us);
+    ck_assert_msg(k->run(k, call, &err) == PONS_OK, "%s", err.text);
+    ck_assert_msg(cuda_operations.timed(d->handle, &seconds, &err) == PONS_OK, "%s", err.text);
+    return seconds;
+}
+
+/* Of several times: a machine that does other things may pause a made-up card. */
+START_TEST(launches_of_the_host_are_no_part_of_a_time)
+{
+    const pons_tensor numbers = { PONS_F32, { 1, { 4 } } };
+    const pons_request request = { .kind = PONS_KERNEL_COPY, .name = "y", .input_count = 1,
+                                   .output_count = 1, .input = &numbers, .output = &numbers };
+    device d = card();
+    pons_error err = PONS_ERROR_INIT;
+    void *x = cuda_operations.allocate(d.handle, 16, &err);
+    void *y = cuda_operations.allocate(d.handle, 16, &err);
+    const pons_call call = { .input = &x, .output = &y };
+    pons_kernel k = { .run = NULL };
+    double least = 1;
+    bool supported;
+
+    ck_assert_int_eq(cuda_prepare(d.handle, &request, &k, &supported, &err), PONS_OK);
+    ck_assert(supported);
+    ck_assert_msg(k.run(&k, &call, &err) == PONS_OK, "%s", err.text);
+    for (int i = 0; i < 10; i++)
+        least = fmin(least, time_late(&d, &k, &call, 10000));
+    ck_assert_msg(least < 0.005, "%g s", least);
+    k.free(&k);
+    cuda_operations.release(d.handle, x, 16);
+    cuda_operations.release(d.handle, y, 16);
+    cuda_operations.close(d.handle);
+}
+END_TEST
+
+START_TEST(who_waits_in_a_time_is_not_held_for_ever)
+{
+    device d = card();
+    pons_error err = PONS_ERROR_INIT;
+    double seconds;
+
+    ck_assert_int_eq(cuda_operations.time(d.handle, &err), PONS_OK);
+    ck_assert_int_eq(cuda_operations.synchronise(d.handle, &err), PONS_OK);
+    ck_assert_int_eq(cuda_operations.timed(d.handle, &seconds, &err), PONS_OK);
+    /* One that never ends keeps nobody from closing. */
+    ck_assert_int_eq(cuda_operations.time(d.handle, &err), PONS_OK);
     cuda_operations.close(d.handle);
 }
 END_TEST
@@ -434,6 +494,8 @@ int main(void)
     tcase_add_test(c, every_case_agrees_in_16_bits);
     tcase_add_loop_test(c, direct_convolutions_of_every_tiling_agree, 0, 2);
     tcase_add_test(c, a_kernel_that_was_just_prepared_can_run);
+    tcase_add_test(c, launches_of_the_host_are_no_part_of_a_time);
+    tcase_add_test(c, who_waits_in_a_time_is_not_held_for_ever);
     fakes_add_loop_test(c, the_newest_toolkit_is_taken_that_serves_and_is_not_newer_than_the_driver,
                         0, MACHINES);
     fakes_add_test(c, a_library_of_two_names_is_refused_in_one_word);

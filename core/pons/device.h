@@ -389,7 +389,10 @@ typedef struct pons_device_operations {
     pons_status (*end_record)(void *device, void **recording, pons_error *err);
     pons_status (*replay)(void *device, void *recording, pons_error *err);
     void (*forget)(void *device, void *recording);
-    /* Optional, both: seconds that kernels run from 'time' to 'timed' take; that waits for them. */
+    /*
+     * Optional, both: seconds that kernels run from 'time' to 'timed' take on the device, without
+     * what this process needs to run them; 'timed' waits for them, and they may begin only then.
+     */
     pons_status (*time)(void *device, pons_error *err);
     pons_status (*timed)(void *device, double *seconds, pons_error *err);
     /* Optional, both: what this thread does in between has a name in a profiler that looks on. */

@@ -128,7 +128,7 @@ CUDA_FILES = plugins/devices/cuda/blas.c plugins/devices/cuda/blas.h \
 	plugins/devices/cuda/dnn.h plugins/devices/cuda/driver.c \
 	plugins/devices/cuda/driver.h plugins/devices/cuda/kernel.c \
 	plugins/devices/cuda/library.c plugins/devices/cuda/memory.c \
-	plugins/devices/cuda/queue.c plugins/devices/cuda/limits.c plugins/devices/cuda/ranges.c \
+	plugins/devices/cuda/queue.c plugins/devices/cuda/timer.c plugins/devices/cuda/limits.c plugins/devices/cuda/ranges.c \
 	plugins/devices/cuda/ranges.h plugins/devices/cuda/recording.c \
 	plugins/devices/cuda/sensors.c \
 	plugins/devices/cuda/sensors.h plugins/devices/cuda/source.c \

@@ -50,6 +50,7 @@ int cuStreamDestroy_v2(stream *s);
 int cuStreamSynchronize(stream *s);
 int cuStreamGetCtx(stream *s, context *out);
 int cuStreamWaitEvent(stream *s, event *e, unsigned flags);
+int cuLaunchHostFunc(stream *s, void (*function)(void *context), void *context);
 int cuEventCreate(event **out, unsigned flags);
 int cuEventDestroy_v2(event *e);
 int cuEventRecord(event *e, stream *s);
@@ -205,6 +206,40 @@ int cuStreamDestroy_v2(stream *s)
 int cuStreamGetCtx(stream *s, context *out)
 {
     *out = s->context;
+    return OK;
+}
+
+/* ---- functions of the host --------------------------------------------------------------------- */
+
+typedef struct host_call {
+    void (*function)(void *context);
+    void *context;
+} host_call;
+
+static void run_host_call(void *context)
+{
+    host_call *h = context;
+
+    h->function(h->context);
+    free(h);
+}
+
+/* A capture would keep it, which nobody asks for here. */
+int cuLaunchHostFunc(stream *s, void (*function)(void *context), void *context)
+{
+    host_call *h;
+
+    if (fake_context() == NULL)
+        return NO_CONTEXT;
+    if (s == NULL || function == NULL)
+        return INVALID;
+    if (capture_refuses_stream(s, "cuLaunchHostFunc") != OK)
+        return CAPTURE_UNSUPPORTED;
+    h = malloc(sizeof *h);
+    if (h == NULL)
+        return NO_MEMORY;
+    *h = (host_call){ function, context };
+    fake_stream_push(s, run_host_call, h);
     return OK;
 }
 

@@ -30,6 +30,8 @@ typedef struct cuda_library {
     cuda_unit *unit;       /* under way; NULL: none                                               */
 } cuda_library;
 
+typedef struct cuda_timer cuda_timer;
+
 typedef struct cuda_device {
     cuda_driver driver;
     cuda_compiler compiler;
@@ -44,7 +46,7 @@ typedef struct cuda_device {
     cuda_stream queue[PONS_QUEUE_COUNT];
     cuda_stream sums;      /* of a communicator; NULL before it was asked for                     */
     cuda_event behind;     /* where kernels were when 'sums' was told to follow them              */
-    cuda_event timer[2];   /* NULL before they were asked for                                     */
+    cuda_timer *timer;     /* NULL before it was asked for                                        */
     int mark_count;
     cuda_event *mark;
     char *cache_dir;       /* NULL: compiled kernels are not kept                                 */
@@ -113,10 +115,12 @@ pons_status cuda_reach(void *device, int number, pons_error *err);
 pons_status cuda_synchronise(void *device, pons_error *err);
 void *cuda_sums(void *device, pons_error *err);
 pons_status cuda_precede(void *device, void *stream, pons_error *err);
-pons_status cuda_time(void *device, pons_error *err);
-pons_status cuda_timed(void *device, double *seconds, pons_error *err);
 pons_status cuda_queues_open(cuda_device *d, pons_error *err);
 void cuda_queues_close(cuda_device *d);
+/* timer.c: likewise; close waits for the queue of kernels where there is a timer. */
+pons_status cuda_time(void *device, pons_error *err);
+pons_status cuda_timed(void *device, double *seconds, pons_error *err);
+void cuda_timer_close(cuda_device *d);
 /* limits.c: likewise. */
 pons_status cuda_limits(void *device, pons_device_limits *limits, pons_error *err);
 /* recording.c: likewise. */

@@ -46,6 +46,8 @@ enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_EVENT_NO_TIMING = 2, CUDA_CAPTURE_THRE
     X(stream_free, "cuStreamDestroy_v2", (cuda_stream stream))                                    \
     X(stream_wait, "cuStreamSynchronize", (cuda_stream stream))                                   \
     X(stream_follow, "cuStreamWaitEvent", (cuda_stream stream, cuda_event event, unsigned flags)) \
+    X(call_host, "cuLaunchHostFunc", (cuda_stream stream, void (*function)(void *context),        \
+                                      void *context))                                             \
     X(capture, "cuStreamBeginCapture_v2", (cuda_stream stream, int mode))                         \
     X(end_capture, "cuStreamEndCapture", (cuda_stream stream, cuda_graph *graph))                 \
     X(graph_free, "cuGraphDestroy", (cuda_graph graph))                                           \

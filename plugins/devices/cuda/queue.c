@@ -26,6 +26,7 @@ pons_status cuda_queues_open(cuda_device *d, pons_error *err)
 
 void cuda_queues_close(cuda_device *d)
 {
+    cuda_timer_close(d);
     for (int i = 0; i < PONS_QUEUE_COUNT; i++)
         if (d->queue[i] != NULL)
             d->driver.stream_free(d->queue[i]);
@@ -33,9 +34,6 @@ void cuda_queues_close(cuda_device *d)
         d->driver.stream_free(d->sums);
     if (d->behind != NULL)
         d->driver.event_free(d->behind);
-    for (int i = 0; i < 2; i++)
-        if (d->timer[i] != NULL)
-            d->driver.event_free(d->timer[i]);
     for (int i = 0; i < d->mark_count; i++)
         d->driver.event_free(d->mark[i]);
     free(d->mark);
@@ -122,35 +120,4 @@ pons_status cuda_precede(void *device, void *stream, pons_error *err)
                       "mark a queue", err) != PONS_OK)
         return PONS_DEVICE;
     return cuda_check(d, d->driver.stream_follow(stream, d->behind, 0), "order queues", err);
-}
-
-/* ---- time ------------------------------------------------------------------------------------ */
-
-pons_status cuda_time(void *device, pons_error *err)
-{
-    cuda_device *d = device;
-
-    if (use(d, err) != PONS_OK)
-        return PONS_DEVICE;
-    for (int i = 0; i < 2; i++)
-        if (d->timer[i] == NULL
-            && cuda_check(d, d->driver.event_new(&d->timer[i], 0), "make an event", err) != PONS_OK)
-            return PONS_DEVICE;
-    return cuda_check(d, d->driver.event_record(d->timer[0], d->queue[PONS_QUEUE_KERNELS]),
-                      "mark a queue", err);
-}
-
-pons_status cuda_timed(void *device, double *seconds, pons_error *err)
-{
-    cuda_device *d = device;
-    float milliseconds = 0;
-
-    if (cuda_check(d, d->driver.event_record(d->timer[1], d->queue[PONS_QUEUE_KERNELS]),
-                   "mark a queue", err) != PONS_OK
-        || cuda_check(d, d->driver.event_wait(d->timer[1]), "run kernels", err) != PONS_OK
-        || cuda_check(d, d->driver.event_time(&milliseconds, d->timer[0], d->timer[1]),
-                      "time kernels", err) != PONS_OK)
-        return PONS_DEVICE;
-    *seconds = 1e-3 * (double)milliseconds;
-    return PONS_OK;
 }

@@ -78,18 +78,18 @@ static void release(bench *b)
 /* ---- time ------------------------------------------------------------------------------------ */
 
 /* Runs of one candidate; what the library refuses makes it one that does not run. */
-static pons_status time_one(const bench *b, int i, int runs, double *seconds, pons_error *err)
+static pons_status time_one(const bench *b, int i, double *seconds, pons_error *err)
 {
     const cuda_trial *t = b->trial;
     int refused = 0;
 
     if (cuda_time(t->device, err) != PONS_OK)
         return err->status;
-    for (int k = 0; k < runs && refused == 0; k++)
+    for (int k = 0; k < RUNS && refused == 0; k++)
         refused = t->run(t->context, i, b->operand, b->workspace);
     if (cuda_timed(t->device, seconds, err) != PONS_OK)
         return err->status;
-    *seconds = refused != 0 ? NAN : *seconds / runs;
+    *seconds = refused != 0 ? NAN : *seconds / RUNS;
     return PONS_OK;
 }
 
@@ -102,19 +102,30 @@ static double least_of(const bench *b)
     return least;
 }
 
-/* One run of each to load it, then all rounds. */
+/* A run of one, which may load what it needs; NaN: it does not run. */
+static pons_status load_one(bench *b, int i, pons_error *err)
+{
+    const cuda_trial *t = b->trial;
+
+    if (!isnan(b->seconds[i]) && t->run(t->context, i, b->operand, b->workspace) != 0)
+        b->seconds[i] = NAN;
+    return cuda_synchronise(t->device, err);
+}
+
 static pons_status time_all(bench *b, pons_error *err)
 {
-    for (int round = -1; round < ROUNDS; round++) {
+    for (int i = 0; i < b->trial->count; i++)
+        if (load_one(b, i, err) != PONS_OK)
+            return err->status;
+    for (int round = 0; round < ROUNDS; round++) {
         double bound = round > 0 ? hopeless * least_of(b) : INFINITY;
         for (int i = 0; i < b->trial->count; i++) {
             double seconds;
             if (!(b->seconds[i] <= bound))
                 continue;
-            if (time_one(b, i, round < 0 ? 1 : RUNS, &seconds, err) != PONS_OK)
+            if (time_one(b, i, &seconds, err) != PONS_OK)
                 return err->status;
-            b->seconds[i] = round < 0 && !isnan(seconds) ? INFINITY
-                          : isnan(seconds) || seconds < b->seconds[i] ? seconds : b->seconds[i];
+            b->seconds[i] = isnan(seconds) || seconds < b->seconds[i] ? seconds : b->seconds[i];
         }
     }
     return PONS_OK;
