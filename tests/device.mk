@@ -38,11 +38,13 @@ EXTRA_DIST += tests/counts tests/counts.sh tests/counts_avx512bf16
 # under the names that it looks for.
 FAKE_DRIVER = tests/fake/block.c tests/fake/block.h tests/fake/capture.c tests/fake/cuda.c \
 	tests/fake/driver.h tests/fake/fake.h tests/fake/guard.c tests/fake/guard.h \
-	tests/fake/memory.c tests/fake/module.c tests/fake/order.c tests/fake/stream.c
+	tests/fake/memory.c tests/fake/module.c tests/fake/order.c tests/fake/stream.c \
+	tests/fake/watch.c
 EXTRA_DIST += $(FAKE_DRIVER) tests/fake/blas.c tests/fake/compiler.c tests/fake/named.h \
 	tests/fake/shim.h \
 	tests/check_blas.c tests/check_cuda.c \
-	tests/check_recording.c tests/fake/nvml.c tests/fake/nvtx.c
+	tests/check_recording.c tests/cupti_trace.c tests/fake/cupti.c tests/fake/nvml.c \
+	tests/fake/nvtx.c
 check_LTLIBRARIES += tests/fake/libcuda.la
 tests_fake_libcuda_la_SOURCES = $(FAKE_DRIVER)
 tests_fake_libcuda_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
@@ -50,8 +52,17 @@ tests_fake_libcuda_la_LDFLAGS = -rpath /nowhere -version-info 1:0:0
 PROGRAM_TESTS += tests/check_fake_cuda
 tests_check_fake_cuda_LDADD = tests/fake/libcuda.la $(LDADD)
 if HAVE_CUDA
-check_LTLIBRARIES += tests/fake/libcublasLt.la tests/fake/libnvrtc.la tests/fake/libnvidia-ml.la \
-	tests/fake/libnvtx.la
+check_LTLIBRARIES += tests/fake/libcublasLt.la tests/fake/libcupti.la tests/fake/libnvrtc.la \
+	tests/fake/libnvidia-ml.la tests/fake/libnvtx.la tests/libcuptitrace.la
+# What the driver loads to tell of its kernels, and the library that it asks.
+tests_libcuptitrace_la_SOURCES = tests/cupti_trace.c
+tests_libcuptitrace_la_CPPFLAGS = $(AM_CPPFLAGS) $(NCCL_CFLAGS)
+tests_libcuptitrace_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+tests_libcuptitrace_la_LDFLAGS = -rpath /nowhere -module -avoid-version
+tests_fake_libcupti_la_SOURCES = tests/fake/cupti.c
+tests_fake_libcupti_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+tests_fake_libcupti_la_LDFLAGS = -rpath /nowhere -version-info 13:0:0
+tests_fake_libcupti_la_LIBADD = tests/fake/libcuda.la
 tests_fake_libcublasLt_la_SOURCES = tests/fake/blas.c
 tests_fake_libcublasLt_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 tests_fake_libcublasLt_la_LDFLAGS = -rpath /nowhere -version-info 13:0:0 \

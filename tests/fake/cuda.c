@@ -107,6 +107,7 @@ int cuInit(unsigned flags)
 
     if (flags != 0)
         return INVALID;
+    watch_load();
     return text != NULL && strcmp(text, "none") == 0 ? NO_DEVICE : OK;
 }
 

@@ -25,6 +25,11 @@ int fake_version(void);
 context fake_context(void);
 /* cuda.c: whether FAKE_CUDA_FAIL wants this call of kind 'what' to fail; counts it. */
 bool fake_fails(const char *what, int *count);
+/* watch.c: nanoseconds of a clock; and that work which began then has ended. */
+uint64_t watch_clock(void);
+void watch_tell(fake_work work);
+/* watch.c: what a profiler has the driver load. */
+void watch_load(void);
 /* cuda.c: such a call was made. */
 void fake_counts(fake_deed deed);
 

@@ -1,8 +1,8 @@
 /*
- * fake.h - NVIDIA's driver, its runtime compiler, cuBLASLt, cuDNN, NCCL and NVML on machines
+ * fake.h - NVIDIA's driver, its runtime compiler, cuBLASLt, cuDNN, NCCL, NVML and CUPTI on machines
  * without a GPU: libraries with the names and the functions of the real ones, as far as pons calls
- * them. Who breaks a rule of the real ones (a call without a context, a buffer of the host, a call
- * while another one is in progress) is refused.
+ * them. Who breaks a rule of the real ones (a call without a context, a buffer of the host, a
+ * workspace that is not aligned, a call while another one is in progress) is refused.
  *
  * A stream is a thread with a queue, an event an edge between queues. Kernels are compiled by the
  * host's compiler. Memory of the GPU has addresses that this process cannot touch; kernels, copies
@@ -35,7 +35,9 @@
  *                   only=R        of rank R alone
  *                   abort-hangs   ncclCommAbort does not return, and the GPU goes on
  * FAKE_NCCL_DIR   the folder of the files (/tmp)
- * FAKE_CUBLAS, FAKE_CUDNN, FAKE_NVML, FAKE_NVTX   see blas.c, dnn.c, nvml.c and nvtx.c
+ * FAKE_CUBLAS, FAKE_CUDNN, FAKE_CUPTI, FAKE_NVML, FAKE_NVTX
+ *                 see blas.c, dnn.c, cupti.c, nvml.c and nvtx.c
+ * CUDA_INJECTION64_PATH   a library of which cuInit calls InitializeInjection
  */
 #ifndef TESTS_FAKE_FAKE_H
 #define TESTS_FAKE_FAKE_H

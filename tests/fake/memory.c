@@ -349,15 +349,23 @@ typedef struct copy {
     void *to;
     const void *from;
     size_t size;
+    int way;                  /* as watch.c tells of it                                           */
     char taken[];             /* what came from plain memory of the host                          */
 } copy;
 
 static void run_copy(void *context)
 {
     copy *c = context;
+    const fake_work work = { .way = c->way, .start = watch_clock() };
 
     memcpy(c->to, c->from != NULL ? c->from : c->taken, c->size);
+    watch_tell(work);
     free(c);
+}
+
+static int way_of(const void *to, const void *from, size_t size)
+{
+    return !fake_on_device(from, size) ? 1 : !fake_on_device(to, size) ? 2 : 8;
 }
 
 /* Plain memory of the host is read before the call returns, and written before it does. */
@@ -369,7 +377,7 @@ static copy *new_copy(void *to, const void *from, size_t size)
     if (c == NULL)
         return NULL;
     *c = (copy){ type_of(to, size) == 0 ? to : fake_reach(to), plain ? NULL : fake_reach(from),
-                 size };
+                 size, way_of(to, from, size) };
     if (plain)
         memcpy(c->taken, from, size);
     return c;

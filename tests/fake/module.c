@@ -164,6 +164,8 @@ static void run_launch(void *context)
     launch *l = context;
     module *m = l->function->module;
     const guard_kernel guarded = { l->function->name, l->function->count, l->range };
+    const fake_work work = { .name = l->function->name, .blocks = (int)l->blocks,
+                             .threads = THREADS, .start = watch_clock() };
     void *parameters[PARAMETERS];
 
     pthread_once(&runner_once, make_key);
@@ -179,6 +181,7 @@ static void run_launch(void *context)
         block_run(runner, m->shim, l->function->call, parameters, b, THREADS);
     guard_end(&guarded);
     pthread_mutex_unlock(&m->lock);
+    watch_tell(work);
     free(l);
 }
 
