@@ -6,17 +6,23 @@
 #   tests/on_card.sh [-j JOBS] [-l SECONDS] [-o FOLDER] [-s] [-t SECONDS] [BUILD [PART...]]
 #
 # BUILD (build) is a folder where pons has been made, or will be, or what tests/pack_card.sh has made of one. Parts run
-# in the order given; without any, all:
+# in the order given:
 #   machine   the card, the driver and the libraries: pons devices, pons doctor
+#   figures   seconds per step, per kernel and to the first step, beside the aims
+#   precisions  seconds per step in fp32, TF32 and bf16, without and with autotune, and with equal bits
+#   trace     the kernels of replayed steps as the card ran them, by CUPTI
 #   golden    golden cases in fp32, TF32 and 16 bit
 #   kernels   each kernel, recorded steps, cuBLASLt, cuDNN
 #   runs      whole runs: losses of the cpu, bits that repeat, one card listed twice, autotune, NCCL
-#   figures   seconds per step, per kernel and to the first step, beside the aims
-#   peers     the same steps in PyTorch + MONAI, where they are installed: a round of tests/peers/step.sh, whose
-#             words ROWS (spleen_card nnunet_card) and WAYS (eager_last graphs_last) hold
-# The name of a test is a part, too. -j: tests at a time (as many as processors; figures run alone); -l: end within
-# that time (540), what has not begun by then counts as skipped; -o: logs and figures (OUT, else on_card); -s: small
-# networks for the figures, to try this script; -t: what a test may take (480).
+#   peers     the same steps in PyTorch + MONAI, where they are installed: a round of tests/peers/step.sh for each word
+#             of WAYS (eager_last graphs_last), of the rows ROWS (spleen_card nnunet_card)
+# The name of a test is a part, too. Three groups of parts take less than ten minutes each:
+#   A         does it run, and how fast: machine, figures, precisions, then tests of the libraries
+#   B         correctness: golden, kernels, runs
+#   C         where the time goes: trace, peers
+# Without any part: A, B and C. -j: tests at a time (as many as processors; what is timed runs alone); -l: end within
+# that time (540), what has not begun by then counts as skipped; -o: logs and figures (OUT, else on_card), each written
+# when it is known; -s: small networks for the figures, to try this script; -t: what a test may take (480).
 set -u
 cd "$(dirname "$0")/.." || exit 1
 source=$(pwd)
@@ -60,12 +66,24 @@ runs="check_cuda_train.sh check_autotune.sh check_options.sh check_nccl"
 # Nothing on a single card: NAME:WHY.
 without="check_fake_cuda:needs_made-up_cards check_segments:needs_made-up_cards check_group_nccl:needs_two_cards"
 
-[ $# -gt 0 ] || set -- machine golden kernels runs figures peers
+alone="machine figures precisions trace peers"
+# parts_of GROUP, another word is itself. What is measured stands before the tests: one that hangs costs no figure.
+parts_of() {
+    case $1 in
+    A) echo "machine figures precisions check_dnn check_blas check_recording check_cuda_optimizers" ;;
+    B) echo "golden kernels runs" ;;
+    C) echo "trace peers" ;;
+    *) echo "$1" ;;
+    esac
+}
+
+[ $# -gt 0 ] || set -- A B C
+parts=
 for part in "$@"; do
-    case " machine golden kernels runs figures peers $golden $kernels $runs " in
-    *" $part "*) ;;
-    *) refuse "no part '$part', expected machine, golden, kernels, runs, figures, peers or a test of: \
-$golden $kernels $runs" ;;
+    case " A B C $alone golden kernels runs $golden $kernels $runs " in
+    *" $part "*) parts="$parts $(parts_of "$part")" ;;
+    *) refuse "no part '$part', expected A, B, C, machine, figures, precisions, trace, golden, kernels, runs, peers or \
+a test of: $golden $kernels $runs" ;;
     esac
 done
 
@@ -85,7 +103,7 @@ find_libraries() {
 import glob, nvidia
 for place in nvidia.__path__:
     print(*glob.glob(place + "/*/lib"))' 2>/dev/null) /usr/local/cuda/lib64"
-    for library in libcuda.so.1 libnvrtc.so libcublasLt.so libcudnn.so.9 libnccl.so.2; do
+    for library in libcuda.so.1 libnvrtc.so libcublasLt.so libcudnn.so.9 libnccl.so.2 libcupti.so; do
         for place in $places; do
             knows $library || ! ls "$place/$library"* >/dev/null 2>&1 ||
                 export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$place"
@@ -119,7 +137,9 @@ if [ ! -x "$build/pons" ] || [ ! -x "$build/tests/check_cuda_losses" ]; then
 fi
 build=$(cd "$build" && pwd)
 pons=$build/pons
-export PONS_TEST_CARD=real PONS_PLUGIN_PATH="$build/stage" srcdir="$source" CK_DEFAULT_TIMEOUT=120
+# Processes of one machine meet on loopback, which is there without a network.
+NCCL_SOCKET_IFNAME=${NCCL_SOCKET_IFNAME:-lo}
+export NCCL_SOCKET_IFNAME PONS_TEST_CARD=real PONS_PLUGIN_PATH="$build/stage" srcdir="$source" CK_DEFAULT_TIMEOUT=120
 # The user's cache neither gives a kernel nor gets one.
 TMPDIR=$work
 XDG_CACHE_HOME=$work/cache
@@ -243,8 +263,10 @@ part_machine() {
         ! lacks "${pair%%:*}" || say "there is no ${pair%%:*}"
     done
     look doctor "$pons" doctor && cat "$work/doctor" >>"$folder/machine.txt"
+    most=60
     look requests "$pons" plugin check "$PONS_PLUGIN_PATH/device/cuda.so" &&
         cat "$work/requests" >>"$folder/machine.txt"
+    most=180
 }
 
 # ---- figures -------------------------------------------------------------------------------------
@@ -269,7 +291,12 @@ step() {
         printf "%.4f ms on the card one by one, gaps %.1f %% of the step", 1e-6 * $5, 100 * (1 - 1e-9 * $5 / $1) }')"
 }
 
-part_figures() {
+# What is measured: a file and words for each of two networks, and their data, in $work; once.
+networks_ready=
+set_networks() {
+    here="--set distribute.devices=cuda --set train.precision=bf16 --set device.cache_dir=$work/kernels"
+    [ -z "$networks_ready" ] || return
+    networks_ready=yes
     rm -f "$folder/figures.txt"
     cp "$source/tests/peers/spleen.ini" "$source/tests/peers/dynunet.ini" "$work"
     steps=50
@@ -288,15 +315,21 @@ part_figures() {
             s/^upsample_kernel_size = .*/upsample_kernel_size = 2 2/
             s/^filters = .*/filters = 4 8 8/' "$work/dynunet.ini"
     }
-    here="--set distribute.devices=cuda --set train.precision=bf16 --set device.cache_dir=$work/kernels"
     (cd "$work" && "$pons" data phantom -o phantom --cases 4 --extent $extent,$extent,$extent 2>log) ||
-        { say "FAILED: figures: no data"; count figures "0 1 0"; return; }
+        say "there is no data: $(tail -n 1 "$work/log")"
+}
+
+# batch_of WORDS
+batch_of() { echo "$1" | sed 's/.*batch=\([0-9]*\).*/\1/'; }
+
+part_figures() {
+    set_networks
     cd "$work" || return
     # shellcheck disable=SC2046,SC2086 # words
     {
-        step spleen spleen.ini "$(echo "$spleen" | sed 's/.*batch=\([0-9]*\).*/\1/')" $here $spleen
+        step spleen spleen.ini "$(batch_of "$spleen")" $here $spleen
         note "aim: spleen, 8 x 96^3, bf16: 1.9 ms on an H200; gaps under 2 %"
-        step nnunet dynunet.ini "$(echo "$nnunet" | sed 's/.*batch=\([0-9]*\).*/\1/')" $here $nnunet
+        step nnunet dynunet.ini "$(batch_of "$nnunet")" $here $nnunet
         note "aim: nnU-Net, 128^3: 76 patches per second on an H200"
         for cache in memory device; do
             look cache-$cache "$pons" bench spleen.ini --json --steps "$steps" $here $spleen \
@@ -326,25 +359,100 @@ part_figures() {
     cd "$build" || exit 1
 }
 
+# ---- precisions ----------------------------------------------------------------------------------
+
+# pace NAME FILE WORDS MORE...: a step of FILE.
+pace() {
+    what=$1
+    file=$2
+    words=$3
+    shift 3
+    # shellcheck disable=SC2086 # words
+    look "pace-$what" "$pons" bench "$file" --json --no-data --warm-up 5 --steps "$steps" $here $words "$@" || return
+    cp "$work/pace-$what" "$folder/pace-$what.json"
+    note "$what: $(echo "$(median "$work/pace-$what") $(batch_of "$words")" |
+        awk '{ printf "step %.4f ms, %.1f patches per second", 1e3 * $1, $2 / $1 }')"
+}
+
+part_precisions() {
+    set_networks
+    cd "$work" || return
+    for precision in bf16 tf32 fp32; do
+        for autotune in no yes; do
+            for network in "spleen spleen.ini $spleen" "nnunet dynunet.ini $nnunet"; do
+                named=${network%% *}
+                network=${network#* }
+                [ -z "$small" ] || [ "$named:$precision" = spleen:bf16 ] || continue
+                pace "$named-$precision-autotune-$autotune" "${network%% *}" "${network#* }" \
+                    --set train.precision=$precision --set device.autotune=$autotune
+            done
+        done
+    done
+    pace spleen-bf16-deterministic spleen.ini "$spleen" --set experiment.deterministic=yes
+    cd "$build" || exit 1
+}
+
+# ---- trace ---------------------------------------------------------------------------------------
+
+# trace NAME FILE WORDS: the longest kernels of a step; all of them are in files.
+trace() {
+    rm -f "$work/traced".*
+    # shellcheck disable=SC2086 # words
+    look "trace-$1" env CUDA_INJECTION64_PATH="$build/tests/.libs/libcuptitrace.so" CUPTI_TRACE="$work/traced" \
+        "$pons" bench "$2" --json --no-data --warm-up 5 --steps "$steps" $here $3 || return
+    cat "$work/trace-$1.err" >>"$folder/tests.txt"
+    for kind in summary kernels; do
+        # Of the process that has most to tell.
+        traced=$(ls -S "$work/traced".*.$kind 2>/dev/null | head -n 1)
+        [ -s "$traced" ] || { count "trace-$1" "0 1 0"; say "FAILED: trace-$1: no $kind"; return; }
+        gzip -c "$traced" >"$folder/trace-$1.$kind.gz"
+        [ $kind = kernels ] || head -n 40 "$traced" | cut -c 1-160 | sed "s/^/$1: /" >>"$folder/trace.txt"
+    done
+    note "$1, as the card ran it: $(gzip -dc "$folder/trace-$1.summary.gz" | head -n 2 | paste -s -d ';')"
+}
+
+part_trace() {
+    if [ ! -f "$build/tests/.libs/libcuptitrace.so" ] || ! knows libcupti.so; then
+        skip trace "needs CUPTI"
+        return
+    fi
+    set_networks
+    rm -f "$folder/trace.txt"
+    cd "$work" || return
+    trace spleen spleen.ini "$spleen"
+    trace nnunet dynunet.ini "$nnunet"
+    cd "$build" || exit 1
+}
+
 # ---- peers ---------------------------------------------------------------------------------------
 
 part_peers() {
+    # MONAI as tests/pack_card.sh has packed it.
+    for wheel in "$build"/python/*.whl; do
+        [ ! -f "$wheel" ] || { python3 -m zipfile -e "$wheel" "$work/python" &&
+            export PYTHONPATH="$work/python${PYTHONPATH:+:$PYTHONPATH}"; }
+    done
     if ! python3 -c 'import sys, torch, monai; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
         skip peers "needs PyTorch with CUDA, and MONAI"
         return
     fi
-    most=$(left)
-    look peers env ROWS="${ROWS:-spleen_card nnunet_card}" WAYS="${WAYS:-eager_last graphs_last}" \
-        "$source/tests/peers/step.sh" "$pons" 1 "$work/rows" && cat "$work/peers" >>"$folder/report.txt"
+    rm -f "$folder/peers.txt"
+    # What is compiled takes minutes: it comes last.
+    for way in ${WAYS-eager_last graphs_last}; do
+        most=$(left)
+        look "peers-$way" env ROWS="${ROWS:-spleen_card nnunet_card}" WAYS="$way" \
+            "$source/tests/peers/step.sh" "$pons" 1 "$work/rows-$way" &&
+            cat "$work/peers-$way" >>"$folder/report.txt"
+        # Without its time, what it has measured.
+        [ ! -e "$work/peers-$way.err" ] || cat "$work/peers-$way.err" "$work/peers-$way" >>"$folder/peers.txt"
+    done
     most=180
-    # Without its time, what it has measured.
-    [ ! -e "$work/peers.err" ] || cat "$work/peers.err" "$work/peers" >"$folder/peers.txt"
 }
 
 # ---- all -----------------------------------------------------------------------------------------
 
 waiting=
-for part in "$@"; do
+for part in $parts; do
     case $part in
     golden) waiting="$waiting $golden" ;;
     kernels) waiting="$waiting $kernels" ;;
@@ -354,7 +462,7 @@ for part in "$@"; do
             skip "${test%%:*}" "$(echo "${test#*:}" | tr _ ' ')"
         done
         ;;
-    machine | figures | peers)
+    machine | figures | precisions | trace | peers)
         run_tests
         "part_$part"
         ;;

@@ -2,12 +2,21 @@
 # What tests/on_card.sh runs, for a machine that has a card and neither a compiler nor pons' libraries: programs without
 # their debugging symbols, plugins, and the libraries that they need, but for the C and C++ ones and NVIDIA's.
 #
-#   tests/pack_card.sh BUILD FOLDER
+#   tests/pack_card.sh [-m VERSION] BUILD FOLDER
 #
-# There, beside this source tree: tests/on_card.sh FOLDER. The glibc there must be as new as the one here.
+# There, beside this source tree: tests/on_card.sh FOLDER. The glibc there must be as new as the one here. A FOLDER that
+# git ignores, as build-card, may be left behind by whatever carries the tree: call it 'card'. -m: with MONAI of that
+# version from PyPI (1.6.1), which tests/on_card.sh needs beside PyTorch for its peers.
 set -eu
 source=$(cd "$(dirname "$0")/.." && pwd)
-[ $# -eq 2 ] || { echo "usage: tests/pack_card.sh BUILD FOLDER" >&2; exit 2; }
+monai=
+usage() { echo "usage: tests/pack_card.sh [-m VERSION] BUILD FOLDER" >&2; exit 2; }
+while getopts m: option; do
+    [ "$option" = m ] || usage
+    monai=$OPTARG
+done
+shift $((OPTIND - 1))
+[ $# -eq 2 ] || usage
 [ -x "$1/tests/.libs/check_cuda_losses" ] || {
     echo "tests/pack_card.sh: '$1' is no build with tests of cards: make, make check TESTS=" >&2
     exit 2
@@ -48,6 +57,8 @@ for plugin in "$build"/stage/*/*.so; do
     mkdir -p "$folder/stage/$kind"
     take "$plugin" "$folder/stage/$kind/$(basename "$plugin")"
 done
+# What traces kernels.
+take "$build/tests/.libs/libcuptitrace.so" "$folder/tests/.libs/libcuptitrace.so"
 # What reads the ranges that a profiler sees.
 take "$build/tests/fake/.libs/libnvtx.so" "$folder/tests/fake/.libs/libnvtx.so"
 find "$folder/stage" "$folder/.libs" "$folder/tests/.libs" -type f -exec ldd {} + 2>/dev/null |
@@ -57,4 +68,7 @@ find "$folder/stage" "$folder/.libs" "$folder/tests/.libs" -type f -exec ldd {} 
     while read -r library; do
         take "$library" "$folder/lib/$(basename "$library")"
     done
+if [ -n "$monai" ]; then
+    python3 -m pip -q download --no-deps --only-binary=:all: -d "$folder/python" "monai==$monai"
+fi
 du -sk "$folder" | awk '{ printf "%.1f MiB in %s\n", $1 / 1024, $2 }'
