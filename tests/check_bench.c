@@ -551,7 +551,7 @@ START_TEST(loops_make_the_products_that_they_count)
     for (const limits_loop *l = limits_f32; l->run != NULL; l++) {
         int lanes = (int)(l->operations / (2 * SUMS));
         double sum = 0;
-        if ((l->runs != NULL && !l->runs()) || 2.0 * SUMS * lanes != l->operations)
+        if (!isa_runs(l->set) || 2.0 * SUMS * lanes != l->operations)
             continue;
         for (int i = 0; i < SUMS; i++) {
             double x = input[i * lanes];

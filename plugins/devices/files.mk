@@ -53,6 +53,7 @@ libcpudevice_la_LIBADD += libcpuavx2.la libcpuavx512.la libcpupairs.la libcpuhal
 endif
 libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/device.c plugins/devices/cpu/headroom.c \
 	plugins/devices/cpu/headroom.h plugins/devices/cpu/caches.c plugins/devices/cpu/caches.h \
+	plugins/devices/cpu/isa.c plugins/devices/cpu/isa.h \
 	plugins/devices/cpu/map.c plugins/devices/cpu/map.h plugins/devices/cpu/map_number.c \
 	plugins/devices/cpu/map_pass.c plugins/devices/cpu/map_reduce.c plugins/devices/cpu/map_run.c \
 	plugins/devices/cpu/map_rows.c plugins/devices/cpu/map_space.c \
@@ -113,7 +114,7 @@ libcpudevice_la_SOURCES += plugins/devices/cpu/onednn_absent.c
 endif
 EXTRA_DIST += plugins/devices/cpu/onednn.c plugins/devices/cpu/onednn_version.c \
 	plugins/devices/cpu/onednn_absent.c
-libcpudevice_la_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CFLAGS)
+libcpudevice_la_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CFLAGS) $(ISA_LIMIT)
 libcpudevice_la_CFLAGS = $(CPU_CFLAGS)
 
 device_LTLIBRARIES += cpu.la

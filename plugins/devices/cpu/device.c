@@ -8,6 +8,7 @@
 #include "cpu.h"
 #include "direct.h"
 #include "headroom.h"
+#include "isa.h"
 #include "limits.h"
 #include "narrow.h"
 #include "onednn.h"
@@ -130,13 +131,22 @@ static void read_processor(const char *key, char *value, size_t size)
         fclose(f);
 }
 
-/* The instructions by which our kernels and oneDNN's are chosen, of all that this processor has. */
+/*
+ * The instructions by which our kernels and oneDNN's are chosen, of all that this processor has and
+ * this build uses.
+ */
 static void processor_features(char *out, size_t size)
 {
-    static const char *const names[] = {
-        "sse4_1", "avx", "fma", "f16c", "avx2", "avx_vnni", "avx512f", "avx512bw", "avx512vl",
-        "avx512dq", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile", "amx_bf16",
-        "amx_int8", "amx_fp16"
+    static const struct {
+        const char *name;
+        isa set;
+    } features[] = {
+        { "sse4_1", ISA_BASELINE }, { "avx", ISA_AVX2 }, { "fma", ISA_AVX2 },
+        { "f16c", ISA_AVX2 }, { "avx2", ISA_AVX2 }, { "avx_vnni", ISA_AVX512 },
+        { "avx512f", ISA_AVX512 }, { "avx512bw", ISA_AVX512 }, { "avx512vl", ISA_AVX512 },
+        { "avx512dq", ISA_AVX512 }, { "avx512_vnni", ISA_AVX512BF16 },
+        { "avx512_bf16", ISA_AVX512BF16 }, { "avx512_fp16", ISA_AMX }, { "amx_tile", ISA_AMX },
+        { "amx_bf16", ISA_AMX }, { "amx_int8", ISA_AMX }, { "amx_fp16", ISA_AMX }
     };
     char flags[8192] = "", *rest = NULL;
     size_t used = 0;
@@ -145,8 +155,8 @@ static void processor_features(char *out, size_t size)
     out[0] = '\0';
     for (char *flag = strtok_r(flags, " ", &rest); flag != NULL;
          flag = strtok_r(NULL, " ", &rest)) {
-        for (size_t i = 0; i < sizeof names / sizeof *names && used < size; i++) {
-            if (strcmp(flag, names[i]) == 0)
+        for (size_t i = 0; i < sizeof features / sizeof *features && used < size; i++) {
+            if (features[i].set <= isa_limit() && strcmp(flag, features[i].name) == 0)
                 used += (size_t)snprintf(out + used, size - used, "%s%s",
                                          used > 0 ? " " : "", flag);
         }

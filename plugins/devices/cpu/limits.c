@@ -114,7 +114,7 @@ static double measure_loop(const cpu_device *d, const limits_loop *loop, char *m
     looping l = { loop, memory, 1000, (float *)(memory + LIMITS_INPUT) };
     double best = 0, seconds;
 
-    while (loop->run != NULL && loop->runs != NULL && !loop->runs())
+    while (loop->run != NULL && !isa_runs(loop->set))
         loop++;
     if (loop->run == NULL)
         return 0;

@@ -6,11 +6,12 @@
 
 #include <pons/device.h>
 
+#include "isa.h"
+
 enum { LIMITS_ALIGN = 64, LIMITS_INPUT = 2048 }; /* bytes: of addresses; of the loops' numbers    */
 
 typedef struct limits_loop {
-    /* NULL: always. */
-    bool (*runs)(void);
+    isa set;            /* where it runs                                                         */
     /* 'rounds' times the same products of the numbers at 'input'; something of it to 'output'. */
     void (*run)(int64_t rounds, const void *input, float *output);
     double operations;  /* of a round                                                             */

@@ -21,7 +21,7 @@ static void products_plain(int64_t rounds, const void *input, float *output)
         *output += sum[i];
 }
 
-const limits_loop limits_f32[] = { { NULL, products_plain, 2.0 * LANES }, { 0 } };
+const limits_loop limits_f32[] = { { ISA_BASELINE, products_plain, 2.0 * LANES }, { 0 } };
 const limits_loop limits_bf16[] = { { 0 } };
 
 void limits_copy(void *to, const void *from, size_t size)

@@ -3,7 +3,6 @@
  * function names the instructions that it is compiled for; a table finds what runs here.
  */
 #include "limits.h"
-#include "wide.h"
 
 #include <immintrin.h>
 
@@ -12,14 +11,6 @@
  * They start from different numbers, or the compiler would keep one for all.
  */
 enum { SUMS = 12 };
-
-static bool has_avx2(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
-
-static bool has_avx512(void) { return has_avx2() && __builtin_cpu_supports("avx512f"); }
-static bool has_avx512_bf16(void) { return has_avx512() && __builtin_cpu_supports("avx512bf16"); }
 
 /* A loop of products on vectors: 'next' is what becomes of sum[i], with arguments a and b. */
 #define LOOP(name, needs, vector, prefix, next)                                                \
@@ -52,9 +43,9 @@ LOOP(products_avx512, __attribute__((target("avx512f"))), __m512, _mm512,
      _mm512_fmadd_ps(sum[i], b, a))
 
 const limits_loop limits_f32[] = {
-    { has_avx512, products_avx512, 2.0 * 16 * SUMS },
-    { has_avx2, products_avx2, 2.0 * 8 * SUMS },
-    { NULL, products_sse, 2.0 * 4 * SUMS },
+    { ISA_AVX512, products_avx512, 2.0 * 16 * SUMS },
+    { ISA_AVX2, products_avx2, 2.0 * 8 * SUMS },
+    { ISA_BASELINE, products_sse, 2.0 * 4 * SUMS },
     { 0 }
 };
 
@@ -99,8 +90,8 @@ static void tiles_amx(int64_t rounds, const void *input, float *output)
 }
 
 const limits_loop limits_bf16[] = {
-    { wide_tiles_run, tiles_amx, 4 * 2.0 * 16 * 16 * 32 },
-    { has_avx512_bf16, pairs_avx512, 2.0 * 32 * SUMS },
+    { ISA_AMX, tiles_amx, 4 * 2.0 * 16 * 16 * 32 },
+    { ISA_AVX512BF16, pairs_avx512, 2.0 * 32 * SUMS },
     { 0 }
 };
 
@@ -121,7 +112,7 @@ static void stream_sse(char *to, const char *from, size_t size)
 
 void limits_copy(void *to, const void *from, size_t size)
 {
-    if (has_avx512())
+    if (isa_runs(ISA_AVX512))
         stream_avx512(to, from, size);
     else
         stream_sse(to, from, size);

@@ -2,44 +2,30 @@
  * map_rows.c - which of the compiled lanes this processor can run.
  */
 #include "direct.h"
+#include "isa.h"
 #include "map_lanes.h"
 #include "narrow.h"
 #include "rows.h"
 
 #if defined(__x86_64__)
 
-static int always(void) { return 1; }
-
-static int has_avx2(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
-
-static int has_avx512(void)
-{
-    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
-        && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-}
-
-static int has_avx512bf16(void) { return has_avx512() && __builtin_cpu_supports("avx512bf16"); }
-
 /* Lanes of maps, and the rest. */
-#define ROW(maps, name, runs)                                                                     \
+#define ROW(maps, name, set)                                                                      \
     { &map_lanes_##maps,                                                                          \
       { &narrow_wide_##name, &narrow_planar_##name, &narrow_layout_##name, NULL },                \
-      &direct_lanes_##name, &rows_lanes_##name, runs }
+      &direct_lanes_##name, &rows_lanes_##name, set }
 
 static const struct {
     const map_lanes *lanes;
     narrow_lanes narrow;
     const direct_lanes *direct;
     const rows_lanes *rows;
-    int (*runs)(void);
+    isa set;
 } rows[] = {
-    ROW(baseline, baseline, always),
-    ROW(avx2, avx2, has_avx2),
-    ROW(avx512, avx512, has_avx512),
-    ROW(avx512bf16, avx512, has_avx512bf16),
+    ROW(baseline, baseline, ISA_BASELINE),
+    ROW(avx2, avx2, ISA_AVX2),
+    ROW(avx512, avx512, ISA_AVX512),
+    ROW(avx512bf16, avx512, ISA_AVX512BF16),
 };
 
 int map_lanes_built(void) { return (int)(sizeof rows / sizeof *rows); }
@@ -48,7 +34,7 @@ int map_lanes_count(void)
 {
     int n = 0;
 
-    while (n < map_lanes_built() && rows[n].runs())
+    while (n < map_lanes_built() && isa_runs(rows[n].set))
         n++;
     return n;
 }
@@ -67,7 +53,7 @@ const narrow_lanes *narrow_lanes_dots(void)
 const direct_lanes *direct_lanes_row(int row) { return rows[row].direct; }
 const rows_lanes *rows_lanes_row(int row) { return rows[row].rows; }
 
-bool map_has_bf16(void) { return __builtin_cpu_supports("avx512bf16") != 0; }
+bool map_has_bf16(void) { return isa_runs(ISA_AVX512BF16); }
 
 #else
 

@@ -9,6 +9,7 @@
 
 #include "cpu.h"
 #include "headroom.h"
+#include "isa.h"
 #include "onednn_version.h"
 
 #include <omp.h>
@@ -61,6 +62,17 @@ static pons_status refuse(pons_error *err, const char *what, dnnl_status_t statu
 
 /* ---- device ---------------------------------------------------------------------------------- */
 
+/* Is heard before the library has made anything. */
+static void limit_instructions(void)
+{
+    static const dnnl_cpu_isa_t most[] = { dnnl_cpu_isa_sse41, dnnl_cpu_isa_avx2,
+                                           dnnl_cpu_isa_avx512_core,
+                                           dnnl_cpu_isa_avx512_core_bf16 };
+
+    if (isa_limit() < ISA_AMX)
+        dnnl_set_max_cpu_isa(most[isa_limit()]);
+}
+
 pons_status onednn_open(onednn **out, pons_error *err)
 {
     onednn *o = calloc(1, sizeof *o);
@@ -68,6 +80,7 @@ pons_status onednn_open(onednn **out, pons_error *err)
 
     if (o == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory opening oneDNN");
+    limit_instructions();
     status = dnnl_engine_create(&o->engine, dnnl_cpu, 0);
     for (int i = 0; i < PARTS && status == dnnl_success; i++)
         status = dnnl_stream_create(&o->stream[i], o->engine, dnnl_stream_default_flags);
