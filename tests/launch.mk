@@ -24,9 +24,10 @@ tests_check_endurance_LDADD = $(LDADD) -lm
 tests_check_network_SOURCES = tests/check_network.c tests/proxy.c
 
 # Memory that one of them lacks.
-check_LTLIBRARIES += tests/plugins/limit.la
+check_LTLIBRARIES += tests/plugins/limit.la tests/plugins/smaller.la
 tests_plugins_limit_la_LDFLAGS = $(MODULE_LDFLAGS)
-tests_check_shortage_DEPENDENCIES = tests/libpons.la tests/plugins/limit.la
+tests_plugins_smaller_la_LDFLAGS = $(MODULE_LDFLAGS)
+tests_check_shortage_DEPENDENCIES = tests/libpons.la tests/plugins/limit.la tests/plugins/smaller.la
 
 # What one of them meets alone.
 check_LTLIBRARIES += tests/plugins/trouble.la

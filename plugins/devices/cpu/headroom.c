@@ -2,7 +2,9 @@
  * headroom.c - ask for memory and give it back, before a library asks that cannot take a no.
  *
  * oneDNN 2.6.3 does not look at whether it got the page for a kernel's code (SIGSEGV), and an
- * OpenMP runtime ends the process with its own line and code when it cannot start a thread.
+ * OpenMP runtime ends the process with its own line and code when it cannot start a thread. Memory
+ * is the process's, so one thread at a time asks and has its library make: the question of another
+ * would take away what the first was told is there.
  */
 #include "headroom.h"
 
@@ -14,7 +16,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
-pons_status headroom_check(size_t size, const char *what, pons_error *err)
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static pons_status check(size_t size, const char *what, pons_error *err)
 {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -23,6 +27,19 @@ pons_status headroom_check(size_t size, const char *what, pons_error *err)
     munmap(memory, size);
     return PONS_OK;
 }
+
+pons_status headroom_begin(size_t size, const char *what, pons_error *err)
+{
+    pons_status status;
+
+    pthread_mutex_lock(&lock);
+    status = check(size, what, err);
+    if (status != PONS_OK)
+        pthread_mutex_unlock(&lock);
+    return status;
+}
+
+void headroom_end(void) { pthread_mutex_unlock(&lock); }
 
 static size_t stack_size(void)
 {
@@ -93,12 +110,16 @@ pons_status headroom_start_threads(int threads, pons_error *err)
     omp_set_num_threads(threads);
     if (threads <= 1)
         return PONS_OK;
-    if (headroom_check((size_t)(threads - 1) * stack_size(), "the stacks of the kernels' threads",
-                       err) != PONS_OK
-        || check_threads(threads - 1, err) != PONS_OK)
+    if (headroom_begin((size_t)(threads - 1) * stack_size(), "the stacks of the kernels' threads",
+                       err) != PONS_OK)
         return err->status;
+    if (check_threads(threads - 1, err) != PONS_OK) {
+        headroom_end();
+        return err->status;
+    }
 #pragma omp parallel num_threads(threads) reduction(+ : there)
     there++;
+    headroom_end();
     if (there < threads)
         return pons_fail(err, PONS_DEVICE, "OpenMP starts %d threads, %d are asked for", there,
                          threads);

@@ -15,6 +15,7 @@
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     ARGUMENTS = 3,
@@ -357,6 +358,24 @@ static dnnl_status_t argument_make(const onednn_kernel *k, argument *a, const ar
     return parts_make(k, a, plan->plain, wanted);
 }
 
+/*
+ * The library's matrix products in the manner of BLAS have one code for all shapes, which it makes
+ * inside the first call that runs one. It takes up to 12 MiB then, while all threads of the process
+ * want memory, and a shortage ends the process without a word. The products of its newer kind,
+ * "brgemm", are made when a kernel is prepared.
+ */
+static dnnl_status_t decline_late(dnnl_primitive_desc_t *description)
+{
+    const char *name = "";
+
+    dnnl_primitive_desc_query(*description, dnnl_query_impl_info_str, 0, &name);
+    if (strstr(name, "gemm") == NULL || strstr(name, "brg") != NULL)
+        return dnnl_success;
+    dnnl_primitive_desc_destroy(*description);
+    *description = NULL;
+    return dnnl_unimplemented;
+}
+
 /* A kernel of a descriptor, which is released; *supported stays false if the library has none. */
 static pons_status kernel_make(onednn *o, dnnl_primitive_desc_t description,
                                const argument_plan plan[ARGUMENTS], const pons_request *request,
@@ -500,22 +519,16 @@ static void fit_padding(onednn_convolution *o, const roles *r, const pons_convol
     }
 }
 
-pons_status onednn_prepare_convolution(onednn *o, const pons_request *request, pons_kernel *kernel,
-                                       bool *supported, pons_error *err)
+static pons_status make_convolution(onednn *o, const pons_request *request, roles r,
+                                    pons_kernel *kernel, bool *supported, pons_error *err)
 {
     const pons_convolution *c = request->attributes;
-    roles r = roles_of(request);
     onednn_convolution how = { .direction = r.direction };
     onednn_layout weight = NULL;
     dnnl_primitive_desc_t description = NULL;
     dnnl_status_t status = dnnl_unimplemented;
     pons_status result = PONS_OK;
 
-    *supported = false;
-    if (known_wrong(&r, c))
-        return PONS_OK;
-    if (headroom_check(KERNEL_ROOM, "a kernel of oneDNN", err) != PONS_OK)
-        return err->status;
     fit_padding(&how, &r, c);
     if ((status = image_layout(&how.x, r.x)) == dnnl_success &&
         (status = image_layout(&how.y, r.y)) == dnnl_success &&
@@ -523,6 +536,8 @@ pons_status onednn_prepare_convolution(onednn *o, const pons_request *request, p
         (status = weight_layout(&how.forward_w, r.w, r.x->type, c->groups, true)) == dnnl_success &&
         (status = weight_layout(&weight, r.w, r.w->type, c->groups, false)) == dnnl_success)
         status = onednn_convolution_describe(&description, o->engine, &how, o->attributes);
+    if (status == dnnl_success)
+        status = decline_late(&description);
     if (status == dnnl_success) {
         r.plan[0].plain = how.x;
         r.plan[1].plain = weight;
@@ -538,6 +553,22 @@ pons_status onednn_prepare_convolution(onednn *o, const pons_request *request, p
     onednn_layout_free(how.forward_w);
     onednn_layout_free(weight);
     return result;
+}
+
+pons_status onednn_prepare_convolution(onednn *o, const pons_request *request, pons_kernel *kernel,
+                                       bool *supported, pons_error *err)
+{
+    roles r = roles_of(request);
+    pons_status status;
+
+    *supported = false;
+    if (known_wrong(&r, request->attributes))
+        return PONS_OK;
+    if (headroom_begin(KERNEL_ROOM, "a kernel of oneDNN", err) != PONS_OK)
+        return err->status;
+    status = make_convolution(o, request, r, kernel, supported, err);
+    headroom_end();
+    return status;
 }
 
 /* Row-major [..., rows, columns], leading axes joined; stored transposed if asked. */
@@ -559,8 +590,8 @@ static dnnl_status_t matrix_layout(onednn_layout *layout, const pons_tensor *t, 
     return onednn_layout_new(layout, 3, extent, type, transpose ? dnnl_acb : dnnl_abc);
 }
 
-pons_status onednn_prepare_matmul(onednn *o, const pons_request *request, pons_kernel *kernel,
-                                  bool *supported, pons_error *err)
+static pons_status make_matmul(onednn *o, const pons_request *request, pons_kernel *kernel,
+                               bool *supported, pons_error *err)
 {
     const pons_matmul_attributes *m = request->attributes;
     onednn_layout a = NULL, b = NULL, c = NULL;
@@ -568,13 +599,12 @@ pons_status onednn_prepare_matmul(onednn *o, const pons_request *request, pons_k
     dnnl_status_t status;
     pons_status result = PONS_OK;
 
-    *supported = false;
-    if (headroom_check(KERNEL_ROOM, "a kernel of oneDNN", err) != PONS_OK)
-        return err->status;
     if ((status = matrix_layout(&a, &request->input[0], m->transpose_a)) == dnnl_success &&
         (status = matrix_layout(&b, &request->input[1], m->transpose_b)) == dnnl_success &&
         (status = matrix_layout(&c, &request->output[0], false)) == dnnl_success)
         status = onednn_matmul_describe(&description, o->engine, a, b, c, o->attributes);
+    if (status == dnnl_success)
+        status = decline_late(&description);
     if (status == dnnl_success) {
         argument_plan plan[ARGUMENTS] = {
             { DNNL_ARG_SRC, dnnl_query_src_md, false, 0, a },
@@ -590,4 +620,17 @@ pons_status onednn_prepare_matmul(onednn *o, const pons_request *request, pons_k
     onednn_layout_free(b);
     onednn_layout_free(c);
     return result;
+}
+
+pons_status onednn_prepare_matmul(onednn *o, const pons_request *request, pons_kernel *kernel,
+                                  bool *supported, pons_error *err)
+{
+    pons_status status;
+
+    *supported = false;
+    if (headroom_begin(KERNEL_ROOM, "a kernel of oneDNN", err) != PONS_OK)
+        return err->status;
+    status = make_matmul(o, request, kernel, supported, err);
+    headroom_end();
+    return status;
 }

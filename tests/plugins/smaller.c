@@ -1,0 +1,21 @@
+/*
+ * smaller.c - preloaded: oneDNN takes this processor for one with AVX2 and no more, where it uses
+ * other kernels. pons clears the library's variables, so its question is answered here.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+extern char **environ;
+
+char *getenv(const char *name)
+{
+    static char most[] = "AVX2";
+    size_t size = strlen(name);
+
+    if (strcmp(name, "ONEDNN_MAX_CPU_ISA") == 0)
+        return most;
+    for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
+        if (strncmp(*entry, name, size) == 0 && (*entry)[size] == '=')
+            return *entry + size + 1;
+    return NULL;
+}
