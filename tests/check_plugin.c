@@ -165,7 +165,10 @@ static int use_flipped(void)
 static int run_flipped(void)
 {
     int code;
-    pid_t child = fork();
+    pid_t child;
+
+    fflush(NULL);
+    child = fork();
 
     ck_assert_int_ge(child, 0);
     if (child == 0) {

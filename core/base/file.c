@@ -3,6 +3,8 @@
  */
 #include "base/file.h"
 
+#include "base/errno_status.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +28,8 @@ static pons_status read_all(int fd, const char *path, char *to, size_t size, pon
         if (part < 0 && errno == EINTR)
             continue;
         if (part < 0)
-            return pons_fail(err, kind, "cannot read '%s': %s", path, strerror(errno));
+            return pons_fail(err, errno_status(errno, kind), "cannot read '%s': %s", path,
+                             strerror(errno));
         if (part == 0)
             return pons_fail(err, kind, "cannot read '%s': it ended after %zu of %zu bytes", path,
                              done, size);
@@ -42,7 +45,8 @@ static pons_status read_open(int fd, const char *path, size_t limit, char **data
     char *text;
 
     if (fstat(fd, &facts) != 0)
-        return pons_fail(err, kind, "cannot examine '%s': %s", path, strerror(errno));
+        return pons_fail(err, errno_status(errno, kind), "cannot examine '%s': %s", path,
+                         strerror(errno));
     if (!S_ISREG(facts.st_mode))
         return pons_fail(err, kind, "cannot read '%s': it is %s, expected a regular file", path,
                          S_ISDIR(facts.st_mode) ? "a folder" : "a special file");
@@ -70,7 +74,8 @@ pons_status file_read(const char *path, size_t limit, char **data, size_t *size,
     pons_status status;
 
     if (fd < 0)
-        return pons_fail(err, kind, "cannot open '%s': %s", path, strerror(errno));
+        return pons_fail(err, errno_status(errno, kind), "cannot open '%s': %s", path,
+                         strerror(errno));
     status = read_open(fd, path, limit, data, size, kind, err);
     close(fd);
     return status;
@@ -366,8 +371,8 @@ pons_status safe_file_open(safe_file *f, const char *path, pons_error *err)
     sweep_temporaries(path);
     fd = make_temporary(f, room);
     if (fd < 0) {
-        pons_status status = pons_fail(err, PONS_FAILURE, "cannot create '%s': %s", path,
-                                       strerror(errno));
+        pons_status status = pons_fail(err, errno_status(errno, PONS_FAILURE),
+                                       "cannot create '%s': %s", path, strerror(errno));
         free(f->temporary);
         f->temporary = NULL;
         safe_file_discard(f);

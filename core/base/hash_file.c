@@ -3,6 +3,7 @@
  */
 #include "base/hash.h"
 
+#include "base/errno_status.h"
 #include "base/file.h"
 
 #include <errno.h>
@@ -18,7 +19,8 @@ pons_status sha256_file(const char *path, char hex[65], pons_error *err)
     FILE *file = file_open_reader(path);
 
     if (file == NULL)
-        return pons_fail(err, PONS_FAILURE, "cannot open '%s': %s", path, strerror(errno));
+        return pons_fail(err, errno_status(errno, PONS_FAILURE), "cannot open '%s': %s", path,
+                         strerror(errno));
     sha256_init(&h);
     while ((size = fread(block, 1, sizeof block, file)) > 0)
         sha256_add(&h, block, size);

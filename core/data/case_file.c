@@ -5,6 +5,7 @@
  */
 #include "data/case_file.h"
 
+#include "base/errno_status.h"
 #include "base/file.h"
 #include "base/fingerprint.h"
 
@@ -252,7 +253,8 @@ pons_status case_file_map(const char *path, const char *key, packed_case *p, con
     pons_status status;
 
     if (fd < 0)
-        return pons_fail(err, PONS_FAILURE, "cannot open '%s': %s", path, strerror(errno));
+        return pons_fail(err, errno_status(errno, PONS_FAILURE), "cannot open '%s': %s", path,
+                         strerror(errno));
     status = map_open(fd, path, key, p, note, err);
     close(fd);
     return status;
@@ -266,8 +268,8 @@ pons_status case_file_map_part(int fd, int64_t offset, size_t size, packed_case 
     const char *note;
 
     if (m == NULL)
-        return pons_fail(err, PONS_FAILURE, "cannot map %zu bytes of shared memory: %s", size,
-                         strerror(errno));
+        return pons_fail(err, errno_status(errno, PONS_FAILURE), "cannot map %zu bytes of shared "
+                         "memory: %s", size, strerror(errno));
     memcpy(&h, mapped_file_bytes(m), sizeof h);
     take_parts(&h, m, p, &note);
     return PONS_OK;

@@ -5,6 +5,7 @@
  */
 #include "data/case_source.h"
 
+#include "base/errno_status.h"
 #include "base/pages.h"
 
 #include <errno.h>
@@ -52,7 +53,8 @@ static pons_status add_file(fingerprint *total, const char *path, pons_error *er
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
     if (fd < 0)
-        return pons_fail(err, PONS_DATA, "cannot read '%s': %s", path, strerror(errno));
+        return pons_fail(err, errno_status(errno, PONS_DATA), "cannot read '%s': %s", path,
+                         strerror(errno));
     add_open_file(total, fd, path, err);
     close(fd);
     return err->status;

@@ -7,6 +7,7 @@
 #include "data/layout.h"
 
 #include "base/quote.h"
+#include "base/errno_status.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -50,7 +51,7 @@ static const char *source_layout(const char *source, pons_error *err)
     struct stat facts;
 
     if (stat(source, &facts) != 0) {
-        pons_fail(err, PONS_DATA, "cannot find the dataset '%s' of [data] source: %s", source,
+        pons_fail(err, errno_status(errno, PONS_DATA), "cannot find the dataset '%s' of [data] source: %s", source,
                   strerror(errno));
         return NULL;
     }

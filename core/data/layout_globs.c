@@ -8,6 +8,7 @@
  */
 #include "data/layout.h"
 
+#include "base/errno_status.h"
 #include "base/file.h"
 #include "data/volume_files.h"
 
@@ -144,10 +145,10 @@ static pons_status walk(search *s, const char *prefix, const char *rest, int sta
     const char *below = arena_format(s->memory, "%s%.*s", prefix, (int)(part - rest), rest);
     folder = opendir(*below == '\0' ? "." : below);
     if (folder == NULL) {
-        if (stars > 0) /* another folder may hold it */
+        if (stars > 0 && errno_status(errno, PONS_OK) == PONS_OK) /* another one may hold it */
             return PONS_OK;
-        return pons_fail(err, PONS_DATA, "cannot read folder '%s' of '%s': %s", below, s->pattern,
-                         strerror(errno));
+        return pons_fail(err, errno_status(errno, PONS_DATA), "cannot read folder '%s' of '%s': %s",
+                         below, s->pattern, strerror(errno));
     }
     pons_status status = walk_folder(s, folder, below, part, end, stars, err);
     closedir(folder);

@@ -4,6 +4,7 @@
 #include "data/nifti.h"
 
 #include "base/file_kind.h"
+#include "base/errno_status.h"
 #include "base/pages.h"
 #include "base/parallel.h"
 #include "base/text.h"
@@ -32,7 +33,8 @@ static pons_status bytes_open(file_bytes *f, const char *path, pons_error *err)
     f->path = path;
     f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (f->fd < 0)
-        return pons_fail(err, PONS_DATA, "cannot read '%s': %s", path, strerror(errno));
+        return pons_fail(err, errno_status(errno, PONS_DATA), "cannot read '%s': %s", path,
+                         strerror(errno));
     if (fstat(f->fd, &s) || !S_ISREG(s.st_mode)) {
         close(f->fd);
         return pons_fail(err, PONS_DATA, "cannot read '%s': it is %s, expected a regular file",

@@ -5,6 +5,7 @@
 
 #include "data/volume_files.h"
 
+#include "base/errno_status.h"
 #include "base/text.h"
 
 #include <dirent.h>
@@ -55,7 +56,8 @@ pons_status volume_files_list(arena *memory, const char *folder, volume_file **o
     DIR *files = opendir(folder);
 
     if (files == NULL)
-        return pons_fail(err, PONS_DATA, "cannot read folder '%s': %s", folder, strerror(errno));
+        return pons_fail(err, errno_status(errno, PONS_DATA), "cannot read folder '%s': %s",
+                         folder, strerror(errno));
     while ((entry = readdir(files)) != NULL)
         if (entry->d_name[0] != '.' && volume_file_named(entry->d_name))
             append(memory, &list, &n, &room, arena_format(memory, "%s/%s", folder, entry->d_name));

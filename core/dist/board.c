@@ -9,6 +9,7 @@
 #include "dist/board.h"
 
 #include "base/clock.h"
+#include "base/errno_status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,13 +74,13 @@ static pons_status make_file(board *b, size_t size, pons_error *err)
     b->descriptor = memfd_create("pons launch", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (b->descriptor < 0 || ftruncate(b->descriptor, (off_t)size) != 0
         || fcntl(b->descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
-        return pons_fail(err, PONS_FAILURE, "cannot make the page of the ranks: %s",
-                         strerror(errno));
+        return pons_fail(err, errno_status(errno, PONS_FAILURE), "cannot make the page of the "
+                         "ranks: %s", strerror(errno));
     b->slots = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, b->descriptor, 0);
     if (b->slots == MAP_FAILED) {
         b->slots = NULL;
-        return pons_fail(err, PONS_FAILURE, "cannot map the page of the ranks: %s",
-                         strerror(errno));
+        return pons_fail(err, errno_status(errno, PONS_FAILURE), "cannot map the page of the "
+                         "ranks: %s", strerror(errno));
     }
     return PONS_OK;
 }

@@ -5,6 +5,7 @@
 #include <config.h>
 
 #include "dist/launch_parts.h"
+#include "base/errno_status.h"
 #include "dist/place.h"
 
 #include <arpa/inet.h>
@@ -33,8 +34,8 @@ static pons_status open_listener(crowd *c, pons_error *err)
     if (c->listener < 0 || bind(c->listener, (struct sockaddr *)&address, sizeof address) != 0
         || listen(c->listener, SOMAXCONN) != 0
         || getsockname(c->listener, (struct sockaddr *)&address, &size) != 0)
-        return pons_fail(err, PONS_COMMUNICATION, "cannot open a port on this machine for the "
-                         "ranks to meet: %s", strerror(errno));
+        return pons_fail(err, errno_status(errno, PONS_COMMUNICATION), "cannot open a port on this "
+                         "machine for the ranks to meet: %s", strerror(errno));
     snprintf(c->master, sizeof c->master, "127.0.0.1");
     c->port = ntohs(address.sin_port);
     return PONS_OK;

@@ -11,6 +11,9 @@
 #include "plugin/function.h"
 
 #include <dlfcn.h>
+#include <pons/op.h>
+#include <pons/optimizer.h>
+#include <pons/transform.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -136,16 +139,38 @@ pons_status descriptor_load(const verified *v, void **handle, const pons_plugin 
 
 /* ---- trial ----------------------------------------------------------------------------------- */
 
-/* Operations are functions from their beginning, or pointers to data. */
-static pons_status check_operations(const verified *v, const pons_plugin *d, pons_error *err)
+#define WORD(type, member) (1u << offsetof(type, member) / sizeof(void *))
+
+/* The words of a kind's operations that are no functions. */
+static const unsigned not_functions[] = {
+    [PONS_KIND_OPTIMIZER] = WORD(pons_optimizer_operations, slots),
+    [PONS_KIND_OP] = WORD(pons_op_operations, input_count) | WORD(pons_op_operations, sliced)
+                     | WORD(pons_op_operations, cuda),
+    [PONS_KIND_TRANSFORM] = WORD(pons_transform_operations, geometric)
+                            | WORD(pons_transform_operations, record_size)
+                            | WORD(pons_transform_operations, pointwise)
+                            | WORD(pons_transform_operations, number_count)
+                            | WORD(pons_transform_operations, voxel_normals),
+    [PONS_KIND_SINK] = 0
+};
+
+/* Functions that begin where the tables for unwinding say so, if they list the plugin's entry. */
+static pons_status check_operations(const verified *v, const pons_plugin *d, bool listed,
+                                    pons_error *err)
 {
     const void *word;
 
-    for (size_t at = 0; at + sizeof word <= d->operations_size; at += sizeof word) {
-        memcpy(&word, (const char *)d->operations + at, sizeof word);
-        if (function_is_cut(word))
-            return pons_fail(err, PONS_PLUGIN, "cannot load '%s': its operation at byte %zu is "
-                             "within a function (a damaged file?)", v->file.path, at);
+    if ((uintptr_t)d->operations % sizeof word != 0)
+        return pons_fail(err, PONS_PLUGIN, "cannot load '%s': its operations are not aligned (a "
+                         "damaged file?)", v->file.path);
+    for (unsigned i = 0; (i + 1) * sizeof word <= d->operations_size && i < 32; i++) {
+        memcpy(&word, (const char *)d->operations + i * sizeof word, sizeof word);
+        if (word == NULL || (not_functions[d->kind] >> i & 1) != 0)
+            continue;
+        if (function_at(word) < (listed ? FUNCTION_BEGINS : FUNCTION_UNLISTED)
+            || function_at(word) == FUNCTION_WITHIN)
+            return pons_fail(err, PONS_PLUGIN, "cannot load '%s': word %u of its operations does "
+                             "not point to a function (a damaged file?)", v->file.path, i);
     }
     return PONS_OK;
 }
@@ -158,7 +183,8 @@ static pons_status try_load(const void *context, apart_child *child, pons_error 
 
     apart_stage(child, "its loading");
     if (descriptor_load(v, &handle, &d, err) == PONS_OK
-        && check_operations(v, d, err) == PONS_OK)
+        && check_operations(v, d, function_at(dlsym(handle, "pons_plugin_entry"))
+                            == FUNCTION_BEGINS, err) == PONS_OK)
         dlclose(handle); /* destructors are part of the file                                      */
     return err->status;
 }

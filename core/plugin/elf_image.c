@@ -238,9 +238,10 @@ static pons_status check_filled(const elf_image *f, int index, const elf_segment
 
     for (int i = 0; i < f->header.e_shnum; i++) {
         const elf_section section = elf_section_at(f, i);
+        const uint64_t behind = section.sh_addr + section.sh_size;
         if ((section.sh_flags & SHF_ALLOC) != 0 && section.sh_addr >= s->p_vaddr
-            && section.sh_addr - s->p_vaddr <= s->p_memsz && section.sh_addr + section.sh_size > end)
-            end = section.sh_addr + section.sh_size;
+            && section.sh_addr - s->p_vaddr <= s->p_memsz && behind > end)
+            end = behind;
     }
     if (end == 0 || s->p_vaddr + s->p_memsz <= end + PAGE_MAX)
         return PONS_OK;

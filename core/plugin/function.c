@@ -6,15 +6,23 @@
 #include "plugin/function.h"
 
 #include <link.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 /* DW_EH_PE_*: 32 bits signed, from here; 32 bits unsigned; 32 bits signed, from the table. */
 enum { TABLE_VERSION = 1, FROM_HERE = 0x1b, COUNT = 0x03, FROM_TABLE = 0x3b };
 
+/* Whether a pointer to a function is the address of its code; on 64-bit POWER it was not. */
+#if defined(__powerpc64__) && _CALL_ELF != 2
+enum { DIRECT = false };
+#else
+enum { DIRECT = true };
+#endif
+
 typedef struct question {
     uintptr_t address;
-    bool cut;
+    function_find found;
 } question;
 
 typedef struct table {
@@ -66,15 +74,17 @@ static uint32_t find_function(const table *t, uintptr_t address)
 }
 
 /* The description of a function: its size, that of what it belongs to, beginning, length. */
-static bool is_within(const table *t, uint32_t index, uintptr_t address)
+static function_find look_at(const table *t, uint32_t index, uintptr_t address)
 {
     const uintptr_t begin = beginning(t, index);
     const uint8_t *d = (const uint8_t *)(t->begin + (uintptr_t)(intptr_t)
                                          word_at(t->entries + 8 * (size_t)index + 4));
 
     if ((uintptr_t)(d + 8) + (uintptr_t)(intptr_t)word_at(d + 8) != begin)
-        return false;
-    return address > begin && address - begin < (uint32_t)word_at(d + 12);
+        return FUNCTION_UNLISTED;
+    if (address == begin)
+        return FUNCTION_BEGINS;
+    return address - begin < (uint32_t)word_at(d + 12) ? FUNCTION_WITHIN : FUNCTION_UNLISTED;
 }
 
 static bool holds(const struct dl_phdr_info *library, uintptr_t address)
@@ -95,21 +105,24 @@ static int look_in(struct dl_phdr_info *library, size_t size, void *context)
 
     if (!holds(library, q->address))
         return 0;
+    q->found = FUNCTION_UNLISTED;
     for (int i = 0; i < library->dlpi_phnum; i++) {
         uint32_t index;
         if (library->dlpi_phdr[i].p_type != PT_GNU_EH_FRAME
             || !open_table(library->dlpi_addr, &library->dlpi_phdr[i], &t))
             continue;
         index = find_function(&t, q->address);
-        q->cut = index < t.count && is_within(&t, index, q->address);
+        if (index < t.count)
+            q->found = look_at(&t, index, q->address);
     }
     return 1;
 }
 
-bool function_is_cut(const void *address)
+function_find function_at(const void *address)
 {
-    question q = { (uintptr_t)address, false };
+    question q = { (uintptr_t)address, DIRECT ? FUNCTION_NONE : FUNCTION_UNLISTED };
 
-    dl_iterate_phdr(look_in, &q);
-    return q.cut;
+    if (DIRECT)
+        dl_iterate_phdr(look_in, &q);
+    return q.found;
 }

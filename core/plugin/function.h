@@ -4,12 +4,14 @@
 #ifndef CORE_PLUGIN_FUNCTION_H
 #define CORE_PLUGIN_FUNCTION_H
 
-#include <stdbool.h>
+typedef enum function_find {
+    FUNCTION_NONE,      /* the address is no code of a library                                    */
+    FUNCTION_UNLISTED,  /* code that no table lists                                               */
+    FUNCTION_WITHIN,    /* within a function, behind its beginning                                */
+    FUNCTION_BEGINS
+} function_find;
 
-/*
- * Whether 'address' lies within a function of a loaded library, and not at its beginning. false for
- * anything else, as for functions that no table lists.
- */
-bool function_is_cut(const void *address);
+/* What there is at 'address'. Where pointers to functions point to descriptors: unlisted. */
+function_find function_at(const void *address);
 
 #endif

@@ -148,7 +148,7 @@ static pons_status list_one(listing *l, char **folder, pons_kind kind, const cha
     f->abi_major = PONS_ABI_MAJOR;
     snprintf(f->name, sizeof f->name, "%s", name);
     f->path = strdup(path);
-    problem.text[strcspn(problem.text, "\n")] = '\0'; /* without a hint                            */
+    problem.text[strcspn(problem.text, "\n")] = '\0'; /* without a hint */
     f->problem = problem.status != PONS_OK ? strdup(problem.text) : NULL;
     f->hides = plugin_hidden_by(path, kind, name, folder + 1);
     if (f->path == NULL || (problem.status != PONS_OK && f->problem == NULL))

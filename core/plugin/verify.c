@@ -89,7 +89,8 @@ static pons_status check_place(const char *path, const char *folder, struct stat
     if (folder != NULL && (status = check_folder(path, folder, err)) != PONS_OK)
         return status;
     if (stat(path, facts) != 0)
-        return pons_fail(err, errno_status(errno, PONS_PLUGIN), "cannot examine '%s': %s", path, strerror(errno));
+        return pons_fail(err, errno_status(errno, PONS_PLUGIN), "cannot examine '%s': %s", path,
+                         strerror(errno));
     if (!S_ISREG(facts->st_mode))
         return pons_fail(err, PONS_PLUGIN, "cannot load '%s': it is %s, expected a regular file",
                          path, S_ISDIR(facts->st_mode) ? "a folder" : "a special file");

@@ -6,6 +6,7 @@
 
 #include "train/checkpoint.h"
 
+#include "base/errno_status.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/seal.h"
@@ -82,7 +83,8 @@ static pons_status sync_folder(const char *path, pons_error *err)
     int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (descriptor < 0 || (fsync(descriptor) != 0 && errno != EINVAL))
-        pons_fail(err, PONS_FAILURE, "cannot sync folder '%s': %s", path, strerror(errno));
+        pons_fail(err, errno_status(errno, PONS_FAILURE), "cannot sync folder '%s': %s", path,
+                  strerror(errno));
     if (descriptor >= 0)
         close(descriptor);
     return err->status;
@@ -470,6 +472,9 @@ static pons_status list_steps(const char *folder, step_list *out, pons_error *er
     int room = 0;
 
     *out = (step_list){ 0, NULL };
+    if (list == NULL && errno != ENOENT && errno != ENOTDIR)
+        return pons_fail(err, errno_status(errno, PONS_FAILURE), "cannot read folder '%s': %s",
+                         folder, strerror(errno));
     while (list != NULL && (entry = readdir(list)) != NULL) {
         if (step_of(entry->d_name) < 0)
             continue;

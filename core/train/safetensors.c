@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/file_kind.h"
+#include "base/errno_status.h"
 #include "base/json.h"
 
 #include <errno.h>
@@ -360,7 +361,8 @@ pons_status safetensors_open(const char *path, safetensors **out, pons_error *er
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
     if (descriptor < 0)
-        return pons_fail(err, PONS_DATA, "cannot open '%s': %s", path, strerror(errno));
+        return pons_fail(err, errno_status(errno, PONS_DATA), "cannot open '%s': %s", path,
+                         strerror(errno));
     if (fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode))
         pons_fail(err, PONS_DATA, "'%s' is not a regular file", path);
     else

@@ -1,5 +1,6 @@
 /*
- * silent - a loss for tests that breaks one rule of loss.h without a word, or ends the process;
+ * silent - a loss for tests that breaks one rule of loss.h without a word, ends the process or never
+ * ends itself;
  * built as 'idle' it is an optimizer, as 'blank' a model.
  */
 #include <pons/loss.h>
@@ -7,11 +8,13 @@
 #include <pons/optimizer.h>
 
 #include <stdlib.h>
+#include <unistd.h>
 
-enum { NONE, STATUS, CODE, NOTHING, SHAPE, CRASH, LEAVE, LEAVE_BADLY };
+enum { NONE, STATUS, CODE, NOTHING, SHAPE, CRASH, LEAVE, LEAVE_BADLY,
+       STAY };
 
 static const char *const faults[] = { "none", "status", "code", "nothing", "shape", "crash",
-                                      "leave", "leave-badly", NULL };
+                                      "leave", "leave-badly", "stay", NULL };
 
 typedef struct silent {
     int fault;
@@ -31,6 +34,8 @@ static pons_status answer(int fault, pons_graph *g, pons_error *err)
         abort();
     if (fault == LEAVE)
         exit(0);
+    while (fault == STAY)
+        pause();
     if (fault == LEAVE_BADLY)
         atexit(leave_badly);
     return fault == STATUS ? PONS_PLUGIN : fault == CODE ? 99 : pons_graph_status(g, err);
