@@ -123,7 +123,9 @@ pons_status file_kind_refuse(const file_kind *k, const char *path, const char *p
 
     if (advice->paths != NULL)
         put_paths(path, advice->paths, paths, sizeof paths);
-    return pons_fail(err, PONS_DATA, "cannot read '%s': it is %s%s, expected %s%s%s%s", path,
-                     packed, k->name, expected[use], advice->text != NULL ? "\nhint: " : "",
-                     advice->text != NULL ? advice->text : "", paths);
+    if (advice->text == NULL)
+        return pons_fail(err, PONS_DATA, "cannot read '%s': it is %s%s, expected %.100s", path,
+                         packed, k->name, expected[use]);
+    return pons_fail(err, PONS_DATA, "cannot read '%s': it is %s%s, expected %s\nhint: %s%.1000s",
+                     path, packed, k->name, expected[use], advice->text, paths);
 }
