@@ -565,7 +565,7 @@ change() {
 
 # older CHECKPOINT: its manifest without what the images were like, sealed again.
 older() {
-    sed '/"geometry":/,/"intensity_span"/c\},' "$1/manifest.json" | sed '$d' >body
+    sed '/^"geometry":/,/^"intensity_span"/d' "$1/manifest.json" | sed '$d' >body
     printf '}' >>body
     seal=$(sha256sum <body)
     { cat body && printf ',"sha256":"%s"}\n' "${seal%% *}"; } >"$1/manifest.json"
