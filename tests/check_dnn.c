@@ -557,7 +557,7 @@ START_TEST(a_card_that_is_lost_meanwhile_ends_with_a_line)
     ck_assert_int_eq(cuda_prepare_dnn(d.handle, &plain_request, &k, &supported, &err),
                      PONS_DEVICE);
     ck_assert_ptr_nonnull(strstr(err.text, "cannot time the engines for 'y': cannot run kernels"));
-    ck_assert_ptr_nonnull(strstr(err.text, "hint: [device] autotune = no"));
+    ck_assert_ptr_nonnull(strstr(err.text, "hint: --set device.autotune=no"));
     ck_assert_int_eq(n.count, 0);
     ((cuda_device *)d.handle)->driver.event_wait = wait;
     cuda_operations.synchronise(d.handle, &err);

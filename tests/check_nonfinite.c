@@ -179,6 +179,22 @@ START_TEST(case_that_overflows_is_named_alone)
 }
 END_TEST
 
+/* As the hint says. */
+START_TEST(run_that_has_ended_goes_on_without_such_steps)
+{
+    make_run();
+    EXPECT(0, NULL, "train", "e.ini", EACH_STEP, "--set", "train.accumulate=1", "--set",
+           "train.steps=3");
+    spoil_voxel("data/imagesTr/phantom_001.nii.gz", INNER_VOXEL, 3e38f);
+    ck_assert_int_eq(PONS("train", "e.ini", EACH_STEP, "--set", "train.accumulate=1"), 1);
+    expect_said("is not finite; first tensor", "\nhint: --set train.nonfinite=skip goes on ");
+    ck_assert_int_eq(PONS("train", "e.ini", EACH_STEP, "--set", "train.accumulate=1", "--set",
+                          "train.nonfinite=skip"), 0);
+    expect_said("going on after step ", " is skipped: tensor 'model.");
+    remove_root();
+}
+END_TEST
+
 /*
  * To name the case its step is read again: then the next one comes. A run that begins after a
  * skipped step comes to the same weights.
@@ -214,6 +230,7 @@ int main(void)
     tcase_add_test(c, voxel_or_label_that_is_not_finite_is_refused_with_its_file);
     tcase_add_loop_test(c, case_that_overflows_is_found_in_its_step_and_named, 0, 2);
     tcase_add_loop_test(c, case_that_overflows_is_named_alone, 0, PLACES * 6);
+    tcase_add_test(c, run_that_has_ended_goes_on_without_such_steps);
     tcase_add_test(c, run_goes_on_behind_a_step_that_was_skipped);
     return suite_run();
 }

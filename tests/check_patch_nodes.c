@@ -398,7 +398,7 @@ START_TEST(a_case_that_the_limit_leaves_out_is_named)
                      PONS_OK);
     ck_assert_int_eq(case_layout_make(held, CASES, b.data->training, &layout, &err), PONS_DEVICE);
     ck_assert_msg(strstr(err.text, "cache_limit leaves no room for 'case") != NULL
-                  && strstr(err.text, "hint: cache = memory") != NULL, "%s", err.text);
+                  && strstr(err.text, "hint: --set data.cache=memory") != NULL, "%s", err.text);
     cache_close(held);
     bench_close(&b);
 }

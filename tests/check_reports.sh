@@ -677,9 +677,37 @@ N5() {
     check "N5 another picture" sh -c '! cmp -s all.png one.png'
 }
 
-# N6:
+N6() {
+    enter N6
+    mkdir -p D/imagesTr D/labelsTr
+    for image in data/imagesTr/*; do
+        cp "$image" "D/imagesTr/$(basename "$image" .nii.gz)_0000.nii.gz"
+    done
+    cp data/labelsTr/* D/labelsTr
+    echo '{"channel_names":{"0":"CT"},"labels":{"background":0,"brain":1},"file_ending":".nii.gz"}' >D/dataset.json
+    "$program" data check e.ini --set data.source=D 2>said
+    check "N6 the hint's patterns have the folder" grep -qF "data.image=$folder/N6/D/imagesTr/*_0000.nii.gz'" said
+    check "N6 the hint can be pasted" sh -c "\"\$0\" data check e.ini $(sed -n 's/.* read with //p' said)" "$program"
+    rm data/labelsTr/*_000.nii.gz data/labelsTr/*_001.nii.gz
+    "$program" train e.ini --set data.source= --set "data.image=data/imagesTr/*.nii.gz" \
+        --set "data.label=data/labelsTr/*.nii.gz" --set "data.labels=background:0 brain:1" 2>said
+    check "N6 a command has its file" grep -qx 'hint: pons data check e.ini lists them all' said
+    check "N6 no hint has a key without its section" eval "! bare_hints | grep ."
+}
+# Hints of the source that begin with 'key = value', which cannot be pasted anywhere.
+bare_hints() {
+    find "$source/core" "$source/plugins" "$source/losses" "$source/optimizers" -name '*.[ch]*' -exec cat {} + |
+        tr -d '\n' | sed 's/" *"//g' | grep -o 'hint: [a-z_]* = [^"]*'
+}
 
-# N7:
+N7() {
+    enter N7
+    check "N7 the file's key is taken back" ends 3 "hint: --set train.steps= " "$program" train e.ini --set train.epochs=40
+    check "N7 as the hint says" ends 0 "more [train] epochs go on" \
+        "$program" train e.ini --set train.epochs=20 --set train.steps=
+    sed 's/^steps = 40/epochs = 20/' e.ini >epochs.ini
+    check "N7 so are epochs" ends 3 "hint: --set train.epochs= " "$program" train epochs.ini --set train.steps=40
+}
 
 N8() {
     enter N8

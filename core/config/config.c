@@ -83,6 +83,11 @@ void config_close(config *c)
     free(c);
 }
 
+const char *config_file(const config *c)
+{
+    return c->file;
+}
+
 const char *config_path(config *c, const config_entry *e, const char *value)
 {
     const char *folder = e != NULL && e->folder != NULL ? e->folder : c->folder;

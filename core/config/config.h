@@ -28,6 +28,8 @@ typedef struct config_entry {
 pons_status config_open(const char *file, int set_count, const char *const *set, config **out,
                         pons_error *err);
 void config_close(config *c);
+/* As it was given to config_open. */
+const char *config_file(const config *c);
 /* The value as an absolute path; 'e' NULL: relative paths begin at the folder of the file. */
 const char *config_path(config *c, const config_entry *e, const char *value);
 const config_entry *config_find(const config *c, const char *section, const char *key);

@@ -320,13 +320,29 @@ static pons_status check_class_weights(config *c, const patch_options *p, pons_e
 
     if (p->sampling != SAMPLING_CLASSES)
         return pons_fail(err, PONS_CONFIG, "%s: [patch] class_weights are given, but sampling is "
-                         "'%s'\nhint: sampling = classes", where, sampling_words[p->sampling]);
+                         "'%s'\nhint: --set patch.sampling=classes", where,
+                         sampling_words[p->sampling]);
     for (int i = 0; i < p->class_weights.count; i++)
         sum += p->class_weights.item[i];
     if (sum > 0)
         return PONS_OK;
     return pons_fail(err, PONS_CONFIG, "%s: [patch] class_weights are all 0, expected one above 0",
                      where);
+}
+
+/* The key of the file is taken back, not the one that was just given with --set. */
+static pons_status check_length(config *c, const train_options *t, pons_error *err)
+{
+    const config_entry *steps = config_find(c, "train", "steps");
+    const config_entry *epochs = config_find(c, "train", "epochs");
+    const char *back;
+
+    if (t->epochs == 0 || t->steps == 0)
+        return PONS_OK;
+    back = steps->line > 0 && epochs->line == 0 ? "steps" : "epochs";
+    return pons_fail(err, PONS_CONFIG, "%s: [train] epochs and steps are both given, expected one\n"
+                     "hint: --set train.%s= takes the %s of a file back",
+                     config_where(c, "train", "steps"), back, back);
 }
 
 /* Rules between the keys of one section that a range cannot say. */
@@ -351,12 +367,7 @@ static pons_status check_sections(config *c, const sections *s, pons_error *err)
                 return pons_fail(err, PONS_CONFIG, "%s: [window] mirror: found %d twice",
                                  config_where(c, "window", "mirror"),
                                  (int)s->window.mirror.item[i]);
-    if (s->train.epochs > 0 && s->train.steps > 0)
-        return pons_fail(err, PONS_CONFIG,
-                         "%s: [train] epochs and steps are both given, expected one\nhint: "
-                         "--set train.epochs= takes the epochs of a file back",
-                         config_where(c, "train", "steps"));
-    return PONS_OK;
+    return check_length(c, &s->train, err);
 }
 
 /* A name that nobody knows is said before what is missed because of it. */

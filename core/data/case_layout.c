@@ -34,10 +34,10 @@ static pons_status check_case(const cache *held, int rank, const packed_case *p,
 
     if (p == NULL)
         return pons_fail(err, PONS_DEVICE, "[data] cache = device needs all training cases, but "
-                         "cache_limit leaves no room for '%s'\nhint: cache = memory", id);
+                         "cache_limit leaves no room for '%s'\nhint: --set data.cache=memory", id);
     if (pons_volume_count(&p->image) > INT32_MAX)
         return pons_fail(err, PONS_DEVICE, "case '%s' has %lld voxels, expected at most %d with "
-                         "[data] cache = device\nhint: cache = memory", id,
+                         "[data] cache = device\nhint: --set data.cache=memory", id,
                          (long long)pons_volume_count(&p->image), INT32_MAX);
     return PONS_OK;
 }
@@ -53,7 +53,8 @@ static pons_status place_case(case_layout *l, const packed_case *p, case_place *
     for (int i = 0; i < PIECE_COUNT; i++) {
         if (l->size / PONS_PATCH_UNIT > INT32_MAX)
             return pons_fail(err, PONS_DEVICE, "the training cases take more than %lld bytes, the "
-                             "most that [data] cache = device can hold\nhint: cache = memory",
+                             "most that [data] cache = device can hold\nhint: --set "
+                             "data.cache=memory",
                              (long long)INT32_MAX * PONS_PATCH_UNIT);
         *begin[i] = (int32_t)(l->size / PONS_PATCH_UNIT);
         l->size += (piece[i].size + PONS_PATCH_UNIT - 1) / PONS_PATCH_UNIT * PONS_PATCH_UNIT;

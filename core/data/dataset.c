@@ -54,8 +54,10 @@ static pons_status take_problems(dataset *d, const dataset_settings *s,
     }
     if (found->problem_count == 0)
         return PONS_OK;
-    return dataset_problems_fail(found->problem, found->problem_count,
-                                 "\nhint: pons data check lists them all", err);
+    return dataset_problems_fail(
+        found->problem, found->problem_count,
+        arena_format(d->memory, "\nhint: pons data check %s lists them all",
+                     s->file != NULL ? s->file : "FILE.ini"), err);
 }
 
 pons_status dataset_problems_fail(const dataset_problem *first, int count, const char *hint,
@@ -127,7 +129,7 @@ static pons_status read_classes(dataset *d, const dataset_settings *s, const lay
     } else if (!s->labels_optional) {
         return pons_fail(err, PONS_CONFIG,
                          "'labels' is not given in [data] and '%s' does not say what the ids mean\n"
-                         "hint: labels = background:0 spleen:1", found->origin);
+                         "hint: as in --set \"data.labels=background:0 spleen:1\"", found->origin);
     }
     return check_regions(d, err);
 }

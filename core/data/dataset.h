@@ -38,6 +38,7 @@ typedef struct dataset_problem {
 
 /* [data] as far as it says what there is; relative paths are resolved by the caller. */
 typedef struct dataset_settings {
+    const char *file;          /* that says it, for a hint; NULL: none                            */
     const char *source;        /* a root folder or a dataset.json; NULL: 'image' and 'label'      */
     const char *layout;        /* "auto" or NULL, "globs", "decathlon"                            */
     pons_texts image;          /* globs, one per channel                                          */

@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "config/list.h"
 #include "data/class_list.h"
 #include "data/volume_files.h"
 
@@ -290,6 +291,51 @@ static pons_status read_cases(const reader *r, pons_error *err)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
+/* One pattern a channel, with the folder, so that it means the same in any file. */
+static const char *image_patterns(const reader *r, const char *ending)
+{
+    const json_value *names = json_member(r->root, "channel_names");
+    int count = names->count > 0 ? names->count : 1;
+    const char **pattern = arena_alloc(r->memory, (size_t)(count + 1) * sizeof *pattern);
+
+    for (int i = 0; i < count; i++)
+        pattern[i] = arena_format(r->memory, "%simagesTr/*_%04d%s", r->folder, i, ending);
+    return list_join(r->memory, count, pattern);
+}
+
+/* The key 'labels', or "" where a class has no id of its own or a name that needs thought. */
+static const char *set_labels(const reader *r)
+{
+    const json_value *labels = json_member(r->root, "labels");
+    const char *text = " --set 'data.labels=", *between = "";
+    uint64_t id;
+
+    if (!is_type(labels, JSON_OBJECT))
+        return "";
+    for (const json_value *v = labels->child; v != NULL; v = v->next) {
+        if (!json_whole(v, &id) || v->key[strcspn(v->key, " \t\r\n,:;\"'")] != '\0')
+            return "";
+        text = arena_format(r->memory, "%s%s%s:%llu", text, between, v->key,
+                            (unsigned long long)id);
+        between = " ";
+    }
+    return arena_format(r->memory, "%s'", text);
+}
+
+static pons_status refuse_nnunet(const reader *r, pons_error *err)
+{
+    const char *ending = json_member(r->root, "file_ending")->text;
+    const char *label;
+
+    if (ending == NULL)
+        ending = ".nii.gz";
+    label = arena_format(r->memory, "%slabelsTr/*%s", r->folder, ending);
+    return pons_fail(err, PONS_CONFIG, "'nnunet' is not in this build, and '%s' has that layout\n"
+                     "hint: its files are read with --set data.source= --set 'data.image=%s' "
+                     "--set 'data.label=%s'%s", r->path, image_patterns(r, ending),
+                     list_single(r->memory, label), set_labels(r));
+}
+
 static pons_status refuse_relatives(const reader *r, pons_error *err)
 {
     if (!is_type(r->root, JSON_OBJECT))
@@ -297,9 +343,7 @@ static pons_status refuse_relatives(const reader *r, pons_error *err)
                          type_name(r->root));
     if (json_member(r->root, "channel_names") != NULL &&
         json_member(r->root, "file_ending") != NULL)
-        return pons_fail(err, PONS_CONFIG, "'nnunet' is not in this build, and '%s' has that "
-                         "layout\nhint: image = imagesTr/*_0000.nii.gz, one pattern a channel, "
-                         "and label = labelsTr/*.nii.gz read its files", r->path);
+        return refuse_nnunet(r, err);
     return PONS_OK;
 }
 

@@ -116,7 +116,7 @@ static pons_status tell_sample(const patch_maker *m, const patch_bench *b,
                       target + PONS_PATCH_PLACE))
         return pons_fail(err, PONS_CONFIG, "a step of [augment] turns a patch by other than "
                          "quarters, which [data] cache = device cannot do\n"
-                         "hint: cache = memory");
+                         "hint: --set data.cache=memory");
     tell_steps(m, b, part, n);
     return PONS_OK;
 }

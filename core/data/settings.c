@@ -21,8 +21,8 @@ void dataset_settings_fill(config *c, const sections *s, dataset_settings *out)
     const data_options *d = &s->data;
 
     *out = (dataset_settings){
-        .source = d->source, .layout = data_layouts[d->layout], .image = d->image,
-        .label = d->label, .labels = d->labels, .regions = d->regions,
+        .file = config_file(c), .source = d->source, .layout = data_layouts[d->layout],
+        .image = d->image, .label = d->label, .labels = d->labels, .regions = d->regions,
         .validation = config_given(c, "data", "validation") ? d->validation : NULL,
         .seed = (uint64_t)s->experiment.seed
     };

@@ -100,7 +100,7 @@ static pons_status split_last(const split_input *in, bool *held, pons_error *err
                          "'validation' is '%s' but there %s %d case%s, expected fewer held out "
                          "than there are%s", in->rule, in->case_count == 1 ? "is" : "are",
                          in->case_count, in->case_count == 1 ? "" : "s",
-                         in->case_count == 1 ? "\nhint: validation = none" : "");
+                         in->case_count == 1 ? "\nhint: --set data.validation=none" : "");
     for (int i = in->case_count - (int)count; i < in->case_count; i++)
         held[i] = true;
     return PONS_OK;

@@ -75,7 +75,7 @@ pons_status run_folder_hold(run_folder *r, pons_error *err)
         r->lock = lock_folder(r->path, -1, LOCK_EX, &held);
     if (!held)
         return pons_fail(err, PONS_CONFIG, "another process is training in '%s', or about to go on "
-                         "from it\nhint: give this run another [experiment] name", r->path);
+                         "from it\nhint: --set experiment.name=NAME is a run of its own", r->path);
     if (r->lock < 0 && errno != ENOENT)
         return pons_fail(err, PONS_FAILURE, "cannot open '%s': %s", r->path, strerror(errno));
     return PONS_OK;

@@ -248,7 +248,7 @@ pons_status evaluation_read_regions(const evaluation *e, const char *prediction,
                   prediction, read.channels);
     else if (read.channels != e->class_count)
         pons_fail(err, PONS_DATA, "'%s' has %d channels, expected %d, one for each class\nhint: "
-                  "--labels names the regions in the order of the channels, as in WT:1,2,3 ET:3",
+                  "in the order of the channels, as in --labels \"WT:1,2,3 ET:3\"",
                   prediction, read.channels, e->class_count);
     else if (regions_of(e, &read, p, err) == PONS_OK)
         regions_of(e, &ids, g, err);

@@ -197,7 +197,8 @@ static pons_status resolve_precision(experiment *e, const experiment_known *know
         return pons_fail(err, PONS_CONFIG, "[train] precision %s%s does not exist on %s\nhint: %s",
                          precision_name(asked), given ? "" : ", the checkpoint's,",
                          facts->host_memory ? "a cpu" : facts->name,
-                         given ? "precision = bf16, or fp32" : "--fresh starts anew");
+                         given || e->purpose != EXPERIMENT_TRAIN ? "--set train.precision=bf16, "
+                         "or fp32" : "--fresh (or no --resume) starts anew");
     if (processes_least(e->group, most, &most, err) != PONS_OK)
         return err->status;
     e->precision = asked != PRECISION_AUTO ? asked : best[most].precision;

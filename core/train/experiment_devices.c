@@ -114,7 +114,7 @@ static pons_status count_replicas(experiment *e, const char *text, pons_error *e
     /* The mode in the file of a run is how it was trained; a prediction takes what is listed. */
     if (e->purpose == EXPERIMENT_TRAIN && d->mode == MODE_SINGLE && e->listed.count > 1)
         return pons_fail(err, PONS_CONFIG, "%s: [distribute] mode = single has one device, but "
-                         "devices = '%s' lists %d\nhint: mode = dp, or auto",
+                         "devices = '%s' lists %d\nhint: --set distribute.mode=auto",
                          experiment_place(e, "distribute", "mode"), text, e->listed.count);
     e->replicas = e->listed.count;
     return PONS_OK;
@@ -435,14 +435,17 @@ static pons_status check_joined(experiment *e, pons_error *err)
         { e->sections.distribute.sync_batchnorm, "distribute", "sync_batchnorm" },
         { e->sections.loss.sync, "loss", "sync" },
     };
+    bool whole = e->sections.train.micro_batches > 0;
 
     for (size_t i = 0; i < sizeof joined / sizeof *joined && e->accumulate > 1; i++)
         if (joined[i].on)
             return pons_fail(err, PONS_CONFIG, "%s: [%s] %s = yes joins the micro-batches that run "
                              "at the same time, but each replica runs %d of a step one after "
-                             "another\nhint: accumulate = 1, with more devices or a larger batch",
+                             "another\nhint: --set train.%s=%d, with more devices or a larger "
+                             "batch",
                              experiment_place(e, joined[i].section, joined[i].key),
-                             joined[i].section, joined[i].key, e->accumulate);
+                             joined[i].section, joined[i].key, e->accumulate,
+                             whole ? "micro_batches" : "accumulate", whole ? e->replicas : 1);
     return PONS_OK;
 }
 

@@ -27,7 +27,7 @@ static pons_status refuse(const case_layout *l, const char *device, double room,
 {
     return pons_fail(err, PONS_DEVICE, "[data] cache = device: %d training case%s take%s %.3g GB, "
                      "found no room for them beside the network in the %.3g GB of '%s'\n"
-                     "hint: cache = memory", l->count, l->count == 1 ? "" : "s",
+                     "hint: --set data.cache=memory", l->count, l->count == 1 ? "" : "s",
                      l->count == 1 ? "s" : "", (double)l->size / 1e9, room / 1e9, device);
 }
 

@@ -20,8 +20,8 @@ pons_status patch_nodes_check(const experiment *e, pons_error *err)
         if (!told && (o->apply_patch != NULL || o->build != NULL))
             return pons_fail(err, PONS_CONFIG, "[augment] '%s': transform '%s' works on the host "
                              "only, which [data] cache = device does not allow\n"
-                             "hint: cache = memory, or steps without '%s'", s->name, s->plugin,
-                             s->name);
+                             "hint: --set data.cache=memory, or steps without '%s'", s->name,
+                             s->plugin, s->name);
         if (o->build != NULL && (o->number_count < (o->voxel_normals ? 0 : 1)
                                  || o->number_count > PONS_PATCH_NUMBERS_MAX))
             return pons_fail(err, PONS_PLUGIN, "transform '%s' has %d numbers, expected 1 to %d",

@@ -73,8 +73,8 @@ static pons_status take_comm(const struct backend *given, const sections *s, boo
         return err->status;
     if (given->cards && !cards)
         return pons_fail(err, PONS_CONFIG, "%s: [distribute] backend = %s joins cards, but devices "
-                         "= '%s'\nhint: backend = auto takes one that joins processors", where,
-                         given->name, name_processors(s));
+                         "= '%s'\nhint: --set distribute.backend=auto takes one that joins "
+                         "processors", where, given->name, name_processors(s));
     return check_comm(*out, err);
 }
 
@@ -163,7 +163,7 @@ static pons_status check_mode(config *c, const sections *s, const dist_place *pl
     if (mode == MODE_AUTO || mode == MODE_DDP)
         return PONS_OK;
     return pons_fail(err, PONS_CONFIG, "%s: mode = %s is one process, but there are %d (%s)\n"
-                     "hint: mode = ddp, or auto", config_place(c, "distribute", "mode"),
+                     "hint: --set distribute.mode=auto", config_place(c, "distribute", "mode"),
                      names[mode], place->size, place->origin);
 }
 

@@ -239,7 +239,7 @@ static pons_status check_finite(const step_begun *s, pons_error *err)
         return err->status;
     if (t->experiment->sections.train.nonfinite == 0)
         return pons_fail(err, PONS_FAILURE, "step %lld: %s is not finite; first tensor "
-                         "'%s', cases %s\nhint: [train] nonfinite = skip goes on without such "
+                         "'%s', cases %s\nhint: --set train.nonfinite=skip goes on without such "
                          "steps", (long long)t->state.step + 1, find_unsound(result),
                          culprit.tensor, culprit.cases);
     if (trainer_writes(t))

@@ -115,7 +115,7 @@ pons_status trainer_open(trainer *t, pons_error *err)
     trainer_count(t);
     if (t->experiment->sections.train.early_stop > 0 && t->validation_count == 0)
         return pons_fail(err, PONS_CONFIG, "[train] early_stop is %lld, but no case is validated\n"
-                         "hint: [data] validation, or early_stop = 0",
+                         "hint: --set train.early_stop=0, or cases by [data] validation",
                          (long long)t->experiment->sections.train.early_stop);
     if (t->training_count == 0)
         return pons_fail(err, PONS_DATA, "no case is left to train on");

@@ -105,6 +105,7 @@ static const struct { const char *section, *key; } changeable[] = {
     { "train", "validate_every" }, { "train", "validate_steps" }, { "train", "checkpoint_every" },
     { "train", "early_stop" }, { "train", "grace_s" }, { "train", "pretrained" },
     { "train", "accumulate" }, { "train", "micro_batches" }, /* M is compared instead */
+    { "train", "nonfinite" }, /* steps that were skipped stay so */
     { "train", "recompute" },
 };
 

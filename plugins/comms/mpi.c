@@ -186,7 +186,8 @@ static pons_status make_comm(const pons_comm_place *place, link_to_all *l, pons_
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (size != place->size)
         return pons_fail(err, PONS_COMMUNICATION, "MPI has started %d process%s together, the run "
-                         "has %d\nhint: start it with mpirun -n %d, or use backend = gloo", size,
+                         "has %d\nhint: start it with mpirun -n %d, or --set "
+                         "distribute.backend=gloo", size,
                          size == 1 ? "" : "es", place->size, place->size);
     if (fail(MPI_Comm_split(MPI_COMM_WORLD, 0, place->rank, &l->comm), "MPI_Comm_split", err)
         != PONS_OK)

@@ -150,7 +150,8 @@ static pons_status nccl_open(const pons_comm_place *place, const pons_comm_store
 
     if (place->stream == NULL)
         return pons_fail(err, PONS_CONFIG, "the communicator 'nccl' joins GPUs, not processors\n"
-                         "hint: backend = auto takes the one that suits the devices");
+                         "hint: --set distribute.backend=auto takes the one that suits the "
+                         "devices");
     if (check_library(err) != PONS_OK)
         return err->status;
     c = new_comm(place, err);

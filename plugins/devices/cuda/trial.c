@@ -159,8 +159,8 @@ pons_status cuda_try(const cuda_trial *t, int *best, double *seconds, pons_error
         time_in_memory(&b, &cause);
     release(&b);
     if (cause.status != PONS_OK)
-        return pons_fail(err, PONS_DEVICE, "cannot time the %s for '%s': %s\nhint: [device] "
-                         "autotune = no", t->kind, t->request, cause.text);
+        return pons_fail(err, PONS_DEVICE, "cannot time the %s for '%s': %s\nhint: --set "
+                         "device.autotune=no", t->kind, t->request, cause.text);
     for (int i = 0; i < t->count; i++) {
         if (b.seconds[i] < INFINITY && (*best < 0 || b.seconds[i] < *seconds)) {
             *best = i;
