@@ -161,7 +161,7 @@ pons_status run_folder_retire(run_folder *r, logger *l, pons_error *err)
     for (int number = 1; other == NULL; number++) {
         if (asprintf(&other, "%s.%d", r->path, number) < 0)
             return pons_fail(err, PONS_DEVICE, "out of memory for a run's paths");
-        if (access(other, F_OK) == 0) {
+        if (faccessat(AT_FDCWD, other, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
             free(other);
             other = NULL;
         }
