@@ -17,7 +17,8 @@ pons_status thread_start(pthread_t *out, void *(*work)(void *), void *context, c
 
 /*
  * Block what comes from outside for a thread to be started, which inherits it: signals are for the
- * thread that trains. Those of a thread's own faults stay: blocked, they end the process unanswered.
+ * thread that trains. Those of a thread's own faults stay: a blocked one ends the process
+ * unanswered.
  */
 void thread_block_signals(sigset_t *before);
 

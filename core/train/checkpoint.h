@@ -48,9 +48,9 @@ pons_status checkpoint_write(const char *folder, int64_t step, const checkpoint_
 pons_status checkpoint_mark(const char *folder, const char *mark, int64_t step, pons_error *err);
 bool checkpoint_is_marked(const char *folder, const char *mark, int64_t step);
 /*
- * Remove all but the 'keep' newest and the marked ones, and what killed processes left. A failure is
- * no reason to end a run: it says what is still there. A folder with other files in it stays, and
- * all stay where a mark cannot be read.
+ * Remove all but the 'keep' newest and the marked ones, and what killed processes left. A failure
+ * is no reason to end a run: it says what is still there. A folder with other files in it stays,
+ * and all stay where a mark cannot be read.
  */
 pons_status checkpoint_prune(const char *folder, int keep, pons_error *err);
 
