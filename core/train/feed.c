@@ -6,6 +6,7 @@
 
 #include "train/replicas.h"
 
+#include "base/parallel.h"
 #include "data/patch_parts.h"
 
 #include <string.h>
@@ -20,6 +21,30 @@ static pons_status refuse(const experiment *e, int part, pons_error *err)
                      e->loss.plugin->descriptor->name);
 }
 
+/* So many threads get most of a memory's pace; less than a piece is not worth another one. */
+enum { COPIERS = 4, PIECE = 1 << 20 };
+
+typedef struct copying {
+    char *to;
+    const char *from;
+} copying;
+
+static void copy_piece(void *context, int64_t first, int64_t end)
+{
+    const copying *c = context;
+
+    memcpy(c->to + first, c->from + first, (size_t)(end - first));
+}
+
+/* Steps of a fast device wait for it. */
+static void copy_part(void *to, const loader_part *part)
+{
+    copying c = { to, part->data };
+    int64_t share = ((int64_t)part->size + COPIERS - 1) / COPIERS;
+
+    parallel_run((int64_t)part->size, share > PIECE ? share : PIECE, copy_piece, &c);
+}
+
 /* False: the program has no such input. */
 static bool give(const replica *r, const loader_part *part)
 {
@@ -29,7 +54,7 @@ static bool give(const replica *r, const loader_part *part)
         return program_lend(r->training, part->name, part->data);
     input = program_input(r->training, part->name, NULL);
     if (input != NULL)
-        memcpy(input, part->data, part->size);
+        copy_part(input, part);
     return input != NULL;
 }
 
