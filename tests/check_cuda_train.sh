@@ -401,8 +401,8 @@ if given nccl "cards joined by nccl" && given two "cards joined by nccl"; then
     only faults check "the losses are the same" near one joint 1e-5
     only faults check "which is an error where it is named" ends 5 "NCCL 2.10.3 is too old" faulty \
         FAKE_NCCL=version=21003 train --fresh joint.ini --set distribute.backend=nccl
-    # The timeout, and 5 s for a process that is alone to end (watch.c); the rest is for its start on a busy machine.
-    deadline=30
+    # The timeout, and 5 s for a process that is alone to end (watch.c); the rest is for its start.
+    deadline=$(patient 30)
     while IFS='|' read -r words code line; do
         for ini in ddp joint; do
             only faults check "nccl, $ini: $words" ends "$code" "$line" timeout -k 1 $deadline \

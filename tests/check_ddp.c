@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "free_port.h"
+#include "pause.h"
 #include "process_state.h"
 #include "run_modes.h"
 #include "spoil.h"
@@ -427,12 +428,13 @@ START_TEST(who_is_refused_before_the_others_are_met_ends_them_at_once)
     for (int rank = 0; rank < 3; rank += 2) {
         ranks three = { .count = 3 };
         double begin = seconds_now();
-        char phrase[64];
+        char phrase[64], timeout[64];
 
+        snprintf(timeout, sizeof timeout, "distribute.timeout_s=%g", patient(90));
         three.own_word[rank] = refusals[_i];
-        RANKS_START(&three, "train", "e.ini", "--set", "distribute.timeout_s=90");
+        RANKS_START(&three, "train", "e.ini", "--set", timeout);
         ranks_finish(&three);
-        ck_assert_double_lt(seconds_now() - begin, 60); /* not the timeout */
+        ck_assert_double_lt(seconds_now() - begin, patient(60)); /* not the timeout */
         snprintf(phrase, sizeof phrase, "rank %d failed (start): ", rank);
         for (int k = 0; k < 3; k++) {
             ck_assert_msg(three.code[k] == three.code[rank] && three.code[k] > 0, "rank %d: %d, %s",

@@ -9,7 +9,7 @@ export ASAN_OPTIONS
 # by mpirun, which says so at length and by its code.
 start() {
     checks=$((checks + 1))
-    said=$(timeout 60 mpirun --allow-run-as-root --oversubscribe -quiet -n "$1" tests/comm_mpi "$2" 2>&1)
+    said=$(timeout "$(patient 60)" mpirun --allow-run-as-root --oversubscribe -quiet -n "$1" tests/comm_mpi "$2" 2>&1)
     code=$?
     if [ "$code" -eq 124 ] || [ "$code" -ne 0 ] && [ "$2" = trials ] ||
         echo "$said" | grep -q '^rank '; then

@@ -2,6 +2,7 @@
  * check_parallel.c - a loop does every index once, whatever it may borrow; it borrows no more than
  * there is, and gives it back.
  */
+#include "pause.h"
 #include "suite.h"
 
 #include "base/clock.h"
@@ -11,7 +12,9 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-enum { INDICES = 1000, PATIENCE_S = 60 };
+enum { INDICES = 1000 };
+
+#define PATIENCE_S patient(60)
 
 typedef struct tally {
     _Atomic int done[INDICES];

@@ -5,6 +5,7 @@
 #include <config.h>
 
 #include "free_port.h"
+#include "pause.h"
 #include "run_pons.h"
 #include "suite.h"
 
@@ -186,9 +187,9 @@ END_TEST
 static void on_ranks(int count, int code, const char *words)
 {
     shell("rm -f out.* said.*; export WORLD_SIZE=%d LOCAL_WORLD_SIZE=%d MASTER_ADDR=127.0.0.1 "
-          "MASTER_PORT=%d; for r in $(seq 0 %d); do (RANK=$r LOCAL_RANK=$r timeout 120 %s %s "
+          "MASTER_PORT=%d; for r in $(seq 0 %d); do (RANK=$r LOCAL_RANK=$r timeout %g %s %s "
           ">out.$r 2>said.$r; echo $? >code.$r) & done; wait", count, count, free_port(), count - 1,
-          pons_program(), words);
+          patient(120), pons_program(), words);
     for (int r = 0; r < count; r++)
         shell("cat said.%d; test $(cat code.%d) = %d", r, r, code);
 }

@@ -11,6 +11,7 @@
 #include "dist/store_server.h"
 
 #include "free_port.h"
+#include "pause.h"
 #include "suite.h"
 
 #include <dirent.h>
@@ -23,9 +24,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PATIENCE 90.0 /* where nothing is to go wrong, on however slow a machine                  */
-#define TAKEN_S 2.0   /* for a store that stays taken                                             */
-#define SLACK 30.0    /* of a busy machine, where a wait is to end in time                        */
+#define PATIENCE patient(90) /* where nothing is to go wrong                                      */
+#define TAKEN_S 2.0          /* for a store that stays taken                                             */
+#define SLACK patient(30)    /* of a busy machine, where a wait is to end in time                 */
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
@@ -47,13 +48,6 @@ typedef struct rank {
     pthread_t thread;
     pons_error err;
 } rank;
-
-static void pause_for(double seconds)
-{
-    struct timespec t = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
-
-    nanosleep(&t, NULL);
-}
 
 static void *run_rank(void *context)
 {

@@ -46,6 +46,9 @@ ends() {
     return 1
 }
 
+# patient SECONDS: a deadline of so many on an idle machine, on this one (patience.sh).
+patient() { echo $(($1 * ${CK_TIMEOUT_MULTIPLIER:-1})); }
+
 # phantom NAME CASES EXTENT: a dataset in a folder NAME here; what was said is in 'log'.
 phantom() {
     "$program" data phantom -o "$1" --cases "$2" --extent "$3" 2>log || { cat log; exit 1; }

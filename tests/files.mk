@@ -14,7 +14,7 @@ TEST_INCLUDES = tests/asserts.h tests/bench_arguments.h tests/bench_clock.h test
 	tests/process_state.h tests/processes.h tests/proxy.h tests/ranks.h tests/root.h \
 	tests/run_json.h tests/run_modes.h tests/run_pons.h tests/soak.h tests/spoil.h \
 	tests/suite.h tests/tiny_run.h tests/tolerance.h tests/units.h tests/written_run.h
-EXTRA_DIST += $(TEST_INCLUDES) tests/checks.sh tests/own_build.sh tests/scratch.sh tests/golden
+EXTRA_DIST += $(TEST_INCLUDES) tests/checks.sh tests/own_build.sh tests/patience.sh tests/scratch.sh tests/golden
 
 # Programs link the tests' libpons, which exports every symbol of the core under the soname of the
 # installed one, so that plugins which a test loads bind to the test's copy.

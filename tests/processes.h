@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "asserts.h"
+#include "pause.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -48,7 +49,7 @@ static inline processes *processes_new(int count)
 
     ck_assert(p != MAP_FAILED);
     p->count = count;
-    p->patience = 20;
+    p->patience = patient(20);
     pthread_mutexattr_init(&shared);
     pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
     pthread_mutex_init(&p->lock, &shared);
@@ -133,12 +134,12 @@ static inline void processes_start(processes *p, processes_work *work, void *con
 }
 
 /*
- * All must have ended within 'patience' seconds; what has not is killed and fails the test. Looks
- * are counted, not time: while a machine is paused nobody can end.
+ * All must have ended within 'patience' seconds of an idle machine; what has not is killed and
+ * fails the test. Looks are counted, not time: while a machine is paused nobody can end.
  */
 static inline void processes_join(processes *p, double patience)
 {
-    int left = (int)(patience * 1000);
+    int left = (int)(patient(patience) * 1000);
 
     for (int r = 0; r < p->count; r++) {
         while (waitpid(p->pid[r], &p->code[r], WNOHANG) == 0 && left-- > 0)
@@ -146,7 +147,8 @@ static inline void processes_join(processes *p, double patience)
         if (left < 0)
             for (int k = 0; k < p->count; k++)
                 kill(p->pid[k], SIGKILL);
-        ck_assert_msg(left >= 0, "process %d has not ended after %g s", r, patience);
+        ck_assert_msg(left >= 0, "process %d has not ended after %g s", r,
+                      patient(patience));
     }
 }
 

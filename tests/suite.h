@@ -16,8 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Seconds after which a test counts as hanging: the slowest takes 45 here, a busy machine ten times
- * that; with SOAK in the environment tests have another size (soak.h). */
+/* Seconds after which a test counts as hanging, on an idle machine: Check multiplies them by what
+ * tests/patience.sh has found. With SOAK in the environment tests have another size (soak.h). */
 enum { SUITE_PATIENCE = 600, SUITE_PATIENCE_SOAKED = 7200 };
 
 static Suite *suite_of_this_program;
