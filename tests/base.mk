@@ -6,6 +6,7 @@ PROGRAM_TESTS += tests/check_arena tests/check_config tests/check_config_gallery
 SCRIPT_TESTS += tests/check_exports.sh tests/check_settings.sh tests/check_loss_pass.sh \
 	tests/check_own_build.sh tests/check_reports.sh tests/cli.sh
 
+SOAK_TESTS += tests/check_plugin
 tests_check_plugin_DEPENDENCIES = tests/libpons.la tests/plugins/effect.la
 check_LTLIBRARIES += tests/plugins/effect.la
 tests_plugins_effect_la_LDFLAGS = $(MODULE_LDFLAGS)

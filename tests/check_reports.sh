@@ -285,7 +285,40 @@ C3() {
 
 # ---- D: crashes ----------------------------------------------------------------------------------
 
-# D1:
+# flip FILE BYTE BIT: turn that bit over.
+flip() {
+    byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+    # shellcheck disable=SC2059 # the format is the byte
+    printf "\\$(printf %03o $((byte ^ 1 << $3)))" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>dd
+}
+
+# refused_or_fine COMMAND...: whatever it says, it neither crashes nor blames the machine.
+refused_or_fine() {
+    "$@" >"$folder/out" 2>&1
+    found=$?
+    [ $found = 0 ] || [ $found = 6 ] && return 0
+    echo "code $found, expected 0 or 6"
+    cat "$folder/out"
+    return 1
+}
+
+# Damaged plugins are refused; all bits of one are flipped by tests/check_plugin.
+D1() {
+    enter D1
+    mkdir -p bad/loss && file=bad/loss/dice_ce.so
+    path="$PWD/bad:$PONS_PLUGIN_PATH"
+    for command in "train e.ini -q" "explain e.ini" "plugin show loss/dice_ce" "plugin check $file"; do
+        cp "$build/stage/loss/dice_ce.so" bad/loss/ && flip "$file" $((0x42)) 2
+        # shellcheck disable=SC2086 # words
+        check "D1 $command with a flipped bit" ends 6 "dice_ce.so'" \
+            env PONS_PLUGIN_PATH="$path" "$program" $command
+    done
+    for byte in 40 81 184 272 336 872 1040 2440 2448 2456 2825 2937 3660 15888 15896; do
+        cp "$build/stage/loss/dice_ce.so" bad/loss/ && flip "$file" $byte $((byte % 7))
+        check "D1 bit $((byte % 7)) of byte $byte" refused_or_fine \
+            env PONS_PLUGIN_PATH="$path" "$program" plugin show loss/dice_ce
+    done
+}
 
 D2() {
     enter D2
@@ -409,7 +442,17 @@ E3() {
         --config runs/run/resolved.ini
 }
 
-# E4:
+# A plugin that never ends is ended, and what it did is named.
+E4() {
+    enter E4
+    check "E4 an operation that does not end" ends 6 "'build' of loss silent does not end within 1 s" \
+        timeout 60 "$program" plugin check "$build/tests/plugins/.libs/silent.so" \
+        --set loss.fault=stay --timeout 1
+    mkfifo pipe
+    check "E4 loading that does not end" ends 6 "its loading does not end within 1 s" \
+        env PONS_TEST_EFFECT="$PWD/pipe" timeout 60 "$program" plugin check \
+        "$build/tests/plugins/.libs/effect.so" --timeout 1
+}
 
 # ---- F: refusals that stop a healthy run ---------------------------------------------------------
 
@@ -525,7 +568,28 @@ G4() {
         --set distribute.timeout_s=1
 }
 
-# G5:
+# with_files N COMMAND...: at most N open files; the program itself, not libtool's script before it.
+with_files() (
+    limit=$1
+    shift 2
+    [ "$program" != "$build/pons" ] ||
+        export LD_LIBRARY_PATH="$build/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+    ulimit -n "$limit"
+    [ "$program" = "$build/pons" ] && exec "$build/.libs/pons" "$@"
+    exec "$program" "$@"
+)
+
+# Too few descriptors: the machine is to blame, whatever file was to be opened.
+G5() {
+    enter G5
+    for limit in 4 5 6 7; do
+        rm -rf runs
+        check "G5 train with $limit files" ends 5 "Too many open files" \
+            with_files $limit "$program" train e.ini -q
+    done
+    check "G5 launch with 8 files" ends 5 "Too many open files" \
+        with_files 8 "$program" launch -n 2 -- train e.ini -q
+}
 
 # ---- N: a first day (N1 is the newcomer's B1) ----------------------------------------------------
 

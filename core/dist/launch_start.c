@@ -146,8 +146,9 @@ static int open_stream(launched *r, int which, FILE *to, pons_error *err)
     stream *s = calloc(1, sizeof *s);
 
     if (s == NULL || pipe2(ends, O_CLOEXEC) != 0) {
-        pons_fail(err, PONS_FAILURE, "cannot open a pipe to rank %d: %s", r->rank,
-                  strerror(s == NULL ? ENOMEM : errno));
+        const int problem = s == NULL ? ENOMEM : errno;
+        pons_fail(err, errno_status(problem, PONS_FAILURE), "cannot open a pipe to rank %d: %s",
+                  r->rank, strerror(problem));
         free(s);
         return -1;
     }
@@ -172,7 +173,8 @@ static pons_status open_output(const crowd *c, launched *r, int out[2], pons_err
     } else if (r->rank != 0) {
         out[0] = open("/dev/null", O_WRONLY | O_CLOEXEC);
         if (out[0] < 0)
-            return pons_fail(err, PONS_FAILURE, "cannot open '/dev/null': %s", strerror(errno));
+            return pons_fail(err, errno_status(errno, PONS_FAILURE), "cannot open '/dev/null': %s",
+                             strerror(errno));
         out[1] = open_stream(r, 1, NULL, err);
     }
     return err->status;
@@ -212,6 +214,7 @@ static bool keep_on_exec(int descriptor)
 static _Noreturn void be_rank(const birth *b)
 {
     const crowd *c = b->crowd;
+    pons_status status;
     char text[512];
 
     setpgid(0, 0);
@@ -223,9 +226,10 @@ static _Noreturn void be_rank(const birth *b)
     if (take_output(b) && keep_on_exec(board_descriptor(c->board))
         && keep_on_exec(b->rank->rank == 0 ? c->listener : -1))
         execve(c->settings->program, b->argument, b->environment);
+    status = errno_status(errno, PONS_FAILURE);
     snprintf(text, sizeof text, "cannot start '%s': %s", c->settings->program, strerror(errno));
-    board_end(board_sit(b->board), PONS_FAILURE, text);
-    _exit(PONS_FAILURE);
+    board_end(board_sit(b->board), status, text);
+    _exit((int)status);
 }
 
 static pons_status fork_rank(birth *b, launched *r, pons_error *err)
@@ -233,7 +237,8 @@ static pons_status fork_rank(birth *b, launched *r, pons_error *err)
     b->parent = getpid();
     pid_t child = fork();
     if (child < 0)
-        return pons_fail(err, PONS_FAILURE, "cannot start rank %d: %s", r->rank, strerror(errno));
+        return pons_fail(err, errno_status(errno, PONS_FAILURE), "cannot start rank %d: %s",
+                         r->rank, strerror(errno));
     if (child == 0)
         be_rank(b);
     setpgid(child, child); /* whoever comes first; the rank may be signalled from here on */

@@ -6,6 +6,7 @@
 
 #include "report/devices_file.h"
 
+#include "base/errno_status.h"
 #include "base/file.h"
 
 #include <errno.h>
@@ -26,7 +27,8 @@ struct devices_file {
 
 static pons_status fail(const devices_file *f, pons_error *err)
 {
-    return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", f->path, strerror(errno));
+    return pons_fail(err, errno_status(errno, PONS_FAILURE), "cannot write '%s': %s", f->path,
+                     strerror(errno));
 }
 
 /* A damaged line decides nothing: it stays where a kept one comes after it. */

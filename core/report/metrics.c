@@ -5,6 +5,7 @@
 
 #include "report/metrics.h"
 
+#include "base/errno_status.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "plugin/answer.h"
@@ -32,7 +33,8 @@ struct metrics {
 
 static pons_status fail(const metrics *m, pons_error *err)
 {
-    return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", m->path, strerror(errno));
+    return pons_fail(err, errno_status(errno, PONS_FAILURE), "cannot write '%s': %s", m->path,
+                     strerror(errno));
 }
 
 static pons_status open_file(metrics *m, pons_sink_kept keep, logger *l, pons_error *err)

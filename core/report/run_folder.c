@@ -5,6 +5,7 @@
 
 #include "report/run_folder.h"
 
+#include "base/errno_status.h"
 #include "base/file.h"
 
 #include <errno.h>
@@ -77,7 +78,8 @@ pons_status run_folder_hold(run_folder *r, pons_error *err)
         return pons_fail(err, PONS_CONFIG, "another process is training in '%s', or about to go on "
                          "from it\nhint: --set experiment.name=NAME is a run of its own", r->path);
     if (r->lock < 0 && errno != ENOENT)
-        return pons_fail(err, PONS_FAILURE, "cannot open '%s': %s", r->path, strerror(errno));
+        return pons_fail(err, errno_status(errno, PONS_FAILURE), "cannot open '%s': %s", r->path,
+                         strerror(errno));
     return PONS_OK;
 }
 

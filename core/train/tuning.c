@@ -7,6 +7,7 @@
 #include "train/tuning.h"
 
 #include "base/clock.h"
+#include "base/errno_status.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/seal.h"
@@ -352,7 +353,8 @@ static pons_status add_to(tuning *t, const char *folder, pons_error *err)
     int lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (lock < 0)
-        return pons_fail(err, PONS_FAILURE, "cannot open '%s': %s", folder, strerror(errno));
+        return pons_fail(err, errno_status(errno, PONS_FAILURE), "cannot open '%s': %s", folder,
+                         strerror(errno));
     if (!file_lock(lock, LOCK_EX))
         pons_fail(err, PONS_FAILURE, "another process is training in '%s', or about to go on from "
                   "it", folder);

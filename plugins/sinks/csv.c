@@ -22,7 +22,10 @@ typedef struct csv {
 
 static pons_status fail(const csv *s, pons_error *err)
 {
-    return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", s->path, strerror(errno));
+    const pons_status status = errno == EMFILE || errno == ENFILE || errno == ENOMEM
+                               ? PONS_DEVICE : PONS_FAILURE;
+
+    return pons_fail(err, status, "cannot write '%s': %s", s->path, strerror(errno));
 }
 
 /* A damaged line decides nothing: it stays where a kept one comes after it. */
