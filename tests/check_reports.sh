@@ -313,6 +313,12 @@ D1() {
         check "D1 $command with a flipped bit" ends 6 "dice_ce.so'" \
             env PONS_PLUGIN_PATH="$path" "$program" $command
     done
+    cp "$build/tests/plugins/.libs/silent.so" bad/loss/
+    for command in "train e.ini -q" "explain e.ini" "launch -n 2 -- train e.ini -q"; do
+        # shellcheck disable=SC2086 # words
+        check "D1 $command with one that crashes while it is loaded" ends 6 "ends the process by SIGABRT" \
+            env PONS_PLUGIN_PATH="$path" PONS_TEST_CRASH=1 "$program" $command --set loss.plugin=silent
+    done
     for byte in 40 81 184 272 336 872 1040 2440 2448 2456 2825 2937 3660 15888 15896; do
         cp "$build/stage/loss/dice_ce.so" bad/loss/ && flip "$file" $byte $((byte % 7))
         check "D1 bit $((byte % 7)) of byte $byte" refused_or_fine \

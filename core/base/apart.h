@@ -19,7 +19,7 @@ typedef struct apart_child apart_child;
 void apart_stage(apart_child *child, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * What 'work' returns, called in a child of this process, which has one thread so far. Output goes
+ * What 'work' returns, called in a child of this process, which has only this thread. Output goes
  * where this one's goes unless it is dropped, memory is the child's own. PONS_PLUGIN, saying how,
  * where the process ends before 'work' returns, or badly behind it, or where a stage does not end
  * in time. PONS_DEVICE where there is no process to be had.

@@ -70,6 +70,8 @@ pons_status device_open_plugin(const plugin *p, const pons_device_settings *sett
            != PONS_OK)
         return err->status;
     d.operations->facts(d.handle, &d.facts);
+    if (!d.facts.host_memory)
+        plugin_end_trials();
     if (check_operations(d.operations, d.facts.host_memory, err) != PONS_OK) {
         device_close(&d);
         return err->status;

@@ -16,7 +16,6 @@
 #include <pons/transform.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 /* The loading of a plugin takes milliseconds, of large libraries from a slow disk some seconds. */
@@ -189,20 +188,10 @@ static pons_status try_load(const void *context, apart_child *child, pons_error 
     return err->status;
 }
 
-/* A process with threads is not forked: the loader's locks may be held in it. */
-static bool has_threads(void)
-{
-    struct stat facts;
-
-    return stat("/proc/self/task", &facts) == 0 && facts.st_nlink > 3;
-}
-
 pons_status descriptor_try(const verified *v, pons_error *err)
 {
     char who[4200];
 
-    if (has_threads())
-        return PONS_OK;
     snprintf(who, sizeof who, "cannot load '%s'", v->file.path);
     return apart_run(try_load, v, &(apart_terms){ who, TRIAL_SECONDS, true }, err);
 }

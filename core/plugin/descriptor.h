@@ -11,7 +11,7 @@ pons_status descriptor_load(const verified *v, void **handle, const pons_plugin 
                             pons_error *err);
 /*
  * The same in a child, which it may end, and whose output is dropped. A constructor runs there a
- * first time. In a process that has threads nothing is tried.
+ * first time. Threads of this process may not be in the dynamic loader.
  */
 pons_status descriptor_try(const verified *v, pons_error *err);
 

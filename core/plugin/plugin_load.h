@@ -54,6 +54,11 @@ pons_status plugin_load(pons_kind kind, const char *name, size_t operations_size
                         const plugin **out, pons_error *err);
 pons_status plugin_load_file(const char *path, size_t operations_size, const plugin **out,
                              pons_error *err);
+/*
+ * Plugins that are loaded from here on are not tried in a child first: a card or a network may have
+ * memory of this process in use, which a fork would take from it.
+ */
+void plugin_end_trials(void);
 /* Warn, once for each, of loaded plugins that hide another of the same kind and name. */
 void plugin_warn_hidden(logger *l);
 

@@ -208,6 +208,32 @@ static void ignore_broken_pipes(void)
         signal(SIGPIPE, SIG_IGN);
 }
 
+/*
+ * Plugins are tried in a child, which there cannot be once a group or a card is open. Other faults
+ * are found where a plugin is used: a prediction uses few.
+ */
+static pons_status try_plugins(config *c, const sections *s, pons_error *err)
+{
+    const struct { pons_kind kind; const char *section, *name; } used[] = {
+        { PONS_KIND_MODEL, "model", s->model.plugin }, { PONS_KIND_LOSS, "loss", s->loss.plugin },
+        { PONS_KIND_OPTIMIZER, "optimizer", s->optimizer.plugin },
+        { PONS_KIND_SCHEDULE, "schedule", s->schedule.plugin }, { PONS_KIND_DEVICE, NULL, "cpu" }
+    };
+
+    for (size_t i = 0; i < sizeof used / sizeof *used; i++) {
+        pons_error problem = PONS_ERROR_INIT;
+        const plugin *ignored;
+        if (used[i].name == NULL || used[i].name[0] == '\0')
+            continue;
+        plugin_load(used[i].kind, used[i].name, 0, used[i].section == NULL ? ""
+                    : config_place(c, used[i].section, "plugin"), &ignored, &problem);
+        if (problem.status == PONS_PLUGIN)
+            return pons_fail(err, PONS_PLUGIN, "%s", problem.text);
+    }
+    plugin_end_trials();
+    return PONS_OK;
+}
+
 static pons_status join(config *c, const sections *s, logger *l, processes *p, pons_error *err)
 {
     group_settings settings = {
@@ -222,6 +248,7 @@ static pons_status join(config *c, const sections *s, logger *l, processes *p, p
         || choose_devices(c, s, DEVICE_USE_RANK, &list, err) != PONS_OK
         || settle_place(&p->place, &list, err) != PONS_OK
         || choose_comm(c, s, is_card(&list), p, &chosen, err) != PONS_OK
+        || try_plugins(c, s, err) != PONS_OK
         || (chosen->cards && is_card(&list)
             && open_card(c, &list, p, &settings.stream, err) != PONS_OK)) {
         group_refuse(&p->place, err);

@@ -1,7 +1,7 @@
 /*
- * silent - a loss for tests that breaks one rule of loss.h without a word, ends the process or never
- * ends itself;
- * built as 'idle' it is an optimizer, as 'blank' a model.
+ * silent - a loss for tests that breaks one rule of loss.h without a word, ends the process or does
+ * not return; with PONS_TEST_CRASH in the environment it cannot be loaded. Built as 'idle' it is an
+ * optimizer, as 'blank' a model.
  */
 #include <pons/loss.h>
 #include <pons/model.h>
@@ -27,6 +27,13 @@ static const pons_option options[] = {
 };
 
 static void leave_badly(void) { _Exit(9); }
+
+/* As a damaged file may, while it is loaded. */
+__attribute__((constructor)) static void crash_early(void)
+{
+    if (getenv("PONS_TEST_CRASH") != NULL)
+        abort();
+}
 
 static pons_status answer(int fault, pons_graph *g, pons_error *err)
 {
