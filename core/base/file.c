@@ -200,7 +200,8 @@ static pons_status refuse_open(const char *path, int problem, pons_error *err)
 
     if (lstat(path, &facts) == 0 && !S_ISREG(facts.st_mode))
         return refuse_kind(path, facts.st_mode, err);
-    return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", path, strerror(problem));
+    return pons_fail(err, errno_status(problem, PONS_FAILURE), "cannot write '%s': %s", path,
+                     strerror(problem));
 }
 
 pons_status file_open(const char *path, int flags, int *file, pons_error *err)
