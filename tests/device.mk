@@ -76,7 +76,8 @@ tests_fake_libnvidia_ml_la_LDFLAGS = -rpath /nowhere -version-info 1:0:0
 tests_fake_libnvrtc_la_SOURCES = tests/fake/compiler.c
 tests_fake_libnvrtc_la_CPPFLAGS = $(AM_CPPFLAGS) -DHOST_CC='"$(CC)"' \
 	-DHOST_SHIM='"$(abs_top_srcdir)/tests/fake/shim.h"' -DHOST_SANITIZERS='"$(KERNEL_SANITIZERS)"'
-tests_fake_libnvrtc_la_LDFLAGS = -rpath /nowhere -version-info 13:0:0
+tests_fake_libnvrtc_la_LDFLAGS = -rpath /nowhere -version-info 13:0:0 -export-symbols-regex '^nvrtc'
+tests_fake_libnvrtc_la_LIBADD = libcore.la
 # What tests/fakes.c opens.
 OPENED_FAKES = tests/fake/libcublasLt.la tests/fake/libcuda.la tests/fake/libnvrtc.la
 PROGRAM_TESTS += tests/check_blas tests/check_cuda tests/check_recording

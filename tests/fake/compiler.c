@@ -4,15 +4,20 @@
  * The text is compiled as C behind shim.h. For each kernel a caller is added that takes the
  * parameters as cuLaunchKernel has them. What comes out is a shared object behind fake_image. In a
  * build with AddressSanitizer or UndefinedBehaviorSanitizer the text is compiled with them, too.
+ * FAKE_OBJECTS names a folder that keeps objects by the text and the command that made them: many
+ * tests have the same kernels.
  */
 #include "fake.h"
 #include "named.h"
+
+#include "base/hash.h"
 
 #include <fcntl.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -190,11 +195,70 @@ static char *read_all(const char *path, size_t *size)
     return data;
 }
 
-static int compile_in(nvrtcProgram p, const char *folder)
+/* ---- objects that are kept ------------------------------------------------------------------- */
+
+static void add_text(sha256 *h, const char *text)
 {
-    const char *compiler = getenv("FAKE_CC"), *flags = getenv("FAKE_CFLAGS");
+    sha256_add(h, text, strlen(text) + 1);
+}
+
+/* Where the object of that text is or will be; false: none is kept. */
+static bool find_place(const nvrtcProgram p, const char *compiler, const char *flags, char *path,
+                       size_t room)
+{
+    const char *folder = getenv("FAKE_OBJECTS");
+    size_t size;
+    char *shim = folder != NULL ? read_all(HOST_SHIM, &size) : NULL, hex[65];
+    sha256 h;
+
+    if (shim == NULL)
+        return false;
+    sha256_init(&h);
+    add_text(&h, p->text);
+    add_text(&h, shim);
+    add_text(&h, compiler);
+    add_text(&h, flags);
+    add_text(&h, HOST_SANITIZERS);
+    sha256_finish(&h, hex);
+    free(shim);
+    mkdir(folder, 0777);
+    return snprintf(path, room, "%s/%s.so", folder, hex) < (int)room;
+}
+
+/* Two that make the same at once write the same. */
+static void keep_object(const char *path, const char *object, size_t size)
+{
+    char part[4200];
+    FILE *f;
+    bool good;
+
+    snprintf(part, sizeof part, "%s.%d", path, (int)getpid());
+    if ((f = fopen(part, "wbx")) == NULL)
+        return;
+    good = fwrite(object, 1, size, f) == size;
+    if (fclose(f) != 0 || !good || rename(part, path) != 0)
+        remove(part);
+}
+
+/* ---- compiling ------------------------------------------------------------------------------- */
+
+static int take_object(nvrtcProgram p, const char *object, size_t size)
+{
+    fake_image facts = { size, (uint64_t)named_version((const void *)nvrtcVersion) };
+
+    if (object == NULL || (p->binary = malloc(size + sizeof facts)) == NULL)
+        return 1;
+    memcpy(p->binary, &facts, sizeof facts);
+    memcpy(p->binary + sizeof facts, object, size);
+    p->size = size + sizeof facts;
+    return 0;
+}
+
+/* The object is kept at 'kept', unless that is empty. */
+static int compile_in(nvrtcProgram p, const char *folder, const char *compiler, const char *flags,
+                      const char *kept)
+{
     char path[256], command[2048], *object;
-    fake_image facts;
     size_t size = 0;
     FILE *f;
     int result;
@@ -208,8 +272,7 @@ static int compile_in(nvrtcProgram p, const char *folder)
     fclose(f);
     snprintf(command, sizeof command, "cd %s && %s -x c -std=gnu11 -w -fPIC -shared "
              "-fno-strict-aliasing -ffp-contract=off %s %s -include %s unit.c -o unit.so -lm "
-             ">log 2>&1", folder, compiler != NULL ? compiler : HOST_CC,
-             flags != NULL ? flags : "-O0", HOST_SANITIZERS, HOST_SHIM);
+             ">log 2>&1", folder, compiler, flags, HOST_SANITIZERS, HOST_SHIM);
     result = system(command);
     snprintf(path, sizeof path, "%s/log", folder);
     p->log = read_all(path, &size);
@@ -217,14 +280,46 @@ static int compile_in(nvrtcProgram p, const char *folder)
         return 1;
     snprintf(path, sizeof path, "%s/unit.so", folder);
     object = read_all(path, &size);
-    facts = (fake_image){ size, (uint64_t)named_version((const void *)nvrtcVersion) };
-    if (object == NULL || (p->binary = malloc(size + sizeof facts)) == NULL)
-        return 1;
-    memcpy(p->binary, &facts, sizeof facts);
-    memcpy(p->binary + sizeof facts, object, size);
-    p->size = size + sizeof facts;
+    result = take_object(p, object, size);
+    if (result == 0 && kept[0] != '\0')
+        keep_object(kept, object, size);
     free(object);
-    return 0;
+    return result;
+}
+
+static int compile_apart(nvrtcProgram p, const char *compiler, const char *flags, const char *kept)
+{
+    char folder[] = "/tmp/fake-compiler-XXXXXX", command[128];
+    int result;
+
+    if (mkdtemp(folder) == NULL)
+        return 1;
+    result = compile_in(p, folder, compiler, flags, kept);
+    if (getenv("FAKE_KEEP") == NULL) {
+        snprintf(command, sizeof command, "rm -rf %s", folder);
+        if (system(command) != 0)
+            result = 1;
+    }
+    return result;
+}
+
+static int compile(nvrtcProgram p)
+{
+    const char *compiler = getenv("FAKE_CC"), *flags = getenv("FAKE_CFLAGS");
+    char kept[4096] = "", *object = NULL;
+    size_t size = 0;
+    int result;
+
+    compiler = compiler != NULL ? compiler : HOST_CC;
+    flags = flags != NULL ? flags : "-O0";
+    if (getenv("FAKE_KEEP") == NULL && find_place(p, compiler, flags, kept, sizeof kept))
+        object = read_all(kept, &size);
+    if (object == NULL)
+        return compile_apart(p, compiler, flags, kept);
+    result = take_object(p, object, size);
+    p->log = calloc(1, 1);
+    free(object);
+    return result;
 }
 
 /* ---- what happens meanwhile ------------------------------------------------------------------ */
@@ -273,8 +368,6 @@ static bool take_target(nvrtcProgram program, const char *option)
 int nvrtcCompileProgram(nvrtcProgram program, int options, const char *const *option)
 {
     const char *wrong = wait_beside();
-    char folder[] = "/tmp/fake-compiler-XXXXXX", command[128];
-    int result;
 
     if (wrong != NULL) {
         program->log = strdup(wrong);
@@ -284,15 +377,7 @@ int nvrtcCompileProgram(nvrtcProgram program, int options, const char *const *op
         program->log = strdup("nvrtc: error: invalid value for --gpu-architecture (-arch)\n");
         return 5;
     }
-    if (mkdtemp(folder) == NULL)
-        return 1;
-    result = compile_in(program, folder);
-    if (getenv("FAKE_KEEP") == NULL) {
-        snprintf(command, sizeof command, "rm -rf %s", folder);
-        if (system(command) != 0)
-            result = 1;
-    }
-    return result;
+    return compile(program);
 }
 
 int nvrtcGetProgramLogSize(nvrtcProgram program, size_t *size)
