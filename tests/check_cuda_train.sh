@@ -97,12 +97,12 @@ check "by kernels of its own" own_patches
 check "on one card listed twice" varied cuda train two.ini --set experiment.name=cut-two \
     --set data.cache=device
 check "the same bits again" cmp runs/cut/$last runs/cut-two/$last
-phantom large 2 96,96,64
+phantom large 2 64,48,48
 only faults check "cases for which the card has no room" ends 5 \
-    "cache = device: 1 training case takes 0.00177 GB, found no room for" \
-    faulty FAKE_CUDA_MOST=1000000 train one.ini --set data.source=large --set data.cache=device \
+    "cache = device: 1 training case takes 0.000445 GB, found no room for" \
+    faulty FAKE_CUDA_MOST=400000 train one.ini --set data.source=large --set data.cache=device \
     --set experiment.name=large
-only faults check "where the host has" ends 0 "" faulty FAKE_CUDA_MOST=1000000 train one.ini \
+only faults check "where the host has" ends 0 "" faulty FAKE_CUDA_MOST=400000 train one.ini \
     --set data.source=large --set experiment.name=large
 
 # ---- windows that the card adds up ---------------------------------------------------------------
