@@ -42,6 +42,10 @@ include tests/data.mk
 include tests/train.mk
 include tests/plugins.mk
 
+.PHONY: list-tests
+list-tests:
+	@echo $(TESTS)
+
 check_PROGRAMS += $(PROGRAM_TESTS)
 TESTS += $(SCRIPT_TESTS) $(PROGRAM_TESTS)
 EXTRA_DIST += $(SCRIPT_TESTS)
