@@ -62,7 +62,7 @@ build=${1:-build}
 
 golden="check_cuda_losses check_cuda_optimizers check_cuda_networks check_cuda_trajectory"
 kernels="check_cuda check_recording check_blas check_dnn"
-runs="check_cuda_train.sh check_autotune.sh check_options.sh check_nccl"
+runs="check_cuda_train.sh check_autotune.sh check_gpus.sh check_options.sh check_nccl"
 # Nothing on a single card: NAME:WHY.
 without="check_fake_cuda:needs_made-up_cards check_segments:needs_made-up_cards check_group_nccl:needs_two_cards"
 
