@@ -17,7 +17,7 @@ for script in run thread onednn_3; do
     check "$script: a flag that it has not" refused $script.sh "unknown argument '--bild'" --bild x
     check "$script: words behind" refused $script.sh "unknown argument 'y'" --build x y
 done
-for flag in configure minimum; do
+for flag in configure minimum without; do
     check "run: no value of $flag" refused run.sh "'--$flag' without a value" --$flag
 done
 
