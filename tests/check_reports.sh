@@ -364,7 +364,8 @@ D4() {
     check "D4 a stack of 1 MiB does" sh -c 'ulimit -s 1024; exec "$@"' sh "$bare" train e.ini -q \
         --set train.steps=41
     # Limits on processes do not hold for root, and count all processes of a user.
-    if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null && command -v prlimit >/dev/null; then
+    if [ "$(id -u)" -eq 0 ] && command -v prlimit >/dev/null &&
+        setpriv --reuid 54321 --clear-groups "$bare" --version >/dev/null 2>&1; then
         chmod 755 "$folder" && chmod -R a+rwX .
         limited() { prlimit --nproc="$1" setpriv --reuid 54321 --clear-groups "$bare" train e.ini -q \
             --set experiment.name=u"$1" --set train.steps=2 --set distribute.threads=4; }
@@ -373,7 +374,7 @@ D4() {
         done
         check "D4 threads enough" limited 40
     else
-        echo "SKIPPED: D4 threads: needs root, setpriv and prlimit"
+        echo "SKIPPED: D4 threads: needs root, setpriv, prlimit, and a program that another user can start"
     fi
     "$program" train e.ini -q --set experiment.name=even --set train.steps=2 --set preprocess.steps=spacing \
         --set preprocess.spacing.mm=1
