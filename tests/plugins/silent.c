@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 enum { NONE, STATUS, CODE, NOTHING, SHAPE, CRASH, LEAVE, LEAVE_BADLY,
-       STAY };
+       STAY, LATE };
 
 static const char *const faults[] = { "none", "status", "code", "nothing", "shape", "crash",
-                                      "leave", "leave-badly", "stay", NULL };
+                                      "leave", "leave-badly", "stay", "late", NULL };
 
 typedef struct silent {
     int fault;
@@ -43,6 +43,8 @@ static pons_status answer(int fault, pons_graph *g, pons_error *err)
         exit(0);
     while (fault == STAY)
         pause();
+    if (fault == LATE)
+        sleep(2);
     if (fault == LEAVE_BADLY)
         atexit(leave_badly);
     return fault == STATUS ? PONS_PLUGIN : fault == CODE ? 99 : pons_graph_status(g, err);
