@@ -287,9 +287,9 @@ C3() {
 
 # flip FILE BYTE BIT: turn that bit over.
 flip() {
-    byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+    was=$(od -An -tu1 -j "$2" -N 1 "$1")
     # shellcheck disable=SC2059 # the format is the byte
-    printf "\\$(printf %03o $((byte ^ 1 << $3)))" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>dd
+    printf "\\$(printf %03o $((was ^ 1 << $3)))" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>dd
 }
 
 # refused_or_fine COMMAND...: whatever it says, it neither crashes nor blames the machine.
