@@ -33,27 +33,24 @@ static pons_convolution padded(int pad, int stride)
 }
 
 /*
- * How many of 'full' shapes the library makes here at least. Without AVX-512 it takes products in
- * the manner of BLAS for most, whose code it makes too late (decline_late).
+ * How many directions the library takes. With AVX-512 it declines a gradient of a strided 1 x 1 x 1
+ * (known_wrong) alone; with less, what it would make while it runs, which are most gradients.
  */
-static int least(int full)
-{
-    return isa_runs(ISA_AVX512) ? full : 0;
-}
-
-/* Float is declined with AVX-512 for a gradient of a strided 1 x 1 x 1 alone (known_wrong). */
-static void layer_agrees(const int64_t channels[2], const int64_t extent[3], int kernel, int stride)
+static int layer_agrees(const int64_t channels[2], const int64_t extent[3], int kernel, int stride)
 {
     const int64_t kernels[3] = { kernel, kernel, kernel };
     sample s = sample_make(channels, extent, kernels, padded((kernel - 1) / 2, stride));
+    int taken = directions_agree(s, convolution, true);
 
-    ck_assert_int_ge(directions_agree(s, convolution, true),
-                     least(kernel == 1 && stride > 1 ? 2 : 3));
+    if (isa_runs(ISA_AVX512))
+        ck_assert_int_ge(taken, kernel == 1 && stride > 1 ? 2 : 3);
+    return taken;
 }
 
 START_TEST(small_images_of_every_width_agree_with_the_reference)
 {
     static const int64_t widths[] = { 1, 2, 3, 4, 8, 12, 16, 17, 24, 32, 33 };
+    int taken = 0;
 
     trial_seed(21);
     for (int in = 0; in < 11; in++)
@@ -61,8 +58,10 @@ START_TEST(small_images_of_every_width_agree_with_the_reference)
             const int64_t channels[2] = { widths[in], widths[out] };
             const int64_t extent[3] = { 1 + trial_draw(3), 1 + trial_draw(3), 1 + trial_draw(3) };
 
-            layer_agrees(channels, extent, 1 + (int)trial_draw(3), 1 + (int)trial_draw(2));
+            taken += layer_agrees(channels, extent, 1 + (int)trial_draw(3),
+                                  1 + (int)trial_draw(2));
         }
+    ck_assert_int_ge(taken, 11 * 11 / 3);
 }
 END_TEST
 
@@ -72,18 +71,20 @@ START_TEST(layers_of_networks_agree_with_the_reference)
         { 16, 32, 3, 2 }, { 32, 64, 3, 1 }, { 128, 256, 3, 2 }, { 16, 32, 1, 2 }, { 17, 8, 1, 2 },
         { 20, 33, 1, 1 }, { 64, 16, 2, 2 }, { 48, 2, 1, 1 }, { 1, 16, 3, 2 }, { 24, 24, 3, 1 },
     };
+    int taken = 0;
 
     trial_seed(22);
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
         const int64_t channels[2] = { layers[i].in, layers[i].out };
         const int64_t extent[3] = { 5 + trial_draw(3), 7, 9 + trial_draw(12) };
 
-        layer_agrees(channels, extent, layers[i].kernel, layers[i].stride);
+        taken += layer_agrees(channels, extent, layers[i].kernel, layers[i].stride);
     }
+    ck_assert_int_ge(taken, (int)(sizeof layers / sizeof *layers) / 2);
 }
 END_TEST
 
-/* What is refused is the reference's, or ours. */
+/* What is refused is ours: of these with AVX-512 a half, with less most. */
 START_TEST(convolutions_of_any_kind_agree_with_the_reference)
 {
     int taken = 0, rounds = 40;
@@ -91,7 +92,7 @@ START_TEST(convolutions_of_any_kind_agree_with_the_reference)
     trial_seed(23);
     for (int round = 0; round < rounds; round++)
         taken += directions_agree(sample_draw(6, 1), convolution, true);
-    ck_assert_int_ge(taken, least(rounds));
+    ck_assert_int_ge(taken, isa_runs(ISA_AVX512) ? rounds : 1);
 }
 END_TEST
 
@@ -148,6 +149,7 @@ START_TEST(small_images_that_the_library_gets_wrong_are_declined)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         ck_assert_msg(takes(&rows[i], PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT)
                           == (bf16 && !rows[i].wrong), "row %d", (int)i);
+    ck_assert(takes(&plain, PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT) == bf16);
 }
 END_TEST
 
@@ -172,7 +174,7 @@ START_TEST(products_agree_with_the_reference)
         t.output = (pons_tensor){ type, { 3, { batch, m, n } } };
         taken += trial_agrees(&t, product);
     }
-    ck_assert_int_ge(taken, least(32));
+    ck_assert_int_ge(taken, isa_runs(ISA_AVX512) ? 32 : 0); /* with less all are made late */
 }
 END_TEST
 
