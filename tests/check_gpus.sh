@@ -85,6 +85,12 @@ if given faults "which GPUs a run takes"; then
     fi
     check "a number that is not there" ends 5 'there is no cuda:2, this machine has 2 devices' \
         gpus 2 train a.ini --set experiment.name=far --set distribute.devices=cuda:0,1,2
+    check "a run of two GPUs, on a machine with one" ends 5 "hint: --set distribute.devices=auto" \
+        gpus 1 predict runs/two ph/imagesTr/phantom_001.nii.gz -o p.nii.gz
+    check "on one without" ends 5 "hint: --set distribute.devices=auto" \
+        gpus none predict runs/two ph/imagesTr/phantom_001.nii.gz -o p.nii.gz
+    check "as the hint says" gpus none predict runs/two ph/imagesTr/phantom_001.nii.gz -o p.nii.gz \
+        --set distribute.devices=auto
     check "no GPU where one is asked for" ends 5 "no CUDA-capable device" \
         gpus none train a.ini --set experiment.name=far --set distribute.devices=cuda
     hidden() { CUDA_VISIBLE_DEVICES=$1 gpus 2 train a.ini --set experiment.name="hidden${1:-}"; }

@@ -513,6 +513,8 @@ G1() {
     printf '\033\000\000\000\000\000\000\000{"a\\nhint: forged":{"c":1}}' >w.safetensors
     "$program" predict w.safetensors data/imagesTr/phantom_001.nii.gz -o o.nii.gz --config e.ini >out 2>&1
     check "G1 the name of a tensor" one_line 1
+    "$program" data phantom -o "$forged" --cases 1 --extent 9,9,9 >out 2>&1
+    check "G1 the name of an output" one_line 1
     SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_LOCALID=0 SLURM_JOB_NODELIST="n[1$forged" SLURM_STEP_NODELIST="n[1$forged" \
         "$program" train e.ini -q >out 2>&1
     check "G1 a list of nodes" one_line 1

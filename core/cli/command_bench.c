@@ -38,7 +38,7 @@ static const pons_option flags[] = {
               "Measure reading, preprocessing and patches alone, in several rounds; --steps counts "
               "the micro-batches of a round."),
     PONS_FLAG(bench_flags, modes, no, "Each mode with 1, 2, 4 and so on devices, up to the "
-              "machine's processors; with --json an array."),
+              "machine's processors, or the GPUs of [distribute] devices; with --json an array."),
     PONS_FLAG(bench_flags, model, no, "Also the efficiency that 8, 64 and 512 devices would have, "
               "from the step's sums over replicas and --latency and --bandwidth, or as measured "
               "between processes."),

@@ -32,7 +32,7 @@ static const char *const show_words[] = { "first", "all", NULL };
 static const pons_option flags[] = {
     PONS_INTEGER_OR(launch_flags, ranks, "auto", 1, LAUNCH_RANKS_MAX, auto_words,
                     "Ranks on this node; auto: as many as [distribute] devices lists, one for "
-                    "each GPU of 'cuda', one for 'cpu'."),
+                    "each GPU of 'auto' and 'cuda', one for 'cpu'."),
     PONS_INTEGER(launch_flags, nodes, 1, 1, 65536,
                  "Nodes; the command runs once on each, with the same --ranks."),
     PONS_INTEGER(launch_flags, node_rank, 0, 0, 65535,

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "dist/board.h"
+#include "plugin/plugin_load.h"
 
 #include <errno.h>
 #include <pons/pons.h>
@@ -106,7 +107,9 @@ static pons_status run_read(const command *c, invocation *call, void *flags, int
         usage_print(stdout, c);
         return PONS_OK;
     }
-    return c->run(call, flags, err);
+    pons_status status = c->run(call, flags, err);
+    plugin_warn_hidden(call->log);
+    return status;
 }
 
 static pons_status run_command(const command *c, int count, char **word, logger *log,

@@ -332,7 +332,7 @@ pons_status phantom_write(const char *folder, const phantom_settings *settings, 
         remove_others(folder, settings->cases);
     if (!status && l)
         log_line(l, "wrote %" PRId64 " case%s of %d x %d x %d voxels, %d channel%s, %d classes to "
-                 "%s", settings->cases, settings->cases == 1 ? "" : "s", settings->extent[0],
+                 "%.1000s", settings->cases, settings->cases == 1 ? "" : "s", settings->extent[0],
                  settings->extent[1], settings->extent[2],
                  settings->channels, settings->channels == 1 ? "" : "s", settings->classes, folder);
     return status;

@@ -103,8 +103,8 @@ pons_status visible_devices_check(const visible_devices *v, const device_list *l
                              "counted from 0 among those that it lists", where, d->name, d->index,
                              v->text, v->count, plural(v->count));
         return pons_fail(err, PONS_DEVICE, "%s: [distribute] devices: there is no %s:%d, this "
-                         "machine has %d device%s", where, d->name, d->index, v->count,
-                         plural(v->count));
+                         "machine has %d device%s\nhint: --set distribute.devices=auto takes what "
+                         "is there", where, d->name, d->index, v->count, plural(v->count));
     }
     return PONS_OK;
 }

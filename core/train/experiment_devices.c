@@ -277,6 +277,17 @@ static const char *kernel_folder(const experiment *e)
     return given != NULL && given[0] != '\0' ? given : user_cache_folder(e->memory, "kernels");
 }
 
+/* The file of a run lists the devices of the machine that it was trained on. */
+static pons_status add_way_out(const experiment *e, pons_error *err)
+{
+    size_t used = strlen(err->text);
+
+    if (e->purpose == EXPERIMENT_PREDICT && !is_shares(e) && strstr(err->text, "\nhint: ") == NULL)
+        snprintf(err->text + used, sizeof err->text - used,
+                 "\nhint: --set distribute.devices=auto takes what is there");
+    return err->status;
+}
+
 /* threads: 0: as many as the device has processors. */
 static pons_status open_one(experiment *e, int threads, int i, pons_error *err)
 {
@@ -289,7 +300,8 @@ static pons_status open_one(experiment *e, int threads, int i, pons_error *err)
 
     if (!is_reference(e))
         return device_open(e->listed.item[i].name, &settings,
-                           experiment_place(e, "distribute", "devices"), &e->devices[i], err);
+                           experiment_place(e, "distribute", "devices"), &e->devices[i], err)
+               == PONS_OK ? PONS_OK : add_way_out(e, err);
     device_reference(&e->devices[i], false);
     return PONS_OK;
 }
