@@ -298,6 +298,7 @@ for part in comm/gloo comm/mpi comm/nccl device/cuda; do
     if [ -f "${PONS_PLUGIN_PATH%%:*}/$part.so" ]; then
         check "$optional is in this build" grep -q "^$optional  *[A-Za-z].*: yes\$" "$folder/parts"
     elif [ $part = device/cuda ]; then
+        unset CUDA_VISIBLE_DEVICES # by which the suite hides GPUs
         expect 3 stderr "'cuda' is not in this build" train "$folder/few.ini" --set distribute.devices=cuda
     else
         expect 3 stderr "'$optional' is not in this build" \
