@@ -6,7 +6,7 @@
 
 #include <pons/plugin.h>
 
-/* What is asked of the child. */
+/* The limits and the output of the child process. */
 typedef struct apart_terms {
     const char *who;    /* begins the line where the process ends badly                           */
     int seconds;        /* that each stage of the work may take; 0: any time                      */

@@ -295,7 +295,7 @@ static void sweep_temporaries(const char *path)
     free(folder);
 }
 
-/* Where the bytes of a safe file go: a descriptor, and why its first write failed. */
+/* The output of a safe file: its descriptor, and the errno of the first write that failed. */
 typedef struct safe_output {
     int file, problem;
 } safe_output;

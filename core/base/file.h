@@ -30,11 +30,12 @@ pons_status folder_make(const char *path, pons_error *err);
 bool file_lock(int file, int how);
 /* A folder, also through a link. */
 bool folder_is_there(const char *path);
-/* What a file is, by whatever path: equal numbers are one file. False: there is none. */
+/* The identity of a file. Two paths with equal identities name one file. */
 typedef struct file_identity {
     uint64_t device, inode;
 } file_identity;
 
+/* Find the identity of the file at 'path'; false where there is none. */
 bool file_identify(const char *path, file_identity *out);
 /* Both are there and are one file, whatever the paths look like. */
 bool file_is(const char *path, const char *other);

@@ -1,7 +1,7 @@
 /*
  * quote.c - control characters of a formatted text are replaced where they come from an argument.
  *
- * Which of its line breaks are the format's own is found by formatting what stands before each.
+ * A line break belongs to the format if it stands where the formatted text before it ends.
  */
 #include "base/quote.h"
 
@@ -69,7 +69,7 @@ static int control_size(const char *text)
     return c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f ? 2 : 0;
 }
 
-/* What is written for it; returns its size. */
+/* Write the escape sequence of the control character at 'text'; returns its size. */
 static size_t put_escape(char out[16], const char *text, int size)
 {
     static const char names[] = "\n\t\r", letters[] = "ntr";

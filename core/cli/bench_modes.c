@@ -39,7 +39,7 @@ typedef struct arrangements {
 
 /* ---- which ----------------------------------------------------------------------------------- */
 
-/* What the replicas share out: GPUs of a list, or all processors of this process. */
+/* The devices that replicas divide among them: listed GPUs, or all processors of this process. */
 typedef struct supply {
     device_list list;
     bool shares;

@@ -198,7 +198,7 @@ static void print_problems(const dataset_report *r)
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
-/* What the steps of [preprocess] even out. */
+/* The steps of [preprocess] that give all cases one orientation or one spacing. */
 typedef struct evened {
     bool orientation, spacing;
 } evened;

@@ -221,7 +221,7 @@ static int results_of(const job *j, int number, const char *path[RESULTS_MAX])
     return count;
 }
 
-/* What files are, whatever their paths look like: sorted, to be searched. */
+/* The identities of files, sorted for a binary search. */
 typedef struct identities {
     size_t count;
     file_identity *item;
