@@ -360,7 +360,7 @@ D4() {
     libraries=$(dirname "$program")/.libs
     [ ! -x "$libraries/pons" ] || bare=$libraries/pons
     export LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-    for size in 64 256; do # with less the loader of the program may have none left
+    for size in 32 64 256; do
         check "D4 a stack of $size KiB" ends 5 "the stack is limited to $size KiB" \
             sh -c 'ulimit -s $0; exec "$@"' $size "$bare" train e.ini -q --set train.steps=41
     done

@@ -90,7 +90,7 @@ pons_status options_list(pons_error *err);
 
 /* environment.c: what libraries of kernels would read from the environment (R20). */
 void environment_prepare(void);
-/* Whether the limits of this process let it run at all. */
-pons_status environment_check(pons_error *err);
+/* Check the limits that no command survives. It writes the line about one to stderr by itself. */
+pons_status environment_check(void);
 
 #endif

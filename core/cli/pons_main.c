@@ -193,18 +193,21 @@ static void say_end(logger *log, pons_status status, const pons_error *err)
     board_leave(seat);
 }
 
-int pons_main(int argc, char **argv)
+/* Not part of pons_main: its frame is larger than a stack that environment_check refuses. */
+__attribute__((noinline)) static pons_status run_program(int argc, char **argv)
 {
     logger log = { stderr, NULL, LOG_NORMAL, color_wanted(),
                    terminal_has_sequences(stderr), false };
     pons_error err = PONS_ERROR_INIT;
-    pons_status status;
+    pons_status status = dispatch(argc - 1, argv + 1, &log, &err);
 
-    environment_prepare();
-    status = environment_check(&err);
-    if (status == PONS_OK)
-        status = dispatch(argc - 1, argv + 1, &log, &err);
     status = flush_output(status, &err);
     say_end(&log, status, &err);
-    return (int)status;
+    return status;
+}
+
+int pons_main(int argc, char **argv)
+{
+    environment_prepare();
+    return environment_check() != PONS_OK ? PONS_DEVICE : (int)run_program(argc, argv);
 }
