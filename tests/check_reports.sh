@@ -327,6 +327,16 @@ D1() {
         check "D1 bit $((byte % 7)) of byte $byte" refused_or_fine \
             env PONS_PLUGIN_PATH="$path" "$program" plugin show loss/dice_ce
     done
+    # A bit of each pointer and number of the descriptor and its options.
+    place=$(readelf -SW "$build/stage/loss/dice_ce.so" | awk '{ for (i = 1; i <= NF; i++)
+        if ($i == ".data.rel.ro") print $(i + 3), $(i + 4) }')
+    begin=$((0x${place% *})) size=$((0x${place#* }))
+    check "D1 the options of a plugin have a place" test $size -gt 64
+    for word in $(seq 0 8 $((size - 8))); do
+        cp "$build/stage/loss/dice_ce.so" bad/loss/ && flip "$file" $((begin + word + 5)) 3
+        check "D1 bit 3 of byte $((begin + word + 5))" refused_or_fine \
+            env PONS_PLUGIN_PATH="$path" "$program" plugin show loss/dice_ce
+    done
 }
 
 D2() {

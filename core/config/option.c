@@ -420,6 +420,8 @@ enum { HELP_MIN = 8 };
 static pons_status check_row(const pons_option *o, size_t config_size, const char *name, config *c,
                              void *target, pons_error *err)
 {
+    char expected[512];
+
     if ((int)o->type < 1 || (int)o->type >= TYPE_COUNT)
         return pons_fail(err, PONS_PLUGIN, "%s: option '%s' has unknown type %d", name, o->name,
                          (int)o->type);
@@ -440,6 +442,7 @@ static pons_status check_row(const pons_option *o, size_t config_size, const cha
         return pons_fail(err, PONS_PLUGIN, "%s: option '%s' has no sentence of help: found '%s', "
                          "expected at least %d characters that end with a full stop", name,
                          o->name, o->help != NULL ? o->help : "", HELP_MIN);
+    option_expected(o, expected, sizeof expected); /* reads what help and errors read of the row */
     if (o->fallback != NULL && (*o->fallback != '\0' || o->type == PONS_OPTION_CHOICE)) {
         pons_error problem = PONS_ERROR_INIT;
         if (option_parse(c, o, o->fallback, o->name, target, &problem) != PONS_OK)
