@@ -93,7 +93,7 @@ static void release(void *memory)
     driver.cuCtxPopCurrent(&before);
 }
 
-/* Behind what the stream has been given. */
+/* Copy after all work of the stream. */
 static void copy(void *to, const void *from, size_t size)
 {
     CUcontext before;

@@ -177,7 +177,7 @@ static double time_late(const device *d, const pons_kernel *k, const pons_call *
     return seconds;
 }
 
-/* Of several times: a machine that does other things may pause a made-up card. */
+/* The least of several times counts: other work may pause a made-up card. */
 START_TEST(launches_of_the_host_are_no_part_of_a_time)
 {
     const pons_tensor numbers = { PONS_F32, { 1, { 4 } } };

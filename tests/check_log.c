@@ -62,7 +62,7 @@ START_TEST(quiet_hides_lines_but_not_warnings_and_details_need_verbose)
 }
 END_TEST
 
-/* What 'stream' behind a terminal of so many columns was sent for one line of progress. */
+/* The bytes that a terminal of 'columns' columns receives for one line of progress. */
 static const char *progress_at(int columns, const char *text)
 {
     static char sent[8192];

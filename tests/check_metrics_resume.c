@@ -16,7 +16,7 @@
 
 static char warnings[1024];
 
-/* What is left of 'before' where steps up to 3 and validations up to 2 are kept. */
+/* Resume from the file 'before' and return its new text. */
 static const char *resume(const char *before, pons_sink_kept keep, bool expect_replaced)
 {
     static char after[4096];
@@ -71,7 +71,7 @@ START_TEST(a_damaged_line_is_set_aside_and_named)
                          PONS_OK);
         ck_assert_str_eq(aside, damaged[i]);
         free(aside);
-        /* Where it is the last one, nobody can tell whether it was kept. */
+        /* The last line may belong to a record that is not kept. */
         snprintf(before, sizeof before, STEP(1) STEP(4) "%s", damaged[i]);
         ck_assert_str_eq(resume(before, kept, true), STEP(1));
         ck_assert_ptr_nonnull(strstr(warnings, "line 3 is no record"));

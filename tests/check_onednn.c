@@ -33,8 +33,8 @@ static pons_convolution padded(int pad, int stride)
 }
 
 /*
- * How many directions the library takes. With AVX-512 it declines a gradient of a strided 1 x 1 x 1
- * (known_wrong) alone; with less, what it would make while it runs, which are most gradients.
+ * The number of directions that the library takes. With AVX-512 only a gradient of a strided 1x1x1
+ * is declined (known_wrong). Without it most gradients are, because their code is made late.
  */
 static int layer_agrees(const int64_t channels[2], const int64_t extent[3], int kernel, int stride)
 {
@@ -84,7 +84,7 @@ START_TEST(layers_of_networks_agree_with_the_reference)
 }
 END_TEST
 
-/* What is refused is ours: of these with AVX-512 a half, with less most. */
+/* Odd shapes: about half are declined with AVX-512, most without. Our kernels compute them. */
 START_TEST(convolutions_of_any_kind_agree_with_the_reference)
 {
     int taken = 0, rounds = 40;

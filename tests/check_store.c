@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define PATIENCE patient(90) /* where nothing is to go wrong                                      */
-#define TAKEN_S 2.0          /* for a store that stays taken                                             */
+#define TAKEN_S 2.0          /* for a store that stays taken                                      */
 #define SLACK patient(30)    /* of a busy machine, where a wait is to end in time                 */
 
 /* ---- ranks ----------------------------------------------------------------------------------- */

@@ -30,7 +30,7 @@ enum { COPY_TO_DEVICE = 1, COPY_TO_HOST = 2 };
 enum { NO_MORE_RECORDS = 12, FLUSH_FORCED = 1 };
 enum { BUFFER_SIZE = 8 << 20, BUFFER_ALIGNMENT = 8 };
 
-/* How CUPTI's records of kernels, copies and fills begin. */
+/* The first members of CUPTI's records of kernels, copies and fills. */
 typedef struct kernel_record {
     uint32_t kind;
     uint8_t cache, shared;
@@ -388,7 +388,7 @@ static void end_trace(void)
     pthread_mutex_unlock(&trace.lock);
 }
 
-/* Where the loader looks, and where the toolkit puts it. */
+/* Search the loader's path, then the toolkit's folders. */
 static void *open_cupti(void)
 {
     static const char *const names[] = {
@@ -424,7 +424,7 @@ static bool open_file(const char *prefix)
     return trace.kernels != NULL;
 }
 
-/* What keeps a trace from being made is said, and the process goes on without. */
+/* Start the trace. Returns the reason if there is none; the process runs on without it. */
 static const char *begin_trace(void)
 {
     const char *prefix = getenv("CUPTI_TRACE");

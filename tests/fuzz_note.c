@@ -1,6 +1,6 @@
 /*
- * fuzz_note.c - any bytes at all as the file of a plugin, whose tables are read with the note: refused
- * with a line that names it, or a note whose name ends.
+ * fuzz_note.c - any bytes as the file of a plugin, whose tables are read with the note. The file is
+ * refused with a line that names it, or its note has a name that ends.
  */
 #include "fuzz_file.h"
 

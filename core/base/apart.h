@@ -19,10 +19,10 @@ typedef struct apart_child apart_child;
 void apart_stage(apart_child *child, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * What 'work' returns, called in a child of this process, which has only this thread. Output goes
- * where this one's goes unless it is dropped, memory is the child's own. PONS_PLUGIN, saying how,
- * where the process ends before 'work' returns, or badly behind it, or where a stage does not end
- * in time. PONS_DEVICE where there is no process to be had.
+ * Call 'work' in a forked child and return its status. The child has one thread, memory of its own
+ * and this process's output, unless terms->quiet drops it. PONS_PLUGIN if the child ends before
+ * 'work' returns, ends badly after it, or exceeds the time of a stage; the message says which.
+ * PONS_DEVICE if no process can be started.
  */
 pons_status apart_run(pons_status (*work)(const void *context, apart_child *child, pons_error *err),
                       const void *context, const apart_terms *terms, pons_error *err);

@@ -30,7 +30,8 @@ typedef struct train_flags {
 static const pons_option flags[] = {
     PONS_FLAG(train_flags, fresh, no,
               "Start anew; the earlier run's folder becomes NAME.1, NAME.2, ..."),
-    PONS_TEXT(train_flags, resume, "", "Go on from another run's folder or checkpoint, with its options."),
+    PONS_TEXT(train_flags, resume, "",
+              "Go on from another run's folder or checkpoint, with its options."),
     PONS_OPTIONS_END
 };
 
@@ -253,7 +254,7 @@ static pons_status read_file(start *s, pons_error *err)
     return name_folder(s, err);
 }
 
-/* What can be done where the run cannot go on as it was asked to. */
+/* Append the hint to the error of a run that cannot go on as asked. */
 static pons_status add_way_out(const start *s, pons_error *err)
 {
     size_t used = strlen(err->text), room = sizeof err->text - used;
@@ -309,7 +310,7 @@ static pons_status make_room(start *s, pons_error *err)
     return err->status;
 }
 
-/* What the file of the earlier start was changed to is not read: the values come from FILE.ini. */
+/* Warn of an edited resolved.ini: the values come from FILE.ini, and the edits are lost. */
 static void compare_resolved(const start *s, const char *path)
 {
     pons_error problem = PONS_ERROR_INIT;

@@ -2,8 +2,8 @@
  * environment.c - OpenMP and oneDNN read the environment when a device plugin brings them in. The
  * file and the replicas decide about threads (R20), the processor about kernels (R4), so whatever
  * is set outside is cleared before: ONEDNN_MAX_CPU_ISA alone would change every bit of a run, and
- * no file of it would say so. The C library is told to give large blocks back, and the system to let
- * a file that may not grow be an error with a name instead of the end. Descriptors 0 to 2 are open.
+ * no file of it would say so. The C library is told to give large blocks back, and the system to
+ * report a file that may not grow as an error. Descriptors 0 to 2 are open afterwards.
  */
 #include "cli/command.h"
 
@@ -81,7 +81,7 @@ static void open_standard_streams(void)
         close(file);
 }
 
-/* Of the largest chain of calls here and in the libraries, several times over. */
+/* Bytes; several times the deepest chain of calls in pons and its libraries. */
 enum { STACK_LEAST = 512 << 10 };
 
 /* A thread's stack is as large as the first one's, and what outgrows it ends without a word. */

@@ -172,8 +172,8 @@ static const pons_option train_table[] = {
 static const pons_option distribute_table[] = {
     PONS_CHOICE(distribute_options, mode, auto, mode_words, "Where the replicas live."),
     PONS_TEXT(distribute_options, devices, "auto",
-              "Devices, as in cpu, cuda, cuda:0,2 or cpu:0,cpu:1; auto is every GPU, or the cpu where "
-              "there is none; cuda is every GPU; reference is the plain kernels."),
+              "Devices, as in cpu, cuda, cuda:0,2 or cpu:0,cpu:1; auto is every GPU, or the cpu "
+              "where there is none; cuda is every GPU; reference is the plain kernels."),
     PONS_CHOICE(distribute_options, backend, auto, backend_words, "Library of the collectives."),
     PONS_INTEGER_OR(distribute_options, threads, "auto", 1, 4096, auto_words,
                     "Kernel threads of a replica; auto is all of its cores that a quota allows."),

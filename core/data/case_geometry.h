@@ -30,9 +30,9 @@ typedef struct case_geometry {
 
 /* No image. */
 void case_geometry_init(case_geometry *g);
-/* Where a volume lies; its voxels are not looked at. */
+/* Orientation, spacing and extent of a volume, without its intensities. */
 void case_geometry_place(const volume *v, case_geometry *out);
-/* Of one image, F32, with its values; a packed one. */
+/* The geometry of one F32 image with its intensities, and that of a packed one. */
 void case_geometry_of(const volume *image, case_geometry *out);
 void case_geometry_of_packed(const packed_case *p, case_geometry *out);
 void case_geometry_join(case_geometry *g, const case_geometry *other);

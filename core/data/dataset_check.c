@@ -75,8 +75,8 @@ static void add_problem(checker *c, const data_case *info, const char *file, boo
     if (strstr(line, file) == NULL)
         pons_fail(&named, PONS_DATA, "'%s' %s", file, line);
     push_problem(c, (dataset_problem){
-        info->id, file, arena_string(c->report->memory, named.status != PONS_OK ? named.text : line),
-        warning
+        info->id, file,
+        arena_string(c->report->memory, named.status != PONS_OK ? named.text : line), warning
     });
 }
 

@@ -51,8 +51,8 @@ static const char *source_layout(const char *source, pons_error *err)
     struct stat facts;
 
     if (stat(source, &facts) != 0) {
-        pons_fail(err, errno_status(errno, PONS_DATA), "cannot find the dataset '%s' of [data] source: %s", source,
-                  strerror(errno));
+        pons_fail(err, errno_status(errno, PONS_DATA), "cannot find the dataset '%s' of [data] "
+                  "source: %s", source, strerror(errno));
         return NULL;
     }
     if (!S_ISDIR(facts.st_mode)) {

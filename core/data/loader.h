@@ -71,7 +71,7 @@ int64_t cache_size(const cache *c); /* bytes held, in memory or mapped          
 int cache_held(const cache *c);     /* cases held                                                 */
 /* What the files of a case held when they were read (case_source); zeros: that is not known. */
 fingerprint cache_source(const cache *c, int rank);
-/* Of the images of all training cases among the cache's, after the steps. */
+/* The joint geometry of all training images in the cache, after the steps. */
 const case_geometry *cache_geometry(const cache *c);
 
 /* The files of a case on their own grid, labels mapped to the target; no transform. */

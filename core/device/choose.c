@@ -43,7 +43,7 @@ static bool is_built(void)
            == PONS_OK;
 }
 
-/* What CUDA_VISIBLE_DEVICES and the driver say. The driver counts what the variable leaves. */
+/* Read CUDA_VISIBLE_DEVICES, and have the driver count the GPUs that it leaves. */
 static pons_status find_gpus(visible_devices *v, int *count, pons_error *err)
 {
     *count = 0;

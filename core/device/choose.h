@@ -1,5 +1,5 @@
 /*
- * choose.h - the devices that [distribute] devices stands for on this machine.
+ * choose.h - the devices that [distribute] devices names on this machine.
  */
 #ifndef CORE_DEVICE_CHOOSE_H
 #define CORE_DEVICE_CHOOSE_H
@@ -7,9 +7,9 @@
 #include "device/list.h"
 
 typedef enum device_use {
-    DEVICE_USE_ALL, /* one process for all of them                                               */
-    DEVICE_USE_ONE, /* one process that takes a single device where the text leaves the number open */
-    DEVICE_USE_RANK /* one of several processes: "cuda" stays, each rank takes its own           */
+    DEVICE_USE_ALL, /* one process takes all devices                                              */
+    DEVICE_USE_ONE, /* one process takes a single device, unless the text numbers several         */
+    DEVICE_USE_RANK /* one of several processes: "cuda" stays, each rank takes its own            */
 } device_use;
 
 /*
@@ -24,7 +24,7 @@ pons_status device_choose(const char *text, device_use use, const char *where, d
 bool device_is_auto(const char *text);
 /* "cuda:0,1", "cpu": the list as its text. */
 void device_list_print(const device_list *list, char *out, size_t size);
-/* How many devices plugin 'name' finds, those that would not open among them; 0 without it. */
+/* The number of devices that plugin 'name' finds, unusable ones included; 0 without the plugin. */
 int device_count(const char *name);
 
 #endif

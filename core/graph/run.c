@@ -254,13 +254,13 @@ static pons_status send_numbers(program *p, pons_error *err)
                       err);
 }
 
-/* Where this process keeps the number at 'memory' of the device; for copies it is fixed memory. */
+/* The pinned host copy of the number at device address 'memory'. */
 static void *host_number(const program *p, const void *memory)
 {
     return p->numbers.host + ((const char *)memory - p->numbers.device);
 }
 
-/* Behind what runs. The last step's numbers have been read: they lie in the same memory. */
+/* Queue the copy of the rate. It reuses the memory of the last step's numbers, which are read. */
 static pons_status send_rate(program *p, double lr, pons_error *err)
 {
     void *to = p->number[STEP_LR], *from = host_number(p, to);

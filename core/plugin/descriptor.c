@@ -21,7 +21,7 @@
 /* The loading of a plugin takes milliseconds, of large libraries from a slow disk some seconds. */
 enum { TRIAL_SECONDS = 60 };
 
-/* Of the structs that hold a plugin's operations and its options. */
+/* The largest size in bytes of a plugin's operations and of its options. */
 enum { SIZE_LIMIT = 1 << 20 };
 
 /* ---- descriptor ------------------------------------------------------------------------------ */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Where addresses of functions point: 64-bit POWER had descriptors of functions in data. */
+/* The flags of a segment that holds functions. ELFv1 of 64-bit POWER has descriptors in data. */
 #if defined(__powerpc64__) && _CALL_ELF != 2
 enum { CODE = PF_R };
 #else
@@ -126,7 +126,7 @@ static pons_status check_needed(const elf_dynamic *d, const elf_segment *s)
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
-/* What an entry must say, and the table that cannot do without it. */
+/* The required value of an entry, and the table that needs the entry. */
 static const struct { int slot, table; uint64_t value; } fixed[] = {
     { ELF_SYMENT, ELF_SYMTAB, sizeof(elf_symbol) },
     { ELF_RELAENT, ELF_RELASZ, sizeof(elf_relocation) },

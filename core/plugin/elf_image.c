@@ -143,8 +143,8 @@ static const struct { uint32_t type; bool grows; } mapped[] = {
 };
 
 /*
- * What the loader takes from memory at 'p_vaddr' has the same bytes in the file at 'p_offset': a
- * table that is read here is the one that is used there.
+ * The bytes at 'p_vaddr' in memory must be those at 'p_offset' in the file, so that the loader uses
+ * the table that was checked here.
  */
 static pons_status check_mapped(const elf_image *f, int index, const elf_segment *s)
 {

@@ -13,7 +13,7 @@
 /* DW_EH_PE_*: 32 bits signed, from here; 32 bits unsigned; 32 bits signed, from the table. */
 enum { TABLE_VERSION = 1, FROM_HERE = 0x1b, COUNT = 0x03, FROM_TABLE = 0x3b };
 
-/* Whether a pointer to a function is the address of its code; on 64-bit POWER it was not. */
+/* True if a function pointer is a code address, which it is not in ELFv1 of 64-bit POWER. */
 #if defined(__powerpc64__) && _CALL_ELF != 2
 enum { DIRECT = false };
 #else

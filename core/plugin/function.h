@@ -11,7 +11,7 @@ typedef enum function_find {
     FUNCTION_BEGINS
 } function_find;
 
-/* What there is at 'address'. Where pointers to functions point to descriptors: unlisted. */
+/* Classify a code address. FUNCTION_UNLISTED on machines with function descriptors. */
 function_find function_at(const void *address);
 
 #endif

@@ -43,8 +43,8 @@ typedef struct pons_error {
 /*
  * Record a failure in 'err' unless it already holds one (the first failure wins), and return the
  * status that 'err' holds afterwards. The text is lower case and has no final stop; 'err' may be
- * NULL. Control characters of the arguments are written as \n, \x1b; the message of another failure
- * is passed on by a '%s' at the end of the format, and keeps its line breaks. Any thread, as long as
+ * NULL. Control characters of the arguments are written as \n, \x1b. A '%s' at the end of the
+ * format passes on the message of another failure, whose line breaks stay. Any thread, as long as
  * 'err' is its own.
  */
 pons_status pons_fail(pons_error *err, pons_status status, const char *format, ...)

@@ -2,8 +2,8 @@
  * metrics_resume.c - sort the lines of metrics.jsonl into those that stay, those that a run writes
  * again, and those that are damaged.
  *
- * Of a file without damage only the end is cut off. Otherwise it is written anew, after the damaged
- * lines lie in a file of their own.
+ * An undamaged file is truncated. A damaged one is written anew, after its damaged lines have been
+ * appended to a file of their own.
  */
 #include <config.h>
 
@@ -20,7 +20,7 @@
 
 typedef enum line_kind { LINE_KEPT, LINE_LATER, LINE_CUT, LINE_DAMAGED } line_kind;
 
-/* What the lines of a file are. */
+/* The counts of a scan over the lines. */
 typedef struct line_survey {
     long kept_size;        /* bytes up to the end of the last line that is kept                   */
     bool holes;            /* between these are others, or the last one has no end                */

@@ -16,8 +16,8 @@ pons_status agreement_on_experiment(group *g, const experiment *e, pons_error *e
 /* A list of cases that did not come with the experiment, in order. */
 pons_status agreement_on_names(group *g, int count, const char *const *name, pons_error *err);
 /*
- * What the files of the cases hold (case_source; zeros: not known): PONS_DATA with the first case
- * that differs from rank 0's and the rank. The same number of cases everywhere.
+ * Compare the content hashes of all cases (case_source; zeros are unknown) between ranks. PONS_DATA
+ * names the first case that differs from rank 0's, and the rank. All ranks pass equally many cases.
  */
 pons_status agreement_on_contents(group *g, int count, const char *const *name,
                                   const fingerprint *content, pons_error *err);

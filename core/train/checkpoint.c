@@ -359,7 +359,7 @@ static pons_status give_name(const char *part, const char *path, bool exchange, 
 
 /*
  * Name it for good; whatever lies at 'part' behind it goes, and 'part' itself if it got no name.
- * What cannot be removed is left to checkpoint_prune.
+ * A folder that cannot be removed is left to checkpoint_prune.
  */
 static pons_status put_in_place(const char *folder, const char *part, const char *path,
                                 pons_error *err)

@@ -365,7 +365,7 @@ static void print_value(FILE *to, double value)
         fprintf(to, "  %8s", "-");
 }
 
-/* Of all cases: ids that no class lists. */
+/* Print the ids that no class lists, summed over all cases. */
 static void print_unlisted(const evaluation *e, FILE *to)
 {
     enum { SHOWN_MAX = 8 };

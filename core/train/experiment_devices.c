@@ -141,7 +141,7 @@ static pons_status find_joint(experiment *e, pons_error *err)
     return processes_find_joint(e->config, &e->sections, e->log, &e->comm, err);
 }
 
-/* What "auto" has become. */
+/* Record the devices that "auto" resolved to. */
 static const char *tell_choice(experiment *e)
 {
     char *text = arena_alloc(e->memory, DEVICE_LIST_TEXT);

@@ -430,7 +430,7 @@ static pons_status agree_on_files(group *g, const predict_work *w, const char *c
     return err->status;
 }
 
-/* Where processes share windows out, all of them read each case. */
+/* Compare case contents between processes that share windows: each of them reads every case. */
 static pons_status agree(const prediction *s, pons_error *err)
 {
     const predict_work *w = s->work;

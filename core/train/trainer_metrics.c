@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { FIXED = 7, NAME = 32 }; /* loss ... loss_scale; bytes of "device_memory.N"                  */
+enum { FIXED = 7, NAME = 32 }; /* loss ... loss_scale; bytes of "device_memory.N"                 */
 
 struct step_metrics {
     int count;                 /* of 'memory': replicas of the run, 0 on processors               */
@@ -22,7 +22,7 @@ struct step_metrics {
     pons_metric *metric;
 };
 
-/* Of the process, at most so far. */
+/* Peak resident bytes of this process. */
 static double peak_memory(void)
 {
     struct rusage usage;

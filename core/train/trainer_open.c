@@ -16,7 +16,7 @@ static void note_reading(void *context)
     trainer_note(context, "data");
 }
 
-/* What the network will see of the training's images, for predictions to compare theirs with. */
+/* Store the geometry of the training images, which predictions are compared with. */
 static pons_status note_geometry(trainer *t, pons_error *err)
 {
     experiment *e = t->experiment;

@@ -70,7 +70,7 @@ typedef struct step_numbers {
     double lr, seconds, data_seconds;
 } step_numbers;
 
-/* Once the programs are built and cases are resident; called by all processes. */
+/* Collective. Requires built programs and resident cases. */
 pons_status trainer_open_metrics(trainer *t, pons_error *err);
 void trainer_close_metrics(struct step_metrics *m);
 pons_status trainer_record_step(trainer *t, const step_numbers *s, pons_error *err);

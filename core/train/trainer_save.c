@@ -50,7 +50,7 @@ static pons_status write_order(void *context, pons_error *err)
     return PONS_OK;
 }
 
-/* Once the writer is done. What it could not remove is said by one thread, and once. */
+/* Wait for the writer, and warn once of a folder that it could not remove. */
 static pons_status wait_written(trainer *t, pons_error *err)
 {
     pons_status status = background_wait(t->writer, err);

@@ -36,7 +36,7 @@
 
 enum { CANDIDATES = 64, SECRET = 32, VALUE_ROOM = 256, CLAIM = STORE_HELLO + STORE_GREETING };
 
-/* What a rank publishes. */
+/* The address and the secret that a rank publishes in the store. */
 typedef struct address {
     char host[LINK_ADDRESS], secret[2 * SECRET + 1];
     int port;
@@ -68,7 +68,7 @@ static pons_status fail_late(const meeting *m, int rank, const char *why, pons_e
 
 /* ---- hellos ---------------------------------------------------------------------------------- */
 
-/* Of the connecting side or the listening one. */
+/* The two sides of a connection. */
 typedef enum side { CONNECTOR = 0, LISTENER } side;
 
 static void write_hello(const meeting *m, side from, int to, const char *secret,
@@ -241,7 +241,7 @@ static void hear(meeting *m, int i)
         judge(m, i);
 }
 
-/* From the last to the first, since those that are done with move up. */
+/* Poll all candidates once. The loop runs backwards because removal moves the last one up. */
 static void look_round(meeting *m)
 {
     struct pollfd p[CANDIDATES + 1] = { { m->listener, POLLIN, 0 } };

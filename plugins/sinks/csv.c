@@ -116,8 +116,9 @@ static pons_status csv_write(void *sink, const pons_record *record, pons_error *
 static pons_status csv_flush(void *sink, pons_error *err)
 {
     csv *s = sink;
+    bool good = fflush(s->file) == 0 && !ferror(s->file) && fsync(fileno(s->file)) == 0;
 
-    return fflush(s->file) == 0 && !ferror(s->file) && fsync(fileno(s->file)) == 0 ? PONS_OK : fail(s, err);
+    return good ? PONS_OK : fail(s, err);
 }
 
 static const pons_option options[] = { PONS_OPTIONS_END };

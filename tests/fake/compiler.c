@@ -202,7 +202,7 @@ static void add_text(sha256 *h, const char *text)
     sha256_add(h, text, strlen(text) + 1);
 }
 
-/* Where the object of that text is or will be; false: none is kept. */
+/* The path of the kept object of a text; false if objects are not kept. */
 static bool find_place(const nvrtcProgram p, const char *compiler, const char *flags, char *path,
                        size_t room)
 {

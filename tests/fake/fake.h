@@ -53,7 +53,7 @@ typedef struct fake_image {
 
 #define FAKE_PUBLIC __attribute__((visibility("default")))
 
-/* Of workspaces of libraries, in bytes: cuBLAS asks for it on the newest cards. */
+/* Required alignment of workspaces in bytes (cuBLAS on Hopper). */
 enum { FAKE_WORKSPACE_ALIGNMENT = 256 };
 
 struct CUstream_st;

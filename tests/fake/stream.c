@@ -209,7 +209,7 @@ int cuStreamGetCtx(stream *s, context *out)
     return OK;
 }
 
-/* ---- functions of the host --------------------------------------------------------------------- */
+/* ---- functions of the host ------------------------------------------------------------------- */
 
 typedef struct host_call {
     void (*function)(void *context);

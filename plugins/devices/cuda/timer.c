@@ -35,7 +35,7 @@ static struct timespec time_ahead(long milliseconds)
     return t;
 }
 
-/* By a thread of the driver. */
+/* Host function of the stream; runs on a driver thread. */
 static void hold_queue(void *context)
 {
     const struct timespec end = time_ahead(PATIENCE_MS);
