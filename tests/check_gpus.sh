@@ -1,6 +1,6 @@
 #!/bin/sh
-# Which devices a run takes: 'auto' and 'cuda' are every GPU in one process, one for each rank of several; too few
-# end with 5 and never compute elsewhere; a comparison of modes counts GPUs; steps say what each GPU holds.
+# Devices of a run: 'auto' and 'cuda' are every GPU in one process, and one GPU for each of several ranks. Too few GPUs
+# are exit 5, and nothing computes elsewhere. bench --modes counts GPUs. Records of steps hold each GPU's memory.
 . "${srcdir:-.}/tests/checks.sh"
 cd "$folder" || exit 1
 phantom ph 3 16,16,16

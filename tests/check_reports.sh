@@ -1,8 +1,8 @@
 #!/bin/sh
-# What a hostile neighbour and a first-time user found, once for each entry, through the program: damaged run
-# folders, foreign geometry, closed descriptors, strangers on ports, plugins of others. A check is named by
-# the entry's letter; a letter alone runs that entry: tests/check_reports.sh A1. PONS names another program,
-# as one that is installed.
+# The entries of two reports, of a day of attacks and of a first day of use, each reproduced through the
+# program: damaged run folders, foreign geometry, closed descriptors, strangers on ports, plugins of others. A
+# check is named by the entry's letter, and tests/check_reports.sh A1 runs that entry alone. PONS names another
+# program, for example an installed one.
 . "${srcdir:-.}/tests/checks.sh"
 
 # ---- a small finished run ------------------------------------------------------------------------

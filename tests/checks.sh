@@ -64,8 +64,8 @@ real) cards= ;;
 *) echo "PONS_TEST_CARD = '$PONS_TEST_CARD', expected 'real' or nothing" >&2; exit 2 ;;
 esac
 
-# on_cards COMMAND...: where it finds the libraries of the cards. Those of this machine are hidden from all tests
-# (CUDA_VISIBLE_DEVICES in the Makefile): auto would take them.
+# on_cards COMMAND...: the command finds the libraries of the cards. The Makefile hides the machine's own GPUs from all
+# tests by CUDA_VISIBLE_DEVICES, since auto would take them.
 on_cards() (
     [ -z "$cards" ] || export LD_LIBRARY_PATH="$cards${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
     [ -z "$cards" ] || [ -n "${CUDA_VISIBLE_DEVICES-}" ] || unset CUDA_VISIBLE_DEVICES

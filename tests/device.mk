@@ -54,7 +54,7 @@ tests_check_fake_cuda_LDADD = tests/fake/libcuda.la $(LDADD)
 if HAVE_CUDA
 check_LTLIBRARIES += tests/fake/libcublasLt.la tests/fake/libcupti.la tests/fake/libnvrtc.la \
 	tests/fake/libnvidia-ml.la tests/fake/libnvtx.la tests/libcuptitrace.la
-# What the driver loads to tell of its kernels, and the library that it asks.
+# The library that CUDA_INJECTION64_PATH names for a trace of kernels, and a made-up CUPTI.
 tests_libcuptitrace_la_SOURCES = tests/cupti_trace.c
 tests_libcuptitrace_la_CPPFLAGS = $(AM_CPPFLAGS) $(NCCL_CFLAGS)
 tests_libcuptitrace_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Print by how much the deadlines of tests are multiplied here and now: a whole number from 1 on, the larger
-# one of two ratios. A loop takes LOOP_MS where the deadlines were chosen; and of the processes that wanted a
-# processor in the last minute each processor has its share. CK_TIMEOUT_MULTIPLIER, where it is set, decides.
+# Print the factor for the deadlines of tests: a whole number from 1 on. It is the larger of two ratios: the
+# time of a loop over LOOP_MS, and the load of the last minute over the number of processors.
+# CK_TIMEOUT_MULTIPLIER overrides it.
 LOOP_MS=50
 MOST=30
 

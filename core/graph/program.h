@@ -183,8 +183,8 @@ void program_weights_changed(program *p);
  * A training step: begin, then micro for each of 'accumulate' micro-batches, then finish: that is
  * end and result. On a device with memory of its own only 'result' waits for what is computed, and
  * between both the inputs of the micro-batch that comes next may be filled in and sent. The result
- * of a step must be asked for before the next step ends. 'step' and 'micro_batch' are the numbers of R5,
- * from 0; 'lr' is the rate of the step.
+ * of a step must be asked for before the next step ends. 'step' and 'micro_batch' are the numbers
+ * of R5, from 0; 'lr' is the rate of the step.
  */
 typedef struct step_result {
     double loss, grad_norm;   /* mean over micro-batches; before clipping                         */
