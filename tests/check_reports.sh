@@ -498,6 +498,16 @@ F2() {
     check "F2 one that holds somebody's file is left" ends 0 "it holds 'notes.txt', which is of no checkpoint" \
         "$program" train e.ini -q --set train.steps=61 --set train.validate_every=0
     check "F2 with the file" [ -e runs/run/checkpoints/step-00000046/notes.txt ]
+    rm -r runs/run/checkpoints/step-00000046
+    mkdir runs/run/checkpoints/step-00000062
+    echo mine >runs/run/checkpoints/step-00000062/notes.txt
+    echo mine >runs/run/checkpoints/step-00000063
+    check "F2 a folder in the place of a checkpoint is set aside, which is told" ends 0 "step-00000062.aside' lay" \
+        "$program" train e.ini -q --set train.steps=62
+    check "F2 with its file" [ "$(cat runs/run/checkpoints/step-00000062.aside/notes.txt)" = mine ]
+    check "F2 and so is a file" "$program" train e.ini -q --set train.steps=63
+    check "F2 with its text" [ "$(cat runs/run/checkpoints/step-00000063.aside)" = mine ]
+    check "F2 the checkpoints are in their places" [ "$(cat runs/run/checkpoints/last)" = step-00000063 ]
 }
 
 F3() {

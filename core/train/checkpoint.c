@@ -23,7 +23,9 @@
 #define MANIFEST "manifest.json"
 #define MANIFEST_MAX (1 << 20)
 
-enum { NAME_SIZE = 32 }; /* of 'step-' and a number */
+#define ASIDE ".aside"
+enum { NAME_SIZE = 32, /* of 'step-' and a number */
+       FOREIGN_SIZE = 256 };
 enum { MARK_NONE = -1, MARK_DAMAGED = -2 }; /* there is no such mark; it names no folder */
 
 static char *join(const char *folder, const char *name)
@@ -334,6 +336,67 @@ static pons_status write_files(const char *part, int64_t step, const checkpoint_
     return err->status;
 }
 
+/* ---- files of others --------------------------------------------------------------------------- */
+
+/* Also of a file that NFS keeps since another process reads it. */
+static bool is_of_checkpoint(const char *name)
+{
+    static const char ending[] = ".safetensors";
+    size_t size = strlen(name);
+
+    return strcmp(name, MANIFEST) == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0
+           || strncmp(name, ".nfs", 4) == 0
+           || (size >= sizeof ending && strcmp(name + size - (sizeof ending - 1), ending) == 0);
+}
+
+/* The first entry of a folder that no checkpoint has; "" where there is none. */
+static pons_status find_foreign(const char *path, char name[FOREIGN_SIZE], pons_error *err)
+{
+    DIR *list = opendir(path);
+    struct dirent *entry;
+
+    name[0] = '\0';
+    if (list == NULL)
+        return pons_fail(err, errno_status(errno, PONS_FAILURE), "cannot open folder '%s', so that "
+                         "it is not removed: %s", path, strerror(errno));
+    while ((entry = readdir(list)) != NULL && is_of_checkpoint(entry->d_name))
+        continue;
+    if (entry != NULL)
+        snprintf(name, FOREIGN_SIZE, "%s", entry->d_name);
+    closedir(list);
+    return PONS_OK;
+}
+
+/* True for anything at 'path' but a folder of checkpoint files. */
+static bool is_foreign(const char *path)
+{
+    pons_error ignored = PONS_ERROR_INIT;
+    char name[FOREIGN_SIZE];
+
+    return find_foreign(path, name, &ignored) != PONS_OK || name[0] != '\0';
+}
+
+/* Rename 'from', which lay at 'path', to PATH.aside, or PATH.aside.2 and so on. */
+static pons_status set_aside(const char *from, const char *path, pons_error *err)
+{
+    enum { MOST = 1000 };
+    char *aside = NULL;
+    int failed = EEXIST;
+
+    for (int i = 1; i < MOST && failed == EEXIST; i++) {
+        if (asprintf(&aside, i == 1 ? "%s" ASIDE : "%s" ASIDE ".%d", path, i) < 0)
+            return no_memory(err);
+        failed = renameat2(AT_FDCWD, from, AT_FDCWD, aside, RENAME_NOREPLACE) == 0 ? 0 : errno;
+        if (failed == EINVAL || failed == ENOSYS || failed == ENOTSUP) /* of the file system */
+            failed = is_there(aside) ? EEXIST : rename(from, aside) == 0 ? 0 : errno;
+        free(aside);
+    }
+    if (failed != 0)
+        return pons_fail(err, errno_status(failed, PONS_FAILURE), "cannot set '%s' aside: %s", from,
+                         strerror(failed));
+    return PONS_OK;
+}
+
 /*
  * Give the complete folder 'part' its name. A valid folder that has it is exchanged, so that at any
  * moment one of the two is there; a damaged one goes first. Without PONS_OK 'part' has no name yet.
@@ -349,6 +412,8 @@ static pons_status give_name(const char *part, const char *path, bool exchange, 
                       strerror(errno));
         return err->status;
     }
+    if (is_there(path) && is_foreign(path) && set_aside(path, path, err) != PONS_OK)
+        return err->status;
     if (is_there(path) && remove_step(path, &problem) != PONS_OK && is_there(path))
         return pons_fail(err, problem.status, "%s", problem.text);
     if (rename(part, path) != 0)
@@ -371,9 +436,12 @@ static pons_status put_in_place(const char *folder, const char *part, const char
         remove_all(part);
         return err->status;
     }
-    if (sync_folder(folder, err) == PONS_OK && exchange)
-        remove_all(part);
-    return err->status;
+    if (sync_folder(folder, err) != PONS_OK || !exchange)
+        return err->status;
+    if (is_foreign(part))
+        return set_aside(part, path, err);
+    remove_all(part);
+    return PONS_OK;
 }
 
 pons_status checkpoint_write(const char *folder, int64_t step, const checkpoint_content *content,
@@ -514,33 +582,17 @@ static void remove_parts(const char *folder)
         closedir(list);
 }
 
-/* Also of a file that NFS keeps since another process reads it. */
-static bool is_of_checkpoint(const char *name)
-{
-    static const char ending[] = ".safetensors";
-    size_t size = strlen(name);
-
-    return strcmp(name, MANIFEST) == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0
-           || strncmp(name, ".nfs", 4) == 0
-           || (size >= sizeof ending && strcmp(name + size - (sizeof ending - 1), ending) == 0);
-}
-
 /* An old checkpoint goes, unless somebody keeps something in it. */
 static pons_status prune_step(const char *path, pons_error *err)
 {
-    DIR *list = opendir(path);
-    struct dirent *entry;
+    char name[FOREIGN_SIZE];
 
-    if (list == NULL)
-        return pons_fail(err, PONS_FAILURE, "cannot open folder '%s', so that it is not removed: "
-                         "%s", path, strerror(errno));
-    while ((entry = readdir(list)) != NULL && is_of_checkpoint(entry->d_name))
-        continue;
-    if (entry != NULL)
-        pons_fail(err, PONS_FAILURE, "'%s' is not removed: it holds '%s', which is of no "
-                  "checkpoint", path, entry->d_name);
-    closedir(list);
-    return err->status == PONS_OK ? remove_step(path, err) : err->status;
+    if (find_foreign(path, name, err) != PONS_OK)
+        return err->status;
+    if (name[0] != '\0')
+        return pons_fail(err, PONS_FAILURE, "'%s' is not removed: it holds '%s', which is of no "
+                         "checkpoint", path, name);
+    return remove_step(path, err);
 }
 
 /* All steps behind the newest ones but the marked; the first problem is told, the others go on. */
@@ -566,6 +618,22 @@ static pons_status prune_steps(const char *folder, int keep, const int64_t marke
     return err->status;
 }
 
+/* Name one of the folders and files that were set aside. */
+static pons_status tell_aside(const char *folder, pons_error *err)
+{
+    DIR *list = opendir(folder);
+    struct dirent *entry;
+
+    while (list != NULL && (entry = readdir(list)) != NULL && strstr(entry->d_name, ASIDE) == NULL)
+        continue;
+    if (list != NULL && entry != NULL)
+        pons_fail(err, PONS_FAILURE, "'%s/%s' lay in the place of a checkpoint, and held what is of "
+                  "no checkpoint", folder, entry->d_name);
+    if (list != NULL)
+        closedir(list);
+    return err->status;
+}
+
 pons_status checkpoint_prune(const char *folder, int keep, pons_error *err)
 {
     static const char *const marks[2] = { "last", "best" };
@@ -579,7 +647,8 @@ pons_status checkpoint_prune(const char *folder, int keep, pons_error *err)
             return pons_fail(err, problem.status, "no old checkpoint is removed: %s",
                              problem.text);
     }
-    return prune_steps(folder, keep, marked, err);
+    return prune_steps(folder, keep, marked, err) == PONS_OK ? tell_aside(folder, err)
+                                                             : err->status;
 }
 
 /* 'path' of a step if it is valid; a warning and NULL if not. */
