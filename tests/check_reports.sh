@@ -507,6 +507,12 @@ F2() {
     check "F2 with its file" [ "$(cat runs/run/checkpoints/step-00000062.aside/notes.txt)" = mine ]
     check "F2 and so is a file" "$program" train e.ini -q --set train.steps=63
     check "F2 with its text" [ "$(cat runs/run/checkpoints/step-00000063.aside)" = mine ]
+    for mark in best last; do
+        mv runs/run/checkpoints/$mark kept && mkdir runs/run/checkpoints/$mark
+        check "F2 a folder in the place of '$mark' is refused before the run goes on" ends 1 \
+            "/$mark' is a folder, expected a file" "$program" train e.ini -q --set train.steps=70
+        rmdir runs/run/checkpoints/$mark && mv kept runs/run/checkpoints/$mark
+    done
     check "F2 the checkpoints are in their places" [ "$(cat runs/run/checkpoints/last)" = step-00000063 ]
 }
 

@@ -120,7 +120,8 @@ static pons_status find_checkpoint(start *s, pons_error *err)
     if (s->flags->fresh && other)
         return pons_fail(err, PONS_USAGE, "--fresh and --resume exclude each other");
     /* Nothing of a run is read that another process may still write. */
-    if (run_folder_hold(&s->folder, err) != PONS_OK || s->flags->fresh)
+    if (run_folder_hold(&s->folder, err) != PONS_OK || s->flags->fresh
+        || checkpoint_check_marks(s->folder.checkpoints, err) != PONS_OK)
         return err->status;
     if (checkpoint_newest(s->folder.checkpoints, s->call->log, &s->checkpoint, err) != PONS_OK)
         return err->status;

@@ -24,6 +24,8 @@
 #define MANIFEST_MAX (1 << 20)
 
 #define ASIDE ".aside"
+static const char *const marks[2] = { "last", "best" };
+
 enum { NAME_SIZE = 32, /* of 'step-' and a number */
        FOREIGN_SIZE = 256 };
 enum { MARK_NONE = -1, MARK_DAMAGED = -2 }; /* there is no such mark; it names no folder */
@@ -618,6 +620,23 @@ static pons_status prune_steps(const char *folder, int keep, const int64_t marke
     return err->status;
 }
 
+pons_status checkpoint_check_marks(const char *folder, pons_error *err)
+{
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        char *path = join(folder, marks[i]);
+        struct stat facts;
+
+        if (path == NULL)
+            return no_memory(err);
+        if (lstat(path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISLNK(facts.st_mode))
+            pons_fail(err, PONS_FAILURE, "'%s' is %s, expected a file with the name of a "
+                      "checkpoint\nhint: move it away", path,
+                      S_ISDIR(facts.st_mode) ? "a folder" : "a special file");
+        free(path);
+    }
+    return err->status;
+}
+
 /* Name one of the folders and files that were set aside. */
 static pons_status tell_aside(const char *folder, pons_error *err)
 {
@@ -636,7 +655,6 @@ static pons_status tell_aside(const char *folder, pons_error *err)
 
 pons_status checkpoint_prune(const char *folder, int keep, pons_error *err)
 {
-    static const char *const marks[2] = { "last", "best" };
     int64_t marked[2];
 
     remove_parts(folder);

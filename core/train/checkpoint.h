@@ -46,6 +46,8 @@ pons_status checkpoint_write(const char *folder, int64_t step, const checkpoint_
                              pons_error *err);
 /* Let the one-line file 'mark' ("last", "best") name this step's folder, unless it does. */
 pons_status checkpoint_mark(const char *folder, const char *mark, int64_t step, pons_error *err);
+/* PONS_FAILURE if a folder or special file lies in the place of a mark, which cannot be written. */
+pons_status checkpoint_check_marks(const char *folder, pons_error *err);
 bool checkpoint_is_marked(const char *folder, const char *mark, int64_t step);
 /*
  * Remove all but the 'keep' newest and the marked ones, and what killed processes left. A failure
