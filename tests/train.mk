@@ -3,8 +3,8 @@ PROGRAM_TESTS += tests/check_bench tests/check_checkpoint tests/check_contract t
 	tests/check_metric tests/check_metrics_resume tests/check_modes tests/check_patch_nodes tests/check_peak \
 	tests/check_predict tests/check_records tests/check_resume tests/check_room \
 	tests/check_safetensors tests/check_schedule tests/check_spread tests/check_steady tests/check_window
-SCRIPT_TESTS += tests/check_device_cache.sh tests/check_options.sh
-EXTRA_DIST += tests/options
+SCRIPT_TESTS += tests/check_device_cache.sh tests/check_old_runs.sh tests/check_options.sh
+EXTRA_DIST += tests/old_runs.sh tests/options
 tests_check_bench_LDADD = $(DEVICE_LDADD)
 tests_check_safetensors_SOURCES = tests/check_safetensors.c tests/fuzz_safetensors.c
 
