@@ -755,6 +755,13 @@ N4() {
         "$program" train e.ini --set train.steps=41 --set distribute.threads=2
     check "N4 so are weights" ends 0 "pretrained = '$folder/N4/w' is not taken" \
         "$program" train e.ini --set train.steps=42 --set train.pretrained=w
+    weights=$PWD/runs/run/checkpoints/step-00000042/model.safetensors
+    check "N4 resolved.ini keeps the run's own value" grep -q '^pretrained = ;' runs/run/resolved.ini
+    "$program" train e.ini -q --set experiment.name=n --set train.steps=2 --set train.pretrained="$weights"
+    "$program" train e.ini -q --set experiment.name=n --set train.steps=3
+    check "N4 also where the next start gives none" grep -q "^pretrained = $weights ;" runs/n/resolved.ini
+    check "N4 and the checkpoint" grep -qaF "\"[train] pretrained\":\"$weights\"" \
+        runs/n/checkpoints/step-00000003/trainer.safetensors
 }
 
 # drawn NAME LABELS...: the outlines of a case of four classes against another one's.

@@ -354,7 +354,7 @@ static void log_held(start *s)
 static pons_status leave_checkpoint(start *s, pons_error *err)
 {
     if (s->checkpoint != NULL) {
-        saved_state_warn(&s->saved, s->experiment);
+        saved_state_keep(&s->saved, s->experiment);
         provenance_compare(s->checkpoint, s->experiment, s->call->log, err);
         add_way_out(s, err);
     }

@@ -227,27 +227,39 @@ pons_status saved_state_compare(const saved_state *s, const experiment *e, pons_
     return case_record_compare(&before, &e->cases, err);
 }
 
-/* Values that may be given, and are not taken. */
-static void warn_kept(const saved_state *s, const experiment *e)
+static void keep_threads(const saved_state *s, const experiment *e)
 {
     int64_t threads = e->sections.distribute.threads;
-    const char *pretrained = e->sections.train.pretrained;
-    const char *before = safetensors_metadata(s->file, "[train] pretrained");
 
     if (threads > 0 && threads != s->threads)
         log_warning(e->log, "[distribute] threads = %lld is not taken: the run goes on with %d, as "
                     "it began, since its bits depend on them", (long long)threads, s->threads);
-    if (pretrained != NULL && pretrained[0] != '\0'
-        && (before == NULL || strcmp(before, pretrained) != 0))
-        log_warning(e->log, "[train] pretrained = '%s' is not taken: the run goes on with the "
-                    "weights of its checkpoint", pretrained);
 }
 
-void saved_state_warn(const saved_state *s, const experiment *e)
+/* The value of the run's first start is recorded again, also where the file has none by now. */
+static void keep_pretrained(const saved_state *s, const experiment *e)
+{
+    const char *given = e->sections.train.pretrained;
+    const char *before = safetensors_metadata(s->file, "[train] pretrained");
+
+    if (given == NULL)
+        given = "";
+    if (before == NULL)
+        before = "";
+    if (strcmp(before, given) == 0)
+        return;
+    if (given[0] != '\0')
+        log_warning(e->log, "[train] pretrained = '%s' is not taken: the run goes on with the "
+                    "weights of its checkpoint", given);
+    config_resolve(e->config, "train", "pretrained", before, "the checkpoint's");
+}
+
+void saved_state_keep(const saved_state *s, const experiment *e)
 {
     const case_record before = cases_of(s);
 
-    warn_kept(s, e);
+    keep_threads(s, e);
+    keep_pretrained(s, e);
     case_record_warn(&before, &e->cases, e->log);
 }
 

@@ -46,10 +46,11 @@ pons_status saved_state_compare(const saved_state *s, const experiment *e, pons_
 pons_status saved_state_check(const char *checkpoint, const char *path, const experiment *e,
                               int set_count, const char *const *set, pons_error *err);
 /*
- * When the cases have been read: a warning for one whose files hold something else than then, and
- * for a value that is given but stays as the run began.
+ * When the cases have been read: a warning for one whose files hold something else than then. A
+ * value that is given but stays as the run began is told as well, and the configuration gets the
+ * run's own.
  */
-void saved_state_warn(const saved_state *s, const experiment *e);
+void saved_state_keep(const saved_state *s, const experiment *e);
 
 /* trainer.safetensors of a checkpoint to be written. */
 typedef struct state_content {
