@@ -91,10 +91,42 @@ START_TEST(a_record_without_its_line_end_gets_one)
 }
 END_TEST
 
-START_TEST(a_later_record_between_kept_ones_goes_and_they_stay)
+/* The text of the file of damaged lines, to be freed. */
+static char *text_aside(void)
 {
+    pons_error err = PONS_ERROR_INIT;
+    char *text = NULL;
+    size_t size;
+
+    ck_assert_int_eq(file_read(in_root("m.damaged"), 512, &text, &size, PONS_DATA, &err), PONS_OK);
+    return text;
+}
+
+START_TEST(a_later_record_between_kept_ones_is_set_aside_and_they_stay)
+{
+    char *aside;
+
     ck_assert_str_eq(resume(STEP(1) STEP(9) STEP(2), kept, true), STEP(1) STEP(2));
-    ck_assert_str_eq(warnings, "");
+    ck_assert_ptr_nonnull(strstr(warnings, "line 2 has a step beyond that of a later line; it is "
+                                 "kept in"));
+    aside = text_aside();
+    ck_assert_str_eq(aside, STEP(9));
+    free(aside);
+}
+END_TEST
+
+START_TEST(later_records_behind_the_last_kept_one_are_cut_beside_disordered_ones)
+{
+    char *aside;
+
+    ck_assert_str_eq(resume(STEP(1) STEP(8) "x\n" VALIDATION(9) STEP(3) STEP(4) STEP(5), kept,
+                            true), STEP(1) STEP(3));
+    ck_assert_ptr_nonnull(strstr(warnings, "line 3 is no record"));
+    ck_assert_ptr_nonnull(strstr(warnings, "2 lines have steps beyond that of a later line, the "
+                                 "first is line 2"));
+    aside = text_aside();
+    ck_assert_str_eq(aside, STEP(8) "x\n" VALIDATION(9));
+    free(aside);
 }
 END_TEST
 
@@ -106,6 +138,7 @@ int main(void)
     tcase_add_test(c, what_comes_behind_the_checkpoint_is_cut);
     tcase_add_test(c, a_damaged_line_is_set_aside_and_named);
     tcase_add_test(c, a_record_without_its_line_end_gets_one);
-    tcase_add_test(c, a_later_record_between_kept_ones_goes_and_they_stay);
+    tcase_add_test(c, a_later_record_between_kept_ones_is_set_aside_and_they_stay);
+    tcase_add_test(c, later_records_behind_the_last_kept_one_are_cut_beside_disordered_ones);
     return suite_run();
 }

@@ -62,6 +62,12 @@ A1() {
         [ "$(grep -c '^step,' runs/run/metrics.csv)" -gt "$(cat before)" ]
     check "A1 nor in devices.csv" [ "$(head -n 4 runs/run/devices.csv | tail -n 1)" = 1,40, ]
     check "A1 what comes behind the checkpoint is cut" [ "$(grep -c '^1,41,$' runs/run/devices.csv)" = 0 ]
+    rm runs/run/metrics.jsonl.damaged
+    sed -i '0,/"step":7,/s//"step":7007,/' runs/run/metrics.jsonl
+    check "A1 a step that is damaged to a higher one is named" ends 0 \
+        "has a step beyond that of a later line; it is kept in" "$program" train e.ini -q --set train.steps=43
+    check "A1 and its line is aside" grep -q '"step":7007,' runs/run/metrics.jsonl.damaged
+    check "A1 no line beside it" [ "$(grep -c '^{"kind":"step"' runs/run/metrics.jsonl)" = 40 ]
 }
 
 A2() {

@@ -2,6 +2,9 @@
  * metrics_resume.c - sort the lines of metrics.jsonl into those that stay, those that a run writes
  * again, and those that are damaged.
  *
+ * Records are written in the order of their steps, so a record to be written again has only such
+ * records behind it. One that has a kept record behind it has a damaged step number.
+ *
  * An undamaged file is truncated. A damaged one is written anew, after its damaged lines have been
  * appended to a file of their own.
  */
@@ -20,12 +23,16 @@
 
 typedef enum line_kind { LINE_KEPT, LINE_LATER, LINE_CUT, LINE_DAMAGED } line_kind;
 
+typedef struct line_group {
+    int count, first;      /* 'first' is a line number, 0: no line                                */
+} line_group;
+
 /* The counts of a scan over the lines. */
 typedef struct line_survey {
     long kept_size;        /* bytes up to the end of the last line that is kept                   */
     bool holes;            /* between these are others, or the last one has no end                */
-    int damaged;
-    int first_damaged;     /* line number                                                         */
+    line_group damaged;    /* no records                                                          */
+    line_group disordered; /* records of later steps that have a kept one behind them             */
 } line_survey;
 
 static line_kind kind_of_line(const char *line, size_t size, pons_sink_kept keep)
@@ -46,9 +53,25 @@ static line_kind kind_of_line(const char *line, size_t size, pons_sink_kept keep
     return found;
 }
 
+static void add_line(line_group *g, int number)
+{
+    if (g->count++ == 0)
+        g->first = number;
+}
+
+/* Move the lines of 'from', which come behind those of 'to', there. */
+static void move_lines(line_group *from, line_group *to)
+{
+    if (to->count == 0)
+        to->first = from->first;
+    to->count += from->count;
+    *from = (line_group){ 0, 0 };
+}
+
 static line_survey survey_lines(FILE *file, pons_sink_kept keep)
 {
     line_survey s = { .kept_size = 0 };
+    line_group later = { 0, 0 };
     bool others = false;
     char *line = NULL;
     size_t room = 0;
@@ -60,10 +83,13 @@ static line_survey survey_lines(FILE *file, pons_sink_kept keep)
         if (kind == LINE_KEPT) {
             s.kept_size = ftell(file);
             s.holes = s.holes || others || line[size - 1] != '\n';
+            move_lines(&later, &s.disordered);
         }
         others = others || kind != LINE_KEPT;
-        if (kind == LINE_DAMAGED && s.damaged++ == 0)
-            s.first_damaged = number;
+        if (kind == LINE_DAMAGED)
+            add_line(&s.damaged, number);
+        if (kind == LINE_LATER)
+            add_line(&later, number);
     }
     free(line);
     return s;
@@ -71,8 +97,9 @@ static line_survey survey_lines(FILE *file, pons_sink_kept keep)
 
 /* ---- write anew ------------------------------------------------------------------------------ */
 
-/* Every line of 'kind', each with its end. */
-static pons_status copy_lines(FILE *from, pons_sink_kept keep, line_kind kind, FILE *to)
+/* Every line of 'kind', each with its end; a disordered one counts as damaged. */
+static pons_status copy_lines(FILE *from, pons_sink_kept keep, const line_survey *s,
+                              line_kind kind, FILE *to)
 {
     char *line = NULL;
     size_t room = 0;
@@ -80,7 +107,10 @@ static pons_status copy_lines(FILE *from, pons_sink_kept keep, line_kind kind, F
 
     rewind(from);
     while ((size = getline(&line, &room, from)) > 0) {
-        if (kind_of_line(line, (size_t)size, keep) != kind)
+        line_kind found = kind_of_line(line, (size_t)size, keep);
+        if (found == LINE_LATER && ftell(from) < s->kept_size)
+            found = LINE_DAMAGED;
+        if (found != kind)
             continue;
         fwrite(line, 1, (size_t)size, to);
         if (line[size - 1] != '\n')
@@ -90,13 +120,14 @@ static pons_status copy_lines(FILE *from, pons_sink_kept keep, line_kind kind, F
     return ferror(to) || ferror(from) ? PONS_FAILURE : PONS_OK;
 }
 
-static pons_status set_aside(FILE *from, const char *path, pons_sink_kept keep, pons_error *err)
+static pons_status set_aside(FILE *from, const char *path, pons_sink_kept keep,
+                             const line_survey *s, pons_error *err)
 {
     FILE *to = NULL;
 
     if (file_open_stream(path, "a", &to, err) != PONS_OK)
         return err->status;
-    bool good = copy_lines(from, keep, LINE_DAMAGED, to) == PONS_OK && fflush(to) == 0
+    bool good = copy_lines(from, keep, s, LINE_DAMAGED, to) == PONS_OK && fflush(to) == 0
                 && fsync(fileno(to)) == 0;
     int cause = errno;
 
@@ -106,27 +137,29 @@ static pons_status set_aside(FILE *from, const char *path, pons_sink_kept keep, 
     return PONS_OK;
 }
 
-static pons_status write_kept(FILE *from, const char *path, pons_sink_kept keep, pons_error *err)
+static pons_status write_kept(FILE *from, const char *path, pons_sink_kept keep,
+                              const line_survey *s, pons_error *err)
 {
     safe_file f;
 
     if (safe_file_open(&f, path, err) != PONS_OK)
         return err->status;
-    if (copy_lines(from, keep, LINE_KEPT, f.file) == PONS_OK)
+    if (copy_lines(from, keep, s, LINE_KEPT, f.file) == PONS_OK)
         return safe_file_commit(&f, err);
     pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", path, strerror(errno));
     safe_file_discard(&f);
     return err->status;
 }
 
-static void tell_damaged(const line_survey *s, const char *path, const char *aside, logger *l)
+/* 'one' and 'more' say what a line is, and what several are. */
+static void tell_lines(const line_group *g, const char *one, const char *more, const char *path,
+                       logger *l)
 {
-    if (s->damaged == 1)
-        log_warning(l, "'%s': line %d is no record; it is kept in '%s'", path, s->first_damaged,
-                    aside);
-    else
-        log_warning(l, "'%s': %d lines are no records, the first is line %d; they are kept in "
-                    "'%s'", path, s->damaged, s->first_damaged, aside);
+    if (g->count == 1)
+        log_warning(l, "'%s': line %d %s; it is kept in '%s.damaged'", path, g->first, one, path);
+    else if (g->count > 1)
+        log_warning(l, "'%s': %d lines %s, the first is line %d; they are kept in '%s.damaged'",
+                    path, g->count, more, g->first, path);
 }
 
 static pons_status replace_file(FILE *file, const char *path, pons_sink_kept keep,
@@ -136,10 +169,14 @@ static pons_status replace_file(FILE *file, const char *path, pons_sink_kept kee
 
     if (asprintf(&aside, "%s.damaged", path) < 0)
         return pons_fail(err, PONS_DEVICE, "out of memory for '%s'", path);
-    if (s->damaged > 0 && set_aside(file, aside, keep, err) == PONS_OK)
-        tell_damaged(s, path, aside, l);
+    if (s->damaged.count + s->disordered.count > 0
+        && set_aside(file, aside, keep, s, err) == PONS_OK) {
+        tell_lines(&s->damaged, "is no record", "are no records", path, l);
+        tell_lines(&s->disordered, "has a step beyond that of a later line",
+                   "have steps beyond that of a later line", path, l);
+    }
     if (err->status == PONS_OK)
-        write_kept(file, path, keep, err);
+        write_kept(file, path, keep, s, err);
     free(aside);
     return err->status;
 }
@@ -154,7 +191,7 @@ pons_status metrics_resume(FILE *file, const char *path, pons_sink_kept keep, lo
         s = survey_lines(file, keep);
     if (ferror(file))
         return pons_fail(err, PONS_FAILURE, "cannot read '%s': %s", path, strerror(errno));
-    if (s.damaged > 0 || s.holes) {
+    if (s.damaged.count > 0 || s.holes) {
         *replaced = true;
         return replace_file(file, path, keep, &s, l, err);
     }

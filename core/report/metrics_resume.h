@@ -14,8 +14,8 @@
 /*
  * 'file' is open at 'path' for reading and appending. Records behind 'keep' are removed, and so is
  * a line that was cut off while it was written. A line that is no record goes to 'path'.damaged,
- * with a warning that names it; no record behind it is lost. *replaced: 'path' is another file
- * then, to be opened again.
+ * with a warning that names it; no record behind it is lost. So does a record behind 'keep' that
+ * stands before one to be kept. *replaced: 'path' is another file then, to be opened again.
  */
 pons_status metrics_resume(FILE *file, const char *path, pons_sink_kept keep, logger *l,
                            bool *replaced, pons_error *err);
