@@ -48,7 +48,8 @@ enter() {
 
 A1() {
     enter A1
-    printf 'time,step,\n1,1,\n1,nonsense\n1,40,\n1,41,\n' >runs/run/devices.csv
+    devices=time,step,replica,device,utilisation,memory_used,memory_total,memory_ratio,power,temperature
+    printf '%s\n1,1,\n1,nonsense\n1,40,\n1,41,\n' $devices >runs/run/devices.csv
     sed -i '1s/^{/X/; 20s/$/x/' runs/run/metrics.jsonl
     sed -i '5s/,/,9/' runs/run/metrics.csv
     grep -c '^step,' runs/run/metrics.csv >before
@@ -68,6 +69,20 @@ A1() {
         "has a step beyond that of a later line; it is kept in" "$program" train e.ini -q --set train.steps=43
     check "A1 and its line is aside" grep -q '"step":7007,' runs/run/metrics.jsonl.damaged
     check "A1 no line beside it" [ "$(grep -c '^{"kind":"step"' runs/run/metrics.jsonl)" = 40 ]
+    check "A1 undamaged tables are not set aside" sh -c '! ls runs/run/*.csv.damaged'
+    steps=43
+    for file in metrics devices; do
+        header=$(head -n 1 runs/run/$file.csv)
+        sed -i 1d runs/run/$file.csv
+        cp runs/run/$file.csv before.csv
+        echo older >runs/run/$file.csv.damaged
+        check "A1 a $file.csv without its header is named" ends 0 \
+            "$file.csv' does not begin with the line '$header': it is now '$PWD/runs/run/$file.csv.damaged.2'" \
+            "$program" train e.ini -q --set train.steps=$((steps += 1)) --set log.device_every=1
+        check "A1 it is aside as it was" cmp before.csv runs/run/$file.csv.damaged.2
+        check "A1 what was aside before stays" grep -qx older runs/run/$file.csv.damaged
+        check "A1 a new one has the header" [ "$(head -n 1 runs/run/$file.csv)" = "$header" ]
+    done
 }
 
 A2() {

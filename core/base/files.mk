@@ -5,6 +5,7 @@ libcore_la_SOURCES += core/base/arena.c core/base/arena.h core/base/error.c core
 	core/base/hash_blocks.c core/base/hash_blocks.h core/base/hash_x86.c core/base/json.c core/base/json.h \
 	core/base/finite.h core/base/whole.h core/base/log.c core/base/log.h core/base/pages.c core/base/pages.h \
 	core/base/random.c core/base/random.h core/base/random_normal.h core/base/text.c core/base/text.h
+libcore_la_SOURCES += core/base/aside.c core/base/aside.h
 libcore_la_SOURCES += core/base/apart.c core/base/apart.h
 libcore_la_SOURCES += core/base/background.c core/base/background.h
 libcore_la_SOURCES += core/base/clock.h

@@ -335,7 +335,8 @@ static pons_status open_folder(start *s, pons_error *err)
         && run_folder_log(&s->folder, s->call->log, err) == PONS_OK
         && metrics_open(s->folder.path, keep, s->experiment, &s->metrics, err) == PONS_OK
         && (s->sections.log.device_every == 0
-            || devices_file_open(s->folder.path, keep.step, &s->devices, err) == PONS_OK))
+            || devices_file_open(s->folder.path, keep.step, s->call->log, &s->devices, err)
+               == PONS_OK))
         config_write(s->config, resolved, err);
     free(resolved);
     return err->status;

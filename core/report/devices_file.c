@@ -8,6 +8,7 @@
 
 #include "base/errno_status.h"
 #include "base/file.h"
+#include "report/csv_header.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -58,10 +59,12 @@ static long kept_size(FILE *file, int64_t keep)
     return size;
 }
 
-static pons_status begin(devices_file *f, int64_t keep, pons_error *err)
+static pons_status begin(devices_file *f, int64_t keep, logger *l, pons_error *err)
 {
     long size;
 
+    if (keep >= 0 && csv_header_check(f->path, header, l, err) != PONS_OK)
+        return err->status;
     if (file_open_stream(f->path, "a+", &f->file, err) != PONS_OK)
         return err->status;
     size = kept_size(f->file, keep);
@@ -71,7 +74,7 @@ static pons_status begin(devices_file *f, int64_t keep, pons_error *err)
     return PONS_OK;
 }
 
-pons_status devices_file_open(const char *folder, int64_t keep, devices_file **out,
+pons_status devices_file_open(const char *folder, int64_t keep, logger *l, devices_file **out,
                               pons_error *err)
 {
     devices_file *f = calloc(1, sizeof *f);
@@ -80,7 +83,7 @@ pons_status devices_file_open(const char *folder, int64_t keep, devices_file **o
         free(f);
         return pons_fail(err, PONS_DEVICE, "out of memory for devices.csv");
     }
-    if (begin(f, keep, err) != PONS_OK) {
+    if (begin(f, keep, l, err) != PONS_OK) {
         devices_file_close(f);
         return err->status;
     }

@@ -8,8 +8,11 @@
 
 typedef struct devices_file devices_file;
 
-/* Open folder/devices.csv; lines behind step 'keep' are cut (R31); -1: all of them. */
-pons_status devices_file_open(const char *folder, int64_t keep, devices_file **out,
+/*
+ * Open folder/devices.csv; lines behind step 'keep' are cut (R31); -1: all of them. One with other
+ * columns is set aside with a warning.
+ */
+pons_status devices_file_open(const char *folder, int64_t keep, logger *l, devices_file **out,
                               pons_error *err);
 pons_status devices_file_write(devices_file *f, int count, const device_reading *reading,
                                pons_error *err);

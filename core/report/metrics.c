@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "plugin/answer.h"
 #include "plugin/plugin_load.h"
+#include "report/csv_header.h"
 #include "report/metrics_resume.h"
 
 #include <errno.h>
@@ -53,6 +54,20 @@ static pons_status open_file(metrics *m, pons_sink_kept keep, logger *l, pons_er
     return PONS_OK;
 }
 
+/* The table of sink 'csv' is looked at here, since a sink has no way to warn. */
+static pons_status check_table(const char *folder, const char *sink, logger *l, pons_error *err)
+{
+    char *path = NULL;
+
+    if (strcmp(sink, "csv") != 0)
+        return PONS_OK;
+    if (asprintf(&path, "%s/metrics.csv", folder) < 0)
+        return pons_fail(err, PONS_DEVICE, "out of memory for metrics.csv");
+    csv_header_check(path, "kind,step,epoch,name,value\n", l, err);
+    free(path);
+    return err->status;
+}
+
 static pons_status open_sinks(metrics *m, const char *folder, pons_sink_kept keep,
                               const experiment *e, pons_error *err)
 {
@@ -66,6 +81,8 @@ static pons_status open_sinks(metrics *m, const char *folder, pons_sink_kept kee
         const loaded_plugin *chosen = &e->sink[m->sink_count];
         s->operations = chosen->plugin->operations;
         s->name = chosen->plugin->descriptor->name;
+        if (keep.step >= 0 && check_table(folder, s->name, e->log, err) != PONS_OK)
+            return err->status;
         if (plugin_answer(s->operations->open(chosen->options, folder, keep, &s->handle, err),
                           s->name, "open", err) != PONS_OK)
             return err->status;

@@ -6,6 +6,7 @@
 
 #include "train/checkpoint.h"
 
+#include "base/aside.h"
 #include "base/errno_status.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -378,27 +379,6 @@ static bool is_foreign(const char *path)
     return find_foreign(path, name, &ignored) != PONS_OK || name[0] != '\0';
 }
 
-/* Rename 'from', which lay at 'path', to PATH.aside, or PATH.aside.2 and so on. */
-static pons_status set_aside(const char *from, const char *path, pons_error *err)
-{
-    enum { MOST = 1000 };
-    char *aside = NULL;
-    int failed = EEXIST;
-
-    for (int i = 1; i < MOST && failed == EEXIST; i++) {
-        if (asprintf(&aside, i == 1 ? "%s" ASIDE : "%s" ASIDE ".%d", path, i) < 0)
-            return no_memory(err);
-        failed = renameat2(AT_FDCWD, from, AT_FDCWD, aside, RENAME_NOREPLACE) == 0 ? 0 : errno;
-        if (failed == EINVAL || failed == ENOSYS || failed == ENOTSUP) /* of the file system */
-            failed = is_there(aside) ? EEXIST : rename(from, aside) == 0 ? 0 : errno;
-        free(aside);
-    }
-    if (failed != 0)
-        return pons_fail(err, errno_status(failed, PONS_FAILURE), "cannot set '%s' aside: %s", from,
-                         strerror(failed));
-    return PONS_OK;
-}
-
 /*
  * Give the complete folder 'part' its name. A valid folder that has it is exchanged, so that at any
  * moment one of the two is there; a damaged one goes first. Without PONS_OK 'part' has no name yet.
@@ -414,7 +394,7 @@ static pons_status give_name(const char *part, const char *path, bool exchange, 
                       strerror(errno));
         return err->status;
     }
-    if (is_there(path) && is_foreign(path) && set_aside(path, path, err) != PONS_OK)
+    if (is_there(path) && is_foreign(path) && aside_move(path, path, ASIDE, NULL, err) != PONS_OK)
         return err->status;
     if (is_there(path) && remove_step(path, &problem) != PONS_OK && is_there(path))
         return pons_fail(err, problem.status, "%s", problem.text);
@@ -441,7 +421,7 @@ static pons_status put_in_place(const char *folder, const char *part, const char
     if (sync_folder(folder, err) != PONS_OK || !exchange)
         return err->status;
     if (is_foreign(part))
-        return set_aside(part, path, err);
+        return aside_move(part, path, ASIDE, NULL, err);
     remove_all(part);
     return PONS_OK;
 }

@@ -1,0 +1,50 @@
+/*
+ * csv_header.c - compare it, and set a table of other columns aside.
+ */
+#include <config.h>
+
+#include "report/csv_header.h"
+
+#include "base/aside.h"
+#include "base/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A link or a FIFO is left to the writer, which refuses it. */
+static bool is_table(const char *path)
+{
+    struct stat facts;
+
+    return lstat(path, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0;
+}
+
+static bool begins_with(const char *path, const char *header)
+{
+    FILE *file = file_open_reader(path);
+    char *line = NULL;
+    size_t room = 0;
+    bool same;
+
+    if (file == NULL)
+        return true; /* the writer tells why */
+    same = getline(&line, &room, file) > 0 ? strcmp(line, header) == 0 : ferror(file) != 0;
+    free(line);
+    fclose(file);
+    return same;
+}
+
+pons_status csv_header_check(const char *path, const char *header, logger *l, pons_error *err)
+{
+    char *aside = NULL;
+
+    if (!is_table(path) || begins_with(path, header)
+        || aside_move(path, path, ".damaged", &aside, err) != PONS_OK)
+        return err->status;
+    log_warning(l, "'%s' does not begin with the line '%.*s': it is now '%s', and a new one begins",
+                path, (int)strcspn(header, "\n"), header, aside);
+    free(aside);
+    return PONS_OK;
+}
