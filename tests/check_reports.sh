@@ -136,6 +136,21 @@ B1() {
             $program train e.ini -q --set train.steps=6 $again"
     check "B1 with other free options" "$program" train e.ini -q --set train.steps=8 $again \
         --set predict.keep_largest=brain --set train.validate_every=0 --set train.checkpoint_every=0
+    cp runs/n/resolved.ini whole
+    check "B1 as one that is as it was written says nothing" unwarned \
+        "$program" train e.ini $again --set train.steps=8
+    check "B1 by --resume neither" unwarned \
+        "$program" train e.ini $again --set train.steps=9 --set experiment.name=m --resume runs/n
+    sed -i 's/^keep_largest =/& brain/' runs/n/resolved.ini
+    check "B1 a finished run says that it was changed" ends 0 "is not as the run wrote it" \
+        "$program" train e.ini -q --set train.steps=8 $again
+    check "B1 and so does a run that --resume goes on from" ends 0 \
+        "/runs/n/resolved.ini' is not as the run wrote it" "$program" train e.ini -q $again \
+        --set train.steps=9 --set experiment.name=o --resume runs/n
+    check "B1 also by a checkpoint" ends 0 "/runs/n/resolved.ini' is not as the run wrote it" \
+        "$program" train e.ini -q $again --set train.steps=9 --set experiment.name=p \
+        --resume "runs/n/checkpoints/$(cat runs/n/checkpoints/last)"
+    cp whole/resolved.ini runs/n
     check "B1 the checkpoints from before still predict" \
         "$program" predict runs/n/checkpoints/step-00000006 $image -o b.nii.gz
     check "B1 and --set chooses another value" "$program" predict runs/n $image -o b.nii.gz --set window.overlap=0.5

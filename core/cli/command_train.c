@@ -226,6 +226,34 @@ static pons_status on_devices(void *context, int count, const device_reading *re
     return devices_file_write(s->devices, count, reading, err);
 }
 
+/* ---- an edited resolved.ini ------------------------------------------------------------------ */
+
+/* The file of the run that is read, malloc'ed; NULL for another run's that is not there. */
+static char *find_resolved(const start *s)
+{
+    char *above = NULL, *path;
+
+    if (s->own)
+        return run_folder_file(&s->folder, "resolved.ini");
+    if (asprintf(&above, "%s/../../resolved.ini", s->checkpoint) < 0)
+        return NULL;
+    path = realpath(above, NULL);
+    free(above);
+    return path;
+}
+
+/* Warn that the file is not what the checkpoint's run wrote; 'outcome' says what becomes of it. */
+static void compare_resolved(const start *s, const char *outcome)
+{
+    char *path = s->checkpoint != NULL ? find_resolved(s) : NULL;
+    pons_error problem = PONS_ERROR_INIT;
+    bool same;
+
+    if (path != NULL && resolved_check(s->checkpoint, path, &same, &problem) != PONS_OK)
+        log_warning(s->call->log, "%s; %s", problem.text, outcome);
+    free(path);
+}
+
 /* ---- start ----------------------------------------------------------------------------------- */
 
 /* A run with --debug has few cases: it is none that another may go on from. */
@@ -311,16 +339,6 @@ static pons_status make_room(start *s, pons_error *err)
     return err->status;
 }
 
-/* Warn of an edited resolved.ini: the values come from FILE.ini, and the edits are lost. */
-static void compare_resolved(const start *s, const char *path)
-{
-    pons_error problem = PONS_ERROR_INIT;
-    bool same;
-
-    if (s->own && resolved_check(s->checkpoint, path, &same, &problem) != PONS_OK)
-        log_warning(s->call->log, "%s; it is written anew", problem.text);
-}
-
 static pons_status open_folder(start *s, pons_error *err)
 {
     pons_sink_kept keep = { -1, -1 };
@@ -330,7 +348,6 @@ static pons_status open_folder(start *s, pons_error *err)
         keep = (pons_sink_kept){ s->saved.state.step, s->saved.state.validated };
     if (resolved == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    compare_resolved(s, resolved);
     if (make_room(s, err) == PONS_OK && run_folder_take(&s->folder, err) == PONS_OK
         && run_folder_log(&s->folder, s->call->log, err) == PONS_OK
         && metrics_open(s->folder.path, keep, s->experiment, &s->metrics, err) == PONS_OK
@@ -357,7 +374,9 @@ static pons_status leave_checkpoint(start *s, pons_error *err)
     if (s->checkpoint != NULL) {
         saved_state_keep(&s->saved, s->experiment);
         provenance_compare(s->checkpoint, s->experiment, s->call->log, err);
-        add_way_out(s, err);
+        if (add_way_out(s, err) == PONS_OK)
+            compare_resolved(s, s->own ? "it is written anew"
+                                       : "this run's values come from its own INI file");
     }
     leave_other(s);
     return err->status;
@@ -436,6 +455,7 @@ static void tell_finished(const start *s)
     logger *l = s->call->log;
     long long step = s->saved.state.step;
 
+    compare_resolved(s, "it is written anew when the run goes on");
     if (s->call->debug)
         log_line(l, "'%s' is finished (step %lld)\nhint: --debug --fresh tries it anew, without "
                  "--debug the run itself begins", s->folder.path, step);
