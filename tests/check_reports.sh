@@ -153,6 +153,12 @@ B1() {
     cp whole/resolved.ini runs/n
     check "B1 the checkpoints from before still predict" \
         "$program" predict runs/n/checkpoints/step-00000006 $image -o b.nii.gz
+    rm runs/run/resolved.ini
+    check "B1 a missing one comes with a hint" ends 3 \
+        "hint: put it back, or pons predict --config FILE.ini" "$program" predict runs/run $image -o b.nii.gz
+    check "B1 also for evaluate" ends 3 "hint: put it back" "$program" evaluate --run runs/run
+    check "B1 as the hint says" "$program" predict runs/run --config e.ini $image -o b.nii.gz \
+        --set 'data.labels=background:0 brain:1'
     check "B1 and --set chooses another value" "$program" predict runs/n $image -o b.nii.gz --set window.overlap=0.5
 }
 

@@ -13,6 +13,7 @@
 #include "train/tuning.h"
 #include "train/weights.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -54,6 +55,13 @@ static pons_status find_checkpoint(const predict_source *s, logger *l, char **ou
     return err->status;
 }
 
+static pons_status no_resolved(const char *path, pons_error *err)
+{
+    return pons_fail(err, PONS_CONFIG, "cannot open '%s': %s\nhint: put it back, or pons predict "
+                     "--config FILE.ini takes the file that the run was trained by, with [data] "
+                     "labels", path, strerror(errno));
+}
+
 static pons_status find_in_folder(const predict_source *s, logger *l, found_weights *out,
                                   pons_error *err)
 {
@@ -66,6 +74,8 @@ static pons_status find_in_folder(const predict_source *s, logger *l, found_weig
         || asprintf(&out->config, "%s/resolved.ini", out->run) < 0)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     if (access(out->config, F_OK) != 0) {
+        if (s->config == NULL)
+            return no_resolved(out->config, err);
         free(out->run);
         out->run = NULL;
     }
