@@ -226,6 +226,20 @@ B4() {
     "$program" train e.ini -q --set train.steps=46 --set train.validate_every=0
     echo nonsense >runs/run/checkpoints/best
     check "B4 a mark that names none is refused" ends 4 "best' names no checkpoint" $predict
+    for line in nonsense step-00000045 '' '\0'; do
+        printf "step-00000046\n$line\n" >runs/run/checkpoints/best
+        check "B4 nor is a mark with '$line' behind its line" ends 4 "best' names no checkpoint, expected one line" \
+            $predict
+    done
+    for end in '' '\n' '\r\n'; do
+        printf "step-00000046$end" >runs/run/checkpoints/best
+        check "B4 one that ends with '$end' is" $predict
+    done
+    printf 'step-00000046\nnonsense\n' >runs/run/checkpoints/last
+    check "B4 one at 'last' is named" ends 0 "last' names no checkpoint, expected one line" \
+        "$program" train e.ini -q --set train.steps=47 --set train.validate_every=0
+    check "B4 and written anew" [ "$(cat runs/run/checkpoints/last)" = step-00000047 ]
+    echo nonsense >runs/run/checkpoints/best
     check "B4 then none is removed" ends 0 "no old checkpoint is removed" \
         "$program" train e.ini -q --set train.steps=49 --set train.validate_every=0
     rm runs/run/checkpoints/best

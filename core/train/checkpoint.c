@@ -449,6 +449,18 @@ pons_status checkpoint_write(const char *folder, int64_t step, const checkpoint_
     return err->status;
 }
 
+/* The step of a text that is one line, -1 for any other text. The line's end may be missing. */
+static int64_t step_of_line(char *text, size_t size)
+{
+    size_t end = strcspn(text, "\r\n");
+    const char *ending = text + end;
+    bool single = strlen(text) == size && (strcmp(ending, "") == 0 || strcmp(ending, "\n") == 0
+                                           || strcmp(ending, "\r\n") == 0);
+
+    text[end] = '\0';
+    return single ? step_of(text) : -1;
+}
+
 /* The step that a mark names, MARK_NONE, or MARK_DAMAGED with the reason in 'err'. */
 static int64_t marked_step(const char *folder, const char *mark, pons_error *err)
 {
@@ -461,11 +473,12 @@ static int64_t marked_step(const char *folder, const char *mark, pons_error *err
     } else if (!is_there(path)) {
         step = MARK_NONE;
     } else if (file_read(path, 256, &text, &size, PONS_DATA, err) == PONS_OK) {
-        text[strcspn(text, "\r\n")] = '\0';
-        step = step_of(text) >= 0 ? step_of(text) : MARK_DAMAGED;
-        if (step == MARK_DAMAGED)
-            pons_fail(err, PONS_DATA, "'%s' names no checkpoint, expected 'step-' and 8 digits",
-                      path);
+        step = step_of_line(text, size);
+        if (step < 0) {
+            step = MARK_DAMAGED;
+            pons_fail(err, PONS_DATA, "'%s' names no checkpoint, expected one line with 'step-' "
+                      "and 8 digits", path);
+        }
     }
     free(text);
     free(path);
