@@ -108,6 +108,24 @@ A3() {
     check "A3 a run whose folder is gone ends with 1" [ $? = 1 ]
     check "A3 and says so" grep -q "runs/run' is gone: somebody has removed or renamed it\|cannot .*runs/run/" said
     check "A3 it makes no other folder" [ ! -e runs/run ]
+    cp -r "$folder/origin/runs/run" runs/
+    mkdir away
+    steps=40
+    for left in nothing 'an empty folder'; do
+        "$program" train e.ini -q --set train.steps=1000000 >said 2>&1 &
+        pid=$!
+        until_said runs/run/metrics.jsonl "\"step\":$((steps += 60)),"
+        mv runs/run/checkpoints away
+        [ "$left" = nothing ] || mkdir -p runs/run/checkpoints
+        until_said runs/run/log.txt 'earlier checkpoints'
+        kill $pid
+        wait $pid
+        check "A3 a run whose checkpoints leave $left goes on" [ $? = 75 ]
+        check "A3 it warns where they leave $left" grep -q "earlier checkpoints in '.*/checkpoints' are gone" said
+        check "A3 it saves where they leave $left" "$program" predict runs/run data/imagesTr/phantom_001.nii.gz \
+            -o a.nii.gz --any
+        rm -r away/*
+    done
 }
 
 # ---- B: wrong results without a word -------------------------------------------------------------

@@ -492,6 +492,15 @@ bool checkpoint_is_marked(const char *folder, const char *mark, int64_t step)
     return marked_step(folder, mark, &ignored) == step;
 }
 
+bool checkpoint_is_there(const char *folder, int64_t step)
+{
+    char *path = step_path(folder, step);
+    bool found = path != NULL && is_there(path);
+
+    free(path);
+    return found;
+}
+
 pons_status checkpoint_mark(const char *folder, const char *mark, int64_t step, pons_error *err)
 {
     char *path, line[NAME_SIZE + 1];

@@ -49,6 +49,8 @@ pons_status checkpoint_mark(const char *folder, const char *mark, int64_t step, 
 /* PONS_FAILURE if a folder or special file lies in the place of a mark, which cannot be written. */
 pons_status checkpoint_check_marks(const char *folder, pons_error *err);
 bool checkpoint_is_marked(const char *folder, const char *mark, int64_t step);
+/* Something has this step's name; it is not looked at. */
+bool checkpoint_is_there(const char *folder, int64_t step);
 /*
  * Remove all but the 'keep' newest and the marked ones, and what killed processes left. A failure
  * is no reason to end a run: it says what is still there. A folder with other files in it stays,

@@ -23,8 +23,9 @@ typedef struct save_order {
     snapshot snapshot;
     bool whole;              /* the snapshot is new; otherwise marks only                         */
     bool best;
+    bool lost;               /* the checkpoint before this one is not in its place any more       */
     int keep;
-    int64_t step;
+    int64_t step, before;    /* before: of the checkpoint before this one, -1: none               */
     pons_error kept;         /* why an old checkpoint could not be removed                        */
 } save_order;
 

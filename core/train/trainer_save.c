@@ -29,25 +29,52 @@ static bool is_kept(const trainer *t)
     return memcmp(&kept, &t->state, sizeof kept) == 0;
 }
 
+/* Somebody has removed or renamed the checkpoint before this one. */
+static bool is_lost(const save_order *o)
+{
+    return o->before >= 0 && !checkpoint_is_there(o->settings->checkpoints, o->before);
+}
+
+/* The records of the steps, then the checkpoint, then what names it. */
+static pons_status write_all(const save_order *o, pons_error *err)
+{
+    const trainer_settings *to = o->settings;
+
+    if (to->observer.sync(to->observer.context, err) != PONS_OK
+        || (o->whole && snapshot_write(&o->snapshot, to->checkpoints, err) != PONS_OK)
+        || checkpoint_mark(to->checkpoints, "last", o->step, err) != PONS_OK)
+        return err->status;
+    return o->best ? checkpoint_mark(to->checkpoints, "best", o->step, err) : PONS_OK;
+}
+
 /*
- * On the writer's thread: the records of the steps, then the checkpoint, then what names it. Old
- * ones that stay are no failure.
+ * On the writer's thread. A checkpoint whose folder is removed while it is written is written once
+ * more. Old checkpoints that stay are no failure.
  */
 static pons_status write_order(void *context, pons_error *err)
 {
     save_order *o = context;
-    const trainer_settings *to = o->settings;
 
-    if (to->observer.sync(to->observer.context, err) != PONS_OK
-        || (o->whole && snapshot_write(&o->snapshot, to->checkpoints, err) != PONS_OK))
+    if (write_all(o, err) != PONS_OK && o->whole && is_lost(o)) {
+        *err = (pons_error)PONS_ERROR_INIT;
+        write_all(o, err);
+    }
+    if (err->status != PONS_OK)
         return err->status;
-    if (checkpoint_mark(to->checkpoints, "last", o->step, err) != PONS_OK)
-        return err->status;
-    if (o->best && checkpoint_mark(to->checkpoints, "best", o->step, err) != PONS_OK)
-        return err->status;
+    o->lost = o->lost || is_lost(o);
     o->kept = (pons_error)PONS_ERROR_INIT;
-    checkpoint_prune(to->checkpoints, o->keep, &o->kept);
+    checkpoint_prune(o->settings->checkpoints, o->keep, &o->kept);
     return PONS_OK;
+}
+
+/* A run whose whole folder is gone ends with an error in the place of this warning. */
+static void tell_lost(trainer *t)
+{
+    if (t->order.lost)
+        log_warning(t->experiment->log, "earlier checkpoints in '%s' are gone: somebody has "
+                    "removed or renamed them; the run goes on, and step %lld is saved there",
+                    t->settings->checkpoints, (long long)t->order.step);
+    t->order.lost = false;
 }
 
 /* Wait for the writer, and warn once of a folder that it could not remove. */
@@ -55,6 +82,8 @@ static pons_status wait_written(trainer *t, pons_error *err)
 {
     pons_status status = background_wait(t->writer, err);
 
+    if (status == PONS_OK)
+        tell_lost(t);
     if (t->order.kept.status != PONS_OK && strcmp(t->order.kept.text, t->kept_said.text) != 0)
         log_warning(t->experiment->log, "%s", t->order.kept.text);
     t->kept_said = t->order.kept;
@@ -87,7 +116,9 @@ static pons_status begin_save(trainer *t, pons_error *err)
     t->state.scale = ilogb(storage_get(t->storage, STORAGE_SCALE));
     t->state.sound = whole_within(storage_get(t->storage, STORAGE_SOUND), 0, INT64_C(1) << 53);
     o->settings = t->settings;
-    o->whole = !is_kept(t);
+    o->before = t->kept.step;
+    o->lost = is_lost(o);
+    o->whole = o->lost || !is_kept(t);
     o->step = t->state.step;
     o->best = t->state.best_step == t->state.step && t->state.step > 0;
     o->keep = (int)t->experiment->sections.train.keep;
