@@ -78,6 +78,9 @@ START_TEST(extents_and_spacings_are_along_the_patients_axes)
     ck_assert_double_eq(g.extent[0].low, 4);
     ck_assert_double_eq(g.extent[1].low, 5);
     ck_assert_double_eq(g.extent[2].high, 3);
+    ck_assert_double_eq_tol(g.field[0].low, 4, 1e-12);
+    ck_assert_double_eq_tol(g.field[1].high, 10, 1e-12);
+    ck_assert_double_eq_tol(g.field[2].high, 9, 1e-12);
 }
 END_TEST
 
@@ -172,10 +175,51 @@ START_TEST(what_is_no_such_text_is_refused)
         "{\"orientations\":[\"RAS\"],\"spacing\":{\"min\":[1,1,1],\"max\":[1,1,null]},"
         "\"extent\":{\"min\":[1,1,1],\"max\":[1,1,1]},\"intensity\":{\"min\":[0],\"max\":[1]},"
         "\"intensity_span\":{\"min\":[0],\"max\":[1]}}",
+        "{\"orientations\":[\"RAS\"],\"spacing\":{\"min\":[1,1,1],\"max\":[1,1,1]},"
+        "\"extent\":{\"min\":[1,1,1],\"max\":[1,1,1]},"
+        "\"field_of_view\":{\"min\":[1,1],\"max\":[1,1,1]},"
+        "\"intensity\":{\"min\":[0],\"max\":[1]},"
+        "\"intensity_span\":{\"min\":[0],\"max\":[1]}}",
     };
     case_geometry g;
 
     ck_assert(!read_text(bad[_i], &g));
+}
+END_TEST
+
+START_TEST(an_older_text_gives_the_widest_field_of_view)
+{
+    static const char text[] =
+        "{\"orientations\":[\"RAS\"],\"spacing\":{\"min\":[1,1,2],\"max\":[1,3,4]},"
+        "\"extent\":{\"min\":[10,20,30],\"max\":[10,40,50]},"
+        "\"intensity\":{\"min\":[0],\"max\":[1]},"
+        "\"intensity_span\":{\"min\":[0],\"max\":[1]}}";
+    arena *memory = arena_new();
+    case_geometry g;
+
+    ck_assert(read_text(text, &g));
+    ck_assert_str_eq(case_geometry_fields(memory, &g), "10 x 20 x 60 to 10 x 120 x 200");
+    arena_free(memory);
+}
+END_TEST
+
+/* Against images of 3 x 4 x 5 and 6 x 8 x 10 mm. */
+START_TEST(field_of_view_is_compared_in_millimetres)
+{
+    static const struct { double step[3]; int across, side; } cases[] = {
+        { { 1, 1, 1 }, -1, 0 }, { { 2, 2, 2 }, -1, 0 },
+        { { 3.9, 3.9, 3.9 }, -1, 0 }, { { 0.51, 0.51, 0.51 }, -1, 0 },
+        { { 4.1, 1, 1 }, -1, 1 }, { { 1, 1, 4.1 }, -1, 1 },
+        { { 0.49, 1, 1 }, -1, -1 }, { { 1, 0.49, 1 }, -1, -1 },
+        { { 1, 0.49, 4.1 }, -1, -1 }, { { 1, 1, 4.1 }, 2, 0 }, { { 1, 1, 4.1 }, 0, 1 },
+    };
+    static const double near[3] = { 1, 1, 1 }, far[3] = { 2, 2, 2 };
+    const case_geometry other = geometry_of(straight, far, 0, 1);
+    case_geometry seen = geometry_of(straight, near, 0, 1), g;
+
+    case_geometry_join(&seen, &other);
+    g = geometry_of(straight, cases[_i].step, 0, 1);
+    ck_assert_int_eq(case_geometry_foreign_field(&seen, &g, cases[_i].across), cases[_i].side);
 }
 END_TEST
 
@@ -220,7 +264,9 @@ int main(void)
     tcase_add_loop_test(c, a_packed_image_holds_what_it_held, 0, 2);
     tcase_add_test(c, order_and_repetition_do_not_matter);
     tcase_add_test(c, a_text_gives_it_back);
-    tcase_add_loop_test(c, what_is_no_such_text_is_refused, 0, 7);
+    tcase_add_loop_test(c, what_is_no_such_text_is_refused, 0, 8);
+    tcase_add_test(c, an_older_text_gives_the_widest_field_of_view);
+    tcase_add_loop_test(c, field_of_view_is_compared_in_millimetres, 0, 11);
     tcase_add_loop_test(c, what_is_foreign_is_found_and_nothing_else, 0, 10);
     return suite_run();
 }

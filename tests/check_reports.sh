@@ -776,6 +776,21 @@ N2() {
         --set preprocess.orient.axes=RAS
     check "N2 a foreign spacing" ends 0 'training saw 1 x 1 x 1; step '"'spacing'" segment thick.nii
     check "N2 a foreign unit" ends 0 'holds 0 to 0.6' segment unit.nii
+    phantom small 1 9,20,20
+    phantom large 1 20,20,44
+    small=small/imagesTr/phantom_000.nii.gz
+    large=large/imagesTr/phantom_000.nii.gz
+    check "N2 a smaller field of view" ends 0 "has a field of view of 9 x 20 x 20 mm (left-right, back-front, \
+feet-head), training saw 20 x 20 x 20; step 'pad'" segment $small
+    check "N2 filled up" unwarned segment $small --set preprocess.steps=pad --set preprocess.pad.extent='20 0 0'
+    check "N2 a larger one" ends 0 "training saw 20 x 20 x 20; step 'crop_foreground'" segment $large
+    check "N2 cut off" unwarned segment $large --set preprocess.steps=crop_foreground \
+        --set preprocess.crop_foreground.above=0.5
+    "$program" train e.ini -q --set train.steps=2 --set experiment.name=flat --set patch.extent='16 16 1' ||
+        fail "N2 flat"
+    check "N2 slices of a 2D network are not counted" unwarned "$program" predict runs/flat $large -o out.nii
+    check "N2 what a slice shows is compared" ends 0 "a field of view of 9 x 20 x 20" \
+        "$program" predict runs/flat $small -o out.nii
     older "runs/run/checkpoints/$(cat runs/run/checkpoints/best)"
     check "N2 older checkpoints compare nothing" unwarned segment turned.nii
     for way in single "dp --set distribute.devices=cpu:0,cpu:1" "none --set data.cache=none" \
@@ -795,6 +810,9 @@ N2() {
         kept "$way" >"$way"
         check "N2 $way keeps the same" cmp single "$way"
     done
+    change phantom_004 thicken
+    check "N2 evaluate --run warns as well" ends 0 "case 'phantom_004' has a field of view of 20 x 20 x 60" \
+        "$program" evaluate --run runs/single
     change phantom_000 turn
     change phantom_001 thicken
     check "N2 orientations differ" ends 0 'warning: images have different orientations (RAS, LPS)' \

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double SPACING_FACTOR = 1.25, SPAN_FACTOR = 10;
+static const double SPACING_FACTOR = 1.25, FIELD_FACTOR = 2, SPAN_FACTOR = 10;
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
@@ -37,6 +37,7 @@ void case_geometry_init(case_geometry *g)
     memset(g, 0, sizeof *g);
     range_init(g->spacing, 3);
     range_init(g->extent, 3);
+    range_init(g->field, 3);
     range_init(g->value, GEOMETRY_CHANNELS_MAX);
     range_init(g->span, GEOMETRY_CHANNELS_MAX);
 }
@@ -47,6 +48,7 @@ void case_geometry_join(case_geometry *g, const case_geometry *other)
     g->channels = other->channels > g->channels ? other->channels : g->channels;
     ranges_join(g->spacing, other->spacing, 3);
     ranges_join(g->extent, other->extent, 3);
+    ranges_join(g->field, other->field, 3);
     ranges_join(g->value, other->value, GEOMETRY_CHANNELS_MAX);
     ranges_join(g->span, other->span, GEOMETRY_CHANNELS_MAX);
 }
@@ -119,8 +121,11 @@ void case_geometry_place(const volume *v, case_geometry *out)
     pons_volume_spacing(v, spacing);
     out->orientations = UINT64_C(1) << orientation_number(world, negative);
     for (int a = 0; a < 3; a++) {
+        double extent = (double)v->extent[a], field = extent * spacing[a];
+
         range_add(&out->spacing[world[a]], spacing[a], spacing[a]);
-        range_add(&out->extent[world[a]], (double)v->extent[a], (double)v->extent[a]);
+        range_add(&out->extent[world[a]], extent, extent);
+        range_add(&out->field[world[a]], field, field);
     }
 }
 
@@ -184,7 +189,7 @@ void case_geometry_of(const volume *image, case_geometry *out)
     case_geometry_of_packed(&whole, out);
 }
 
-/* ---- spacing --------------------------------------------------------------------------------- */
+/* ---- spacing and field of view --------------------------------------------------------------- */
 
 bool case_geometry_spacing_varies(const case_geometry *g)
 {
@@ -194,22 +199,36 @@ bool case_geometry_spacing_varies(const case_geometry *g)
     return false;
 }
 
-const char *case_geometry_spacings(arena *memory, const case_geometry *g)
+static const char *ranges_text(arena *memory, const geometry_range r[3])
 {
-    const geometry_range *r = g->spacing;
     const char *low = arena_format(memory, "%.4g x %.4g x %.4g", r[0].low, r[1].low, r[2].low);
     const char *high = arena_format(memory, "%.4g x %.4g x %.4g", r[0].high, r[1].high, r[2].high);
 
     return strcmp(low, high) == 0 ? low : arena_format(memory, "%s to %s", low, high);
 }
 
+const char *case_geometry_spacings(arena *memory, const case_geometry *g)
+{
+    return ranges_text(memory, g->spacing);
+}
+
+const char *case_geometry_fields(arena *memory, const case_geometry *g)
+{
+    return ranges_text(memory, g->field);
+}
+
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static const struct { const char *name; size_t offset; bool of_channels; } ranges[] = {
-    { "spacing", offsetof(case_geometry, spacing), false },
-    { "extent", offsetof(case_geometry, extent), false },
-    { "intensity", offsetof(case_geometry, value), true },
-    { "intensity_span", offsetof(case_geometry, span), true },
+static const struct {
+    const char *name;
+    size_t offset;
+    bool of_channels, optional; /* optional: older checkpoints lack it                            */
+} ranges[] = {
+    { "spacing", offsetof(case_geometry, spacing), false, false },
+    { "extent", offsetof(case_geometry, extent), false, false },
+    { "field_of_view", offsetof(case_geometry, field), false, true },
+    { "intensity", offsetof(case_geometry, value), true, false },
+    { "intensity_span", offsetof(case_geometry, span), true, false },
 };
 enum { RANGE_COUNT = sizeof ranges / sizeof ranges[0] };
 
@@ -304,6 +323,14 @@ static bool read_ends(const json_value *list, double *end, int count)
     return true;
 }
 
+/* The widest that extents and spacings allow. */
+static void bound_fields(case_geometry *g)
+{
+    for (int a = 0; a < 3; a++)
+        range_add(&g->field[a], g->extent[a].low * g->spacing[a].low,
+                  g->extent[a].high * g->spacing[a].high);
+}
+
 bool case_geometry_read(const json_value *object, case_geometry *out)
 {
     const json_value *least = json_member(json_member(object, "intensity"), "min");
@@ -318,10 +345,14 @@ bool case_geometry_read(const json_value *object, case_geometry *out)
         geometry_range *to = (geometry_range *)range_at(out, n);
         int count = ranges[n].of_channels ? out->channels : 3;
 
+        if (r == NULL && ranges[n].optional)
+            continue;
         if (!read_ends(json_member(r, "min"), &to->low, count)
             || !read_ends(json_member(r, "max"), &to->high, count))
             return false;
     }
+    if (json_member(object, "field_of_view") == NULL)
+        bound_fields(out);
     return true;
 }
 
@@ -339,6 +370,20 @@ bool case_geometry_is_scaled(const case_geometry *seen, const case_geometry *ima
             || image->spacing[a].high > seen->spacing[a].high * SPACING_FACTOR)
             return true;
     return false;
+}
+
+int case_geometry_foreign_field(const case_geometry *seen, const case_geometry *image,
+                                int across)
+{
+    for (int a = 0; a < 3; a++) {
+        if (a == across)
+            continue;
+        if (image->field[a].high > seen->field[a].high * FIELD_FACTOR)
+            return 1;
+        if (image->field[a].low * FIELD_FACTOR < seen->field[a].low)
+            return -1;
+    }
+    return 0;
 }
 
 int case_geometry_foreign_channel(const case_geometry *seen, const case_geometry *image)

@@ -38,29 +38,53 @@ static pons_status check_turned(arena *memory, const predictor *p, const pons_ca
 
 /* ---- warnings: whether there was one --------------------------------------------------------- */
 
-static bool warn_turned(arena *memory, const predictor *p, const char *name,
+static bool warn_turned(arena *memory, const predictor *p, const pons_case *c,
                         const case_geometry *image, logger *l)
 {
     if (!case_geometry_is_turned(&p->seen, image))
         return false;
     log_warning(l, "case '%s' has orientation %s, training saw %s; step 'orient' would turn it",
-                name, case_geometry_orientations(memory, image),
+                c->name, case_geometry_orientations(memory, image),
                 case_geometry_orientations(memory, &p->seen));
     return true;
 }
 
-static bool warn_scaled(arena *memory, const predictor *p, const char *name,
+static bool warn_scaled(arena *memory, const predictor *p, const pons_case *c,
                         const case_geometry *image, logger *l)
 {
     if (!case_geometry_is_scaled(&p->seen, image))
         return false;
     log_warning(l, "case '%s' has voxels of %s mm (left-right, back-front, feet-head), training "
-                "saw %s; step 'spacing' would resample it", name,
+                "saw %s; step 'spacing' would resample it", c->name,
                 case_geometry_spacings(memory, image), case_geometry_spacings(memory, &p->seen));
     return true;
 }
 
-static bool warn_values(arena *memory, const predictor *p, const char *name,
+/* The patient's axis along which the slices of a 2D network lie, -1 in a 3D network. */
+static int axis_across(const predictor *p, const volume *image)
+{
+    int flat = p->experiment->task.flat_axis, world[3];
+    bool negative[3];
+
+    pons_volume_orientation(image, world, negative);
+    return flat >= 0 ? world[flat] : -1;
+}
+
+static bool warn_field(arena *memory, const predictor *p, const pons_case *c,
+                       const case_geometry *image, logger *l)
+{
+    int side = case_geometry_foreign_field(&p->seen, image, axis_across(p, &c->image));
+
+    if (side == 0)
+        return false;
+    log_warning(l, "case '%s' has a field of view of %s mm (left-right, back-front, feet-head), "
+                "training saw %s; step %s", c->name, case_geometry_fields(memory, image),
+                case_geometry_fields(memory, &p->seen),
+                side > 0 ? "'crop_foreground' would cut off background" : "'pad' would fill it up");
+    return true;
+}
+
+static bool warn_values(arena *memory, const predictor *p, const pons_case *c,
                         const case_geometry *image, logger *l)
 {
     int channel = case_geometry_foreign_channel(&p->seen, image);
@@ -69,20 +93,20 @@ static bool warn_values(arena *memory, const predictor *p, const char *name,
         return false;
     const geometry_range *found = &image->value[channel], *seen = &p->seen.value[channel];
     log_warning(l, "case '%s': channel %d holds %.4g to %.4g after [preprocess], training saw %.4g "
-                "to %.4g; is it in the same unit? step 'normalize' would even it out", name,
+                "to %.4g; is it in the same unit? step 'normalize' would even it out", c->name,
                 channel, found->low, found->high, seen->low, seen->high);
     return true;
 }
 
-static bool warn_foreign(arena *memory, const predictor *p, const char *name,
+static bool warn_foreign(arena *memory, const predictor *p, const pons_case *c,
                          const case_geometry *image, logger *l)
 {
-    static bool (*const warn[])(arena *, const predictor *, const char *, const case_geometry *,
-                                logger *) = { warn_turned, warn_scaled, warn_values };
+    static bool (*const warn[])(arena *, const predictor *, const pons_case *,
+                                const case_geometry *, logger *) = { warn_turned, warn_scaled, warn_field, warn_values };
     bool said = false;
 
     for (size_t i = 0; i < sizeof warn / sizeof *warn; i++)
-        said = warn[i](memory, p, name, image, l) || said;
+        said = warn[i](memory, p, c, image, l) || said;
     return said;
 }
 
@@ -98,7 +122,7 @@ pons_status predict_foreign(const predictor *p, const pons_case *c, bool force, 
         return pons_fail(err, PONS_DEVICE, "out of memory");
     case_geometry_of(&c->image, &image);
     if (check_turned(memory, p, c, &image, force, err) == PONS_OK && !*said)
-        *said = warn_foreign(memory, p, c->name, &image, l);
+        *said = warn_foreign(memory, p, c, &image, l);
     arena_free(memory);
     return err->status;
 }
