@@ -791,7 +791,25 @@ feet-head), training saw 20 x 20 x 20; step 'pad'" segment $small
     check "N2 slices of a 2D network are not counted" unwarned "$program" predict runs/flat $large -o out.nii
     check "N2 what a slice shows is compared" ends 0 "a field of view of 9 x 20 x 20" \
         "$program" predict runs/flat $small -o out.nii
-    older "runs/run/checkpoints/$(cat runs/run/checkpoints/best)"
+    best=runs/run/checkpoints/$(cat runs/run/checkpoints/best)
+    bare() { "$program" predict "$@" -o out.nii --config runs/run/resolved.ini; }
+    cp -r $best beside && cp $best/model.safetensors bare.safetensors && mkdir foreign &&
+        cp bare.safetensors foreign && cp beside/manifest.json foreign
+    check "N2 a weights file beside its manifest, as in training" unwarned bare beside/model.safetensors same.nii
+    check "N2 and not" ends 4 "has orientation LPS, expected RAS as in training" \
+        bare beside/ema.safetensors turned.nii
+    check "N2 as it is" ends 0 "warning: case 'turned' has orientation LPS" \
+        bare beside/model.safetensors turned.nii --force
+    check "N2 its spacing" ends 0 'training saw 1 x 1 x 1; step '"'spacing'" bare beside/model.safetensors thick.nii
+    check "N2 in the folder it lies in" ends 4 "has orientation LPS" \
+        sh -c 'cd beside && "$0" predict ema.safetensors ../turned.nii -o ../out.nii --config ../runs/run/resolved.ini' \
+        "$program"
+    check "N2 no manifest compares nothing" unwarned bare bare.safetensors turned.nii
+    check "N2 nor one that does not list it" unwarned bare foreign/bare.safetensors turned.nii
+    echo >>beside/manifest.json
+    check "N2 a damaged one is named" ends 0 "; images are not compared with those of the training" \
+        bare beside/model.safetensors turned.nii
+    older $best
     check "N2 older checkpoints compare nothing" unwarned segment turned.nii
     for way in single "dp --set distribute.devices=cpu:0,cpu:1" "none --set data.cache=none" \
         "disk --set data.cache=disk" "again --set data.cache=disk"; do

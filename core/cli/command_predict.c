@@ -23,7 +23,8 @@ typedef struct predict_flags {
 
 static const pons_option flags[] = {
     PONS_TEXT(predict_flags, output, NULL, "File for one image, else a folder."),
-    PONS_TEXT(predict_flags, config, "", "INI file for a bare weights file."),
+    PONS_TEXT(predict_flags, config, "", "INI file for a bare weights file. In a checkpoint's "
+              "folder its manifest says what training saw."),
     PONS_FLAG(predict_flags, logits, no, "Also write OUT_logits.nii.gz (4D, class last)."),
     PONS_FLAG(predict_flags, probabilities, no, "Also write OUT_probabilities.nii.gz."),
     PONS_FLAG(predict_flags, any, no,

@@ -198,18 +198,48 @@ static pons_status open_replicas(predictor *p, const found_weights *f, const pre
     return err->status;
 }
 
+static pons_status take_geometry(const char *folder, const json_document *manifest, predictor *p,
+                                 pons_error *err)
+{
+    const json_value *geometry = json_member(manifest->root, CHECKPOINT_GEOMETRY);
+
+    p->compares = geometry != NULL && case_geometry_read(geometry, &p->seen);
+    return geometry == NULL || p->compares ? PONS_OK
+           : pons_fail(err, PONS_DATA, "'%s/manifest.json': '" CHECKPOINT_GEOMETRY "' is not what "
+                       "training writes", folder);
+}
+
+/*
+ * A weights file in a checkpoint's folder: its images are compared, too. Its resolved.ini is not,
+ * since the user names another file. A manifest that does not list the file is of something else.
+ */
+static void read_geometry_beside(const char *weights, predictor *p)
+{
+    const char *slash = strrchr(weights, '/'), *name = slash != NULL ? slash + 1 : weights;
+    char *folder = slash != NULL ? strndup(weights, (size_t)(name - weights)) : strdup(".");
+    json_document manifest = { NULL, NULL };
+    pons_error problem = PONS_ERROR_INIT;
+
+    if (folder != NULL && exists(folder, "manifest.json")) {
+        if (checkpoint_manifest(folder, &manifest, &problem) == PONS_OK
+            && json_member(json_member(manifest.root, "files"), name) != NULL)
+            take_geometry(folder, &manifest, p, &problem);
+        if (problem.status != PONS_OK)
+            log_warning(p->log, "%s; images are not compared with those of the training",
+                        problem.text);
+        json_free(&manifest);
+    }
+    free(folder);
+}
+
 static pons_status read_geometry(const found_weights *f, predictor *p, pons_error *err)
 {
     json_document manifest = { NULL, NULL };
-    const json_value *geometry;
 
-    if (f->checkpoint == NULL || checkpoint_manifest(f->checkpoint, &manifest, err) != PONS_OK)
-        return err->status;
-    geometry = json_member(manifest.root, CHECKPOINT_GEOMETRY);
-    p->compares = geometry != NULL && case_geometry_read(geometry, &p->seen);
-    if (geometry != NULL && !p->compares)
-        pons_fail(err, PONS_DATA, "'%s/manifest.json': '" CHECKPOINT_GEOMETRY "' is not what "
-                  "training writes", f->checkpoint);
+    if (f->checkpoint == NULL)
+        read_geometry_beside(f->weights, p);
+    else if (checkpoint_manifest(f->checkpoint, &manifest, err) == PONS_OK)
+        take_geometry(f->checkpoint, &manifest, p, err);
     json_free(&manifest);
     return err->status;
 }
