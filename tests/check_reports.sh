@@ -828,6 +828,20 @@ feet-head), training saw 20 x 20 x 20; step 'pad'" segment $small
         kept "$way" >"$way"
         check "N2 $way keeps the same" cmp single "$way"
     done
+    cp -r data upright && change phantom_004 turn
+    check "N2 data check names a foreign orientation of validation alone" ends 0 \
+        'warning: images have different orientations (RAS, LPS)' "$program" data check e.ini
+    turned="warning: images for validation have orientation LPS, those for training have RAS; step 'orient'"
+    for cache in memory none disk disk; do
+        set -- train e.ini --fresh --set train.steps=2 --set experiment.name=v --set data.cache=$cache
+        check "N2 train does, cache $cache" ends 0 "$turned" "$program" "$@"
+        check "N2 unless a step turns it, cache $cache" unwarned "$program" "$@" --set preprocess.steps=orient
+    done
+    case $ways in *ddp)
+        check "N2 rank 0 does" ends 0 "$turned" \
+            "$program" launch -n 2 -- train e.ini --set train.steps=2 --set experiment.name=vddp ;;
+    esac
+    rm -r data && mv upright data
     change phantom_004 thicken
     check "N2 evaluate --run warns as well" ends 0 "case 'phantom_004' has a field of view of 20 x 20 x 60" \
         "$program" evaluate --run runs/single

@@ -128,6 +128,11 @@ const case_geometry *cache_geometry(const cache *c)
     return &c->geometry;
 }
 
+const case_geometry *cache_validation_geometry(const cache *c)
+{
+    return &c->validation;
+}
+
 /* ---- open ------------------------------------------------------------------------------------ */
 
 static packed_wish wish_of(const dataset *d, const cache_settings *s)
@@ -174,6 +179,7 @@ pons_status cache_open(const dataset *d, const volume_chain *chain, int rank_cou
     c->chain = chain;
     c->wish = wish_of(d, settings);
     case_geometry_init(&c->geometry);
+    case_geometry_init(&c->validation);
     c->on_disk = settings->mode == CACHE_DISK;
     c->disk.lock = -1;
     for (int i = 0; i < rank_count; i++)

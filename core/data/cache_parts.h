@@ -19,6 +19,7 @@ struct cache {
     const volume_chain *chain;
     packed_wish wish;
     case_geometry geometry;    /* of the training cases                                           */
+    case_geometry validation;  /* orientations of the validation cases                            */
     cache_slot *slot;          /* [case_count], by rank                                           */
     size_t size;
     int held;

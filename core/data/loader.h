@@ -73,6 +73,8 @@ int cache_held(const cache *c);     /* cases held                               
 fingerprint cache_source(const cache *c, int rank);
 /* The joint geometry of all training images in the cache, after the steps. */
 const case_geometry *cache_geometry(const cache *c);
+/* The orientations of all validation images, after the steps; nothing else of their geometry. */
+const case_geometry *cache_validation_geometry(const cache *c);
 
 /* The files of a case on their own grid, labels mapped to the target; no transform. */
 pons_status case_read(const dataset *d, int rank, pons_case *out, pons_error *err);

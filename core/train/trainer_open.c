@@ -16,12 +16,24 @@ static void note_reading(void *context)
     trainer_note(context, "data");
 }
 
+/* A score of a foreign orientation says nothing of the training. */
+static void warn_validation(const experiment *e, const case_geometry *training,
+                            const case_geometry *validation)
+{
+    if (case_geometry_is_turned(training, validation))
+        log_warning(e->log, "images for validation have orientation %s, those for training have "
+                    "%s; step 'orient' in [preprocess] turns them alike",
+                    case_geometry_orientations(e->memory, validation),
+                    case_geometry_orientations(e->memory, training));
+}
+
 /* Store the geometry of the training images, which predictions are compared with. */
 static pons_status note_geometry(trainer *t, pons_error *err)
 {
     experiment *e = t->experiment;
     const case_geometry *g = cache_geometry(t->cache);
 
+    warn_validation(e, g, cache_validation_geometry(t->cache));
     if (case_geometry_orientation_count(g) > 1)
         log_warning(e->log, "images of different orientations are trained on together: %s; step "
                     "'orient' in [preprocess] turns them alike",
