@@ -297,7 +297,16 @@ START_TEST(format_is_known_by_its_first_bytes)
         { "\x89HDF\r\n\x1a\n", 8, "an HDF5 file" }, { "NRRD0005", 8, "an NRRD volume" },
         { "\0\0\0\1\0\0\1\0", 8, "an MGH volume (.mgh, .mgz)" },
         { "\xff\xd8\xff\xe1", 4, "a JPEG picture" }, { "\x5c\1\0\0", 4, "a NIfTI volume" },
-        { "version https://git-lfs.github.com", 34, "a pointer of Git LFS" }
+        { "version https://git-lfs.github.com", 34, "a pointer of Git LFS" },
+        { "CDF\1\0\0\0\0", 8, "a NetCDF file, as MINC 1 is" },
+        { "CDF\2\0\0\0\0", 8, "a NetCDF file, as MINC 1 is" },
+        { "\x08\x07\x12\x07pytorch\x1a\0052.1.0", 18, "an ONNX file" },
+        { "\x08\x08\x12\x07tf2onnx\x1a", 12, "an ONNX file" },
+        { "\x08\1\0\0\0\0\0\0{\"__metadata__\":{\"from\":\"pytorch\"}}", 45,
+          "a safetensors file" },
+        { "<!DOCTYPE html>\n<html>", 22, "an HTML page" }, { "<HTML>", 6, "an HTML page" },
+        { "\r\n<!doctype html>\n<html lang=\"en\">", 36, "an HTML page" },
+        { "<?xml version=\"1.0\"?>\n<Error>", 29, "an XML file" }
     };
     char dicom[132] = "";
 
@@ -306,6 +315,9 @@ START_TEST(format_is_known_by_its_first_bytes)
     ck_assert_ptr_null(file_kind_find(dicom, sizeof dicom - 1));
     ck_assert_ptr_null(file_kind_find("", 0));
     ck_assert_ptr_null(file_kind_find("some text", 9));
+    ck_assert_ptr_null(file_kind_find("<svg>", 5));
+    ck_assert_ptr_null(file_kind_find("\x08\x07\x12\x07", 4));
+    ck_assert_ptr_null(file_kind_find("CDF\3", 4));
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         ck_assert_str_eq(file_kind_find(files[i].bytes, files[i].size)->name, files[i].name);
 }

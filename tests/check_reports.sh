@@ -969,6 +969,9 @@ N9() {
     printf '\0\0\0\001\0\0\001\0\0\0\001\0' >g.mgh
     printf '\211PNG\r\n\032\n' >h.png
     printf '\377\330\377\340\0\020JFIF' >i.jpg
+    printf 'CDF\001\0\0\0\0' >j.mnc
+    printf '\010\007\022\007pytorch\032\0052.1.0' >k.onnx
+    printf '<!DOCTYPE html>\n<html lang="en"><title>Sign in</title>' >l.nii.gz
     check "N9 PyTorch" named "a PyTorch file" a.pt
     check "N9 PyTorch of old" named "a PyTorch file" b.pth
     check "N9 HDF5" named "an HDF5 file" c.h5
@@ -978,6 +981,15 @@ N9() {
     check "N9 MGH" named "an MGH volume" g.mgh
     check "N9 PNG" named "a PNG picture" h.png
     check "N9 JPEG" named "a JPEG picture" i.jpg
+    check "N9 MINC 1" named "a NetCDF file, as MINC 1 is" j.mnc
+    check "N9 ONNX" named "an ONNX file" k.onnx
+    check "N9 a web page" named "an HTML page" l.nii.gz
+    for file in c.h5 j.mnc; do
+        check "N9 how $file is converted" ends 4 "hint: a MINC volume is converted by: mnc2nii '$file' '${file%.*}.nii'" \
+            "$program" predict runs/run $file -o o.nii
+    done
+    check "N9 where a web page comes from" ends 4 "hint: a web page was saved in place of the file" \
+        "$program" predict runs/run l.nii.gz -o o.nii
     gzip -c g.mgh >g.mgz
     check "N9 MGH in gzip" ends 4 "it is gzip of an MGH volume" "$program" predict runs/run g.mgz -o out.nii.gz
     check "N9 with what to do" grep -qx "hint: mri_convert 'g.mgz' 'g.nii.gz'" "$folder/out"

@@ -19,8 +19,13 @@ enum { MARK_SIZE_MAX = 16, SOUGHT_SIZE = 200 };
     "sys.argv[2])'"
 #define FROM_NUMPY "python3 -c 'import sys, numpy, safetensors.numpy as s; " \
     "s.save_file(dict(numpy.load(sys.argv[1])), sys.argv[2])'"
+#define FROM_ONNX "python3 -c 'import sys, onnx.numpy_helper as n, safetensors.numpy as s; " \
+    "s.save_file({t.name: n.to_array(t) for t in n.onnx.load(sys.argv[1]).graph.initializer}, " \
+    "sys.argv[2])'"
 #define FROM_ITK "python3 -c 'import sys, SimpleITK as s; " \
     "s.WriteImage(s.ReadImage(sys.argv[1]), sys.argv[2])'"
+#define WEB_PAGE "a web page was saved in place of the file; it may need a login to be downloaded"
+#define MINC "a MINC volume is converted by: mnc2nii"
 #define PICTURE "a volume needs spacing and orientation, which a picture does not have"
 #define WEIGHTS(...) .advice[FILE_WEIGHTS] = { __VA_ARGS__ }
 #define VOLUME(...) .advice[FILE_VOLUME] = { __VA_ARGS__ }
@@ -44,7 +49,9 @@ static const struct row {
     { 0, 6, "\x93NUMPY", NULL, { .name = "a NumPy array" } },
     { 0, 8, "\x89HDF\r\n\x1a\n", NULL,
       { "an HDF5 file", WEIGHTS("h5py reads it, safetensors.numpy.save_file writes its arrays"),
-        VOLUME("a MINC volume is converted by: mnc2nii", ".nii") } },
+        VOLUME(MINC, ".nii") } },
+    { 0, 4, "CDF\1", NULL, { "a NetCDF file, as MINC 1 is", VOLUME(MINC, ".nii") } },
+    { 0, 4, "CDF\2", NULL, { "a NetCDF file, as MINC 1 is", VOLUME(MINC, ".nii") } },
     { 0, 4, "NRRD", NULL, { "an NRRD volume", VOLUME(FROM_ITK, ".nii.gz") } },
     { 0, 10, "ObjectType", NULL, { "a MetaImage (.mha, .mhd)", VOLUME(FROM_ITK, ".nii.gz") } },
     { 0, 5, "NDims", NULL, { "a MetaImage (.mha, .mhd)", VOLUME(FROM_ITK, ".nii.gz") } },
@@ -61,6 +68,12 @@ static const struct row {
     { 0, 4, "\0\0\1\x5c", NULL, { .name = "a NIfTI volume" } },
     { 0, 4, "\x1c\2\0\0", NULL, { .name = "a NIfTI volume" } },
     { 8, 2, "{\"", NULL, { .name = "a safetensors file" } },
+    { 0, 1, "\x08", "pytorch", { "an ONNX file", WEIGHTS(FROM_ONNX, ".safetensors") } },
+    { 0, 1, "\x08", "onnx", { "an ONNX file", WEIGHTS(FROM_ONNX, ".safetensors") } },
+    { 0, 1, "<", "html", { "an HTML page", WEIGHTS(WEB_PAGE), VOLUME(WEB_PAGE) } },
+    { 0, 1, "<", "HTML", { "an HTML page", WEIGHTS(WEB_PAGE), VOLUME(WEB_PAGE) } },
+    { 0, 0, "", "<html", { "an HTML page", WEIGHTS(WEB_PAGE), VOLUME(WEB_PAGE) } },
+    { 0, 5, "<?xml", NULL, { .name = "an XML file" } },
     { 0, 8, "version ", "git-lfs",
       { "a pointer of Git LFS", WEIGHTS("git lfs pull"), VOLUME("git lfs pull") } },
     { 0, 1, "{", NULL, { .name = "a JSON file" } },
