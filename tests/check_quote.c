@@ -1,10 +1,12 @@
 /*
- * check_quote.c - text from outside stays within its line, in messages, logs and tables.
+ * check_quote.c - text from outside stays within its line, in messages, logs and tables, and is one
+ * word in commands.
  */
 #include "suite.h"
 
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/shell_word.h"
 
 #include <pons/plugin.h>
 #include <string.h>
@@ -68,6 +70,53 @@ START_TEST(tables_and_errors_of_a_command_are_quoted_alike)
 }
 END_TEST
 
+START_TEST(a_word_of_a_shell_reads_back_as_the_text)
+{
+    static const char *const texts[] = { "plain", "", "it's", "'", "''", "a b", "a'\"$HOME`id`\\!*'",
+                                         "~", "-n", "#", "a;b", "*", "\xc3\xa4" };
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char word[2][64], command[256], back[64] = "";
+        FILE *from;
+        snprintf(command, sizeof command, "printf %%s. %s; printf %%s, %s",
+                 shell_word(word[0], sizeof word[0], texts[i]),
+                 shell_word_bare(word[1], sizeof word[1], texts[i]));
+        ck_assert_ptr_nonnull(from = popen(command, "r"));
+        fread(back, 1, sizeof back - 1, from);
+        ck_assert_int_eq(pclose(from), 0);
+        snprintf(command, sizeof command, "%s.%s,", texts[i], texts[i]);
+        ck_assert_str_eq(back, command);
+    }
+}
+END_TEST
+
+START_TEST(a_word_has_quotes_where_it_needs_them)
+{
+    char word[64];
+
+    ck_assert_str_eq(shell_word(word, sizeof word, "a/b.nii"), "'a/b.nii'");
+    ck_assert_str_eq(shell_word(word, sizeof word, "it's"), "'it'\\''s'");
+    ck_assert_str_eq(shell_word_bare(word, sizeof word, "a/b.nii"), "a/b.nii");
+    ck_assert_str_eq(shell_word_bare(word, sizeof word, "a b"), "'a b'");
+}
+END_TEST
+
+START_TEST(a_word_that_is_cut_has_no_closing_quote)
+{
+    static const char whole[] = "'a'\\''b'\\''c'";
+
+    for (size_t size = 1; size <= sizeof whole; size++) {
+        char word[sizeof whole];
+        size_t quotes = 0;
+        shell_word(word, size, "a'b'c");
+        ck_assert_uint_lt(strlen(word), size);
+        for (const char *c = word; *c != '\0'; c++)
+            quotes += *c == '\'' && (c == word || c[-1] != '\\');
+        ck_assert_int_eq(quotes % 2 == 0, size == 1 || size == sizeof whole);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("quote");
@@ -75,5 +124,8 @@ int main(void)
     tcase_add_test(c, a_message_that_is_passed_on_keeps_its_lines);
     tcase_add_test(c, what_does_not_fit_is_cut_before_an_escape);
     tcase_add_test(c, tables_and_errors_of_a_command_are_quoted_alike);
+    tcase_add_test(c, a_word_of_a_shell_reads_back_as_the_text);
+    tcase_add_test(c, a_word_has_quotes_where_it_needs_them);
+    tcase_add_test(c, a_word_that_is_cut_has_no_closing_quote);
     return suite_run();
 }

@@ -1015,6 +1015,62 @@ N10() {
     check "N10 and has one elsewhere" escapes
 }
 
+# paste COMMAND: a shell runs it, in which 'pons' is the program and the tools of others copy a file.
+paste() {
+    sh -ec 'pons() { "$0" "$@"; }; mri_convert() { cp "$1" "$2"; }; fslorient() { cp "$3" oriented; }
+        '"$1" "$program"
+}
+# hinted BEFORE BEHIND: the command between the two in the hint that was printed last.
+hinted() { sed -n "s/^hint: $1\\(.*\\)$2\$/\\1/p" "$folder/out"; }
+N11() {
+    enter N11
+    mkdir -p "it's a/loss" "it's a/imagesTr" "it's a/labelsTr" && cp "$build/stage/loss/dice_ce.so" "it's a/loss"
+    chmod 0777 "it's a" "it's a/loss/dice_ce.so"
+    path="$PWD/it's a:$PONS_PLUGIN_PATH"
+    check "N11 a plugin that all may write" ends 6 "lets everybody write it" \
+        env PONS_PLUGIN_PATH="$path" "$program" explain e.ini
+    check "N11 its mode by the hint" paste "$(hinted '' '')"
+    check "N11 a folder that all may write" ends 6 "lets everybody replace it" \
+        env PONS_PLUGIN_PATH="$path" "$program" explain e.ini
+    check "N11 its mode by the hint" paste "$(hinted '' '')"
+    check "N11 then it is taken" ends 0 "" env PONS_PLUGIN_PATH="$path" "$program" explain e.ini
+    check "N11 a name in the place of a file" ends 6 "it takes a file" \
+        env PONS_PLUGIN_PATH="$path" "$program" plugin check dice_ce
+    check "N11 its file can be pasted" paste "$(hinted 'it takes a file: ' '')"
+    for image in data/imagesTr/*; do
+        cp "$image" "it's a/imagesTr/$(basename "$image" .nii.gz)_0000.nii.gz"
+    done
+    cp data/labelsTr/* "it's a/labelsTr"
+    echo '{"channel_names":{"0":"CT"},"labels":{"background":0,"brain":1},"file_ending":".nii.gz"}' \
+        >"it's a/dataset.json"
+    check "N11 files of another layout" ends 3 "its files are read with" \
+        "$program" data check e.ini --set "data.source=it's a"
+    check "N11 their patterns can be pasted" paste "pons data check e.ini $(hinted 'its files are read with ' '')"
+    printf '\0\0\0\001\0\0\001\0\0\0\001\0' >"it's g.mgh"
+    check "N11 a volume of another format" ends 4 "mri_convert" "$program" predict runs/run "it's g.mgh" -o out.nii
+    check "N11 its conversion can be pasted" paste "$(hinted '' '')"
+    check "N11 it has the new name" cmp "it's g.mgh" "it's g.nii.gz"
+    gzip -dc data/imagesTr/*_000.nii.gz >"it's h.nii"
+    printf '\0\0\0\0' | dd of="it's h.nii" bs=1 seek=252 conv=notrunc 2>log
+    check "N11 a volume without a code" ends 4 "fslorient" "$program" predict runs/run "it's h.nii" -o out.nii
+    check "N11 its mending can be pasted" paste "$(hinted '.*by: ' '')"
+    cp -r runs/run "it's run"
+    check "N11 a run with other values" ends 3 "begins anew" "$program" train e.ini --resume "it's run" \
+        --set experiment.name=anew --set optimizer.lr=0.5
+    check "N11 its weights can be pasted" paste "pons train e.ini --set experiment.name=anew \
+        --set optimizer.lr=0.5 $(hinted '.* in its place ' ' begins anew .*')"
+    cp e.ini "it's e.ini" && rm data/labelsTr/*_000.nii.gz data/labelsTr/*_001.nii.gz
+    check "N11 a dataset with problems" ends 4 "lists them all" "$program" train "it's e.ini" --set data.source= \
+        --set "data.image=data/imagesTr/*.nii.gz" --set "data.label=data/labelsTr/*.nii.gz" \
+        --set "data.labels=background:0 brain:1"
+    check "N11 the file can be pasted" ends 4 "case 'phantom_001'" paste "$(hinted '' ' lists them all') \
+        --set data.source= --set 'data.image=data/imagesTr/*.nii.gz' \
+        --set 'data.label=data/labelsTr/*.nii.gz' --set 'data.labels=background:0 brain:1'"
+    check "N11 a list of words" ends 2 "a list needs quotes" "$program" data check e.ini \
+        --set 'data.image="it'"'"'s $a"' 'b*'
+    check "N11 it has quotes" [ "$(hinted '.*: ' '')" = "--set 'data.image=\"it'\\''s \$a\" b*'" ]
+}
+
 # ---- run them ------------------------------------------------------------------------------------
 
 entries=$(sed -n 's/^\([A-GN][0-9]*\)() {$/\1/p' "$source/tests/check_reports.sh")

@@ -6,8 +6,10 @@
 
 #include "base/file_kind.h"
 
+#include "base/shell_word.h"
 #include "base/text.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -117,12 +119,19 @@ static size_t stem_size(const char *path)
     return size;
 }
 
+/* The words of a command behind a blank each: a folder, or the path and that of a new file. */
 static void put_paths(const char *path, const char *paths, char *out, size_t size)
 {
-    if (strcmp(paths, "/") == 0)
-        snprintf(out, size, " '%.*s.'", (int)folder_size(path), path);
-    else
-        snprintf(out, size, " '%s' '%.*s%s'", path, (int)stem_size(path), path, paths);
+    char other[PATH_MAX], word[2][PATH_MAX];
+
+    if (strcmp(paths, "/") == 0) {
+        snprintf(other, sizeof other, "%.*s.", (int)folder_size(path), path);
+        snprintf(out, size, " %s", shell_word(word[0], sizeof word[0], other));
+        return;
+    }
+    snprintf(other, sizeof other, "%.*s%s", (int)stem_size(path), path, paths);
+    snprintf(out, size, " %s %s", shell_word(word[0], sizeof word[0], path),
+             shell_word(word[1], sizeof word[1], other));
 }
 
 pons_status file_kind_refuse(const file_kind *k, const char *path, const char *packed,

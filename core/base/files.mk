@@ -12,6 +12,7 @@ libcore_la_SOURCES += core/base/clock.h
 libcore_la_SOURCES += core/base/errno_status.c core/base/errno_status.h
 libcore_la_SOURCES += core/base/parallel.c core/base/parallel.h
 libcore_la_SOURCES += core/base/quote.c core/base/quote.h
+libcore_la_SOURCES += core/base/shell_word.c core/base/shell_word.h
 libcore_la_SOURCES += core/base/mapped_file.c core/base/mapped_file.h
 libcore_la_SOURCES += core/base/name_index.c core/base/name_index.h
 libcore_la_SOURCES += core/base/part.c core/base/part.h

@@ -1,6 +1,7 @@
 /*
  * arguments.c - the words of a command line: flags by a table, the common flags, arguments.
  */
+#include "base/shell_word.h"
 #include "base/text.h"
 #include "cli/command.h"
 
@@ -275,19 +276,25 @@ static void quoted_list(const words *w, char *text, size_t size)
 {
     const char *value = w->word[w->stray - 1];
     bool joined = strncmp(value, "--", 2) == 0; /* --flag=value */
-    size_t used = (size_t)snprintf(text, size, "%s%s\"%s", joined ? "" : w->word[w->stray - 2],
-                                   joined ? "" : " ", value);
+    char list[LINE_SIZE];
+    size_t flag = joined ? 0 : (size_t)snprintf(text, size, "%s ", w->word[w->stray - 2]);
+    size_t used = (size_t)snprintf(list, sizeof list, "%s", value);
 
-    for (int i = w->stray; i < w->count && w->word[i][0] != '-' && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, " %s", w->word[i]);
-    if (used < size)
-        snprintf(text + used, size - used, "\"");
+    for (int i = w->stray; i < w->count && w->word[i][0] != '-' && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, " %s", w->word[i]);
+    if (flag >= size)
+        return;
+    /* Double quotes, as the manual has them, keep all but these. */
+    if (list[strcspn(list, "\"$`\\!")] == '\0')
+        snprintf(text + flag, size - flag, "\"%s\"", list);
+    else
+        shell_word(text + flag, size - flag, list);
 }
 
 static pons_status refuse_arguments(const words *w)
 {
     const command *c = w->command;
-    char hint[LINE_SIZE];
+    char hint[2 * LINE_SIZE];
 
     if (w->stray > 0)
         quoted_list(w, hint, sizeof hint);

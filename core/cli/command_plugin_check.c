@@ -3,6 +3,7 @@
  * note, the descriptor and the option table; each kind then has checks of its own.
  */
 #include "base/apart.h"
+#include "base/shell_word.h"
 #include "cli/command.h"
 #include "cli/plugin_check.h"
 
@@ -23,6 +24,7 @@ static const pons_option flags[] = {
 /* A name where a file is meant: say which file has it. */
 static pons_status refuse_name(const char *name, pons_error *err)
 {
+    char word[sizeof err->text], file[sizeof err->text];
     plugin_file *files;
     int count;
 
@@ -31,12 +33,13 @@ static pons_status refuse_name(const char *name, pons_error *err)
     for (int i = 0; i < count && err->status == PONS_OK; i++)
         if (strcmp(files[i].name, name) == 0)
             pons_fail(err, PONS_PLUGIN, "there is no file '%s'\nhint: it takes a file: pons plugin "
-                      "check %s", name, files[i].path);
+                      "check %.2000s", name, shell_word_bare(word, sizeof word, files[i].path));
     plugin_list_free(files, count);
     if (strchr(name, '.') != NULL)
         return pons_fail(err, PONS_PLUGIN, "there is no file '%s'", name);
+    snprintf(file, sizeof file, "./%s.so", name);
     return pons_fail(err, PONS_PLUGIN, "there is no file '%s'\nhint: it takes a file, as in pons "
-                     "plugin check ./%s.so", name, name);
+                     "plugin check %.2000s", name, shell_word_bare(word, sizeof word, file));
 }
 
 /* A run finds a plugin by the name of its file; nothing of the file has run yet. */

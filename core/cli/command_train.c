@@ -6,7 +6,9 @@
  */
 #include <config.h>
 
+#include "base/shell_word.h"
 #include "cli/command.h"
+#include "config/list.h"
 #include "config/shortage.h"
 #include "dist/board.h"
 #include "report/devices_file.h"
@@ -283,22 +285,38 @@ static pons_status read_file(start *s, pons_error *err)
     return name_folder(s, err);
 }
 
+/* The words of a command that takes the weights of the checkpoint; "" where there is none. */
+static const char *set_pretrained(const start *s, char *word, size_t size)
+{
+    char *path = realpath(s->checkpoint, NULL);
+    arena *memory = path != NULL ? arena_new() : NULL;
+
+    word[0] = '\0';
+    if (memory != NULL)
+        shell_word(word, size, arena_format(memory, "train.pretrained=%s", list_single(
+                   memory, arena_format(memory, "%s/model.safetensors", path))));
+    arena_free(memory);
+    free(path);
+    return word;
+}
+
 /* Append the hint to the error of a run that cannot go on as asked. */
 static pons_status add_way_out(const start *s, pons_error *err)
 {
     size_t used = strlen(err->text), room = sizeof err->text - used;
-    char *path = NULL;
+    pons_error hint = PONS_ERROR_INIT;
+    char word[sizeof err->text];
 
     if (err->status != PONS_CONFIG || strstr(err->text, "\nhint: ") != NULL)
         return err->status;
     if (s->own)
-        snprintf(err->text + used, room, "\nhint: --fresh starts anew, another [experiment] name "
-                 "keeps both");
-    else if ((path = realpath(s->checkpoint, NULL)) != NULL)
-        snprintf(err->text + used, room, "\nhint: --resume takes these values as they were; in its "
-                 "place --set 'train.pretrained=%s/model.safetensors' begins anew with the weights "
-                 "of the same network", path);
-    free(path);
+        pons_fail(&hint, PONS_CONFIG, "hint: --fresh starts anew, another [experiment] name keeps "
+                  "both");
+    else if (set_pretrained(s, word, sizeof word)[0] != '\0')
+        pons_fail(&hint, PONS_CONFIG, "hint: --resume takes these values as they were; in its "
+                  "place --set %s begins anew with the weights of the same network", word);
+    if (hint.status != PONS_OK)
+        snprintf(err->text + used, room, "\n%s", hint.text);
     return err->status;
 }
 

@@ -6,6 +6,7 @@
  */
 #include "data/dataset.h"
 
+#include "base/shell_word.h"
 #include "data/class_list.h"
 #include "data/layout.h"
 #include "data/split.h"
@@ -47,6 +48,8 @@ static void sort_cases(dataset *d, layout_result *found)
 static pons_status take_problems(dataset *d, const dataset_settings *s,
                                  const layout_result *found, pons_error *err)
 {
+    char file[sizeof err->text];
+
     if (s->keep_problems) {
         d->problem = found->problem;
         d->problem_count = found->problem_count;
@@ -54,10 +57,10 @@ static pons_status take_problems(dataset *d, const dataset_settings *s,
     }
     if (found->problem_count == 0)
         return PONS_OK;
+    shell_word_bare(file, sizeof file, s->file != NULL ? s->file : "FILE.ini");
     return dataset_problems_fail(
         found->problem, found->problem_count,
-        arena_format(d->memory, "\nhint: pons data check %s lists them all",
-                     s->file != NULL ? s->file : "FILE.ini"), err);
+        arena_format(d->memory, "\nhint: pons data check %s lists them all", file), err);
 }
 
 pons_status dataset_problems_fail(const dataset_problem *first, int count, const char *hint,

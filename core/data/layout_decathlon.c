@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/shell_word.h"
 #include "config/list.h"
 #include "data/class_list.h"
 #include "data/volume_files.h"
@@ -303,11 +304,20 @@ static const char *image_patterns(const reader *r, const char *ending)
     return list_join(r->memory, count, pattern);
 }
 
+/* " --set 'key=value'" */
+static const char *set_key(arena *memory, const char *key, const char *value)
+{
+    const char *text = arena_format(memory, "%s=%s", key, value);
+    size_t size = 4 * strlen(text) + 3; /* an apostrophe becomes four characters */
+
+    return arena_format(memory, " --set %s", shell_word(arena_alloc(memory, size), size, text));
+}
+
 /* The key 'labels', or "" where a class has no id of its own or a name that needs thought. */
 static const char *set_labels(const reader *r)
 {
     const json_value *labels = json_member(r->root, "labels");
-    const char *text = " --set 'data.labels=", *between = "";
+    const char *text = "", *between = "";
     uint64_t id;
 
     if (!is_type(labels, JSON_OBJECT))
@@ -319,21 +329,22 @@ static const char *set_labels(const reader *r)
                             (unsigned long long)id);
         between = " ";
     }
-    return arena_format(r->memory, "%s'", text);
+    return set_key(r->memory, "data.labels", text);
 }
 
 static pons_status refuse_nnunet(const reader *r, pons_error *err)
 {
     const char *ending = json_member(r->root, "file_ending")->text;
-    const char *label;
+    const char *image, *label;
 
     if (ending == NULL)
         ending = ".nii.gz";
+    image = set_key(r->memory, "data.image", image_patterns(r, ending));
     label = arena_format(r->memory, "%slabelsTr/*%s", r->folder, ending);
+    label = set_key(r->memory, "data.label", list_single(r->memory, label));
     return pons_fail(err, PONS_CONFIG, "'nnunet' is not in this build, and '%s' has that layout\n"
-                     "hint: its files are read with --set data.source= --set 'data.image=%s' "
-                     "--set 'data.label=%s'%s", r->path, image_patterns(r, ending),
-                     list_single(r->memory, label), set_labels(r));
+                     "hint: its files are read with --set data.source=%s%s%.1000s", r->path, image,
+                     label, set_labels(r));
 }
 
 static pons_status refuse_relatives(const reader *r, pons_error *err)

@@ -4,6 +4,8 @@
  */
 #include "data/nifti.h"
 
+#include "base/shell_word.h"
+
 #include <math.h>
 #include <nifti2_io.h>
 #include <string.h>
@@ -342,6 +344,7 @@ static pons_status check_spacing(header *x, pons_error *err)
 static pons_status check_codes(const header *x, pons_error *err)
 {
     const nifti_2_header *h = &x->h;
+    char word[sizeof err->text];
 
     if (h->qform_code < 0 || h->sform_code < 0)
         return pons_fail(err, PONS_DATA, "cannot read '%s': '%s' is %d, expected 0 to 5", x->path,
@@ -351,7 +354,8 @@ static pons_status check_codes(const header *x, pons_error *err)
         return pons_fail(err, PONS_DATA, "cannot read '%s': 'qform_code' and 'sform_code' are 0, "
                          "expected one above 0, since left and right are unknown\nhint: set the "
                          "code of the form that is right; the sform's by: fslorient "
-                         "-setsformcode 1 '%s'", x->path, x->path);
+                         "-setsformcode 1 %.2000s", x->path,
+                         shell_word(word, sizeof word, x->path));
     return PONS_OK;
 }
 

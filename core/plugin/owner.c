@@ -11,6 +11,7 @@
 #include "plugin/owner.h"
 
 #include "base/errno_status.h"
+#include "base/shell_word.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -69,13 +70,15 @@ static pons_status refuse_mode(const level *l, const char *writers, const char *
                                pons_error *err)
 {
     const unsigned mode = (unsigned)l->facts.st_mode & 07777;
+    char word[sizeof err->text];
 
+    shell_word(word, sizeof word, l->place);
     if (l->is_file)
         return pons_fail(err, PONS_PLUGIN, "cannot load '%s': its mode %04o lets %s write it\n"
-                         "hint: chmod %s-w '%s'", l->path, mode, writers, class, l->path);
+                         "hint: chmod %s-w %.2000s", l->path, mode, writers, class, word);
     return pons_fail(err, PONS_PLUGIN, "cannot load '%s': the mode %04o of the folder '%s' lets %s "
-                     "replace it\nhint: chmod %s-w '%s'", l->path, mode, l->place, writers, class,
-                     l->place);
+                     "replace it\nhint: chmod %s-w %.2000s", l->path, mode, l->place, writers,
+                     class, word);
 }
 
 static pons_status check_mode(const level *l, pons_error *err)
