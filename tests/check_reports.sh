@@ -742,8 +742,17 @@ change() {
 }
 
 # older CHECKPOINT: its manifest without what the images were like, sealed again.
-older() {
-    sed '/^"geometry":/,/^"intensity_span"/d' "$1/manifest.json" | sed '$d' >body
+older() { edit_manifest "$1" '/^"geometry":/,/^"intensity_span"/d'; }
+# saw RUN ORIENTATION...: a run whose images had these orientations.
+saw() {
+    run=$1
+    shift
+    edit_manifest "runs/$run/checkpoints/$(cat "runs/$run/checkpoints/best")" \
+        "s/\"orientations\":\[[^]]*\]/\"orientations\":[$(printf '"%s",' "$@" | sed 's/,$//')]/"
+}
+# edit_manifest CHECKPOINT SCRIPT: its manifest by a script of sed, sealed again.
+edit_manifest() {
+    sed "$2" "$1/manifest.json" | sed '$d' >body
     printf '}' >>body
     seal=$(sha256sum <body)
     { cat body && printf ',"sha256":"%s"}\n' "${seal%% *}"; } >"$1/manifest.json"
@@ -855,6 +864,30 @@ feet-head), training saw 20 x 20 x 20; step 'pad'" segment $small
         "$program" data check e.ini
     printf '[preprocess]\nsteps = orient spacing\n[preprocess.spacing]\nmm = 1 1 1\n' >>e.ini
     check "N2 steps even it out" ends 0 '0 errors, 0 warnings' "$program" data check e.ini
+}
+
+# The hint at a foreign orientation holds for all networks of an ensemble.
+N12() {
+    enter N12
+    gzip -dc data/imagesTr/phantom_000.nii.gz >turned.nii
+    turn turned.nii
+    cp -r runs/run runs/other
+    "$program" train e.ini -q --set experiment.name=even --set preprocess.steps=normalize || fail "N12 even"
+    ensemble() { "$program" predict "runs/run,runs/$1" turned.nii -o out.nii; }
+    check "N12 networks alike" ends 4 "hint: --set 'preprocess.steps=orient' --set preprocess.orient.axes=RAS turns" \
+        ensemble other
+    check "N12 it can be pasted" paste "pons predict runs/run,runs/other turned.nii -o out.nii \
+        $(hinted '' ' turns it.*')"
+    saw run RAS RPS && saw other RPS
+    check "N12 what each of them saw" ends 4 "expected RAS, RPS as in training" ensemble other
+    check "N12 is what is hinted at" grep -q 'axes=RPS turns' "$folder/out"
+    saw run RAS
+    check "N12 none fits all" ends 4 "saw different orientations in training, so no step 'orient' fits" ensemble other
+    check "N12 networks of different steps" ends 4 "give all of them the same: turn the file to RAS" ensemble even
+    check "N12 as the hint says" unwarned "$program" predict runs/run,runs/even data/imagesTr/*_000.nii.gz -o out.nii
+    check "N12 with the step already" ends 4 "hint: --set 'preprocess.steps=orient' --set preprocess.orient.axes=RAS" \
+        "$program" predict runs/run turned.nii -o out.nii --set preprocess.steps=orient \
+        --set preprocess.orient.axes=LPS
 }
 
 # shown COLUMNS COMMAND...: what a terminal of so many columns is sent; 'script' is the terminal.

@@ -8,32 +8,67 @@
 
 #include <string.h>
 
-/* The steps of 'chain' with 'step' before them, as 'steps' has them. */
+/* ---- an orientation that training never saw -------------------------------------------------- */
+
+/* The steps of 'chain', with 'step' before them unless it is one, as 'steps' has them. */
 static const char *steps_with(arena *memory, const char *step, const volume_chain *chain)
 {
     const char *text = step;
 
     for (int i = 0; chain != NULL && i < chain->count; i++)
-        text = arena_format(memory, "%s %s", text, chain->step[i].name);
+        if (strcmp(chain->step[i].name, step) != 0)
+            text = arena_format(memory, "%s %s", text, chain->step[i].name);
     return text;
 }
 
-static pons_status refuse_turned(arena *memory, const predictor *p, const pons_case *c,
-                                 const char *found, pons_error *err)
+/* The orientations that every network saw in training. */
+static const char *common_orientations(arena *memory, const predict_member *m)
 {
-    const char *seen = case_geometry_orientations(memory, &p->seen);
+    case_geometry common = { .orientations = m->all[m->at]->seen.orientations };
 
-    return pons_fail(err, PONS_DATA, "case '%s' has orientation %s, expected %s as in training\n"
-                     "hint: --set 'preprocess.steps=%s' --set preprocess.orient.axes=%.3s turns "
-                     "it; --force takes it as it is", c->name, found, seen,
-                     steps_with(memory, "orient", p->experiment->preprocess), seen);
+    for (int i = 0; i < m->count; i++)
+        if (m->all[i]->compares)
+            common.orientations &= m->all[i]->seen.orientations;
+    return case_geometry_orientations(memory, &common);
 }
 
-static pons_status check_turned(arena *memory, const predictor *p, const pons_case *c,
+/* The steps that --set would give to all networks are those of each, but for 'orient'. */
+static bool has_common_steps(arena *memory, const predict_member *m)
+{
+    const char *text = steps_with(memory, "orient", m->all[0]->experiment->preprocess);
+
+    for (int i = 1; i < m->count; i++)
+        if (strcmp(steps_with(memory, "orient", m->all[i]->experiment->preprocess), text) != 0)
+            return false;
+    return true;
+}
+
+/* What every network of an ensemble would take; --set and the file are the same for all. */
+static const char *way_to_turn(arena *memory, const predict_member *m)
+{
+    const char *axes = common_orientations(memory, m);
+
+    if (*axes == '\0')
+        return "the networks saw different orientations in training, so no step 'orient' fits all";
+    if (!has_common_steps(memory, m))
+        return arena_format(memory, "the networks have different [preprocess] steps, and --set "
+                            "would give all of them the same: turn the file to %.3s", axes);
+    return arena_format(memory, "--set 'preprocess.steps=%s' --set preprocess.orient.axes=%.3s "
+                        "turns it", steps_with(memory, "orient", m->all[0]->experiment->preprocess),
+                        axes);
+}
+
+static pons_status check_turned(arena *memory, const predict_member *m, const pons_case *c,
                                 const case_geometry *image, bool force, pons_error *err)
 {
-    return force || !case_geometry_is_turned(&p->seen, image) ? PONS_OK
-           : refuse_turned(memory, p, c, case_geometry_orientations(memory, image), err);
+    const case_geometry *seen = &m->all[m->at]->seen;
+
+    if (force || !case_geometry_is_turned(seen, image))
+        return PONS_OK;
+    return pons_fail(err, PONS_DATA, "case '%s' has orientation %s, expected %s as in training\n"
+                     "hint: %s; --force takes it as it is", c->name,
+                     case_geometry_orientations(memory, image),
+                     case_geometry_orientations(memory, seen), way_to_turn(memory, m));
 }
 
 /* ---- warnings: whether there was one --------------------------------------------------------- */
@@ -102,7 +137,8 @@ static bool warn_foreign(arena *memory, const predictor *p, const pons_case *c,
                          const case_geometry *image, logger *l)
 {
     static bool (*const warn[])(arena *, const predictor *, const pons_case *,
-                                const case_geometry *, logger *) = { warn_turned, warn_scaled, warn_field, warn_values };
+                                const case_geometry *, logger *) =
+        { warn_turned, warn_scaled, warn_field, warn_values };
     bool said = false;
 
     for (size_t i = 0; i < sizeof warn / sizeof *warn; i++)
@@ -110,9 +146,10 @@ static bool warn_foreign(arena *memory, const predictor *p, const pons_case *c,
     return said;
 }
 
-pons_status predict_foreign(const predictor *p, const pons_case *c, bool force, bool *said,
+pons_status predict_foreign(const predict_member *m, const pons_case *c, bool force, bool *said,
                             logger *l, pons_error *err)
 {
+    const predictor *p = m->all[m->at];
     arena *memory = p->compares ? arena_new() : NULL;
     case_geometry image;
 
@@ -121,7 +158,7 @@ pons_status predict_foreign(const predictor *p, const pons_case *c, bool force, 
     if (memory == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     case_geometry_of(&c->image, &image);
-    if (check_turned(memory, p, c, &image, force, err) == PONS_OK && !*said)
+    if (check_turned(memory, m, c, &image, force, err) == PONS_OK && !*said)
         *said = warn_foreign(memory, p, c, &image, l);
     arena_free(memory);
     return err->status;

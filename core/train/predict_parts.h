@@ -19,12 +19,19 @@ struct predictor {
     logger *log;
 };
 
+/* Network 'at' of the networks that predict together. */
+typedef struct predict_member {
+    int count, at;
+    predictor *const *all;
+} predict_member;
+
 /*
- * predict_foreign.c: an image after preprocessing against what training saw. 'image' lies outside:
- * a warning with the step that would mend it goes to 'l'; *said is set. An orientation that
- * training never saw is PONS_DATA unless 'force'. 'said' before: no second warning.
+ * predict_foreign.c: an image after preprocessing against what the training of a network saw. An
+ * image outside of that is a warning to 'l', with the step that would mend it, and *said is set.
+ * An orientation that training never saw is PONS_DATA unless 'force', with what would do for all
+ * networks. 'said' before: no second warning.
  */
-pons_status predict_foreign(const predictor *p, const pons_case *c, bool force, bool *said,
+pons_status predict_foreign(const predict_member *m, const pons_case *c, bool force, bool *said,
                             logger *l, pons_error *err);
 
 /*

@@ -69,6 +69,7 @@ static void read_files(prediction *s, const predict_input *input)
 static void preprocess(prediction *s, int member, member_case *m, pons_error *err)
 {
     const experiment *e = s->p[member]->experiment;
+    const predict_member at = { .count = s->count, .at = member, .all = s->p };
     FILE *stream = open_memstream(&m->notes, &m->notes_size);
     logger said = { .terminal = stream, .level = LOG_NORMAL };
 
@@ -85,7 +86,7 @@ static void preprocess(prediction *s, int member, member_case *m, pons_error *er
     if (err->status == PONS_OK)
         volume_chain_apply(e->preprocess, &m->c, &said, err);
     if (err->status == PONS_OK)
-        predict_foreign(s->p[member], &m->c, s->work->force, &s->foreign, &said, err);
+        predict_foreign(&at, &m->c, s->work->force, &s->foreign, &said, err);
     fclose(stream);
     if (err->status == PONS_OK && m->c.image.channels != e->task.channels)
         pons_fail(err, PONS_DATA, "case '%s' has %d channel%s, the network expects %d", m->c.name,
