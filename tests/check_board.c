@@ -3,6 +3,8 @@
  */
 #include "dist/board.h"
 
+#include "base/clock.h"
+#include "pause.h"
 #include "suite.h"
 
 #include <fcntl.h>
@@ -30,6 +32,7 @@ START_TEST(a_new_page_says_that_nothing_is_known)
     ck_assert_int_eq(e.step, -1);
     ck_assert_int_eq(e.collective, -1);
     ck_assert_str_eq(e.doing, "");
+    ck_assert(e.noted == 0);
     ck_assert(!e.ended);
     board_free(page);
 }
@@ -41,10 +44,12 @@ START_TEST(what_a_killed_process_wrote_stays)
     int status;
 
     open_page();
+    double begin = seconds_now();
     pid_t child = fork();
     if (child == 0) {
         board_seat *s = board_sit(value);
         board_note(s, 17, "checkpoint");
+        pause_for(0.1);
         board_collective(s, 412, "all_reduce_and_more", 1 << 20);
         raise(SIGKILL);
     }
@@ -56,6 +61,7 @@ START_TEST(what_a_killed_process_wrote_stays)
     ck_assert_int_eq(e.collective, 412);
     ck_assert_int_eq(e.size, 1 << 20);
     ck_assert_str_eq(e.kind, "all_reduce_and_");
+    ck_assert(e.noted >= begin + 0.1 && e.noted <= seconds_now());
     ck_assert(!e.ended);
     board_read(page, 0, &e);
     ck_assert_int_eq(e.step, -1);

@@ -231,6 +231,10 @@ END_TEST
 static const struct { const char *does; int code; const char *says; bool once; } ends[] = {
     { "note:5,signal:9", 137, "rank 1 was killed by SIGKILL in step 5 (step), last collective 50: "
       "all_reduce of 4096 bytes", false },
+    { "note:5,wait:1.5,signal:9", 137, "in step 5 (step), last collective 50: all_reduce of 4096 "
+      "bytes, noted ", false },
+    { "note:3,wait:1.5,leave:0", 1, "all_reduce of 4096 bytes, noted ", false },
+    { "note:7,wait:1.5,end:1=loss is nan", 1, " s before: loss is nan\n", false },
     { "signal:11", 139, "rank 1 was ended by SIGSEGV (11)\n", false },
     { "note:2,signal:6", 134, "rank 1 was ended by SIGABRT (6) in step 2", false },
     { "note:3,leave:0", 1, "rank 1 left before the end with exit code 0 in step 3", false },

@@ -30,6 +30,7 @@ typedef struct short_word {
 typedef struct slot {
     _Atomic int64_t step, collective, size;
     short_word doing, kind;
+    _Atomic double noted;
     int status;
     double when;
     char text[sizeof((board_entry *)0)->text];
@@ -126,7 +127,7 @@ void board_read(const board *b, int i, board_entry *out)
     const slot *s = &b->slots[i];
 
     *out = (board_entry){ .step = s->step, .collective = s->collective, .size = s->size,
-                          .ended = s->ended };
+                          .noted = s->noted, .ended = s->ended };
     get_word(&s->doing, out->doing);
     get_word(&s->kind, out->kind);
     if (!out->ended)
@@ -180,6 +181,7 @@ void board_note(board_seat *s, int64_t step, const char *doing)
         return;
     s->mine->step = step;
     put_word(&s->mine->doing, doing);
+    s->mine->noted = seconds_now();
 }
 
 void board_collective(board_seat *s, int64_t sequence, const char *kind, int64_t size)
@@ -189,6 +191,7 @@ void board_collective(board_seat *s, int64_t sequence, const char *kind, int64_t
     s->mine->size = size;
     put_word(&s->mine->kind, kind);
     s->mine->collective = sequence;
+    s->mine->noted = seconds_now();
 }
 
 void board_end(board_seat *s, int status, const char *text)

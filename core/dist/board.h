@@ -19,9 +19,10 @@ typedef struct board_entry {
     int64_t collective;     /* sequence number of the last one; -1: none yet                      */
     int64_t size;           /* its bytes                                                          */
     char kind[16];          /* "all_reduce"                                                       */
+    double noted;           /* when the last of these was written; 0: nothing yet                 */
     bool ended;             /* the command came to its end, with ...                              */
     int status;             /* ... this exit code, and where that is a failure with               */
-    double when;            /* seconds of CLOCK_MONOTONIC                                         */
+    double when;            /* as 'noted', seconds of CLOCK_MONOTONIC                             */
     char text[2048];        /* the line that says why                                             */
 } board_entry;
 

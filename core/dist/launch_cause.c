@@ -38,8 +38,14 @@ const launched *crowd_cause(const crowd *c)
 
 /* ---- what ------------------------------------------------------------------------------------ */
 
-/* " in step 12 (validation), last collective 40: all_reduce of 4096 bytes"; "" before all that. */
-static void tell_position(const board_entry *e, char *out, size_t size)
+/* A younger note is told without its age. */
+static const double OLD_NOTE_S = 1;
+
+/*
+ * " in step 12 (validation), last collective 40: all_reduce of 4096 bytes"; "" before all that. An
+ * old note ends with its age: ", noted 7.5 s before".
+ */
+static void tell_position(const board_entry *e, double end, char *out, size_t size)
 {
     size_t used = 0;
 
@@ -49,8 +55,11 @@ static void tell_position(const board_entry *e, char *out, size_t size)
     if (e->doing[0] != '\0' && used < size)
         used += (size_t)snprintf(out + used, size - used, " (%s)", e->doing);
     if (e->collective >= 0 && used < size)
-        snprintf(out + used, size - used, ", last collective %lld: %s of %lld bytes",
-                 (long long)e->collective, e->kind, (long long)e->size);
+        used += (size_t)snprintf(out + used, size - used,
+                                 ", last collective %lld: %s of %lld bytes",
+                                 (long long)e->collective, e->kind, (long long)e->size);
+    if (e->noted > 0 && end - e->noted >= OLD_NOTE_S && used < size)
+        snprintf(out + used, size - used, ", noted %.1f s before", end - e->noted);
 }
 
 /* The same line from every rank, as for a key that the file must not have, is nobody's alone. */
@@ -97,7 +106,7 @@ bool crowd_tell(const crowd *c, const launched *r, pons_error *err)
     char position[256];
 
     board_read(c->board, local, &e);
-    tell_position(&e, position, sizeof position);
+    tell_position(&e, r->when, position, sizeof position);
     if (!is_failure_told(&e, r) && r->output[1] != NULL && c->settings->log->terminal != NULL)
         stream_tell_tail(r->output[1], c->settings->log->terminal);
     if (r->signal == SIGKILL)
@@ -130,7 +139,7 @@ void crowd_tell_end(const crowd *c, const launched *r)
     char position[256];
 
     board_read(c->board, (int)(r - c->rank), &e);
-    tell_position(&e, position, sizeof position);
+    tell_position(&e, r->when, position, sizeof position);
     if (r->signal != 0)
         log_detail(c->settings->log, "rank %d: %s%s", r->rank, signal_name(r->signal),
                    position);
