@@ -11,10 +11,12 @@
 
 #include "base/finite.h"
 #include "base/parallel.h"
+#include "data/class_list.h"
 #include "data/transpose.h"
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { SIDE_I = 64, SIDE_K = 16 };
@@ -211,18 +213,36 @@ static void convert_slab(void *context, int64_t first, int64_t end)
 
 /* ---- volumes --------------------------------------------------------------------------------- */
 
+static bool is_whole(double x)
+{
+    return isfinite(x) && x == trunc(x);
+}
+
+/* What a value that was refused had to be. */
+static const char *expected_value(double value, nifti_use use, char *out, size_t size)
+{
+    if (use == NIFTI_IMAGE)
+        return "finite numbers";
+    if (!is_whole(value))
+        return "whole numbers";
+    snprintf(out, size, value < 0 ? "at least %d" : "at most %d", value < 0 ? 0 : CLASS_ID_MAX);
+    return out;
+}
+
 static pons_status refuse_bad(const char *path, const int64_t n[4], const findings *f,
                               nifti_use use, pons_error *err)
 {
+    bool id = use != NIFTI_IMAGE && is_whole(f->bad_value);
+    char range[32];
     int64_t at = f->bad_first;
     long long i = at % n[0], j = at / n[0] % n[1], k = at / n[0] / n[1] % n[2];
     const char *what = use != NIFTI_IMAGE ? "no label"
                      : isfinite(f->bad_value) ? "too large for a float" : "not finite";
 
-    return pons_fail(err, PONS_DATA, "cannot read '%s': %lld voxel%s %s, the first %g at %lld "
-                     "%lld %lld, expected %s", path, (long long)f->bad_count,
-                     f->bad_count == 1 ? " is" : "s are", what, f->bad_value, i, j, k,
-                     use == NIFTI_IMAGE ? "finite numbers" : "whole numbers");
+    return pons_fail(err, PONS_DATA, "cannot read '%s': %lld voxel%s %s, the first %.*g at "
+                     "%lld %lld %lld, expected %.40s", path, (long long)f->bad_count,
+                     f->bad_count == 1 ? " is" : "s are", what, id ? 15 : 6, f->bad_value, i, j, k,
+                     expected_value(f->bad_value, use, range, sizeof range));
 }
 
 pons_status nifti_convert(const char *path, const nifti_layout *layout, const void *data,
