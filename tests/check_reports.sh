@@ -787,6 +787,14 @@ N2() {
         --set preprocess.orient.axes=RAS
     check "N2 a foreign spacing" ends 0 'training saw 1 x 1 x 1; step '"'spacing'" segment thick.nii
     check "N2 a foreign unit" ends 0 'holds 0 to 0.6' segment unit.nii
+    check "N2 what evens it out" grep -q "step 'normalize' would even it out" "$folder/out"
+    head -c 352 same.nii >flat.nii && head -c $(($(wc -c <same.nii) - 352)) /dev/zero >>flat.nii
+    check "N2 an image of one value" ends 0 "channel 0 is 0 everywhere after [preprocess], training saw 0 to" \
+        segment flat.nii
+    check "N2 that nothing evens out" sh -c '! grep normalize "$0"' "$folder/out"
+    check "N2 a step that is there already" ends 0 "training saw RAS" segment turned.nii --force --set preprocess.steps=orient \
+        --set preprocess.orient.axes=LPS
+    check "N2 is not named" grep -qx "warning: case 'turned' has orientation LPS, training saw RAS" "$folder/out"
     phantom small 1 9,20,20
     phantom large 1 20,20,44
     small=small/imagesTr/phantom_000.nii.gz

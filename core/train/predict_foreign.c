@@ -73,14 +73,21 @@ static pons_status check_turned(arena *memory, const predict_member *m, const po
 
 /* ---- warnings: whether there was one --------------------------------------------------------- */
 
+/* The advice to take a step, "" where [preprocess] has it and the difference is still there. */
+static const char *advice(const predictor *p, const char *step, const char *text)
+{
+    return volume_chain_has(p->experiment->preprocess, step) ? "" : text;
+}
+
 static bool warn_turned(arena *memory, const predictor *p, const pons_case *c,
                         const case_geometry *image, logger *l)
 {
     if (!case_geometry_is_turned(&p->seen, image))
         return false;
-    log_warning(l, "case '%s' has orientation %s, training saw %s; step 'orient' would turn it",
-                c->name, case_geometry_orientations(memory, image),
-                case_geometry_orientations(memory, &p->seen));
+    log_warning(l, "case '%s' has orientation %s, training saw %s%.60s", c->name,
+                case_geometry_orientations(memory, image),
+                case_geometry_orientations(memory, &p->seen),
+                advice(p, "orient", "; step 'orient' would turn it"));
     return true;
 }
 
@@ -90,8 +97,9 @@ static bool warn_scaled(arena *memory, const predictor *p, const pons_case *c,
     if (!case_geometry_is_scaled(&p->seen, image))
         return false;
     log_warning(l, "case '%s' has voxels of %s mm (left-right, back-front, feet-head), training "
-                "saw %s; step 'spacing' would resample it", c->name,
-                case_geometry_spacings(memory, image), case_geometry_spacings(memory, &p->seen));
+                "saw %s%.60s", c->name, case_geometry_spacings(memory, image),
+                case_geometry_spacings(memory, &p->seen),
+                advice(p, "spacing", "; step 'spacing' would resample it"));
     return true;
 }
 
@@ -113,9 +121,10 @@ static bool warn_field(arena *memory, const predictor *p, const pons_case *c,
     if (side == 0)
         return false;
     log_warning(l, "case '%s' has a field of view of %s mm (left-right, back-front, feet-head), "
-                "training saw %s; step %s", c->name, case_geometry_fields(memory, image),
-                case_geometry_fields(memory, &p->seen),
-                side > 0 ? "'crop_foreground' would cut off background" : "'pad' would fill it up");
+                "training saw %s%.60s", c->name, case_geometry_fields(memory, image),
+                case_geometry_fields(memory, &p->seen), side > 0
+                ? advice(p, "crop_foreground", "; step 'crop_foreground' would cut off background")
+                : advice(p, "pad", "; step 'pad' would fill it up"));
     return true;
 }
 
@@ -127,9 +136,15 @@ static bool warn_values(arena *memory, const predictor *p, const pons_case *c,
     if (channel < 0)
         return false;
     const geometry_range *found = &image->value[channel], *seen = &p->seen.value[channel];
-    log_warning(l, "case '%s': channel %d holds %.4g to %.4g after [preprocess], training saw %.4g "
-                "to %.4g; is it in the same unit? step 'normalize' would even it out", c->name,
-                channel, found->low, found->high, seen->low, seen->high);
+    if (found->low == found->high)
+        log_warning(l, "case '%s': channel %d is %.4g everywhere after [preprocess], training saw "
+                    "%.4g to %.4g; is it the right file, in the same unit?", c->name, channel,
+                    found->low, seen->low, seen->high);
+    else
+        log_warning(l, "case '%s': channel %d holds %.4g to %.4g after [preprocess], training saw "
+                    "%.4g to %.4g; is it in the same unit?%.60s", c->name, channel, found->low,
+                    found->high, seen->low, seen->high,
+                    advice(p, "normalize", " step 'normalize' would even it out"));
     return true;
 }
 
