@@ -3,6 +3,7 @@
  */
 #include "suite.h"
 
+#include "base/broken_pipe.h"
 #include "base/log.h"
 #include "base/terminal.h"
 
@@ -20,7 +21,7 @@ static void open_both(void)
     memset(terminal, 0, sizeof terminal);
     memset(file, 0, sizeof file);
     l = (logger){ fmemopen(terminal, sizeof terminal, "w"), fmemopen(file, sizeof file, "w"),
-                  LOG_NORMAL, false, true, false };
+                  LOG_NORMAL, false, true, false, false };
 }
 
 static void close_both(void)
@@ -119,6 +120,35 @@ START_TEST(wide_characters_take_two_columns_and_are_not_cut_in_two)
 }
 END_TEST
 
+START_TEST(a_terminal_that_nobody_reads_is_left_once_and_the_file_says_so)
+{
+    static const char warning[] = "warning: nobody reads the standard error any more; its lines "
+                                  "are here alone\n";
+    logger broken = { .level = LOG_NORMAL, .live = _i == 1 };
+    char expected[256];
+    int ends[2];
+
+    broken_pipe_ignore();
+    ck_assert_int_eq(pipe(ends), 0);
+    FILE *stream = broken.terminal = fdopen(ends[1], "w");
+    ck_assert_ptr_nonnull(stream);
+    log_line(&broken, "read");
+    ck_assert_ptr_eq(broken.terminal, stream);
+    close(ends[0]);
+    if (_i == 1)
+        log_progress(&broken, "step 1");
+    else
+        log_line(&broken, "lost");
+    ck_assert_ptr_null(broken.terminal);
+    broken.file = l.file;
+    log_line(&broken, "kept");
+    log_line(&broken, "too");
+    snprintf(expected, sizeof expected, "%skept\ntoo\n", warning);
+    ck_assert_str_eq(file, expected);
+    fclose(stream);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("log");
@@ -129,5 +159,6 @@ int main(void)
     tcase_add_test(c, progress_takes_one_line_of_a_terminal_of_any_width);
     tcase_add_test(c, terminal_without_a_size_has_eighty_columns);
     tcase_add_test(c, wide_characters_take_two_columns_and_are_not_cut_in_two);
+    tcase_add_loop_test(c, a_terminal_that_nobody_reads_is_left_once_and_the_file_says_so, 0, 2);
     return suite_run();
 }

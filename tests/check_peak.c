@@ -212,7 +212,7 @@ static void step_without_reuse(void)
     experiment_known known = { 0 };
     experiment *e = NULL;
     config *c = NULL;
-    logger log = { stderr, NULL, LOG_QUIET, false, false, 0 };
+    logger log = { stderr, NULL, LOG_QUIET, false, false, 0, 0 };
     pons_error err = PONS_ERROR_INIT;
     const char *set[] = { "train.precision=fp32", "distribute.threads=2" };
 

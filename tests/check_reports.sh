@@ -1112,6 +1112,26 @@ N11() {
     check "N11 it has quotes" [ "$(hinted '.*: ' '')" = "--set 'data.image=\"it'\\''s \$a\" b*'" ]
 }
 
+# unread CODE COMMAND...: ends with that code where nobody reads its standard streams.
+unread() {
+    expected=$1
+    shift
+    { sleep 0.2 && "$@"; echo $? >code; } 2>&1 | :
+    [ "$(cat code)" = "$expected" ]
+}
+N13() {
+    enter N13
+    check "N13 a training goes on that nobody reads" unread 0 "$program" train e.ini --fresh
+    check "N13 to its end" grep -qx "done: '.*'" runs/run/log.txt
+    check "N13 its log says so once" [ "$(grep -c 'nobody reads the standard error' runs/run/log.txt)" = 1 ]
+    check "N13 a command that prints ends as others do" unread 141 "$program" plugin list
+    "$program" plugin list | grep -q '^comm  *gloo' || return 0
+    for show in first all; do
+        check "N13 so does one of ranks, show $show" unread 0 "$program" launch -n 2 --show $show -- train e.ini --fresh
+        check "N13 to its end, show $show" grep -qx "done: '.*'" runs/run/log.txt
+    done
+}
+
 # ---- run them ------------------------------------------------------------------------------------
 
 entries=$(sed -n 's/^\([A-GN][0-9]*\)() {$/\1/p' "$source/tests/check_reports.sh")

@@ -8,6 +8,7 @@ libcore_la_SOURCES += core/base/arena.c core/base/arena.h core/base/error.c core
 libcore_la_SOURCES += core/base/aside.c core/base/aside.h
 libcore_la_SOURCES += core/base/apart.c core/base/apart.h
 libcore_la_SOURCES += core/base/background.c core/base/background.h
+libcore_la_SOURCES += core/base/broken_pipe.c core/base/broken_pipe.h
 libcore_la_SOURCES += core/base/clock.h
 libcore_la_SOURCES += core/base/errno_status.c core/base/errno_status.h
 libcore_la_SOURCES += core/base/parallel.c core/base/parallel.h

@@ -6,6 +6,7 @@
 #include "base/quote.h"
 #include "base/terminal.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -19,16 +20,31 @@ static void end_live_line(logger *l)
     l->shown = false;
 }
 
+/* A reader that has gone does not come back. */
+static void check_reader(logger *l)
+{
+    if (!ferror(l->terminal) || errno != EPIPE)
+        return;
+    l->terminal = NULL;
+    l->untold = true;
+}
+
 static void write_line(logger *l, bool shown, const char *before, const char *after,
                        const char *text)
 {
     if (l->terminal != NULL && shown) {
         fflush(stdout); /* where both go to one file, in the order in which they were written */
         end_live_line(l);
+        errno = 0;
         fprintf(l->terminal, "%s%s%s\n", l->color ? before : "", text, l->color ? after : "");
         fflush(l->terminal);
+        check_reader(l);
     }
     if (l->file != NULL) {
+        if (l->untold)
+            fputs("warning: nobody reads the standard error any more; its lines are here alone\n",
+                  l->file);
+        l->untold = false;
         fprintf(l->file, "%s\n", text);
         fflush(l->file);
     }
@@ -93,8 +109,10 @@ void log_progress(logger *l, const char *format, ...)
     quote_format(text, sizeof text, format, list);
     va_end(list);
     text[strcspn(text, "\n\t")] = '\0';
+    errno = 0;
     fprintf(l->terminal, "\r%.*s\033[K",
             (int)terminal_fit(text, terminal_columns(l->terminal) - 1), text);
     fflush(l->terminal);
     l->shown = true;
+    check_reader(l);
 }

@@ -1,7 +1,8 @@
 /*
  * log.h - lines for the person: to stderr, and to a run's log.txt without control characters.
  *
- * Every line ends with a newline that the caller does not write. One logger, one thread.
+ * Every line ends with a newline that the caller does not write. One logger, one thread. A terminal
+ * that is a broken pipe becomes NULL, and 'file' has a line about it.
  */
 #ifndef CORE_BASE_LOG_H
 #define CORE_BASE_LOG_H
@@ -16,6 +17,7 @@ typedef struct logger {
     log_level level;
     bool color, live;      /* a terminal that can be redrawn */
     bool shown;            /* a line that is being redrawn */
+    bool untold;           /* nobody reads the terminal any more, which 'file' does not say yet */
 } logger;
 
 void log_line(logger *l, const char *format, ...) __attribute__((format(printf, 2, 3)));

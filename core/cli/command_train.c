@@ -6,6 +6,7 @@
  */
 #include <config.h>
 
+#include "base/broken_pipe.h"
 #include "base/shell_word.h"
 #include "cli/command.h"
 #include "config/list.h"
@@ -511,6 +512,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     start s = { .call = call, .flags = given, .folder = { NULL, NULL, -1, NULL },
                 .other = -1 };
 
+    broken_pipe_ignore();
     if (interrupt_open(end_before_first_step, &s, &s.interrupt, err) != PONS_OK)
         return err->status;
     if (prepare(&s, err) == PONS_OK && !s.launched)

@@ -197,7 +197,7 @@ static void say_end(logger *log, pons_status status, const pons_error *err)
 __attribute__((noinline)) static pons_status run_program(int argc, char **argv)
 {
     logger log = { stderr, NULL, LOG_NORMAL, color_wanted(),
-                   terminal_has_sequences(stderr), false };
+                   terminal_has_sequences(stderr), false, false };
     pons_error err = PONS_ERROR_INIT;
     pons_status status = dispatch(argc - 1, argv + 1, &log, &err);
 

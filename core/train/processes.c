@@ -5,6 +5,7 @@
 
 #include "train/processes.h"
 
+#include "base/broken_pipe.h"
 #include "device/choose.h"
 #include "device/open.h"
 #include "device/visible.h"
@@ -12,7 +13,6 @@
 
 #include <pons/comm.h>
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,18 +197,6 @@ static void tell(const processes *p, logger *l)
 }
 
 /*
- * A rank that writes where nobody reads any more, in a thread of whatever library, gets an error.
- * The signal would end it, and all others with it.
- */
-static void ignore_broken_pipes(void)
-{
-    struct sigaction found;
-
-    if (sigaction(SIGPIPE, NULL, &found) == 0 && found.sa_handler == SIG_DFL)
-        signal(SIGPIPE, SIG_IGN);
-}
-
-/*
  * Plugins are tried in a child, which there cannot be once a group or a card is open. Other faults
  * are found where a plugin is used: a prediction uses few.
  */
@@ -243,7 +231,7 @@ static pons_status join(config *c, const sections *s, logger *l, processes *p, p
     const struct backend *chosen;
     device_list list;
 
-    ignore_broken_pipes();
+    broken_pipe_ignore(); /* it would end a rank, and all others with it */
     if (check_mode(c, s, &p->place, err) != PONS_OK
         || choose_devices(c, s, DEVICE_USE_RANK, &list, err) != PONS_OK
         || settle_place(&p->place, &list, err) != PONS_OK

@@ -1,0 +1,15 @@
+/*
+ * broken_pipe.c - what the process does about SIGPIPE.
+ */
+#include "base/broken_pipe.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+void broken_pipe_ignore(void)
+{
+    struct sigaction found;
+
+    if (sigaction(SIGPIPE, NULL, &found) == 0 && found.sa_handler == SIG_DFL)
+        signal(SIGPIPE, SIG_IGN);
+}
