@@ -1,5 +1,6 @@
 #!/bin/sh
-# The installed library exports pons_* and nothing else; the tests' library exports the core as well.
+# The installed library exports pons_* and nothing else, a plugin its entry; the tests' library exports the core
+# as well.
 . "${srcdir:-.}/tests/checks.sh"
 library=.libs/libpons.so
 
@@ -11,4 +12,14 @@ foreign=$(nm -D --defined-only "$library" | awk '$3 !~ /^pons_/ { print $3 }')
 exports() { nm -D --defined-only "$1" | grep " $2\$"; }
 check "the program's entry is exported" exports "$library" pons_main
 check "the tests' library exports the core" exports tests/.libs/libpons.so sha256_init
+
+# only_entry FILE: weak symbols are those of C++.
+only_entry() {
+    exported=$(nm -D --defined-only "$1" | awk '$2 !~ /^[VWu]$/ { print $3 }')
+    echo "$exported"
+    [ "$exported" = pons_plugin_entry ]
+}
+for file in "$build"/stage/*/*.so; do
+    check "${file#"$build/stage/"} exports its entry alone" only_entry "$file"
+done
 finish

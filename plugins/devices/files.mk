@@ -120,7 +120,7 @@ libcpudevice_la_CFLAGS = $(CPU_CFLAGS)
 device_LTLIBRARIES += cpu.la
 cpu_la_SOURCES =
 cpu_la_LIBADD = libcpudevice.la $(PLUGIN_LIBADD)
-cpu_la_LDFLAGS = $(PLUGIN_LDFLAGS) $(OPENMP_CFLAGS) -export-symbols-regex '^pons_plugin_entry$$'
+cpu_la_LDFLAGS = $(PLUGIN_LDFLAGS) $(OPENMP_CFLAGS)
 
 # The cuda device. Nothing of CUDA is needed to build it: the driver and the compiler of its kernels
 # are found when it is opened.
@@ -160,5 +160,5 @@ endif
 device_LTLIBRARIES += cuda.la
 cuda_la_SOURCES =
 cuda_la_LIBADD = libcudadevice.la $(PLUGIN_LIBADD)
-cuda_la_LDFLAGS = $(PLUGIN_LDFLAGS) -export-symbols-regex '^pons_plugin_entry$$'
+cuda_la_LDFLAGS = $(PLUGIN_LDFLAGS)
 endif
