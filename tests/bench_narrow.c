@@ -12,6 +12,7 @@
 #include "bench_clock.h"
 #include "convolutions.h"
 #include "graph/node.h"
+#include "graph/shape.h"
 
 #include <omp.h>
 #include <stdio.h>

@@ -12,6 +12,8 @@
 #include "convolutions.h"
 #include "data/volume_chain.h"
 #include "golden_program.h"
+#include "graph/build.h"
+#include "graph/leaf.h"
 #include "soak.h"
 #include "suite.h"
 #include "train/held_sums.h"

@@ -4,6 +4,7 @@
  */
 #include "../plugins/devices/cpu/cpu.h"
 #include "graph/compile.h"
+#include "graph/reference/reference.h"
 #include "op_table.h"
 #include "suite.h"
 #include "tolerance.h"

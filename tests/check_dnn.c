@@ -5,7 +5,10 @@
  */
 #include "card_trial.h"
 #include "fakes.h"
+#include "graph/build.h"
+#include "graph/leaf.h"
 #include "graph/mirror.h"
+#include "graph/reference/reference.h"
 #include "suite.h"
 #include "tolerance.h"
 

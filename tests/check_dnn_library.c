@@ -11,6 +11,7 @@
 #include "../plugins/devices/cuda/dnn.h"
 #include "golden_program.h"
 #include "graph/compile.h"
+#include "graph/reference/reference.h"
 #include "suite.h"
 #include "train/experiment.h"
 

@@ -3,7 +3,15 @@
  */
 #include "suite.h"
 
+#include "graph/build.h"
+#include "graph/fuse.h"
+#include "graph/gradient.h"
+#include "graph/leaf.h"
+#include "graph/recompute.h"
 #include "graph/reference/reference.h"
+#include "graph/reference/reference_internal.h"
+#include "graph/shape.h"
+#include "graph/simplify.h"
 #include "graphs.h"
 
 #include <math.h>

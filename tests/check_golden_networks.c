@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "device/open.h"
+#include "graph/build.h"
+#include "graph/shape.h"
 
 static pons_error error;
 

@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "device/open.h"
+#include "graph/build.h"
+#include "graph/explain.h"
+#include "graph/leaf.h"
 
 static pons_error error;
 

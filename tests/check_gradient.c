@@ -3,6 +3,8 @@
  */
 #include <math.h>
 
+#include "graph/reference/reference.h"
+#include "graph/shape.h"
 #include "op_table.h"
 #include "suite.h"
 #include "tolerance.h"

@@ -14,7 +14,10 @@
 #include "device/crew.h"
 #include "device/local.h"
 #include "device/open.h"
+#include "graph/build.h"
+#include "graph/leaf.h"
 #include "graph/node.h"
+#include "graph/shape.h"
 
 static pons_error error;
 

@@ -6,7 +6,10 @@
  * scale, which fp16 holds from 2048 downwards; the gradient by the weight is 128.
  */
 #include "descent.h"
+#include "graph/build.h"
+#include "graph/leaf.h"
 #include "graph/program.h"
+#include "graph/reference/reference.h"
 #include "suite.h"
 
 #include <math.h>

@@ -11,6 +11,7 @@
 
 #include "../plugins/devices/cpu/cpu.h"
 #include "graph/program.h"
+#include "graph/reference/reference.h"
 #include "guarded.h"
 
 #include <math.h>

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "device/open.h"
+#include "graph/build.h"
+#include "graph/leaf.h"
 
 static pons_error error;
 

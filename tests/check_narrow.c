@@ -9,6 +9,8 @@
 #include "convolutions.h"
 #include "graph/node.h"
 #include "graph/program.h"
+#include "graph/reference/reference.h"
+#include "graph/shape.h"
 #include "guarded.h"
 #include "kernel_trial.h"
 #include "suite.h"

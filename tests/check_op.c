@@ -13,7 +13,12 @@
 #include "cli/plugin_check.h"
 #include "device/open.h"
 #include "gallery_plugin.h"
+#include "graph/build.h"
+#include "graph/explain.h"
+#include "graph/gradient.h"
+#include "graph/leaf.h"
 #include "graph/program.h"
+#include "graph/shape.h"
 #include "suite.h"
 #include "tolerance.h"
 

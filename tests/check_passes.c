@@ -10,6 +10,10 @@
 #include "graph/program.h"
 
 #include "descent.h"
+#include "graph/build.h"
+#include "graph/explain.h"
+#include "graph/leaf.h"
+#include "graph/shape.h"
 #include "suite.h"
 
 enum { LAYERS = 3, CHANNELS = 16, EXTENT = 8, CASES = 2 };

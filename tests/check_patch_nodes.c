@@ -11,6 +11,8 @@
 #include "train/patch_nodes.h"
 
 #include "dataset_maker.h"
+#include "graph/build.h"
+#include "graph/reference/reference.h"
 #include "suite.h"
 
 #include <string.h>

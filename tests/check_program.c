@@ -11,6 +11,11 @@
 #include "graph/program.h"
 
 #include "descent.h"
+#include "graph/build.h"
+#include "graph/explain.h"
+#include "graph/leaf.h"
+#include "graph/reference/reference.h"
+#include "graph/shape.h"
 #include "suite.h"
 
 /* ---- a small network: convolution, bias, batch norm, prelu, mean square ---------------------- */

@@ -8,6 +8,11 @@
 #include "base/random.h"
 #include "evaluate.h"
 #include "golden/operations.h"
+#include "graph/build.h"
+#include "graph/gradient.h"
+#include "graph/leaf.h"
+#include "graph/reference/reference.h"
+#include "graph/shape.h"
 #include "suite.h"
 #include "tolerance.h"
 

@@ -7,6 +7,7 @@
 #include "fake/fake.h"
 #include "fakes.h"
 #include "golden_program.h"
+#include "graph/explain.h"
 #include "suite.h"
 
 #include <string.h>

@@ -16,6 +16,7 @@
 #include "../plugins/devices/cpu/narrow_tile.h"
 #include "../plugins/devices/cpu/winograd.h"
 #include "graph/program.h"
+#include "graph/reference/reference.h"
 #include "guarded.h"
 #include "suite.h"
 #include "units.h"

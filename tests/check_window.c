@@ -8,6 +8,7 @@
 #include "train/safetensors.h"
 #include "train/stitch.h"
 
+#include "graph/reference/reference.h"
 #include "suite.h"
 #include "tolerance.h"
 

@@ -22,6 +22,8 @@
 #include "data/nifti.h"
 #include "data/patch_make.h"
 #include "device/open.h"
+#include "graph/build.h"
+#include "graph/leaf.h"
 #include "graph/node.h"
 #include "plugin/plugin_load.h"
 #include "step_counter.h"

@@ -13,6 +13,8 @@
 #include "graph/memory.h"
 #include "graph/mirror.h"
 #include "graph/reference/reference.h"
+#include "graph/reference/reference_internal.h"
+#include "graph/shape.h"
 
 /* As programs align what kernels of a GPU get; those of the host get no more than they need. */
 enum { CANARY = 0xa5, HOST_ALIGNMENT = 64, ALIGNMENT = MEMORY_ALIGNMENT };

@@ -10,9 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "asserts.h"
 #include "base/file.h"
 #include "device/open.h"
-#include "asserts.h"
+#include "graph/build.h"
+#include "graph/leaf.h"
+#include "graph/reference/reference.h"
+#include "graph/shape.h"
 
 static pons_error error;
 

@@ -6,6 +6,7 @@
 
 #include "graph/node.h"
 #include "graph/plan.h"
+#include "graph/shape.h"
 
 #include <stdio.h>
 

@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "asserts.h"
 #include "graph/node.h"
 #include "graph/program.h"
-#include "asserts.h"
+#include "graph/reference/reference.h"
+#include "graph/shape.h"
 #include "guarded.h"
 #include "tolerance.h"
 

@@ -7,6 +7,7 @@
 #include "cli/bench_kernels.h"
 
 #include "base/quote.h"
+#include "graph/explain.h"
 
 #include <inttypes.h>
 #include <math.h>

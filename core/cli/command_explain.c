@@ -8,6 +8,8 @@
 #include "cli/command.h"
 #include "config/shortage.h"
 #include "device/local.h"
+#include "graph/build.h"
+#include "graph/explain.h"
 #include "graph/print.h"
 #include "train/forecast.h"
 #include "train/patch_nodes.h"

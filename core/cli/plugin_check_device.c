@@ -6,8 +6,12 @@
 #include "cli/plugin_check.h"
 
 #include "device/open.h"
+#include "graph/build.h"
+#include "graph/explain.h"
 #include "graph/memory.h"
 #include "graph/program.h"
+#include "graph/reference/reference.h"
+#include "graph/shape.h"
 
 #include <math.h>
 #include <pons/device.h>

@@ -5,7 +5,11 @@
  */
 #include "base/random.h"
 #include "cli/plugin_check.h"
+#include "graph/build.h"
+#include "graph/leaf.h"
 #include "graph/program.h"
+#include "graph/reference/reference.h"
+#include "graph/shape.h"
 #include "train/plugin_nodes.h"
 
 #include <math.h>

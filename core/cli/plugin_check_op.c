@@ -7,6 +7,8 @@
 #include "cli/plugin_check.h"
 #include "config/config.h"
 #include "graph/build.h"
+#include "graph/leaf.h"
+#include "graph/op.h"
 
 #include <math.h>
 #include <pons/op.h>

@@ -4,6 +4,7 @@
 #include "data/patch_parts.h"
 
 #include "graph/node.h"
+#include "graph/shape.h"
 
 #include <stdio.h>
 #include <stdlib.h>

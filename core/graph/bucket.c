@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "graph/compile.h"
+#include "graph/fuse.h"
 #include "graph/queue.h"
 
 enum { GROUPS = 3 }; /* beside begin, reduce and update: six pieces a step */

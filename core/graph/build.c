@@ -9,7 +9,8 @@
 
 #include "base/arena.h"
 #include "base/quote.h"
-#include "graph/build.h"
+#include "graph/ir_internal.h"
+#include "graph/op.h"
 
 pons_graph *graph_new(bool training, int flat_axis)
 {

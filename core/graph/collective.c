@@ -9,6 +9,7 @@
 
 #include "graph/compile.h"
 #include "graph/queue.h"
+#include "graph/shape.h"
 
 typedef struct half {
     const program_collective *collective;

@@ -1,27 +1,11 @@
 /*
- * communicate.c - sums over the replicas that run at the same time: the builder, its gradient
- * (R10), and the pass that takes a sum apart, so that what does not need it runs while it is under
- * way.
+ * communicate.c - start each sum over replicas early and wait for it late, so that kernels which do
+ * not need it run while it is under way.
  */
-#include "graph/build.h"
-#include "graph/plan.h"
+#include "graph/communicate.h"
 
-pons_node *pons_all_reduce(pons_graph *g, pons_node *x)
-{
-    node_attribute whole = { .all_reduce = { PONS_ALL_REDUCE_WHOLE, 0 } };
-
-    if (!inputs_given(g, NODE_ALL_REDUCE, 1, &x))
-        return g->failed;
-    if (x->type != PONS_F32)
-        return node_refuse(g, NODE_ALL_REDUCE, "sums are of f32: cast the operand");
-    return node_new(g, NODE_ALL_REDUCE, PONS_F32, x->shape, 1, &x, &whole);
-}
-
-void gradient_all_reduce(pons_graph *g, pons_node *x, pons_node *dx, const bool *wanted,
-                         pons_node **gradient)
-{
-    gradient[0] = pons_all_reduce(g, dx);
-}
+#include "graph/ir_internal.h"
+#include "graph/sort.h"
 
 /* ---- one replica ----------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 #ifndef CORE_GRAPH_COMPILE_H
 #define CORE_GRAPH_COMPILE_H
 
+#include "graph/explain.h"
 #include "graph/memory.h"
 #include "graph/plan.h"
 #include "graph/storage.h"

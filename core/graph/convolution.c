@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "graph/build.h"
+#include "graph/ir_internal.h"
 
 /* Output extent of a convolution along one axis; at most 0 where the kernel does not fit. */
 static int64_t extent_after(int64_t n, int64_t kernel, const pons_convolution *c, int axis)

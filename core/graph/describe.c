@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "graph/compile.h"
+#include "graph/explain.h"
+#include "graph/shape.h"
 
 /* Elements that an operand touches: repeated ones once. */
 static uint64_t operand_count(const pons_map *m, const pons_operand *o)

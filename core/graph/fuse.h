@@ -5,7 +5,6 @@
 #define CORE_GRAPH_FUSE_H
 
 #include "graph/lower.h"
-#include "graph/plan.h"
 
 /* A tensor that a unit reads. */
 typedef struct fuse_read {
@@ -57,6 +56,8 @@ void fuse_graph(fusion *f);
 
 /* ---- fuse_source.c: what a node is, and where its readers find it ---------------------------- */
 
+/* The node whose memory 'x' lives in: x itself but for reshapes (and stop_gradient). */
+pons_node *plan_owner(pons_node *x);
 bool fuse_is_expression(const pons_node *x);
 bool fuse_is_reduction(const pons_node *x);
 /* A reduction that is computed as part of an expression, over its channels. */

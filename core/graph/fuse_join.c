@@ -10,6 +10,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "graph/shape.h"
+
 #define TILES_MAX 12         /* joining stops there: 12 tiles of 1024 lanes stay in the L1 cache  */
 #define SMALL_SPACE 16384    /* points of a unit that is all overhead: join whatever fits         */
 #define SINKS_MAX 24

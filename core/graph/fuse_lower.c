@@ -6,6 +6,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "graph/shape.h"
+
 /* Tensors of a kernel in the order in which they were first named. */
 typedef struct tensor_list {
     pons_node **tensor;

@@ -5,7 +5,9 @@
  * the whole, besides or instead of writing it on its own. Each part gets a node of its own for
  * that, an expression that changes nothing; parts that are no expressions are copied by a map.
  */
+#include "graph/build.h"
 #include "graph/fuse.h"
+#include "graph/shape.h"
 
 /* A node that hands its argument on: the place of a part in a concatenation. */
 static bool is_part(const pons_node *x)

@@ -6,6 +6,8 @@
  */
 #include "graph/fuse.h"
 
+#include "graph/shape.h"
+
 #define CHANNELS_MAX 64
 
 bool fuse_is_expression(const pons_node *x)

@@ -5,7 +5,9 @@
  * otherwise it would read them once for each set of kept axes. So a sum over cases beside one per
  * case becomes a sum per case and a small sum over cases.
  */
+#include "graph/build.h"
 #include "graph/fuse.h"
+#include "graph/shape.h"
 
 #define SHARE 64 /* a partial result has at most this share of the points                         */
 

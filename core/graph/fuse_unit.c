@@ -9,6 +9,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "graph/shape.h"
+
 fuse_unit *fuse_unit_of(const fusion *f, const pons_node *tensor)
 {
     fuse_unit *u = f->unit_of[tensor->number];

@@ -5,11 +5,13 @@
  * the order of the consumers' numbers (R12). New nodes take the scope of the node they
  * differentiate. An addend that a normalisation takes away again gets an exact zero (R32).
  */
+#include "graph/gradient.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
-#include "graph/build.h"
+#include "graph/ir_internal.h"
 
 /* Gradients that consumers contribute to one node, in the order of their numbers. */
 typedef struct contribution {

@@ -8,7 +8,12 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "graph/build.h"
 #include "graph/compile.h"
+#include "graph/fuse.h"
+#include "graph/gradient.h"
+#include "graph/leaf.h"
+#include "graph/shape.h"
 
 /* What gradients are of: in fp16 a multiple of the loss, so that small ones are not lost (R9). */
 static pons_node *scaled_loss(program *p)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "graph/compile.h"
+#include "graph/shape.h"
 
 typedef struct hosted {
     device device;

@@ -1,7 +1,7 @@
 /*
  * kinds.c - the table of node kinds: name, class, operands and gradient rule of each.
  */
-#include "graph/build.h"
+#include "graph/ir_internal.h"
 
 #define MAP(NAME, text, count, rule) [PONS_MAP_##NAME] = { text, CLASS_MAP, count, rule, false }
 #define FLAT(NAME, text, count) [PONS_MAP_##NAME] = { text, CLASS_MAP, count, NULL, true }

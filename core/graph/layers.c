@@ -5,7 +5,7 @@
  * that forward reads x twice (moments, map) and backward needs the sums of dy and dy (x - mean)
  * alone (R14). Batch statistics may be those of all replicas that run at the same time (R10).
  */
-#include "graph/build.h"
+#include "graph/ir_internal.h"
 
 /* The axes between the first and the last. */
 static unsigned inner_axes(const pons_node *x)

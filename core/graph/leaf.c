@@ -1,11 +1,13 @@
 /*
  * leaf.c - nodes without operands: inputs, parameters, states, slots, constants, random numbers.
  */
+#include "graph/leaf.h"
+
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/random.h"
-#include "graph/build.h"
+#include "graph/ir_internal.h"
 
 static pons_node *named(pons_graph *g, int kind, pons_type type, pons_shape shape, const char *name,
                         const node_attribute *attribute)

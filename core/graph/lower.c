@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "graph/shape.h"
+
 pons_shape shape_squeeze(pons_shape s)
 {
     pons_shape out = { 0 };

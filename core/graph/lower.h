@@ -1,8 +1,8 @@
 /*
  * lower.h - turn expressions (nodes) into the values of a map program.
  *
- * The fuse pass lowers its groups with it, the update section the optimizer's expressions: who
- * calls says through 'leaf' what is read from memory and where; everything else becomes values.
+ * The fuse pass lowers its groups with it. The caller's 'leaf' decides what is read from memory and
+ * where; everything else becomes values.
  */
 #ifndef CORE_GRAPH_LOWER_H
 #define CORE_GRAPH_LOWER_H

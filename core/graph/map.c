@@ -7,7 +7,7 @@
  */
 #include <math.h>
 
-#include "graph/build.h"
+#include "graph/ir_internal.h"
 
 /* ---- folding --------------------------------------------------------------------------------- */
 

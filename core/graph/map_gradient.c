@@ -5,7 +5,7 @@
  * repeated. Where the node's own value helps (exp, tanh, div), it is used instead of computing
  * anew.
  */
-#include "graph/build.h"
+#include "graph/ir_internal.h"
 
 #define TWO_OVER_ROOT_PI 1.12837916709551257390
 

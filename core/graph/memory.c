@@ -10,11 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t memory_round(size_t size)
-{
-    return (size + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
-}
-
 static int by_size(const void *a, const void *b)
 {
     const memory_block *x = *(memory_block *const *)a, *y = *(memory_block *const *)b;

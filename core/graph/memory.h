@@ -1,17 +1,12 @@
 /*
  * memory.h - offsets for tensors whose lifetimes are known (R15, R16).
  *
- * Knows nothing of graphs: a block is a size and the first and last step at which it is alive.
+ * Nothing here knows of graphs: a block is a size and the first and last step at which it is alive.
  */
 #ifndef CORE_GRAPH_MEMORY_H
 #define CORE_GRAPH_MEMORY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-/* Bytes. Libraries of GPUs want their workspaces at a multiple of it. */
-#define MEMORY_ALIGNMENT 256
+#include "graph/device_handle.h"
 
 typedef struct memory_block {
     size_t size;     /* bytes; 0 takes no place                                                   */
@@ -19,8 +14,6 @@ typedef struct memory_block {
     size_t offset;   /* out: a multiple of MEMORY_ALIGNMENT                                       */
 } memory_block;
 
-/* Round up to the alignment. */
-size_t memory_round(size_t size);
 /*
  * Choose offsets so that blocks that are alive at one step do not overlap; with reuse = false no
  * two blocks overlap at all. Returns the size of the arena.

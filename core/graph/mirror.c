@@ -3,9 +3,9 @@
  */
 #include "graph/mirror.h"
 
-#include "graph/queue.h"
-
 #include <string.h>
+
+#include "graph/queue.h"
 
 pons_status mirror_wait(const device *d, pons_error *err)
 {

@@ -5,7 +5,7 @@
 #ifndef CORE_GRAPH_MIRROR_H
 #define CORE_GRAPH_MIRROR_H
 
-#include "graph/program.h"
+#include "graph/device_handle.h"
 
 typedef struct mirror {
     char *device, *host;

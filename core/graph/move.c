@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "graph/build.h"
+#include "graph/ir_internal.h"
 
 pons_node *pons_reshape(pons_graph *g, pons_node *x, pons_shape shape)
 {

@@ -180,43 +180,9 @@ typedef struct node_kind_facts {
     bool constant;            /* has no gradient by nature (comparisons, arg_max, leaves)         */
 } node_kind_facts;
 
-extern const node_kind_facts node_kinds[NODE_KIND_COUNT];
+extern const node_kind_facts node_kinds[NODE_KIND_COUNT]; /* kinds.c */
 
-/* build.c */
-pons_graph *graph_new(bool training, int flat_axis);
-void graph_free(pons_graph *g);
-/* Append a node; shape and type have been decided by the caller. */
-pons_node *node_new(pons_graph *g, int kind, pons_type type, pons_shape shape, int input_count,
-                    pons_node *const *input, const node_attribute *attribute);
-pons_node *node_input(pons_graph *g, const char *name, pons_type type, pons_shape shape);
-pons_node *node_scalar(pons_graph *g, const char *name);
-/*
- * patch.c: cases that the device holds; patches cut out of them; normal numbers for patches; sums
- * that the device holds, with patches added to them.
- */
-pons_node *node_held(pons_graph *g, const char *name);
-/* What it holds is a tensor, not bytes of which it alone knows how many. */
-pons_node *node_held_tensor(pons_graph *g, const char *name, pons_type type, pons_shape shape);
-pons_node *node_patch(pons_graph *g, pons_node *held, pons_node *place, pons_type type,
-                      pons_shape shape);
-pons_node *node_patch_normal(pons_graph *g, pons_node *key, pons_shape shape);
-pons_node *node_patch_add(pons_graph *g, pons_node *held, pons_node *place, pons_node *weight,
-                          pons_node *x);
-pons_node *node_slot(pons_graph *g, pons_node *parameter, int index, pons_slot_kind kind);
-pons_node *node_folded_gradient(pons_graph *g, pons_node *parameter);
-pons_node *node_merged(pons_graph *g, pons_node *state);
 static inline bool node_is_map(const pons_node *x) { return x->kind <= NODE_CAST; }
 static inline bool node_failed(const pons_node *x) { return x == NULL || x->kind == NODE_FAILED; }
-
-/* shape.c */
-int64_t shape_count(pons_shape s);
-bool shape_equal(pons_shape a, pons_shape b);
-bool shape_broadcast(pons_shape a, pons_shape b, pons_shape *both);
-size_t type_size(pons_type type);
-const char *shape_text(pons_shape s, char *text, size_t size); /* "[2, 96, 96, 96, 16]"           */
-
-/* gradient.c: d value / d parameter for every parameter with a path from it (R32 included). */
-pons_status graph_gradient(pons_graph *g, pons_node *value, int count, pons_node *const *of,
-                           pons_node **gradient, pons_error *err); /* gradient[i] NULL: no path   */
 
 #endif

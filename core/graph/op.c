@@ -3,15 +3,17 @@
  * rule, the gradient by its nodes. Equal options share one configuration, so that equal nodes are
  * recognised as such.
  */
-#include <pons/op.h>
+#include "graph/op.h"
 
 #include <ctype.h>
 #include <string.h>
 
+#include <pons/op.h>
+
 #include "base/arena.h"
 #include "base/text.h"
 #include "config/config.h"
-#include "graph/build.h"
+#include "graph/ir_internal.h"
 #include "plugin/plugin_load.h"
 
 /* ---- options --------------------------------------------------------------------------------- */

@@ -2,8 +2,10 @@
  * patch.c - nodes by which a program cuts its patches itself, out of cases that the device holds,
  * and by which it adds patches to sums that the device holds.
  */
+#include "graph/patch.h"
+
 #include "base/arena.h"
-#include "graph/build.h"
+#include "graph/ir_internal.h"
 
 pons_node *node_held(pons_graph *g, const char *name)
 {

@@ -6,6 +6,8 @@
 
 #include "base/arena.h"
 #include "graph/compile.h"
+#include "graph/fuse.h"
+#include "graph/shape.h"
 
 static pons_type stored_type(const program *p, pons_type type)
 {

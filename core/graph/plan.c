@@ -5,9 +5,13 @@
  * first node comes first in the graph. Weight gradients so run as soon as they can, and what the
  * recompute pass makes again stands just before its first reader.
  */
-#include "graph/fuse.h"
+#include "graph/plan.h"
 
 #include <string.h>
+
+#include "graph/fuse.h"
+#include "graph/shape.h"
+#include "graph/sort.h"
 
 /* ---- names and costs ------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /*
  * pool.c - pooling and resizing over D, H, W with their gradients.
  */
-#include "graph/build.h"
+#include "graph/ir_internal.h"
 
 /*
  * Extent after pooling along one axis. With 'ceil' a last window may reach beyond the padding, but

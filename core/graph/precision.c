@@ -7,7 +7,12 @@
  * Expressions are computed in f32 whatever the storage. Where a product reads an f32 tensor, a cast
  * is put before it, once per tensor: of weights it runs once a step.
  */
+#include "graph/precision.h"
+
+#include "graph/build.h"
 #include "graph/fuse.h"
+#include "graph/shape.h"
+#include "graph/sort.h"
 
 typedef struct conversion {
     pons_graph *g;

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "graph/compile.h"
+#include "graph/reference/reference.h"
 #include "plugin/answer.h"
 
 static const char *const kernel_names[PONS_KERNEL_KIND_COUNT] = {

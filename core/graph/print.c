@@ -3,6 +3,8 @@
  */
 #include "graph/print.h"
 
+#include "graph/shape.h"
+
 /* Between quotes, where a quote or a backslash stands behind a backslash. */
 static void put_text(FILE *to, const char *text)
 {

@@ -8,8 +8,14 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "graph/build.h"
+#include "graph/communicate.h"
 #include "graph/compile.h"
+#include "graph/fuse.h"
 #include "graph/queue.h"
+#include "graph/recompute.h"
+#include "graph/shape.h"
+#include "graph/simplify.h"
 
 static pons_status check_graph(program *p, pons_error *err)
 {

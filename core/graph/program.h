@@ -1,37 +1,15 @@
 /*
- * program.h - a compiled graph, and the memory of one replica that programs share.
+ * program.h - a compiled graph: a flat array of prepared calls in four sections (R8).
  *
- * storage holds what lives longer than a step: parameters, states, optimizer slots, EMA, the fold
- * stack; all by name, in flat buffers (R17). A program is a flat array of prepared calls in four
- * sections (R8). Reference execution is a program on the reference device (reference.h).
+ * Reference execution is a program on the reference device (reference/reference.h).
  */
 #ifndef CORE_GRAPH_PROGRAM_H
 #define CORE_GRAPH_PROGRAM_H
 
-#include <pons/device.h>
+#include "graph/precision.h"
+#include "graph/storage.h"
 
-#include "graph/node.h"
-
-typedef struct storage storage;
 typedef struct program program;
-
-/* An opened device: operations of a device plugin, or of the reference device. */
-typedef struct device {
-    const struct plugin *plugin; /* NULL: the reference                                           */
-    const pons_device_operations *operations;
-    void *handle;
-    pons_device_facts facts;
-    bool reference;           /* one kernel per node, no fusing                                   */
-    bool wide;                /* reference only: f64 instead of f32. Its kernels read and write   */
-                              /* the types that requests name: the program makes f32 nodes f64    */
-} device;
-
-/* reference.c: the oracle; 'wide' computes in double. */
-void device_reference(device *d, bool wide);
-
-typedef enum precision {
-    PRECISION_AUTO = 0, PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16
-} precision;
 
 /*
  * What joins the replicas of a step, for the sums inside their graphs (R10). Each replica gives its
@@ -71,62 +49,6 @@ typedef struct program_settings {
     size_t bucket;            /* bytes of gradients that are summed over replicas in one piece    */
     uint64_t seed;
 } program_settings;
-
-/* ---- storage --------------------------------------------------------------------------------- */
-
-pons_status storage_new(const device *d, storage **out, pons_error *err);
-void storage_free(storage *s);
-/* Draw initial values of everything that no checkpoint has filled (R29). */
-pons_status storage_initialise(storage *s, uint64_t seed, pons_error *err);
-
-typedef enum storage_group {
-    STORAGE_PARAMETER = 0, STORAGE_STATE, STORAGE_SLOT, STORAGE_EMA, STORAGE_GROUP_COUNT
-} storage_group;
-
-/* One named tensor, for checkpoints and tests. Slots are named 'PARAMETER.SLOT'. */
-typedef struct storage_tensor {
-    const char *name;
-    storage_group group;
-    pons_role role;
-    pons_shape shape;         /* internal order: [O, kD, kH, kW, I]                               */
-    void *memory;             /* f32 (f64 on a wide reference device), dense; host memory, which  */
-                              /* holds the newest values until a program runs                     */
-} storage_tensor;
-
-int storage_count(const storage *s, storage_group group);
-storage_tensor storage_item(const storage *s, storage_group group, int index);
-/*
- * Look for the newest values on the device; what follows does it too, but cannot say why it did not
- * work: then tensors are NaN.
- */
-pons_status storage_fetch(const storage *s, pons_error *err);
-pons_type storage_type(const storage *s); /* of every tensor: f32, f64 on a wide device */
-/* Device state of the update section (R9). */
-typedef enum storage_number {
-    STORAGE_APPLIED = 0,      /* updates applied (p->step)                                        */
-    STORAGE_SCALE,            /* fp16: what the loss is multiplied by where gradients begin       */
-    STORAGE_SOUND,            /* fp16: updates applied since the scale has changed                */
-    STORAGE_NUMBER_COUNT
-} storage_number;
-double storage_get(const storage *s, storage_number n); /* NaN: the device does not answer        */
-void storage_set(storage *s, storage_number n, double value);
-/* Let programs read the averages instead of the weights, or the weights again (validation). */
-void storage_use_ema(storage *s, bool ema);
-/*
- * The memory of everything that it holds, in pieces; some are empty. Replicas that were built by
- * the same programs have the same pieces.
- */
-typedef struct storage_piece {
-    void *memory;
-    size_t size;
-} storage_piece;
-int storage_piece_count(const storage *s);
-storage_piece storage_piece_at(const storage *s, int index);
-void storage_changed(storage *s); /* after its pieces were written from outside                  */
-/* Everything that 'from' holds, which was built by the same programs on a device alike. */
-void storage_copy(storage *to, const storage *from);
-/* Set the averages to the weights (after pretrained weights were read). */
-void storage_restart_ema(storage *s);
 
 /* ---- compile --------------------------------------------------------------------------------- */
 
@@ -219,41 +141,5 @@ typedef struct program_nonfinite {
  */
 pons_status program_find_nonfinite(program *p, uint64_t micro_batch, program_nonfinite *found,
                                    pons_error *err);
-
-/* ---- explain --------------------------------------------------------------------------------- */
-
-typedef struct kernel_facts {
-    node_section section;
-    const char *kind, *name, *implementation;
-    uint64_t bytes, flop;     /* read and written; operations                                     */
-    size_t arena;             /* bytes of the arena alive while it runs                           */
-    int nodes;
-    pons_type type;           /* of the first thing that it reads                                 */
-    bool tf32;                /* f32 may be rounded to tf32 where it is multiplied                */
-} kernel_facts;
-
-typedef struct program_facts {
-    size_t arena, sum_of_tensors, scratch, packed, parameters, fold;
-    size_t inputs;            /* those that the program has memory for                            */
-    size_t lendable;          /* of these: what program_lend leaves untouched                     */
-    int64_t parameter_count;
-    int kernel_count, node_count, untrained_count;
-    int bucket_count;         /* pieces in which a step is summed over replicas; 1 with one       */
-    int segment_count;        /* pieces of a step that the device records; 0: it does not         */
-} program_facts;
-
-void program_describe(const program *p, program_facts *facts);
-kernel_facts program_kernel(const program *p, int index);
-/* A name that no other kernel has: the second of a name is NAME#2. */
-void program_kernel_name(const program *p, int index, char *out, size_t size);
-const char *program_untrained(const program *p, int index); /* parameters without a path          */
-/* The op plugins that the graph uses, each once; NULL behind the last. */
-const struct plugin *program_op(const program *p, int index);
-/*
- * Called after every kernel when set, for bench: how many seconds it took, by the device's clock
- * where it has one, and how many this process did to run it. The program waits for each kernel.
- */
-typedef void program_after(void *context, int kernel, double seconds, double host_seconds);
-void program_watch(program *p, program_after *after, void *context);
 
 #endif

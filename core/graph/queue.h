@@ -4,7 +4,7 @@
 #ifndef CORE_GRAPH_QUEUE_H
 #define CORE_GRAPH_QUEUE_H
 
-#include "graph/program.h"
+#include "graph/device_handle.h"
 #include "plugin/answer.h"
 
 static inline pons_status queue_copy(const device *d, pons_queue queue, void *to, const void *from,

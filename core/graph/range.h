@@ -4,7 +4,7 @@
 #ifndef CORE_GRAPH_RANGE_H
 #define CORE_GRAPH_RANGE_H
 
-#include "graph/program.h"
+#include "graph/device_handle.h"
 
 static inline void range_begin(const device *d, const char *name)
 {

@@ -9,6 +9,9 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "graph/build.h"
+#include "graph/leaf.h"
+#include "graph/shape.h"
 #include "plugin/answer.h"
 
 typedef struct reader {

@@ -8,7 +8,11 @@
  * of the data: it is one volume, and what it was made of are several. Copies use the same random
  * streams at the same places, and never contribute to states.
  */
+#include "graph/recompute.h"
+
+#include "graph/build.h"
 #include "graph/fuse.h"
+#include "graph/sort.h"
 
 #define VOLUMES_MAX 3
 

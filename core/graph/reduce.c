@@ -1,7 +1,7 @@
 /*
  * reduce.c - sums, extremes and moments over axes, and the softmax that is made of them.
  */
-#include "graph/build.h"
+#include "graph/ir_internal.h"
 
 /* The shape of 'x' after its 'axes' were reduced; they stay with extent 1. */
 static pons_shape reduced(pons_shape s, unsigned axes)

@@ -2,14 +2,14 @@
  * run.c - run a compiled program: begin, micro, fold, reduce, update (R1, R2, R8). Nothing is
  * allocated here.
  */
-#include "graph/compile.h"
-
-#include "base/clock.h"
-#include "graph/queue.h"
-#include "graph/range.h"
-
 #include <math.h>
 #include <string.h>
+
+#include "base/clock.h"
+#include "graph/compile.h"
+#include "graph/queue.h"
+#include "graph/range.h"
+#include "graph/shape.h"
 
 /* At the end of what may have failed before: the first failure stays. */
 static pons_status end_run(program *p, pons_status status, pons_error *err)

@@ -1,10 +1,12 @@
 /*
  * shape.c - shapes and types as values: counting, comparing, broadcasting, printing.
  */
+#include "graph/shape.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/build.h"
+#include "graph/ir_internal.h"
 
 #define ELEMENT_LIMIT ((int64_t)1 << 40)
 

@@ -5,10 +5,12 @@
  * equal), x * 1, x / 1, x + 0 and x - 0 become x, functions of constants become constants. Nodes
  * stay where they are; readers are led to the node that stays.
  */
-#include "base/arena.h"
-#include "graph/plan.h"
+#include "graph/simplify.h"
 
 #include <string.h>
+
+#include "base/arena.h"
+#include "graph/shape.h"
 
 static bool is_constant(const pons_node *x, double number)
 {

@@ -4,7 +4,7 @@
  * Nodes keep their order as far as that allows; a node that was appended moves to just before its
  * first reader.
  */
-#include "graph/plan.h"
+#include "graph/sort.h"
 
 #include "base/arena.h"
 

@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/random.h"
+#include "graph/shape.h"
 
 static int64_t round_elements(int64_t count)
 {

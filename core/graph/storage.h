@@ -1,5 +1,7 @@
 /*
- * storage.h - what storage.c, program.c, bind.c and update.c know of a replica's memory.
+ * storage.h - the memory of one replica that programs share: what lives longer than a step.
+ *
+ * Parameters, states, optimizer slots and EMA, all by name, in flat buffers (R17).
  *
  * A build that brings new names adds one block for its new parameters and one for its new states.
  * A block never moves. Inside a block every tensor begins at a multiple of STORAGE_ALIGNMENT
@@ -9,8 +11,68 @@
 #ifndef CORE_GRAPH_STORAGE_H
 #define CORE_GRAPH_STORAGE_H
 
+#include <pons/graph.h>
+#include <pons/optimizer.h>
+
 #include "graph/mirror.h"
-#include "graph/program.h"
+
+typedef struct storage storage;
+
+pons_status storage_new(const device *d, storage **out, pons_error *err);
+void storage_free(storage *s);
+/* Draw initial values of everything that no checkpoint has filled (R29). */
+pons_status storage_initialise(storage *s, uint64_t seed, pons_error *err);
+
+typedef enum storage_group {
+    STORAGE_PARAMETER = 0, STORAGE_STATE, STORAGE_SLOT, STORAGE_EMA, STORAGE_GROUP_COUNT
+} storage_group;
+
+/* One named tensor, for checkpoints and tests. Slots are named 'PARAMETER.SLOT'. */
+typedef struct storage_tensor {
+    const char *name;
+    storage_group group;
+    pons_role role;
+    pons_shape shape;         /* internal order: [O, kD, kH, kW, I]                               */
+    void *memory;             /* f32 (f64 on a wide reference device), dense; host memory, which  */
+                              /* holds the newest values until a program runs                     */
+} storage_tensor;
+
+int storage_count(const storage *s, storage_group group);
+storage_tensor storage_item(const storage *s, storage_group group, int index);
+/*
+ * Look for the newest values on the device; what follows does it too, but cannot say why it did not
+ * work: then tensors are NaN.
+ */
+pons_status storage_fetch(const storage *s, pons_error *err);
+pons_type storage_type(const storage *s); /* of every tensor: f32, f64 on a wide device */
+/* Device state of the update section (R9). */
+typedef enum storage_number {
+    STORAGE_APPLIED = 0,      /* updates applied (p->step)                                        */
+    STORAGE_SCALE,            /* fp16: what the loss is multiplied by where gradients begin       */
+    STORAGE_SOUND,            /* fp16: updates applied since the scale has changed                */
+    STORAGE_NUMBER_COUNT
+} storage_number;
+double storage_get(const storage *s, storage_number n); /* NaN: the device does not answer        */
+void storage_set(storage *s, storage_number n, double value);
+/* Let programs read the averages instead of the weights, or the weights again (validation). */
+void storage_use_ema(storage *s, bool ema);
+/*
+ * The memory of everything that it holds, in pieces; some are empty. Replicas that were built by
+ * the same programs have the same pieces.
+ */
+typedef struct storage_piece {
+    void *memory;
+    size_t size;
+} storage_piece;
+int storage_piece_count(const storage *s);
+storage_piece storage_piece_at(const storage *s, int index);
+void storage_changed(storage *s); /* after its pieces were written from outside                  */
+/* Everything that 'from' holds, which was built by the same programs on a device alike. */
+void storage_copy(storage *to, const storage *from);
+/* Set the averages to the weights (after pretrained weights were read). */
+void storage_restart_ema(storage *s);
+
+/* ---- for programs and the update section ----------------------------------------------------- */
 
 enum { STORAGE_ALIGNMENT = 64 }; /* elements */
 

@@ -1,12 +1,12 @@
 /*
- * table.c - tables in device memory that a program takes one by one and gives back together.
+ * table.c - small tables in chunks of device memory.
  */
+#include "graph/table.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/memory.h"
 #include "graph/queue.h"
-#include "graph/update.h"
 
 enum { CHUNK_SIZE = 1 << 16 };
 

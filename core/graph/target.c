@@ -7,7 +7,7 @@
 #include <pons/loss.h>
 #include <pons/model.h>
 
-#include "graph/build.h"
+#include "graph/ir_internal.h"
 
 pons_node *pons_input_named(pons_graph *g, const pons_inputs *inputs, const char *name)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "graph/shape.h"
 #include "graph/update_class.h"
 
 enum { PATIENCE = 2000 }; /* steps in a row that are applied before the scale grows               */

@@ -6,6 +6,7 @@
 
 #include "graph/formula.h"
 #include "graph/storage.h"
+#include "graph/table.h"
 
 /* Numbers of a step that live on the device, one each. */
 typedef enum step_number {
@@ -20,20 +21,6 @@ typedef enum step_number {
     STEP_SCALE,   /* of the next loss, where losses are scaled                                    */
     STEP_NUMBER_COUNT
 } step_number;
-
-/* Small tables in device memory; released together. */
-typedef struct table_pool {
-    const storage *storage;
-    struct table_chunk *chunk;
-} table_pool;
-
-/* 'count' numbers at a multiple of MEMORY_ALIGNMENT, zeroed; NULL: no memory. */
-void *table_take(table_pool *pool, int64_t count, pons_error *err);
-void *table_take_bytes(table_pool *pool, size_t size, pons_error *err);
-void table_free(table_pool *pool);
-/* Behind what runs. */
-pons_status table_write(const table_pool *pool, void *table, int64_t index, double value,
-                        pons_error *err);
 
 /*
  * A number for each tensor that a kernel updates: 0, and not a number where something that the

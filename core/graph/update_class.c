@@ -7,6 +7,7 @@
 #include "graph/update_class.h"
 
 #include "base/arena.h"
+#include "graph/shape.h"
 
 /* The class of parameter i, opened if it is the first of its kind. */
 static update_class *find_class(const update_settings *u, const recipe *r, int i,

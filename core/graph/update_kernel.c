@@ -5,11 +5,11 @@
  * over its elements. All old values that elements need are read before anything is written: what a
  * tensor slot held reaches the elements through a table of its own.
  */
-#include "graph/update_class.h"
-
 #include <stdio.h>
 
 #include "base/arena.h"
+#include "graph/node.h"
+#include "graph/update_class.h"
 
 /* ---- operands -------------------------------------------------------------------------------- */
 

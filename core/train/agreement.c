@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/fingerprint.h"
+#include "graph/shape.h"
 #include "train/processes.h"
 #include "train/provenance.h"
 

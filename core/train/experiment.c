@@ -10,6 +10,7 @@
 #include "data/class_list.h"
 #include "data/loader.h"
 #include "device/open.h"
+#include "graph/explain.h"
 #include "plugin/answer.h"
 #include "train/agreement.h"
 #include "train/patch_nodes.h"

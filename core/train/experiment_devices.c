@@ -11,6 +11,7 @@
 #include "base/user_folder.h"
 #include "device/choose.h"
 #include "device/open.h"
+#include "graph/reference/reference.h"
 #include "plugin/plugin_load.h"
 #include "train/processes.h"
 

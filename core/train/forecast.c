@@ -10,6 +10,7 @@
 #include "data/loader.h"
 #include "data/patch_parts.h"
 #include "data/volume.h"
+#include "graph/explain.h"
 #include "train/activation.h"
 #include "train/held_sums.h"
 #include "train/patch_nodes.h"

@@ -5,8 +5,11 @@
 
 #include "train/held_sums.h"
 
+#include "graph/leaf.h"
 #include "graph/memory.h"
 #include "graph/mirror.h"
+#include "graph/patch.h"
+#include "graph/shape.h"
 
 #include <stdlib.h>
 #include <string.h>

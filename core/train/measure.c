@@ -9,6 +9,8 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "dist/watch.h"
+#include "graph/explain.h"
+#include "graph/shape.h"
 #include "train/patch_nodes.h"
 #include "train/processes.h"
 #include "train/replicas.h"

@@ -5,6 +5,7 @@
 #ifndef CORE_TRAIN_MEASURE_H
 #define CORE_TRAIN_MEASURE_H
 
+#include "graph/explain.h"
 #include "train/network.h"
 #include "train/scaling.h"
 

@@ -4,6 +4,7 @@
  */
 #include <config.h>
 
+#include "graph/explain.h"
 #include "train/measure.h"
 
 #include <stdlib.h>

@@ -6,6 +6,8 @@
 #include "train/network.h"
 
 #include "data/loader.h"
+#include "graph/build.h"
+#include "graph/leaf.h"
 #include "train/held_sums.h"
 #include "train/patch_nodes.h"
 #include "train/plugin_nodes.h"

@@ -8,7 +8,10 @@
 #include "train/patch_nodes.h"
 
 #include "data/patch_parts.h"
+#include "graph/leaf.h"
 #include "graph/node.h"
+#include "graph/patch.h"
+#include "graph/shape.h"
 
 pons_status patch_nodes_check(const experiment *e, pons_error *err)
 {

@@ -4,6 +4,7 @@
 #include "train/plugin_nodes.h"
 
 #include "graph/node.h"
+#include "graph/shape.h"
 #include "plugin/answer.h"
 
 pons_status plugin_build_model(const plugin *p, const void *config, const pons_task *task,

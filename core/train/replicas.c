@@ -8,6 +8,7 @@
 #include "base/room.h"
 #include "device/open.h"
 #include "dist/group.h"
+#include "graph/explain.h"
 #include "plugin/answer.h"
 #include "train/patch_nodes.h"
 #include "train/processes.h"

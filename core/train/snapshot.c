@@ -6,6 +6,7 @@
 #include "train/snapshot.h"
 
 #include "base/pages.h"
+#include "graph/shape.h"
 
 #include <stdlib.h>
 #include <string.h>

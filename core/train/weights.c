@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/whole.h"
+#include "graph/shape.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -14,7 +14,7 @@
 #include "named.h"
 
 #include "../plugins/devices/cuda/blas.h"
-#include "graph/reference/reference.h"
+#include "graph/reference/reference_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,6 +11,7 @@
 #include "named.h"
 
 #include "base/hash.h"
+#include "graph/shape.h"
 
 #include <fcntl.h>
 #include <glob.h>

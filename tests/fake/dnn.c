@@ -14,7 +14,8 @@
 #include "fake.h"
 
 #include "../plugins/devices/cuda/dnn.h"
-#include "graph/reference/reference.h"
+#include "graph/reference/reference_internal.h"
+#include "graph/shape.h"
 
 #include <pthread.h>
 #include <stdarg.h>

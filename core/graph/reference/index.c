@@ -3,7 +3,7 @@
  */
 #include <math.h>
 
-#include "graph/reference/reference.h"
+#include "graph/reference/reference_internal.h"
 
 bool index_next(pons_shape s, int64_t *position)
 {

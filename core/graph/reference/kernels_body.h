@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/random.h"
-#include "graph/reference/reference.h"
+#include "graph/reference/reference_internal.h"
 
 #define RUN 256 /* lanes */
 

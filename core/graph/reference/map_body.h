@@ -6,6 +6,8 @@
  * by Welford's update, groups merged by Chan's.
  */
 
+#include "graph/shape.h"
+
 /* ---- values ---------------------------------------------------------------------------------- */
 
 /* y[i] from a[i sa], b[i sb], c[i sc]. */

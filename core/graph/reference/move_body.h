@@ -2,6 +2,8 @@
  * move_body.h - data movement, arg_max and the gradient of an extreme.
  */
 
+#include "graph/shape.h"
+
 static void NAME(transpose)(const pons_request *r, const void *const *in, double *out)
 {
     const pons_transpose_attributes *t = r->attributes;

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/reference/reference.h"
+#include "graph/reference/reference_internal.h"
 
 static double bf16_to_double(uint16_t half)
 {

@@ -6,7 +6,7 @@
  */
 #include <pons/op.h>
 
-#include "graph/reference/reference.h"
+#include "graph/reference/reference_internal.h"
 
 static bool is_real(pons_type type)
 {

@@ -5,7 +5,7 @@
  * their inputs as one type of number.
  */
 #include "base/random.h"
-#include "graph/reference/reference.h"
+#include "graph/reference/reference_internal.h"
 
 static double value_of(const pons_request *r, const unsigned char *held, const int32_t *row,
                        int64_t at)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/program.h"
+#include "graph/reference/reference_internal.h"
 
 typedef struct prepared {
     const reference_kernels *kernels;

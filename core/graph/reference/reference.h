@@ -1,48 +1,11 @@
 /*
- * reference.h - what the files of the reference device share.
- *
- * Kernel bodies (*_body.h) are compiled twice, with REAL float and double. All but the map kernel
- * get their inputs as REAL and leave their output in double; reference.c converts.
+ * reference.h - the reference device: one kernel per node, the oracle of all other devices.
  */
 #ifndef CORE_GRAPH_REFERENCE_REFERENCE_H
 #define CORE_GRAPH_REFERENCE_REFERENCE_H
 
-#include "graph/node.h"
+#include "graph/device_handle.h"
 
-/* A kernel of one node: 'out' holds zeros and takes output[0], in doubles. 'in' is REAL. */
-typedef void (*reference_plain)(const pons_request *r, const void *const *in, double *out);
-
-typedef struct reference_kernels {
-    size_t real_size;
-    pons_type real_type;
-    reference_plain plain[PONS_KERNEL_KIND_COUNT]; /* NULL for MAP                                */
-    void (*map)(const pons_request *r, const pons_call *call);
-    size_t (*map_scratch)(const pons_map *m);
-} reference_kernels;
-
-extern const reference_kernels reference_float, reference_double;
-
-/* op.c: the function of a plugin, where a tensor has another type by way of copies. */
-size_t reference_op_scratch(const reference_kernels *k, const pons_request *r);
-void reference_op_run(const reference_kernels *k, const pons_request *r, const pons_call *call);
-
-/* patch.c: patches of held cases, their normal numbers, and sums of patches; no scratch memory. */
-void reference_patch_run(const pons_request *r, const pons_call *call);
-
-/* numbers.c: read and write one number of any type. */
-double number_load(pons_type type, const void *memory, int64_t index);
-void number_store(pons_type type, void *memory, int64_t index, double value);
-
-/* index.c: positions in tensors. */
-bool index_next(pons_shape s, int64_t *position);      /* row-major; false after the last        */
-int64_t index_of(pons_shape s, const int64_t *position);
-/* The source of element 'i' of 'm' along an axis of 'n': two neighbours and the second's weight. */
-void resize_source(pons_resize_mode mode, int64_t i, int64_t n, int64_t m, int64_t neighbour[2],
-                   double *second);
-/* Where element 'i' of a padded axis comes from, or -1: a zero. 'n' is the extent before. */
-int64_t pad_source(pons_pad_mode mode, int64_t i, int64_t low, int64_t step, int64_t n);
-/* Begin and end of a pooling window within the image, and its size with padding. */
-int64_t pool_window(const pons_pool *p, int axis, int64_t i, int64_t n, int64_t *begin,
-                    int64_t *end);
+void device_reference(device *d, bool wide); /* 'wide' computes in double */
 
 #endif
