@@ -7,6 +7,7 @@
 
 #include "data/cache_disk.h"
 #include "data/cache_key.h"
+#include "data/case_read.h"
 #include "data/loader.h"
 
 #include <dirent.h>

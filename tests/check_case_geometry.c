@@ -5,6 +5,7 @@
 #include "suite.h"
 
 #include "data/case_geometry.h"
+#include "data/volume_geometry.h"
 
 #include <math.h>
 #include <string.h>

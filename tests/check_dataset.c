@@ -5,6 +5,7 @@
 #include "data/dataset.h"
 #include "data/loader.h"
 
+#include "data/case_read.h"
 #include "dataset_maker.h"
 #include "gallery_json.h"
 #include "suite.h"

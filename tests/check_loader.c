@@ -6,6 +6,8 @@
 #include "data/loader.h"
 #include "data/packed_case.h"
 
+#include "data/case_read.h"
+#include "data/packed_set.h"
 #include "dataset_maker.h"
 #include "suite.h"
 

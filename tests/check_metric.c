@@ -7,6 +7,7 @@
 #include "data/volume.h"
 #include "train/metric.h"
 
+#include "data/nifti_read.h"
 #include "suite.h"
 #include "tolerance.h"
 

@@ -7,6 +7,8 @@
 #include "root.h"
 #include "suite.h"
 
+#include "data/nifti_read.h"
+#include "data/nifti_write.h"
 #include "data/volume.h"
 
 #include <malloc.h>

@@ -12,6 +12,7 @@
 #include "train/id_areas.h"
 #include "train/safetensors.h"
 
+#include "data/volume_geometry.h"
 #include "run_json.h"
 #include "run_pons.h"
 #include "spoil.h"

@@ -8,6 +8,8 @@
 
 #include "data/crop.h"
 #include "data/dataset.h"
+#include "data/nifti_read.h"
+#include "data/nifti_write.h"
 #include "data/phantom.h"
 #include "data/preprocess.h"
 

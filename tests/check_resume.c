@@ -11,6 +11,7 @@
 #include "data/volume.h"
 #include "train/checkpoint.h"
 
+#include "data/nifti_write.h"
 #include "process_state.h"
 #include "run_pons.h"
 #include "suite.h"

@@ -6,7 +6,7 @@
 #include "dataset_maker.h"
 #include "suite.h"
 
-#include "data/cache_hold.h"
+#include "data/case_read.h"
 #include "data/case_source.h"
 #include "data/loader.h"
 

@@ -7,11 +7,15 @@
 
 #include "base/file.h"
 #include "base/parallel.h"
-#include "data/cache_hold.h"
+#include "data/case_read.h"
 #include "data/loader.h"
+#include "data/nifti_read.h"
+#include "data/nifti_write.h"
 #include "data/phantom.h"
 #include "data/preprocess.h"
+#include "data/volume_back.h"
 #include "data/volume_chain.h"
+#include "data/volume_geometry.h"
 
 #include <math.h>
 #include <string.h>

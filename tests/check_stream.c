@@ -4,6 +4,7 @@
 #include "data/loader.h"
 #include "data/split.h"
 
+#include "data/stream.h"
 #include "suite.h"
 
 #include <string.h>

@@ -7,8 +7,9 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "data/volume_chain.h"
+#include "data/nifti_read.h"
 #include "data/volume.h"
+#include "data/volume_chain.h"
 
 #include <math.h>
 #include <string.h>

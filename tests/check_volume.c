@@ -5,6 +5,8 @@
 #include "suite.h"
 
 #include "data/volume.h"
+#include "data/volume_back.h"
+#include "data/volume_geometry.h"
 
 #include <math.h>
 #include <string.h>

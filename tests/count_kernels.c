@@ -20,6 +20,7 @@
 #include "base/parallel.h"
 #include "config/config.h"
 #include "data/nifti.h"
+#include "data/nifti_read.h"
 #include "data/patch_make.h"
 #include "device/open.h"
 #include "graph/build.h"

@@ -5,6 +5,7 @@
 #define TESTS_DATASET_MAKER_H
 
 #include "base/file.h"
+#include "data/nifti_write.h"
 #include "data/volume.h"
 #include "root.h"
 

@@ -4,6 +4,7 @@
  */
 #include "fuzz_file.h"
 
+#include "data/nifti_read.h"
 #include "data/volume.h"
 
 #include <math.h>

@@ -6,6 +6,8 @@
 
 #include "data/volume.h"
 
+#include "data/nifti_read.h"
+#include "data/nifti_write.h"
 #include "root.h"
 
 static inline void spoil_voxel(const char *file, size_t voxel, float value)

@@ -6,7 +6,7 @@
 #include "base/quote.h"
 #include "config/sections.h"
 #include "data/class_list.h"
-#include "data/loader.h"
+#include "data/settings.h"
 #include "data/volume_chain.h"
 #include "train/best.h"
 

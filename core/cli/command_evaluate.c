@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "data/nifti_read.h"
 #include "data/volume_files.h"
 #include "report/overlay.h"
 #include "train/evaluate.h"

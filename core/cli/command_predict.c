@@ -7,6 +7,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "data/nifti_read.h"
+#include "data/nifti_write.h"
 #include "data/volume_files.h"
 #include "train/predict.h"
 

@@ -7,12 +7,12 @@
  */
 #include "data/augment.h"
 
-#include "base/random.h"
-#include "plugin/answer.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/random.h"
+#include "plugin/answer.h"
 
 #define RECORD_ALIGNMENT 16
 

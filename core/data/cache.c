@@ -2,14 +2,15 @@
  * cache.c - preprocessed cases as they are asked for: kept (cache_fill.c), or read now. Which cases
  * are kept has no influence on what they hold.
  */
-#include "data/cache_hold.h"
-#include "data/cache_parts.h"
-
-#include "base/parallel.h"
+#include "data/cache.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/parallel.h"
+#include "data/cache_parts.h"
+#include "data/case_read.h"
 
 /* ---- one case -------------------------------------------------------------------------------- */
 

@@ -6,8 +6,6 @@
  */
 #include "data/cache_disk.h"
 
-#include "base/file.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/file.h"
 
 static const char ending[] = ".case";
 

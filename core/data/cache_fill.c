@@ -9,20 +9,21 @@
  * that have no case, or none any more, help with those of the others. When all have been read each
  * process maps those that others have made.
  */
-#include "data/cache_parts.h"
-
-#include "base/parallel.h"
-#include "base/thread.h"
-#include "data/cache_key.h"
-#include "data/cache_share.h"
-#include "data/case_source.h"
-#include "data/class_seen.h"
-
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "base/parallel.h"
+#include "base/thread.h"
+#include "data/cache_key.h"
+#include "data/cache_parts.h"
+#include "data/cache_share.h"
+#include "data/case_read.h"
+#include "data/case_source.h"
+#include "data/class_seen.h"
+#include "data/packed_set.h"
 
 enum { THREADS_MAX = 64 };
 

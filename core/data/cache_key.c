@@ -3,10 +3,10 @@
  */
 #include "data/cache_key.h"
 
+#include <string.h>
+
 #include "base/hash.h"
 #include "config/config.h"
-
-#include <string.h>
 
 static void add_text(sha256 *h, const char *text)
 {

@@ -6,7 +6,7 @@
 
 #include "data/cache_disk.h"
 #include "data/case_geometry.h"
-#include "data/loader.h"
+#include "data/cache.h"
 
 typedef struct cache_slot {
     bool wanted, held;

@@ -8,8 +8,6 @@
  */
 #include "data/cache_share.h"
 
-#include "base/kernel_name.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,6 +15,8 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
+
+#include "base/kernel_name.h"
 
 enum { PAGE = 4096 };
 

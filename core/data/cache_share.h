@@ -10,7 +10,7 @@
 
 #include "base/fingerprint.h"
 #include "data/case_file.h"
-#include "data/loader.h"
+#include "data/cache.h"
 
 #include <stdatomic.h>
 

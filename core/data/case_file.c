@@ -5,16 +5,16 @@
  */
 #include "data/case_file.h"
 
-#include "base/errno_status.h"
-#include "base/file.h"
-#include "base/fingerprint.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/errno_status.h"
+#include "base/file.h"
+#include "base/fingerprint.h"
 
 enum { PART_TABLE = 0, PART_CODES, PART_TARGET, PART_BEFORE, PART_NOTE, PART_COUNT };
 enum { VERSION = 1, PAGE = 4096, ALIGNMENT = 64 };

@@ -3,9 +3,10 @@
  */
 #include "data/case_files.h"
 
-#include "base/parallel.h"
-
 #include <string.h>
+
+#include "base/parallel.h"
+#include "data/nifti_read.h"
 
 typedef struct reading {
     const data_case *info;

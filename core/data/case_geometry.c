@@ -3,12 +3,12 @@
  */
 #include "data/case_geometry.h"
 
-#include "base/parallel.h"
-
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/parallel.h"
 
 static const double SPACING_FACTOR = 1.25, FIELD_FACTOR = 2, SPAN_FACTOR = 10;
 

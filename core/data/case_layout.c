@@ -3,12 +3,12 @@
  */
 #include "data/case_layout.h"
 
-#include "data/cache_hold.h"
+#include <stdlib.h>
+#include <string.h>
 
 #include <pons/device.h>
 
-#include <stdlib.h>
-#include <string.h>
+#include "data/cache.h"
 
 /* The pieces of a case, in their order. */
 typedef struct case_piece {

@@ -1,12 +1,14 @@
 /*
  * case_read.c - the files of one case, checked against each other, the label as a target.
  */
-#include "data/loader.h"
+
+#include "data/case_read.h"
+
+#include <string.h>
 
 #include "data/case_files.h"
 #include "data/label_map.h"
-
-#include <string.h>
+#include "data/volume_geometry.h"
 
 /* Say which case it was. */
 static pons_status case_failed(const data_case *info, const pons_error *cause, pons_error *err)

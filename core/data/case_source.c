@@ -5,15 +5,15 @@
  */
 #include "data/case_source.h"
 
-#include "base/errno_status.h"
-#include "base/pages.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/errno_status.h"
+#include "base/pages.h"
 
 static pons_status read_bytes(int fd, const char *path, char *to, size_t size, pons_error *err)
 {

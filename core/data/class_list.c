@@ -3,10 +3,10 @@
  */
 #include "data/class_list.h"
 
-#include "base/text.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/text.h"
 
 /* One id from 'text' up to ',' or the end; *next is behind it. */
 static bool id_read(const char *text, const char **next, int *id)

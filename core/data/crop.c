@@ -3,9 +3,12 @@
  */
 #include "data/crop.h"
 
-#include "base/file.h"
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/file.h"
+#include "data/nifti_read.h"
+#include "data/nifti_write.h"
 
 static pons_status check_box(const char *image, const crop_settings *s, const volume *v,
                              pons_error *err)

@@ -6,14 +6,14 @@
  */
 #include "data/dataset.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/shell_word.h"
 #include "data/class_list.h"
 #include "data/layout.h"
 #include "data/split.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static int compare_cases(const void *a, const void *b)
 {

@@ -8,14 +8,16 @@
  */
 #include "data/dataset.h"
 
-#include "base/quote.h"
-#include "data/class_list.h"
-#include "data/label_map.h"
-#include "data/volume.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/quote.h"
+#include "data/class_list.h"
+#include "data/label_map.h"
+#include "data/nifti_read.h"
+#include "data/volume.h"
+#include "data/volume_geometry.h"
 
 #define IDS_MAX 4096   /* a label with more is an image                                           */
 #define UNLISTED_MAX 8 /* more are summed up                                                      */

@@ -7,12 +7,13 @@ libcore_la_SOURCES += core/data/class_list.c core/data/class_list.h core/data/cl
 	core/data/label_map.c core/data/label_map.h core/data/layout.c core/data/layout.h \
 	core/data/layout_decathlon.c core/data/layout_globs.c core/data/split.c core/data/split.h \
 	core/data/stream.c
-libcore_la_SOURCES += core/data/gzip_zlib.c core/data/nifti.h core/data/nifti_header.c \
+libcore_la_SOURCES += core/data/gzip_zlib.c core/data/nifti.h core/data/nifti_header.c core/data/nifti_read.h core/data/nifti_write.h core/data/volume_geometry.h core/data/volume_back.h \
 	core/data/nifti_read.c core/data/nifti_write.c core/data/transform.c \
 	core/data/volume.c
 libcore_la_SOURCES += core/data/case_check.c core/data/case_check.h core/data/volume_chain.c
 libcore_la_SOURCES += core/data/augment.c core/data/augment.h core/data/cache.c \
-	core/data/cache_hold.h core/data/case_files.c core/data/case_files.h core/data/case_read.c \
+	core/data/cache.h core/data/case_read.h core/data/stream.h core/data/settings.h \
+	core/data/patch_find.h core/data/case_files.c core/data/case_files.h core/data/case_read.c \
 	core/data/dataset_check.c core/data/loader.c \
 	core/data/packed_case.c core/data/packed_case.h core/data/packed_set.c \
 	core/data/packed_set.h core/data/patch_cut.h core/data/patch_find.c \

@@ -2,10 +2,10 @@
  * gzip_libdeflate - gzip by libdeflate, which takes whole buffers and half of zlib's time. It says
  * only that something is wrong; then zlib reads the file again and says what.
  */
-#include "data/nifti.h"
-
 #include <libdeflate.h>
 #include <stdlib.h>
+
+#include "data/nifti.h"
 
 /* Of 12: images are mostly noise, which no level shrinks. */
 enum { LEVEL = 4 };

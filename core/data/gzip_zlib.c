@@ -1,12 +1,12 @@
 /*
  * gzip_zlib - gzip content in memory through zlib: the first bytes of it, all of it, and back.
  */
-#include "data/nifti.h"
-
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
+
+#include "data/nifti.h"
 
 enum { GZIP_FORMAT = 15 + 16 };
 

@@ -3,13 +3,13 @@
  */
 #include "data/label_map.h"
 
-#include "base/pages.h"
-#include "base/parallel.h"
-#include "data/class_list.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/pages.h"
+#include "base/parallel.h"
+#include "data/class_list.h"
 
 static void map_id(label_map *m, const dataset *d, int id)
 {

@@ -6,16 +6,16 @@
  */
 #include "data/layout.h"
 
-#include "base/quote.h"
-#include "base/errno_status.h"
-#include "base/text.h"
-
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "base/errno_status.h"
+#include "base/quote.h"
+#include "base/text.h"
 
 static const struct layout {
     const char *name;

@@ -12,15 +12,15 @@
  */
 #include "data/layout.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/file.h"
 #include "base/json.h"
 #include "base/shell_word.h"
 #include "config/list.h"
 #include "data/class_list.h"
 #include "data/volume_files.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define JSON_SIZE_MAX ((size_t)64 << 20)
 

@@ -8,15 +8,15 @@
  */
 #include "data/layout.h"
 
-#include "base/errno_status.h"
-#include "base/file.h"
-#include "data/volume_files.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "base/errno_status.h"
+#include "base/file.h"
+#include "data/volume_files.h"
 
 #define STARS_MAX 4
 

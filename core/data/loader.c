@@ -8,10 +8,6 @@
  */
 #include "data/loader.h"
 
-#include "base/parallel.h"
-#include "base/thread.h"
-#include "data/patch_make.h"
-
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -19,6 +15,11 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/parallel.h"
+#include "base/thread.h"
+#include "data/patch_make.h"
+#include "data/stream.h"
 
 #define THREADS_MAX 64
 #define NICENESS 10

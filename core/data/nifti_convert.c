@@ -9,15 +9,15 @@
  */
 #include "data/nifti.h"
 
-#include "base/finite.h"
-#include "base/parallel.h"
-#include "data/class_list.h"
-#include "data/transpose.h"
-
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/finite.h"
+#include "base/parallel.h"
+#include "data/class_list.h"
+#include "data/transpose.h"
 
 enum { SIDE_I = 64, SIDE_K = 16 };
 

@@ -1,13 +1,7 @@
 /*
  * nifti_read - bytes of a file, and the volumes they make. nifti_convert.c makes numbers of them.
  */
-#include "data/nifti.h"
-
-#include "base/file_kind.h"
-#include "base/errno_status.h"
-#include "base/pages.h"
-#include "base/parallel.h"
-#include "base/text.h"
+#include "data/nifti_read.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +9,14 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/errno_status.h"
+#include "base/file_kind.h"
+#include "base/pages.h"
+#include "base/parallel.h"
+#include "base/text.h"
+#include "data/nifti.h"
+#include "data/volume_geometry.h"
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 

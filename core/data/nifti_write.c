@@ -2,15 +2,18 @@
  * nifti_write - a volume to a file that is complete or absent: back to the file's order, header,
  * compression by name. The same volume gives the same bytes.
  */
-#include "data/nifti.h"
+#include "data/nifti_write.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/parallel.h"
 #include "base/text.h"
+#include "data/nifti.h"
 #include "data/volume_files.h"
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "data/volume_geometry.h"
 
 enum { SIDE_I = 64, SIDE_K = 16 };
 

@@ -3,12 +3,12 @@
  */
 #include "data/packed_case.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/pages.h"
 #include "base/parallel.h"
 #include "data/packed_set.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define VALUES_MAX 65536
 #define SLOTS (4 * VALUES_MAX) /* a quarter full at most */

@@ -68,8 +68,4 @@ static inline float packed_value(const packed_case *p, int64_t at)
     return ((const float *)p->codes)[at];
 }
 
-/* Voxels of a set; the n-th of them in row-major order, n < count. */
-int64_t packed_set_size(const packed_case *p, int set);
-int64_t packed_set_voxel(const packed_case *p, int set, int64_t n);
-
 #endif

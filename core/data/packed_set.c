@@ -7,9 +7,9 @@
  */
 #include "data/packed_set.h"
 
-#include "base/parallel.h"
-
 #include <stdlib.h>
+
+#include "base/parallel.h"
 
 #define BLOCK 4096
 

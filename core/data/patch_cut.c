@@ -7,10 +7,10 @@
  */
 #include "data/patch_cut.h"
 
-#include "base/whole.h"
-
 #include <math.h>
 #include <string.h>
+
+#include "base/whole.h"
 
 #define OUTSIDE INT64_MIN
 

@@ -1,24 +1,10 @@
 /*
- * patch_cut.h - where a patch lies in a case, and its voxels.
+ * patch_cut.h - the voxels of a patch.
  */
 #ifndef CORE_DATA_PATCH_CUT_H
 #define CORE_DATA_PATCH_CUT_H
 
 #include "data/loader.h"
-#include "data/packed_case.h"
-
-/* What the sampler needs of loader_settings, and the draws of this sample. */
-typedef struct patch_place {
-    const loader_settings *settings;
-    pons_draws draws;
-} patch_place;
-
-/*
- * Where the box of 'extent' that a patch is read from begins in the case; negative where the case
- * is smaller. Fails when the case has no voxel to centre it on.
- */
-pons_status patch_find(const packed_case *p, patch_place *place, const int64_t extent[3],
-                       int64_t start[3], pons_error *err);
 
 /* Extent of the box that a sample's map reads, on the axes of the volume. */
 void patch_box(const pons_sample *sample, int64_t extent[3]);

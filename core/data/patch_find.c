@@ -5,9 +5,12 @@
  * positive / (positive + negative) a foreground voxel, else a background voxel, becomes the centre;
  * the box is then shifted into the case. An empty set gives way to the other one.
  */
-#include "data/patch_cut.h"
+#include "data/patch_find.h"
 
 #include <inttypes.h>
+
+#include "data/packed_set.h"
+#include "data/patch_cut.h"
 
 typedef pons_status find_rule(const packed_case *p, patch_place *place, const int64_t extent[3],
                               int64_t start[3], pons_error *err);

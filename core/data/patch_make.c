@@ -6,15 +6,15 @@
  */
 #include "data/patch_make.h"
 
-#include "data/case_layout.h"
-#include "data/patch_cut.h"
-
-#include "base/random.h"
+#include <stdlib.h>
+#include <string.h>
 
 #include <pons/device.h>
 
-#include <stdlib.h>
-#include <string.h>
+#include "base/random.h"
+#include "data/case_layout.h"
+#include "data/patch_cut.h"
+#include "data/patch_find.h"
 
 enum { SLAB_COUNT = 16384 }; /* values of an image that stay in the first levels of the cache */
 

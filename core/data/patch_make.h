@@ -5,7 +5,8 @@
 #define CORE_DATA_PATCH_MAKE_H
 
 #include "data/augment.h"
-#include "data/cache_hold.h"
+#include "data/cache.h"
+#include "data/loader.h"
 #include "data/patch_parts.h"
 
 typedef struct patch_maker {

@@ -3,11 +3,11 @@
  */
 #include "data/patch_parts.h"
 
-#include "graph/node.h"
-#include "graph/shape.h"
-
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "graph/node.h"
+#include "graph/shape.h"
 
 static void add_part(patch_parts *p, patch_part part)
 {

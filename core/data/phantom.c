@@ -7,13 +7,15 @@
  */
 #include "data/phantom.h"
 
-#include "base/file.h"
-#include "base/random.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/file.h"
+#include "base/random.h"
+#include "data/nifti_write.h"
 
 enum { CHANNELS_MOST = 16, CLASSES_MOST = 64, MANIFEST_MOST = 1 << 26 };
 

@@ -3,19 +3,22 @@
  */
 #include "data/preprocess.h"
 
-#include "base/file.h"
-#include "base/parallel.h"
-#include "config/sections.h"
-#include "data/case_files.h"
-#include "data/label_map.h"
-#include "data/loader.h"
-#include "data/volume.h"
-#include "data/volume_chain.h"
-
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/file.h"
+#include "base/parallel.h"
+#include "config/sections.h"
+#include "data/case_files.h"
+#include "data/case_read.h"
+#include "data/label_map.h"
+#include "data/nifti_write.h"
+#include "data/settings.h"
+#include "data/volume.h"
+#include "data/volume_chain.h"
+#include "data/volume_geometry.h"
 
 /* Ids as they are, where no list says what they mean. */
 static pons_status keep_ids(volume *label, const char *file, pons_error *err)

@@ -1,12 +1,13 @@
 /*
  * settings.c - what the INI file says about data, in the terms of dataset, cache and loader.
  */
-#include "data/loader.h"
 
-#include "base/thread.h"
+#include "data/settings.h"
 
 #include <math.h>
 #include <string.h>
+
+#include "base/thread.h"
 
 /* Each works on a case of its own, which takes about ten times the bytes of its voxels. */
 enum { FILL_THREADS_MAX = 16 };

@@ -6,12 +6,12 @@
  */
 #include "data/split.h"
 
-#include "base/random.h"
-#include "base/text.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/random.h"
+#include "base/text.h"
 
 typedef struct split_input {
     const char *rule;  /* the whole value                                                         */

@@ -5,7 +5,8 @@
  * exactly once per epoch whatever the batch. Which case stands where depends on the seed, the epoch
  * and the number of cases alone.
  */
-#include "data/loader.h"
+
+#include "data/stream.h"
 
 #include "base/random.h"
 

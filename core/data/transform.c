@@ -2,14 +2,14 @@
  * transform - what a transform plugin calls: warnings, loops over pieces, random draws (R5),
  * composition of maps.
  */
-#include "data/volume.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/parallel.h"
 #include "base/quote.h"
 #include "base/random.h"
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
+#include "data/volume.h"
 
 void pons_transform_warn(const pons_transform_scope *scope, const char *format, ...)
 {

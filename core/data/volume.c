@@ -3,11 +3,11 @@
  */
 #include "data/volume.h"
 
-#include "base/pages.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/pages.h"
 
 static size_t type_size(pons_type type)
 {

@@ -6,15 +6,16 @@
  * file crosses the planes at a slant, and which of its voxels they complete is asked voxel by
  * voxel.
  */
-#include "data/place.h"
-#include "data/volume.h"
-
-#include "base/parallel.h"
-#include "base/whole.h"
+#include "data/volume_back.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/parallel.h"
+#include "base/whole.h"
+#include "data/place.h"
+#include "data/volume.h"
 
 enum { PIECE = 1 << 14,       /* voxels that a thread takes at a time                             */
        BLOCK = 64 };          /* channels that are decided at a time                              */

@@ -4,12 +4,13 @@
  */
 #include "data/volume_chain.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "config/sections.h"
 #include "data/case_check.h"
 #include "plugin/answer.h"
 #include "plugin/plugin_load.h"
-#include <stdlib.h>
-#include <string.h>
 
 /* "FILE:LINE: [SECTION] KEY", for messages. */
 static void where_of(config *c, const char *section, const char *key, char *out, size_t size)

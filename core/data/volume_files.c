@@ -1,17 +1,16 @@
 /*
  * volume_files.c - names that volumes have, and a folder of them.
  */
-#include <config.h>
-
 #include "data/volume_files.h"
 
-#include "base/errno_status.h"
-#include "base/text.h"
-
+#include <config.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/errno_status.h"
+#include "base/text.h"
 
 bool volume_file_named(const char *path)
 {

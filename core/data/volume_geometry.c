@@ -2,14 +2,15 @@
  * volume_geometry - affines, orientation, and the moves that keep every voxel's value: reorder
  * axes, flip, crop, pad. Interpolation is in volume_resample.c. All go by slabs along i.
  */
-#include "data/volume.h"
-
-#include "base/parallel.h"
+#include "data/volume_geometry.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/parallel.h"
+#include "data/volume.h"
 
 /* ---- affines --------------------------------------------------------------------------------- */
 

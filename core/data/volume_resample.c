@@ -5,14 +5,13 @@
  * axis alone: an image is interpolated plane by plane, then row by row, then along the row, so that
  * each voxel is read in order. Any other pair of grids goes voxel by voxel.
  */
-#include "data/place.h"
-#include "data/volume.h"
-
-#include "base/parallel.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/parallel.h"
+#include "data/place.h"
+#include "data/volume.h"
 
 /* ---- same axes ------------------------------------------------------------------------------- */
 

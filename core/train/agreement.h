@@ -6,7 +6,7 @@
 #ifndef CORE_TRAIN_AGREEMENT_H
 #define CORE_TRAIN_AGREEMENT_H
 
-#include "data/loader.h"
+#include "data/cache.h"
 #include "dist/group.h"
 #include "train/experiment.h"
 

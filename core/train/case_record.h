@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
-#include "data/loader.h"
+#include "data/cache.h"
 
 enum { CASE_ROLE_COUNT = 2 };
 

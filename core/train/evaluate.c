@@ -8,6 +8,8 @@
 #include "base/json.h"
 #include "base/quote.h"
 #include "data/class_list.h"
+#include "data/nifti_read.h"
+#include "data/volume_geometry.h"
 
 #include <inttypes.h>
 #include <math.h>

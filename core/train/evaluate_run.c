@@ -5,8 +5,9 @@
 
 #include "train/evaluate_run.h"
 
+#include "data/case_read.h"
 #include "data/class_list.h"
-#include "data/loader.h"
+#include "data/settings.h"
 #include "train/validation.h"
 
 #include <stdlib.h>

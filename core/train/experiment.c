@@ -9,6 +9,7 @@
 #include "config/list.h"
 #include "data/class_list.h"
 #include "data/loader.h"
+#include "data/settings.h"
 #include "device/open.h"
 #include "graph/explain.h"
 #include "plugin/answer.h"

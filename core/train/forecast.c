@@ -8,7 +8,9 @@
 
 #include "base/whole.h"
 #include "data/loader.h"
+#include "data/nifti_read.h"
 #include "data/patch_parts.h"
+#include "data/settings.h"
 #include "data/volume.h"
 #include "graph/explain.h"
 #include "train/activation.h"

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "data/settings.h"
 #include "dist/watch.h"
 #include "graph/explain.h"
 #include "graph/shape.h"

@@ -8,7 +8,9 @@
 
 #include "base/clock.h"
 #include "base/parallel.h"
+#include "data/case_read.h"
 #include "data/loader.h"
+#include "data/settings.h"
 #include "train/measure.h"
 
 #include <math.h>

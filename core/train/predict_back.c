@@ -13,6 +13,7 @@
 #include "base/pages.h"
 #include "base/parallel.h"
 #include "data/class_list.h"
+#include "data/volume_back.h"
 #include "train/activation.h"
 #include "train/components.h"
 

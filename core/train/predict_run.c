@@ -10,9 +10,10 @@
 
 #include "base/parallel.h"
 #include "config/shortage.h"
+#include "data/case_read.h"
 #include "data/case_source.h"
 #include "data/class_list.h"
-#include "data/loader.h"
+#include "data/nifti_read.h"
 #include "train/activation.h"
 #include "train/agreement.h"
 #include "train/spread.h"

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "config/sections.h"
-#include "data/loader.h"
+#include "data/cache.h"
 #include "dist/group.h"
 
 typedef struct processes {

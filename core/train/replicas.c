@@ -6,6 +6,7 @@
 #include "train/replicas.h"
 
 #include "base/room.h"
+#include "data/settings.h"
 #include "device/open.h"
 #include "dist/group.h"
 #include "graph/explain.h"

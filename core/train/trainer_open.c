@@ -5,6 +5,7 @@
 
 #include "train/trainer_parts.h"
 
+#include "data/settings.h"
 #include "graph/explain.h"
 #include "train/agreement.h"
 #include "train/processes.h"

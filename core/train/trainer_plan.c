@@ -6,6 +6,7 @@
 
 #include "train/trainer_parts.h"
 
+#include "data/stream.h"
 #include "train/schedule.h"
 
 #include <math.h>

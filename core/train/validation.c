@@ -6,6 +6,7 @@
 #include "train/validation.h"
 
 #include "base/parallel.h"
+#include "data/case_read.h"
 #include "data/class_list.h"
 #include "dist/group.h"
 #include "train/activation.h"

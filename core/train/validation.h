@@ -4,7 +4,7 @@
 #ifndef CORE_TRAIN_VALIDATION_H
 #define CORE_TRAIN_VALIDATION_H
 
-#include "data/loader.h"
+#include "data/cache.h"
 #include "train/metric.h"
 #include "train/replicas.h"
 
