@@ -16,7 +16,7 @@
 #include "graph/leaf.h"
 #include "soak.h"
 #include "suite.h"
-#include "train/held_sums.h"
+#include "train/window_nodes.h"
 #include "train/patch_nodes.h"
 
 #include <ctype.h>
@@ -549,7 +549,7 @@ START_TEST(sums_of_windows_compile)
 
     e.sections.window.batch = 3;
     e.sections.window.mirror = (pons_integers){ 3, axes };
-    sums = held_sums_node(&e, g, node_input(g, "x", PONS_F32,
+    sums = window_nodes_add(&e, g, node_input(g, "x", PONS_F32,
                                             (pons_shape){ 5, { 3, 64, 64, 64, 5 } }));
     MUST(storage_new(&d, &s, &error));
     MUST(program_new(s, &d, g, NULL, 1, &sums, &settings, &p, &error));

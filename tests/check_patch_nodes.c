@@ -449,7 +449,7 @@ START_TEST(a_transform_that_tells_the_device_nothing_is_refused)
     const experiment e = { .augment = &chain };
     pons_error err = PONS_ERROR_INIT;
 
-    ck_assert_msg((patch_nodes_check(&e, &err) == PONS_OK) == (transforms[_i].said == NULL), "%s",
+    ck_assert_msg((volume_chain_check_device(e.augment, &err) == PONS_OK) == (transforms[_i].said == NULL), "%s",
                   err.text);
     if (transforms[_i].said != NULL)
         ck_assert_msg(strstr(err.text, transforms[_i].said) != NULL, "%s", err.text);

@@ -12,7 +12,6 @@
 #include "graph/explain.h"
 #include "graph/print.h"
 #include "train/forecast.h"
-#include "train/patch_nodes.h"
 #include "train/schedule.h"
 #include "train/trainer.h"
 
@@ -167,7 +166,7 @@ static pons_status print_dot(const experiment *e, pons_error *err)
     pons_graph *g = NULL;
     pons_node *loss = NULL;
 
-    if (network_graph_training(e, patch_nodes_wanted(e), &g, &loss, err) != PONS_OK)
+    if (network_graph_training(e, experiment_device_cuts(e), &g, &loss, err) != PONS_OK)
         return err->status;
     graph_print_dot(g, stdout);
     graph_free(g);
@@ -182,7 +181,7 @@ static pons_status build(explained *x, pons_error *err)
     const train_options *t = &e->sections.train;
     bool validates = e->data->validation_count > 0
                      && (t->validate_every > 0 || t->validate_steps > 0);
-    network_place place = { &e->device, NULL, patch_nodes_wanted(e) };
+    network_place place = { &e->device, NULL, experiment_device_cuts(e) };
 
     if (e->replicas > 1) {
         if (local_comm_new(e->replicas, &x->comm, err) != PONS_OK)

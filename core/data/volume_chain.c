@@ -211,3 +211,23 @@ pons_status volume_chain_apply(const volume_chain *chain, pons_case *c, logger *
     }
     return PONS_OK;
 }
+
+pons_status volume_chain_check_device(const volume_chain *augment, pons_error *err)
+{
+    for (int i = 0; i < augment->count; i++) {
+        const volume_step *s = &augment->step[i];
+        const pons_transform_operations *o = s->operations;
+        bool told = o->build != NULL && o->numbers != NULL;
+
+        if (!told && (o->apply_patch != NULL || o->build != NULL))
+            return pons_fail(err, PONS_CONFIG, "[augment] '%s': transform '%s' works on the host "
+                             "only, which [data] cache = device does not allow\n"
+                             "hint: --set data.cache=memory, or steps without '%s'", s->name,
+                             s->plugin, s->name);
+        if (o->build != NULL && (o->number_count < (o->voxel_normals ? 0 : 1)
+                                 || o->number_count > PONS_PATCH_NUMBERS_MAX))
+            return pons_fail(err, PONS_PLUGIN, "transform '%s' has %d numbers, expected 1 to %d",
+                             s->plugin, o->number_count, PONS_PATCH_NUMBERS_MAX);
+    }
+    return PONS_OK;
+}

@@ -38,4 +38,7 @@ bool volume_chain_has(const volume_chain *chain, const char *plugin);
 pons_status volume_chain_apply(const volume_chain *chain, pons_case *c, logger *l,
                                pons_error *err);
 
+/* [augment] on a device that cuts the patches: PONS_CONFIG for a step that only the host can do. */
+pons_status volume_chain_check_device(const volume_chain *augment, pons_error *err);
+
 #endif

@@ -14,7 +14,6 @@
 #include "graph/explain.h"
 #include "plugin/answer.h"
 #include "train/agreement.h"
-#include "train/patch_nodes.h"
 #include "train/processes.h"
 #include "train/tuning.h"
 
@@ -272,9 +271,9 @@ static pons_status open_training(experiment *e, pons_error *err)
         return err->status;
     resolve_classes(e);
     if (volume_chain_open(e->config, "augment", true, e->task.channels, &e->augment, err)
-        != PONS_OK || !patch_nodes_wanted(e))
+        != PONS_OK || !experiment_device_cuts(e))
         return err->status;
-    return patch_nodes_check(e, err);
+    return volume_chain_check_device(e->augment, err);
 }
 
 /* Unknown keys, and class names that no class has. */

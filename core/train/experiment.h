@@ -14,6 +14,7 @@
 #include "plugin/plugin_load.h"
 #include "train/best.h"
 #include "train/case_record.h"
+#include "train/window.h"
 
 #include <pons/loss.h>
 #include <pons/schedule.h>
@@ -102,6 +103,12 @@ const char *precision_name(precision p);
 /* PRECISION_AUTO for an unknown name. */
 precision precision_named(const char *name);
 
+/* [data] cache = device: the device that trains cuts the patches out of cases that it holds. */
+static inline bool experiment_device_cuts(const experiment *e)
+{
+    return e->sections.data.cache == CACHE_DEVICE;
+}
+
 /* Processors of this process: those of the machine are shared by its processes.               */
 int experiment_processors(const experiment *e);
 /* Of them, what work on whole volumes may take: where kernels run on the host, as many as they. */
@@ -110,6 +117,9 @@ int experiment_threads(const experiment *e);
 /* R33: extents along i j k against the model's divisor; 'what' is "patch" or "window". */
 pons_status experiment_check_extent(const experiment *e, const char *what, const int extent[3],
                                     pons_error *err);
+
+/* experiment_window.c: the [window] section for stitch_open. */
+void experiment_window_settings(const experiment *e, window_settings *out);
 
 /* model_axes.c: in a 2D network options per axis come in the order D H W, 1 on the flat axis. */
 pons_status model_axes_turn(experiment *e, pons_error *err);

@@ -24,7 +24,8 @@ libcore_la_SOURCES += core/train/trainer_open.c core/train/trainer_parts.h core/
 	core/train/trainer_metrics.c
 libcore_la_SOURCES += core/train/plugin_nodes.c core/train/plugin_nodes.h
 libcore_la_SOURCES += core/train/patch_nodes.c core/train/patch_nodes.h core/train/held_cases.c
-libcore_la_SOURCES += core/train/held_sums.c core/train/held_sums.h
+libcore_la_SOURCES += core/train/held_sums.c core/train/held_sums.h core/train/window_nodes.c \
+	core/train/window_nodes.h core/train/experiment_window.c
 libcore_la_SOURCES += core/train/measure_data.c core/train/measure_data.h
 libcore_la_SOURCES += core/train/snapshot.c core/train/snapshot.h
 libcore_la_SOURCES += core/train/predict_foreign.c

@@ -15,9 +15,9 @@
 #include "graph/explain.h"
 #include "train/activation.h"
 #include "train/held_sums.h"
-#include "train/patch_nodes.h"
 #include "train/snapshot.h"
 #include "train/stitch.h"
+#include "train/window_nodes.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -120,7 +120,7 @@ static double validation_bytes(const experiment *e, const double extent[3])
 
     if (voxels == 0)
         return 0;
-    network_window_settings(e, &settings);
+    experiment_window_settings(e, &settings);
     return voxels * (cases * (values + logits_decisions(e))
                      + (e->data->validation_count > 2 ? values : 0))
            + cases * (double)stitch_bytes(&settings, size, e->task.classes);
@@ -132,7 +132,7 @@ static double sums_bytes(const experiment *e, const double extent[3], double tak
     int64_t size[3];
     size_t bytes;
 
-    if (voxels_of(extent) == 0 || !held_sums_wanted(e, &e->device))
+    if (voxels_of(extent) == 0 || !window_nodes_wanted(e, &e->device))
         return 0;
     for (int a = 0; a < 3; a++)
         size[a] = whole_extent(extent[a]);
@@ -147,7 +147,7 @@ static pons_status loader_bytes(const experiment *e, double *out, pons_error *er
     loader_settings loader;
     patch_parts parts;
 
-    if (patch_parts_make(patch_nodes_wanted(e), e->augment, e->patch, e->task.channels,
+    if (patch_parts_make(experiment_device_cuts(e), e->augment, e->patch, e->task.channels,
                          e->regions ? e->class_count : 1, &parts, err) != PONS_OK)
         return err->status;
     loader_settings_fill(&e->sections, &loader);
@@ -172,7 +172,7 @@ pons_status forecast_make(const experiment *e, const storage *s, const program *
     f.scratch = (double)(facts.packed + facts.inputs - facts.lendable + facts.fold);
     if (add_cases(e, e->data->training_count, e->data->training, &f.cache, held, err) != PONS_OK)
         return err->status;
-    if (patch_nodes_wanted(e)) /* besides, the host keeps them */
+    if (experiment_device_cuts(e)) /* besides, the host keeps them */
         device = f.cache * e->device_count;
     if (evaluation != NULL && add_cases(e, e->data->validation_count, e->data->validation, &f.cache,
                                         largest, err) != PONS_OK)

@@ -1,23 +1,14 @@
 /*
- * held_sums.c - what an evaluation program needs to add windows to sums, and the memory for them.
+ * held_sums.c - device memory for the sums of windows.
  */
 #include <config.h>
 
 #include "train/held_sums.h"
 
-#include "graph/leaf.h"
-#include "graph/memory.h"
 #include "graph/mirror.h"
-#include "graph/patch.h"
-#include "graph/shape.h"
+#include "train/window_nodes.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#define SUMS "sums"       /* held leaves of the program */
-#define WEIGHTS "weights"
-#define MIRRORED "mirrored" /* the sums of flips, and the weights of these */
-#define SHARES "shares"
 
 enum { TENTHS = 9 };      /* of the device's memory */
 
@@ -26,99 +17,10 @@ static int64_t voxels_of(const experiment *e)
     return (int64_t)e->window[0] * e->window[1] * e->window[2];
 }
 
-static pons_shape windows_shape(const experiment *e)
-{
-    return (pons_shape){ 5, { e->sections.window.batch, e->window[0], e->window[1], e->window[2],
-                              e->task.classes } };
-}
-
-static pons_shape places_shape(const experiment *e)
-{
-    return (pons_shape){ 2, { e->sections.window.batch, PONS_PATCH_PLACE
-                              + 2 * (int64_t)(e->window[0] + e->window[1] + e->window[2]) } };
-}
-
-static pons_shape weights_shape(const experiment *e)
-{
-    return (pons_shape){ 3, { e->window[0], e->window[1], e->window[2] } };
-}
-
-/* ---- programs -------------------------------------------------------------------------------- */
-
-/* Whether the device has the kernel; no other kernel can take its place (hosted.c). */
-static bool can_add(const experiment *e, const device *d)
-{
-    const pons_tensor bytes = { PONS_U8, { 1, { 1 } } };
-    const pons_tensor input[] = { bytes, { PONS_I32, places_shape(e) },
-                                  { PONS_F32, weights_shape(e) }, { PONS_F32, windows_shape(e) } };
-    const pons_request request = { .kind = PONS_KERNEL_PATCH_ADD, .name = SUMS, .input_count = 4,
-                                   .output_count = 1, .input = input, .output = &bytes };
-    pons_error unread = PONS_ERROR_INIT;
-    pons_kernel kernel = { .run = NULL };
-    bool supported = false;
-    pons_status status = d->operations->prepare(d->handle, &request, &kernel, &supported, &unread);
-
-    if (status == PONS_OK && supported && kernel.free != NULL)
-        kernel.free(&kernel);
-    return status == PONS_OK && supported;
-}
-
-bool held_sums_wanted(const experiment *e, const device *d)
-{
-    return !d->facts.host_memory && e->device_count == 1 && can_add(e, d);
-}
-
 static bool has_flips(const experiment *e)
 {
     return e->sections.window.mirror.count > 0;
 }
-
-/* Mirrored logits, joined; they are whole after the last flip. */
-static pons_node *join_flips(const experiment *e, pons_graph *g, pons_node *x)
-{
-    pons_shape rows = places_shape(e);
-    pons_node *sums;
-
-    sums = node_patch_add(g, node_held(g, MIRRORED), node_input(g, HELD_FLIPS, PONS_I32, rows),
-                          node_held_tensor(g, SHARES, PONS_F32, weights_shape(e)), x);
-    rows.extent[1] = (rows.extent[1] + PONS_PATCH_PLACE) / 2; /* without ages */
-    x = node_patch(g, sums, node_input(g, HELD_WHOLE, PONS_I32, rows), PONS_F32, windows_shape(e));
-    sums->name = x->name = MIRRORED;
-    return x;
-}
-
-/* A window's axes are those of the file here; a flat network has them in another order. */
-pons_node *held_sums_node(const experiment *e, pons_graph *g, pons_node *logits)
-{
-    node_scope scope = g->scope;
-    pons_node *sums, *x;
-
-    g->scope = SCOPE_CORE;
-    x = pons_reshape(g, logits, windows_shape(e));
-    if (has_flips(e))
-        x = join_flips(e, g, x);
-    sums = node_patch_add(g, node_held(g, SUMS),
-                          node_input(g, HELD_PLACES, PONS_I32, places_shape(e)),
-                          node_held_tensor(g, WEIGHTS, PONS_F32, weights_shape(e)), x);
-    g->scope = scope;
-    sums->name = SUMS;
-    return sums;
-}
-
-void held_sums_clear(program *p)
-{
-    static const char *const inputs[] = { HELD_PLACES, HELD_FLIPS, HELD_WHOLE };
-
-    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
-        pons_tensor tensor;
-        int32_t *place = program_input(p, inputs[i], &tensor);
-
-        if (place != NULL)
-            memset(place, -1, (size_t)shape_count(tensor.shape) * sizeof *place);
-    }
-}
-
-/* ---- memory ---------------------------------------------------------------------------------- */
 
 static size_t weights_size(const experiment *e)
 {
@@ -138,7 +40,7 @@ size_t held_sums_size(const experiment *e, const int64_t size[3])
     window_settings settings;
     uint64_t bytes;
 
-    network_window_settings(e, &settings);
+    experiment_window_settings(e, &settings);
     bytes = stitch_held_bytes(&settings, size, e->task.classes);
     return bytes > 0 ? (sums_begin(e, &settings) + bytes + 4095) / 4096 * 4096 : 0;
 }
@@ -181,12 +83,11 @@ static pons_status fill(const held_sums *h, const experiment *e, const window_se
 
 static void hold(const held_sums *h, const experiment *e, program *p)
 {
-    program_hold(p, WEIGHTS, h->memory);
-    if (has_flips(e)) {
-        program_hold(p, SHARES, h->memory + weights_size(e));
-        program_hold(p, MIRRORED, h->memory + 2 * weights_size(e));
-    }
-    program_hold(p, SUMS, h->memory + h->first);
+    const window_memory m = { .weights = h->memory, .shares = h->memory + weights_size(e),
+                              .mirrored = h->memory + 2 * weights_size(e),
+                              .sums = h->memory + h->first };
+
+    window_nodes_hold(e, p, &m);
 }
 
 pons_status held_sums_take(held_sums *h, const experiment *e, const replica *r,
@@ -197,7 +98,7 @@ pons_status held_sums_take(held_sums *h, const experiment *e, const replica *r,
     pons_error why = PONS_ERROR_INIT;
 
     *held = false;
-    network_window_settings(e, &settings);
+    experiment_window_settings(e, &settings);
     h->first = sums_begin(e, &settings);
     h->size = held_sums_size(e, size);
     if (h->size == 0 || program_input(r->evaluation, HELD_PLACES, NULL) == NULL)

@@ -6,9 +6,6 @@
  * That is so where one device of this process predicts all windows of a volume, the device has a
  * kernel for it, and the sums have room in the device's memory beside the network. Elsewhere each
  * batch's logits come to the host, which adds them up: the same bits.
- *
- * With [window] mirror a batch runs once for each flip. Its logits are first added to sums of their
- * window, and these to those of the volume when all flips are there.
  */
 #ifndef CORE_TRAIN_HELD_SUMS_H
 #define CORE_TRAIN_HELD_SUMS_H
@@ -16,18 +13,6 @@
 #include "train/experiment.h"
 #include "train/replicas.h"
 #include "train/stitch.h"
-
-/* Inputs of the program, see window_predictor. */
-#define HELD_PLACES "places"
-#define HELD_FLIPS "flips"
-#define HELD_WHOLE "whole"
-
-/* Whether evaluation programs on this device have what follows. */
-bool held_sums_wanted(const experiment *e, const device *d);
-/* Logits [batch, window, classes] added to what is held; an output of the program. */
-pons_node *held_sums_node(const experiment *e, pons_graph *g, pons_node *logits);
-/* Until places are filled in nothing is added. */
-void held_sums_clear(program *p);
 
 /* Bytes of the device that a volume of 'size' wants; 0: its windows cannot be added up there. */
 size_t held_sums_size(const experiment *e, const int64_t size[3]);

@@ -12,7 +12,6 @@
 #include "dist/watch.h"
 #include "graph/explain.h"
 #include "graph/shape.h"
-#include "train/patch_nodes.h"
 #include "train/processes.h"
 #include "train/replicas.h"
 
@@ -211,7 +210,7 @@ static pons_status build(bench *b, bool given, pons_error *err)
 
 static pons_status open_data(bench *b, pons_error *err)
 {
-    if (patch_nodes_wanted(b->experiment)) {
+    if (experiment_device_cuts(b->experiment)) {
         replicas_close(&b->replicas);
         if (build(b, false, err) != PONS_OK)
             return err->status;

@@ -8,9 +8,9 @@
 #include "data/loader.h"
 #include "graph/build.h"
 #include "graph/leaf.h"
-#include "train/held_sums.h"
 #include "train/patch_nodes.h"
 #include "train/plugin_nodes.h"
+#include "train/window_nodes.h"
 
 #include <math.h>
 
@@ -179,7 +179,7 @@ pons_status network_build_evaluation(const experiment *e, const device *d, stora
     pons_shape shape = batch_shape(e->window, e->sections.window.batch, e->task.channels);
     pons_outputs outputs;
     pons_node *output[2];
-    bool holds = held_sums_wanted(e, d);
+    bool holds = window_nodes_wanted(e, d);
 
     if (g == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for the graph");
@@ -189,32 +189,13 @@ pons_status network_build_evaluation(const experiment *e, const device *d, stora
     }
     output[0] = outputs.item[0];
     if (holds)
-        output[1] = held_sums_node(e, g, output[0]);
+        output[1] = window_nodes_add(e, g, output[0]);
     if (program_new(s, d, g, NULL, holds ? 2 : 1, output, &settings, out, err) == PONS_OK)
-        held_sums_clear(*out);
+        window_nodes_clear(*out);
     return err->status;
 }
 
 /* ---- windows --------------------------------------------------------------------------------- */
-
-enum { SPARE = 64 << 20 }; /* all that a few classes want; of many it is little beside a window's */
-
-void network_window_settings(const experiment *e, window_settings *out)
-{
-    const window_options *w = &e->sections.window;
-    window_settings s = {
-        .blend = w->mode == 1 ? WINDOW_GAUSSIAN : WINDOW_CONSTANT, .sigma_scale = w->sigma_scale,
-        .padding = (window_padding)w->padding_mode, .batch = (int)w->batch, .spare = SPARE
-    };
-
-    for (int a = 0; a < 3; a++) {
-        s.extent[a] = e->window[a];
-        s.overlap[a] = w->overlap;
-    }
-    for (int i = 0; i < w->mirror.count; i++)
-        s.mirror |= 1u << w->mirror.item[i];
-    *out = s;
-}
 
 static pons_status run_program(void *context, const float **logits, pons_error *err)
 {

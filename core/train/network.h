@@ -25,13 +25,12 @@ pons_status network_graph_training(const experiment *e, bool cuts, pons_graph **
                                    pons_node **loss, pons_error *err);
 /*
  * Input 'image' [batch, window, channels]; output 0: logits of the first head. Where the device is
- * to add windows to sums that it holds (held_sums.h) also what that wants.
+ * to add windows to sums that it holds (window_nodes.h) also what that wants.
  */
 pons_status network_build_evaluation(const experiment *e, const device *d, storage *s,
                                      program **out, pons_error *err);
 
-/* The [window] section for stitch_open, and an evaluation program behind it. */
-void network_window_settings(const experiment *e, window_settings *out);
+/* An evaluation program as what predicts windows. */
 pons_status network_predictor(const experiment *e, program *p, window_predictor *out,
                               pons_error *err);
 

@@ -13,26 +13,6 @@
 #include "graph/patch.h"
 #include "graph/shape.h"
 
-pons_status patch_nodes_check(const experiment *e, pons_error *err)
-{
-    for (int i = 0; i < e->augment->count; i++) {
-        const volume_step *s = &e->augment->step[i];
-        const pons_transform_operations *o = s->operations;
-        bool told = o->build != NULL && o->numbers != NULL;
-
-        if (!told && (o->apply_patch != NULL || o->build != NULL))
-            return pons_fail(err, PONS_CONFIG, "[augment] '%s': transform '%s' works on the host "
-                             "only, which [data] cache = device does not allow\n"
-                             "hint: --set data.cache=memory, or steps without '%s'", s->name,
-                             s->plugin, s->name);
-        if (o->build != NULL && (o->number_count < (o->voxel_normals ? 0 : 1)
-                                 || o->number_count > PONS_PATCH_NUMBERS_MAX))
-            return pons_fail(err, PONS_PLUGIN, "transform '%s' has %d numbers, expected 1 to %d",
-                             s->plugin, o->number_count, PONS_PATCH_NUMBERS_MAX);
-    }
-    return PONS_OK;
-}
-
 static pons_status list_parts(const experiment *e, patch_parts *out, pons_error *err)
 {
     return patch_parts_make(true, e->augment, e->patch, e->task.channels,

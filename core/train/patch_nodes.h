@@ -9,14 +9,6 @@
 
 #define PATCH_CASES "cases" /* the held leaf, see program_hold */
 
-/* Whether a training of this experiment begins with them. */
-static inline bool patch_nodes_wanted(const experiment *e)
-{
-    return e->sections.data.cache == CACHE_DEVICE;
-}
-
-/* PONS_CONFIG for a step of [augment] that only the host can do. */
-pons_status patch_nodes_check(const experiment *e, pons_error *err);
 /* Both in the shapes that the model and the loss expect; [N, e0, e1, e2, C] becomes 'shape'. */
 pons_node *patch_nodes_image(const experiment *e, pons_graph *g, pons_shape shape,
                              pons_error *err);

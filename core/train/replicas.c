@@ -11,7 +11,6 @@
 #include "dist/group.h"
 #include "graph/explain.h"
 #include "plugin/answer.h"
-#include "train/patch_nodes.h"
 #include "train/processes.h"
 #include "train/tuning.h"
 
@@ -83,7 +82,7 @@ static pons_status open_one(void *context, replica *one, pons_error *err)
     replicas *r = o->replicas;
     const experiment *e = r->experiment;
     network_place place = {
-        one->device, NULL, patch_nodes_wanted(e) && !(o->programs & REPLICAS_GIVEN)
+        one->device, NULL, experiment_device_cuts(e) && !(o->programs & REPLICAS_GIVEN)
     };
 
     if ((r->count > 1 && device_attach(one->device, err) != PONS_OK)
@@ -239,7 +238,7 @@ pons_status replicas_open_loaders(replicas *r, cache *held, int count, int64_t s
 {
     const experiment *e = r->experiment;
     const volume_chain *augment = e->augment != NULL && e->augment->count > 0 ? e->augment : NULL;
-    bool holds = patch_nodes_wanted(e);
+    bool holds = experiment_device_cuts(e);
 
     if (holds && replicas_hold_cases(r, held, count, err) != PONS_OK)
         return err->status;

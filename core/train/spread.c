@@ -76,7 +76,7 @@ static pons_status prepare_item(spread *s, int number, pons_error *err)
     if (s->work->prepare(s->work->context, number, v, err) != PONS_OK || v->image == NULL)
         return err->status;
     e = v->network->experiment;
-    network_window_settings(e, &settings);
+    experiment_window_settings(e, &settings);
     if (stitch_open(&settings, v->extent, v->image, e->task.channels, e->task.classes, &i->stitch,
                     err) != PONS_OK)
         return err->status;
