@@ -18,6 +18,7 @@
 #include "train/processes.h"
 #include "train/provenance.h"
 #include "train/resolved.h"
+#include "train/resume.h"
 #include "train/trainer.h"
 #include "train/tuning.h"
 
@@ -341,7 +342,7 @@ static pons_status prepare(start *s, pons_error *err)
         != PONS_OK)
         return err->status;
     if (s->checkpoint != NULL)
-        saved_state_compare(&s->saved, s->experiment, err);
+        resume_compare(&s->saved, s->experiment, err);
     return s->checkpoint != NULL && s->experiment != NULL ? add_way_out(s, err) : err->status;
 }
 
@@ -391,7 +392,7 @@ static void log_held(start *s)
 static pons_status leave_checkpoint(start *s, pons_error *err)
 {
     if (s->checkpoint != NULL) {
-        saved_state_keep(&s->saved, s->experiment);
+        resume_keep(&s->saved, s->experiment);
         provenance_compare(s->checkpoint, s->experiment, s->call->log, err);
         if (add_way_out(s, err) == PONS_OK)
             compare_resolved(s, s->own ? "it is written anew"

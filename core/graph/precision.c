@@ -9,10 +9,28 @@
  */
 #include "graph/precision.h"
 
+#include <string.h>
+
 #include "graph/build.h"
 #include "graph/fuse.h"
 #include "graph/shape.h"
 #include "graph/sort.h"
+
+static const char *const precision_names[] = { "auto", "fp32", "tf32", "bf16", "fp16" };
+
+const char *precision_name(precision p)
+{
+    return precision_names[p];
+}
+
+precision precision_named(const char *name)
+{
+    for (int p = 1; p < 5; p++) {
+        if (strcmp(precision_names[p], name) == 0)
+            return (precision)p;
+    }
+    return PRECISION_AUTO;
+}
 
 typedef struct conversion {
     pons_graph *g;

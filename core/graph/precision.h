@@ -10,6 +10,10 @@ typedef enum precision {
     PRECISION_AUTO = 0, PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16
 } precision;
 
+const char *precision_name(precision p); /* "bf16" */
+/* PRECISION_AUTO for an unknown name. */
+precision precision_named(const char *name);
+
 /*
  * 16-bit storage of activations, operands of products cast to it (bf16, fp16). 'roots' keep their
  * meaning and are stored as f32.

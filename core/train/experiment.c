@@ -23,22 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const precision_names[] = { "auto", "fp32", "tf32", "bf16", "fp16" };
-
-const char *precision_name(precision p)
-{
-    return precision_names[p];
-}
-
-precision precision_named(const char *name)
-{
-    for (int p = 1; p < 5; p++) {
-        if (strcmp(precision_names[p], name) == 0)
-            return (precision)p;
-    }
-    return PRECISION_AUTO;
-}
-
 const char *experiment_place(experiment *e, const char *section, const char *key)
 {
     const config_entry *entry = config_find(e->config, section, key);

@@ -99,9 +99,6 @@ const char *experiment_mode(const experiment *e);
 const char *experiment_mode_reason(const experiment *e);
 /* Why devices = auto is what it is. */
 const char *experiment_devices_reason(const experiment *e);
-const char *precision_name(precision p);
-/* PRECISION_AUTO for an unknown name. */
-precision precision_named(const char *name);
 
 /* [data] cache = device: the device that trains cuts the patches out of cases that it holds. */
 static inline bool experiment_device_cuts(const experiment *e)

@@ -16,6 +16,7 @@ libcore_la_SOURCES += core/train/activation.c core/train/activation.h \
 	core/train/provenance.h core/train/resolved.c core/train/resolved.h core/train/safetensors.c \
 	core/train/safetensors.h core/train/schedule.c core/train/schedule.h core/train/trainer.c \
 	core/train/trainer.h core/train/trainer_state.c core/train/trainer_state.h \
+	core/train/saved_state.c core/train/saved_state.h core/train/resume.c core/train/resume.h \
 	core/train/validation.c core/train/validation.h core/train/weights.c core/train/weights.h \
 	core/train/spread.c core/train/spread.h core/train/stitch.h core/train/window.c \
 	core/train/window.h

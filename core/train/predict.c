@@ -9,7 +9,7 @@
 #include "train/agreement.h"
 #include "train/checkpoint.h"
 #include "train/resolved.h"
-#include "train/trainer_state.h"
+#include "train/resume.h"
 #include "train/tuning.h"
 #include "train/weights.h"
 
@@ -257,7 +257,7 @@ static pons_status open_network(predictor *p, const found_weights *f, const pred
         || find_others(p, beside, &known, err) != PONS_OK
         || experiment_open(p->config, EXPERIMENT_PREDICT, &known, p->log, &p->experiment, err)
            != PONS_OK
-        || (open && saved_state_check(f->checkpoint, f->config, p->experiment, s->set_count,
+        || (open && resume_check_prediction(f->checkpoint, f->config, p->experiment, s->set_count,
                                       s->set, err) != PONS_OK))
         return err->status;
     weights_format format = { .flat = p->experiment->task.flat,

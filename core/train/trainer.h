@@ -6,7 +6,7 @@
 
 #include "train/experiment.h"
 #include "train/interrupt.h"
-#include "train/trainer_state.h"
+#include "train/saved_state.h"
 
 #include <pons/device.h>
 #include <pons/sink.h>
