@@ -52,7 +52,7 @@ static void print_histogram(const dataset *d, const dataset_report *r)
     if (r->id_count > 0)
         printf("\n%6s  %-20s %14s %10s %8s\n", "id", "class", "voxels", "share", "cases");
     for (int i = 0; i < r->id_count; i++) {
-        int c = r->id[i] < 0 || r->id[i] > CLASS_ID_MAX
+        int c = r->id[i] < 0 || r->id[i] > LABEL_ID_MAX
                     ? -1 : class_list_find(d->classes, d->class_count, (int)r->id[i]);
         quote_print(stdout, "%6" PRId64 "  %-20s %14" PRId64 " %9.4f%% %8" PRId64 "\n", r->id[i],
                c < 0 ? "(not listed)" : d->classes[c].name, r->id_voxels[i],

@@ -14,11 +14,11 @@ static bool id_read(const char *text, const char **next, int *id)
     int value = 0, digits = 0;
 
     for (; *text >= '0' && *text <= '9'; text++, digits++) {
-        if (value > CLASS_ID_MAX / 10)
+        if (value > LABEL_ID_MAX / 10)
             return false;
         value = value * 10 + (*text - '0');
     }
-    if (digits == 0 || value > CLASS_ID_MAX || (*text != ',' && *text != '\0'))
+    if (digits == 0 || value > LABEL_ID_MAX || (*text != ',' && *text != '\0'))
         return false;
     *next = *text == ',' ? text + 1 : text;
     *id = value;
@@ -39,7 +39,7 @@ static pons_status item_parse(arena *memory, const char *key, const char *item, 
         if (!id_read(at, &at, &ids[count]))
             return pons_fail(err, PONS_CONFIG,
                              "'%s' holds '%s', expected ids from 0 to %d joined by commas", key,
-                             item, CLASS_ID_MAX);
+                             item, LABEL_ID_MAX);
     }
     char *name = arena_string(memory, item);
     name[colon - item] = '\0';

@@ -6,7 +6,6 @@
 
 #include "data/dataset.h"
 
-#define CLASS_ID_MAX 65535
 #define CLASS_COUNT_MAX 256 /* class numbers are u8 */
 
 /*

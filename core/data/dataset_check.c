@@ -357,7 +357,7 @@ static bool class_was_met(const checker *c, const data_class *class)
 {
     for (int i = 0; i < c->ids.count; i++) {
         int64_t id = c->ids.item[i].id;
-        if (id >= 0 && id <= CLASS_ID_MAX && class_list_find(class, 1, (int)id) == 0)
+        if (id >= 0 && id <= LABEL_ID_MAX && class_list_find(class, 1, (int)id) == 0)
             return true;
     }
     return false;

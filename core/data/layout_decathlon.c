@@ -69,7 +69,7 @@ static bool number_of(const char *text, int *number)
     char *end;
     long value = strtol(text, &end, 10);
 
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value > CLASS_ID_MAX)
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value > LABEL_ID_MAX)
         return false;
     *number = (int)value;
     return true;
@@ -88,7 +88,7 @@ static pons_status read_numbered(const reader *r, const char *field, const json_
         if (!number_of(value->key, &list[n].number))
             return pons_fail(err, PONS_DATA,
                              "'%s': '%s' has the key '%s', expected a number from 0 to %d", r->path,
-                             field, value->key, CLASS_ID_MAX);
+                             field, value->key, LABEL_ID_MAX);
         if (!is_type(value, JSON_TEXT) || value->text[0] == '\0')
             return wrong_type(r, arena_format(r->memory, "%s.%s", field, value->key), value,
                               "a name that is not empty", err);

@@ -16,7 +16,6 @@
 
 #include "base/finite.h"
 #include "base/parallel.h"
-#include "data/class_list.h"
 #include "data/transpose.h"
 
 enum { SIDE_I = 64, SIDE_K = 16 };
@@ -225,7 +224,7 @@ static const char *expected_value(double value, nifti_use use, char *out, size_t
         return "finite numbers";
     if (!is_whole(value))
         return "whole numbers";
-    snprintf(out, size, value < 0 ? "at least %d" : "at most %d", value < 0 ? 0 : CLASS_ID_MAX);
+    snprintf(out, size, value < 0 ? "at least %d" : "at most %d", value < 0 ? 0 : LABEL_ID_MAX);
     return out;
 }
 

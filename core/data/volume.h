@@ -22,6 +22,8 @@
 
 typedef pons_volume volume;
 
+#define LABEL_ID_MAX 65535 /* largest id in a label file */
+
 /* Where a file's voxels lie, as the file says it, so that another file can say the same. */
 typedef struct volume_grid {
     int64_t extent[3];

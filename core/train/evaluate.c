@@ -34,7 +34,7 @@ void evaluation_close(evaluation *e)
 
 static void note_listed(evaluation *e, const data_class *classes, int count)
 {
-    bool *listed = arena_alloc(e->memory, CLASS_ID_MAX + 1);
+    bool *listed = arena_alloc(e->memory, LABEL_ID_MAX + 1);
 
     listed[0] = true;
     for (int c = 0; c < count; c++)
@@ -93,17 +93,17 @@ static pons_status note_ids(const char *path, bool *seen, pons_error *err)
 pons_status evaluation_find_classes(evaluation *e, int count, const char *const *file,
                                     pons_error *err)
 {
-    bool *seen = arena_alloc(e->memory, CLASS_ID_MAX + 1);
+    bool *seen = arena_alloc(e->memory, LABEL_ID_MAX + 1);
     data_class *classes;
 
     for (int i = 0; i < count; i++) {
         if (note_ids(file[i], seen, err) != PONS_OK)
             return err->status;
     }
-    for (int id = 1; id <= CLASS_ID_MAX; id++)
+    for (int id = 1; id <= LABEL_ID_MAX; id++)
         e->class_count += seen[id];
     classes = arena_alloc(e->memory, (size_t)e->class_count * sizeof *classes + 1);
-    for (int id = 1, n = 0; id <= CLASS_ID_MAX; id++) {
+    for (int id = 1, n = 0; id <= LABEL_ID_MAX; id++) {
         if (!seen[id])
             continue;
         int *one = arena_alloc(e->memory, sizeof *one);
@@ -142,7 +142,7 @@ pons_status evaluation_add_counts(evaluation *e, const char *name, const metric_
 static pons_status add_unlisted(evaluation *e, const volume *prediction, pons_error *err)
 {
     evaluated_case *c = &e->cases[e->case_count - 1];
-    int64_t *voxels = calloc(CLASS_ID_MAX + 1, sizeof *voxels);
+    int64_t *voxels = calloc(LABEL_ID_MAX + 1, sizeof *voxels);
     const int32_t *id = prediction->voxels;
     unlisted_id *list;
     int count = 0;
@@ -152,7 +152,7 @@ static pons_status add_unlisted(evaluation *e, const volume *prediction, pons_er
     for (int64_t i = 0; i < pons_volume_count(prediction); i++)
         count += !e->listed[id[i]] && voxels[id[i]]++ == 0;
     list = arena_alloc(e->memory, (size_t)count * sizeof *list + 1);
-    for (int n = 0; n <= CLASS_ID_MAX; n++)
+    for (int n = 0; n <= LABEL_ID_MAX; n++)
         if (voxels[n] > 0)
             list[c->unlisted_count++] = (unlisted_id){ n, voxels[n] };
     c->unlisted = list;
@@ -371,7 +371,7 @@ static void print_value(FILE *to, double value)
 static void print_unlisted(const evaluation *e, FILE *to)
 {
     enum { SHOWN_MAX = 8 };
-    int64_t *voxels = arena_alloc(e->memory, (CLASS_ID_MAX + 1) * sizeof *voxels);
+    int64_t *voxels = arena_alloc(e->memory, (LABEL_ID_MAX + 1) * sizeof *voxels);
     int count = 0;
 
     for (int i = 0; i < e->case_count; i++) {
@@ -379,7 +379,7 @@ static void print_unlisted(const evaluation *e, FILE *to)
         for (int n = 0; n < c->unlisted_count; n++)
             voxels[c->unlisted[n].id] += c->unlisted[n].voxels;
     }
-    for (int id = 0; id <= CLASS_ID_MAX; id++) {
+    for (int id = 0; id <= LABEL_ID_MAX; id++) {
         if (voxels[id] > 0 && count++ < SHOWN_MAX)
             fprintf(to, "%sid %d (%" PRId64 " voxel%s)",
                     count == 1 ? "not counted, since --labels does not list it: " : ", ", id,

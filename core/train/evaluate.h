@@ -30,7 +30,7 @@ typedef struct evaluation {
     arena *memory;
     int class_count;
     const data_class *classes;
-    const bool *listed;       /* [CLASS_ID_MAX + 1] ids of --labels; NULL: each id is a class     */
+    const bool *listed;       /* [LABEL_ID_MAX + 1] ids of --labels; NULL: each id is a class     */
     id_areas areas;           /* of the classes                                                   */
     bool regions;             /* ids of different classes may be shared                           */
     bool told;                /* another process prints it                                        */

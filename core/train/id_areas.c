@@ -16,7 +16,7 @@ static int count_ids(const data_class *classes, int count)
 void id_areas_make(arena *memory, const data_class *classes, int count, id_areas *out)
 {
     int most = count_ids(classes, count), areas = 0;
-    int32_t *of = arena_alloc(memory, (CLASS_ID_MAX + 1) * sizeof *of);
+    int32_t *of = arena_alloc(memory, (LABEL_ID_MAX + 1) * sizeof *of);
     int *splitter = arena_alloc(memory, ((size_t)most + 1) * sizeof *splitter);
     int *part = arena_alloc(memory, ((size_t)most + 1) * sizeof *part);
 
@@ -39,12 +39,12 @@ pons_status id_areas_check(const char *path, const volume *v, pons_error *err)
     int64_t voxels = pons_volume_count(v), i = 0;
     const int32_t *id = v->voxels;
 
-    while (i < voxels && id[i] >= 0 && id[i] <= CLASS_ID_MAX)
+    while (i < voxels && id[i] >= 0 && id[i] <= LABEL_ID_MAX)
         i++;
     if (i == voxels)
         return PONS_OK;
     return pons_fail(err, PONS_DATA, "'%s' holds id %d, expected 0 to %d", path, (int)id[i],
-                     CLASS_ID_MAX);
+                     LABEL_ID_MAX);
 }
 
 void id_areas_apply(const id_areas *a, volume *v)

@@ -9,7 +9,7 @@
 #include "data/volume.h"
 
 typedef struct id_areas {
-    const int32_t *of;        /* [CLASS_ID_MAX + 1] area of an id; NULL: there are no classes     */
+    const int32_t *of;        /* [LABEL_ID_MAX + 1] area of an id; NULL: there are no classes     */
     bool disjoint;            /* no id belongs to two classes: class c is area c + 1              */
 } id_areas;
 
