@@ -11,8 +11,8 @@
 #include "bench_arguments.h"
 #include "bench_clock.h"
 #include "convolutions.h"
-#include "graph/node.h"
-#include "graph/shape.h"
+#include "graph/ir/node.h"
+#include "graph/ir/shape.h"
 
 #include <omp.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
  */
 #include "../plugins/devices/cpu/cpu.h"
 #include "bench_arguments.h"
-#include "graph/shape.h"
+#include "graph/ir/shape.h"
 #include "op_table.h"
 
 #include <stdio.h>

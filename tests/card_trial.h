@@ -8,7 +8,7 @@
 
 #include "../plugins/devices/cuda/cuda.h"
 #include "evaluate.h"
-#include "graph/shape.h"
+#include "graph/ir/shape.h"
 #include "suite.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "suite.h"
 
 #include "base/arena.h"
-#include "dist/board.h"
+#include "cluster/watchdog/status_page.h"
 
 #include <stdint.h>
 #include <string.h>

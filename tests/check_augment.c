@@ -1,8 +1,8 @@
 /*
  * check_augment.c - random transforms on a sample, from the INI's text to voxels.
  */
-#include "data/augment.h"
-#include "data/patch_cut.h"
+#include "data/transform/augment.h"
+#include "data/loader/patch_extract.h"
 
 #include "dataset_maker.h"
 #include "suite.h"

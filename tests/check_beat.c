@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "dist/beat.h"
+#include "cluster/watchdog/heartbeat.h"
 #include "suite.h"
 
 enum { RANKS = 3 };

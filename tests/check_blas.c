@@ -6,9 +6,9 @@
  */
 #include "card_trial.h"
 #include "fakes.h"
-#include "graph/build.h"
-#include "graph/leaf.h"
-#include "graph/mirror.h"
+#include "graph/ir/build.h"
+#include "graph/ir/leaf.h"
+#include "graph/storage/staging.h"
 #include "graph/reference/reference.h"
 #include "suite.h"
 #include "tolerance.h"

@@ -1,7 +1,7 @@
 /*
  * check_board.c - the page that a launcher shares with its ranks.
  */
-#include "dist/board.h"
+#include "cluster/watchdog/status_page.h"
 
 #include "base/clock.h"
 #include "pause.h"

@@ -5,10 +5,10 @@
 #include "dataset_maker.h"
 #include "suite.h"
 
-#include "data/cache_disk.h"
-#include "data/cache_key.h"
-#include "data/case_read.h"
-#include "data/loader.h"
+#include "data/cache/cache_disk.h"
+#include "data/cache/cache_key.h"
+#include "data/dataset/case_read.h"
+#include "data/loader/loader.h"
 
 #include <dirent.h>
 #include <fcntl.h>

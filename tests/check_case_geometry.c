@@ -4,8 +4,8 @@
  */
 #include "suite.h"
 
-#include "data/case_geometry.h"
-#include "data/volume_geometry.h"
+#include "data/dataset/case_geometry.h"
+#include "data/volume/geometry.h"
 
 #include <math.h>
 #include <string.h>

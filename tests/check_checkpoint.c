@@ -3,9 +3,9 @@
  */
 #include <config.h>
 
-#include "base/file.h"
-#include "base/hash.h"
-#include "train/checkpoint.h"
+#include "base/file/file.h"
+#include "base/hash/sha256.h"
+#include "checkpoint/checkpoint.h"
 
 #include "root.h"
 #include "soak.h"

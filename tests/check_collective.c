@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/open.h"
-#include "graph/program.h"
+#include "device/device_open.h"
+#include "graph/program/program.h"
 
 #include "descent.h"
-#include "graph/build.h"
-#include "graph/explain.h"
-#include "graph/leaf.h"
+#include "graph/ir/build.h"
+#include "graph/program/explain.h"
+#include "graph/ir/leaf.h"
 #include "graph/reference/reference.h"
-#include "graph/shape.h"
+#include "graph/ir/shape.h"
 #include "suite.h"
 #include "tolerance.h"
 

@@ -4,10 +4,10 @@
 #include "root.h"
 #include "suite.h"
 
-#include "base/file.h"
-#include "base/hash.h"
-#include "base/seal.h"
-#include "config/entries.h"
+#include "base/file/file.h"
+#include "base/hash/sha256.h"
+#include "base/hash/json_digest.h"
+#include "config/config_internal.h"
 #include "config/list.h"
 #include "config/sections.h"
 

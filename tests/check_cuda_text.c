@@ -10,14 +10,14 @@
  */
 #include "../plugins/devices/cuda/cuda.h"
 #include "convolutions.h"
-#include "data/volume_chain.h"
+#include "data/transform/pipeline.h"
 #include "golden_program.h"
-#include "graph/build.h"
-#include "graph/leaf.h"
+#include "graph/ir/build.h"
+#include "graph/ir/leaf.h"
 #include "soak.h"
 #include "suite.h"
-#include "train/window_nodes.h"
-#include "train/patch_nodes.h"
+#include "replica/window_nodes.h"
+#include "replica/patch_nodes.h"
 
 #include <ctype.h>
 #include <stdio.h>

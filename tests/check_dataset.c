@@ -2,10 +2,10 @@
  * check_dataset.c - patterns, dataset.json, labels and the check of every case: what is found, and
  * a gallery of broken ones, each with its code, its phrase and a valid twin.
  */
-#include "data/dataset.h"
-#include "data/loader.h"
+#include "data/dataset/dataset.h"
+#include "data/loader/loader.h"
 
-#include "data/case_read.h"
+#include "data/dataset/case_read.h"
 #include "dataset_maker.h"
 #include "gallery_json.h"
 #include "suite.h"

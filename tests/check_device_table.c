@@ -3,7 +3,7 @@
  * row of its kernels and for one and two threads. It declines nothing, with oneDNN and without.
  */
 #include "../plugins/devices/cpu/cpu.h"
-#include "graph/compile.h"
+#include "graph/program/program_internal.h"
 #include "graph/reference/reference.h"
 #include "op_table.h"
 #include "suite.h"

@@ -10,10 +10,10 @@
  */
 #include "../plugins/devices/cuda/dnn.h"
 #include "golden_program.h"
-#include "graph/compile.h"
+#include "graph/program/program_internal.h"
 #include "graph/reference/reference.h"
 #include "suite.h"
-#include "train/experiment.h"
+#include "experiment/experiment.h"
 
 #include <cudnn_graph.h>
 #include <string.h>

@@ -4,9 +4,9 @@
 #include "root.h"
 #include "suite.h"
 
-#include "base/file.h"
-#include "base/mapped_file.h"
-#include "base/file_kind.h"
+#include "base/file/file.h"
+#include "base/file/mapped_file.h"
+#include "base/file/file_kind.h"
 
 #include <dirent.h>
 #include <signal.h>

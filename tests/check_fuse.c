@@ -3,15 +3,15 @@
  */
 #include "suite.h"
 
-#include "graph/build.h"
-#include "graph/fuse.h"
-#include "graph/gradient.h"
-#include "graph/leaf.h"
-#include "graph/recompute.h"
+#include "graph/ir/build.h"
+#include "graph/passes/fuse/fuse.h"
+#include "graph/ir/gradient.h"
+#include "graph/ir/leaf.h"
+#include "graph/passes/recompute.h"
 #include "graph/reference/reference.h"
 #include "graph/reference/reference_internal.h"
-#include "graph/shape.h"
-#include "graph/simplify.h"
+#include "graph/ir/shape.h"
+#include "graph/passes/simplify.h"
 #include "graphs.h"
 
 #include <math.h>

@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "device/open.h"
-#include "graph/build.h"
-#include "graph/leaf.h"
+#include "device/device_open.h"
+#include "graph/ir/build.h"
+#include "graph/ir/leaf.h"
 
 static pons_error error;
 

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "device/open.h"
-#include "graph/build.h"
-#include "graph/shape.h"
+#include "device/device_open.h"
+#include "graph/ir/build.h"
+#include "graph/ir/shape.h"
 
 static pons_error error;
 

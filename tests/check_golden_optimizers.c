@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-#include "device/open.h"
-#include "graph/build.h"
-#include "graph/explain.h"
-#include "graph/leaf.h"
+#include "device/device_open.h"
+#include "graph/ir/build.h"
+#include "graph/program/explain.h"
+#include "graph/ir/leaf.h"
 
 static pons_error error;
 

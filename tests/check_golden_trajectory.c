@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "device/open.h"
+#include "device/device_open.h"
 
 static pons_error error;
 

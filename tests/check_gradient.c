@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "graph/reference/reference.h"
-#include "graph/shape.h"
+#include "graph/ir/shape.h"
 #include "op_table.h"
 #include "suite.h"
 #include "tolerance.h"

@@ -4,12 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/build.h"
-#include "graph/gradient.h"
-#include "graph/ir_internal.h"
-#include "graph/leaf.h"
-#include "graph/node.h"
-#include "graph/shape.h"
+#include "graph/ir/build.h"
+#include "graph/ir/gradient.h"
+#include "graph/ir/ir_internal.h"
+#include "graph/ir/leaf.h"
+#include "graph/ir/node.h"
+#include "graph/ir/shape.h"
 #include "suite.h"
 
 static pons_shape shape5(int64_t n, int64_t d, int64_t h, int64_t w, int64_t c)

@@ -3,7 +3,7 @@
  */
 #include "suite.h"
 
-#include "base/hash.h"
+#include "base/hash/sha256.h"
 
 #include <string.h>
 

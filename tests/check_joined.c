@@ -11,13 +11,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "device/crew.h"
-#include "device/local.h"
-#include "device/open.h"
-#include "graph/build.h"
-#include "graph/leaf.h"
-#include "graph/node.h"
-#include "graph/shape.h"
+#include "device/replica_threads.h"
+#include "device/local_comm.h"
+#include "device/device_open.h"
+#include "graph/ir/build.h"
+#include "graph/ir/leaf.h"
+#include "graph/ir/node.h"
+#include "graph/ir/shape.h"
 
 static pons_error error;
 

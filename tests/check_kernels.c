@@ -5,7 +5,7 @@
 #include "suite.h"
 #include "units.h"
 
-#include "graph/node.h"
+#include "graph/ir/node.h"
 #include "kernel_trial.h"
 
 #include <math.h>

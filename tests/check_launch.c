@@ -3,8 +3,8 @@
  * left, and one line says why.
  */
 #include "base/clock.h"
-#include "dist/launch.h"
-#include "dist/launch_parts.h"
+#include "cluster/launch/launch.h"
+#include "cluster/launch/launch_internal.h"
 
 #include "pause.h"
 #include "process_state.h"

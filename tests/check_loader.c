@@ -3,11 +3,11 @@
  *
  * Voxels of the test's volumes hold their own position, so that a patch says where it came from.
  */
-#include "data/loader.h"
-#include "data/packed_case.h"
+#include "data/loader/loader.h"
+#include "data/packed/packed_case.h"
 
-#include "data/case_read.h"
-#include "data/packed_set.h"
+#include "data/dataset/case_read.h"
+#include "data/packed/sampling_index.h"
 #include "dataset_maker.h"
 #include "suite.h"
 

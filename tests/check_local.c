@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/random.h"
-#include "device/crew.h"
-#include "device/local.h"
+#include "device/replica_threads.h"
+#include "device/local_comm.h"
 #include "suite.h"
 
 enum { MOST = 7, SUMS = 40 };

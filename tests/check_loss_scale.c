@@ -6,9 +6,9 @@
  * scale, which fp16 holds from 2048 downwards; the gradient by the weight is 128.
  */
 #include "descent.h"
-#include "graph/build.h"
-#include "graph/leaf.h"
-#include "graph/program.h"
+#include "graph/ir/build.h"
+#include "graph/ir/leaf.h"
+#include "graph/program/program.h"
 #include "graph/reference/reference.h"
 #include "suite.h"
 

@@ -10,7 +10,7 @@
 #include "units.h"
 
 #include "../plugins/devices/cpu/cpu.h"
-#include "graph/program.h"
+#include "graph/program/program.h"
 #include "graph/reference/reference.h"
 #include "guarded.h"
 

@@ -2,8 +2,8 @@
  * check_meet.c - a process that takes no part: how long it waits for others that do not come, and
  * for those that come and never ask.
  */
-#include "dist/group.h"
-#include "dist/store.h"
+#include "cluster/group/group.h"
+#include "cluster/store/store.h"
 #include "free_port.h"
 #include "pause.h"
 #include "processes.h"

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "graph/memory.h"
+#include "graph/program/memory.h"
 #include "suite.h"
 
 enum { BLOCKS = 160, STEPS = 120 };

@@ -3,11 +3,11 @@
  */
 #include <config.h>
 
-#include "base/json.h"
-#include "data/volume.h"
-#include "train/metric.h"
+#include "base/file/json.h"
+#include "data/volume/volume.h"
+#include "metric/metric.h"
 
-#include "data/nifti_read.h"
+#include "data/nifti/nifti_read.h"
 #include "suite.h"
 #include "tolerance.h"
 

@@ -5,7 +5,7 @@
 #include "root.h"
 #include "suite.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "report/metrics_resume.h"
 
 #include <string.h>

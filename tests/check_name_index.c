@@ -3,7 +3,7 @@
  */
 #include "suite.h"
 
-#include "base/name_index.h"
+#include "base/hash/name_index.h"
 
 #include <stdio.h>
 

@@ -7,9 +7,9 @@
 #include "root.h"
 #include "suite.h"
 
-#include "data/nifti_read.h"
-#include "data/nifti_write.h"
-#include "data/volume.h"
+#include "data/nifti/nifti_read.h"
+#include "data/nifti/nifti_write.h"
+#include "data/volume/volume.h"
 
 #include <malloc.h>
 #include <sys/resource.h>

@@ -9,16 +9,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "cli/plugin_check.h"
-#include "device/open.h"
+#include "base/file/file.h"
+#include "cli/check/plugin_check.h"
+#include "device/device_open.h"
 #include "gallery_plugin.h"
-#include "graph/build.h"
-#include "graph/explain.h"
-#include "graph/gradient.h"
-#include "graph/leaf.h"
-#include "graph/program.h"
-#include "graph/shape.h"
+#include "graph/ir/build.h"
+#include "graph/program/explain.h"
+#include "graph/ir/gradient.h"
+#include "graph/ir/leaf.h"
+#include "graph/program/program.h"
+#include "graph/ir/shape.h"
 #include "suite.h"
 #include "tolerance.h"
 

@@ -3,8 +3,8 @@
  */
 #include "suite.h"
 
-#include "base/file.h"
-#include "data/phantom.h"
+#include "base/file/file.h"
+#include "data/dataset/phantom.h"
 #include "report/overlay.h"
 #include "report/png_write.h"
 

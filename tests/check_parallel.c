@@ -6,8 +6,8 @@
 #include "suite.h"
 
 #include "base/clock.h"
-#include "base/parallel.h"
-#include "base/thread.h"
+#include "base/thread/parallel.h"
+#include "base/thread/thread.h"
 
 #include <sched.h>
 #include <stdatomic.h>

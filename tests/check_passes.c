@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/open.h"
-#include "graph/program.h"
+#include "device/device_open.h"
+#include "graph/program/program.h"
 
 #include "descent.h"
-#include "graph/build.h"
-#include "graph/explain.h"
-#include "graph/leaf.h"
-#include "graph/shape.h"
+#include "graph/ir/build.h"
+#include "graph/program/explain.h"
+#include "graph/ir/leaf.h"
+#include "graph/ir/shape.h"
 #include "suite.h"
 
 enum { LAYERS = 3, CHANNELS = 16, EXTENT = 8, CASES = 2 };

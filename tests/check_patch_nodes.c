@@ -3,15 +3,15 @@
  * those that the loader cuts: on the reference device and on every row of the cpu's kernels.
  */
 #include "../plugins/devices/cpu/cpu.h"
-#include "data/case_layout.h"
-#include "data/loader.h"
-#include "data/patch_parts.h"
-#include "graph/mirror.h"
-#include "graph/program.h"
-#include "train/patch_nodes.h"
+#include "data/loader/device_case_layout.h"
+#include "data/loader/loader.h"
+#include "data/loader/batch_layout.h"
+#include "graph/storage/staging.h"
+#include "graph/program/program.h"
+#include "replica/patch_nodes.h"
 
 #include "dataset_maker.h"
-#include "graph/build.h"
+#include "graph/ir/build.h"
 #include "graph/reference/reference.h"
 #include "suite.h"
 

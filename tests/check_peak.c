@@ -6,7 +6,7 @@
 #include <config.h>
 
 #include "plugin/plugin_load.h"
-#include "train/measure.h"
+#include "bench/measure.h"
 
 #include <pons/comm.h>
 

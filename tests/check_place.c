@@ -3,8 +3,8 @@
  */
 #include <config.h>
 
-#include "dist/nodelist.h"
-#include "dist/place.h"
+#include "cluster/rendezvous/nodelist.h"
+#include "cluster/rendezvous/rank_info.h"
 
 #include "suite.h"
 

@@ -7,7 +7,7 @@
 #include "soak.h"
 #include "suite.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "plugin/elf_note.h"
 #include "plugin/owner.h"
 #include "plugin/verify.h"

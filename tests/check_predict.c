@@ -4,15 +4,15 @@
  */
 #include <config.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "data/volume.h"
+#include "base/file/file.h"
+#include "base/file/json.h"
+#include "data/volume/volume.h"
 #include "report/png_write.h"
-#include "train/components.h"
-#include "train/id_areas.h"
-#include "train/safetensors.h"
+#include "metric/connected_components.h"
+#include "metric/id_areas.h"
+#include "checkpoint/safetensors.h"
 
-#include "data/volume_geometry.h"
+#include "data/volume/geometry.h"
 #include "run_json.h"
 #include "run_pons.h"
 #include "spoil.h"

@@ -6,12 +6,12 @@
 #include "root.h"
 #include "suite.h"
 
-#include "data/crop.h"
-#include "data/dataset.h"
-#include "data/nifti_read.h"
-#include "data/nifti_write.h"
-#include "data/phantom.h"
-#include "data/preprocess.h"
+#include "data/nifti/crop.h"
+#include "data/dataset/dataset.h"
+#include "data/nifti/nifti_read.h"
+#include "data/nifti/nifti_write.h"
+#include "data/dataset/phantom.h"
+#include "cli/preprocess.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * check_quota.c - what control groups of both versions leave a process, from folders like theirs.
  */
-#include "base/quota.h"
+#include "base/system/cpu_quota.h"
 #include "root.h"
 #include "suite.h"
 

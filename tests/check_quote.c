@@ -5,8 +5,8 @@
 #include "suite.h"
 
 #include "base/log.h"
-#include "base/quote.h"
-#include "base/shell_word.h"
+#include "base/text/quote.h"
+#include "base/text/shell_word.h"
 
 #include <pons/plugin.h>
 #include <string.h>

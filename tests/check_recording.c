@@ -7,18 +7,18 @@
  */
 #include "../plugins/devices/cuda/cuda.h"
 #include "descent.h"
-#include "device/open.h"
+#include "device/device_open.h"
 #include "fake/fake.h"
 #include "fakes.h"
-#include "graph/build.h"
-#include "graph/explain.h"
-#include "graph/leaf.h"
-#include "graph/program.h"
-#include "graph/shape.h"
+#include "graph/ir/build.h"
+#include "graph/program/explain.h"
+#include "graph/ir/leaf.h"
+#include "graph/program/program.h"
+#include "graph/ir/shape.h"
 #include "graphs.h"
 #include "plugin/plugin_load.h"
 #include "suite.h"
-#include "train/network.h"
+#include "replica/programs.h"
 
 #include <math.h>
 #include <stddef.h>

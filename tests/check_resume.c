@@ -5,13 +5,13 @@
 #include <config.h>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/hash.h"
-#include "base/json.h"
-#include "data/volume.h"
-#include "train/checkpoint.h"
+#include "base/file/file.h"
+#include "base/hash/sha256.h"
+#include "base/file/json.h"
+#include "data/volume/volume.h"
+#include "checkpoint/checkpoint.h"
 
-#include "data/nifti_write.h"
+#include "data/nifti/nifti_write.h"
 #include "process_state.h"
 #include "run_pons.h"
 #include "suite.h"

@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "base/room.h"
+#include "base/system/memory_limit.h"
 
 #include "suite.h"
 

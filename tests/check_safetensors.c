@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "train/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 #include "gallery_safetensors.h"
 #include "suite.h"

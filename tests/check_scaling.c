@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "suite.h"
-#include "train/scaling.h"
+#include "bench/scaling_model.h"
 
 /* Rounding of a few sums and products of order 10. */
 #define EXACT 1e-12

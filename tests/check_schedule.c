@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include "run_json.h"
 #include "suite.h"

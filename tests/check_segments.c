@@ -3,11 +3,11 @@
  * launches, whether a replica is alone, its sums are the host's or the card's, and however many
  * buckets they make; on the driver of tests/fake, which counts.
  */
-#include "device/open.h"
+#include "device/device_open.h"
 #include "fake/fake.h"
 #include "fakes.h"
 #include "golden_program.h"
-#include "graph/explain.h"
+#include "graph/program/explain.h"
 #include "suite.h"
 
 #include <string.h>

@@ -6,9 +6,9 @@
 #include "dataset_maker.h"
 #include "suite.h"
 
-#include "data/case_read.h"
-#include "data/case_source.h"
-#include "data/loader.h"
+#include "data/dataset/case_read.h"
+#include "data/dataset/case_hash.h"
+#include "data/loader/loader.h"
 
 #include <dirent.h>
 #include <malloc.h>

@@ -7,7 +7,7 @@
 #include "soak.h"
 #include "suite.h"
 
-#include "config/shortage.h"
+#include "config/memory_hints.h"
 
 enum { MOST_KIB = 2 << 20 };
 

@@ -5,17 +5,17 @@
 #include "root.h"
 #include "suite.h"
 
-#include "base/file.h"
-#include "base/parallel.h"
-#include "data/case_read.h"
-#include "data/loader.h"
-#include "data/nifti_read.h"
-#include "data/nifti_write.h"
-#include "data/phantom.h"
-#include "data/preprocess.h"
-#include "data/volume_back.h"
-#include "data/volume_chain.h"
-#include "data/volume_geometry.h"
+#include "base/file/file.h"
+#include "base/thread/parallel.h"
+#include "data/dataset/case_read.h"
+#include "data/loader/loader.h"
+#include "data/nifti/nifti_read.h"
+#include "data/nifti/nifti_write.h"
+#include "data/dataset/phantom.h"
+#include "cli/preprocess.h"
+#include "data/volume/inverse_resample.h"
+#include "data/transform/pipeline.h"
+#include "data/volume/geometry.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,10 +5,10 @@
 #include <config.h>
 
 #include "base/clock.h"
-#include "dist/link.h"
-#include "dist/store.h"
-#include "dist/store_message.h"
-#include "dist/store_server.h"
+#include "cluster/store/socket.h"
+#include "cluster/store/store.h"
+#include "cluster/store/message.h"
+#include "cluster/store/server.h"
 
 #include "free_port.h"
 #include "pause.h"

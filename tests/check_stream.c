@@ -1,10 +1,10 @@
 /*
  * check_stream.c - the stream of cases (R6) and the split.
  */
-#include "data/loader.h"
-#include "data/split.h"
+#include "data/loader/loader.h"
+#include "data/dataset/split.h"
 
-#include "data/stream.h"
+#include "data/loader/epoch_order.h"
 #include "suite.h"
 
 #include <string.h>

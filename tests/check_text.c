@@ -3,7 +3,7 @@
  */
 #include "suite.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <locale.h>
 #include <string.h>

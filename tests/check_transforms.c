@@ -5,11 +5,11 @@
 #include "suite.h"
 #include "tolerance.h"
 
-#include "base/file.h"
-#include "base/json.h"
-#include "data/nifti_read.h"
-#include "data/volume.h"
-#include "data/volume_chain.h"
+#include "base/file/file.h"
+#include "base/file/json.h"
+#include "data/nifti/nifti_read.h"
+#include "data/volume/volume.h"
+#include "data/transform/pipeline.h"
 
 #include <math.h>
 #include <string.h>

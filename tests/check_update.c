@@ -5,12 +5,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/build.h"
-#include "graph/explain.h"
-#include "graph/leaf.h"
-#include "graph/program.h"
+#include "graph/ir/build.h"
+#include "graph/program/explain.h"
+#include "graph/ir/leaf.h"
+#include "graph/program/program.h"
 #include "graph/reference/reference.h"
-#include "graph/shape.h"
+#include "graph/ir/shape.h"
 #include "suite.h"
 
 enum { TENSORS = 5, STEPS = 4, ELEMENTS_MAX = 300 };

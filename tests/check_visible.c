@@ -3,7 +3,7 @@
  */
 #include <config.h>
 
-#include "device/visible.h"
+#include "device/cuda_visible_devices.h"
 
 #include "run_pons.h"
 #include "suite.h"

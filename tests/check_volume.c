@@ -4,9 +4,9 @@
  */
 #include "suite.h"
 
-#include "data/volume.h"
-#include "data/volume_back.h"
-#include "data/volume_geometry.h"
+#include "data/volume/volume.h"
+#include "data/volume/inverse_resample.h"
+#include "data/volume/geometry.h"
 
 #include <math.h>
 #include <string.h>

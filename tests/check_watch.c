@@ -1,7 +1,7 @@
 /*
  * check_watch.c - the watch of a process that is alone, in processes that end or hang.
  */
-#include "dist/watch.h"
+#include "cluster/watchdog/watchdog.h"
 #include "run_pons.h"
 #include "suite.h"
 

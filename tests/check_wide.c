@@ -15,7 +15,7 @@
 #include "../plugins/devices/cpu/cpu.h"
 #include "../plugins/devices/cpu/narrow_tile.h"
 #include "../plugins/devices/cpu/winograd.h"
-#include "graph/program.h"
+#include "graph/program/program.h"
 #include "graph/reference/reference.h"
 #include "guarded.h"
 #include "suite.h"

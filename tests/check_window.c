@@ -3,10 +3,10 @@
  */
 #include <config.h>
 
-#include "base/json.h"
-#include "graph/program.h"
-#include "train/safetensors.h"
-#include "train/stitch.h"
+#include "base/file/json.h"
+#include "graph/program/program.h"
+#include "checkpoint/safetensors.h"
+#include "window/window_blend.h"
 
 #include "graph/reference/reference.h"
 #include "suite.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fingerprint.h"
+#include "base/hash/hash128.h"
 #include "base/random.h"
 
 enum { SUMS = 6 };

@@ -17,18 +17,18 @@
 
 #include <pons/loss.h>
 
-#include "base/parallel.h"
+#include "base/thread/parallel.h"
 #include "config/config.h"
-#include "data/nifti.h"
-#include "data/nifti_read.h"
-#include "data/patch_make.h"
-#include "device/open.h"
-#include "graph/build.h"
-#include "graph/leaf.h"
-#include "graph/node.h"
+#include "data/nifti/nifti_internal.h"
+#include "data/nifti/nifti_read.h"
+#include "data/loader/patch_batch.h"
+#include "device/device_open.h"
+#include "graph/ir/build.h"
+#include "graph/ir/leaf.h"
+#include "graph/ir/node.h"
 #include "plugin/plugin_load.h"
 #include "step_counter.h"
-#include "train/stitch.h"
+#include "window/window_blend.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
 #ifndef TESTS_DATASET_MAKER_H
 #define TESTS_DATASET_MAKER_H
 
-#include "base/file.h"
-#include "data/nifti_write.h"
-#include "data/volume.h"
+#include "base/file/file.h"
+#include "data/nifti/nifti_write.h"
+#include "data/volume/volume.h"
 #include "root.h"
 
 #include <stdarg.h>

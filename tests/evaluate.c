@@ -10,11 +10,11 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "graph/memory.h"
-#include "graph/mirror.h"
+#include "graph/program/memory.h"
+#include "graph/storage/staging.h"
 #include "graph/reference/reference.h"
 #include "graph/reference/reference_internal.h"
-#include "graph/shape.h"
+#include "graph/ir/shape.h"
 
 /* As programs align what kernels of a GPU get; those of the host get no more than they need. */
 enum { CANARY = 0xa5, HOST_ALIGNMENT = 64, ALIGNMENT = MEMORY_ALIGNMENT };

@@ -7,8 +7,8 @@
 #ifndef TESTS_EVALUATE_H
 #define TESTS_EVALUATE_H
 
-#include "graph/node.h"
-#include "graph/program.h"
+#include "graph/ir/node.h"
+#include "graph/program/program.h"
 
 typedef struct evaluation evaluation;
 

@@ -4,7 +4,7 @@
 #ifndef TESTS_FINITE_H
 #define TESTS_FINITE_H
 
-#include "train/safetensors.h"
+#include "checkpoint/safetensors.h"
 #include "asserts.h"
 
 #include <math.h>

@@ -11,9 +11,9 @@ seconds=${2:-60}
 folder=${3:-fuzz-$target}
 mkdir -p "$folder/found" || exit 1
 : >"$folder/config.h"
-mkdir -p "$folder/core/base" && echo '#define BUILD_PARTS' >"$folder/core/base/build_parts.h" || exit 1
+mkdir -p "$folder/core/base" && echo '#define BUILD_PARTS' >"$folder/core/base/build_features.h" || exit 1
 # This one reads nothing from files, and shuffles vectors in gcc's way.
-gcc -g -O1 -std=gnu11 -I"$source/core" -c "$source/core/data/transpose.c" -o "$folder/transpose.o" || exit 1
+gcc -g -O1 -std=gnu11 -I"$source/core" -c "$source/core/data/volume/transpose.c" -o "$folder/transpose.o" || exit 1
 version=$(sed -n 's/^AC_INIT(\[pons\], \[\(.*\)\])/\1/p' "$source/configure.ac")
 # Every file of the readers, with the parts of the program that need no optional library.
 # shellcheck disable=SC2046,SC2086 # lists of words
@@ -22,10 +22,10 @@ clang -g -O1 -std=gnu11 -D_GNU_SOURCE -w -fsanitize=fuzzer,address,undefined \
     -DPONS_PLUGINDIR='"/nowhere"' -I"$folder" -I"$source/core" \
     ${NIFTI_CPPFLAGS:--I/usr/include/nifti} "$source/tests/fuzz_$target.c" \
     $(find "$source"/core/base "$source"/core/config "$source"/core/data -name '*.c' \
-        ! -name gzip_libdeflate.c ! -name transpose.c ! -name patch_parts.c \
+        ! -name gzip_libdeflate.c ! -name transpose.c ! -name batch_layout.c \
         ! -name loader.c) "$folder/transpose.o" \
-    "$source"/core/plugin/*.c "$source/core/train/safetensors.c" \
-    "$source/core/dist/store_message.c" \
+    "$source"/core/plugin/*.c "$source/core/checkpoint/safetensors.c" \
+    "$source/core/cluster/store/message.c" \
     -o "$folder/fuzz" -lnifti2 -lznz -lz -linih -lm -ldl -lpthread || exit 1
 exec nice "$folder/fuzz" -max_total_time="$seconds" -max_len=4096 -timeout=10 \
     -artifact_prefix="$folder/" "$folder/found" "$source/tests/corpus/$target"

@@ -4,7 +4,7 @@
  */
 #include "fuzz_file.h"
 
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 
 static void require_sound(const dataset *d)
 {

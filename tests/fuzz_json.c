@@ -4,7 +4,7 @@
  */
 #include "fuzz_file.h"
 
-#include "base/json.h"
+#include "base/file/json.h"
 
 static void require_sound(const json_value *v, int depth)
 {

@@ -4,8 +4,8 @@
  */
 #include "fuzz_file.h"
 
-#include "data/nifti_read.h"
-#include "data/volume.h"
+#include "data/nifti/nifti_read.h"
+#include "data/volume/volume.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
  */
 #include "fuzz_file.h"
 
-#include "train/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 static void require_sound(const safetensors *file)
 {

@@ -5,7 +5,7 @@
  */
 #include "fuzz_file.h"
 
-#include "dist/store_message.h"
+#include "cluster/store/message.h"
 
 static void require_sound(const store_message *m, const uint8_t *data, size_t size, int whole)
 {

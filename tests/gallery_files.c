@@ -14,7 +14,7 @@
 #include "gallery_safetensors.h"
 #include "suite.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <stdarg.h>
 #include <sys/stat.h>

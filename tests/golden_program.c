@@ -11,12 +11,12 @@
 #include <string.h>
 
 #include "asserts.h"
-#include "base/file.h"
-#include "device/open.h"
-#include "graph/build.h"
-#include "graph/leaf.h"
+#include "base/file/file.h"
+#include "device/device_open.h"
+#include "graph/ir/build.h"
+#include "graph/ir/leaf.h"
 #include "graph/reference/reference.h"
-#include "graph/shape.h"
+#include "graph/ir/shape.h"
 
 static pons_error error;
 

@@ -10,11 +10,11 @@
 #include <pons/loss.h>
 #include <pons/model.h>
 
-#include "base/json.h"
+#include "base/file/json.h"
 #include "config/config.h"
-#include "graph/program.h"
+#include "graph/program/program.h"
 #include "plugin/plugin_load.h"
-#include "train/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 typedef struct golden {
     json_document cases;      /* NAME.json                                                        */

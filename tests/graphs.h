@@ -4,9 +4,9 @@
 #ifndef TESTS_GRAPHS_H
 #define TESTS_GRAPHS_H
 
-#include "graph/node.h"
-#include "graph/plan.h"
-#include "graph/shape.h"
+#include "graph/ir/node.h"
+#include "graph/program/plan.h"
+#include "graph/ir/shape.h"
 
 #include <stdio.h>
 

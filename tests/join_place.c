@@ -6,7 +6,7 @@
  */
 #include <config.h>
 
-#include "dist/store.h"
+#include "cluster/store/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

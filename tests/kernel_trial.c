@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "asserts.h"
-#include "graph/node.h"
-#include "graph/program.h"
+#include "graph/ir/node.h"
+#include "graph/program/program.h"
 #include "graph/reference/reference.h"
-#include "graph/shape.h"
+#include "graph/ir/shape.h"
 #include "guarded.h"
 #include "tolerance.h"
 

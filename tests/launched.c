@@ -5,7 +5,7 @@
  *
  * Its process number goes to FOLDER/RANK.pid, that of a process it starts to FOLDER/RANK.child.
  */
-#include "dist/board.h"
+#include "cluster/watchdog/status_page.h"
 #include "pause.h"
 #include "process_state.h"
 

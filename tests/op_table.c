@@ -3,11 +3,11 @@
  */
 #include "op_table.h"
 
-#include "graph/build.h"
-#include "graph/gradient.h"
-#include "graph/leaf.h"
-#include "graph/patch.h"
-#include "graph/shape.h"
+#include "graph/ir/build.h"
+#include "graph/ir/gradient.h"
+#include "graph/ir/leaf.h"
+#include "graph/ir/patch.h"
+#include "graph/ir/shape.h"
 #include "plugin/plugin_load.h"
 
 #include <math.h>

@@ -11,7 +11,7 @@
 #define TESTS_OP_TABLE_H
 
 #include "evaluate.h"
-#include "graph/node.h"
+#include "graph/ir/node.h"
 
 #define OP_LEAVES 8
 

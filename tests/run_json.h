@@ -4,7 +4,7 @@
 #ifndef TESTS_RUN_JSON_H
 #define TESTS_RUN_JSON_H
 
-#include "base/json.h"
+#include "base/file/json.h"
 #include "run_pons.h"
 
 static inline json_document parse(const char *name)

@@ -4,8 +4,8 @@
 #ifndef TESTS_RUN_MODES_H
 #define TESTS_RUN_MODES_H
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/file/file.h"
+#include "base/file/json.h"
 
 #include "run_pons.h"
 

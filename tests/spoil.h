@@ -4,10 +4,10 @@
 #ifndef TESTS_SPOIL_H
 #define TESTS_SPOIL_H
 
-#include "data/volume.h"
+#include "data/volume/volume.h"
 
-#include "data/nifti_read.h"
-#include "data/nifti_write.h"
+#include "data/nifti/nifti_read.h"
+#include "data/nifti/nifti_write.h"
 #include "root.h"
 
 static inline void spoil_voxel(const char *file, size_t voxel, float value)

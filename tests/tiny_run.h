@@ -7,8 +7,8 @@
 #define TESTS_TINY_RUN_H
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "base/file/file.h"
+#include "base/file/json.h"
 
 #include "written_run.h"
 

@@ -5,7 +5,7 @@
 #ifndef TESTS_WRITTEN_RUN_H
 #define TESTS_WRITTEN_RUN_H
 
-#include "train/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 #include "run_pons.h"
 

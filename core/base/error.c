@@ -1,7 +1,7 @@
 /*
  * error.c - the first failure wins, and is one complete line.
  */
-#include "base/quote.h"
+#include "base/text/quote.h"
 
 #include <pons/plugin.h>
 

@@ -1,29 +1,25 @@
 # Files of core/base.
-libcore_la_SOURCES += core/base/arena.c core/base/arena.h core/base/error.c core/base/file.c \
-	core/base/file.h core/base/fingerprint.c core/base/fingerprint.h core/base/hash.c core/base/hash.h \
-	core/base/hash_file.c \
-	core/base/hash_blocks.c core/base/hash_blocks.h core/base/hash_x86.c core/base/json.c core/base/json.h \
-	core/base/finite.h core/base/whole.h core/base/log.c core/base/log.h core/base/pages.c core/base/pages.h \
-	core/base/random.c core/base/random.h core/base/random_normal.h core/base/text.c core/base/text.h
-libcore_la_SOURCES += core/base/aside.c core/base/aside.h
-libcore_la_SOURCES += core/base/apart.c core/base/apart.h
-libcore_la_SOURCES += core/base/background.c core/base/background.h
-libcore_la_SOURCES += core/base/broken_pipe.c core/base/broken_pipe.h
-libcore_la_SOURCES += core/base/clock.h
-libcore_la_SOURCES += core/base/errno_status.c core/base/errno_status.h
-libcore_la_SOURCES += core/base/parallel.c core/base/parallel.h
-libcore_la_SOURCES += core/base/quote.c core/base/quote.h
-libcore_la_SOURCES += core/base/shell_word.c core/base/shell_word.h
-libcore_la_SOURCES += core/base/mapped_file.c core/base/mapped_file.h
-libcore_la_SOURCES += core/base/name_index.c core/base/name_index.h
-libcore_la_SOURCES += core/base/part.c core/base/part.h
-libcore_la_SOURCES += core/base/room.c core/base/room.h
-libcore_la_SOURCES += core/base/tree.c core/base/tree.h
-libcore_la_SOURCES += core/base/kernel_name.c core/base/kernel_name.h
-libcore_la_SOURCES += core/base/thread.c core/base/thread.h
-libcore_la_SOURCES += core/base/seal.c core/base/seal.h
-libcore_la_SOURCES += core/base/signal_name.c core/base/signal_name.h
-libcore_la_SOURCES += core/base/quota.c core/base/quota.h
-libcore_la_SOURCES += core/base/user_folder.c core/base/user_folder.h
-libcore_la_SOURCES += core/base/terminal.c core/base/terminal.h
-libcore_la_SOURCES += core/base/file_kind.c core/base/file_kind.h
+libcore_la_SOURCES += core/base/arena.c core/base/arena.h core/base/broken_pipe.c \
+	core/base/broken_pipe.h core/base/build_feature.c core/base/build_feature.h core/base/clock.h \
+	core/base/errno_status.c core/base/errno_status.h core/base/error.c core/base/finite.h \
+	core/base/log.c core/base/log.h core/base/pairwise_sum.c core/base/pairwise_sum.h \
+	core/base/random.c core/base/random.h core/base/random_normal.h core/base/terminal.c \
+	core/base/terminal.h core/base/whole.h
+libcore_la_SOURCES += core/base/file/aside.c core/base/file/aside.h core/base/file/file.c \
+	core/base/file/file.h core/base/file/file_kind.c core/base/file/file_kind.h core/base/file/json.c \
+	core/base/file/json.h core/base/file/mapped_file.c core/base/file/mapped_file.h
+libcore_la_SOURCES += core/base/hash/hash128.c core/base/hash/hash128.h \
+	core/base/hash/json_digest.c core/base/hash/json_digest.h core/base/hash/name_index.c \
+	core/base/hash/name_index.h core/base/hash/sha256.c core/base/hash/sha256.h \
+	core/base/hash/sha256_blocks.c core/base/hash/sha256_blocks.h core/base/hash/sha256_file.c \
+	core/base/hash/sha256_x86.c
+libcore_la_SOURCES += core/base/system/boot_id.c core/base/system/boot_id.h \
+	core/base/system/cpu_quota.c core/base/system/cpu_quota.h core/base/system/huge_pages.c \
+	core/base/system/huge_pages.h core/base/system/memory_limit.c core/base/system/memory_limit.h \
+	core/base/system/signal_name.c core/base/system/signal_name.h core/base/system/subprocess.c \
+	core/base/system/subprocess.h core/base/system/user_folder.c core/base/system/user_folder.h
+libcore_la_SOURCES += core/base/text/quote.c core/base/text/quote.h core/base/text/shell_word.c \
+	core/base/text/shell_word.h core/base/text/text.c core/base/text/text.h
+libcore_la_SOURCES += core/base/thread/parallel.c core/base/thread/parallel.h \
+	core/base/thread/thread.c core/base/thread/thread.h core/base/thread/worker.c \
+	core/base/thread/worker.h

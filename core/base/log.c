@@ -3,7 +3,7 @@
  */
 #include "base/log.h"
 
-#include "base/quote.h"
+#include "base/text/quote.h"
 #include "base/terminal.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /*
  * arguments.c - the words of a command line: flags by a table, the common flags, arguments.
  */
-#include "base/shell_word.h"
-#include "base/text.h"
+#include "base/text/shell_word.h"
+#include "base/text/text.h"
 #include "cli/command.h"
 
 #include <stdio.h>

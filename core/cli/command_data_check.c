@@ -3,12 +3,12 @@
  */
 #include "cli/command.h"
 
-#include "base/quote.h"
+#include "base/text/quote.h"
 #include "config/sections.h"
-#include "data/class_list.h"
-#include "data/settings.h"
-#include "data/volume_chain.h"
-#include "train/best.h"
+#include "data/dataset/class_list.h"
+#include "experiment/data_settings.h"
+#include "data/transform/pipeline.h"
+#include "metric/best_metric.h"
 
 #include <inttypes.h>
 #include <math.h>

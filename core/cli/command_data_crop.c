@@ -2,7 +2,7 @@
  * command_data_crop.c - pons data crop: a box of a volume, where it was, or a mask of it.
  */
 #include "cli/command.h"
-#include "data/crop.h"
+#include "data/nifti/crop.h"
 
 #include <string.h>
 

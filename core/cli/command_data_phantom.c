@@ -2,7 +2,7 @@
  * command_data_phantom.c - pons data phantom: a synthetic dataset.
  */
 #include "cli/command.h"
-#include "data/phantom.h"
+#include "data/dataset/phantom.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /*
  * command_doctor.c - pons doctor: what was found on this machine, its limits, and what to install.
  */
-#include "base/part.h"
-#include "base/quote.h"
-#include "base/thread.h"
+#include "base/build_feature.h"
+#include "base/text/quote.h"
+#include "base/thread/thread.h"
 #include "cli/command.h"
 #include "cli/machine.h"
 #include "plugin/plugin_load.h"

@@ -5,13 +5,13 @@
 
 #include "cli/command.h"
 
-#include "base/file.h"
-#include "base/text.h"
-#include "data/nifti_read.h"
-#include "data/volume_files.h"
+#include "base/file/file.h"
+#include "base/text/text.h"
+#include "data/nifti/nifti_read.h"
+#include "data/volume/volume_files.h"
 #include "report/overlay.h"
-#include "train/evaluate.h"
-#include "train/evaluate_run.h"
+#include "evaluate/evaluate.h"
+#include "evaluate/evaluate_run.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,16 +3,16 @@
  */
 #include <config.h>
 
-#include "base/json.h"
-#include "base/room.h"
+#include "base/file/json.h"
+#include "base/system/memory_limit.h"
 #include "cli/command.h"
-#include "config/shortage.h"
-#include "device/local.h"
-#include "graph/build.h"
-#include "graph/explain.h"
-#include "graph/print.h"
-#include "train/forecast.h"
-#include "train/schedule.h"
+#include "config/memory_hints.h"
+#include "device/local_comm.h"
+#include "graph/ir/build.h"
+#include "graph/program/explain.h"
+#include "graph/ir/print.h"
+#include "bench/memory_estimate.h"
+#include "train/lr_schedule.h"
 #include "train/trainer.h"
 
 #include <inttypes.h>

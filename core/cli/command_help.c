@@ -1,8 +1,8 @@
 /*
  * command_help.c - pons help: commands, sections of the INI file, and plugins with their options.
  */
-#include "base/quote.h"
-#include "base/text.h"
+#include "base/text/quote.h"
+#include "base/text/text.h"
 #include "cli/command.h"
 #include "config/sections.h"
 #include "plugin/plugin_load.h"

@@ -5,12 +5,12 @@
 #include <config.h>
 
 #include "base/broken_pipe.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "cli/command.h"
 #include "config/sections.h"
-#include "device/choose.h"
-#include "dist/launch.h"
-#include "dist/place.h"
+#include "device/device_choose.h"
+#include "cluster/launch/launch.h"
+#include "cluster/rendezvous/rank_info.h"
 #include "report/run_folder.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
  * command_plugin_list.c - pons plugin list: what is found and where, by notes alone.
  */
-#include "base/quote.h"
+#include "base/text/quote.h"
 #include "cli/command.h"
 #include "plugin/plugin_load.h"
 

@@ -1,7 +1,7 @@
 /*
  * command_plugin_show.c - pons plugin show: one plugin's descriptor and options.
  */
-#include "base/quote.h"
+#include "base/text/quote.h"
 #include "cli/command.h"
 #include "plugin/plugin_load.h"
 

@@ -4,13 +4,13 @@
 #include <config.h>
 
 #include "base/arena.h"
-#include "base/file.h"
-#include "base/text.h"
+#include "base/file/file.h"
+#include "base/text/text.h"
 #include "cli/command.h"
-#include "data/nifti_read.h"
-#include "data/nifti_write.h"
-#include "data/volume_files.h"
-#include "train/predict.h"
+#include "data/nifti/nifti_read.h"
+#include "data/nifti/nifti_write.h"
+#include "data/volume/volume_files.h"
+#include "infer/predict.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,20 +7,20 @@
 #include <config.h>
 
 #include "base/broken_pipe.h"
-#include "base/shell_word.h"
+#include "base/text/shell_word.h"
 #include "cli/command.h"
 #include "config/list.h"
-#include "config/shortage.h"
-#include "dist/board.h"
+#include "config/memory_hints.h"
+#include "cluster/watchdog/status_page.h"
 #include "report/devices_file.h"
 #include "report/metrics.h"
 #include "report/run_folder.h"
-#include "train/processes.h"
-#include "train/provenance.h"
-#include "train/resolved.h"
-#include "train/resume.h"
+#include "experiment/processes.h"
+#include "experiment/provenance.h"
+#include "experiment/resolved.h"
+#include "experiment/resume.h"
 #include "train/trainer.h"
-#include "train/tuning.h"
+#include "experiment/tuning.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,10 +3,10 @@
  */
 #include "cli/machine.h"
 
-#include "base/quote.h"
-#include "device/list.h"
-#include "device/open.h"
-#include "plugin/answer.h"
+#include "base/text/quote.h"
+#include "device/device_list.h"
+#include "device/device_open.h"
+#include "plugin/plugin_status.h"
 #include "plugin/plugin_load.h"
 
 #include <pons/comm.h>

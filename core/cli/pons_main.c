@@ -4,9 +4,9 @@
 #include <config.h>
 
 #include "base/terminal.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "cli/command.h"
-#include "dist/board.h"
+#include "cluster/watchdog/status_page.h"
 #include "plugin/plugin_load.h"
 
 #include <errno.h>

@@ -4,10 +4,10 @@
  */
 #include "config/config.h"
 
-#include "base/file.h"
-#include "base/seal.h"
-#include "base/text.h"
-#include "config/entries.h"
+#include "base/file/file.h"
+#include "base/hash/json_digest.h"
+#include "base/text/text.h"
+#include "config/config_internal.h"
 #include "config/list.h"
 
 #include <limits.h>

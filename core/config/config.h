@@ -8,7 +8,7 @@
 #ifndef CORE_CONFIG_CONFIG_H
 #define CORE_CONFIG_CONFIG_H
 
-#include "base/hash.h"
+#include "base/hash/sha256.h"
 #include <pons/plugin.h>
 
 typedef struct config config;
@@ -86,7 +86,7 @@ void config_resolve(config *c, const char *section, const char *key, const char 
 bool config_is_part(const char *section, const char *whole);
 /* A line of comment at the top of what config_write writes. */
 void config_remark(config *c, const char *text);
-/* The last line is a comment that seals those before it (seal.h). */
+/* The last line is a comment that seals those before it (json_digest.h). */
 pons_status config_write(config *c, const char *path, pons_error *err);
 /* The sha256 of the file that config_write has written last; "": none. */
 const char *config_written(const config *c);

@@ -2,8 +2,8 @@
  * option.c - one value by one row of an option table: parsing, ranges, and what to say about both.
  */
 #include "base/arena.h"
-#include "base/text.h"
-#include "config/entries.h"
+#include "base/text/text.h"
+#include "config/config_internal.h"
 #include "config/list.h"
 
 #include <ctype.h>

@@ -1,49 +1,42 @@
 # Files of core/data.
-libcore_la_SOURCES += core/data/dataset.h core/data/loader.h
-ponsinclude_HEADERS += core/pons/transform.h
-libcore_la_SOURCES += core/data/volume.h core/data/volume_chain.h
-libcore_la_SOURCES += core/data/class_list.c core/data/class_list.h core/data/class_seen.c \
-	core/data/class_seen.h core/data/dataset.c \
-	core/data/label_map.c core/data/label_map.h core/data/layout.c core/data/layout.h \
-	core/data/layout_decathlon.c core/data/layout_globs.c core/data/split.c core/data/split.h \
-	core/data/stream.c
-libcore_la_SOURCES += core/data/gzip_zlib.c core/data/nifti.h core/data/nifti_header.c core/data/nifti_read.h core/data/nifti_write.h core/data/volume_geometry.h core/data/volume_back.h \
-	core/data/nifti_read.c core/data/nifti_write.c core/data/transform.c \
-	core/data/volume.c
-libcore_la_SOURCES += core/data/case_check.c core/data/case_check.h core/data/volume_chain.c
-libcore_la_SOURCES += core/data/augment.c core/data/augment.h core/data/cache.c \
-	core/data/cache.h core/data/case_read.h core/data/stream.h core/data/settings.h \
-	core/data/patch_find.h core/data/case_files.c core/data/case_files.h core/data/case_read.c \
-	core/data/dataset_check.c core/data/loader.c \
-	core/data/packed_case.c core/data/packed_case.h core/data/packed_set.c \
-	core/data/packed_set.h core/data/patch_cut.h core/data/patch_find.c \
-	core/data/patch_make.c core/data/patch_make.h core/data/settings.c
-libcore_la_SOURCES += core/data/case_layout.c core/data/case_layout.h core/data/patch_parts.c \
-	core/data/patch_parts.h
-libcore_la_SOURCES += core/data/cache_disk.c core/data/cache_disk.h core/data/cache_key.c \
-	core/data/cache_key.h core/data/case_file.c core/data/case_file.h core/data/case_source.c \
-	core/data/case_source.h
-libcore_la_SOURCES += core/data/case_geometry.c core/data/case_geometry.h \
-	core/data/dataset_mixture.c
-libcore_la_SOURCES += core/data/cache_fill.c core/data/cache_parts.h core/data/cache_share.c \
-	core/data/cache_share.h
-libcore_la_SOURCES += core/data/crop.c core/data/crop.h core/data/phantom.c core/data/phantom.h \
-	core/data/preprocess.c core/data/preprocess.h
+libcore_la_SOURCES += core/data/cache/cache.c core/data/cache/cache.h core/data/cache/cache_disk.c \
+	core/data/cache/cache_disk.h core/data/cache/cache_fill.c core/data/cache/cache_internal.h \
+	core/data/cache/cache_key.c core/data/cache/cache_key.h core/data/cache/shared_memory.c \
+	core/data/cache/shared_memory.h
+libcore_la_SOURCES += core/data/dataset/case_geometry.c core/data/dataset/case_geometry.h \
+	core/data/dataset/case_hash.c core/data/dataset/case_hash.h core/data/dataset/case_load.c \
+	core/data/dataset/case_load.h core/data/dataset/case_read.c core/data/dataset/case_read.h \
+	core/data/dataset/class_coverage.c core/data/dataset/class_coverage.h \
+	core/data/dataset/class_list.c core/data/dataset/class_list.h core/data/dataset/dataset.c \
+	core/data/dataset/dataset.h core/data/dataset/dataset_check.c core/data/dataset/dataset_mixture.c \
+	core/data/dataset/label_map.c core/data/dataset/label_map.h core/data/dataset/layout.c \
+	core/data/dataset/layout.h core/data/dataset/layout_decathlon.c core/data/dataset/layout_globs.c \
+	core/data/dataset/phantom.c core/data/dataset/phantom.h core/data/dataset/split.c \
+	core/data/dataset/split.h
+libcore_la_SOURCES += core/data/loader/batch_layout.c core/data/loader/batch_layout.h \
+	core/data/loader/device_case_layout.c core/data/loader/device_case_layout.h \
+	core/data/loader/epoch_order.c core/data/loader/epoch_order.h core/data/loader/loader.c \
+	core/data/loader/loader.h core/data/loader/patch_batch.c core/data/loader/patch_batch.h \
+	core/data/loader/patch_extract.h core/data/loader/sampler.c core/data/loader/sampler.h
+libvoxels_la_SOURCES += core/data/loader/patch_extract.c
+libcore_la_SOURCES += core/data/nifti/crop.c core/data/nifti/crop.h core/data/nifti/gzip_zlib.c \
+	core/data/nifti/nifti_header.c core/data/nifti/nifti_internal.h core/data/nifti/nifti_read.c \
+	core/data/nifti/nifti_read.h core/data/nifti/nifti_write.c core/data/nifti/nifti_write.h
+libvoxels_la_SOURCES += core/data/nifti/nifti_convert.c core/data/nifti/nifti_kind.c
 if HAVE_DEFLATE
-libcore_la_SOURCES += core/data/gzip_libdeflate.c
+libcore_la_SOURCES += core/data/nifti/gzip_libdeflate.c
 else
-libcore_la_SOURCES += core/data/gzip_plain.c
+libcore_la_SOURCES += core/data/nifti/gzip_plain.c
 endif
-
-# Loops over voxels. -O2 in CFLAGS comes behind these flags and does not take them back; neither flag
-# of mathematics changes a value.
-VOXEL_CFLAGS = $(AM_CFLAGS) -ftree-vectorize $(VECTORS_ALWAYS) -fno-math-errno \
-	-fno-trapping-math
-noinst_LTLIBRARIES += libvoxels.la
-libvoxels_la_SOURCES = core/data/nifti_convert.c core/data/nifti_kind.c core/data/patch_cut.c \
-	core/data/place.c core/data/place.h core/data/transpose.c core/data/transpose.h \
-	core/data/volume_back.c core/data/volume_geometry.c core/data/volume_resample.c \
-	core/data/voxel_normals.c
-libvoxels_la_CFLAGS = $(VOXEL_CFLAGS)
-libcore_la_LIBADD += libvoxels.la
-libcore_la_SOURCES += core/data/volume_files.c core/data/volume_files.h
+libcore_la_SOURCES += core/data/packed/packed_case.c core/data/packed/packed_case.h \
+	core/data/packed/packed_case_file.c core/data/packed/packed_case_file.h \
+	core/data/packed/sampling_index.c core/data/packed/sampling_index.h
+libcore_la_SOURCES += core/data/transform/augment.c core/data/transform/augment.h \
+	core/data/transform/case_check.c core/data/transform/case_check.h core/data/transform/pipeline.c \
+	core/data/transform/pipeline.h core/data/transform/transform.c
+libvoxels_la_SOURCES += core/data/transform/voxel_normals.c
+libcore_la_SOURCES += core/data/volume/geometry.h core/data/volume/interpolation.h \
+	core/data/volume/inverse_resample.h core/data/volume/transpose.h core/data/volume/volume.c \
+	core/data/volume/volume.h core/data/volume/volume_files.c core/data/volume/volume_files.h
+libvoxels_la_SOURCES += core/data/volume/geometry.c core/data/volume/interpolation.c \
+	core/data/volume/inverse_resample.c core/data/volume/resample.c core/data/volume/transpose.c

@@ -6,7 +6,7 @@
 
 #include "plugin/descriptor.h"
 
-#include "base/apart.h"
+#include "base/system/subprocess.h"
 #include "config/config.h"
 #include "plugin/function.h"
 

@@ -1,8 +1,7 @@
 # Files of core/plugin.
-libcore_la_SOURCES += core/plugin/answer.c core/plugin/answer.h core/plugin/descriptor.c \
-	core/plugin/descriptor.h core/plugin/elf_dynamic.c \
+libcore_la_SOURCES += core/plugin/descriptor.c core/plugin/descriptor.h core/plugin/elf_dynamic.c \
 	core/plugin/elf_dynamic.h core/plugin/elf_image.c core/plugin/elf_image.h core/plugin/elf_note.c \
 	core/plugin/elf_note.h core/plugin/elf_relocations.c core/plugin/elf_symbols.c \
-	core/plugin/function.c core/plugin/function.h core/plugin/load.c core/plugin/owner.c core/plugin/owner.h \
-	core/plugin/plugin_load.h core/plugin/search.c \
-	core/plugin/verify.c core/plugin/verify.h
+	core/plugin/function.c core/plugin/function.h core/plugin/owner.c core/plugin/owner.h \
+	core/plugin/plugin_load.c core/plugin/plugin_load.h core/plugin/plugin_status.c \
+	core/plugin/plugin_status.h core/plugin/search.c core/plugin/verify.c core/plugin/verify.h

@@ -11,7 +11,7 @@
 #include "plugin/owner.h"
 
 #include "base/errno_status.h"
-#include "base/shell_word.h"
+#include "base/text/shell_word.h"
 
 #include <errno.h>
 #include <stdio.h>

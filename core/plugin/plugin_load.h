@@ -1,8 +1,8 @@
 /*
  * plugin_load.h - find, verify and load plugins (R21). A plugin is never unloaded.
  */
-#ifndef CORE_PLUGIN_LOAD_H
-#define CORE_PLUGIN_LOAD_H
+#ifndef CORE_PLUGIN_PLUGIN_LOAD_H
+#define CORE_PLUGIN_PLUGIN_LOAD_H
 
 #include "base/log.h"
 

@@ -2,11 +2,11 @@
  * search.c - the folders that hold plugins, and what lies in them, by notes alone.
  */
 #include "base/errno_status.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/arena.h"
-#include "base/name_index.h"
-#include "base/part.h"
-#include "base/text.h"
+#include "base/hash/name_index.h"
+#include "base/build_feature.h"
+#include "base/text/text.h"
 #include "plugin/verify.h"
 
 #include <dirent.h>

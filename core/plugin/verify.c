@@ -6,8 +6,8 @@
 #include "plugin/verify.h"
 
 #include "base/errno_status.h"
-#include "base/file.h"
-#include "base/hash.h"
+#include "base/file/file.h"
+#include "base/hash/sha256.h"
 #include "plugin/elf_note.h"
 #include "plugin/owner.h"
 

@@ -12,8 +12,8 @@
  * It must not break where processes start different collectives; where it can it says which. Sums
  * of fixed order are made by the core from all_gather: a plugin is free in the order of all_reduce.
  */
-#ifndef PONS_COMM_H
-#define PONS_COMM_H
+#ifndef CORE_PONS_COMM_H
+#define CORE_PONS_COMM_H
 
 #include <pons/graph.h>
 

@@ -9,8 +9,8 @@
  * Kinds of requests: MAP is any fused group of pointwise nodes and reductions, described by a
  * pons_map; every other kind is one node of the graph, described by its attributes.
  */
-#ifndef PONS_DEVICE_H
-#define PONS_DEVICE_H
+#ifndef CORE_PONS_DEVICE_H
+#define CORE_PONS_DEVICE_H
 
 #include <pons/graph.h>
 

@@ -13,8 +13,8 @@
  * Broadcasting: shapes are aligned at their last axis; an axis that is missing or 1 is repeated.
  * The gradient of a repeated operand is the sum over its repetitions.
  */
-#ifndef PONS_GRAPH_H
-#define PONS_GRAPH_H
+#ifndef CORE_PONS_GRAPH_H
+#define CORE_PONS_GRAPH_H
 
 #include <pons/plugin.h>
 

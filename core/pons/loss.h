@@ -4,8 +4,8 @@
  * 'build' is called once per output of the model with a target of the same extent, and returns
  * through 'value' a node with one element: the loss of this micro-batch.
  */
-#ifndef PONS_LOSS_H
-#define PONS_LOSS_H
+#ifndef CORE_PONS_LOSS_H
+#define CORE_PONS_LOSS_H
 
 #include <pons/model.h>
 

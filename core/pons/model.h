@@ -5,8 +5,8 @@
  * extent) and asks pons_graph_training(g) where the two differ. Parameters and states are bound
  * by name, so every build must create the same ones.
  */
-#ifndef PONS_MODEL_H
-#define PONS_MODEL_H
+#ifndef CORE_PONS_MODEL_H
+#define CORE_PONS_MODEL_H
 
 #include <pons/graph.h>
 

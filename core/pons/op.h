@@ -21,8 +21,8 @@
  * become one, and the backward pass may compute it again. Its inputs and its output stay f32 in
  * bf16 programs. 'pons plugin check FILE.so' holds it to all that is said here.
  */
-#ifndef PONS_OP_H
-#define PONS_OP_H
+#ifndef CORE_PONS_OP_H
+#define CORE_PONS_OP_H
 
 #include <pons/graph.h>
 

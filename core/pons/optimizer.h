@@ -5,8 +5,8 @@
  * one kernel over one flat buffer. Slots start at 0. When the gradient is not finite the core keeps
  * every old value, so no plugin tests for it.
  */
-#ifndef PONS_OPTIMIZER_H
-#define PONS_OPTIMIZER_H
+#ifndef CORE_PONS_OPTIMIZER_H
+#define CORE_PONS_OPTIMIZER_H
 
 #include <pons/graph.h>
 

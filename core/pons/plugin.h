@@ -6,8 +6,8 @@
  * kind) writes both the function and an ELF note by which the loader knows kind, name and ABI
  * before any byte of the object runs. Members of these structs are only ever appended.
  */
-#ifndef PONS_PLUGIN_H
-#define PONS_PLUGIN_H
+#ifndef CORE_PONS_PLUGIN_H
+#define CORE_PONS_PLUGIN_H
 
 #include <float.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /*
  * pons.h - all of the installed interface, and the entry of the program.
  */
-#ifndef PONS_PONS_H
-#define PONS_PONS_H
+#ifndef CORE_PONS_PONS_H
+#define CORE_PONS_PONS_H
 
 #include <pons/comm.h>
 #include <pons/device.h>

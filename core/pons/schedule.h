@@ -5,8 +5,8 @@
  * the core's: for t < warmup the factor is multiplier + (1 - multiplier) t / max(1, warmup), and
  * the plugin is then asked for (t - warmup, total - warmup).
  */
-#ifndef PONS_SCHEDULE_H
-#define PONS_SCHEDULE_H
+#ifndef CORE_PONS_SCHEDULE_H
+#define CORE_PONS_SCHEDULE_H
 
 #include <pons/plugin.h>
 

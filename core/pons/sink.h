@@ -7,8 +7,8 @@
  * what was written after the checkpoint was saved comes once more. The options of sink NAME stand
  * in [log.NAME] of the INI file; 'config' is the struct that they fill.
  */
-#ifndef PONS_SINK_H
-#define PONS_SINK_H
+#ifndef CORE_PONS_SINK_H
+#define CORE_PONS_SINK_H
 
 #include <pons/plugin.h>
 #include <stdio.h>

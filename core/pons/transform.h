@@ -10,8 +10,8 @@
  * Axes: voxels are [D, H, W, C] with D, H, W the file's voxel axes i, j, k; "axis 0, 1, 2" means
  * i, j, k everywhere.
  */
-#ifndef PONS_TRANSFORM_H
-#define PONS_TRANSFORM_H
+#ifndef CORE_PONS_TRANSFORM_H
+#define CORE_PONS_TRANSFORM_H
 
 #include <pons/graph.h>
 

@@ -5,8 +5,8 @@
 
 #include "report/csv_header.h"
 
-#include "base/aside.h"
-#include "base/file.h"
+#include "base/file/aside.h"
+#include "base/file/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

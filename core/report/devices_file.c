@@ -7,7 +7,7 @@
 #include "report/devices_file.h"
 
 #include "base/errno_status.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "report/csv_header.h"
 
 #include <errno.h>

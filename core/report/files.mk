@@ -1,10 +1,9 @@
 # Files of core/report.
-libcore_la_SOURCES += core/report/csv_header.c core/report/csv_header.h \
-	core/report/devices_file.c core/report/devices_file.h \
-	core/report/metrics.c core/report/metrics.h core/report/metrics_resume.c \
-	core/report/metrics_resume.h core/report/run_folder.c core/report/run_folder.h \
+libcore_la_SOURCES += core/report/csv_header.c core/report/csv_header.h core/report/devices_file.c \
+	core/report/devices_file.h core/report/metrics.c core/report/metrics.h \
+	core/report/metrics_resume.c core/report/metrics_resume.h core/report/overlay.c \
+	core/report/overlay.h core/report/png_write.h core/report/run_folder.c core/report/run_folder.h \
 	core/report/sink_file.c
-libcore_la_SOURCES += core/report/overlay.c core/report/overlay.h core/report/png_write.h
 if HAVE_PNG
 libcore_la_SOURCES += core/report/png_libpng.c
 else

@@ -6,9 +6,9 @@
 #include "report/metrics.h"
 
 #include "base/errno_status.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "plugin/answer.h"
+#include "base/file/file.h"
+#include "base/file/json.h"
+#include "plugin/plugin_status.h"
 #include "plugin/plugin_load.h"
 #include "report/csv_header.h"
 #include "report/metrics_resume.h"

@@ -6,7 +6,7 @@
 
 #include <pons/sink.h>
 
-#include "train/experiment.h"
+#include "experiment/experiment.h"
 
 typedef struct metrics metrics;
 

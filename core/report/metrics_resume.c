@@ -12,8 +12,8 @@
 
 #include "report/metrics_resume.h"
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/file/file.h"
+#include "base/file/json.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
  */
 #include "report/overlay.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include <math.h>
 #include "report/png_write.h"
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef CORE_REPORT_OVERLAY_H
 #define CORE_REPORT_OVERLAY_H
 
-#include "data/volume.h"
+#include "data/volume/volume.h"
 
 /*
  * Three panels side by side, across i, j and k, through the middle of what label and prediction

@@ -3,7 +3,7 @@
  */
 #include "report/png_write.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include <png.h>
 #include <setjmp.h>
 

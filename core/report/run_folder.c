@@ -6,7 +6,7 @@
 #include "report/run_folder.h"
 
 #include "base/errno_status.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  */
 #include <pons/sink.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 pons_status pons_sink_file(const char *path, const char *mode, FILE **file, pons_error *err)
 {

@@ -1,12 +1,12 @@
 /*
- * snapshot.c - what goes into it. The write protocol is checkpoint.c's, the thread background.c's.
+ * snapshot.c - what goes into it. The write protocol is checkpoint.c's, the thread worker.c's.
  */
 #include <config.h>
 
 #include "train/snapshot.h"
 
-#include "base/pages.h"
-#include "graph/shape.h"
+#include "base/system/huge_pages.h"
+#include "graph/ir/shape.h"
 
 #include <stdlib.h>
 #include <string.h>

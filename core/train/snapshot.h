@@ -7,9 +7,9 @@
 #ifndef CORE_TRAIN_SNAPSHOT_H
 #define CORE_TRAIN_SNAPSHOT_H
 
-#include "train/provenance.h"
+#include "experiment/provenance.h"
 #include "train/trainer_state.h"
-#include "train/weights.h"
+#include "checkpoint/tensor_names.h"
 
 enum { SNAPSHOT_LISTS_MAX = 3 };
 

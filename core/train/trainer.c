@@ -7,12 +7,12 @@
  */
 #include <config.h>
 
-#include "train/trainer_parts.h"
+#include "train/trainer_internal.h"
 
 #include "base/clock.h"
 #include "base/whole.h"
-#include "dist/group.h"
-#include "graph/range.h"
+#include "cluster/group/group.h"
+#include "graph/storage/profiler_range.h"
 
 #include <limits.h>
 #include <math.h>

@@ -4,9 +4,9 @@
 #ifndef CORE_TRAIN_TRAINER_H
 #define CORE_TRAIN_TRAINER_H
 
-#include "train/experiment.h"
-#include "train/interrupt.h"
-#include "train/saved_state.h"
+#include "experiment/experiment.h"
+#include "train/signals.h"
+#include "checkpoint/saved_state.h"
 
 #include <pons/device.h>
 #include <pons/sink.h>

@@ -4,10 +4,10 @@
  */
 #include <config.h>
 
-#include "train/trainer_parts.h"
+#include "train/trainer_internal.h"
 
-#include "dist/group.h"
-#include "plugin/answer.h"
+#include "cluster/group/group.h"
+#include "plugin/plugin_status.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -4,9 +4,9 @@
  */
 #include <config.h>
 
-#include "train/trainer_parts.h"
+#include "train/trainer_internal.h"
 
-#include "dist/group.h"
+#include "cluster/group/group.h"
 
 #include <math.h>
 #include <stdlib.h>

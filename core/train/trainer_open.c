@@ -3,12 +3,12 @@
  */
 #include <config.h>
 
-#include "train/trainer_parts.h"
+#include "train/trainer_internal.h"
 
-#include "data/settings.h"
-#include "graph/explain.h"
-#include "train/agreement.h"
-#include "train/processes.h"
+#include "experiment/data_settings.h"
+#include "graph/program/explain.h"
+#include "experiment/agreement.h"
+#include "experiment/processes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,10 +4,10 @@
  */
 #include <config.h>
 
-#include "train/trainer_parts.h"
+#include "train/trainer_internal.h"
 
-#include "data/stream.h"
-#include "train/schedule.h"
+#include "data/loader/epoch_order.h"
+#include "train/lr_schedule.h"
 
 #include <math.h>
 

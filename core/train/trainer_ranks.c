@@ -4,9 +4,9 @@
  */
 #include <config.h>
 
-#include "train/trainer_parts.h"
+#include "train/trainer_internal.h"
 
-#include "train/agreement.h"
+#include "experiment/agreement.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #include <config.h>
 
 #include "base/whole.h"
-#include "dist/group.h"
-#include "train/trainer_parts.h"
+#include "cluster/group/group.h"
+#include "train/trainer_internal.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 #ifndef CORE_TRAIN_TRAINER_STATE_H
 #define CORE_TRAIN_TRAINER_STATE_H
 
-#include "train/experiment.h"
-#include "train/saved_state.h"
+#include "experiment/experiment.h"
+#include "checkpoint/saved_state.h"
 
 typedef struct state_content {
     safetensors_content content;

@@ -4,10 +4,10 @@
  */
 #include <config.h>
 
-#include "train/trainer_parts.h"
+#include "train/trainer_internal.h"
 
-#include "data/class_list.h"
-#include "train/validation.h"
+#include "data/dataset/class_list.h"
+#include "evaluate/validation.h"
 
 #include <math.h>
 #include <string.h>

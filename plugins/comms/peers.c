@@ -17,8 +17,8 @@
 #include "peers.h"
 
 #include "base/clock.h"
-#include "dist/link.h"
-#include "dist/store_message.h"
+#include "cluster/store/socket.h"
+#include "cluster/store/message.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -10,8 +10,8 @@
 #include "fake.h"
 #include "named.h"
 
-#include "base/hash.h"
-#include "graph/shape.h"
+#include "base/hash/sha256.h"
+#include "graph/ir/shape.h"
 
 #include <fcntl.h>
 #include <glob.h>

@@ -15,7 +15,7 @@
 
 #include "../plugins/devices/cuda/dnn.h"
 #include "graph/reference/reference_internal.h"
-#include "graph/shape.h"
+#include "graph/ir/shape.h"
 
 #include <pthread.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
  * convolution kernels walk the same terms x[p s - pad + k d] w[k] <-> y[p].
  */
 
-#include "graph/shape.h"
+#include "graph/ir/shape.h"
 
 /* One point of y with one point of the kernel: rows of channels, or false outside the image. */
 static bool NAME(meets)(const pons_convolution *c, const pons_shape *x, const int64_t *p,

@@ -6,7 +6,7 @@
  * by Welford's update, groups merged by Chan's.
  */
 
-#include "graph/shape.h"
+#include "graph/ir/shape.h"
 
 /* ---- values ---------------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
  * move_body.h - data movement, arg_max and the gradient of an extreme.
  */
 
-#include "graph/shape.h"
+#include "graph/ir/shape.h"
 
 static void NAME(transpose)(const pons_request *r, const void *const *in, double *out)
 {

@@ -4,7 +4,7 @@
 #ifndef CORE_GRAPH_REFERENCE_REFERENCE_H
 #define CORE_GRAPH_REFERENCE_REFERENCE_H
 
-#include "graph/device_handle.h"
+#include "graph/storage/device_handle.h"
 
 void device_reference(device *d, bool wide); /* 'wide' computes in double */
 

@@ -7,7 +7,7 @@
 #ifndef CORE_GRAPH_REFERENCE_REFERENCE_INTERNAL_H
 #define CORE_GRAPH_REFERENCE_REFERENCE_INTERNAL_H
 
-#include "graph/shape.h"
+#include "graph/ir/shape.h"
 
 /* A kernel of one node: 'out' holds zeros and takes output[0], in doubles. 'in' is REAL. */
 typedef void (*reference_plain)(const pons_request *r, const void *const *in, double *out);
@@ -22,18 +22,18 @@ typedef struct reference_kernels {
 
 extern const reference_kernels reference_float, reference_double;
 
-/* op.c: the function of a plugin, where a tensor has another type by way of copies. */
+/* reference_op.c: the function of a plugin, where a tensor has another type by way of copies. */
 size_t reference_op_scratch(const reference_kernels *k, const pons_request *r);
 void reference_op_run(const reference_kernels *k, const pons_request *r, const pons_call *call);
 
-/* patch.c: patches of held cases, their normal numbers, and sums of patches; no scratch memory. */
+/* reference_patch.c: patches of held cases, their normal numbers, and sums of patches; no scratch memory. */
 void reference_patch_run(const pons_request *r, const pons_call *call);
 
-/* numbers.c: read and write one number of any type. */
+/* reference_number.c: read and write one number of any type. */
 double number_load(pons_type type, const void *memory, int64_t index);
 void number_store(pons_type type, void *memory, int64_t index, double value);
 
-/* index.c: positions in tensors. */
+/* reference_index.c: positions in tensors. */
 bool index_next(pons_shape s, int64_t *position);      /* row-major; false after the last        */
 int64_t index_of(pons_shape s, const int64_t *position);
 /* The source of element 'i' of 'm' along an axis of 'n': two neighbours and the second's weight. */

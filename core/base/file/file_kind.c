@@ -1,0 +1,153 @@
+/*
+ * file_kind.c - the table of formats. Only files that have been refused are looked up here, so a
+ * row may be as short as its format's mark is.
+ */
+#include <config.h>
+
+#include "base/file/file_kind.h"
+
+#include "base/text/shell_word.h"
+#include "base/text/text.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MARK_SIZE_MAX = 16, SOUGHT_SIZE = 200 };
+
+/* Commands, without their two paths. */
+#define FROM_PYTORCH "a state dictionary is converted by: python3 -c 'import sys, torch, " \
+    "safetensors.torch as s; s.save_file(torch.load(sys.argv[1], map_location=\"cpu\"), " \
+    "sys.argv[2])'"
+#define FROM_NUMPY "python3 -c 'import sys, numpy, safetensors.numpy as s; " \
+    "s.save_file(dict(numpy.load(sys.argv[1])), sys.argv[2])'"
+#define FROM_ONNX "python3 -c 'import sys, onnx.numpy_helper as n, safetensors.numpy as s; " \
+    "s.save_file({t.name: n.to_array(t) for t in n.onnx.load(sys.argv[1]).graph.initializer}, " \
+    "sys.argv[2])'"
+#define FROM_ITK "python3 -c 'import sys, SimpleITK as s; " \
+    "s.WriteImage(s.ReadImage(sys.argv[1]), sys.argv[2])'"
+#define WEB_PAGE "a web page was saved in place of the file; it may need a login to be downloaded"
+#define MINC "a MINC volume is converted by: mnc2nii"
+#define PICTURE "a volume needs spacing and orientation, which a picture does not have"
+#define WEIGHTS(...) .advice[FILE_WEIGHTS] = { __VA_ARGS__ }
+#define VOLUME(...) .advice[FILE_VOLUME] = { __VA_ARGS__ }
+
+static const struct row {
+    size_t offset, size;
+    char mark[MARK_SIZE_MAX];
+    const char *sought;                     /* stands among the first bytes, too; NULL: nothing   */
+    file_kind kind;
+} rows[] = {
+    { 0, 4, "PK\3\4", "data.pkl",
+      { "a PyTorch file", WEIGHTS(FROM_PYTORCH, ".safetensors") } },
+    { 0, 4, "PK\3\4", ".npy", { "an .npz file of NumPy", WEIGHTS(FROM_NUMPY, ".safetensors") } },
+    { 0, 4, "PK\3\4", NULL, { .name = "a zip archive" } },
+    { 0, 14, "\x80\2\x8a\nl\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", NULL,
+      { "a PyTorch file (of a version before 1.6)", WEIGHTS(FROM_PYTORCH, ".safetensors") } },
+    { 0, 2, "\x80\2", NULL, { .name = "a Python pickle" } },
+    { 0, 2, "\x80\3", NULL, { .name = "a Python pickle" } },
+    { 0, 2, "\x80\4", NULL, { .name = "a Python pickle" } },
+    { 0, 2, "\x80\5", NULL, { .name = "a Python pickle" } },
+    { 0, 6, "\x93NUMPY", NULL, { .name = "a NumPy array" } },
+    { 0, 8, "\x89HDF\r\n\x1a\n", NULL,
+      { "an HDF5 file", WEIGHTS("h5py reads it, safetensors.numpy.save_file writes its arrays"),
+        VOLUME(MINC, ".nii") } },
+    { 0, 4, "CDF\1", NULL, { "a NetCDF file, as MINC 1 is", VOLUME(MINC, ".nii") } },
+    { 0, 4, "CDF\2", NULL, { "a NetCDF file, as MINC 1 is", VOLUME(MINC, ".nii") } },
+    { 0, 4, "NRRD", NULL, { "an NRRD volume", VOLUME(FROM_ITK, ".nii.gz") } },
+    { 0, 10, "ObjectType", NULL, { "a MetaImage (.mha, .mhd)", VOLUME(FROM_ITK, ".nii.gz") } },
+    { 0, 5, "NDims", NULL, { "a MetaImage (.mha, .mhd)", VOLUME(FROM_ITK, ".nii.gz") } },
+    { 128, 4, "DICM", NULL,
+      { "a DICOM file", VOLUME("all slices of a folder are converted by: dcm2niix -z y", "/") } },
+    { 0, 5, "\0\0\0\1\0", NULL, { "an MGH volume (.mgh, .mgz)",
+                                  VOLUME("mri_convert", ".nii.gz"), .packable = true } },
+    { 0, 8, "\x89PNG\r\n\x1a\n", NULL, { "a PNG picture", VOLUME(PICTURE) } },
+    { 0, 3, "\xff\xd8\xff", NULL, { "a JPEG picture", VOLUME(PICTURE) } },
+    { 0, 4, "II*\0", NULL, { "a TIFF picture", VOLUME(PICTURE) } },
+    { 0, 4, "MM\0*", NULL, { "a TIFF picture", VOLUME(PICTURE) } },
+    { 257, 5, "ustar", NULL, { .name = "a tar archive" } },
+    { 0, 4, "\x5c\1\0\0", NULL, { .name = "a NIfTI volume" } },
+    { 0, 4, "\0\0\1\x5c", NULL, { .name = "a NIfTI volume" } },
+    { 0, 4, "\x1c\2\0\0", NULL, { .name = "a NIfTI volume" } },
+    { 8, 2, "{\"", NULL, { .name = "a safetensors file" } },
+    { 0, 1, "\x08", "pytorch", { "an ONNX file", WEIGHTS(FROM_ONNX, ".safetensors") } },
+    { 0, 1, "\x08", "onnx", { "an ONNX file", WEIGHTS(FROM_ONNX, ".safetensors") } },
+    { 0, 1, "<", "html", { "an HTML page", WEIGHTS(WEB_PAGE), VOLUME(WEB_PAGE) } },
+    { 0, 1, "<", "HTML", { "an HTML page", WEIGHTS(WEB_PAGE), VOLUME(WEB_PAGE) } },
+    { 0, 0, "", "<html", { "an HTML page", WEIGHTS(WEB_PAGE), VOLUME(WEB_PAGE) } },
+    { 0, 5, "<?xml", NULL, { .name = "an XML file" } },
+    { 0, 8, "version ", "git-lfs",
+      { "a pointer of Git LFS", WEIGHTS("git lfs pull"), VOLUME("git lfs pull") } },
+    { 0, 1, "{", NULL, { .name = "a JSON file" } },
+    { 0, 2, "\x1f\x8b", NULL, { "gzip", WEIGHTS("what it holds is unpacked by gzip -d") } },
+};
+
+static bool has_mark(const struct row *r, const char *bytes, size_t size)
+{
+    if (size < r->offset + r->size || memcmp(bytes + r->offset, r->mark, r->size) != 0)
+        return false;
+    return r->sought == NULL || memmem(bytes, size < SOUGHT_SIZE ? size : SOUGHT_SIZE, r->sought,
+                                       strlen(r->sought)) != NULL;
+}
+
+const file_kind *file_kind_find(const void *bytes, size_t size)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (has_mark(&rows[i], bytes, size))
+            return &rows[i].kind;
+    return NULL;
+}
+
+/* Bytes of a path before its name. */
+static size_t folder_size(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL ? (size_t)(slash + 1 - path) : 0;
+}
+
+/* Bytes of a path before its ending: "a/scan" of "a/scan.nii.gz". */
+static size_t stem_size(const char *path)
+{
+    size_t size = strlen(path);
+
+    if (text_ends_with(path, ".gz"))
+        size -= 3;
+    for (size_t end = size; end > folder_size(path) + 1; end--)
+        if (path[end - 1] == '.')
+            return end - 1;
+    return size;
+}
+
+/* The words of a command behind a blank each: a folder, or the path and that of a new file. */
+static void put_paths(const char *path, const char *paths, char *out, size_t size)
+{
+    char other[PATH_MAX], word[2][PATH_MAX];
+
+    if (strcmp(paths, "/") == 0) {
+        snprintf(other, sizeof other, "%.*s.", (int)folder_size(path), path);
+        snprintf(out, size, " %s", shell_word(word[0], sizeof word[0], other));
+        return;
+    }
+    snprintf(other, sizeof other, "%.*s%s", (int)stem_size(path), path, paths);
+    snprintf(out, size, " %s %s", shell_word(word[0], sizeof word[0], path),
+             shell_word(word[1], sizeof word[1], other));
+}
+
+pons_status file_kind_refuse(const file_kind *k, const char *path, const char *packed,
+                             file_use use, pons_error *err)
+{
+    static const char *const expected[] = { [FILE_WEIGHTS] = "a safetensors file",
+                                            [FILE_VOLUME] = "NIfTI (.nii, .nii.gz)" };
+    static const struct file_advice none;
+    const struct file_advice *advice = *packed == '\0' || k->packable ? &k->advice[use] : &none;
+    char paths[sizeof err->text / 2] = "";
+
+    if (advice->paths != NULL)
+        put_paths(path, advice->paths, paths, sizeof paths);
+    if (advice->text == NULL)
+        return pons_fail(err, PONS_DATA, "cannot read '%s': it is %s%s, expected %.100s", path,
+                         packed, k->name, expected[use]);
+    return pons_fail(err, PONS_DATA, "cannot read '%s': it is %s%s, expected %s\nhint: %s%.1000s",
+                     path, packed, k->name, expected[use], advice->text, paths);
+}

@@ -1,0 +1,135 @@
+/*
+ * text.c - reading numbers from text, and guessing names.
+ */
+#include "base/text/text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* strtod also takes blanks, hexadecimals, 'inf' and 'nan', none of which a person means here. */
+static bool read_real(const char *text, double *value, char **end)
+{
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    double number;
+
+    if (c == (locale_t)0)
+        return false;
+    number = strtod_l(text, end, c);
+    freelocale(c);
+    for (const char *p = text; p < *end; p++)
+        if (strchr("0123456789+-.eE", *p) == NULL)
+            return false;
+    if (*end == text || !isfinite(number))
+        return false;
+    *value = number;
+    return true;
+}
+
+bool text_real(const char *text, double *value)
+{
+    char *end;
+    double number;
+
+    if (!read_real(text, &number, &end) || *end != '\0')
+        return false;
+    *value = number;
+    return true;
+}
+
+bool text_integer(const char *text, int64_t *value)
+{
+    const char *digits = text + (*text == '-' || *text == '+');
+    char *end;
+    long long number;
+
+    if (!isdigit((unsigned char)*digits))
+        return false;
+    errno = 0;
+    number = strtoll(text, &end, 10);
+    if (*end != '\0' || errno == ERANGE)
+        return false;
+    *value = number;
+    return true;
+}
+
+bool text_size(const char *text, int64_t *size)
+{
+    static const struct { const char *name; double factor; } units[] = {
+        { "", 1 }, { "B", 1 }, { "KiB", 0x1p10 }, { "MiB", 0x1p20 }, { "GiB", 0x1p30 },
+        { "TiB", 0x1p40 }
+    };
+    char *end;
+    double number;
+
+    if (!read_real(text, &number, &end))
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        double bytes = number * units[i].factor;
+        if (strcmp(end, units[i].name) != 0)
+            continue;
+        if (fabs(bytes) >= 0x1p62 || bytes != floor(bytes))
+            return false;
+        *size = (int64_t)bytes;
+        return true;
+    }
+    return false;
+}
+
+static int smallest(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+bool text_ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), tail = strlen(end);
+
+    return size >= tail && strcmp(text + size - tail, end) == 0;
+}
+
+int text_distance(const char *a, const char *b)
+{
+    enum { ROOM = 64 };
+    int row[3][ROOM + 1];
+    int n = (int)strnlen(a, ROOM), m = (int)strnlen(b, ROOM);
+
+    for (int j = 0; j <= m; j++)
+        row[0][j] = j;
+    for (int i = 1; i <= n; i++) {
+        int *now = row[i % 3], *last = row[(i + 2) % 3], *before = row[(i + 1) % 3];
+        now[0] = i;
+        for (int j = 1; j <= m; j++) {
+            now[j] = smallest(smallest(last[j], now[j - 1]) + 1,
+                              last[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = smallest(now[j], before[j - 2] + 1);
+        }
+    }
+    return row[n % 3][m];
+}
+
+text_guess text_guess_for(const char *wrong)
+{
+    /* A third of the letters may be wrong, one always; more is another word. */
+    int edits = (int)strlen(wrong) / 3;
+
+    return (text_guess){ wrong, NULL, (edits > 0 ? edits : 1) + 1 };
+}
+
+void text_guess_try(text_guess *g, const char *candidate)
+{
+    int distance = text_distance(g->wrong, candidate);
+    size_t size = strlen(g->wrong);
+
+    /* What begins like the whole of a name is one edit away, however much is missing. */
+    if (size >= 3 && strncmp(g->wrong, candidate, size) == 0)
+        distance = smallest(distance, 1);
+    if (distance < g->distance) {
+        g->distance = distance;
+        g->best = candidate;
+    }
+}

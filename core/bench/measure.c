@@ -1,0 +1,301 @@
+/*
+ * measure.c - a training program run over and over, on noise or on the file's own patches; or the
+ * program behind the sliding window, on noise.
+ */
+#include <config.h>
+
+#include "bench/measure.h"
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "experiment/data_settings.h"
+#include "cluster/watchdog/watchdog.h"
+#include "graph/program/explain.h"
+#include "graph/ir/shape.h"
+#include "experiment/processes.h"
+#include "replica/replicas.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+typedef struct bench {
+    const experiment *experiment;
+    const measure_settings *settings;
+    replicas replicas;
+    program *program;          /* of the first replica                                            */
+    cache *cache;
+    kernel_watch *watch;
+    struct watch *alone;       /* of a process that is alone; a group has its own                 */
+    uint64_t number;           /* of the step                                                     */
+    int at;                    /* where its seconds go                                            */
+    double section[4][MEASURE_STEPS_MAX];
+} bench;
+
+static program *program_of(const bench *b, const replica *r)
+{
+    return b->settings->forward ? r->evaluation : r->training;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+double measure_median(int count, const double *value)
+{
+    double sorted[MEASURE_STEPS_MAX];
+
+    if (count == 0)
+        return NAN;
+    memcpy(sorted, value, (size_t)count * sizeof *sorted);
+    qsort(sorted, (size_t)count, sizeof *sorted, compare_numbers);
+    return 0.5 * (sorted[(count - 1) / 2] + sorted[count / 2]);
+}
+
+static pons_status refuse_reference(const program *p, pons_error *err)
+{
+    program_facts facts;
+
+    program_describe(p, &facts);
+    for (int i = 0; i < facts.kernel_count; i++) {
+        kernel_facts k = program_kernel(p, i);
+        if (k.implementation != NULL && strcmp(k.implementation, "reference") == 0)
+            return pons_fail(err, PONS_DEVICE, "kernel '%s' of '%s' is the plain reference; its "
+                             "time means nothing\nhint: --reference measures all the same", k.kind,
+                             k.name);
+    }
+    return PONS_OK;
+}
+
+/* Noise for an image, any classes for a target. */
+static pons_status fill_noise(void *context, replica *r, pons_error *err)
+{
+    const bench *b = context;
+    program *p = program_of(b, r);
+    pons_tensor tensor;
+    float *image = program_input(p, "image", &tensor);
+    int64_t count = image != NULL ? shape_count(tensor.shape) : 0;
+    uint32_t u[4];
+
+    for (int64_t i = 0; i < count; i++) {
+        if (i % 4 == 0)
+            random_voxels(1, (uint64_t)i / 4, u);
+        image[i] = 2 * random_uniform(u[i % 4]) - 1;
+    }
+    uint8_t *target = program_input(p, "target", &tensor);
+    int values = b->experiment->regions ? 2 : b->experiment->class_count;
+    count = target != NULL ? shape_count(tensor.shape) : 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (i % 4 == 0)
+            random_voxels(2, (uint64_t)i / 4, u);
+        target[i] = (uint8_t)(u[i % 4] % (uint32_t)values);
+    }
+    return PONS_OK;
+}
+
+/* A step of one replica; the first one's seconds per section into b->section[...][at]. */
+static pons_status step(void *context, replica *r, pons_error *err)
+{
+    bench *b = context;
+    int first = r->number * b->experiment->accumulate;
+    double begin = seconds_now(), micro, finish;
+    const loader_batch *batch;
+    step_result result;
+
+    if (r->trace != NULL)
+        trace_begin(r->trace, b->at);
+    if (program_step_begin(r->training, b->number, err) != PONS_OK)
+        return err->status;
+    micro = seconds_now();
+    for (int m = 0; m < b->experiment->accumulate; m++) {
+        if ((r->loader != NULL && replica_feed(r, b->experiment, &batch, err) != PONS_OK)
+            || program_micro(r->training, (uint64_t)(first + m), err) != PONS_OK)
+            return err->status;
+    }
+    finish = seconds_now();
+    if (r->trace != NULL)
+        trace_backward_done(r->trace);
+    if (program_step_end(r->training, b->experiment->sections.optimizer.lr, err) != PONS_OK
+        || replica_feed_ahead(r, b->experiment, (int64_t)b->number + 1, err) != PONS_OK
+        || program_step_result(r->training, &result, err) != PONS_OK)
+        return err->status;
+    if (r->trace != NULL)
+        trace_end(r->trace);
+    if (r->index > 0)
+        return PONS_OK;
+    b->section[0][b->at] = micro - begin;
+    b->section[1][b->at] = finish - micro;
+    b->section[2][b->at] = result.reduce_seconds;
+    b->section[3][b->at] = result.update_seconds;
+    return PONS_OK;
+}
+
+/* One batch of windows, as the sliding window has it predicted. */
+static pons_status forward(void *context, replica *r, pons_error *err)
+{
+    bench *b = context;
+    double begin = seconds_now();
+    pons_status status = program_evaluate(r->evaluation, err);
+
+    if (r->index == 0)
+        b->section[1][b->at] = seconds_now() - begin;
+    return status;
+}
+
+/* Between steps anything may take as long as it takes. */
+static void note_start(const bench *b)
+{
+    if (b->alone != NULL)
+        watch_note(b->alone, -1, "start");
+}
+
+static void note_step(const bench *b)
+{
+    if (b->alone != NULL)
+        watch_note(b->alone, (int64_t)b->number, "step");
+}
+
+static pons_status run_steps(bench *b, int warm_up, double *seconds, pons_error *err)
+{
+    for (int i = 0; i < warm_up + b->settings->steps; i++) {
+        double begin = seconds_now();
+
+        b->number = (uint64_t)i;
+        b->at = i < warm_up ? 0 : i - warm_up;
+        if (b->watch != NULL)
+            kernel_watch_step(b->watch, b->at);
+        note_step(b);
+        if (replicas_run(&b->replicas, b->settings->forward ? forward : step, b, err) != PONS_OK)
+            return err->status;
+        seconds[b->at] = seconds_now() - begin;
+    }
+    note_start(b);
+    return PONS_OK;
+}
+
+static pons_status open_cases(bench *b, pons_error *err)
+{
+    const experiment *e = b->experiment;
+    cache_settings held;
+    cache_peers peers;
+
+    cache_settings_fill(&e->sections, &held);
+    processes_share_cache(e->group, &peers);
+    if (e->sections.data.loader_threads == OPTION_AUTO && held.threads > experiment_processors(e))
+        held.threads = experiment_processors(e);
+    held.peers = &peers;
+    if (cache_open(e->data, e->preprocess, e->data->training_count, e->data->training, &held,
+                   e->log, &b->cache, err) != PONS_OK)
+        return err->status;
+    return replicas_open_loaders(&b->replicas, b->cache, e->data->training_count, 0, err);
+}
+
+/* 'given': the image is what is written there, also where the device would cut it out of cases. */
+static pons_status build(bench *b, bool given, pons_error *err)
+{
+    unsigned programs = b->settings->forward ? REPLICAS_EVALUATION : REPLICAS_TRAINING;
+
+    programs |= given ? REPLICAS_GIVEN : 0;
+    if (!b->settings->forward && (b->settings->trace || b->experiment->replicas > 1))
+        programs |= REPLICAS_TRACED;
+    if (replicas_open(b->experiment, programs, &b->replicas, err) != PONS_OK)
+        return err->status;
+    b->program = program_of(b, b->replicas.item);
+    return PONS_OK;
+}
+
+static pons_status open_data(bench *b, pons_error *err)
+{
+    if (experiment_device_cuts(b->experiment)) {
+        replicas_close(&b->replicas);
+        if (build(b, false, err) != PONS_OK)
+            return err->status;
+    }
+    return open_cases(b, err);
+}
+
+/* There a call returns before what it has begun. */
+static bool has_queue(const bench *b)
+{
+    return !b->experiment->device.facts.host_memory;
+}
+
+static void sum_sections(measured *m)
+{
+    memset(m->section, 0, sizeof m->section);
+    for (int i = 0; i < m->kernel_count; i++)
+        m->section[m->kernel[i].facts.section] += m->kernel[i].seconds;
+}
+
+static pons_status measure_kernels(bench *b, measured *out, pons_error *err)
+{
+    const device *d = &b->experiment->device;
+    double seconds[MEASURE_STEPS_MAX] = { 0 };
+    pons_error unread = PONS_ERROR_INIT;
+
+    if (measure_limits(d, out, err) != PONS_OK)
+        return err->status;
+    if (kernel_watch_open(b->program, b->settings->steps, &b->watch, err) != PONS_OK)
+        return err->status;
+    run_steps(b, 0, seconds, err);
+    kernel_watch_close(b->watch, seconds, out, err->status == PONS_OK ? err : &unread);
+    b->watch = NULL;
+    if (err->status == PONS_OK)
+        measure_limits(d, out, err);
+    return err->status;
+}
+
+static pons_status measure(bench *b, measured *out, pons_error *err)
+{
+    const measure_settings *s = b->settings;
+    double with_data[MEASURE_STEPS_MAX];
+    struct rusage usage;
+
+    if (build(b, true, err) != PONS_OK
+        || (!s->reference && refuse_reference(b->program, err) != PONS_OK))
+        return err->status;
+    if (replicas_run(&b->replicas, fill_noise, b, err) != PONS_OK
+        || run_steps(b, s->warm_up, out->step, err) != PONS_OK)
+        return err->status;
+    out->count = s->steps;
+    for (int i = 0; i < 4; i++)
+        out->section[i] = measure_median(s->steps, b->section[i]);
+    getrusage(RUSAGE_SELF, &usage);
+    out->peak = (uint64_t)usage.ru_maxrss * 1024;
+    if (measure_sums(b->experiment, &b->replicas, out, err) != PONS_OK)
+        return err->status;
+    if ((s->kernels || has_queue(b)) && measure_kernels(b, out, err) != PONS_OK)
+        return err->status;
+    if (has_queue(b))
+        sum_sections(out);
+    if (!s->data || s->forward)
+        return PONS_OK;
+    if (open_data(b, err) != PONS_OK || run_steps(b, s->warm_up, with_data, err) != PONS_OK)
+        return err->status;
+    out->with_data = measure_median(s->steps, with_data);
+    return PONS_OK;
+}
+
+pons_status measure_steps(const experiment *e, const measure_settings *settings, measured *out,
+                          pons_error *err)
+{
+    const watch_settings alone = { .size = 1, .timeout_s = e->sections.distribute.timeout_s };
+    bench b = { .experiment = e, .settings = settings };
+
+    *out = (measured){ .with_data = NAN, .sums = { .hidden = NAN } };
+    if (e->group == NULL && watch_open(&alone, &b.alone, err) != PONS_OK)
+        return err->status;
+    measure(&b, out, err);
+    if (b.alone != NULL)
+        watch_leave_alone(b.alone, err);
+    replicas_close(&b.replicas);
+    if (b.cache != NULL)
+        cache_close(b.cache);
+    if (b.alone != NULL)
+        watch_close(b.alone);
+    return err->status;
+}

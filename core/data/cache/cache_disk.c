@@ -1,0 +1,186 @@
+/*
+ * cache_disk - names, locks and the size of a folder of cases.
+ *
+ * The time of a file's last change is the time of its last use: it decides which files make room.
+ * Removing a file that another process has mapped takes nothing from that process.
+ */
+#include "data/cache/cache_disk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file/file.h"
+
+static const char ending[] = ".case";
+
+static char *path_of(const cache_disk *c, const char *name, const char *end)
+{
+    char *path;
+
+    return asprintf(&path, "%s/%s%s", c->folder, name, end) < 0 ? NULL : path;
+}
+
+pons_status cache_disk_open(cache_disk *c, const char *folder, pons_error *err)
+{
+    pons_error ignored = PONS_ERROR_INIT; /* a folder without locks serves as well */
+    char *path;
+
+    *c = (cache_disk){ .lock = -1 };
+    if (folder_make(folder, err) != PONS_OK)
+        return err->status;
+    c->folder = strdup(folder);
+    path = c->folder != NULL ? path_of(c, "lock", "") : NULL;
+    if (path == NULL) {
+        cache_disk_close(c);
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    }
+    file_open(path, O_RDWR, &c->lock, &ignored);
+    free(path);
+    return PONS_OK;
+}
+
+void cache_disk_close(cache_disk *c)
+{
+    if (c->folder != NULL && c->lock >= 0)
+        close(c->lock);
+    free(c->folder);
+    *c = (cache_disk){ .lock = -1 };
+}
+
+/* ---- locks ----------------------------------------------------------------------------------- */
+
+/* A byte of the file for each key. Where the file system has no locks, two processes may make the
+ * same case twice, and the later one replaces it by its like. */
+int cache_disk_lock(const cache_disk *c, const char *key)
+{
+    char *path = c->lock >= 0 ? path_of(c, "lock", "") : NULL;
+    int held = path != NULL ? open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    struct flock range = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+    char digits[13] = { 0 };
+
+    free(path);
+    memcpy(digits, key, sizeof digits - 1);
+    range.l_start = (off_t)strtoll(digits, NULL, 16);
+    while (held >= 0 && fcntl(held, F_OFD_SETLKW, &range) != 0)
+        if (errno != EINTR) {
+            close(held);
+            return -1;
+        }
+    return held;
+}
+
+void cache_disk_unlock(int held)
+{
+    if (held >= 0)
+        close(held);
+}
+
+/* ---- cases ----------------------------------------------------------------------------------- */
+
+static void tell(logger *l, const char *name, const char *what, const pons_error *cause)
+{
+    if (l != NULL)
+        log_warning(l, "case '%s': %s: %s", name, what, cause->text);
+}
+
+bool cache_disk_find(const cache_disk *c, const char *key, const char *name, logger *l,
+                     packed_case *out, const char **note)
+{
+    pons_error cause = PONS_ERROR_INIT;
+    char *path = path_of(c, key, ending);
+    pons_status status;
+
+    if (path == NULL)
+        return false;
+    status = case_file_map(path, key, out, note, &cause);
+    if (status == PONS_OK)
+        utimensat(AT_FDCWD, path, NULL, 0);
+    if (status == PONS_DATA) {
+        tell(l, name, "is preprocessed again", &cause);
+        unlink(path);
+    }
+    free(path);
+    return status == PONS_OK;
+}
+
+bool cache_disk_keep(const cache_disk *c, const char *key, const char *name, const packed_case *p,
+                     const char *note, logger *l)
+{
+    pons_error cause = PONS_ERROR_INIT;
+    char *path = path_of(c, key, ending);
+    bool kept = path != NULL && case_file_write(path, key, p, note, &cause) == PONS_OK;
+
+    if (!kept)
+        tell(l, name, "cannot be kept, and is read each time", &cause);
+    free(path);
+    return kept;
+}
+
+/* ---- room ------------------------------------------------------------------------------------ */
+
+typedef struct kept_file {
+    char name[CASE_KEY_SIZE + sizeof ending];
+    int64_t size;
+    int64_t used;              /* seconds */
+} kept_file;
+
+static int compare_use(const void *a, const void *b)
+{
+    const kept_file *x = a, *y = b;
+
+    return x->used != y->used ? (x->used < y->used ? -1 : 1) : strcmp(x->name, y->name);
+}
+
+static bool is_case(const char *name)
+{
+    return strlen(name) == CASE_KEY_SIZE - 1 + sizeof ending - 1
+           && strcmp(name + CASE_KEY_SIZE - 1, ending) == 0;
+}
+
+static int list_files(DIR *folder, kept_file **out)
+{
+    kept_file *list = NULL;
+    int count = 0, room = 0;
+    struct dirent *entry;
+
+    while ((entry = readdir(folder)) != NULL) {
+        struct stat s;
+        if (!is_case(entry->d_name) || fstatat(dirfd(folder), entry->d_name, &s, 0) != 0)
+            continue;
+        if (count == room) {
+            kept_file *more = realloc(list, (size_t)(room = 2 * room + 64) * sizeof *list);
+            if (more == NULL)
+                break;
+            list = more;
+        }
+        strcpy(list[count].name, entry->d_name);
+        list[count].size = s.st_size;
+        list[count++].used = s.st_mtime;
+    }
+    if (count > 0)
+        qsort(list, (size_t)count, sizeof *list, compare_use);
+    *out = list;
+    return count;
+}
+
+void cache_disk_trim(const cache_disk *c, int64_t limit, int64_t begin)
+{
+    DIR *folder = opendir(c->folder);
+    kept_file *list = NULL;
+    int count = folder != NULL ? list_files(folder, &list) : 0;
+    int64_t total = 0;
+
+    for (int i = 0; i < count; i++)
+        total += list[i].size;
+    for (int i = 0; i < count && total > limit && list[i].used < begin; i++)
+        if (unlinkat(dirfd(folder), list[i].name, 0) == 0)
+            total -= list[i].size;
+    free(list);
+    if (folder != NULL)
+        closedir(folder);
+}

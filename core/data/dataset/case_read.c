@@ -1,0 +1,63 @@
+/*
+ * case_read.c - the files of one case, checked against each other, the label as a target.
+ */
+
+#include "data/dataset/case_read.h"
+
+#include <string.h>
+
+#include "data/dataset/case_load.h"
+#include "data/dataset/label_map.h"
+#include "data/volume/geometry.h"
+
+/* Say which case it was. */
+static pons_status case_failed(const data_case *info, const pons_error *cause, pons_error *err)
+{
+    if (strncmp(cause->text, "case '", 6) == 0)
+        return pons_fail(err, cause->status, "%s", cause->text);
+    return pons_fail(err, cause->status, "case '%s': %s", info->id, cause->text);
+}
+
+static pons_status map_label(const dataset *d, const data_case *info, case_files *files,
+                             pons_error *err)
+{
+    label_map map;
+
+    if (files->label_problem.status != PONS_OK)
+        return pons_fail(err, files->label_problem.status, "%s", files->label_problem.text);
+    if (volume_grid_compare(&files->label_grid, info->label, &files->grid, info->image[0], err)
+            != PONS_OK
+        || label_map_init(&map, d, err) != PONS_OK)
+        return err->status;
+    label_map_apply(&map, &files->label, info->id, info->label, err);
+    label_map_clear(&map);
+    return err->status;
+}
+
+pons_status case_read(const dataset *d, int rank, pons_case *out, pons_error *err)
+{
+    const data_case *info = &d->cases[rank];
+    pons_error cause = PONS_ERROR_INIT;
+    case_files files;
+    pons_status status = case_files_read(info, true, &files, &cause);
+
+    if (status == PONS_OK && files.image.channels != d->channels)
+        status = pons_fail(&cause, PONS_DATA, "'%s' has %d channel%s, expected %d", info->image[0],
+                           files.image.channels, files.image.channels == 1 ? "" : "s",
+                           d->channels);
+    if (status == PONS_OK && info->label != NULL)
+        status = map_label(d, info, &files, &cause);
+    *out = (pons_case){ .size = sizeof *out, .name = info->id, .image = files.image,
+                        .label = files.label };
+    if (status == PONS_OK)
+        return PONS_OK;
+    case_clear(out);
+    return case_failed(info, &cause, err);
+}
+
+void case_clear(pons_case *c)
+{
+    pons_volume_clear(&c->image);
+    pons_volume_clear(&c->label);
+    pons_volume_clear(&c->valid);
+}

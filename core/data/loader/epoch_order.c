@@ -1,0 +1,40 @@
+/*
+ * epoch_order.c - the stream of cases (R6): the epochs' permutations one after another.
+ *
+ * A step takes the next batch x M cases, across epoch borders if need be, so that each case occurs
+ * exactly once per epoch whatever the batch. Which case stands where depends on the seed, the epoch
+ * and the number of cases alone.
+ */
+
+#include "data/loader/epoch_order.h"
+
+#include "base/random.h"
+
+int64_t stream_steps(int64_t epochs, int64_t cases, int64_t batch, int64_t micro_batches)
+{
+    int64_t taken = batch * micro_batches;
+
+    return (epochs * cases + taken - 1) / taken;
+}
+
+int64_t stream_epochs(int64_t steps, int64_t cases, int64_t batch, int64_t micro_batches)
+{
+    return steps * batch * micro_batches / cases;
+}
+
+/* Fisher and Yates, from the end; place i swaps with one of 0 .. i. */
+void stream_order(uint64_t seed, int64_t epoch, int64_t cases, int64_t *order)
+{
+    uint64_t stream = stream_hash("data.order");
+
+    for (int64_t i = 0; i < cases; i++)
+        order[i] = i;
+    for (int64_t i = cases - 1; i > 0; i--) {
+        uint32_t u[4];
+        random_data(seed, stream, (uint64_t)epoch, 0, (uint64_t)i, 0, u);
+        int64_t j = (int64_t)(((uint64_t)u[0] * (uint64_t)(i + 1)) >> 32);
+        int64_t kept = order[i];
+        order[i] = order[j];
+        order[j] = kept;
+    }
+}

@@ -1,0 +1,22 @@
+/*
+ * sampler.h - where a patch lies in a case.
+ */
+#ifndef CORE_DATA_LOADER_SAMPLER_H
+#define CORE_DATA_LOADER_SAMPLER_H
+
+#include "data/loader/loader.h"
+
+/* What the sampler needs of loader_settings, and the draws of this sample. */
+typedef struct patch_place {
+    const loader_settings *settings;
+    pons_draws draws;
+} patch_place;
+
+/*
+ * Where the box of 'extent' that a patch is read from begins in the case; negative where the case
+ * is smaller. Fails when the case has no voxel to centre it on.
+ */
+pons_status patch_find(const packed_case *p, patch_place *place, const int64_t extent[3],
+                       int64_t start[3], pons_error *err);
+
+#endif

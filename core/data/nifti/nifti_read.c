@@ -1,0 +1,343 @@
+/*
+ * nifti_read - bytes of a file, and the volumes they make. nifti_convert.c makes numbers of them.
+ */
+#include "data/nifti/nifti_read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/errno_status.h"
+#include "base/file/file_kind.h"
+#include "base/system/huge_pages.h"
+#include "base/thread/parallel.h"
+#include "base/text/text.h"
+#include "data/nifti/nifti_internal.h"
+#include "data/volume/geometry.h"
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+typedef struct file_bytes {
+    const char *path;
+    int fd;
+    int64_t size;
+    bool gzip;
+} file_bytes;
+
+/* Without O_NONBLOCK a FIFO would wait for its writer before it could be refused. */
+static pons_status bytes_open(file_bytes *f, const char *path, pons_error *err)
+{
+    struct stat s;
+
+    f->path = path;
+    f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (f->fd < 0)
+        return pons_fail(err, errno_status(errno, PONS_DATA), "cannot read '%s': %s", path,
+                         strerror(errno));
+    if (fstat(f->fd, &s) || !S_ISREG(s.st_mode)) {
+        close(f->fd);
+        return pons_fail(err, PONS_DATA, "cannot read '%s': it is %s, expected a regular file",
+                         path, S_ISDIR(s.st_mode) ? "a folder" : "no file with an end");
+    }
+    f->size = s.st_size;
+    return PONS_OK;
+}
+
+static pons_status bytes_read(const file_bytes *f, int64_t offset, void *out, size_t size,
+                              pons_error *err)
+{
+    char *to = out;
+
+    while (size) {
+        ssize_t got = pread(f->fd, to, size < (1u << 30) ? size : (1u << 30), offset);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return pons_fail(err, PONS_DATA, "cannot read '%s': %s at byte %lld", f->path,
+                             got ? strerror(errno) : "it ended", (long long)offset);
+        to += got;
+        offset += got;
+        size -= (size_t)got;
+    }
+    return PONS_OK;
+}
+
+/* The beginning of a file, and of what it holds where that is compressed. */
+typedef struct file_head {
+    unsigned char bytes[16384], plain[NIFTI_HEADER_LARGEST];
+    const unsigned char *content;   /* one of both                                                */
+    size_t available, size;         /* of 'bytes', of 'content'                                   */
+    bool compressed;
+} file_head;
+
+static pons_status head_read(const file_bytes *f, file_head *h, pons_error *err)
+{
+    h->available = f->size < (int64_t)sizeof h->bytes ? (size_t)f->size : sizeof h->bytes;
+    if (bytes_read(f, 0, h->bytes, h->available, err) != PONS_OK)
+        return err->status;
+    h->content = h->bytes;
+    h->size = h->available;
+    h->compressed = h->available >= 2 && h->bytes[0] == 0x1f && h->bytes[1] == 0x8b;
+    if (!h->compressed)
+        return PONS_OK;
+    h->content = h->plain;
+    h->size = sizeof h->plain;
+    return gzip_peek(f->path, h->bytes, h->available, h->plain, &h->size, err);
+}
+
+/* Another format is named as what it is, whatever the file is called. */
+static pons_status check_kind(const file_bytes *f, const file_head *h, pons_error *err)
+{
+    const file_kind *kind;
+
+    if (!h->available)
+        return pons_fail(err, PONS_DATA, "cannot read '%s': it is empty, expected a NIfTI file",
+                         f->path);
+    if (nifti_header_begins(h->content, h->size))
+        return PONS_OK;
+    kind = file_kind_find(h->content, h->size);
+    return kind == NULL ? PONS_OK
+         : file_kind_refuse(kind, f->path, h->compressed ? "gzip of " : "", FILE_VOLUME, err);
+}
+
+/* The name and the content must agree on compression. */
+static pons_status check_name(const file_bytes *f, const file_head *h, pons_error *err)
+{
+    if (f->gzip && !h->compressed)
+        return pons_fail(err, PONS_DATA, "cannot read '%s': gzip begins with %02x %02x, expected "
+                         "1f 8b", f->path, h->bytes[0], h->available > 1 ? h->bytes[1] : 0);
+    if (!f->gzip && h->compressed)
+        return pons_fail(err, PONS_DATA, "cannot read '%s': it is compressed, expected the name "
+                         "to end in '.gz'", f->path);
+    return PONS_OK;
+}
+
+static pons_status header_read(file_bytes *f, nifti_layout *layout, pons_error *err)
+{
+    file_head head;
+
+    f->gzip = text_ends_with(f->path, ".gz");
+    if (head_read(f, &head, err) != PONS_OK || check_kind(f, &head, err) != PONS_OK
+        || check_name(f, &head, err) != PONS_OK)
+        return err->status;
+    return nifti_header_check(f->path, head.content, head.size, f->size, f->gzip, layout, err);
+}
+
+static pons_status voxels_inflate(const file_bytes *f, const nifti_layout *layout,
+                                  unsigned char *data, pons_error *err)
+{
+    unsigned char *packed = pages_alloc((size_t)f->size);
+    pons_status status;
+
+    if (!packed)
+        return pons_fail(err, PONS_DEVICE, "out of memory: '%s' needs %lld bytes", f->path,
+                         (long long)f->size);
+    status = bytes_read(f, 0, packed, (size_t)f->size, err);
+    if (!status)
+        status = gzip_inflate(f->path, packed, (size_t)f->size, data,
+                              (size_t)(layout->offset + layout->data_size), err);
+    free(packed);
+    return status;
+}
+
+pons_status nifti_bytes_read(const char *path, nifti_layout *layout, void **data, pons_error *err)
+{
+    file_bytes f;
+    void *fresh = NULL;
+    pons_status status = bytes_open(&f, path, err);
+
+    if (status)
+        return status;
+    status = header_read(&f, layout, err);
+    if (!status && data) {
+        fresh = pages_alloc((size_t)(layout->offset + layout->data_size));
+        if (!fresh)
+            status = pons_fail(err, PONS_DEVICE, "out of memory: the voxels of '%s' need %lld "
+                               "bytes", path, (long long)(layout->offset + layout->data_size));
+        else if (f.gzip)
+            status = voxels_inflate(&f, layout, fresh, err);
+        else
+            status = bytes_read(&f, 0, fresh, (size_t)f.size, err);
+    }
+    close(f.fd);
+    if (status)
+        free(fresh);
+    else if (data)
+        *data = fresh;
+    return status;
+}
+
+/* ---- volumes --------------------------------------------------------------------------------- */
+
+static pons_status check_label(const char *path, const nifti_layout *layout, pons_error *err)
+{
+    const volume_facts *facts = &layout->facts;
+
+    if (facts->slope != 1 || facts->intercept != 0)
+        return pons_fail(err, PONS_DATA, "cannot read label '%s': 'scl_slope' is %g and "
+                         "'scl_inter' %g, expected 1 and 0", path, facts->slope,
+                         facts->intercept);
+    if (facts->channels != 1)
+        return pons_fail(err, PONS_DATA, "cannot read label '%s': 'dim[4]' is %d, expected 1",
+                         path, facts->channels);
+    return PONS_OK;
+}
+
+static pons_status volume_read(const char *path, nifti_use use, volume *out, volume_facts *facts,
+                               pons_error *err)
+{
+    nifti_layout layout;
+    void *data;
+    pons_status status = nifti_bytes_read(path, &layout, &data, err);
+
+    if (status)
+        return status;
+    if (use != NIFTI_IMAGE)
+        status = check_label(path, &layout, err);
+    if (!status)
+        status = nifti_convert(path, &layout, data, use, out, err);
+    free(data);
+    if (!status && facts)
+        *facts = layout.facts;
+    return status;
+}
+
+pons_status volume_read_facts(const char *path, volume_facts *facts, pons_error *err)
+{
+    nifti_layout layout;
+    pons_status status = nifti_bytes_read(path, &layout, NULL, err);
+
+    if (!status)
+        *facts = layout.facts;
+    return status;
+}
+
+pons_status volume_read_image(const char *path, volume *out, volume_facts *facts, pons_error *err)
+{
+    return volume_read(path, NIFTI_IMAGE, out, facts, err);
+}
+
+pons_status volume_read_label(const char *path, volume *out, volume_facts *facts, pons_error *err)
+{
+    return volume_read(path, NIFTI_LABEL, out, facts, err);
+}
+
+pons_status volume_read_ids(const char *path, volume *out, volume_facts *facts, pons_error *err)
+{
+    return volume_read(path, NIFTI_IDS, out, facts, err);
+}
+
+/* One of several files, its channels from 'channel' on. */
+typedef struct channel_file {
+    const char *path;
+    int channel;
+    volume *out;
+    pons_error problem;
+} channel_file;
+
+typedef struct channel_copy {
+    const volume *part;
+    const channel_file *file;
+} channel_copy;
+
+static void put_channels(void *context, int64_t first, int64_t end)
+{
+    const volume *part = ((const channel_copy *)context)->part;
+    const channel_file *f = ((const channel_copy *)context)->file;
+    const float *from = (const float *)part->voxels + first * part->channels;
+    float *to = (float *)f->out->voxels + first * f->out->channels + f->channel;
+
+    for (int64_t n = first; n < end; n++, from += part->channels, to += f->out->channels)
+        for (int c = 0; c < part->channels; c++)
+            to[c] = from[c];
+}
+
+static void read_file(channel_file *f)
+{
+    volume part;
+
+    if (volume_read_image(f->path, &part, NULL, &f->problem) != PONS_OK)
+        return;
+    parallel_run(pons_volume_count(&part), parallel_piece(part.channels), put_channels,
+                 &(channel_copy){ &part, f });
+    pons_volume_clear(&part);
+}
+
+static void read_files(void *context, int64_t first, int64_t end)
+{
+    for (int64_t n = first; n < end; n++)
+        read_file((channel_file *)context + n);
+}
+
+/* Where the channels of each file begin, and how many there are. */
+static pons_status count_channels(int count, const char *const *path, volume_grid *grid,
+                                  channel_file *file, int *channels, pons_error *err)
+{
+    volume_facts facts;
+    pons_status status;
+
+    *channels = 0;
+    for (int n = 0; n < count; n++) {
+        file[n] = (channel_file){ path[n], *channels, NULL, PONS_ERROR_INIT };
+        status = volume_read_facts(path[n], &facts, err);
+        if (status)
+            return status;
+        if (n == 0)
+            *grid = facts.grid;
+        else
+            status = volume_grid_compare(&facts.grid, path[n], grid, path[0], err);
+        if (status)
+            return status;
+        *channels += facts.channels;
+    }
+    return PONS_OK;
+}
+
+/* All files, as many at a time as there are threads; the first one that fails is told. */
+static pons_status join_channels(int count, const char *const *path, channel_file *file,
+                                 volume *out, volume_grid *grid, pons_error *err)
+{
+    volume fresh;
+    int channels;
+
+    if (count_channels(count, path, grid, file, &channels, err) != PONS_OK
+        || pons_volume_init(&fresh, PONS_F32, channels, grid->extent, err) != PONS_OK)
+        return err->status;
+    memcpy(fresh.affine, grid->affine, sizeof fresh.affine);
+    for (int n = 0; n < count; n++)
+        file[n].out = &fresh;
+    parallel_run(count, 1, read_files, file);
+    for (int n = 0; n < count && err->status == PONS_OK; n++)
+        if (file[n].problem.status != PONS_OK)
+            pons_fail(err, file[n].problem.status, "%s", file[n].problem.text);
+    if (err->status == PONS_OK)
+        *out = fresh;
+    else
+        pons_volume_clear(&fresh);
+    return err->status;
+}
+
+pons_status volume_read_channels(int count, const char *const *path, volume *out,
+                                 volume_grid *grid, pons_error *err)
+{
+    volume_facts facts;
+    volume_grid first = { .units = 0 };
+    channel_file *file;
+
+    if (count == 1) {
+        if (volume_read_image(path[0], out, &facts, err) == PONS_OK && grid)
+            *grid = facts.grid;
+        return err->status;
+    }
+    file = malloc((size_t)count * sizeof *file);
+    if (!file)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (join_channels(count, path, file, out, &first, err) == PONS_OK && grid)
+        *grid = first;
+    free(file);
+    return err->status;
+}

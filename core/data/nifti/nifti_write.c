@@ -1,0 +1,172 @@
+/*
+ * nifti_write - a volume to a file that is complete or absent: back to the file's order, header,
+ * compression by name. The same volume gives the same bytes.
+ */
+#include "data/nifti/nifti_write.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file/file.h"
+#include "base/thread/parallel.h"
+#include "base/text/text.h"
+#include "data/nifti/nifti_internal.h"
+#include "data/volume/volume_files.h"
+#include "data/volume/geometry.h"
+
+enum { SIDE_I = 64, SIDE_K = 16 };
+
+static double voxel_value(const volume *v, int64_t index)
+{
+    if (v->type == PONS_U8)
+        return ((const uint8_t *)v->voxels)[index];
+    if (v->type == PONS_I32)
+        return ((const int32_t *)v->voxels)[index];
+    return ((const float *)v->voxels)[index];
+}
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+typedef struct writing {
+    const volume *v;
+    const nifti_kind *kind;
+    unsigned char *out;
+} writing;
+
+/* [D, H, W, C] to the file's order, plane j of a channel, in tiles of i and k. */
+static void transpose_plane(const writing *w, int64_t channel, int64_t j)
+{
+    const volume *v = w->v;
+    const int64_t *n = v->extent;
+    double tile[SIDE_K][SIDE_I];
+
+    for (int64_t i0 = 0; i0 < n[0]; i0 += SIDE_I)
+        for (int64_t k0 = 0; k0 < n[2]; k0 += SIDE_K) {
+            int64_t i_count = least(SIDE_I, n[0] - i0), k_count = least(SIDE_K, n[2] - k0);
+
+            for (int64_t i = 0; i < i_count; i++)
+                for (int64_t k = 0; k < k_count; k++)
+                    tile[k][i] = voxel_value(v, (((i0 + i) * n[1] + j) * n[2] + k0 + k) *
+                                                    v->channels + channel);
+            for (int64_t k = 0; k < k_count; k++)
+                w->kind->store(tile[k], i_count,
+                               w->out + (((channel * n[2] + k0 + k) * n[1] + j) * n[0] + i0) *
+                                            w->kind->size);
+        }
+}
+
+/* Planes of all channels: those of a channel one after the other. */
+static void transpose_slab(void *context, int64_t first, int64_t end)
+{
+    const writing *w = context;
+
+    for (int64_t n = first; n < end; n++)
+        transpose_plane(w, n / w->v->extent[1], n % w->v->extent[1]);
+}
+
+static int label_datatype(const volume *v)
+{
+    const int32_t *id = v->voxels;
+    int64_t count = pons_volume_count(v) * v->channels;
+
+    for (int64_t n = 0; n < count; n++)
+        if (id[n] > 255)
+            return 512;
+    return 2;
+}
+
+/* A folder that is missing is made. */
+static pons_status folder_of(const char *path, pons_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder;
+    pons_status status;
+
+    if (!slash || slash == path)
+        return PONS_OK;
+    folder = strndup(path, (size_t)(slash - path));
+    if (!folder)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    status = folder_make(folder, err);
+    free(folder);
+    return status;
+}
+
+static pons_status file_write(const char *path, const unsigned char *data, size_t size,
+                              pons_error *err)
+{
+    safe_file f;
+    pons_status status = folder_of(path, err);
+
+    if (!status)
+        status = safe_file_open(&f, path, err);
+    if (status)
+        return status;
+    status = safe_file_write(&f, data, size, err);
+    if (!status)
+        return safe_file_commit(&f, err);
+    safe_file_discard(&f);
+    return status;
+}
+
+static pons_status write_kind(const char *path, const volume *v, const volume_grid *grid,
+                              const nifti_kind *kind, pons_error *err)
+{
+    unsigned char header[NIFTI_HEADER_LARGEST], *bytes, *packed;
+    size_t begin = nifti_header_make(grid, v->channels, kind, header), packed_size;
+    size_t size = begin + (size_t)pons_volume_count(v) * (size_t)v->channels * (size_t)kind->size;
+    pons_status status;
+
+    bytes = malloc(size);
+    if (!bytes)
+        return pons_fail(err, PONS_DEVICE, "out of memory: '%s' needs %zu bytes", path, size);
+    memcpy(bytes, header, begin);
+    parallel_run(v->channels * v->extent[1], parallel_piece(v->extent[0] * v->extent[2]),
+                 transpose_slab, &(writing){ v, kind, bytes + begin });
+    if (!text_ends_with(path, ".gz")) {
+        status = file_write(path, bytes, size, err);
+        free(bytes);
+        return status;
+    }
+    status = gzip_deflate(bytes, size, &packed, &packed_size, err);
+    free(bytes);
+    if (status)
+        return status;
+    status = file_write(path, packed, packed_size, err);
+    free(packed);
+    return status;
+}
+
+pons_status volume_write_as(const char *path, const volume *v, const volume_grid *grid,
+                            int datatype, pons_error *err)
+{
+    const nifti_kind *kind = nifti_kind_find(datatype);
+    volume_grid own;
+
+    if (!volume_file_named(path))
+        return pons_fail(err, PONS_USAGE, "cannot write '%s': its name ends in neither '.nii' nor "
+                         "'.nii.gz'", path);
+    if (!kind || !kind->store)
+        return pons_fail(err, PONS_FAILURE, "cannot write '%s' as %s", path,
+                         nifti_kind_name(datatype));
+    if (!grid) {
+        volume_grid_of(v, &own);
+        grid = &own;
+    }
+    if (memcmp(grid->extent, v->extent, sizeof v->extent))
+        return pons_fail(err, PONS_FAILURE, "cannot write '%s': the volume is %lld x %lld x %lld, "
+                         "expected the grid's %lld x %lld x %lld", path, (long long)v->extent[0],
+                         (long long)v->extent[1], (long long)v->extent[2],
+                         (long long)grid->extent[0], (long long)grid->extent[1],
+                         (long long)grid->extent[2]);
+    return write_kind(path, v, grid, kind, err);
+}
+
+pons_status volume_write(const char *path, const volume *v, const volume_grid *grid,
+                         pons_error *err)
+{
+    int datatype = v->type == PONS_F32 ? 16 : v->type == PONS_U8 ? 2 : label_datatype(v);
+
+    return volume_write_as(path, v, grid, datatype, err);
+}

@@ -1,0 +1,80 @@
+/*
+ * interpolation.c - places along axes; which voxels are read is the caller's.
+ */
+#include "data/volume/interpolation.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Positions this close to a voxel's centre are the voxel: affines are rounded. */
+static const double CENTRE = 1e-5;
+/* Half a voxel, and the rounding of a grid whose extent was rounded. */
+static const double REACH = 0.5 + 1e-3;
+
+place place_at(double position, int64_t begin, int64_t count)
+{
+    double nearest = rint(position), last = (double)(begin + count - 1);
+    place p = { .outside = count < 1 || position < (double)begin - REACH ||
+                           position > last + REACH };
+
+    if (fabs(position - nearest) < CENTRE)
+        position = nearest;
+    position = fmin(fmax(position, (double)begin), fmax(last, (double)begin));
+    p.near = (int64_t)rint(position);
+    p.low = (int64_t)floor(position);
+    p.weight = position - (double)p.low;
+    return p;
+}
+
+place *places_make(double step, double start, int64_t count, int64_t begin, int64_t source_count)
+{
+    place *p = malloc((size_t)count * sizeof *p);
+
+    for (int64_t n = 0; p && n < count; n++)
+        p[n] = place_at(start + step * (double)n, begin, source_count);
+    return p;
+}
+
+void places_of(const double m[3][4], int64_t i, int64_t j, int64_t k, const int64_t begin[3],
+               const int64_t count[3], place out[3])
+{
+    for (int a = 0; a < 3; a++)
+        out[a] = place_at(m[a][0] * (double)i + m[a][1] * (double)j + m[a][2] * (double)k +
+                          m[a][3], begin[a], count[a]);
+}
+
+/* With a weight of 0 there may be no far voxel: the near one is read twice. */
+void place_corners_make(const place at[3], const int64_t step[3], place_corners *out)
+{
+    int64_t far[3];
+
+    out->exact = at[0].weight == 0 && at[1].weight == 0 && at[2].weight == 0;
+    if (out->exact)
+        return;
+    for (int a = 0; a < 3; a++)
+        far[a] = at[a].weight > 0 ? step[a] : 0;
+    for (int n = 0; n < 8; n++) {
+        float wi = (float)(n & 4 ? at[0].weight : 1 - at[0].weight);
+        float wj = (float)(n & 2 ? at[1].weight : 1 - at[1].weight);
+        float wk = (float)(n & 1 ? at[2].weight : 1 - at[2].weight);
+
+        out->weight[n] = wi * wj * wk;
+        out->offset[n] = (n & 4 ? far[0] : 0) + (n & 2 ? far[1] : 0) + (n & 1 ? far[2] : 0);
+    }
+}
+
+void place_sample(const place_corners *p, const float *corner, int channels, float *out)
+{
+    if (p->exact) {
+        memcpy(out, corner, (size_t)channels * sizeof *out);
+        return;
+    }
+    for (int c = 0; c < channels; c++) {
+        float sum = 0;
+
+        for (int n = 0; n < 8; n++)
+            sum += p->weight[n] * corner[p->offset[n] + c];
+        out[c] = sum;
+    }
+}

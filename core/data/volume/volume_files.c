@@ -1,0 +1,74 @@
+/*
+ * volume_files.c - names that volumes have, and a folder of them.
+ */
+#include "data/volume/volume_files.h"
+
+#include <config.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/errno_status.h"
+#include "base/text/text.h"
+
+bool volume_file_named(const char *path)
+{
+    return text_ends_with(path, ".nii") || text_ends_with(path, ".nii.gz");
+}
+
+const char *volume_file_stem(arena *memory, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *stem = arena_string(memory, slash != NULL ? slash + 1 : path);
+    size_t size = strlen(stem);
+
+    if (text_ends_with(stem, ".nii.gz"))
+        stem[size - 7] = '\0';
+    else if (text_ends_with(stem, ".nii"))
+        stem[size - 4] = '\0';
+    return stem;
+}
+
+static int compare_stems(const void *a, const void *b)
+{
+    return strcmp(((const volume_file *)a)->stem, ((const volume_file *)b)->stem);
+}
+
+static void append(arena *memory, volume_file **list, int *count, int *room, const char *path)
+{
+    if (*count == *room) {
+        volume_file *more = arena_alloc(memory, (size_t)(*room = 2 * *room + 16) * sizeof *more);
+        if (*count > 0)
+            memcpy(more, *list, (size_t)*count * sizeof *more);
+        *list = more;
+    }
+    (*list)[(*count)++] = (volume_file){ volume_file_stem(memory, path), path };
+}
+
+pons_status volume_files_list(arena *memory, const char *folder, volume_file **out, int *count,
+                              pons_error *err)
+{
+    struct dirent *entry;
+    volume_file *list = NULL;
+    int n = 0, room = 0;
+    DIR *files = opendir(folder);
+
+    if (files == NULL)
+        return pons_fail(err, errno_status(errno, PONS_DATA), "cannot read folder '%s': %s",
+                         folder, strerror(errno));
+    while ((entry = readdir(files)) != NULL)
+        if (entry->d_name[0] != '.' && volume_file_named(entry->d_name))
+            append(memory, &list, &n, &room, arena_format(memory, "%s/%s", folder, entry->d_name));
+    closedir(files);
+    if (n == 0)
+        return pons_fail(err, PONS_DATA, "'%s' holds no .nii or .nii.gz file", folder);
+    qsort(list, (size_t)n, sizeof *list, compare_stems);
+    for (int i = 1; i < n; i++)
+        if (compare_stems(&list[i - 1], &list[i]) == 0)
+            return pons_fail(err, PONS_DATA, "'%s' and '%s' are both named '%s', expected one",
+                             list[i - 1].path, list[i].path, list[i].stem);
+    *out = list;
+    *count = n;
+    return PONS_OK;
+}

@@ -1,0 +1,109 @@
+/*
+ * device_open.c - find a device plugin, open it, ask what it is.
+ */
+#include "device/device_open.h"
+
+#include "plugin/plugin_status.h"
+#include "plugin/plugin_load.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+/* Operations that are needed: always, where memory is not the host's, each with the others. */
+typedef enum group { ALWAYS = 0, OWN_MEMORY, STREAM, RECORDING, TIME, RANGE } group;
+
+#define OPERATION(name, group) { #name, offsetof(pons_device_operations, name), group }
+
+static const struct { const char *name; size_t at; group group; } operations[] = {
+    OPERATION(open, ALWAYS), OPERATION(close, ALWAYS), OPERATION(facts, ALWAYS),
+    OPERATION(allocate, ALWAYS), OPERATION(release, ALWAYS), OPERATION(attach, ALWAYS),
+    OPERATION(prepare, ALWAYS),
+    OPERATION(allocate_host, OWN_MEMORY), OPERATION(release_host, OWN_MEMORY),
+    OPERATION(copy, OWN_MEMORY), OPERATION(mark, OWN_MEMORY), OPERATION(follow, OWN_MEMORY),
+    OPERATION(reach, OWN_MEMORY),
+    OPERATION(stream, STREAM), OPERATION(precede, STREAM),
+    OPERATION(record, RECORDING), OPERATION(end_record, RECORDING), OPERATION(replay, RECORDING),
+    OPERATION(forget, RECORDING),
+    OPERATION(time, TIME), OPERATION(timed, TIME),
+    OPERATION(begin_range, RANGE), OPERATION(end_range, RANGE),
+};
+enum { OPERATIONS = sizeof operations / sizeof *operations };
+
+static bool is_there(const pons_device_operations *o, int i)
+{
+    void (*function)(void);
+
+    memcpy(&function, (const char *)o + operations[i].at, sizeof function);
+    return function != NULL;
+}
+
+static bool is_needed(const pons_device_operations *o, group g, bool host_memory)
+{
+    bool needed = g == ALWAYS || (g == OWN_MEMORY && !host_memory);
+
+    for (int i = 0; i < OPERATIONS && g > OWN_MEMORY; i++)
+        needed = needed || (operations[i].group == g && is_there(o, i));
+    return needed;
+}
+
+static pons_status check_operations(const pons_device_operations *o, bool host_memory,
+                                    pons_error *err)
+{
+    for (int i = 0; i < OPERATIONS; i++)
+        if (!is_there(o, i) && is_needed(o, operations[i].group, host_memory))
+            return pons_fail(err, PONS_PLUGIN, "the device: operation '%s' is missing",
+                             operations[i].name);
+    return PONS_OK;
+}
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+pons_status device_open_plugin(const plugin *p, const pons_device_settings *settings, device *out,
+                               pons_error *err)
+{
+    device d = { .plugin = p, .operations = p->operations };
+
+    if (check_operations(d.operations, true, err) != PONS_OK
+        || plugin_answer(d.operations->open(settings, &d.handle, err), "the device", "open", err)
+           != PONS_OK)
+        return err->status;
+    d.operations->facts(d.handle, &d.facts);
+    if (!d.facts.host_memory)
+        plugin_end_trials();
+    if (check_operations(d.operations, d.facts.host_memory, err) != PONS_OK) {
+        device_close(&d);
+        return err->status;
+    }
+    *out = d;
+    return PONS_OK;
+}
+
+pons_status device_open(const char *name, const pons_device_settings *settings, const char *where,
+                        device *out, pons_error *err)
+{
+    const plugin *p;
+    pons_status status = plugin_load(PONS_KIND_DEVICE, name, sizeof(pons_device_operations), where,
+                                     &p, err);
+
+    return status == PONS_OK ? device_open_plugin(p, settings, out, err) : status;
+}
+
+pons_status device_attach(const device *d, pons_error *err)
+{
+    return plugin_answer(d->operations->attach(d->handle, err), "the device", "attach", err);
+}
+
+void device_compile(const device *d)
+{
+    if (d->operations->compile != NULL)
+        d->operations->compile(d->handle);
+}
+
+void device_close(device *d)
+{
+    if (d->operations != NULL)
+        d->operations->close(d->handle);
+    *d = (device){ .operations = NULL };
+}

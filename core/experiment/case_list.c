@@ -1,0 +1,197 @@
+/*
+ * case_list.c - the list, and the first difference of two.
+ *
+ * Folders may change between two starts of a run (R31), so cases are known by their ids and by what
+ * their files hold. Ids are compared as soon as the folders have been looked at, contents when the
+ * cases have been read. No id holds a '/'.
+ */
+#include <config.h>
+
+#include "experiment/case_list.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const case_role_names[CASE_ROLE_COUNT] = { "training cases", "validation cases" };
+
+/* ---- the list -------------------------------------------------------------------------------- */
+
+static void put_content(FILE *to, const cache *held, int rank)
+{
+    static const fingerprint unknown;
+    fingerprint f = held != NULL ? cache_source(held, rank) : unknown;
+
+    if (memcmp(&f, &unknown, sizeof f) != 0)
+        fprintf(to, "%016" PRIx64 "%016" PRIx64, f.word[0], f.word[1]);
+}
+
+static const char *list_cases(arena *memory, const dataset *d, const cache *held, int count,
+                              const int *rank)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+
+    for (int i = 0; to != NULL && i < count; i++) {
+        fprintf(to, "%s/", d->cases[rank[i]].id);
+        put_content(to, held, rank[i]);
+        fputc('/', to);
+    }
+    if (to == NULL || fclose(to) != 0) {
+        free(text);
+        return NULL;
+    }
+    const char *kept = arena_string(memory, text);
+    free(text);
+    return kept;
+}
+
+pons_status case_record_make(arena *memory, const dataset *d, const cache *held, case_record *out,
+                             pons_error *err)
+{
+    case_record r = { { list_cases(memory, d, held, d->training_count, d->training),
+                        list_cases(memory, d, held, d->validation_count, d->validation) } };
+
+    if (r.text[0] == NULL || r.text[1] == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for a list of %d cases", d->case_count);
+    *out = r;
+    return PONS_OK;
+}
+
+/* ---- compare --------------------------------------------------------------------------------- */
+
+/* A case of a list; past the end the id has no characters. */
+typedef struct listed_case {
+    const char *id, *content, *next;
+    int length, content_length;
+} listed_case;
+
+static listed_case case_at(const char *list)
+{
+    listed_case c = { .id = list, .length = (int)strcspn(list, "/") };
+
+    if (c.length == 0 || list[c.length] == '\0')
+        return (listed_case){ .id = "", .content = "", .next = "" };
+    c.content = list + c.length + 1;
+    c.content_length = (int)strcspn(c.content, "/");
+    c.next = c.content[c.content_length] == '/' ? c.content + c.content_length + 1 : "";
+    return c;
+}
+
+/* Lists are sorted by the bytes of the ids; what is past the end comes last. */
+static int compare_ids(const listed_case *a, const listed_case *b)
+{
+    int least = a->length < b->length ? a->length : b->length;
+    int order = memcmp(a->id, b->id, (size_t)least);
+
+    if (least == 0)
+        return b->length - a->length;
+    return order != 0 ? order : a->length - b->length;
+}
+
+/* The first case of 'list' that 'other' has not; length 0: none. */
+static listed_case first_without(const char *list, const char *other)
+{
+    listed_case c = case_at(list), there = case_at(other);
+
+    while (c.length > 0) {
+        int order = compare_ids(&c, &there);
+        if (order < 0)
+            break;
+        if (order == 0)
+            c = case_at(c.next);
+        there = case_at(there.next);
+    }
+    return c;
+}
+
+static bool is_listed(const char *list, const listed_case *wanted)
+{
+    listed_case c = case_at(list);
+
+    while (c.length > 0 && compare_ids(&c, wanted) != 0)
+        c = case_at(c.next);
+    return c.length > 0;
+}
+
+static int count_cases(const char *list)
+{
+    int count = 0;
+
+    for (listed_case c = case_at(list); c.length > 0; c = case_at(c.next))
+        count++;
+    return count;
+}
+
+static pons_status refuse(const case_record *before, const case_record *now, const listed_case *c,
+                          const char *what, pons_error *err)
+{
+    return pons_fail(err, PONS_CONFIG, "case '%.*s' %s; found %d cases to train on and %d to "
+                     "validate, expected %d and %d", c->length, c->id, what,
+                     count_cases(now->text[0]), count_cases(now->text[1]),
+                     count_cases(before->text[0]), count_cases(before->text[1]));
+}
+
+static pons_status compare_roles(const case_record *before, const case_record *now,
+                                 pons_error *err)
+{
+    static const struct { const char *moved, *added, *missing; } said[CASE_ROLE_COUNT] = {
+        { "is trained on, but the run to be continued validates it",
+          "is trained on, but the run to be continued does not know it",
+          "is not there, but the run to be continued trains on it" },
+        { "is validated, but the run to be continued trains on it",
+          "is validated, but the run to be continued does not know it",
+          "is not there, but the run to be continued validates it" }
+    };
+
+    for (int role = 0; role < CASE_ROLE_COUNT; role++) {
+        listed_case c = first_without(now->text[role], before->text[role]);
+        if (c.length > 0)
+            return refuse(before, now, &c, is_listed(before->text[1 - role], &c)
+                          ? said[role].moved : said[role].added, err);
+    }
+    for (int role = 0; role < CASE_ROLE_COUNT; role++) {
+        listed_case c = first_without(before->text[role], now->text[role]);
+        if (c.length > 0) /* no case has moved: all of now are in their role of before */
+            return refuse(before, now, &c, said[role].missing, err);
+    }
+    return PONS_OK;
+}
+
+static bool contents_differ(const listed_case *a, const listed_case *b)
+{
+    return a->content_length > 0 && b->content_length > 0
+           && (a->content_length != b->content_length
+               || memcmp(a->content, b->content, (size_t)a->content_length) != 0);
+}
+
+static void warn_role(const char *before, const char *now, logger *l)
+{
+    listed_case b = case_at(before), n = case_at(now);
+
+    while (b.length > 0 && !contents_differ(&b, &n)) {
+        b = case_at(b.next);
+        n = case_at(n.next);
+    }
+    if (b.length > 0)
+        log_warning(l, "case '%.*s' has changed: its files do not hold what they held when the run "
+                    "to be continued was saved; results may differ", n.length, n.id);
+}
+
+static bool are_kept(const case_record *before)
+{
+    return before->text[0] != NULL && before->text[1] != NULL;
+}
+
+pons_status case_record_compare(const case_record *before, const case_record *now,
+                                pons_error *err)
+{
+    return are_kept(before) ? compare_roles(before, now, err) : PONS_OK;
+}
+
+void case_record_warn(const case_record *before, const case_record *now, logger *l)
+{
+    for (int role = 0; role < CASE_ROLE_COUNT && are_kept(before); role++)
+        warn_role(before->text[role], now->text[role], l);
+}

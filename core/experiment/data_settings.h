@@ -1,0 +1,16 @@
+/*
+ * data_settings.h - [data], [patch], [train] and [experiment] as settings of dataset, cache and loader.
+ */
+#ifndef CORE_EXPERIMENT_DATA_SETTINGS_H
+#define CORE_EXPERIMENT_DATA_SETTINGS_H
+
+#include "data/loader/loader.h"
+
+/* For one replica, M = accumulate. */
+void dataset_settings_fill(config *c, const sections *s, dataset_settings *out);
+/* Put file, line and key before what dataset_open has said of these settings (config_blame). */
+pons_status dataset_blame(config *c, const sections *s, pons_error *err);
+void cache_settings_fill(const sections *s, cache_settings *out);
+void loader_settings_fill(const sections *s, loader_settings *out);
+
+#endif

@@ -1,0 +1,429 @@
+/*
+ * experiment.c - from sections to plugins, device, classes and extents. What is wrong with a file
+ * is said here, before any volume is read and before anything is built.
+ */
+#include <config.h>
+
+#include "experiment/experiment_internal.h"
+
+#include "config/list.h"
+#include "data/dataset/class_list.h"
+#include "data/loader/loader.h"
+#include "experiment/data_settings.h"
+#include "device/device_open.h"
+#include "graph/program/explain.h"
+#include "plugin/plugin_status.h"
+#include "experiment/agreement.h"
+#include "experiment/processes.h"
+#include "experiment/tuning.h"
+
+#include <pons/model.h>
+#include <pons/sink.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *experiment_place(experiment *e, const char *section, const char *key)
+{
+    const config_entry *entry = config_find(e->config, section, key);
+
+    if (entry == NULL)
+        return arena_format(e->memory, "[%s]", section);
+    if (entry->line == 0)
+        return entry->file;
+    return arena_format(e->memory, "%s:%d", entry->file, entry->line);
+}
+
+/* ---- plugins --------------------------------------------------------------------------------- */
+
+static pons_status load(experiment *e, pons_kind kind, const char *section, const char *name,
+                        size_t operations_size, loaded_plugin *out, pons_error *err)
+{
+    const pons_plugin *d;
+
+    if (name == NULL || name[0] == '\0') {
+        if (config_refuse_misspelt(e->config, section, "plugin", err) != PONS_OK)
+            return err->status;
+        return sections_require(section, "plugin", err);
+    }
+    if (plugin_load(kind, name, operations_size, experiment_place(e, section, "plugin"),
+                    &out->plugin, err) != PONS_OK)
+        return err->status;
+    d = out->plugin->descriptor;
+    out->options = arena_alloc(e->memory, d->config_size + 1);
+    return config_fill(e->config, section, d->options, out->options, err);
+}
+
+static pons_status load_plugins(experiment *e, pons_error *err)
+{
+    const sections *s = &e->sections;
+
+    if (load(e, PONS_KIND_MODEL, "model", s->model.plugin, sizeof(pons_model_operations),
+             &e->model, err) != PONS_OK)
+        return err->status;
+    if (e->purpose == EXPERIMENT_PREDICT)
+        return PONS_OK;
+    if (load(e, PONS_KIND_LOSS, "loss", s->loss.plugin, sizeof(pons_loss_operations), &e->loss,
+             err) != PONS_OK
+        || load(e, PONS_KIND_OPTIMIZER, "optimizer", s->optimizer.plugin,
+                sizeof(pons_optimizer_operations), &e->optimizer, err) != PONS_OK)
+        return err->status;
+    return load(e, PONS_KIND_SCHEDULE, "schedule", s->schedule.plugin,
+                sizeof(pons_schedule_operations), &e->schedule, err);
+}
+
+/* The options of a sink stand in [log.NAME]. A wrong name is found before any file changes. */
+static pons_status load_sinks(experiment *e, pons_error *err)
+{
+    const pons_texts *names = &e->sections.log.sinks;
+
+    e->sink = arena_alloc(e->memory, (size_t)names->count * sizeof *e->sink + 1);
+    for (int i = 0; i < names->count; i++) {
+        loaded_plugin *sink = &e->sink[i];
+        const pons_plugin *d;
+        if (plugin_load(PONS_KIND_SINK, names->item[i], sizeof(pons_sink_operations),
+                        experiment_place(e, "log", "sinks"), &sink->plugin, err) != PONS_OK)
+            return err->status;
+        d = sink->plugin->descriptor;
+        sink->options = arena_alloc(e->memory, d->config_size + 1);
+        if (d->options != NULL && d->options->name != NULL
+            && config_fill(e->config, arena_format(e->memory, "log.%s", names->item[i]), d->options,
+                           sink->options, err) != PONS_OK)
+            return err->status;
+    }
+    return PONS_OK;
+}
+
+/* ---- data and task --------------------------------------------------------------------------- */
+
+static pons_status open_dataset(experiment *e, pons_error *err)
+{
+    dataset_settings settings;
+
+    dataset_settings_fill(e->config, &e->sections, &settings);
+    if (dataset_open(&settings, &e->data, err) != PONS_OK)
+        return dataset_blame(e->config, &e->sections, err);
+    e->regions = e->data->region_count > 0;
+    e->classes = e->regions ? e->data->regions : e->data->classes;
+    e->class_count = e->regions ? e->data->region_count : e->data->class_count;
+    dataset_task(e->data, &e->task);
+    return case_record_make(e->memory, e->data, NULL, &e->cases, err);
+}
+
+/* The task of a prediction: names from [data] labels or regions, no file is opened. */
+static pons_status name_classes(experiment *e, const experiment_known *known, pons_error *err)
+{
+    const data_options *d = &e->sections.data;
+    int channels = d->image.count > 0 ? d->image.count : known->image_channels;
+    const char **names;
+
+    e->regions = d->regions.count > 0;
+    if (!e->regions && d->labels.count == 0)
+        return sections_require("data", "labels", err);
+    if (class_list_parse(e->memory, e->regions ? "regions" : "labels",
+                         e->regions ? &d->regions : &d->labels, &e->classes, &e->class_count, err)
+        != PONS_OK)
+        return config_blame(e->config, "data", "labels", err);
+    names = arena_alloc(e->memory, (size_t)e->class_count * sizeof *names);
+    for (int i = 0; i < e->class_count; i++)
+        names[i] = e->classes[i].name;
+    e->task.channels = known->channels > 0 ? known->channels : channels > 0 ? channels : 1;
+    e->task.classes = e->class_count;
+    e->task.class_names = names;
+    e->task.target = e->regions ? PONS_TARGET_REGIONS : PONS_TARGET_LABELS;
+    return PONS_OK;
+}
+
+static pons_activation resolve_activation(const experiment *e)
+{
+    static const pons_activation given[] = {
+        [ACTIVATION_SOFTMAX] = PONS_ACTIVATION_SOFTMAX,
+        [ACTIVATION_SIGMOID] = PONS_ACTIVATION_SIGMOID, [ACTIVATION_NONE] = PONS_ACTIVATION_NONE
+    };
+
+    if (e->sections.loss.activation != ACTIVATION_AUTO)
+        return given[e->sections.loss.activation];
+    return !e->regions && e->class_count > 1 ? PONS_ACTIVATION_SOFTMAX : PONS_ACTIVATION_SIGMOID;
+}
+
+/* labels as the dataset told them, so that resolved.ini is enough for a prediction. */
+static void resolve_classes(experiment *e)
+{
+    const dataset *d = e->data;
+    const char **item = arena_alloc(e->memory, (size_t)d->class_count * sizeof *item);
+
+    if (config_given(e->config, "data", "labels") || config_given(e->config, "data", "regions"))
+        return;
+    for (int i = 0; i < d->class_count; i++) {
+        item[i] = d->classes[i].name;
+        for (int j = 0; j < d->classes[i].id_count; j++)
+            item[i] = arena_format(e->memory, "%s%c%d", item[i], j > 0 ? ',' : ':',
+                                   d->classes[i].id[j]);
+    }
+    config_resolve(e->config, "data", "labels", list_join(e->memory, d->class_count, item),
+                   arena_format(e->memory, "as %s says", d->origin));
+}
+
+/* ---- precision ------------------------------------------------------------------------------- */
+
+static pons_status resolve_precision(experiment *e, const experiment_known *known, pons_error *err)
+{
+    static const struct { precision precision; const char *reason; } best[] = {
+        { PRECISION_FP32, "the processor has no bf16 instructions" },
+        { PRECISION_FP16, "the processor has fp16 instructions, and none of bf16" },
+        { PRECISION_BF16, "the processor has bf16 instructions" },
+    };
+    const pons_device_facts *facts = &e->device.facts;
+    bool given = e->sections.train.precision != PRECISION_AUTO;
+    precision asked = given ? (precision)e->sections.train.precision : known->precision;
+    int most = facts->bf16 ? 2 : facts->fp16 ? 1 : 0;
+
+    if ((asked == PRECISION_FP16 && !facts->fp16) || (asked == PRECISION_TF32 && !facts->tf32))
+        return pons_fail(err, PONS_CONFIG, "[train] precision %s%s does not exist on %s\nhint: %s",
+                         precision_name(asked), given ? "" : ", the checkpoint's,",
+                         facts->host_memory ? "a cpu" : facts->name,
+                         given || e->purpose != EXPERIMENT_TRAIN ? "--set train.precision=bf16, "
+                         "or fp32" : "--fresh (or no --resume) starts anew");
+    if (processes_least(e->group, most, &most, err) != PONS_OK)
+        return err->status;
+    e->precision = asked != PRECISION_AUTO ? asked : best[most].precision;
+    if (given)
+        return PONS_OK;
+    e->sections.train.precision = e->precision;
+    config_resolve(e->config, "train", "precision", precision_name(e->precision),
+                   asked != PRECISION_AUTO ? "the checkpoint's" : best[most].reason);
+    return PONS_OK;
+}
+
+/* ---- extents --------------------------------------------------------------------------------- */
+
+pons_status experiment_check_extent(const experiment *e, const char *what, const int extent[3],
+                                    pons_error *err)
+{
+    static const int order_of[4][3] = { { 0, 1, 2 }, { 0, 1, 2 }, { 1, 0, 2 }, { 2, 0, 1 } };
+    const pons_model_operations *model = e->model.plugin->operations;
+    const int *order = order_of[e->task.flat_axis + 1]; /* file axis of D, H, W */
+    int divisor[3] = { 1, 1, 1 };
+
+    if (model->divisor == NULL)
+        return PONS_OK;
+    if (plugin_answer(model->divisor(e->model.options, divisor, err), "the model", "divisor", err)
+        != PONS_OK)
+        return config_blame(e->config, "model", "plugin", err);
+    for (int a = 0; a < 3; a++) {
+        bool flat = e->task.flat && a == 0; /* nothing is divided there */
+        if (!flat && divisor[a] > 1 && extent[order[a]] % divisor[a] != 0)
+            pons_fail(err, PONS_CONFIG, "%s %d is not divisible by %d along %c", what,
+                      extent[order[a]], divisor[a], "ijk"[order[a]]);
+    }
+    return config_blame(e->config, what, "extent", err);
+}
+
+static pons_status check_extents(experiment *e, pons_error *err)
+{
+    int dhw[3], flat = -1;
+    bool patch = e->sections.patch.extent[0] > 0, window = e->sections.window.extent[0] > 0;
+
+    if (!patch && (e->purpose == EXPERIMENT_TRAIN || !window))
+        return sections_require("patch", "extent", err);
+    memcpy(e->patch, patch ? e->sections.patch.extent : e->sections.window.extent, sizeof e->patch);
+    memcpy(e->window, window ? e->sections.window.extent : e->patch, sizeof e->window);
+    loader_patch(e->patch, dhw, &flat);
+    if (!window)
+        config_resolve(e->config, "window", "extent",
+                       arena_format(e->memory, "%d %d %d", e->patch[0], e->patch[1], e->patch[2]),
+                       "the patch's");
+    e->task.flat = flat >= 0;
+    e->task.flat_axis = flat;
+    if (flat >= 0 && e->window[flat] != 1)
+        return pons_fail(err, PONS_CONFIG, "%s: window %d along %c, expected 1: the patch is flat "
+                         "there", experiment_place(e, "window", "extent"), e->window[flat],
+                         "ijk"[flat]);
+    if (model_axes_turn(e, err) != PONS_OK
+        || (patch && experiment_check_extent(e, "patch", e->patch, err) != PONS_OK))
+        return err->status;
+    return experiment_check_extent(e, "window", e->window, err);
+}
+
+/* ---- open ------------------------------------------------------------------------------------ */
+
+static pons_status open_training(experiment *e, pons_error *err)
+{
+    if (experiment_resolve_steps(e, err) != PONS_OK || open_dataset(e, err) != PONS_OK
+        || best_metric_find(e->sections.train.best, e->class_count, e->classes, &e->best, err)
+           != PONS_OK)
+        return err->status;
+    resolve_classes(e);
+    if (volume_chain_open(e->config, "augment", true, e->task.channels, &e->augment, err)
+        != PONS_OK || !experiment_device_cuts(e))
+        return err->status;
+    return volume_chain_check_device(e->augment, err);
+}
+
+/* Unknown keys, and class names that no class has. */
+static pons_status check_names(experiment *e, pons_error *err)
+{
+    if (e->purpose == EXPERIMENT_PREDICT)
+        sections_skip_plugins(e->config, &e->sections,
+                              (const char *const[]){ "model", "preprocess", NULL });
+    if (class_list_check_names("[predict] keep_largest", &e->sections.predict.keep_largest,
+                               e->classes, e->class_count, err) != PONS_OK)
+        return err->status;
+    return config_refuse_unknown(e->config, err);
+}
+
+/* ---- what resolved.ini tells besides values -------------------------------------------------- */
+
+static void remark(experiment *e, pons_kind kind, const char *name, const char *version,
+                   const char *sha256)
+{
+    config_remark(e->config, arena_format(e->memory, "%s %s %s sha256 %s", plugin_kind_name(kind),
+                                          name, version, sha256));
+}
+
+static void remark_chain(experiment *e, const volume_chain *chain)
+{
+    for (int i = 0; chain != NULL && i < chain->count; i++)
+        remark(e, PONS_KIND_TRANSFORM, chain->step[i].plugin, chain->step[i].version,
+               chain->step[i].sha256);
+}
+
+/* The plugins by which the run can be repeated. */
+static void remark_plugins(experiment *e)
+{
+    const plugin *all[] = { e->model.plugin, e->loss.plugin, e->optimizer.plugin,
+                            e->schedule.plugin, NULL, e->comm };
+    pons_error ignored = PONS_ERROR_INIT;
+
+    if (!e->device.reference)
+        plugin_load(PONS_KIND_DEVICE, "cpu", 0, NULL, &all[4], &ignored);
+    config_remark(e->config, "pons " PACKAGE_VERSION);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i] != NULL)
+            remark(e, (pons_kind)all[i]->descriptor->kind, all[i]->descriptor->name,
+                   all[i]->descriptor->version, all[i]->sha256);
+    remark_chain(e, e->preprocess);
+    remark_chain(e, e->augment);
+}
+
+void experiment_note_ops(experiment *e, const program *training)
+{
+    const plugin *p;
+    int count = 0;
+
+    while (program_op(training, count) != NULL)
+        count++;
+    e->op = arena_alloc(e->memory, (size_t)(count + 1) * sizeof *e->op);
+    for (e->op_count = 0; (p = program_op(training, e->op_count)) != NULL; e->op_count++) {
+        e->op[e->op_count] = p;
+        remark(e, PONS_KIND_OP, p->descriptor->name, p->descriptor->version, p->sha256);
+    }
+}
+
+/*
+ * What no other function resolves. A backend is left 'auto' where nothing is to be joined: none of
+ * its values would be true.
+ */
+static void resolve_autos(experiment *e)
+{
+    static const char *const activations[] = {
+        [PONS_ACTIVATION_SOFTMAX] = "softmax", [PONS_ACTIVATION_SIGMOID] = "sigmoid",
+        [PONS_ACTIVATION_NONE] = "none"
+    };
+    const sections *s = &e->sections;
+    const struct { bool is_auto; const char *section, *key, *value, *reason; } autos[] = {
+        { s->data.layout == 0, "data", "layout", e->data->layout, "as it was recognised" },
+        { s->data.loader_threads == OPTION_AUTO, "data", "loader_threads",
+          arena_format(e->memory, "%d", loader_threads_chosen()),
+          "one for every two processors of this process, four at most" },
+        { s->loss.activation == ACTIVATION_AUTO, "loss", "activation", activations[e->activation],
+          e->regions ? "regions overlap" : e->class_count > 1 ? "several classes" : "one class" },
+        { s->distribute.mode == MODE_AUTO, "distribute", "mode", experiment_mode(e),
+          experiment_mode_reason(e) },
+        { e->chosen != NULL, "distribute", "devices", e->chosen,
+          experiment_devices_reason(e) },
+        { s->distribute.backend == 0, "distribute", "backend",
+          e->comm != NULL ? e->comm->descriptor->name : "auto",
+          e->group != NULL ? "joins processes on processors"
+          : e->comm != NULL ? "joins the cards of this process"
+          : e->replicas > 1 ? "replicas of one process need none" : "one replica needs none" }
+    };
+
+    for (size_t i = 0; i < sizeof autos / sizeof *autos; i++)
+        if (autos[i].is_auto)
+            config_resolve(e->config, autos[i].section, autos[i].key, autos[i].value,
+                           autos[i].reason);
+}
+
+static pons_status fill(experiment *e, const experiment_known *known, pons_error *err)
+{
+    e->task.size = sizeof e->task;
+    e->task.flat_axis = -1;
+    if (sections_fill(e->config, &e->sections, err) != PONS_OK
+        || experiment_find_devices(e, known, err) != PONS_OK || load_plugins(e, err) != PONS_OK)
+        return err->status;
+    if (e->purpose == EXPERIMENT_TRAIN && load_sinks(e, err) == PONS_OK)
+        open_training(e, err);
+    else if (e->purpose == EXPERIMENT_PREDICT)
+        name_classes(e, known, err);
+    if (err->status != PONS_OK)
+        return err->status;
+    e->task.size = sizeof e->task;
+    e->activation = resolve_activation(e);
+    if (e->purpose == EXPERIMENT_TRAIN)
+        resolve_autos(e);
+    if (volume_chain_open(e->config, "preprocess", false, e->task.channels, &e->preprocess, err)
+        != PONS_OK)
+        return err->status;
+    if (check_names(e, err) != PONS_OK || check_extents(e, err) != PONS_OK
+        || experiment_open_devices(e, known, err) != PONS_OK)
+        return err->status;
+    remark_plugins(e);
+    if (resolve_precision(e, known, err) != PONS_OK || tuning_open(e, &e->tuning, err) != PONS_OK)
+        return err->status;
+    return agreement_on_experiment(e->group, e, err);
+}
+
+pons_status experiment_open(config *c, experiment_purpose purpose, const experiment_known *known,
+                            logger *l, experiment **out, pons_error *err)
+{
+    experiment *e = calloc(1, sizeof *e);
+
+    if (e == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    e->config = c;
+    e->log = l;
+    e->purpose = purpose;
+    e->debug = known->debug;
+    e->processes = known->processes;
+    e->group = known->processes != NULL ? known->processes->group : NULL;
+    e->comm = known->processes != NULL ? known->processes->comm : NULL;
+    e->memory = arena_new();
+    if (e->memory == NULL)
+        pons_fail(err, PONS_DEVICE, "out of memory");
+    else
+        fill(e, known, err);
+    plugin_warn_hidden(l);
+    if (config_blame(c, NULL, NULL, err) != PONS_OK) {
+        experiment_close(e);
+        return err->status;
+    }
+    *out = e;
+    return PONS_OK;
+}
+
+void experiment_close(experiment *e)
+{
+    if (e == NULL)
+        return;
+    volume_chain_close(e->preprocess);
+    volume_chain_close(e->augment);
+    if (e->data != NULL)
+        dataset_close(e->data);
+    for (int i = 0; i < e->device_count && e->devices != NULL; i++)
+        device_close(&e->devices[i]);
+    tuning_close(e->tuning);
+    if (e->memory != NULL)
+        arena_free(e->memory);
+    free(e);
+}

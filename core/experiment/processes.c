@@ -1,0 +1,337 @@
+/*
+ * processes.c - from the environment's ranks and [distribute] to a group of processes.
+ */
+#include <config.h>
+
+#include "experiment/processes.h"
+
+#include "base/broken_pipe.h"
+#include "device/device_choose.h"
+#include "device/device_open.h"
+#include "device/cuda_visible_devices.h"
+#include "plugin/plugin_status.h"
+
+#include <pons/comm.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *look(void *context, const char *name)
+{
+    return getenv(name);
+}
+
+/* Values of [distribute] backend. */
+static const struct backend {
+    const char *name;
+    bool cards;              /* joins cards, and puts its work on a stream of theirs              */
+} backends[] = { { NULL, false }, { "gloo", false }, { "nccl", true }, { "mpi", false } };
+
+/* 'auto' takes the first that can be used; one of cards only for these. */
+static const int preferred[] = { 2, 1, 3 };
+enum { PREFERRED = sizeof preferred / sizeof *preferred };
+
+/* ---- the library of the collectives ---------------------------------------------------------- */
+
+/* Whether this machine has what it needs. */
+static pons_status check_comm(const plugin *comm, pons_error *err)
+{
+    const pons_comm_operations *operations = comm->operations;
+
+    if (operations->check == NULL)
+        return PONS_OK;
+    return plugin_answer(operations->check(err), "the comm plugin", "check", err);
+}
+
+static pons_status load_comm(const char *name, const char *where, const plugin **out,
+                             pons_error *err)
+{
+    if (plugin_load(PONS_KIND_COMM, name, sizeof(pons_comm_operations), where, out, err) != PONS_OK)
+        return err->status;
+    return check_comm(*out, err);
+}
+
+static pons_status choose_devices(config *c, const sections *s, device_use use, device_list *out,
+                                  pons_error *err)
+{
+    return device_choose(s->distribute.devices, use, config_place(c, "distribute", "devices"), out,
+                         err);
+}
+
+/* "auto" without a GPU is the processor. */
+static const char *name_processors(const sections *s)
+{
+    return device_is_auto(s->distribute.devices) ? "cpu" : s->distribute.devices;
+}
+
+/* The one that [distribute] backend names. */
+static pons_status take_comm(const struct backend *given, const sections *s, bool cards,
+                             const char *where, const plugin **out, pons_error *err)
+{
+    if (plugin_load(PONS_KIND_COMM, given->name, sizeof(pons_comm_operations), where, out, err)
+        != PONS_OK)
+        return err->status;
+    if (given->cards && !cards)
+        return pons_fail(err, PONS_CONFIG, "%s: [distribute] backend = %s joins cards, but devices "
+                         "= '%s'\nhint: --set distribute.backend=auto takes one that joins "
+                         "processors", where, given->name, name_processors(s));
+    return check_comm(*out, err);
+}
+
+static pons_status choose_comm(config *c, const sections *s, bool cards, processes *p,
+                               const struct backend **chosen, pons_error *err)
+{
+    const char *where = config_place(c, "distribute", "backend");
+    char why[2 * sizeof err->text] = "";
+    size_t used = 0;
+
+    *chosen = &backends[s->distribute.backend];
+    if (s->distribute.backend != 0)
+        return take_comm(*chosen, s, cards, where, &p->comm, err);
+    for (int i = 0; i < PREFERRED; i++) {
+        pons_error problem = PONS_ERROR_INIT;
+
+        *chosen = &backends[preferred[i]];
+        if ((*chosen)->cards && !cards)
+            continue;
+        if (load_comm((*chosen)->name, NULL, &p->comm, &problem) == PONS_OK)
+            return PONS_OK;
+        used += (size_t)snprintf(why + used, sizeof why - used, "%s%.*s", used > 0 ? "; " : "",
+                                 (int)strcspn(problem.text, "\n") < 300
+                                 ? (int)strcspn(problem.text, "\n") : 300, problem.text);
+        p->comm = NULL;
+    }
+    return pons_fail(err, PONS_CONFIG, "%s: nothing can join %d processes: %.1000s\n"
+                     "hint: pons plugin list shows what there is; gloo or Open MPI must be there "
+                     "when pons is built", where, p->place.size, why);
+}
+
+pons_status processes_find_joint(config *c, const sections *s, logger *l, const plugin **out,
+                                 pons_error *err)
+{
+    const struct backend *given = &backends[s->distribute.backend];
+    pons_error problem = PONS_ERROR_INIT;
+
+    *out = NULL;
+    if (given->name != NULL)
+        return !given->cards ? PONS_OK
+             : load_comm(given->name, config_place(c, "distribute", "backend"), out, err);
+    if (load_comm(backends[preferred[0]].name, NULL, out, &problem) == PONS_OK)
+        return PONS_OK;
+    *out = NULL;
+    log_line(l, "sums over the cards are made on the host: %.*s",
+             (int)strcspn(problem.text, "\n"), problem.text);
+    return PONS_OK;
+}
+
+/* ---- the card of a communicator -------------------------------------------------------------- */
+
+/* The card of this process, opened for the stream on which the communicator's work is put. */
+static pons_status open_card(config *c, const device_list *list, processes *p, void **stream,
+                             pons_error *err)
+{
+    const char *where = config_place(c, "distribute", "devices");
+    pons_device_settings settings = { .count = 1 };
+    visible_devices visible;
+    device_item item;
+
+    if (visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, &visible, err) != PONS_OK
+        || visible_devices_entry(&visible, list, p->place.local_rank, p->place.local_size, &item,
+                                 err) != PONS_OK)
+        return err->status;
+    settings.index = item.index;
+    if (device_open(item.name, &settings, where, &p->device, err) != PONS_OK)
+        return err->status;
+    *stream = p->device.operations->stream(p->device.handle, err);
+    return err->status;
+}
+
+static void close_card(processes *p)
+{
+    if (p->device.operations != NULL)
+        device_close(&p->device);
+}
+
+/* ---- open ------------------------------------------------------------------------------------ */
+
+static pons_status check_mode(config *c, const sections *s, const dist_place *place,
+                              pons_error *err)
+{
+    static const char *const names[] = { [MODE_SINGLE] = "single", [MODE_DP] = "dp" };
+    int mode = s->distribute.mode;
+
+    if (mode == MODE_AUTO || mode == MODE_DDP)
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "%s: mode = %s is one process, but there are %d (%s)\n"
+                     "hint: --set distribute.mode=auto", config_place(c, "distribute", "mode"),
+                     names[mode], place->size, place->origin);
+}
+
+static bool is_card(const device_list *list)
+{
+    return strcmp(list->item[0].name, "cuda") == 0;
+}
+
+/* Devices are listed one for each process of a node, by [distribute] devices or for all runs. */
+static pons_status settle_place(dist_place *place, const device_list *list, pons_error *err)
+{
+    visible_devices visible = { .count = -1 };
+    int listed = list->count;
+
+    if (listed == 1 && is_card(list) && !list->item[0].numbered
+        && visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, &visible, err) == PONS_OK)
+        listed = visible.given ? visible.count : device_count(list->item[0].name);
+    if (listed > 1)
+        dist_place_settle(place, listed);
+    return err->status;
+}
+
+static void tell(const processes *p, logger *l)
+{
+    char place[512];
+
+    dist_place_tell(&p->place, place, sizeof place);
+    if (p->place.rank > 0 && l->level == LOG_NORMAL)
+        l->level = LOG_QUIET;
+    log_line(l, "%s, joined by %s", place, p->comm->descriptor->name);
+}
+
+/*
+ * Plugins are tried in a child, which there cannot be once a group or a card is open. Other faults
+ * are found where a plugin is used: a prediction uses few.
+ */
+static pons_status try_plugins(config *c, const sections *s, pons_error *err)
+{
+    const struct { pons_kind kind; const char *section, *name; } used[] = {
+        { PONS_KIND_MODEL, "model", s->model.plugin }, { PONS_KIND_LOSS, "loss", s->loss.plugin },
+        { PONS_KIND_OPTIMIZER, "optimizer", s->optimizer.plugin },
+        { PONS_KIND_SCHEDULE, "schedule", s->schedule.plugin }, { PONS_KIND_DEVICE, NULL, "cpu" }
+    };
+
+    for (size_t i = 0; i < sizeof used / sizeof *used; i++) {
+        pons_error problem = PONS_ERROR_INIT;
+        const plugin *ignored;
+        if (used[i].name == NULL || used[i].name[0] == '\0')
+            continue;
+        plugin_load(used[i].kind, used[i].name, 0, used[i].section == NULL ? ""
+                    : config_place(c, used[i].section, "plugin"), &ignored, &problem);
+        if (problem.status == PONS_PLUGIN)
+            return pons_fail(err, PONS_PLUGIN, "%s", problem.text);
+    }
+    plugin_end_trials();
+    return PONS_OK;
+}
+
+static pons_status join(config *c, const sections *s, logger *l, processes *p, pons_error *err)
+{
+    group_settings settings = {
+        .place = &p->place, .deterministic = s->experiment.deterministic,
+        .timeout_s = s->distribute.timeout_s
+    };
+    const struct backend *chosen;
+    device_list list;
+
+    broken_pipe_ignore(); /* it would end a rank, and all others with it */
+    if (check_mode(c, s, &p->place, err) != PONS_OK
+        || choose_devices(c, s, DEVICE_USE_RANK, &list, err) != PONS_OK
+        || settle_place(&p->place, &list, err) != PONS_OK
+        || choose_comm(c, s, is_card(&list), p, &chosen, err) != PONS_OK
+        || try_plugins(c, s, err) != PONS_OK
+        || (chosen->cards && is_card(&list)
+            && open_card(c, &list, p, &settings.stream, err) != PONS_OK)) {
+        group_refuse(&p->place, err);
+        return err->status;
+    }
+    settings.comm = p->comm;
+    if (group_open(&settings, &p->group, err) != PONS_OK)
+        return err->status;
+    tell(p, l);
+    return PONS_OK;
+}
+
+pons_status processes_open(config *c, const sections *s, logger *l, processes *out,
+                           pons_error *err)
+{
+    processes p = { .group = NULL };
+
+    if (dist_place_find(look, NULL, &p.place, err) == PONS_OK && p.place.size > 1)
+        join(c, s, l, &p, err);
+    if (p.place.remark[0] != '\0')
+        log_line(l, "%s", p.place.remark);
+    if (err->status != PONS_OK)
+        close_card(&p);
+    else
+        *out = p;
+    return err->status;
+}
+
+void processes_refuse(const pons_error *failure)
+{
+    pons_error problem = PONS_ERROR_INIT;
+    dist_place place;
+
+    if (dist_place_find(look, NULL, &place, &problem) == PONS_OK)
+        group_refuse(&place, failure);
+}
+
+void processes_close(processes *p, const pons_error *failure)
+{
+    if (p->group != NULL)
+        group_close(p->group, failure->status != PONS_OK ? failure : NULL);
+    p->group = NULL;
+    close_card(p);
+    p->comm = NULL;
+}
+
+pons_status processes_wanted(config *c, const sections *s, int *out, pons_error *err)
+{
+    dist_place place;
+    device_list list;
+
+    *out = 0;
+    if (s->distribute.mode != MODE_DDP || dist_place_find(look, NULL, &place, err) != PONS_OK
+        || place.origin[0] != '\0')
+        return err->status;
+    if (choose_devices(c, s, DEVICE_USE_ALL, &list, err) == PONS_OK)
+        *out = list.count;
+    return err->status;
+}
+
+/* ---- agreement ------------------------------------------------------------------------------- */
+
+pons_status processes_least(group *g, int mine, int *least, pons_error *err)
+{
+    int *all;
+
+    *least = mine;
+    if (g == NULL)
+        return PONS_OK;
+    all = malloc((size_t)group_size(g) * sizeof *all);
+    if (all == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for %d processes", group_size(g));
+    if (group_all_gather(g, &mine, sizeof mine, all, err) == PONS_OK)
+        for (int r = 0; r < group_size(g); r++)
+            *least = all[r] < *least ? all[r] : *least;
+    free(all);
+    return err->status;
+}
+
+/* ---- one cache of a machine ------------------------------------------------------------------ */
+
+static pons_status gather(void *context, const void *mine, size_t size, void *all, pons_error *err)
+{
+    return group_all_gather(context, mine, size, all, err);
+}
+
+/* All of them end by this failure, with one line. */
+static void leave(void *context, const pons_error *failure)
+{
+    group_leave(context, failure);
+}
+
+void processes_share_cache(group *g, cache_peers *out)
+{
+    *out = (cache_peers){ .count = 1 };
+    if (g != NULL)
+        *out = (cache_peers){ group_rank(g), group_size(g), gather, leave, g };
+}

@@ -1,0 +1,164 @@
+/*
+ * provenance.c - the list, and what in it is not as it was.
+ */
+#include <config.h>
+
+#include "experiment/provenance.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the list -------------------------------------------------------------------------------- */
+
+/* Zero-terminated texts one behind the other: name, value, name, value, ... */
+static int put_plugin(FILE *to, const char *role, const plugin *p)
+{
+    if (p == NULL)
+        return 0;
+    fprintf(to, "plugin %s%c%s %s sha256 %s%c", role, 0, p->descriptor->name,
+            p->descriptor->version, p->sha256, 0);
+    return 1;
+}
+
+static int put_op(FILE *to, const plugin *p)
+{
+    char role[PONS_NAME_SIZE + 8];
+
+    snprintf(role, sizeof role, "op.%s", p->descriptor->name);
+    return put_plugin(to, role, p);
+}
+
+static int put_steps(FILE *to, const char *section, const volume_chain *chain)
+{
+    for (int i = 0; chain != NULL && i < chain->count; i++) {
+        const volume_step *s = &chain->step[i];
+        fprintf(to, "plugin %s.%s%c%s %s sha256 %s%c", section, s->name, 0, s->plugin, s->version,
+                s->sha256, 0);
+    }
+    return chain != NULL ? chain->count : 0;
+}
+
+static int put_system(FILE *to, const experiment *e)
+{
+    const pons_device_facts *facts = &e->device.facts;
+    char libc[64] = "";
+
+    confstr(_CS_GNU_LIBC_VERSION, libc, sizeof libc);
+    fprintf(to, "pons%c" PACKAGE_VERSION "%c", 0, 0);
+    fprintf(to, "libraries%c%s%s%s%c", 0, facts->library, facts->library[0] != '\0' ? ", " : "",
+            libc, 0);
+    fprintf(to, "processor features%c%s%c", 0, facts->features, 0);
+    fprintf(to, "kernel threads%c%d%c", 0, facts->threads, 0);
+    return 4;
+}
+
+static int put_all(FILE *to, const experiment *e)
+{
+    int count = put_system(to, e);
+
+    count += put_plugin(to, "device", e->device.plugin);
+    count += put_plugin(to, "model", e->model.plugin);
+    count += put_plugin(to, "loss", e->loss.plugin);
+    count += put_plugin(to, "optimizer", e->optimizer.plugin);
+    count += put_plugin(to, "schedule", e->schedule.plugin);
+    for (int i = 0; i < e->op_count; i++)
+        count += put_op(to, e->op[i]);
+    return count + put_steps(to, "preprocess", e->preprocess)
+           + put_steps(to, "augment", e->augment);
+}
+
+pons_status provenance_make(const experiment *e, provenance *out, pons_error *err)
+{
+    provenance p = { .count = 0 };
+    size_t size = 0;
+    FILE *to = open_memstream(&p.text, &size);
+
+    if (to != NULL) {
+        p.count = put_all(to, e);
+        if (fclose(to) == 0)
+            p.fact = calloc((size_t)p.count, sizeof *p.fact);
+    }
+    if (p.fact == NULL) {
+        free(p.text);
+        return pons_fail(err, PONS_DEVICE, "out of memory for a checkpoint");
+    }
+    const char *at = p.text;
+    for (int i = 0; i < p.count; i++) {
+        p.fact[i].name = at;
+        at += strlen(at) + 1;
+        p.fact[i].value = at;
+        at += strlen(at) + 1;
+    }
+    *out = p;
+    return PONS_OK;
+}
+
+void provenance_clear(provenance *p)
+{
+    free(p->fact);
+    free(p->text);
+    *p = (provenance){ .count = 0 };
+}
+
+/* ---- compare --------------------------------------------------------------------------------- */
+
+/* Hashes of two plugins are told apart by their first digits. */
+static void put_difference(FILE *to, const char *name, const char *before, const char *now)
+{
+    const char *hash = strstr(before, " sha256 "), *other = strstr(now, " sha256 ");
+
+    fprintf(to, "%s%s was '%.*s', is '%.*s'", ftell(to) > 0 ? "; " : "", name,
+            hash != NULL ? (int)(hash - before) + 20 : 200, before,
+            other != NULL ? (int)(other - now) + 20 : 200, now);
+}
+
+static const char *saved_value(const json_value *facts, const char *name)
+{
+    const json_value *v = json_member(facts, name);
+
+    return v != NULL && v->type == JSON_TEXT ? v->text : "none";
+}
+
+static void put_differences(FILE *to, const json_value *facts, const provenance *now)
+{
+    for (int i = 0; i < now->count; i++) {
+        const char *before = saved_value(facts, now->fact[i].name);
+        if (strcmp(before, now->fact[i].value) != 0)
+            put_difference(to, now->fact[i].name, before, now->fact[i].value);
+    }
+}
+
+static pons_status tell(const experiment *e, const char *differences, logger *l, pons_error *err)
+{
+    if (e->sections.experiment.deterministic)
+        return pons_fail(err, PONS_CONFIG, "the run to be continued was made with something else, "
+                         "so deterministic = yes cannot be kept: %.1000s", differences);
+    log_warning(l, "the run goes on with something else than it began with; results may differ: "
+                "%.1000s",
+                differences);
+    return PONS_OK;
+}
+
+pons_status provenance_compare(const char *checkpoint, const experiment *e, logger *l,
+                               pons_error *err)
+{
+    json_document manifest = { NULL, NULL };
+    provenance now = { .count = 0 };
+    char *differences = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&differences, &size);
+
+    if (to == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for a checkpoint");
+    if (provenance_make(e, &now, err) == PONS_OK
+        && checkpoint_manifest(checkpoint, &manifest, err) == PONS_OK)
+        put_differences(to, json_member(manifest.root, CHECKPOINT_FACTS), &now);
+    fclose(to);
+    if (err->status == PONS_OK && size > 0)
+        tell(e, differences, l, err);
+    json_free(&manifest);
+    provenance_clear(&now);
+    free(differences);
+    return err->status;
+}

@@ -1,0 +1,16 @@
+/*
+ * build.h - a graph and its nodes.
+ */
+#ifndef CORE_GRAPH_IR_BUILD_H
+#define CORE_GRAPH_IR_BUILD_H
+
+#include "graph/ir/node.h"
+#include "graph/ir/shape.h"
+
+pons_graph *graph_new(bool training, int flat_axis);
+void graph_free(pons_graph *g);
+/* Append a node; shape and type have been decided by the caller. */
+pons_node *node_new(pons_graph *g, int kind, pons_type type, pons_shape shape, int input_count,
+                    pons_node *const *input, const node_attribute *attribute);
+
+#endif

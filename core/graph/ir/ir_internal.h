@@ -1,0 +1,57 @@
+/*
+ * ir_internal.h - what the builders of the families share.
+ */
+#ifndef CORE_GRAPH_IR_IR_INTERNAL_H
+#define CORE_GRAPH_IR_IR_INTERNAL_H
+
+#include "graph/ir/build.h"
+
+/* True if every input is a node of 'g' that has not failed; else the failure has been recorded. */
+bool inputs_given(pons_graph *g, int kind, int count, pons_node *const *input);
+/* The failed node of 'g', after recording "'KIND': ..." with status PONS_PLUGIN. */
+pons_node *node_refuse(pons_graph *g, int kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Record a failure unless there is one for a shape with an impossible rank or extent. */
+bool shape_valid(pons_graph *g, int kind, pons_shape s);
+/* Axes of a tensor of rank 'rank' as a set that has no others; true if 'axes' is such a set. */
+unsigned axes_all(int rank);
+bool axes_valid(pons_graph *g, int kind, const pons_node *x, unsigned axes);
+
+/* Take a random stream's name; false (recorded) where it is in use or collides (R5). */
+bool graph_stream_add(pons_graph *g, uint64_t hash, const char *name);
+
+/* The value of a constant, also behind broadcasts and reshapes. */
+bool node_constant(const pons_node *x, double *value);
+/* 'x' repeated to 'shape'; itself where it has that shape. */
+pons_node *node_repeat(pons_graph *g, pons_node *x, pons_shape shape);
+/* The sum of 'x' over its repetitions with respect to 'shape', in that shape. */
+pons_node *node_sum_to(pons_graph *g, pons_node *x, pons_shape shape);
+
+/* Nodes that only gradients need. */
+pons_node *node_extreme_gradient(pons_graph *g, pons_node *x, pons_node *dy, unsigned axes,
+                                 bool minimum);
+pons_node *node_pool_gradient(pons_graph *g, pons_node *x, pons_node *dy, const pons_pool *p);
+pons_node *node_resize_gradient(pons_graph *g, pons_node *dy, pons_resize_mode mode,
+                                pons_shape shape);
+pons_node *node_pad(pons_graph *g, pons_node *x, pons_pad_mode mode, const int64_t *low,
+                    const int64_t *high, const int64_t *step);
+pons_node *node_pad_gradient(pons_graph *g, pons_node *dy, const pons_pad_attributes *pad,
+                             pons_shape shape);
+/* d mean / d x and d variance / d x; either of dmean and dvariance may be NULL. */
+pons_node *moments_gradient(pons_graph *g, pons_node *moments, pons_node *dmean,
+                            pons_node *dvariance);
+
+/* Gradient rules, as node_kind_facts.gradient. */
+#define GRADIENT_RULES(X)                                                                         \
+    X(add) X(sub) X(mul) X(div) X(min) X(max) X(pow) X(select) X(neg) X(abs) X(sqrt) X(exp)       \
+    X(expm1) X(log) X(log1p) X(sin) X(cos) X(tanh) X(erf) X(cast) X(sum) X(maximum) X(minimum)    \
+    X(convolution) X(convolution_input_gradient) X(convolution_weight_gradient) X(matmul) X(pool) \
+    X(resize) X(reshape) X(transpose) X(broadcast) X(flip) X(crop) X(pad) X(concatenate) \
+    X(all_reduce) X(op)
+#define GRADIENT_RULE_(name)                                                                      \
+    void gradient_##name(pons_graph *g, pons_node *x, pons_node *dx, const bool *wanted,          \
+                         pons_node **gradient);
+GRADIENT_RULES(GRADIENT_RULE_)
+#undef GRADIENT_RULE_
+
+#endif

@@ -1,0 +1,188 @@
+/*
+ * node.h - the graph the core sees: an array of nodes that builders, gradient and passes share.
+ *
+ * Every node is one tensor. A computation with two results (moments) is two nodes: the first
+ * computes both, the second (SECOND) names the other result. The table of kinds (kinds.c) says for
+ * each kind its class, its gradient rule and its reference kernel.
+ */
+#ifndef CORE_GRAPH_IR_NODE_H
+#define CORE_GRAPH_IR_NODE_H
+
+#include <pons/device.h>
+#include <pons/graph.h>
+#include <pons/optimizer.h>
+
+/* Map kinds come first and equal pons_map_operation. */
+typedef enum node_kind {
+    NODE_CAST = PONS_MAP_OPERATION_COUNT, /* a map kind too: to node->type                        */
+    NODE_INPUT,          /* filled by the host each micro-batch                                   */
+    NODE_HELD,           /* memory of the device that is not the program's: program_hold          */
+    NODE_PARAMETER,
+    NODE_STATE,
+    NODE_SLOT,           /* of an optimizer: attribute.slot                                       */
+    NODE_GRADIENT,       /* the folded gradient of input[0], a parameter (reduce, update)         */
+    NODE_MERGED,         /* the folded contribution to input[0], a state (update)                 */
+    NODE_SCALAR,         /* a number the host writes before a step: "lr", "applied", ...          */
+    NODE_CONSTANT,       /* attribute.number                                                      */
+    NODE_IOTA,           /* attribute.axis                                                        */
+    NODE_UNIFORM,        /* attribute.stream                                                      */
+    NODE_NORMAL,
+    NODE_SUM,            /* attribute.axes                                                        */
+    NODE_MAXIMUM,
+    NODE_MINIMUM,
+    NODE_EXTREME_GRADIENT,
+    NODE_ARG_MAX,        /* attribute.axis                                                        */
+    NODE_MOMENTS,        /* mean; attribute.moments                                               */
+    NODE_SECOND,         /* the second result of input[0]                                         */
+    NODE_CONVOLUTION,    /* attribute.convolution                                                 */
+    NODE_CONVOLUTION_INPUT_GRADIENT,
+    NODE_CONVOLUTION_WEIGHT_GRADIENT,
+    NODE_MATMUL,
+    NODE_POOL,
+    NODE_POOL_GRADIENT,
+    NODE_RESIZE,
+    NODE_RESIZE_GRADIENT,
+    NODE_RESHAPE,        /* never computes: the same memory                                       */
+    NODE_TRANSPOSE,
+    NODE_BROADCAST,      /* becomes part of a map                                                 */
+    NODE_FLIP,
+    NODE_CROP,
+    NODE_PAD,
+    NODE_PAD_GRADIENT,
+    NODE_CONCATENATE,
+    NODE_GATHER,
+    NODE_ALL_REDUCE,     /* attribute.all_reduce                                                  */
+    NODE_OP,             /* of a plugin: attribute.op                                             */
+    NODE_PATCH,          /* of held cases                                                         */
+    NODE_PATCH_NORMAL,
+    NODE_PATCH_ADD,      /* to held sums, in whose memory it is                                   */
+    NODE_FAILED,
+    NODE_KIND_COUNT
+} node_kind;
+
+typedef enum node_class {
+    CLASS_MAP = 1,
+    CLASS_LEAF,
+    CLASS_REDUCE,      /* SUM MAXIMUM MINIMUM MOMENTS SECOND: can end a fused group               */
+    CLASS_CONVOLUTION,
+    CLASS_MOVE,
+    CLASS_OTHER
+} node_class;
+
+/* Which part of the step a node belongs to (R8), and who asked for it. */
+typedef enum node_section {
+    SECTION_BEGIN = 0, SECTION_MICRO, SECTION_REDUCE, SECTION_UPDATE
+} node_section;
+typedef enum node_scope { SCOPE_MODEL = 0, SCOPE_LOSS, SCOPE_OPTIMIZER, SCOPE_CORE } node_scope;
+
+typedef union node_attribute {
+    double number;
+    int axis;
+    unsigned axes;
+    struct { unsigned axes; int groups; } moments;
+    struct { uint64_t hash; const char *name; } stream;
+    struct { int index; pons_slot_kind kind; } slot;
+    pons_convolution convolution;
+    pons_matmul_attributes matmul;
+    pons_pool pool;
+    pons_resize_attributes resize;
+    pons_transpose_attributes transpose;
+    pons_flip_attributes flip;
+    pons_crop_attributes crop;
+    pons_pad_attributes pad;
+    pons_extreme_attributes extreme;
+    pons_all_reduce_attributes all_reduce;
+    pons_op_attributes op;
+} node_attribute;
+
+struct pons_node {
+    pons_graph *graph;
+    int number;               /* its place in graph->node; arguments have smaller numbers         */
+    int kind;                 /* pons_map_operation or node_kind                                  */
+    pons_type type;
+    pons_shape shape;
+    int input_count;
+    pons_node **input;
+    node_attribute attribute;
+    node_section section;
+    node_scope scope;
+    const char *name;         /* leaves: the tensor's name; else NULL or a label for messages     */
+    const struct leaf *leaf;  /* parameters and states                                            */
+    pons_node *copy_of;       /* made again by the recompute pass from this node                  */
+    bool backward;            /* made by the gradient pass, or for what it made                   */
+};
+
+/* What a parameter or state was declared with. */
+typedef struct leaf {
+    const char *name;
+    pons_role role;           /* 0 for a state                                                    */
+    pons_shape shape;
+    pons_init init;
+    bool trained;             /* a parameter                                                      */
+    int index;                /* among the parameters, or among the states, in order of creation  */
+    pons_node *node;
+    struct leaf *next;
+} leaf;
+
+typedef struct state_merge {
+    pons_node *state, *value;
+    double rate;
+} state_merge;
+
+/* An op plugin with the options that some nodes of the graph have it with. */
+typedef struct graph_op {
+    const struct plugin *plugin;
+    const char *text;         /* the options as they were written                                 */
+    struct config *values;    /* owns texts and lists                                             */
+    pons_op_attributes attribute;
+    struct graph_op *next;
+} graph_op;
+
+typedef struct node_assign {
+    pons_node *leaf, *value;
+} node_assign;
+
+struct pons_graph {
+    struct arena *arena;      /* everything of the graph lives here                               */
+    pons_error error;
+    bool training;
+    bool join_norms, join_loss; /* batch statistics, and batch-wise sums of the loss, are taken   */
+                              /* over several replicas                                            */
+    int flat_axis;
+    node_section section;     /* given to new nodes                                               */
+    node_scope scope;
+    int node_count, node_room;
+    pons_node **node;
+    leaf *parameter, **parameter_end;
+    leaf *state, **state_end;
+    int parameter_count, state_count;
+    int merge_count, merge_room;
+    state_merge *merge;
+    int assign_count, assign_room;
+    node_assign *assign;
+    int stream_count, stream_room;
+    struct { uint64_t hash; const char *name; } *stream;
+    graph_op *op, **op_end;
+    pons_node *failed;
+    bool differentiated;      /* graph_gradient has run: it runs once                             */
+};
+
+typedef struct node_kind_facts {
+    const char *name;
+    node_class class;
+    int input_count;          /* -1: any                                                          */
+    /*
+     * Add to the graph the gradients of the inputs, given that of the node: gradient[i] stays NULL
+     * where there is none. wanted[i] says which are needed. NULL: no gradient (an error if asked).
+     */
+    void (*gradient)(pons_graph *g, pons_node *x, pons_node *dx, const bool *wanted,
+                     pons_node **gradient);
+    bool constant;            /* has no gradient by nature (comparisons, arg_max, leaves)         */
+} node_kind_facts;
+
+extern const node_kind_facts node_kinds[NODE_KIND_COUNT]; /* kinds.c */
+
+static inline bool node_is_map(const pons_node *x) { return x->kind <= NODE_CAST; }
+static inline bool node_failed(const pons_node *x) { return x == NULL || x->kind == NODE_FAILED; }
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * sort.c - put nodes behind their arguments again after a pass has led readers to new nodes.
+ *
+ * Nodes keep their order as far as that allows; a node that was appended moves to just before its
+ * first reader.
+ */
+#include "graph/ir/sort.h"
+
+#include "base/arena.h"
+
+/* Nodes on the way down, each with the argument that is looked at next. */
+typedef struct descent {
+    pons_node *node;
+    int next;
+} descent;
+
+static void emit(pons_graph *g, pons_node *x, bool *done, descent *stack, int *count,
+                 pons_node **order)
+{
+    int depth = 0;
+
+    stack[depth++] = (descent){ x, 0 };
+    while (depth > 0) {
+        descent *top = &stack[depth - 1];
+
+        if (done[top->node->number]) {
+            depth--;
+        } else if (top->next < top->node->input_count) {
+            stack[depth++] = (descent){ top->node->input[top->next++], 0 };
+        } else {
+            done[top->node->number] = true;
+            order[(*count)++] = top->node;
+            depth--;
+        }
+    }
+}
+
+void graph_sort(pons_graph *g)
+{
+    arena *scratch = arena_new();
+    size_t size = (size_t)g->node_count + 1;
+    bool *done = arena_alloc(scratch, size);
+    descent *stack = arena_alloc(scratch, sizeof(*stack) * size);
+    pons_node **order = arena_alloc(scratch, sizeof(*order) * size);
+    int count = 0;
+
+    for (int i = 0; i < g->node_count; i++)
+        if (!g->node[i]->copy_of)
+            emit(g, g->node[i], done, stack, &count, order);
+    for (int i = 0; i < g->node_count; i++)
+        emit(g, g->node[i], done, stack, &count, order);
+    for (int i = 0; i < count; i++) {
+        g->node[i] = order[i];
+        order[i]->number = i;
+    }
+    arena_free(scratch);
+}

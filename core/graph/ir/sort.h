@@ -1,0 +1,11 @@
+/*
+ * sort.h - the order of a graph's nodes.
+ */
+#ifndef CORE_GRAPH_IR_SORT_H
+#define CORE_GRAPH_IR_SORT_H
+
+#include "graph/ir/node.h"
+
+void graph_sort(pons_graph *g); /* Nodes added behind their readers move before them. */
+
+#endif

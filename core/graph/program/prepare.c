@@ -1,0 +1,354 @@
+/*
+ * prepare.c - make a kernel for every request of a program, in the order they run (R15).
+ *
+ * What the device declines runs on the reference kernel. Weights that a kernel wants in a layout of
+ * its own are packed once a step; kernels that want the same layout share it.
+ */
+#include <string.h>
+
+#include "base/arena.h"
+#include "graph/program/program_internal.h"
+#include "graph/reference/reference.h"
+#include "plugin/plugin_status.h"
+
+static const char *const kernel_names[PONS_KERNEL_KIND_COUNT] = {
+    [PONS_KERNEL_MAP] = "map",
+    [PONS_KERNEL_CONVOLUTION] = "convolution",
+    [PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT] = "convolution_input_gradient",
+    [PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT] = "convolution_weight_gradient",
+    [PONS_KERNEL_MATMUL] = "matmul",
+    [PONS_KERNEL_POOL] = "pool",
+    [PONS_KERNEL_POOL_GRADIENT] = "pool_gradient",
+    [PONS_KERNEL_RESIZE] = "resize",
+    [PONS_KERNEL_RESIZE_GRADIENT] = "resize_gradient",
+    [PONS_KERNEL_TRANSPOSE] = "transpose",
+    [PONS_KERNEL_FLIP] = "flip",
+    [PONS_KERNEL_CROP] = "crop",
+    [PONS_KERNEL_PAD] = "pad",
+    [PONS_KERNEL_PAD_GRADIENT] = "pad_gradient",
+    [PONS_KERNEL_CONCATENATE] = "concatenate",
+    [PONS_KERNEL_GATHER] = "gather",
+    [PONS_KERNEL_ARG_MAX] = "arg_max",
+    [PONS_KERNEL_EXTREME_GRADIENT] = "extreme_gradient",
+    [PONS_KERNEL_COPY] = "copy",
+    [PONS_KERNEL_ALL_REDUCE] = "all_reduce",
+    [PONS_KERNEL_OP] = "op",
+    [PONS_KERNEL_PATCH] = "patch",
+    [PONS_KERNEL_PATCH_NORMAL] = "patch_normal",
+    [PONS_KERNEL_PATCH_ADD] = "patch_add",
+};
+
+const char *kernel_kind_name(pons_kernel_kind kind)
+{
+    return kernel_names[kind] != NULL ? kernel_names[kind] : "unknown";
+}
+
+static pons_status prepare_on(const device *d, const pons_request *r, pons_kernel *k,
+                              bool *supported, pons_error *err)
+{
+    *k = (pons_kernel){ .run = NULL };
+    *supported = false;
+    return plugin_answer(d->operations->prepare(d->handle, r, k, supported, err), "the device",
+                         "prepare", err);
+}
+
+static pons_status prepare_kernel(program *p, program_call *c, pons_error *err)
+{
+    const pons_request *r = c->request;
+    pons_kernel *k = &c->kernel;
+    bool supported;
+    device reference;
+    pons_status status;
+
+    if (r->kind == PONS_KERNEL_ALL_REDUCE) {
+        c->host = p->device.facts.host_memory;
+        return collective_prepare(p, r, k, err);
+    }
+    status = prepare_on(&p->device, r, k, &supported, err);
+    c->fixed = supported;
+    if (status != PONS_OK || supported)
+        return status;
+    if (!p->device.reference) {
+        device_reference(&reference, p->device.wide);
+        c->host = p->device.facts.host_memory;
+        status = prepare_on(&reference, r, k, &supported, err);
+        if (supported && !c->host)
+            status = hosted_prepare(&p->device, r, k, err);
+    }
+    if (status == PONS_OK && !supported)
+        status = pons_fail(err, PONS_DEVICE, "the device '%s' has no kernel for '%s' of '%s'",
+                           p->device.facts.name, kernel_kind_name(r->kind),
+                           r->name != NULL ? r->name : "");
+    return status;
+}
+
+static program_call *new_call(program *p, node_section section, const pons_request *r)
+{
+    program_call *c = p->call + p->call_count++;
+
+    *c = (program_call){ .section = section, .request = r, .scratch = -1 };
+    return c;
+}
+
+static pons_status add_call(program *p, node_section section, const pons_request *r,
+                            program_call **out, pons_error *err)
+{
+    program_call *c = new_call(p, section, r);
+
+    if (r->input_count > PONS_KERNEL_INPUTS_MAX)
+        return pons_fail(err, PONS_PLUGIN, "'%s' of '%s' has %d inputs, expected at most %d",
+                         kernel_kind_name(r->kind), r->name, r->input_count,
+                         PONS_KERNEL_INPUTS_MAX);
+    c->bytes = request_bytes(r);
+    *out = c;
+    return prepare_kernel(p, c, err);
+}
+
+/* ---- the plan -------------------------------------------------------------------------------- */
+
+static program_tensor **list_tensors(const program *p, int count, pons_node *const *owner)
+{
+    program_tensor **list = arena_alloc(p->arena, (size_t)(count + 1) * sizeof *list);
+
+    for (int i = 0; i < count; i++)
+        list[i] = p->tensor + owner[i]->number;
+    return list;
+}
+
+static void widen_operand(const pons_operand *o)
+{
+    if (o->type == PONS_F32)
+        ((pons_operand *)o)->type = PONS_F64;
+}
+
+/* On the wide reference device every f32 is f64. The plan's requests live in the graph's arena. */
+static void widen_request(const pons_request *r)
+{
+    const pons_map *m = r->kind == PONS_KERNEL_MAP ? r->attributes : NULL;
+
+    for (int i = 0; i < r->input_count; i++)
+        if (r->input[i].type == PONS_F32)
+            ((pons_tensor *)r->input)[i].type = PONS_F64;
+    for (int i = 0; i < r->output_count; i++)
+        if (r->output[i].type == PONS_F32)
+            ((pons_tensor *)r->output)[i].type = PONS_F64;
+    for (int i = 0; m != NULL && i < m->load_count; i++)
+        widen_operand(m->load + i);
+    for (int i = 0; m != NULL && i < m->store_count; i++)
+        widen_operand(&m->store[i].to);
+    for (int i = 0; m != NULL && i < m->reduction_count; i++)
+        for (int k = 0; k < 2; k++)
+            widen_operand(m->reduction[i].to + k);
+}
+
+static pons_status prepare_section(program *p, node_section section, pons_error *err)
+{
+    for (int i = 0; i < p->plan.kernel_count; i++) {
+        const plan_kernel *from = p->plan.kernel + i;
+        program_call *c;
+
+        if (from->section != section)
+            continue;
+        if (p->device.wide)
+            widen_request(&from->request);
+        if (add_call(p, section, &from->request, &c, err) != PONS_OK)
+            return PONS_DEVICE;
+        c->input = list_tensors(p, from->request.input_count, from->input);
+        c->output = list_tensors(p, from->request.output_count, from->output);
+        c->flop = from->flop;
+        c->nodes = from->node_count;
+    }
+    return PONS_OK;
+}
+
+/* ---- packing --------------------------------------------------------------------------------- */
+
+/* The packed tensor that an earlier call asked for already, or NULL. */
+static void *find_packed(const program *p, const program_call *c, int input)
+{
+    for (const program_call *d = p->call; d < c; d++) {
+        for (int i = 0; i < 2 && d->packed != NULL && i < d->request->input_count; i++)
+            if (d->packed[i] != NULL && d->input[i] == c->input[input]
+                && d->kernel.pack_key[i] == c->kernel.pack_key[input]
+                && d->kernel.pack_size[i] == c->kernel.pack_size[input])
+                return d->packed[i];
+    }
+    return NULL;
+}
+
+static int count_packs(const program *p, int first)
+{
+    int count = 0;
+
+    for (int k = first; k < p->call_count; k++)
+        for (int i = 0; i < 2 && i < p->call[k].request->input_count; i++)
+            count += p->call[k].kernel.pack_size[i] > 0;
+    return count;
+}
+
+/* One call in begin for every layout of every weight; calls of micro begin at 'micro'. */
+static pons_status prepare_packs(program *p, int micro, pons_error *err)
+{
+    int packs = count_packs(p, micro), end = p->call_count, made = 0;
+    program_call *pack = arena_alloc(p->arena, (size_t)(packs + 1) * sizeof *pack);
+
+    for (int k = micro; k < end; k++) {
+        program_call *c = p->call + k;
+
+        for (int i = 0; i < 2 && i < c->request->input_count; i++) {
+            if (c->kernel.pack_size[i] == 0)
+                continue;
+            if (c->packed == NULL)
+                c->packed = arena_alloc(p->arena, PONS_KERNEL_INPUTS_MAX * sizeof *c->packed);
+            c->packed[i] = find_packed(p, c, i);
+            if (c->packed[i] != NULL)
+                continue;
+            c->packed[i] = table_take_bytes(&p->pool, c->kernel.pack_size[i], err);
+            if (c->packed[i] == NULL)
+                return PONS_DEVICE;
+            p->packed_size += memory_round(c->kernel.pack_size[i]);
+            pack[made++] = (program_call){ .section = SECTION_BEGIN, .request = c->request,
+                                           .pack_call = k, .pack_input = i, .scratch = -1,
+                                           .bytes = c->input[i]->size + c->kernel.pack_size[i] };
+        }
+    }
+    memmove(p->call + micro + made, p->call + micro, (size_t)(end - micro) * sizeof *p->call);
+    memcpy(p->call + micro, pack, (size_t)made * sizeof *pack);
+    for (int i = 0; i < made; i++) {
+        p->call[micro + i].pack_call += made;
+        p->call[micro + i].packs = true;
+    }
+    p->call_count += made;
+    return PONS_OK;
+}
+
+/* ---- fold, reduce, update -------------------------------------------------------------------- */
+
+static pons_status prepare_formula(program *p, int section, formula_call *f, pons_error *err)
+{
+    program_call *c;
+
+    if (add_call(p, section == SECTION_FOLD ? SECTION_REDUCE : (node_section)section, &f->request,
+                 &c, err) != PONS_OK)
+        return PONS_DEVICE;
+    c->input_memory = f->input;
+    c->output_memory = f->output;
+    c->flop = f->flop;
+    c->nodes = ((const pons_map *)f->request.attributes)->value_count;
+    return PONS_OK;
+}
+
+/* Add a bucket of set i + 1 to that of set i. */
+static pons_status prepare_fold_call(program *p, int i, const program_bucket *bucket,
+                                     pons_error *err)
+{
+    int64_t count = (int64_t)(bucket->size / p->storage->real_size);
+    char *set = p->fold + (size_t)i * p->fold_size + bucket->offset;
+    formula_operand left = { set, count, PONS_ALONG_SPACE };
+    formula_operand right = { set + p->fold_size, count, PONS_ALONG_SPACE };
+    formula f;
+    int a, b;
+
+    formula_begin(&f, p->arena, p->storage->real, count);
+    a = formula_load(&f, left);
+    b = formula_load(&f, right);
+    formula_store(&f, formula_map(&f, PONS_MAP_ADD, a, b, 0), left);
+    return prepare_formula(p, SECTION_FOLD, formula_finish(&f, "fold"), err);
+}
+
+/* Call i x buckets + b of the section folds bucket b of set i + 1. */
+static pons_status prepare_fold(program *p, pons_error *err)
+{
+    program_cut_buckets(p);
+    for (int i = 0; i + 1 < p->fold_sets; i++)
+        for (int b = 0; b < p->bucket_count; b++)
+            if (prepare_fold_call(p, i, p->bucket + b, err) != PONS_OK)
+                return PONS_DEVICE;
+    return PONS_OK;
+}
+
+/* Of the step, then of the check: two kernels for each parameter, one for each state. */
+static pons_status make_numbers(program *p, pons_error *err)
+{
+    size_t checks = 2 * (size_t)p->gradient_count + (size_t)p->merge_count;
+    const size_t first = STEP_NUMBER_COUNT * MEMORY_ALIGNMENT;
+
+    if (mirror_new(&p->device, first + checks * p->storage->real_size, &p->numbers, err) != PONS_OK)
+        return PONS_DEVICE;
+    for (int i = 0; i < STEP_NUMBER_COUNT; i++)
+        p->number[i] = p->numbers.device + i * MEMORY_ALIGNMENT;
+    p->check.number = p->numbers.device + first;
+    p->check.name = arena_alloc(p->arena, (checks + 1) * sizeof *p->check.name);
+    return PONS_OK;
+}
+
+static pons_status make_update(program *p, update_calls *calls, pons_error *err)
+{
+    update_settings *u = arena_alloc(p->arena, sizeof *u);
+    void **gradient = arena_alloc(p->arena, (size_t)p->gradient_count * sizeof *gradient);
+    size_t merges = (size_t)p->merge_count + 1;
+    void **contribution = arena_alloc(p->arena, merges * sizeof *contribution);
+    double *rate = arena_alloc(p->arena, merges * sizeof *rate);
+
+    *u = (update_settings){ .storage = p->storage, .arena = p->arena, .pool = &p->pool,
+        .micro_batches = p->settings.micro_batches, .clip_norm = p->settings.clip_norm,
+        .ema_decay = p->settings.ema_decay, .scaled = p->scale != NULL,
+        .optimizer = p->settings.optimizer, .config = p->settings.optimizer_config,
+        .count = p->gradient_count, .parameter = p->trained, .gradient = gradient,
+        .gradients = p->fold,
+        .gradient_count = (int64_t)(p->fold_gradients / p->storage->real_size),
+        .state_count = p->merge_count, .state = p->merged, .contribution = contribution,
+        .rate = rate, .sums = p->fold + p->fold_gradients,
+        .sum_count = (int64_t)((p->fold_loss - p->fold_gradients) / p->storage->real_size) + 1,
+        .loss = p->fold + p->fold_loss, .number = p->number, .check = &p->check };
+    if (make_numbers(p, err) != PONS_OK)
+        return PONS_DEVICE;
+    for (int i = 0; i < p->gradient_count; i++)
+        gradient[i] = p->fold + fold_block_offset(p, p->trained[i]->block);
+    for (int i = 0; i < p->merge_count; i++) {
+        contribution[i] = p->fold + fold_block_offset(p, p->merged[i]->block);
+        rate[i] = p->graph->merge[i].rate;
+    }
+    return update_make(u, calls, err);
+}
+
+static pons_status prepare_step_end(program *p, const update_calls *calls, pons_error *err)
+{
+    p->section_first[SECTION_REDUCE] = p->call_count;
+    for (int i = 0; i < calls->reduce_count; i++)
+        if (prepare_formula(p, SECTION_REDUCE, calls->reduce[i], err) != PONS_OK)
+            return PONS_DEVICE;
+    p->section_first[SECTION_UPDATE] = p->call_count;
+    for (int i = 0; i < calls->update_count; i++)
+        if (prepare_formula(p, SECTION_UPDATE, calls->update[i], err) != PONS_OK)
+            return PONS_DEVICE;
+    p->section_first[SECTION_FOLD] = p->call_count;
+    return p->training ? prepare_fold(p, err) : PONS_OK;
+}
+
+pons_status program_prepare(program *p, pons_error *err)
+{
+    update_calls calls = { .reduce_count = 0 };
+    int begin = 0, room;
+
+    if (p->training && make_update(p, &calls, err) != PONS_OK)
+        return err != NULL ? err->status : PONS_DEVICE;
+    for (int i = 0; i < p->plan.kernel_count; i++)
+        begin += p->plan.kernel[i].section == SECTION_BEGIN;
+    room = 3 * p->plan.kernel_count + calls.reduce_count + calls.update_count
+         + p->fold_sets * program_bucket_limit(p);
+    p->call = arena_alloc(p->arena, (size_t)(room + 1) * sizeof *p->call);
+    if (prepare_section(p, SECTION_BEGIN, err) != PONS_OK
+        || prepare_section(p, SECTION_MICRO, err) != PONS_OK
+        || prepare_packs(p, begin, err) != PONS_OK)
+        return PONS_DEVICE;
+    p->section_first[SECTION_MICRO] = begin;
+    while (p->section_first[SECTION_MICRO] < p->call_count
+           && p->call[p->section_first[SECTION_MICRO]].packs)
+        p->section_first[SECTION_MICRO]++;
+    if (prepare_step_end(p, &calls, err) != PONS_OK)
+        return PONS_DEVICE;
+    p->section_first[SECTION_ALL] = p->call_count;
+    program_cut_segments(p);
+    return PONS_OK;
+}

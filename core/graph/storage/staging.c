@@ -1,0 +1,85 @@
+/*
+ * staging.c - memory of a device, and how this process reads and writes it.
+ */
+#include "graph/storage/staging.h"
+
+#include <string.h>
+
+#include "graph/storage/queue.h"
+
+pons_status mirror_wait(const device *d, pons_error *err)
+{
+    if (d->operations->synchronise == NULL)
+        return PONS_OK;
+    return plugin_answer(d->operations->synchronise(d->handle, err), "the device", "synchronise",
+                         err);
+}
+
+static pons_status give_room(const device *d, size_t size, mirror *m, pons_error *err)
+{
+    m->device = d->operations->allocate(d->handle, size, err);
+    m->host = m->device != NULL && !d->facts.host_memory
+            ? d->operations->allocate_host(d->handle, size, err) : m->device;
+    if (m->host != NULL)
+        return PONS_OK;
+    if (m->device != NULL)
+        d->operations->release(d->handle, m->device, size);
+    return pons_fail(err, PONS_DEVICE, "cannot allocate %zu bytes on the device", size);
+}
+
+pons_status mirror_new(const device *d, size_t size, mirror *out, pons_error *err)
+{
+    mirror m = { .size = size };
+
+    *out = (mirror){ .size = 0 };
+    if (size == 0)
+        return PONS_OK;
+    if (give_room(d, size, &m, err) != PONS_OK)
+        return PONS_DEVICE;
+    if (m.host != m.device)
+        memset(m.host, 0, size);
+    *out = m;
+    return PONS_OK;
+}
+
+void mirror_free(const device *d, mirror *m)
+{
+    if (m->host != m->device)
+        d->operations->release_host(d->handle, m->host, m->size);
+    if (m->device != NULL)
+        d->operations->release(d->handle, m->device, m->size);
+    *m = (mirror){ .size = 0 };
+}
+
+pons_status mirror_read(const device *d, void *to, const void *from, size_t size, pons_error *err)
+{
+    if (!d->facts.host_memory && size > 0
+        && queue_copy(d, PONS_QUEUE_KERNELS, to, from, size, err) != PONS_OK)
+        return PONS_DEVICE;
+    if (mirror_wait(d, err) != PONS_OK)
+        return PONS_DEVICE;
+    if (d->facts.host_memory && to != from)
+        memcpy(to, from, size);
+    return PONS_OK;
+}
+
+pons_status mirror_write(const device *d, void *to, const void *from, size_t size,
+                         pons_error *err)
+{
+    if (!d->facts.host_memory)
+        return size == 0 || queue_copy(d, PONS_QUEUE_KERNELS, to, from, size, err) == PONS_OK
+             ? mirror_wait(d, err) : PONS_DEVICE;
+    if (to != from)
+        memcpy(to, from, size);
+    return PONS_OK;
+}
+
+pons_status mirror_push(const device *d, const mirror *m, pons_error *err)
+{
+    return m->host != m->device ? mirror_write(d, m->device, m->host, m->size, err) : PONS_OK;
+}
+
+pons_status mirror_pull(const device *d, const mirror *m, pons_error *err)
+{
+    return m->host != m->device ? mirror_read(d, m->host, m->device, m->size, err) : PONS_OK;
+}

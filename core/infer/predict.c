@@ -1,0 +1,319 @@
+/*
+ * predict.c - where a trained network's weights and configuration lie, and opening them on devices.
+ */
+#include <config.h>
+
+#include "infer/infer_internal.h"
+
+#include "config/memory_hints.h"
+#include "experiment/agreement.h"
+#include "checkpoint/checkpoint.h"
+#include "experiment/resolved.h"
+#include "experiment/resume.h"
+#include "experiment/tuning.h"
+#include "checkpoint/tensor_names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- where weights and configuration lie ----------------------------------------------------- */
+
+typedef struct found_weights {
+    char *weights;            /* safetensors file                                                 */
+    char *config;
+    char *checkpoint;         /* NULL for a bare weights file                                     */
+    char *run;                /* the folder of its run; NULL: it lies elsewhere, by itself        */
+} found_weights;
+
+static bool exists(const char *folder, const char *name)
+{
+    char *path = NULL;
+    bool found = asprintf(&path, "%s/%s", folder, name) >= 0 && access(path, F_OK) == 0;
+
+    free(path);
+    return found;
+}
+
+/* Other weights than those that were chosen are taken only on demand. */
+static pons_status find_checkpoint(const predict_source *s, logger *l, char **out, pons_error *err)
+{
+    pons_error problem = PONS_ERROR_INIT;
+    char *folder = NULL;
+
+    if (asprintf(&folder, "%s/checkpoints", s->run) < 0)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if ((s->any ? checkpoint_any(folder, "best", l, out, &problem)
+         : checkpoint_marked(folder, "best", out, &problem)) != PONS_OK)
+        pons_fail(err, problem.status, "%s%s", problem.text, problem.status != PONS_DATA || s->any
+                  ? "" : "\nhint: --any takes another checkpoint of the run");
+    else if (*out == NULL)
+        pons_fail(err, PONS_CONFIG, "'%s' holds no checkpoint yet", s->run);
+    free(folder);
+    return err->status;
+}
+
+static pons_status no_resolved(const char *path, pons_error *err)
+{
+    return pons_fail(err, PONS_CONFIG, "cannot open '%s': %s\nhint: put it back, or pons predict "
+                     "--config FILE.ini takes the file that the run was trained by, with [data] "
+                     "labels", path, strerror(errno));
+}
+
+static pons_status find_in_folder(const predict_source *s, logger *l, found_weights *out,
+                                  pons_error *err)
+{
+    bool run = exists(s->run, "checkpoints"), checkpoint = exists(s->run, "manifest.json");
+
+    if (!run && !checkpoint)
+        return pons_fail(err, PONS_CONFIG, "'%s' is neither a run folder (with checkpoints) nor a "
+                         "checkpoint (with manifest.json)", s->run);
+    if (asprintf(&out->run, "%s%s", s->run, checkpoint ? "/../.." : "") < 0
+        || asprintf(&out->config, "%s/resolved.ini", out->run) < 0)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (access(out->config, F_OK) != 0) {
+        if (s->config == NULL)
+            return no_resolved(out->config, err);
+        free(out->run);
+        out->run = NULL;
+    }
+    if (checkpoint) {
+        if (checkpoint_verify(s->run, err) == PONS_OK)
+            out->checkpoint = strdup(s->run);
+        return err->status;
+    }
+    return find_checkpoint(s, l, &out->checkpoint, err);
+}
+
+static pons_status find_weights(const predict_source *s, logger *l, found_weights *out,
+                                pons_error *err)
+{
+    struct stat facts;
+
+    if (stat(s->run, &facts) != 0)
+        return pons_fail(err, PONS_CONFIG, "there is no run, checkpoint or weights file '%s'",
+                         s->run);
+    if (!S_ISDIR(facts.st_mode)) {
+        if (s->config == NULL)
+            return pons_fail(err, PONS_USAGE, "weights file '%s' needs --config FILE.ini\nhint: "
+                             "a run is named by its folder, as in runs/NAME", s->run);
+        out->weights = strdup(s->run);
+        out->config = strdup(s->config);
+        return PONS_OK;
+    }
+    if (find_in_folder(s, l, out, err) != PONS_OK)
+        return err->status;
+    if (s->config != NULL) {
+        free(out->config);
+        out->config = strdup(s->config);
+    }
+    if (asprintf(&out->weights, "%s/%s", out->checkpoint, exists(out->checkpoint, "ema.safetensors")
+                 ? "ema.safetensors" : "model.safetensors") < 0)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    log_detail(l, "weights of '%s'", out->weights);
+    return PONS_OK;
+}
+
+static void found_weights_clear(found_weights *f)
+{
+    free(f->weights);
+    free(f->config);
+    free(f->checkpoint);
+    free(f->run);
+}
+
+/* ---- open ------------------------------------------------------------------------------------ */
+
+static pons_status read_known(const found_weights *f, int image_channels, const predictor *beside,
+                              experiment_known *known, pons_error *err)
+{
+    saved_state saved;
+
+    *known = (experiment_known){ .image_channels = image_channels };
+    if (beside != NULL) {
+        const char *devices = beside->experiment->sections.distribute.devices;
+        known->devices = devices != NULL ? devices : "auto";
+        known->threads = beside->experiment->device.facts.threads;
+    }
+    if (f->checkpoint == NULL)
+        return PONS_OK;
+    if (saved_state_read(f->checkpoint, &saved, err) != PONS_OK)
+        return err->status;
+    known->channels = saved.channels;
+    known->precision = saved.precision;
+    saved_state_clear(&saved);
+    return PONS_OK;
+}
+
+/*
+ * The file of a run is compared with the checkpoint before it is read; *open: the values of what it
+ * says are still to be compared. A file that the user names is his.
+ */
+static pons_status check_resolved(const found_weights *f, const predict_source *s, bool *open,
+                                  pons_error *err)
+{
+    pons_error problem = PONS_ERROR_INIT;
+    bool same = true;
+
+    *open = false;
+    if (f->checkpoint == NULL || f->run == NULL || s->config != NULL)
+        return PONS_OK;
+    if (resolved_check(f->checkpoint, f->config, &same, &problem) != PONS_OK)
+        return pons_fail(err, problem.status, "%s\nhint: put it back as it was; --set changes a "
+                         "value for one command", problem.text);
+    *open = !same;
+    return PONS_OK;
+}
+
+/* The mode in the file of a run is how it was trained; a prediction takes who is there. */
+static pons_status find_others(predictor *p, const predictor *beside, experiment_known *known,
+                               pons_error *err)
+{
+    sections s;
+
+    memset(&s, 0, sizeof s);
+    known->processes = beside != NULL ? &beside->processes : &p->processes;
+    if (beside != NULL || sections_fill(p->config, &s, err) != PONS_OK)
+        return err->status;
+    s.distribute.mode = MODE_AUTO;
+    return processes_open(p->config, &s, p->log, &p->processes, err);
+}
+
+/*
+ * Kernels that are chosen by timing are those of the run; what it lacks is timed, and kept there.
+ */
+static pons_status open_replicas(predictor *p, const found_weights *f, const predictor *beside,
+                                 pons_error *err)
+{
+    const experiment *e = p->experiment;
+
+    if (tuning_read(e->tuning, f->run, err) != PONS_OK)
+        return err->status;
+    if ((beside == NULL ? replicas_open(e, REPLICAS_EVALUATION, &p->replicas, err)
+         : replicas_open_beside(&beside->replicas, e, REPLICAS_EVALUATION, &p->replicas, err))
+        == PONS_OK)
+        tuning_add(e->tuning, f->run);
+    return err->status;
+}
+
+static pons_status take_geometry(const char *folder, const json_document *manifest, predictor *p,
+                                 pons_error *err)
+{
+    const json_value *geometry = json_member(manifest->root, CHECKPOINT_GEOMETRY);
+
+    p->compares = geometry != NULL && case_geometry_read(geometry, &p->seen);
+    return geometry == NULL || p->compares ? PONS_OK
+           : pons_fail(err, PONS_DATA, "'%s/manifest.json': '" CHECKPOINT_GEOMETRY "' is not what "
+                       "training writes", folder);
+}
+
+/*
+ * A weights file in a checkpoint's folder: its images are compared, too. Its resolved.ini is not,
+ * since the user names another file. A manifest that does not list the file is of something else.
+ */
+static void read_geometry_beside(const char *weights, predictor *p)
+{
+    const char *slash = strrchr(weights, '/'), *name = slash != NULL ? slash + 1 : weights;
+    char *folder = slash != NULL ? strndup(weights, (size_t)(name - weights)) : strdup(".");
+    json_document manifest = { NULL, NULL };
+    pons_error problem = PONS_ERROR_INIT;
+
+    if (folder != NULL && exists(folder, "manifest.json")) {
+        if (checkpoint_manifest(folder, &manifest, &problem) == PONS_OK
+            && json_member(json_member(manifest.root, "files"), name) != NULL)
+            take_geometry(folder, &manifest, p, &problem);
+        if (problem.status != PONS_OK)
+            log_warning(p->log, "%s; images are not compared with those of the training",
+                        problem.text);
+        json_free(&manifest);
+    }
+    free(folder);
+}
+
+static pons_status read_geometry(const found_weights *f, predictor *p, pons_error *err)
+{
+    json_document manifest = { NULL, NULL };
+
+    if (f->checkpoint == NULL)
+        read_geometry_beside(f->weights, p);
+    else if (checkpoint_manifest(f->checkpoint, &manifest, err) == PONS_OK)
+        take_geometry(f->checkpoint, &manifest, p, err);
+    json_free(&manifest);
+    return err->status;
+}
+
+static pons_status open_network(predictor *p, const found_weights *f, const predict_source *s,
+                                const predictor *beside, pons_error *err)
+{
+    experiment_known known;
+    bool open;
+
+    if (check_resolved(f, s, &open, err) != PONS_OK
+        || read_known(f, s->image_channels, beside, &known, err) != PONS_OK
+        || read_geometry(f, p, err) != PONS_OK
+        || config_open(f->config, s->set_count, s->set, &p->config, err) != PONS_OK
+        || find_others(p, beside, &known, err) != PONS_OK
+        || experiment_open(p->config, EXPERIMENT_PREDICT, &known, p->log, &p->experiment, err)
+           != PONS_OK
+        || (open && resume_check_prediction(f->checkpoint, f->config, p->experiment, s->set_count,
+                                      s->set, err) != PONS_OK))
+        return err->status;
+    weights_format format = { .flat = p->experiment->task.flat,
+                              .wide = p->experiment->device.wide };
+    if (open_replicas(p, f, beside, err) != PONS_OK
+        || weights_read_file(p->replicas.item[0].storage, WEIGHTS_MODEL, f->weights, &format, err)
+           != PONS_OK)
+        return err->status;
+    if (agreement_on_weights(p->experiment->group, p->replicas.item[0].storage, err) != PONS_OK)
+        return err->status;
+    replicas_copy_first(&p->replicas);
+    for (int i = 0; i < p->replicas.count; i++)
+        program_weights_changed(p->replicas.item[i].evaluation);
+    return PONS_OK;
+}
+
+pons_status predictor_open(const predict_source *source, const predictor *beside, logger *l,
+                           predictor **out, pons_error *err)
+{
+    found_weights found = { .weights = NULL };
+    predictor *p = calloc(1, sizeof *p);
+
+    if (p == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    p->log = l;
+    if (find_weights(source, l, &found, err) == PONS_OK)
+        open_network(p, &found, source, beside, err);
+    found_weights_clear(&found);
+    shortage_hint(p->experiment != NULL ? &p->experiment->sections : NULL, SHORTAGE_PREDICT,
+                  err);
+    if (err->status != PONS_OK) {
+        predictor_close(p, err);
+        return err->status;
+    }
+    *out = p;
+    return PONS_OK;
+}
+
+void predictor_close(predictor *p, const pons_error *failure)
+{
+    if (p == NULL)
+        return;
+    replicas_close(&p->replicas);
+    experiment_close(p->experiment);
+    processes_close(&p->processes, failure);
+    if (p->config != NULL)
+        config_close(p->config);
+    free(p);
+}
+
+int predictor_rank(const predictor *p)
+{
+    return p->processes.group != NULL ? group_rank(p->processes.group) : 0;
+}
+
+const experiment *predictor_experiment(const predictor *p)
+{
+    return p->experiment;
+}

@@ -1,0 +1,13 @@
+/*
+ * plugin_status.c - a failure is a status and words; a plugin that gives one of them has failed.
+ */
+#include "plugin/plugin_status.h"
+
+pons_status plugin_answer(pons_status returned, const char *what, const char *operation,
+                          pons_error *err)
+{
+    if (err->status == PONS_OK && returned != PONS_OK)
+        return pons_fail(err, PONS_PLUGIN, "%s: '%s' returned %d and has not said why", what,
+                         operation, (int)returned);
+    return err->status;
+}

@@ -1,0 +1,78 @@
+/*
+ * device_cases.c - preprocessed cases in the memory of devices, which cut their patches themselves.
+ */
+#include <config.h>
+
+#include "replica/replicas.h"
+
+#include "base/system/memory_limit.h"
+#include "graph/storage/staging.h"
+#include "replica/patch_nodes.h"
+#include "experiment/processes.h"
+
+typedef struct holding {
+    const case_layout *layout;
+    const cache *held;
+} holding;
+
+static pons_status put(void *context, size_t offset, const void *from, size_t size,
+                       pons_error *err)
+{
+    const replica *r = context;
+
+    return mirror_write(r->device, r->held + offset, from, size, err);
+}
+
+static pons_status refuse(const case_layout *l, const char *device, double room, pons_error *err)
+{
+    return pons_fail(err, PONS_DEVICE, "[data] cache = device: %d training case%s take%s %.3g GB, "
+                     "found no room for them beside the network in the %.3g GB of '%s'\n"
+                     "hint: --set data.cache=memory", l->count, l->count == 1 ? "" : "s",
+                     l->count == 1 ? "s" : "", (double)l->size / 1e9, room / 1e9, device);
+}
+
+/* By the replica's thread. */
+static pons_status hold(void *context, replica *r, pons_error *err)
+{
+    const holding *h = context;
+    const pons_device_operations *o = r->device->operations;
+    pons_error why = PONS_ERROR_INIT;
+
+    r->held_size = (h->layout->size + 4095) / 4096 * 4096;
+    r->held = o->allocate(r->device->handle, r->held_size, &why);
+    if (r->held == NULL)
+        return refuse(h->layout, r->device->facts.name, (double)r->device->facts.memory_size, err);
+    program_hold(r->training, PATCH_CASES, r->held);
+    return case_layout_fill(h->layout, h->held, put, r, err);
+}
+
+/* Pages come as they are touched. */
+static pons_status check_room(const replicas *r, pons_error *err)
+{
+    const experiment *e = r->experiment;
+    double needed = 0, room = room_of_process();
+    int processes = e->group != NULL ? e->processes->place.local_size : 1;
+
+    for (int i = 0; i < r->count; i++)
+        if (r->item[i].device->facts.host_memory)
+            needed += (double)r->layout.size * processes;
+    return room > 0 && needed > room
+         ? refuse(&r->layout, r->item[0].device->facts.name, room, err) : PONS_OK;
+}
+
+pons_status replicas_hold_cases(replicas *r, const cache *held, int count, pons_error *err)
+{
+    holding h = { &r->layout, held };
+
+    if (case_layout_make(held, count, r->experiment->data->training, &r->layout, err) != PONS_OK
+        || check_room(r, err) != PONS_OK)
+        return err->status;
+    return replicas_run(r, hold, &h, err);
+}
+
+void replica_drop_cases(replica *r)
+{
+    if (r->held != NULL)
+        r->device->operations->release(r->device->handle, r->held, r->held_size);
+    r->held = NULL;
+}

@@ -1,0 +1,231 @@
+/*
+ * programs.c - model and loss plugins asked for their nodes, heads added up, programs compiled.
+ */
+#include <config.h>
+
+#include "replica/programs.h"
+
+#include "data/loader/loader.h"
+#include "graph/ir/build.h"
+#include "graph/ir/leaf.h"
+#include "replica/patch_nodes.h"
+#include "replica/plugin_build.h"
+#include "replica/window_nodes.h"
+
+#include <math.h>
+
+/* [N, D, H, W, C] of patches or windows of 'extent' (i j k). */
+static pons_shape batch_shape(const int extent[3], int64_t batch, int channels)
+{
+    int dhw[3], flat;
+
+    loader_patch(extent, dhw, &flat);
+    return pons_shape_make(5, (int64_t[]){ batch, dhw[0], dhw[1], dhw[2], channels });
+}
+
+static pons_status build_model(const experiment *e, pons_graph *g, pons_node *image,
+                               pons_outputs *out, pons_error *err)
+{
+    if (plugin_build_model(e->model.plugin, e->model.options, &e->task, image, g, out, err)
+        != PONS_OK)
+        return config_blame(e->config, "model", "plugin", err);
+    return PONS_OK;
+}
+
+static double head_weight(const experiment *e, int head)
+{
+    const pons_reals *heads = &e->sections.loss.heads;
+
+    return heads->count > 0 ? heads->item[head] : ldexp(1, -head);
+}
+
+/* The target on the grid of a head. */
+static pons_node *shrink(pons_graph *g, pons_node *target, pons_node *head)
+{
+    pons_shape to = pons_shape_of(head), from = pons_shape_of(target);
+
+    if (to.extent[1] == from.extent[1] && to.extent[2] == from.extent[2]
+        && to.extent[3] == from.extent[3])
+        return target;
+    return pons_resize(g, target, PONS_RESIZE_NEAREST_EXACT, &to.extent[1]);
+}
+
+static pons_status build_loss(const experiment *e, pons_graph *g, const pons_outputs *outputs,
+                              pons_node *target, pons_node **out, pons_error *err)
+{
+    pons_node *sum = NULL;
+
+    if (e->sections.loss.heads.count > 0 && e->sections.loss.heads.count != outputs->count)
+        return pons_fail(err, PONS_CONFIG, "%s: [loss] heads has %d number%s, expected %d, one for "
+                         "each output of the model", config_place(e->config, "loss", "heads"),
+                         e->sections.loss.heads.count,
+                         e->sections.loss.heads.count == 1 ? "" : "s", outputs->count);
+    for (int i = 0; i < outputs->count; i++) {
+        pons_target t = { shrink(g, target, outputs->item[i]), NULL, e->activation };
+        pons_node *value;
+        double weight = head_weight(e, i);
+        if (plugin_build_loss(e->loss.plugin, e->loss.options, &e->task, outputs->item[i], &t, g,
+                              &value, err) != PONS_OK)
+            return config_blame(e->config, "loss", "plugin", err);
+        if (weight != 1)
+            value = pons_scale(g, value, weight);
+        sum = sum == NULL ? value : pons_add(g, sum, value);
+    }
+    *out = sum;
+    return pons_graph_status(g, err);
+}
+
+static program_settings settings_of(const experiment *e, bool training)
+{
+    const train_options *t = &e->sections.train;
+    program_settings s = {
+        .precision = e->precision, .recompute = t->recompute, .no_reuse = e->no_reuse,
+        .micro_batches = e->micro_batches, .accumulate = e->accumulate,
+        .poison = e->debug, .clip_norm = t->clip_norm, .ema_decay = t->ema_decay,
+        .seed = (uint64_t)e->sections.experiment.seed
+    };
+
+    if (!training) {
+        s.micro_batches = s.accumulate = 1;
+        s.clip_norm = 0;
+        return s;
+    }
+    s.optimizer = e->optimizer.plugin->operations;
+    s.optimizer_config = e->optimizer.options;
+    return s;
+}
+
+/* Image and target: inputs, or cut by the device. */
+static pons_status build_patches(const experiment *e, bool cuts, pons_graph *g, pons_node **image,
+                                 pons_node **target, pons_error *err)
+{
+    int64_t batch = e->sections.train.batch * e->sections.patch.per_case;
+    pons_shape images = batch_shape(e->patch, batch, e->task.channels);
+    pons_shape targets = batch_shape(e->patch, batch, e->regions ? e->class_count : 1);
+
+    *image = cuts ? patch_nodes_image(e, g, images, err)
+                  : node_input(g, "image", PONS_F32, images);
+    *target = cuts ? patch_nodes_target(e, g, targets, err)
+                   : node_input(g, "target", PONS_U8, targets);
+    return err->status != PONS_OK ? err->status : pons_graph_status(g, err);
+}
+
+pons_status network_graph_training(const experiment *e, bool cuts, pons_graph **out,
+                                   pons_node **loss, pons_error *err)
+{
+    pons_graph *g = graph_new(true, e->task.flat ? 0 : -1);
+    pons_node *image, *target;
+    pons_outputs outputs;
+
+    if (g == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for the graph");
+    build_patches(e, cuts, g, &image, &target, err);
+    g->scope = SCOPE_MODEL;
+    g->join_norms = e->sections.distribute.sync_batchnorm && e->replicas > 1;
+    g->join_loss = e->sections.loss.sync && e->replicas > 1;
+    if (err->status == PONS_OK)
+        build_model(e, g, image, &outputs, err);
+    g->scope = SCOPE_LOSS;
+    if (err->status == PONS_OK)
+        build_loss(e, g, &outputs, target, loss, err);
+    g->scope = SCOPE_CORE;
+    if (err->status != PONS_OK)
+        graph_free(g);
+    else
+        *out = g;
+    return err->status;
+}
+
+static bool joins_anything(const pons_graph *g, node_scope scope)
+{
+    for (int i = 0; i < g->node_count; i++)
+        if (g->node[i]->kind == NODE_ALL_REDUCE && g->node[i]->scope == scope)
+            return true;
+    return false;
+}
+
+static void warn_of_nothing_joined(const experiment *e, const pons_graph *g)
+{
+    if (g->join_norms && !joins_anything(g, SCOPE_MODEL))
+        log_warning(e->log, "[distribute] sync_batchnorm = yes changes nothing: the network has no "
+                    "batch norm");
+    if (g->join_loss && !joins_anything(g, SCOPE_LOSS))
+        log_warning(e->log, "[loss] sync = yes changes nothing: the loss is a mean over cases");
+}
+
+pons_status network_build_training(const experiment *e, const network_place *place, storage *s,
+                                   program **out, pons_error *err)
+{
+    program_settings settings = settings_of(e, true);
+    pons_graph *g = NULL;
+    pons_node *loss = NULL;
+
+    if (network_graph_training(e, place->cuts, &g, &loss, err) != PONS_OK)
+        return err->status;
+    if (place->collective != NULL && place->collective->rank == 0)
+        warn_of_nothing_joined(e, g);
+    settings.collective = place->collective;
+    settings.bucket = (size_t)e->sections.distribute.bucket;
+    if (program_new(s, place->device, g, loss, 0, NULL, &settings, out, err) != PONS_OK)
+        return config_blame(e->config, "optimizer", "plugin", err);
+    return PONS_OK;
+}
+
+pons_status network_build_evaluation(const experiment *e, const device *d, storage *s,
+                                     program **out, pons_error *err)
+{
+    pons_graph *g = graph_new(false, e->task.flat ? 0 : -1);
+    program_settings settings = settings_of(e, false);
+    pons_shape shape = batch_shape(e->window, e->sections.window.batch, e->task.channels);
+    pons_outputs outputs;
+    pons_node *output[2];
+    bool holds = window_nodes_wanted(e, d);
+
+    if (g == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for the graph");
+    if (build_model(e, g, node_input(g, "image", PONS_F32, shape), &outputs, err) != PONS_OK) {
+        graph_free(g);
+        return err->status;
+    }
+    output[0] = outputs.item[0];
+    if (holds)
+        output[1] = window_nodes_add(e, g, output[0]);
+    if (program_new(s, d, g, NULL, holds ? 2 : 1, output, &settings, out, err) == PONS_OK)
+        window_nodes_clear(*out);
+    return err->status;
+}
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+static pons_status run_program(void *context, const float **logits, pons_error *err)
+{
+    pons_tensor tensor;
+
+    if (logits == NULL) {
+        if (program_evaluate_ahead(context, err) == PONS_OK)
+            program_input(context, "image", &tensor); /* until they have left the host */
+        return err->status;
+    }
+    if (program_evaluate(context, err) != PONS_OK)
+        return err->status;
+    *logits = program_output(context, 0, &tensor);
+    return *logits != NULL ? PONS_OK
+         : pons_fail(err, PONS_DEVICE, "cannot read the logits of a window from the device");
+}
+
+pons_status network_predictor(const experiment *e, program *p, window_predictor *out,
+                              pons_error *err)
+{
+    pons_tensor tensor = { 0 };
+    float *input = program_input(p, "image", &tensor);
+
+    if (input == NULL)
+        return pons_fail(err, PONS_PLUGIN, "model '%s' does not use its image",
+                         e->model.plugin->descriptor->name);
+    *out = (window_predictor){ .input = input, .place = program_input(p, HELD_PLACES, NULL),
+                               .flip = program_input(p, HELD_FLIPS, NULL),
+                               .whole = program_input(p, HELD_WHOLE, NULL),
+                               .channels = e->task.channels, .classes = e->task.classes,
+                               .run = run_program, .context = p };
+    return PONS_OK;
+}

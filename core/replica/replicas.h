@@ -1,0 +1,89 @@
+/*
+ * replicas.h - the replicas of an experiment in this process: each with its device, its memory, its
+ * programs and a thread, joined so that all of them take the same step.
+ */
+#ifndef CORE_REPLICA_REPLICAS_H
+#define CORE_REPLICA_REPLICAS_H
+
+#include "data/loader/device_case_layout.h"
+#include "device/replica_threads.h"
+#include "device/local_comm.h"
+#include "cluster/group/gpu_comm.h"
+#include "replica/programs.h"
+#include "replica/comm_trace.h"
+
+/* Its micro-batches of a step are number x accumulate .. (number + 1) x accumulate - 1 (R1). */
+typedef struct replica {
+    int number;                     /* of the run's replicas                                      */
+    int index;                      /* of this process's                                          */
+    const device *device;
+    storage *storage;
+    program *training, *evaluation; /* NULL unless asked for                                      */
+    trace *trace;                   /* of the sums of its training; NULL unless asked for         */
+    loader *loader;                 /* NULL before replicas_open_loaders                          */
+    const loader_batch *ahead;      /* what the training program was sent early, or NULL          */
+    char *held;                     /* cases on its device, which cuts the patches; or NULL       */
+    size_t held_size;
+} replica;
+
+typedef struct replicas {
+    const experiment *experiment;
+    int count;                      /* in this process                                            */
+    replica *item;
+    crew *crew;
+    bool borrowed;            /* the crew is that of other replicas                               */
+    local_comm *comm;
+    case_layout layout;       /* of the cases that its devices hold                               */
+    card_comm *cards;         /* joins those that train on cards of their own; NULL: 'comm' does  */
+} replicas;
+
+/*
+ * TRACED: each has a trace, which has room for REPLICAS_TRACE_STEPS. GIVEN: its training reads
+ * image and target from the host, also where the device is to cut them.
+ */
+enum {
+    REPLICAS_TRAINING = 1, REPLICAS_EVALUATION = 2, REPLICAS_TRACED = 4, REPLICAS_GIVEN = 8
+};
+enum { REPLICAS_TRACE_STEPS = 1000 };
+
+/* What one of them does, on its own thread. */
+typedef pons_status replica_work(void *context, replica *r, pons_error *err);
+
+/* Threads, memory with initial values (R29), compiled programs. 'r' is zeroed by the caller. */
+pons_status replicas_open(const experiment *e, unsigned programs, replicas *r, pons_error *err);
+/* Another network on the same devices: the threads are those of 'first', which is closed later. */
+pons_status replicas_open_beside(const replicas *first, const experiment *e, unsigned programs,
+                                 replicas *r, pons_error *err);
+/* A loader for each: the first 'count' training cases, from 'step' on. */
+pons_status replicas_open_loaders(replicas *r, cache *held, int count, int64_t step,
+                                  pons_error *err);
+/* input_copy.c: the next micro-batch of the loader becomes the input of the training program. */
+pons_status replica_feed(replica *r, const experiment *e, const loader_batch **batch,
+                         pons_error *err);
+/* The next one will be the first of this replica's in 'step'. */
+pons_status replica_seek(replica *r, int64_t step, pons_error *err);
+/*
+ * A device that computes by itself is sent the first micro-batch of 'step', which comes next,
+ * meanwhile: if the loader has it; without a loader, the inputs that there are.
+ */
+pons_status replica_feed_ahead(replica *r, const experiment *e, int64_t step, pons_error *err);
+/*
+ * device_cases.c: with [data] cache = device, the first 'count' training cases into the memory of
+ * each replica's device, where its training program reads them.
+ */
+pons_status replicas_hold_cases(replicas *r, const cache *held, int count, pons_error *err);
+void replica_drop_cases(replica *r);
+/* Bytes that a step or a batch of windows of its programs touches for certain. */
+double replica_bytes(const replica *one);
+void replicas_close(replicas *r); /* also of one that was not opened                              */
+
+/*
+ * All do 'work' at the same time; returns when all have ended, with the error of the one that
+ * failed first: those that wait for it in a sum are woken.
+ */
+pons_status replicas_run(replicas *r, replica_work *work, void *context, pons_error *err);
+
+/* Weights, states, slots and averages of the first one to all others. */
+void replicas_copy_first(replicas *r);
+
+#endif
