@@ -3,11 +3,12 @@
  */
 #include "base/arena.h"
 
-#include <pons/plugin.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <pons/plugin.h>
 
 enum { ALIGNMENT = 16, BLOCK_SIZE = 64 * 1024 };
 

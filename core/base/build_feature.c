@@ -3,10 +3,10 @@
  */
 #include "base/build_feature.h"
 
-#include "core/base/build_features.h"
-
 #include <stddef.h>
 #include <string.h>
+
+#include "core/base/build_features.h"
 
 const build_part build_parts[] = { BUILD_PARTS { NULL, NULL, NULL, NULL, false } };
 

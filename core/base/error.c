@@ -1,11 +1,11 @@
 /*
  * error.c - the first failure wins, and is one complete line.
  */
-#include "base/text/quote.h"
+#include <stdarg.h>
 
 #include <pons/plugin.h>
 
-#include <stdarg.h>
+#include "base/text/quote.h"
 
 pons_status pons_fail(pons_error *err, pons_status status, const char *format, ...)
 {

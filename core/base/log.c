@@ -3,12 +3,12 @@
  */
 #include "base/log.h"
 
-#include "base/text/quote.h"
-#include "base/terminal.h"
-
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+
+#include "base/terminal.h"
+#include "base/text/quote.h"
 
 enum { LINE_SIZE = 4096 };
 

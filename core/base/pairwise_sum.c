@@ -1,8 +1,6 @@
 /*
  * pairwise_sum.c - R2's sum over buffers, a tile at a time.
  */
-#include <config.h>
-
 #include "base/pairwise_sum.h"
 
 #include <string.h>

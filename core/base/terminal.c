@@ -1,8 +1,6 @@
 /*
  * terminal.c - asked anew for each line, since a window may change its size at any time.
  */
-#include <config.h>
-
 #include "base/terminal.h"
 
 #include <stdlib.h>

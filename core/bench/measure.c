@@ -2,23 +2,21 @@
  * measure.c - a training program run over and over, on noise or on the file's own patches; or the
  * program behind the sliding window, on noise.
  */
-#include <config.h>
-
 #include "bench/measure.h"
-
-#include "base/clock.h"
-#include "base/random.h"
-#include "experiment/data_settings.h"
-#include "cluster/watchdog/watchdog.h"
-#include "graph/program/explain.h"
-#include "graph/ir/shape.h"
-#include "experiment/processes.h"
-#include "replica/replicas.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "cluster/watchdog/watchdog.h"
+#include "experiment/data_settings.h"
+#include "experiment/processes.h"
+#include "graph/ir/shape.h"
+#include "graph/program/explain.h"
+#include "replica/replicas.h"
 
 typedef struct bench {
     const experiment *experiment;

@@ -2,18 +2,16 @@
  * measure_data.c - the stages of the data path one after the other, each timed by itself, in rounds
  * of which the medians count.
  */
-#include <config.h>
-
 #include "bench/measure_data.h"
+
+#include <math.h>
 
 #include "base/clock.h"
 #include "base/thread/parallel.h"
+#include "bench/measure.h"
 #include "data/dataset/case_read.h"
 #include "data/loader/loader.h"
 #include "experiment/data_settings.h"
-#include "bench/measure.h"
-
-#include <math.h>
 
 /* Rounds end at ROUNDS_MOST, and from ROUNDS_LEAST on when these seconds have passed. */
 enum { CASES_MAX = 8, ROUNDS_LEAST = 3, ROUNDS_MOST = 25, ROUNDS_SECONDS = 5 };

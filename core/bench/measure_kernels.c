@@ -2,13 +2,11 @@
  * measure_kernels.c - which kernel of a program takes how long, from what the program tells after
  * each of them.
  */
-#include <config.h>
-
-#include "graph/program/explain.h"
-#include "bench/measure.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "bench/measure.h"
+#include "graph/program/explain.h"
 
 struct kernel_watch {
     program *program;

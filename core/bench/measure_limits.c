@@ -2,13 +2,11 @@
  * measure_limits.c - what the device reaches, asked for before its kernels are timed and after: a
  * machine that was busy or slowed down for one of them gives other numbers, which is told.
  */
-#include <config.h>
-
 #include "bench/measure.h"
 
-#include "plugin/plugin_status.h"
-
 #include <math.h>
+
+#include "plugin/plugin_status.h"
 
 /*
  * Both into the larger one; by how much that is larger. A rate that is not known differs from none.

@@ -2,17 +2,15 @@
  * measure_sums.c - the sums over replicas of measured steps: what of them was hidden, the step that
  * stands for all, and the network between processes.
  */
-#include <config.h>
-
 #include "bench/measure.h"
-
-#include "base/clock.h"
-#include "cluster/group/group.h"
-#include "replica/replicas.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/clock.h"
+#include "cluster/group/group.h"
+#include "replica/replicas.h"
 
 /* The measured step whose length is nearest to the median. */
 static int median_step(const measured *m)

@@ -2,27 +2,25 @@
  * memory_estimate.c - the parts of a process's memory, each from where it is known: programs describe
  * theirs, files their extents, the system what is loaded.
  */
-#include <config.h>
-
 #include "bench/memory_estimate.h"
-
-#include "base/whole.h"
-#include "data/loader/loader.h"
-#include "data/nifti/nifti_read.h"
-#include "data/loader/batch_layout.h"
-#include "experiment/data_settings.h"
-#include "data/volume/volume.h"
-#include "graph/program/explain.h"
-#include "infer/activation.h"
-#include "infer/device_accumulator.h"
-#include "train/snapshot.h"
-#include "window/window_blend.h"
-#include "replica/window_nodes.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/whole.h"
+#include "data/loader/batch_layout.h"
+#include "data/loader/loader.h"
+#include "data/nifti/nifti_read.h"
+#include "data/volume/volume.h"
+#include "experiment/data_settings.h"
+#include "graph/program/explain.h"
+#include "infer/activation.h"
+#include "infer/device_accumulator.h"
+#include "replica/window_nodes.h"
+#include "train/snapshot.h"
+#include "window/window_blend.h"
 
 /* Resident bytes of this process. */
 static double resident(void)

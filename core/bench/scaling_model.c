@@ -1,8 +1,6 @@
 /*
  * scaling_model.c - a step played through with the sums of another number of devices.
  */
-#include <config.h>
-
 #include "bench/scaling_model.h"
 
 #include <math.h>

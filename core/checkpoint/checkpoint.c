@@ -2,15 +2,7 @@
  * checkpoint.c - the write protocol, marks, pruning and verification. What the tensors are is
  * tensor_names.c's and trainer_save.c's.
  */
-#include <config.h>
-
 #include "checkpoint/checkpoint.h"
-
-#include "base/file/aside.h"
-#include "base/errno_status.h"
-#include "base/file/file.h"
-#include "base/hash/sha256.h"
-#include "base/hash/json_digest.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,6 +12,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/errno_status.h"
+#include "base/file/aside.h"
+#include "base/file/file.h"
+#include "base/hash/json_digest.h"
+#include "base/hash/sha256.h"
 
 #define MANIFEST "manifest.json"
 #define MANIFEST_MAX (1 << 20)

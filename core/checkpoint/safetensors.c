@@ -2,14 +2,7 @@
  * safetensors.c - the strict reader and the writer. What tensors mean (names, orders of axes) is
  * checkpoint.c's.
  */
-#include <config.h>
-
 #include "checkpoint/safetensors.h"
-
-#include "base/file/file.h"
-#include "base/file/file_kind.h"
-#include "base/errno_status.h"
-#include "base/file/json.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +11,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/errno_status.h"
+#include "base/file/file.h"
+#include "base/file/file_kind.h"
+#include "base/file/json.h"
 
 #define HEADER_MAX 100000000u
 

@@ -1,8 +1,6 @@
 /*
  * saved_state.c - the numbers of a training in a checkpoint, read and named.
  */
-#include <config.h>
-
 #include "checkpoint/saved_state.h"
 
 #include <stdio.h>

@@ -1,18 +1,16 @@
 /*
  * tensor_names.c - the border where names and axes become PyTorch's, and back.
  */
-#include <config.h>
-
 #include "checkpoint/tensor_names.h"
-
-#include "base/text/text.h"
-#include "base/whole.h"
-#include "graph/ir/shape.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/text/text.h"
+#include "base/whole.h"
+#include "graph/ir/shape.h"
 
 #define TRACKED ".num_batches_tracked"
 #define VARIANCE ".running_var"

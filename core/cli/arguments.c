@@ -1,13 +1,13 @@
 /*
  * arguments.c - the words of a command line: flags by a table, the common flags, arguments.
  */
-#include "base/text/shell_word.h"
-#include "base/text/text.h"
-#include "cli/command.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/text/shell_word.h"
+#include "base/text/text.h"
+#include "cli/command.h"
 
 enum { FLAG_SIZE = 64, LINE_SIZE = 512 };
 

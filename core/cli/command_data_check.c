@@ -3,19 +3,19 @@
  */
 #include "cli/command.h"
 
-#include "base/text/quote.h"
-#include "config/sections.h"
-#include "data/dataset/class_list.h"
-#include "experiment/data_settings.h"
-#include "data/transform/pipeline.h"
-#include "metric/best_metric.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/text/quote.h"
+#include "config/sections.h"
+#include "data/dataset/class_list.h"
+#include "data/transform/pipeline.h"
+#include "experiment/data_settings.h"
+#include "metric/best_metric.h"
 
 /* ---- what there is -------------------------------------------------------------------------- */
 

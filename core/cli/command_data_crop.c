@@ -2,9 +2,10 @@
  * command_data_crop.c - pons data crop: a box of a volume, where it was, or a mask of it.
  */
 #include "cli/command.h"
-#include "data/nifti/crop.h"
 
 #include <string.h>
+
+#include "data/nifti/crop.h"
 
 typedef struct crop_flags {
     const char *output;

@@ -2,9 +2,10 @@
  * command_data_phantom.c - pons data phantom: a synthetic dataset.
  */
 #include "cli/command.h"
-#include "data/dataset/phantom.h"
 
 #include <string.h>
+
+#include "data/dataset/phantom.h"
 
 typedef struct phantom_flags {
     const char *output;

@@ -3,6 +3,7 @@
  * as files to look at or in the disk cache.
  */
 #include "cli/command.h"
+
 #include "cli/preprocess.h"
 
 typedef struct preprocess_flags {

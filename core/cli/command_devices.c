@@ -2,6 +2,7 @@
  * command_devices.c - pons devices: what there is to compute on.
  */
 #include "cli/command.h"
+
 #include "cli/machine.h"
 
 static pons_status run(const invocation *call, const void *flags, pons_error *err)

@@ -1,19 +1,20 @@
 /*
  * command_doctor.c - pons doctor: what was found on this machine, its limits, and what to install.
  */
+#include <sched.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <pons/pons.h>
+
 #include "base/build_feature.h"
 #include "base/text/quote.h"
 #include "base/thread/thread.h"
 #include "cli/command.h"
 #include "cli/machine.h"
 #include "plugin/plugin_load.h"
-
-#include <pons/pons.h>
-#include <sched.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
 
 /* ---- plugins --------------------------------------------------------------------------------- */
 

@@ -1,20 +1,18 @@
 /*
  * command_evaluate.c - pons evaluate: pairs of files, or a run's validation cases.
  */
-#include <config.h>
-
 #include "cli/command.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/file/file.h"
 #include "base/text/text.h"
 #include "data/nifti/nifti_read.h"
 #include "data/volume/volume_files.h"
-#include "report/overlay.h"
 #include "evaluate/evaluate.h"
 #include "evaluate/evaluate_run.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "report/overlay.h"
 
 typedef struct evaluate_flags {
     const char *prediction, *label, *run, *overlay, *image;

@@ -1,21 +1,19 @@
 /*
  * command_explain.c - pons explain: the training step before it runs, kernel by kernel.
  */
-#include <config.h>
+#include <inttypes.h>
 
 #include "base/file/json.h"
 #include "base/system/memory_limit.h"
+#include "bench/memory_estimate.h"
 #include "cli/command.h"
 #include "config/memory_hints.h"
 #include "device/local_comm.h"
 #include "graph/ir/build.h"
-#include "graph/program/explain.h"
 #include "graph/ir/print.h"
-#include "bench/memory_estimate.h"
+#include "graph/program/explain.h"
 #include "train/lr_schedule.h"
 #include "train/trainer.h"
-
-#include <inttypes.h>
 
 typedef struct explain_flags {
     bool json, dot, schedule;

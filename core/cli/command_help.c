@@ -1,14 +1,14 @@
 /*
  * command_help.c - pons help: commands, sections of the INI file, and plugins with their options.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "base/text/quote.h"
 #include "base/text/text.h"
 #include "cli/command.h"
 #include "config/sections.h"
 #include "plugin/plugin_load.h"
-
-#include <stdio.h>
-#include <string.h>
 
 typedef struct help_flags {
     bool list;

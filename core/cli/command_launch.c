@@ -2,22 +2,20 @@
  * command_launch.c - pons launch: how many ranks, where they meet, and what each of them runs. The
  * watch over them is dist/launch.c.
  */
-#include <config.h>
-
-#include "base/broken_pipe.h"
-#include "base/text/text.h"
-#include "cli/command.h"
-#include "config/sections.h"
-#include "device/device_choose.h"
-#include "cluster/launch/launch.h"
-#include "cluster/rendezvous/rank_info.h"
-#include "report/run_folder.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/broken_pipe.h"
+#include "base/text/text.h"
+#include "cli/command.h"
+#include "cluster/launch/launch.h"
+#include "cluster/rendezvous/rank_info.h"
+#include "config/sections.h"
+#include "device/device_choose.h"
+#include "report/run_folder.h"
 
 typedef struct launch_flags {
     int64_t ranks, nodes, node_rank, restarts;

@@ -1,11 +1,11 @@
 /*
  * command_plugin_list.c - pons plugin list: what is found and where, by notes alone.
  */
+#include <stdio.h>
+
 #include "base/text/quote.h"
 #include "cli/command.h"
 #include "plugin/plugin_load.h"
-
-#include <stdio.h>
 
 static pons_status run(const invocation *call, const void *flags, pons_error *err)
 {

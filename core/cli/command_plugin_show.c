@@ -1,14 +1,15 @@
 /*
  * command_plugin_show.c - pons plugin show: one plugin's descriptor and options.
  */
-#include "base/text/quote.h"
-#include "cli/command.h"
-#include "plugin/plugin_load.h"
-
-#include <pons/op.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <pons/op.h>
+
+#include "base/text/quote.h"
+#include "cli/command.h"
+#include "plugin/plugin_load.h"
 
 static void show_op(const pons_op_operations *o)
 {

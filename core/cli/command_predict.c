@@ -1,7 +1,9 @@
 /*
  * command_predict.c - pons predict: which files are a case, and where its results go.
  */
-#include <config.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/file/file.h"
@@ -11,10 +13,6 @@
 #include "data/nifti/nifti_write.h"
 #include "data/volume/volume_files.h"
 #include "infer/predict.h"
-
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define MEMBERS_MAX 64
 

@@ -4,27 +4,25 @@
  * Of several processes rank 0 alone looks at the folder and writes it; the others hear from it what
  * they need to know.
  */
-#include <config.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/broken_pipe.h"
 #include "base/text/shell_word.h"
 #include "cli/command.h"
+#include "cluster/watchdog/status_page.h"
 #include "config/list.h"
 #include "config/memory_hints.h"
-#include "cluster/watchdog/status_page.h"
-#include "report/devices_file.h"
-#include "report/metrics.h"
-#include "report/run_folder.h"
 #include "experiment/processes.h"
 #include "experiment/provenance.h"
 #include "experiment/resolved.h"
 #include "experiment/resume.h"
-#include "train/trainer.h"
 #include "experiment/tuning.h"
-
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "report/devices_file.h"
+#include "report/metrics.h"
+#include "report/run_folder.h"
+#include "train/trainer.h"
 
 typedef struct train_flags {
     bool fresh;

@@ -3,15 +3,16 @@
  */
 #include "cli/machine.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include <pons/comm.h>
+
 #include "base/text/quote.h"
 #include "device/device_list.h"
 #include "device/device_open.h"
-#include "plugin/plugin_status.h"
 #include "plugin/plugin_load.h"
-
-#include <pons/comm.h>
-#include <stdlib.h>
-#include <string.h>
+#include "plugin/plugin_status.h"
 
 /* Further lines of the text stand below its first one. */
 static void print_lines(FILE *to, const char *name, const char *text)

@@ -9,11 +9,13 @@
  * reads. DEFAULT is '-' for what must be given and empty for what is not given.
  */
 #include "cli/command.h"
-#include "config/sections.h"
-#include "plugin/plugin_load.h"
+
+#include <string.h>
 
 #include <pons/transform.h>
-#include <string.h>
+
+#include "config/sections.h"
+#include "plugin/plugin_load.h"
 
 static const char *const type_names[] = {
     [PONS_OPTION_REAL] = "real", [PONS_OPTION_INTEGER] = "integer", [PONS_OPTION_FLAG] = "flag",

@@ -3,16 +3,17 @@
  */
 #include <config.h>
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <pons/pons.h>
+
 #include "base/terminal.h"
 #include "base/text/text.h"
 #include "cli/command.h"
 #include "cluster/watchdog/status_page.h"
 #include "plugin/plugin_load.h"
-
-#include <errno.h>
-#include <pons/pons.h>
-#include <stdlib.h>
-#include <string.h>
 
 const char *pons_version(void)
 {

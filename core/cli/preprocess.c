@@ -15,10 +15,10 @@
 #include "data/dataset/case_read.h"
 #include "data/dataset/label_map.h"
 #include "data/nifti/nifti_write.h"
-#include "experiment/data_settings.h"
-#include "data/volume/volume.h"
 #include "data/transform/pipeline.h"
 #include "data/volume/geometry.h"
+#include "data/volume/volume.h"
+#include "experiment/data_settings.h"
 
 /* Ids as they are, where no list says what they mean. */
 static pons_status keep_ids(volume *label, const char *file, pons_error *err)

@@ -2,9 +2,10 @@
  * usage.c - what --help and help print, all of it from the tables of commands and options.
  */
 #include "cli/command.h"
-#include "config/sections.h"
 
 #include <string.h>
+
+#include "config/sections.h"
 
 static const char common_flags[] =
     "Common flags:\n"

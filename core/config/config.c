@@ -4,16 +4,16 @@
  */
 #include "config/config.h"
 
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "base/file/file.h"
 #include "base/hash/json_digest.h"
 #include "base/text/text.h"
 #include "config/config_internal.h"
 #include "config/list.h"
-
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* ---- entries --------------------------------------------------------------------------------- */
 

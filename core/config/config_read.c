@@ -3,14 +3,14 @@
  * join or skip without a word (long or indented lines, text behind a section) is refused before it
  * sees the line.
  */
-#include "base/file/file.h"
-#include "config/config_internal.h"
-#include "config/list.h"
-
 #include <ini.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "base/file/file.h"
+#include "config/config_internal.h"
+#include "config/list.h"
 
 enum { FILE_LIMIT = 1 << 20, LINE_LIMIT = 1000, SECTION_LIMIT = 49, DEPTH_LIMIT = 16 };
 

@@ -1,16 +1,16 @@
 /*
  * option.c - one value by one row of an option table: parsing, ranges, and what to say about both.
  */
-#include "base/arena.h"
-#include "base/text/text.h"
-#include "config/config_internal.h"
-#include "config/list.h"
-
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/arena.h"
+#include "base/text/text.h"
+#include "config/config_internal.h"
+#include "config/list.h"
 
 /* One value on its way into a struct. */
 typedef struct parsing {

@@ -1,14 +1,12 @@
 /*
  * cuda_visible_devices.c - the devices that CUDA_VISIBLE_DEVICES leaves, from its text alone.
  */
-#include <config.h>
-
 #include "device/cuda_visible_devices.h"
-
-#include "base/text/text.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#include "base/text/text.h"
 
 static pons_status refuse(const char *text, const char *item, int size, const char *why,
                           pons_error *err)

@@ -2,18 +2,16 @@
  * device_choose.c - which devices [distribute] devices stands for on this machine. The text is device_list.c's,
  * CUDA_VISIBLE_DEVICES is cuda_visible_devices.c's.
  */
-#include <config.h>
-
 #include "device/device_choose.h"
-
-#include "device/cuda_visible_devices.h"
-#include "plugin/plugin_load.h"
-
-#include <pons/device.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <pons/device.h>
+
+#include "device/cuda_visible_devices.h"
+#include "plugin/plugin_load.h"
 
 static const char gpu[] = "cuda";
 

@@ -1,8 +1,6 @@
 /*
  * device_list.c - a list of devices from its text.
  */
-#include <config.h>
-
 #include "device/device_list.h"
 
 #include <ctype.h>

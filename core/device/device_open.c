@@ -3,11 +3,11 @@
  */
 #include "device/device_open.h"
 
-#include "plugin/plugin_status.h"
-#include "plugin/plugin_load.h"
-
 #include <stddef.h>
 #include <string.h>
+
+#include "plugin/plugin_load.h"
+#include "plugin/plugin_status.h"
 
 /* ---- operations ------------------------------------------------------------------------------ */
 

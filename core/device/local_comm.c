@@ -1,17 +1,15 @@
 /*
  * local_comm.c - sums over the replicas of a process.
  */
-#include <config.h>
-
 #include "device/local_comm.h"
-
-#include "base/clock.h"
-#include "base/pairwise_sum.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/clock.h"
+#include "base/pairwise_sum.h"
 
 /* One sum under way; it stays where it is. */
 typedef struct operation {

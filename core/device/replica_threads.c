@@ -2,15 +2,13 @@
  * replica_threads.c - threads that live as long as their replicas: what a thread has once (its processors, its
  * OpenMP team) it keeps.
  */
-#include <config.h>
-
 #include "device/replica_threads.h"
-
-#include "base/thread/thread.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+
+#include "base/thread/thread.h"
 
 typedef struct member {
     crew *crew;

@@ -1,20 +1,18 @@
 /*
  * evaluate.c - count ids in pairs of files, sum up, print.
  */
-#include <config.h>
-
 #include "evaluate/evaluate.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/file/json.h"
 #include "base/text/quote.h"
 #include "data/dataset/class_list.h"
 #include "data/nifti/nifti_read.h"
 #include "data/volume/geometry.h"
-
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 pons_status evaluation_open(evaluation *e, pons_error *err)
 {

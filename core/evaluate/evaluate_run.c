@@ -1,17 +1,15 @@
 /*
  * evaluate_run.c - the held-out cases of resolved.ini through 'predict'.
  */
-#include <config.h>
-
 #include "evaluate/evaluate_run.h"
-
-#include "data/dataset/case_read.h"
-#include "data/dataset/class_list.h"
-#include "experiment/data_settings.h"
-#include "evaluate/validation.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "data/dataset/case_read.h"
+#include "data/dataset/class_list.h"
+#include "evaluate/validation.h"
+#include "experiment/data_settings.h"
 
 /* The classes that count: all of the target's but the background. */
 static void take_classes(evaluation *e, const experiment *x)

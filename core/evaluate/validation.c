@@ -1,19 +1,17 @@
 /*
  * validation.c - predict, decide, count. What is reported and compared is the trainer's.
  */
-#include <config.h>
-
 #include "evaluate/validation.h"
-
-#include "base/thread/parallel.h"
-#include "data/dataset/case_read.h"
-#include "data/dataset/class_list.h"
-#include "cluster/group/group.h"
-#include "infer/activation.h"
-#include "infer/window_scheduler.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/thread/parallel.h"
+#include "cluster/group/group.h"
+#include "data/dataset/case_read.h"
+#include "data/dataset/class_list.h"
+#include "infer/activation.h"
+#include "infer/window_scheduler.h"
 
 int validation_first_class(const experiment *e)
 {

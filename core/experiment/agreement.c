@@ -5,15 +5,15 @@
 
 #include "experiment/agreement.h"
 
-#include "base/arena.h"
-#include "base/hash/hash128.h"
-#include "graph/ir/shape.h"
-#include "experiment/processes.h"
-#include "experiment/provenance.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/arena.h"
+#include "base/hash/hash128.h"
+#include "experiment/processes.h"
+#include "experiment/provenance.h"
+#include "graph/ir/shape.h"
 
 enum { SHOWN_MAX = 200 }; /* of a value; behind it comes its hash */
 

@@ -5,8 +5,6 @@
  * their files hold. Ids are compared as soon as the folders have been looked at, contents when the
  * cases have been read. No id holds a '/'.
  */
-#include <config.h>
-
 #include "experiment/case_list.h"
 
 #include <inttypes.h>

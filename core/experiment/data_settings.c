@@ -1,7 +1,6 @@
 /*
  * data_settings.c - what the INI file says about data, in the terms of dataset, cache and loader.
  */
-
 #include "experiment/data_settings.h"
 
 #include <math.h>

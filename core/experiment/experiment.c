@@ -6,22 +6,22 @@
 
 #include "experiment/experiment_internal.h"
 
-#include "config/list.h"
-#include "data/dataset/class_list.h"
-#include "data/loader/loader.h"
-#include "experiment/data_settings.h"
-#include "device/device_open.h"
-#include "graph/program/explain.h"
-#include "plugin/plugin_status.h"
-#include "experiment/agreement.h"
-#include "experiment/processes.h"
-#include "experiment/tuning.h"
+#include <stdlib.h>
+#include <string.h>
 
 #include <pons/model.h>
 #include <pons/sink.h>
 
-#include <stdlib.h>
-#include <string.h>
+#include "config/list.h"
+#include "data/dataset/class_list.h"
+#include "data/loader/loader.h"
+#include "device/device_open.h"
+#include "experiment/agreement.h"
+#include "experiment/data_settings.h"
+#include "experiment/processes.h"
+#include "experiment/tuning.h"
+#include "graph/program/explain.h"
+#include "plugin/plugin_status.h"
 
 const char *experiment_place(experiment *e, const char *section, const char *key)
 {

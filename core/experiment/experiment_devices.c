@@ -1,24 +1,22 @@
 /*
  * experiment_devices.c - where the replicas live, and how many micro-batches make a step (R1).
  */
-#include <config.h>
-
 #include "experiment/experiment_internal.h"
-
-#include "base/system/boot_id.h"
-#include "base/system/cpu_quota.h"
-#include "base/thread/thread.h"
-#include "base/system/user_folder.h"
-#include "device/device_choose.h"
-#include "device/device_open.h"
-#include "graph/reference/reference.h"
-#include "plugin/plugin_load.h"
-#include "experiment/processes.h"
 
 #include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/system/boot_id.h"
+#include "base/system/cpu_quota.h"
+#include "base/system/user_folder.h"
+#include "base/thread/thread.h"
+#include "device/device_choose.h"
+#include "device/device_open.h"
+#include "experiment/processes.h"
+#include "graph/reference/reference.h"
+#include "plugin/plugin_load.h"
 
 /* A device that this build could open: "reference" needs no plugin. */
 static bool is_reference(const experiment *e)

@@ -1,8 +1,6 @@
 /*
  * experiment_window.c - the [window] section as settings of sliding windows.
  */
-#include <config.h>
-
 #include "experiment/experiment.h"
 
 enum { SPARE = 64 << 20 }; /* all that a few classes want; of many it is little beside a window's */

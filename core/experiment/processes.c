@@ -1,20 +1,18 @@
 /*
  * processes.c - from the environment's ranks and [distribute] to a group of processes.
  */
-#include <config.h>
-
 #include "experiment/processes.h"
-
-#include "base/broken_pipe.h"
-#include "device/device_choose.h"
-#include "device/device_open.h"
-#include "device/cuda_visible_devices.h"
-#include "plugin/plugin_status.h"
-
-#include <pons/comm.h>
 
 #include <stdlib.h>
 #include <string.h>
+
+#include <pons/comm.h>
+
+#include "base/broken_pipe.h"
+#include "device/cuda_visible_devices.h"
+#include "device/device_choose.h"
+#include "device/device_open.h"
+#include "plugin/plugin_status.h"
 
 static const char *look(void *context, const char *name)
 {

@@ -1,16 +1,14 @@
 /*
  * resolved.c - the hash in the manifest, then the seal.
  */
-#include <config.h>
-
 #include "experiment/resolved.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/file/file.h"
 #include "base/hash/json_digest.h"
 #include "checkpoint/checkpoint.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 enum { FILE_LIMIT = 16 << 20 };
 

@@ -1,8 +1,6 @@
 /*
  * resume.c - compare an experiment with the checkpoint that it is to go on from (R31).
  */
-#include <config.h>
-
 #include "experiment/resume.h"
 
 #include <string.h>

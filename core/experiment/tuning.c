@@ -2,9 +2,17 @@
  * tuning.c - the table of choices, its file, and its way to other processes, which is the file's
  * text.
  */
-#include <config.h>
-
 #include "experiment/tuning.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <pons/device.h>
 
 #include "base/clock.h"
 #include "base/errno_status.h"
@@ -12,15 +20,6 @@
 #include "base/file/json.h"
 #include "base/hash/json_digest.h"
 #include "cluster/group/group.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <math.h>
-#include <pons/device.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 enum { TEXT_MAX = 16 << 20 };
 

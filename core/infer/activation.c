@@ -2,8 +2,6 @@
  * activation.c - softmax, sigmoid or nothing, voxel by voxel; no activation changes which class of
  * labels is the largest, so that labels are decided from logits.
  */
-#include <config.h>
-
 #include "infer/activation.h"
 
 #include <math.h>

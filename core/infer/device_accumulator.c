@@ -1,14 +1,12 @@
 /*
  * device_accumulator.c - device memory for the sums of windows.
  */
-#include <config.h>
-
 #include "infer/device_accumulator.h"
+
+#include <stdlib.h>
 
 #include "graph/storage/staging.h"
 #include "replica/window_nodes.h"
-
-#include <stdlib.h>
 
 enum { TENTHS = 9 };      /* of the device's memory */
 

@@ -1,23 +1,21 @@
 /*
  * predict.c - where a trained network's weights and configuration lie, and opening them on devices.
  */
-#include <config.h>
-
 #include "infer/infer_internal.h"
-
-#include "config/memory_hints.h"
-#include "experiment/agreement.h"
-#include "checkpoint/checkpoint.h"
-#include "experiment/resolved.h"
-#include "experiment/resume.h"
-#include "experiment/tuning.h"
-#include "checkpoint/tensor_names.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/tensor_names.h"
+#include "config/memory_hints.h"
+#include "experiment/agreement.h"
+#include "experiment/resolved.h"
+#include "experiment/resume.h"
+#include "experiment/tuning.h"
 
 /* ---- where weights and configuration lie ----------------------------------------------------- */
 

@@ -2,8 +2,6 @@
  * predict_foreign.c - is an image like those of the training? Both are compared as the network gets
  * them: what a step of [preprocess] evens out does not differ any more.
  */
-#include <config.h>
-
 #include "infer/infer_internal.h"
 
 #include <string.h>

@@ -4,22 +4,20 @@
  *
  * With m networks case n is the volumes n m .. n m + m - 1 of window_scheduler.h, one for each network.
  */
-#include <config.h>
-
 #include "infer/infer_internal.h"
-
-#include "base/thread/parallel.h"
-#include "config/memory_hints.h"
-#include "data/dataset/case_read.h"
-#include "data/dataset/case_hash.h"
-#include "data/dataset/class_list.h"
-#include "data/nifti/nifti_read.h"
-#include "infer/activation.h"
-#include "experiment/agreement.h"
-#include "infer/window_scheduler.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/thread/parallel.h"
+#include "config/memory_hints.h"
+#include "data/dataset/case_hash.h"
+#include "data/dataset/case_read.h"
+#include "data/dataset/class_list.h"
+#include "data/nifti/nifti_read.h"
+#include "experiment/agreement.h"
+#include "infer/activation.h"
+#include "infer/window_scheduler.h"
 
 typedef struct prediction {
     int count;

@@ -6,9 +6,10 @@
  * between their voxels. Nothing else of the preprocessed grid is held, but for classes that are
  * decided there ([predict] resample = labels).
  */
-#include <config.h>
-
 #include "infer/infer_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/system/huge_pages.h"
 #include "base/thread/parallel.h"
@@ -16,9 +17,6 @@
 #include "data/volume/inverse_resample.h"
 #include "infer/activation.h"
 #include "metric/connected_components.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 enum { PIECE = 1 << 14, TILE = 1 << 12 }; /* voxels that a thread takes; numbers in its cache     */
 

@@ -5,13 +5,7 @@
  *     begun     ................|                of which batches are dealt out
  *     finished  .........|                       used up, plane by plane as they are predicted
  */
-#include <config.h>
-
 #include "infer/window_scheduler.h"
-
-#include "base/thread/parallel.h"
-#include "base/thread/thread.h"
-#include "infer/device_accumulator.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -19,6 +13,10 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/thread/parallel.h"
+#include "base/thread/thread.h"
+#include "infer/device_accumulator.h"
 
 enum { NICENESS = 10, SHARE_OF_MEMORY = 4, SLAB = 32 << 20, SLAB_PLANES = 4 };
 

@@ -1,14 +1,12 @@
 /*
  * best_metric.c - a metric and a class from the text that names them.
  */
-#include <config.h>
-
 #include "metric/best_metric.h"
+
+#include <string.h>
 
 #include "config/sections.h"
 #include "data/dataset/class_list.h"
-
-#include <string.h>
 
 /* Whether 'name' is a metric's, with the point and what follows. */
 static bool is_metric(const char *name, const char *metric)

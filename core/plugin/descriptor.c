@@ -2,21 +2,20 @@
  * descriptor.c - dlopen, and the descriptor of a plugin against its note. Any of it may crash on a
  * damaged file whose tables are in order, so descriptor_try does it in a child first.
  */
-#include <config.h>
-
 #include "plugin/descriptor.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include <pons/op.h>
+#include <pons/optimizer.h>
+#include <pons/transform.h>
 
 #include "base/system/subprocess.h"
 #include "config/config.h"
 #include "plugin/function.h"
-
-#include <dlfcn.h>
-#include <pons/op.h>
-#include <pons/optimizer.h>
-#include <pons/transform.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/statvfs.h>
 
 /* The loading of a plugin takes milliseconds, of large libraries from a slow disk some seconds. */
 enum { TRIAL_SECONDS = 60 };

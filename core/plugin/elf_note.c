@@ -3,11 +3,11 @@
  */
 #include "plugin/elf_note.h"
 
-#include "plugin/elf_dynamic.h"
-#include "plugin/elf_image.h"
-
 #include <stdint.h>
 #include <string.h>
+
+#include "plugin/elf_dynamic.h"
+#include "plugin/elf_image.h"
 
 static uint64_t round_up(uint64_t n, uint64_t to)
 {

@@ -10,14 +10,14 @@
  */
 #include "plugin/owner.h"
 
-#include "base/errno_status.h"
-#include "base/text/shell_word.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/errno_status.h"
+#include "base/text/shell_word.h"
 
 /* A file or folder on the way from the plugin up to the root. */
 typedef struct level {

@@ -4,13 +4,14 @@
  * experiments of a process share, as they share the dynamic loader.
  */
 #include "plugin/descriptor.h"
-#include "plugin/verify.h"
 
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "plugin/verify.h"
 
 typedef struct loaded {
     plugin plugin;

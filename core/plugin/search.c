@@ -1,20 +1,20 @@
 /*
  * search.c - the folders that hold plugins, and what lies in them, by notes alone.
  */
-#include "base/errno_status.h"
-#include "base/file/file.h"
-#include "base/arena.h"
-#include "base/hash/name_index.h"
-#include "base/build_feature.h"
-#include "base/text/text.h"
-#include "plugin/verify.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/arena.h"
+#include "base/build_feature.h"
+#include "base/errno_status.h"
+#include "base/file/file.h"
+#include "base/hash/name_index.h"
+#include "base/text/text.h"
+#include "plugin/verify.h"
 
 enum { FOLDERS_MAX = 64, FILE_LIMIT = 1 << 30 };
 

@@ -5,17 +5,17 @@
  */
 #include "plugin/verify.h"
 
-#include "base/errno_status.h"
-#include "base/file/file.h"
-#include "base/hash/sha256.h"
-#include "plugin/elf_note.h"
-#include "plugin/owner.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/errno_status.h"
+#include "base/file/file.h"
+#include "base/hash/sha256.h"
+#include "plugin/elf_note.h"
+#include "plugin/owner.h"
 
 enum { FILE_LIMIT = 1 << 30 };
 

@@ -1,14 +1,12 @@
 /*
  * comm_trace.c - a clock beside the sums over replicas.
  */
-#include <config.h>
-
 #include "replica/comm_trace.h"
-
-#include "base/clock.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+#include "base/clock.h"
 
 struct trace {
     const program_collective *inner;

@@ -1,14 +1,12 @@
 /*
  * device_cases.c - preprocessed cases in the memory of devices, which cut their patches themselves.
  */
-#include <config.h>
-
 #include "replica/replicas.h"
 
 #include "base/system/memory_limit.h"
+#include "experiment/processes.h"
 #include "graph/storage/staging.h"
 #include "replica/patch_nodes.h"
-#include "experiment/processes.h"
 
 typedef struct holding {
     const case_layout *layout;

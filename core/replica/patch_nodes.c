@@ -3,8 +3,6 @@
  * values, in their order. What a step needs of each sample are inputs of the program, which the
  * loader fills (batch_layout.h).
  */
-#include <config.h>
-
 #include "replica/patch_nodes.h"
 
 #include "data/loader/batch_layout.h"

@@ -1,9 +1,9 @@
 /*
  * programs.c - model and loss plugins asked for their nodes, heads added up, programs compiled.
  */
-#include <config.h>
-
 #include "replica/programs.h"
+
+#include <math.h>
 
 #include "data/loader/loader.h"
 #include "graph/ir/build.h"
@@ -11,8 +11,6 @@
 #include "replica/patch_nodes.h"
 #include "replica/plugin_build.h"
 #include "replica/window_nodes.h"
-
-#include <math.h>
 
 /* [N, D, H, W, C] of patches or windows of 'extent' (i j k). */
 static pons_shape batch_shape(const int extent[3], int64_t batch, int channels)

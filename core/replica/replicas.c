@@ -1,21 +1,19 @@
 /*
  * replicas.c - the replicas of a process.
  */
-#include <config.h>
-
 #include "replica/replicas.h"
-
-#include "base/system/memory_limit.h"
-#include "experiment/data_settings.h"
-#include "device/device_open.h"
-#include "cluster/group/group.h"
-#include "graph/program/explain.h"
-#include "plugin/plugin_status.h"
-#include "experiment/processes.h"
-#include "experiment/tuning.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/system/memory_limit.h"
+#include "cluster/group/group.h"
+#include "device/device_open.h"
+#include "experiment/data_settings.h"
+#include "experiment/processes.h"
+#include "experiment/tuning.h"
+#include "graph/program/explain.h"
+#include "plugin/plugin_status.h"
 
 #define JOIN_S 60.0 /* all cards are in this machine: one that does not join soon never does     */
 

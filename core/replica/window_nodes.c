@@ -1,8 +1,6 @@
 /*
  * window_nodes.c - the end of an evaluation graph whose device adds windows to sums.
  */
-#include <config.h>
-
 #include "replica/window_nodes.h"
 
 #include <string.h>

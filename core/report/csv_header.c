@@ -1,17 +1,15 @@
 /*
  * csv_header.c - compare it, and set a table of other columns aside.
  */
-#include <config.h>
-
 #include "report/csv_header.h"
-
-#include "base/file/aside.h"
-#include "base/file/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "base/file/aside.h"
+#include "base/file/file.h"
 
 /* A link or a FIFO is left to the writer, which refuses it. */
 static bool is_table(const char *path)

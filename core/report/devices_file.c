@@ -2,13 +2,7 @@
  * devices_file.c - what the sensors of a run's devices said, a line for each; a number that is not
  * known is an empty field.
  */
-#include <config.h>
-
 #include "report/devices_file.h"
-
-#include "base/errno_status.h"
-#include "base/file/file.h"
-#include "report/csv_header.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,6 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/errno_status.h"
+#include "base/file/file.h"
+#include "report/csv_header.h"
 
 static const char header[] = "time,step,replica,device,utilisation,memory_used,memory_total,"
                              "memory_ratio,power,temperature\n";

@@ -1,23 +1,21 @@
 /*
  * metrics.c - one JSON object a line, and the same records to each sink.
  */
-#include <config.h>
-
 #include "report/metrics.h"
-
-#include "base/errno_status.h"
-#include "base/file/file.h"
-#include "base/file/json.h"
-#include "plugin/plugin_status.h"
-#include "plugin/plugin_load.h"
-#include "report/csv_header.h"
-#include "report/metrics_resume.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/errno_status.h"
+#include "base/file/file.h"
+#include "base/file/json.h"
+#include "plugin/plugin_load.h"
+#include "plugin/plugin_status.h"
+#include "report/csv_header.h"
+#include "report/metrics_resume.h"
 
 typedef struct opened_sink {
     const pons_sink_operations *operations;

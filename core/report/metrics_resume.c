@@ -8,18 +8,16 @@
  * An undamaged file is truncated. A damaged one is written anew, after its damaged lines have been
  * appended to a file of their own.
  */
-#include <config.h>
-
 #include "report/metrics_resume.h"
-
-#include "base/file/file.h"
-#include "base/file/json.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/file/file.h"
+#include "base/file/json.h"
 
 typedef enum line_kind { LINE_KEPT, LINE_LATER, LINE_CUT, LINE_DAMAGED } line_kind;
 

@@ -4,11 +4,12 @@
  */
 #include "report/overlay.h"
 
-#include "base/file/file.h"
 #include <math.h>
-#include "report/png_write.h"
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/file/file.h"
+#include "report/png_write.h"
 
 enum { PANEL_SIDE = 384, GAP = 4 };
 

@@ -3,9 +3,10 @@
  */
 #include "report/png_write.h"
 
-#include "base/file/file.h"
 #include <png.h>
 #include <setjmp.h>
+
+#include "base/file/file.h"
 
 bool png_available(void)
 {

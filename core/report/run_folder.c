@@ -1,12 +1,7 @@
 /*
  * run_folder.c - the folder itself; metrics.c and the trainer's checkpoints fill it.
  */
-#include <config.h>
-
 #include "report/run_folder.h"
-
-#include "base/errno_status.h"
-#include "base/file/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +10,9 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/errno_status.h"
+#include "base/file/file.h"
 
 pons_status run_folder_name(const char *output, const char *name, run_folder *out, pons_error *err)
 {

@@ -1,12 +1,7 @@
 /*
  * signals.c - the thread that waits for signals, and the one that saves when the grace is over.
  */
-#include <config.h>
-
 #include "train/signals.h"
-
-#include "base/clock.h"
-#include "base/thread/thread.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,6 +11,9 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "base/thread/thread.h"
 
 struct interrupt {
     pthread_t thread;

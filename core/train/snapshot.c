@@ -1,15 +1,13 @@
 /*
  * snapshot.c - what goes into it. The write protocol is checkpoint.c's, the thread worker.c's.
  */
-#include <config.h>
-
 #include "train/snapshot.h"
-
-#include "base/system/huge_pages.h"
-#include "graph/ir/shape.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/system/huge_pages.h"
+#include "graph/ir/shape.h"
 
 static const struct {
     const char *name;

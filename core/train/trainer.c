@@ -5,18 +5,16 @@
  * random numbers (program), the rate (schedule). So a run that goes on from a checkpoint is the run
  * that was never stopped.
  */
-#include <config.h>
-
 #include "train/trainer_internal.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/whole.h"
 #include "cluster/group/group.h"
 #include "graph/storage/profiler_range.h"
-
-#include <limits.h>
-#include <math.h>
-#include <string.h>
 
 /* ---- records --------------------------------------------------------------------------------- */
 pons_status trainer_record(trainer *t, const char *kind, int64_t epoch, int count,

@@ -2,15 +2,13 @@
  * trainer_devices.c - [log] device_every: what the sensors of all replicas' devices say, while a
  * step is computed. What cannot be read is said once, and ends no training.
  */
-#include <config.h>
-
 #include "train/trainer_internal.h"
-
-#include "cluster/group/group.h"
-#include "plugin/plugin_status.h"
 
 #include <stdlib.h>
 #include <time.h>
+
+#include "cluster/group/group.h"
+#include "plugin/plugin_status.h"
 
 bool trainer_reads_devices(const trainer *t)
 {

@@ -2,16 +2,14 @@
  * trainer_metrics.c - the record of a step: what its numbers are called, and the memory that each
  * replica holds on its GPU. That memory is laid out before the first step and does not change.
  */
-#include <config.h>
-
 #include "train/trainer_internal.h"
-
-#include "cluster/group/group.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+
+#include "cluster/group/group.h"
 
 enum { FIXED = 7, NAME = 32 }; /* loss ... loss_scale; bytes of "device_memory.N"                 */
 

@@ -1,17 +1,15 @@
 /*
  * trainer_open.c - cases, network and loader of a training, from nothing or from a checkpoint.
  */
-#include <config.h>
-
 #include "train/trainer_internal.h"
-
-#include "experiment/data_settings.h"
-#include "graph/program/explain.h"
-#include "experiment/agreement.h"
-#include "experiment/processes.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "experiment/agreement.h"
+#include "experiment/data_settings.h"
+#include "experiment/processes.h"
+#include "graph/program/explain.h"
 
 static void note_reading(void *context)
 {

@@ -2,14 +2,12 @@
  * trainer_plan.c - what is due when: steps of the run, its rate, validations, checkpoints. All of
  * it follows from a step's number.
  */
-#include <config.h>
-
 #include "train/trainer_internal.h"
+
+#include <math.h>
 
 #include "data/loader/epoch_order.h"
 #include "train/lr_schedule.h"
-
-#include <math.h>
 
 int64_t trainer_total_steps(const experiment *e)
 {

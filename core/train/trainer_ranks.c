@@ -2,14 +2,12 @@
  * trainer_ranks.c - what the processes of a training tell each other besides sums: the state that
  * rank 0 begins with, whether one of them is to stop, what was not finite.
  */
-#include <config.h>
-
 #include "train/trainer_internal.h"
-
-#include "experiment/agreement.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "experiment/agreement.h"
 
 bool trainer_writes(const trainer *t)
 {

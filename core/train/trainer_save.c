@@ -4,16 +4,14 @@
  * A step waits for the copy alone: a thread of its own writes it, one at a time, and what went
  * wrong is told to the next step.
  */
-#include <config.h>
-
-#include "base/whole.h"
-#include "cluster/group/group.h"
-#include "train/trainer_internal.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/whole.h"
+#include "cluster/group/group.h"
+#include "train/trainer_internal.h"
 
 /* ---- save ------------------------------------------------------------------------------------ */
 

@@ -1,8 +1,6 @@
 /*
  * trainer_state.c - the numbers, options and cases of a training as trainer.safetensors.
  */
-#include <config.h>
-
 #include "train/trainer_state.h"
 
 #include <stdlib.h>

@@ -2,15 +2,13 @@
  * trainer_validate.c - validation within a training: its record, which one is the best, when there
  * is no more patience.
  */
-#include <config.h>
-
 #include "train/trainer_internal.h"
-
-#include "data/dataset/class_list.h"
-#include "evaluate/validation.h"
 
 #include <math.h>
 #include <string.h>
+
+#include "data/dataset/class_list.h"
+#include "evaluate/validation.h"
 
 static bool stop_asked(void *context)
 {

@@ -8,15 +8,15 @@
  */
 #include "window/window_blend.h"
 
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include <pons/device.h>
 
 #include "base/finite.h"
 #include "base/system/huge_pages.h"
 #include "base/thread/parallel.h"
-
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { PIECE = 1 << 18, TILE = 1024, /* numbers that a thread takes at a time; in its cache       */
        WIDE = 16 };           /* classes that make a loop of their own                            */

@@ -1,11 +1,7 @@
 /*
  * aside.c - rename to the first free name; nothing is replaced.
  */
-#include <config.h>
-
 #include "base/file/aside.h"
-
-#include "base/errno_status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "base/errno_status.h"
 
 enum { MOST = 1000 }; /* names that are tried */
 

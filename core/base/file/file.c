@@ -3,8 +3,6 @@
  */
 #include "base/file/file.h"
 
-#include "base/errno_status.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +13,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/errno_status.h"
 
 /* ---- read ------------------------------------------------------------------------------------ */
 

@@ -2,16 +2,14 @@
  * file_kind.c - the table of formats. Only files that have been refused are looked up here, so a
  * row may be as short as its format's mark is.
  */
-#include <config.h>
-
 #include "base/file/file_kind.h"
-
-#include "base/text/shell_word.h"
-#include "base/text/text.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/text/shell_word.h"
+#include "base/text/text.h"
 
 enum { MARK_SIZE_MAX = 16, SOUGHT_SIZE = 200 };
 

@@ -4,8 +4,6 @@
  * A signal has one handler in a process, so their list is the process's. It only grows: an entry
  * whose file is closed serves another one, and a handler may walk along it at any time.
  */
-#include <config.h>
-
 #include "base/file/mapped_file.h"
 
 #include <errno.h>

@@ -3,9 +3,9 @@
  */
 #include "base/hash/json_digest.h"
 
-#include "base/hash/sha256.h"
-
 #include <string.h>
+
+#include "base/hash/sha256.h"
 
 #define SEAL ",\"sha256\":\""
 #define SEAL_SIZE (sizeof SEAL - 1 + 64 + 3) /* the hash and '"}' newline */

@@ -3,12 +3,12 @@
  */
 #include "base/hash/sha256.h"
 
-#include "base/errno_status.h"
-#include "base/file/file.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/errno_status.h"
+#include "base/file/file.h"
 
 pons_status sha256_file(const char *path, char hex[65], pons_error *err)
 {

@@ -2,16 +2,14 @@
  * cpu_quota.c - cpu.max of the second version of control groups, cpu.cfs_quota_us and cpu.cfs_period_us
  * of the first one.
  */
-#include <config.h>
-
 #include "base/system/cpu_quota.h"
-
-#include "base/text/text.h"
 
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/text/text.h"
 
 /* The first line of a file of 'folder'. */
 static bool read_line(const char *folder, const char *name, char *line, int size)

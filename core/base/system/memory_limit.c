@@ -3,8 +3,6 @@
  * the control groups that the process is in, version 1 and 2. What is free at the moment is not
  * asked: it changes, and caches give way.
  */
-#include <config.h>
-
 #include "base/system/memory_limit.h"
 
 #include <limits.h>

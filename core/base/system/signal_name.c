@@ -1,8 +1,6 @@
 /*
  * signal_name.c - signals by the names of signal(7).
  */
-#include <config.h>
-
 #include "base/system/signal_name.h"
 
 #include <signal.h>

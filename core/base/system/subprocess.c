@@ -1,12 +1,7 @@
 /*
  * subprocess.c - a child that does the work, and the memory in which it leaves its answer.
  */
-#include <config.h>
-
 #include "base/system/subprocess.h"
-
-#include "base/errno_status.h"
-#include "base/system/signal_name.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +16,9 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/errno_status.h"
+#include "base/system/signal_name.h"
 
 /* In memory that both processes see. */
 struct apart_child {

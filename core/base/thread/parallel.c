@@ -1,14 +1,12 @@
 /*
  * parallel.c - threads that take the next piece until there is none.
  */
-#include <config.h>
-
 #include "base/thread/parallel.h"
-
-#include "base/thread/thread.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+
+#include "base/thread/thread.h"
 
 enum { THREADS_MAX = 64, PIECE = 1 << 16 };
 

@@ -1,15 +1,13 @@
 /*
  * thread.c - start a thread, or say why there is none; how many could run at a time.
  */
-#include <config.h>
-
 #include "base/thread/thread.h"
-
-#include "base/system/cpu_quota.h"
 
 #include <sched.h>
 #include <string.h>
 #include <time.h>
+
+#include "base/system/cpu_quota.h"
 
 pons_status thread_start(pthread_t *out, void *(*work)(void *), void *context, const char *what,
                          pons_error *err)

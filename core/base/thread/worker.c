@@ -1,18 +1,16 @@
 /*
  * worker.c - the thread that does it, and who waits for whom. What is done is the caller's.
  */
-#include <config.h>
-
 #include "base/thread/worker.h"
-
-#include "base/clock.h"
-#include "base/thread/thread.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "base/thread/thread.h"
 
 enum { NICENESS = 10 };
 

@@ -1,15 +1,13 @@
 /*
  * bench_data.c - what pons bench --data prints: read, preprocess, fill the cache, make patches.
  */
-#include <config.h>
-
 #include "cli/bench/bench_data.h"
+
+#include <inttypes.h>
 
 #include "base/file/json.h"
 #include "bench/measure.h"
 #include "bench/measure_data.h"
-
-#include <inttypes.h>
 
 static double per_second(double count, double seconds)
 {

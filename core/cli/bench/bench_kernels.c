@@ -2,17 +2,15 @@
  * bench_kernels.c - what each kernel took, what it moved and computed in that time, and how far
  * that is from what a copy and a loop of products reach on the same device.
  */
-#include <config.h>
-
 #include "cli/bench/bench_kernels.h"
-
-#include "base/text/quote.h"
-#include "graph/program/explain.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/text/quote.h"
+#include "graph/program/explain.h"
 
 static const char *const section_names[] = { "begin", "micro", "reduce", "update" };
 

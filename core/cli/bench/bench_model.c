@@ -1,14 +1,12 @@
 /*
  * bench_model.c - what pons bench tells of the sums over replicas, measured and predicted.
  */
-#include <config.h>
-
 #include "cli/bench/bench_model.h"
-
-#include "base/file/json.h"
 
 #include <inttypes.h>
 #include <math.h>
+
+#include "base/file/json.h"
 
 /* The file's own number of replicas goes in front. */
 static const int device_counts[] = { 2, 8, 64, 512 };

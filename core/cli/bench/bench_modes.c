@@ -2,13 +2,7 @@
  * bench_modes.c - which modes and numbers of devices there are to compare, and a process of its own
  * for each: memory, threads and kernels of one measurement do not touch the next.
  */
-#include <config.h>
-
 #include "cli/bench/bench_modes.h"
-
-#include "base/file/json.h"
-#include "base/thread/thread.h"
-#include "device/device_choose.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +12,10 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/file/json.h"
+#include "base/thread/thread.h"
+#include "device/device_choose.h"
 
 extern char **environ;
 

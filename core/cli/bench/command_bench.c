@@ -2,7 +2,10 @@
  * command_bench.c - pons bench: seconds per optimizer step of a file, without data and with it, or
  * per batch of windows; per kernel; beside an earlier measurement; on more devices than there are.
  */
-#include <config.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/file/file.h"
 #include "cli/bench/bench_data.h"
@@ -10,14 +13,9 @@
 #include "cli/bench/bench_model.h"
 #include "cli/bench/bench_modes.h"
 #include "cli/command.h"
-#include "report/run_folder.h"
 #include "experiment/processes.h"
 #include "experiment/tuning.h"
-
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "report/run_folder.h"
 
 typedef struct bench_flags {
     bool json, reference, no_data, data, kernels, forward, model, modes;

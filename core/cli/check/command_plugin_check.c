@@ -2,14 +2,14 @@
  * command_plugin_check.c - pons plugin check: the conformance test. Loading verifies the file, the
  * note, the descriptor and the option table; each kind then has checks of its own.
  */
-#include "base/system/subprocess.h"
-#include "base/text/shell_word.h"
-#include "cli/command.h"
-#include "cli/check/plugin_check.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/system/subprocess.h"
+#include "base/text/shell_word.h"
+#include "cli/check/plugin_check.h"
+#include "cli/command.h"
 
 typedef struct plugin_check_flags {
     int64_t timeout;

@@ -3,14 +3,15 @@
  */
 #include "cli/check/plugin_check.h"
 
-#include "base/arena.h"
-#include "config/config.h"
-
 #include <math.h>
-#include <pons/schedule.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <pons/schedule.h>
+
+#include "base/arena.h"
+#include "config/config.h"
 
 /*
  * Values for options without a default, by the names that plugins of a kind share, else by type. A

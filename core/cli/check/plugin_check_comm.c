@@ -4,12 +4,13 @@
  */
 #include "cli/check/plugin_check.h"
 
-#include "plugin/plugin_status.h"
-
 #include <math.h>
-#include <pons/comm.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <pons/comm.h>
+
+#include "plugin/plugin_status.h"
 
 enum { COUNT = 5000, PATIENCE_S = 5, VALUES = 64 };
 

@@ -5,19 +5,20 @@
  */
 #include "cli/check/plugin_check.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <pons/device.h>
+
 #include "device/device_open.h"
 #include "graph/ir/build.h"
+#include "graph/ir/shape.h"
 #include "graph/program/explain.h"
 #include "graph/program/memory.h"
 #include "graph/program/program.h"
 #include "graph/reference/reference.h"
-#include "graph/ir/shape.h"
-
-#include <math.h>
-#include <pons/device.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Differences, of the largest element: sums of fp32 in another order; products rounded to bf16. */
 static const double agreement = 1e-4, half_agreement = 3e-2;

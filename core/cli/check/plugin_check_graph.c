@@ -3,20 +3,21 @@
  * in double on the reference device: gradients against finite differences, the same parameters in
  * both builds, steps that can be repeated and that descend.
  */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <pons/loss.h>
+
 #include "base/random.h"
 #include "cli/check/plugin_check.h"
 #include "graph/ir/build.h"
 #include "graph/ir/leaf.h"
+#include "graph/ir/shape.h"
 #include "graph/program/program.h"
 #include "graph/reference/reference.h"
-#include "graph/ir/shape.h"
 #include "replica/plugin_build.h"
-
-#include <math.h>
-#include <pons/loss.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { CHANNELS = 2, CLASSES = 3, BATCH = 2, SAMPLES = 5 };
 

@@ -3,17 +3,18 @@
  * and double agree, rows may be computed in parts, every element of them is written and nothing
  * beside, twice the same, and the gradient agrees with finite differences.
  */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <pons/op.h>
+
 #include "base/random.h"
 #include "cli/check/plugin_check.h"
 #include "config/config.h"
 #include "graph/ir/build.h"
 #include "graph/ir/leaf.h"
 #include "graph/ir/op.h"
-
-#include <math.h>
-#include <pons/op.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { BASES = 6, EXAMPLES_MAX = 16, GUARD = 64 };
 

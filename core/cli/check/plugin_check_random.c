@@ -4,13 +4,14 @@
  */
 #include "cli/check/plugin_check.h"
 
-#include "base/random.h"
-#include "plugin/plugin_status.h"
-
 #include <math.h>
-#include <pons/transform.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <pons/transform.h>
+
+#include "base/random.h"
+#include "plugin/plugin_status.h"
 
 enum { SAMPLES = 64, CHANNELS = 2, GUARD = 64, VOXELS = 8 * 6 * 4 };
 

@@ -1,8 +1,6 @@
 /*
  * plugin_check_requests.c - a small graph for each kind of request that a device may get.
  */
-#include <config.h>
-
 #include "cli/check/plugin_check.h"
 
 static int64_t extent_of(const pons_node *x, int axis)

@@ -2,18 +2,19 @@
  * plugin_check_sink.c - a sink in a scratch folder: records of both kinds are taken, a flush leaves
  * something on disk, and a second opening goes on behind the records that are kept.
  */
-#include "base/file/file.h"
-#include "cli/check/plugin_check.h"
-#include "plugin/plugin_status.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
-#include <pons/sink.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <pons/sink.h>
+
+#include "base/file/file.h"
+#include "cli/check/plugin_check.h"
+#include "plugin/plugin_status.h"
 
 enum { STEPS = 20, KEPT = 12 };
 

@@ -9,15 +9,16 @@
  */
 #include "cli/check/plugin_check.h"
 
-#include "base/thread/parallel.h"
-#include "base/random.h"
-#include "data/transform/case_check.h"
-#include "plugin/plugin_status.h"
-
 #include <math.h>
-#include <pons/transform.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <pons/transform.h>
+
+#include "base/random.h"
+#include "base/thread/parallel.h"
+#include "data/transform/case_check.h"
+#include "plugin/plugin_status.h"
 
 enum { CHANNELS = 2, CLASSES = 3, THREADS = 7 };
 

@@ -2,21 +2,19 @@
  * gpu_comm.c - sums over the cards of a process by a comm plugin, and the values that its
  * communicators share while they open.
  */
-#include <config.h>
-
 #include "cluster/group/gpu_comm.h"
-
-#include "base/clock.h"
-#include "base/thread/thread.h"
-#include "cluster/store/table.h"
-#include "plugin/plugin_status.h"
-
-#include <pons/comm.h>
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <pons/comm.h>
+
+#include "base/clock.h"
+#include "base/thread/thread.h"
+#include "cluster/store/table.h"
+#include "plugin/plugin_status.h"
 
 #define POLL_S 1.0 /* an abort ends every wait, so this only bounds a wait for it                 */
 

@@ -1,13 +1,11 @@
 /*
  * group.c - store, watch and communicator of a process, and one collective through them.
  */
-#include <config.h>
-
 #include "cluster/group/group_internal.h"
 
-#include "plugin/plugin_status.h"
-
 #include <stdlib.h>
+
+#include "plugin/plugin_status.h"
 
 #define CAUSE_S 1.5 /* from a collective's failure until the watch knows why, at most             */
 #define CLOSE_S 5.0 /* rank 0 keeps the store for others that leave, ...                         */

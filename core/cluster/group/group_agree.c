@@ -3,13 +3,11 @@
  * fingerprint of everything is compared, and only where it differs everything is exchanged, to name
  * what differs.
  */
-#include <config.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/hash/hash128.h"
 #include "cluster/group/group_internal.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct digest {
     fingerprint print;

@@ -6,15 +6,13 @@
  *
  * All tell rank 0, rank 0 tells all.
  */
-#include <config.h>
-
 #include "cluster/group/group_internal.h"
-
-#include "base/clock.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/clock.h"
 
 #define REFUSE_S 10.0 /* who takes no part waits for the others to come and to ask                */
 #define CLOSE_S 5.0   /* and for them to have heard                                               */

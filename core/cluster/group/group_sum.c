@@ -11,15 +11,13 @@
  * become larger: then none begins until all have ended, and the block goes back to the system
  * before a larger one comes. It is mapped: an allocator would keep the place of each smaller one.
  */
-#include <config.h>
-
 #include "cluster/group/group_internal.h"
-
-#include "base/clock.h"
-#include "base/pairwise_sum.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/pairwise_sum.h"
 
 enum { PIECES = 8, LEAST = 16384 }; /* under way at a time; bytes of a process's part             */
 

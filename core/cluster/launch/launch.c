@@ -2,12 +2,7 @@
  * launch.c - the launcher's watch: signals, ends and output of the ranks of one start, and starts
  * after failures.
  */
-#include <config.h>
-
 #include "cluster/launch/launch_internal.h"
-
-#include "base/clock.h"
-#include "base/system/signal_name.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,6 +11,9 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "base/system/signal_name.h"
 
 /* ---- settings of the end --------------------------------------------------------------------- */
 

@@ -1,14 +1,12 @@
 /*
  * launch_failure.c - which rank failed first, and the one line that says how.
  */
-#include <config.h>
-
 #include "cluster/launch/launch_internal.h"
+
+#include <string.h>
 
 #include "base/system/signal_name.h"
 #include "config/memory_hints.h"
-
-#include <string.h>
 
 /* ---- who ------------------------------------------------------------------------------------- */
 

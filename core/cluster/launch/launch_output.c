@@ -1,8 +1,6 @@
 /*
  * launch_output.c - lines of several ranks, none of them cut by another.
  */
-#include <config.h>
-
 #include "cluster/launch/launch_internal.h"
 
 #include <errno.h>

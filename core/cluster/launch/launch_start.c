@@ -2,11 +2,7 @@
  * launch_start.c - one start of all ranks: where they meet, what they find in their environment,
  * where their output goes.
  */
-#include <config.h>
-
 #include "cluster/launch/launch_internal.h"
-#include "base/errno_status.h"
-#include "cluster/rendezvous/rank_info.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,6 +14,9 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "base/errno_status.h"
+#include "cluster/rendezvous/rank_info.h"
 
 extern char **environ;
 

@@ -3,16 +3,14 @@
  * table. What the variables say is checked against each other here; whether anybody is at the
  * meeting place is the store's business.
  */
-#include <config.h>
-
 #include "cluster/rendezvous/rank_info.h"
+
+#include <stdio.h>
+#include <string.h>
 
 #include "base/random.h"
 #include "base/text/text.h"
 #include "cluster/rendezvous/nodelist.h"
-
-#include <stdio.h>
-#include <string.h>
 
 enum { PROCESSES_MAX = 65536, NAMES = 4, PORT_FIRST = 20000, PORTS = 10000, PORT_USUAL = 29500 };
 

@@ -4,10 +4,10 @@
  */
 #include "cluster/store/message.h"
 
-#include "base/hash/sha256.h"
-
 #include <string.h>
 #include <sys/random.h>
+
+#include "base/hash/sha256.h"
 
 static const char greeting_text[16] = "pons store 1\n", hello_text[16] = "pons rank 1\n";
 

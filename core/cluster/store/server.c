@@ -6,17 +6,7 @@
  * connection: what comes is put together piece by piece, what goes is kept until it fits. Strangers
  * are few at a time and have seconds to say who they are.
  */
-#include <config.h>
-
 #include "cluster/store/server.h"
-
-#include "base/clock.h"
-#include "base/thread/thread.h"
-#include "base/whole.h"
-#include "cluster/store/socket.h"
-#include "cluster/store/store.h"
-#include "cluster/store/message.h"
-#include "cluster/store/table.h"
 
 #include <errno.h>
 #include <math.h>
@@ -33,6 +23,14 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "base/thread/thread.h"
+#include "base/whole.h"
+#include "cluster/store/message.h"
+#include "cluster/store/socket.h"
+#include "cluster/store/store.h"
+#include "cluster/store/table.h"
 
 /* Connections beside those of the processes, and what one may have waiting. */
 enum { STRANGERS_MAX = 64, REQUESTS_MAX = 256, OUT_MAX = 4 * STORE_MESSAGE_MAX };

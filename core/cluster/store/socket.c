@@ -1,11 +1,7 @@
 /*
  * socket.c - TCP as the store uses it.
  */
-#include <config.h>
-
 #include "cluster/store/socket.h"
-
-#include "base/clock.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,6 +15,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 #define CONNECT_S 5.0
 

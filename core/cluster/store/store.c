@@ -2,15 +2,7 @@
  * store.c - a process's side of the store: one connection to rank 0, on which any thread may ask,
  * and a thread that hands the answers to those who wait for them.
  */
-#include <config.h>
-
 #include "cluster/store/store.h"
-
-#include "base/clock.h"
-#include "base/thread/thread.h"
-#include "cluster/store/socket.h"
-#include "cluster/store/message.h"
-#include "cluster/store/server.h"
 
 #include <errno.h>
 #include <math.h>
@@ -22,6 +14,12 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "base/thread/thread.h"
+#include "cluster/store/message.h"
+#include "cluster/store/server.h"
+#include "cluster/store/socket.h"
 
 #define ANSWER_S 10.0   /* for an answer that rank 0 gives at once                                */
 #define RETRY_S 0.1     /* between attempts to connect                                            */

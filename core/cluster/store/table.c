@@ -3,11 +3,11 @@
  */
 #include "cluster/store/table.h"
 
-#include "base/clock.h"
-#include "base/random.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/clock.h"
+#include "base/random.h"
 
 static store_entry **chain_of(store_table *t, const char *key)
 {

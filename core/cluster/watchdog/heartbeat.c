@@ -1,8 +1,6 @@
 /*
  * heartbeat.c - signs of life, and what they tell about a run.
  */
-#include <config.h>
-
 #include "cluster/watchdog/heartbeat.h"
 
 #include <stdarg.h>

@@ -2,16 +2,14 @@
  * root_cause.c - the first cause of a failure, or the end of the run in order: one value that
  * all find in the store under 'verdict'. Who is alone keeps it.
  */
-#include <config.h>
-
 #include "cluster/watchdog/watchdog_internal.h"
-
-#include "base/clock.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/clock.h"
 
 /* ---- the verdict ----------------------------------------------------------------------------- */
 

@@ -4,12 +4,7 @@
  * A rank may be killed between two of its writes and the launcher reads at any time, so every word
  * is one atomic store, and 'ended' is written last.
  */
-#include <config.h>
-
 #include "cluster/watchdog/status_page.h"
-
-#include "base/clock.h"
-#include "base/errno_status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +16,9 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "base/errno_status.h"
 
 /* Up to 15 characters as two words, each of which is written in one act. */
 typedef struct short_word {

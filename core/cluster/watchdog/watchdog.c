@@ -3,18 +3,16 @@
  *
  * What is looked at is in watchdog_rounds.c, what is said of a failure in root_cause.c.
  */
-#include <config.h>
-
 #include "cluster/watchdog/watchdog_internal.h"
-
-#include "base/clock.h"
-#include "base/thread/thread.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "base/thread/thread.h"
 
 #define GRACE_S 1.0           /* from a failure until a process that goes on is ended             */
 #define GRACE_ALONE_S 5.0     /* the same where nobody waits for it and it is about to end        */

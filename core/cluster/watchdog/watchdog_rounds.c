@@ -4,16 +4,14 @@
  * Keys: 'beat.RANK', and 'beats', rank 0's table, for the lines of a process that outlives rank 0.
  * A process that is alone has no store: it looks at itself.
  */
-#include <config.h>
-
 #include "cluster/watchdog/watchdog_internal.h"
-
-#include "base/clock.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/clock.h"
 
 #define GLANCE_S 0.1    /* rank 0's looks at the verdict and at lost connections                  */
 #define ROUND_S 0.5     /* counted of a round of rank 0, ...                                      */

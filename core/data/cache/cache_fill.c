@@ -17,11 +17,11 @@
 
 #include "base/thread/parallel.h"
 #include "base/thread/thread.h"
-#include "data/cache/cache_key.h"
 #include "data/cache/cache_internal.h"
+#include "data/cache/cache_key.h"
 #include "data/cache/shared_memory.h"
-#include "data/dataset/case_read.h"
 #include "data/dataset/case_hash.h"
+#include "data/dataset/case_read.h"
 #include "data/dataset/class_coverage.h"
 #include "data/packed/sampling_index.h"
 

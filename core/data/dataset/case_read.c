@@ -1,7 +1,6 @@
 /*
  * case_read.c - the files of one case, checked against each other, the label as a target.
  */
-
 #include "data/dataset/case_read.h"
 
 #include <string.h>

@@ -16,8 +16,8 @@
 #include "data/dataset/class_list.h"
 #include "data/dataset/label_map.h"
 #include "data/nifti/nifti_read.h"
-#include "data/volume/volume.h"
 #include "data/volume/geometry.h"
+#include "data/volume/volume.h"
 
 #define IDS_MAX 4096   /* a label with more is an image                                           */
 #define UNLISTED_MAX 8 /* more are summed up                                                      */

@@ -5,7 +5,6 @@
  * exactly once per epoch whatever the batch. Which case stands where depends on the seed, the epoch
  * and the number of cases alone.
  */
-
 #include "data/loader/epoch_order.h"
 
 #include "base/random.h"

@@ -18,8 +18,8 @@
 
 #include "base/thread/parallel.h"
 #include "base/thread/thread.h"
-#include "data/loader/patch_batch.h"
 #include "data/loader/epoch_order.h"
+#include "data/loader/patch_batch.h"
 
 #define THREADS_MAX 64
 #define NICENESS 10

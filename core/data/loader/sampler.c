@@ -9,8 +9,8 @@
 
 #include <inttypes.h>
 
-#include "data/packed/sampling_index.h"
 #include "data/loader/patch_extract.h"
+#include "data/packed/sampling_index.h"
 
 typedef pons_status find_rule(const packed_case *p, patch_place *place, const int64_t extent[3],
                               int64_t start[3], pons_error *err);

@@ -4,11 +4,11 @@
  */
 #include "data/nifti/nifti_internal.h"
 
-#include "base/text/shell_word.h"
-
 #include <math.h>
 #include <nifti2_io.h>
 #include <string.h>
+
+#include "base/text/shell_word.h"
 
 /* What is checked, from either version. */
 typedef struct header {

@@ -13,8 +13,8 @@
 #include "base/errno_status.h"
 #include "base/file/file_kind.h"
 #include "base/system/huge_pages.h"
-#include "base/thread/parallel.h"
 #include "base/text/text.h"
+#include "base/thread/parallel.h"
 #include "data/nifti/nifti_internal.h"
 #include "data/volume/geometry.h"
 

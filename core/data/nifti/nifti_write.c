@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "base/file/file.h"
-#include "base/thread/parallel.h"
 #include "base/text/text.h"
+#include "base/thread/parallel.h"
 #include "data/nifti/nifti_internal.h"
-#include "data/volume/volume_files.h"
 #include "data/volume/geometry.h"
+#include "data/volume/volume_files.h"
 
 enum { SIDE_I = 64, SIDE_K = 16 };
 

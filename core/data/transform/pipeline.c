@@ -9,8 +9,8 @@
 
 #include "config/sections.h"
 #include "data/transform/case_check.h"
-#include "plugin/plugin_status.h"
 #include "plugin/plugin_load.h"
+#include "plugin/plugin_status.h"
 
 /* "FILE:LINE: [SECTION] KEY", for messages. */
 static void where_of(config *c, const char *section, const char *key, char *out, size_t size)

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/thread/parallel.h"
-#include "base/text/quote.h"
 #include "base/random.h"
+#include "base/text/quote.h"
+#include "base/thread/parallel.h"
 #include "data/volume/volume.h"
 
 void pons_transform_warn(const pons_transform_scope *scope, const char *format, ...)

@@ -3,7 +3,6 @@
  */
 #include "data/volume/volume_files.h"
 
-#include <config.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>

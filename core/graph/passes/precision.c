@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "graph/ir/build.h"
-#include "graph/passes/fuse/fuse.h"
 #include "graph/ir/shape.h"
 #include "graph/ir/sort.h"
+#include "graph/passes/fuse/fuse.h"
 
 static const char *const precision_names[] = { "auto", "fp32", "tf32", "bf16", "fp16" };
 

@@ -11,8 +11,8 @@
 #include "graph/passes/recompute.h"
 
 #include "graph/ir/build.h"
-#include "graph/passes/fuse/fuse.h"
 #include "graph/ir/sort.h"
+#include "graph/passes/fuse/fuse.h"
 
 #define VOLUMES_MAX 3
 

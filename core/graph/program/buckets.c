@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "graph/program/program_internal.h"
 #include "graph/passes/fuse/fuse.h"
+#include "graph/program/program_internal.h"
 #include "graph/storage/queue.h"
 
 enum { GROUPS = 3 }; /* beside begin, reduce and update: six pieces a step */

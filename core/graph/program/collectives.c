@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/ir/shape.h"
 #include "graph/program/program_internal.h"
 #include "graph/storage/queue.h"
-#include "graph/ir/shape.h"
 
 typedef struct half {
     const program_collective *collective;

@@ -1,12 +1,13 @@
 /*
  * explain.c - what a program will do and need, before it runs.
  */
+#include "graph/program/explain.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/program/program_internal.h"
-#include "graph/program/explain.h"
 #include "graph/ir/shape.h"
+#include "graph/program/program_internal.h"
 
 /* Elements that an operand touches: repeated ones once. */
 static uint64_t operand_count(const pons_map *m, const pons_operand *o)

@@ -9,11 +9,11 @@
 
 #include "base/arena.h"
 #include "graph/ir/build.h"
-#include "graph/program/program_internal.h"
-#include "graph/passes/fuse/fuse.h"
 #include "graph/ir/gradient.h"
 #include "graph/ir/leaf.h"
 #include "graph/ir/shape.h"
+#include "graph/passes/fuse/fuse.h"
+#include "graph/program/program_internal.h"
 
 /* What gradients are of: in fp16 a multiple of the loss, so that small ones are not lost (R9). */
 static pons_node *scaled_loss(program *p)

@@ -4,8 +4,8 @@
  */
 #include <stdlib.h>
 
-#include "graph/program/program_internal.h"
 #include "graph/ir/shape.h"
+#include "graph/program/program_internal.h"
 
 typedef struct hosted {
     device device;

@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-#include "graph/passes/fuse/fuse.h"
 #include "graph/ir/shape.h"
 #include "graph/ir/sort.h"
+#include "graph/passes/fuse/fuse.h"
 
 /* ---- names and costs ------------------------------------------------------------------------- */
 

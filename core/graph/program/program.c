@@ -9,13 +9,13 @@
 
 #include "base/arena.h"
 #include "graph/ir/build.h"
-#include "graph/passes/communicate.h"
-#include "graph/program/program_internal.h"
-#include "graph/passes/fuse/fuse.h"
-#include "graph/storage/queue.h"
-#include "graph/passes/recompute.h"
 #include "graph/ir/shape.h"
+#include "graph/passes/communicate.h"
+#include "graph/passes/fuse/fuse.h"
+#include "graph/passes/recompute.h"
 #include "graph/passes/simplify.h"
+#include "graph/program/program_internal.h"
+#include "graph/storage/queue.h"
 
 static pons_status check_graph(program *p, pons_error *err)
 {

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "graph/program/program_internal.h"
-#include "graph/storage/queue.h"
-#include "graph/storage/profiler_range.h"
 #include "graph/ir/shape.h"
+#include "graph/program/program_internal.h"
+#include "graph/storage/profiler_range.h"
+#include "graph/storage/queue.h"
 
 /* At the end of what may have failed before: the first failure stays. */
 static pons_status end_run(program *p, pons_status status, pons_error *err)

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "graph/program/program_internal.h"
-#include "graph/passes/fuse/fuse.h"
 #include "graph/ir/shape.h"
+#include "graph/passes/fuse/fuse.h"
+#include "graph/program/program_internal.h"
 
 static pons_type stored_type(const program *p, pons_type type)
 {

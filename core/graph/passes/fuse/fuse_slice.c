@@ -6,8 +6,8 @@
  * that, an expression that changes nothing; parts that are no expressions are copied by a map.
  */
 #include "graph/ir/build.h"
-#include "graph/passes/fuse/fuse.h"
 #include "graph/ir/shape.h"
+#include "graph/passes/fuse/fuse.h"
 
 /* A node that hands its argument on: the place of a part in a concatenation. */
 static bool is_part(const pons_node *x)

@@ -6,8 +6,8 @@
  * case becomes a sum per case and a small sum over cases.
  */
 #include "graph/ir/build.h"
-#include "graph/passes/fuse/fuse.h"
 #include "graph/ir/shape.h"
+#include "graph/passes/fuse/fuse.h"
 
 #define SHARE 64 /* a partial result has at most this share of the points                         */
 
