@@ -3,7 +3,7 @@ PROGRAM_TESTS += tests/check_arena tests/check_config tests/check_config_gallery
 	tests/check_environment tests/check_file tests/check_hash tests/check_log tests/check_name_index \
 	tests/check_parallel tests/check_plugin tests/check_quota tests/check_quote tests/check_random tests/check_start \
 	tests/check_text
-SCRIPT_TESTS += tests/check_exports.sh tests/check_settings.sh tests/check_loss_pass.sh \
+SCRIPT_TESTS += tests/check_exports.sh tests/check_folders.sh tests/check_settings.sh tests/check_loss_pass.sh \
 	tests/check_own_build.sh tests/check_reports.sh tests/cli.sh
 
 SOAK_TESTS += tests/check_plugin

@@ -14,10 +14,11 @@
 #include "golden_program.h"
 #include "graph/ir/build.h"
 #include "graph/ir/leaf.h"
+#include "plugin/plugin_search.h"
+#include "replica/patch_nodes.h"
+#include "replica/window_nodes.h"
 #include "soak.h"
 #include "suite.h"
-#include "replica/window_nodes.h"
-#include "replica/patch_nodes.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #include "suite.h"
 
 #include "cli/command.h"
+#include "cli/environment.h"
 
 #include <stdlib.h>
 

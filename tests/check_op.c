@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/file/file.h"
-#include "cli/check/plugin_check.h"
+#include "cli/plugin/plugin_check.h"
 #include "device/device_open.h"
 #include "gallery_plugin.h"
 #include "graph/ir/build.h"

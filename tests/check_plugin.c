@@ -10,7 +10,9 @@
 #include "base/file/file.h"
 #include "plugin/elf_note.h"
 #include "plugin/owner.h"
-#include "plugin/verify.h"
+#include "plugin/plugin_file.h"
+#include "plugin/plugin_load.h"
+#include "plugin/plugin_search.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
 #include "data/nifti/nifti_read.h"
 #include "data/nifti/nifti_write.h"
 #include "data/dataset/phantom.h"
-#include "cli/preprocess.h"
+#include "cli/data/preprocess.h"
 
 #include <math.h>
 #include <string.h>

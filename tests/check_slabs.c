@@ -12,7 +12,7 @@
 #include "data/nifti/nifti_read.h"
 #include "data/nifti/nifti_write.h"
 #include "data/dataset/phantom.h"
-#include "cli/preprocess.h"
+#include "cli/data/preprocess.h"
 #include "data/volume/inverse_resample.h"
 #include "data/transform/pipeline.h"
 #include "data/volume/geometry.h"

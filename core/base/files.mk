@@ -11,8 +11,8 @@ libcore_la_SOURCES += core/base/file/aside.c core/base/file/aside.h core/base/fi
 libcore_la_SOURCES += core/base/hash/hash128.c core/base/hash/hash128.h \
 	core/base/hash/json_digest.c core/base/hash/json_digest.h core/base/hash/name_index.c \
 	core/base/hash/name_index.h core/base/hash/sha256.c core/base/hash/sha256.h \
-	core/base/hash/sha256_blocks.c core/base/hash/sha256_blocks.h core/base/hash/sha256_file.c \
-	core/base/hash/sha256_x86.c
+	core/base/hash/sha256_blocks.c core/base/hash/sha256_blocks.h core/base/hash/sha256_blocks_x86.c \
+	core/base/hash/sha256_file.c
 libcore_la_SOURCES += core/base/system/boot_id.c core/base/system/boot_id.h \
 	core/base/system/cpu_quota.c core/base/system/cpu_quota.h core/base/system/huge_pages.c \
 	core/base/system/huge_pages.h core/base/system/memory_limit.c core/base/system/memory_limit.h \

@@ -16,6 +16,7 @@
 #include "experiment/processes.h"
 #include "graph/ir/shape.h"
 #include "graph/program/explain.h"
+#include "replica/input_copy.h"
 #include "replica/replicas.h"
 
 typedef struct bench {

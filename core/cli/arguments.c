@@ -1,6 +1,8 @@
 /*
  * arguments.c - the words of a command line: flags by a table, the common flags, arguments.
  */
+#include "cli/arguments.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -64,33 +64,10 @@ extern const command *const commands[]; /* ends with NULL */
 pons_status invocation_config(const invocation *call, const char *file, config **out,
                               pons_error *err);
 
-/* arguments.c: fill 'call' and the zeroed 'flags' from the words behind the command's name. */
-pons_status arguments_read(const command *c, int count, char **word, invocation *call, void *flags,
-                           pons_error *err);
-
-/* The i-th flag that every command takes, or NULL behind the last one. */
-const char *arguments_common(int i, bool *valued);
-
 /*
  * command_launch.c: this same command once more, by one rank per listed device, until all have
  * ended: for mode = ddp where no launcher has started the ranks. Call it before there are threads.
  */
 pons_status launch_same(const invocation *call, pons_error *err);
-
-/* usage.c */
-void usage_print_all(FILE *to);
-void usage_print_group(FILE *to, const char *group); /* commands of two words: "data"             */
-void usage_print(FILE *to, const command *c);
-/* An option table as 'pons help' shows it; 'prefix' stands before each name ("", "--"). */
-void usage_print_option(FILE *to, const pons_option *o, const char *prefix);
-void usage_print_options(FILE *to, const pons_option *options, const char *prefix);
-
-/* options_list.c: every option of the program, one a line, for scripts. */
-pons_status options_list(pons_error *err);
-
-/* environment.c: what libraries of kernels would read from the environment (R20). */
-void environment_prepare(void);
-/* Check the limits that no command survives. It writes the line about one to stderr by itself. */
-pons_status environment_check(void);
 
 #endif

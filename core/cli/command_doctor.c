@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/machine.h"
 #include "plugin/plugin_load.h"
+#include "plugin/plugin_search.h"
 
 /* ---- plugins --------------------------------------------------------------------------------- */
 

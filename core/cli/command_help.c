@@ -7,8 +7,11 @@
 #include "base/text/quote.h"
 #include "base/text/text.h"
 #include "cli/command.h"
+#include "cli/options_list.h"
+#include "cli/usage.h"
 #include "config/sections.h"
 #include "plugin/plugin_load.h"
+#include "plugin/plugin_search.h"
 
 typedef struct help_flags {
     bool list;

@@ -10,7 +10,9 @@
 
 #include "base/broken_pipe.h"
 #include "base/text/text.h"
+#include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/usage.h"
 #include "cluster/launch/launch.h"
 #include "cluster/rendezvous/rank_info.h"
 #include "config/sections.h"

@@ -5,7 +5,7 @@
  * no file of it would say so. The C library is told to give large blocks back, and the system to
  * report a file that may not grow as an error. Descriptors 0 to 2 are open afterwards.
  */
-#include "cli/command.h"
+#include "cli/environment.h"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -15,6 +15,8 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include "cli/command.h"
 
 extern char **environ;
 

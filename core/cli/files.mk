@@ -1,19 +1,22 @@
 # Files of core/cli. A command is a file here and a row in commands.c.
-libcore_la_SOURCES += core/cli/arguments.c core/cli/command.h core/cli/command_data_check.c \
-	core/cli/command_data_crop.c core/cli/command_data_phantom.c core/cli/command_data_preprocess.c \
-	core/cli/command_devices.c core/cli/command_doctor.c core/cli/command_evaluate.c \
-	core/cli/command_explain.c core/cli/command_help.c core/cli/command_launch.c \
-	core/cli/command_plugin_list.c core/cli/command_plugin_show.c core/cli/command_predict.c \
-	core/cli/command_train.c core/cli/commands.c core/cli/environment.c core/cli/machine.c \
-	core/cli/machine.h core/cli/options_list.c core/cli/pons_main.c core/cli/preprocess.c \
-	core/cli/preprocess.h core/cli/usage.c
+libcore_la_SOURCES += core/cli/arguments.c core/cli/arguments.h core/cli/command.c \
+	core/cli/command.h core/cli/command_devices.c core/cli/command_doctor.c \
+	core/cli/command_evaluate.c core/cli/command_explain.c core/cli/command_help.c \
+	core/cli/command_launch.c core/cli/command_predict.c core/cli/command_train.c core/cli/commands.c \
+	core/cli/environment.c core/cli/environment.h core/cli/machine.c core/cli/machine.h \
+	core/cli/options_list.c core/cli/options_list.h core/cli/pons_main.c core/cli/usage.c \
+	core/cli/usage.h
 libcore_la_SOURCES += core/cli/bench/bench_data.c core/cli/bench/bench_data.h \
 	core/cli/bench/bench_kernels.c core/cli/bench/bench_kernels.h core/cli/bench/bench_model.c \
 	core/cli/bench/bench_model.h core/cli/bench/bench_modes.c core/cli/bench/bench_modes.h \
 	core/cli/bench/command_bench.c
-libcore_la_SOURCES += core/cli/check/command_plugin_check.c core/cli/check/plugin_check.c \
-	core/cli/check/plugin_check.h core/cli/check/plugin_check_comm.c \
-	core/cli/check/plugin_check_device.c core/cli/check/plugin_check_graph.c \
-	core/cli/check/plugin_check_op.c core/cli/check/plugin_check_random.c \
-	core/cli/check/plugin_check_requests.c core/cli/check/plugin_check_sink.c \
-	core/cli/check/plugin_check_transform.c
+libcore_la_SOURCES += core/cli/data/command_data_check.c core/cli/data/command_data_crop.c \
+	core/cli/data/command_data_phantom.c core/cli/data/command_data_preprocess.c \
+	core/cli/data/preprocess.c core/cli/data/preprocess.h
+libcore_la_SOURCES += core/cli/plugin/command_plugin_check.c core/cli/plugin/command_plugin_list.c \
+	core/cli/plugin/command_plugin_show.c core/cli/plugin/plugin_check.c \
+	core/cli/plugin/plugin_check.h core/cli/plugin/plugin_check_comm.c \
+	core/cli/plugin/plugin_check_device.c core/cli/plugin/plugin_check_graph.c \
+	core/cli/plugin/plugin_check_op.c core/cli/plugin/plugin_check_random.c \
+	core/cli/plugin/plugin_check_requests.c core/cli/plugin/plugin_check_sink.c \
+	core/cli/plugin/plugin_check_transform.c

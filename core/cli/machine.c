@@ -12,6 +12,7 @@
 #include "device/device_list.h"
 #include "device/device_open.h"
 #include "plugin/plugin_load.h"
+#include "plugin/plugin_search.h"
 #include "plugin/plugin_status.h"
 
 /* Further lines of the text stand below its first one. */

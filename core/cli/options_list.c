@@ -8,14 +8,17 @@
  * 'pons COMMAND' for its flags, 'pons' for those of all commands. PLUGIN is '-' for what the core
  * reads. DEFAULT is '-' for what must be given and empty for what is not given.
  */
-#include "cli/command.h"
+#include "cli/options_list.h"
 
 #include <string.h>
 
 #include <pons/transform.h>
 
+#include "cli/arguments.h"
+#include "cli/command.h"
 #include "config/sections.h"
 #include "plugin/plugin_load.h"
+#include "plugin/plugin_search.h"
 
 static const char *const type_names[] = {
     [PONS_OPTION_REAL] = "real", [PONS_OPTION_INTEGER] = "integer", [PONS_OPTION_FLAG] = "flag",

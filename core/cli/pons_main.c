@@ -11,19 +11,16 @@
 
 #include "base/terminal.h"
 #include "base/text/text.h"
+#include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/environment.h"
+#include "cli/usage.h"
 #include "cluster/watchdog/status_page.h"
 #include "plugin/plugin_load.h"
 
 const char *pons_version(void)
 {
     return PACKAGE_VERSION;
-}
-
-pons_status invocation_config(const invocation *call, const char *file, config **out,
-                              pons_error *err)
-{
-    return config_open(file, call->set_count, call->set, out, err);
 }
 
 /* ---- find ------------------------------------------------------------------------------------ */

@@ -1,10 +1,11 @@
 /*
  * usage.c - what --help and help print, all of it from the tables of commands and options.
  */
-#include "cli/command.h"
+#include "cli/usage.h"
 
 #include <string.h>
 
+#include "cli/command.h"
 #include "config/sections.h"
 
 static const char common_flags[] =

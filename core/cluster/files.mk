@@ -13,7 +13,7 @@ libcore_la_SOURCES += core/cluster/store/message.c core/cluster/store/message.h 
 	core/cluster/store/socket.h core/cluster/store/store.c core/cluster/store/store.h \
 	core/cluster/store/table.c core/cluster/store/table.h
 libcore_la_SOURCES += core/cluster/watchdog/heartbeat.c core/cluster/watchdog/heartbeat.h \
-	core/cluster/watchdog/root_cause.c core/cluster/watchdog/status_page.c \
-	core/cluster/watchdog/status_page.h core/cluster/watchdog/watchdog.c \
-	core/cluster/watchdog/watchdog.h core/cluster/watchdog/watchdog_internal.h \
+	core/cluster/watchdog/status_page.c core/cluster/watchdog/status_page.h \
+	core/cluster/watchdog/watchdog.c core/cluster/watchdog/watchdog.h \
+	core/cluster/watchdog/watchdog_internal.h core/cluster/watchdog/watchdog_root_cause.c \
 	core/cluster/watchdog/watchdog_rounds.c

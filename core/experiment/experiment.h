@@ -118,7 +118,7 @@ pons_status experiment_check_extent(const experiment *e, const char *what, const
 /* experiment_window.c: the [window] section for stitch_open. */
 void experiment_window_settings(const experiment *e, window_settings *out);
 
-/* model_axes.c: in a 2D network options per axis come in the order D H W, 1 on the flat axis. */
+/* experiment_axes.c: in a 2D network options per axis come in the order D H W, 1 on the flat axis. */
 pons_status model_axes_turn(experiment *e, pons_error *err);
 
 #endif

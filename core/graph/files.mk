@@ -11,7 +11,7 @@ libcore_la_SOURCES += core/graph/optimizer/map_builder.c core/graph/optimizer/ma
 	core/graph/optimizer/optimizer_trace.c core/graph/optimizer/optimizer_trace.h \
 	core/graph/optimizer/table_pool.c core/graph/optimizer/table_pool.h core/graph/optimizer/update.c \
 	core/graph/optimizer/update.h core/graph/optimizer/update_class.c \
-	core/graph/optimizer/update_class.h core/graph/optimizer/update_kernel.c
+	core/graph/optimizer/update_internal.h core/graph/optimizer/update_kernel.c
 libcore_la_SOURCES += core/graph/passes/communicate.c core/graph/passes/communicate.h \
 	core/graph/passes/precision.c core/graph/passes/precision.h core/graph/passes/recompute.c \
 	core/graph/passes/recompute.h core/graph/passes/simplify.c core/graph/passes/simplify.h
@@ -26,8 +26,8 @@ libcore_la_SOURCES += core/graph/program/bind.c core/graph/program/buckets.c \
 	core/graph/program/explain.h core/graph/program/gradients.c core/graph/program/host_kernels.c \
 	core/graph/program/memory.c core/graph/program/memory.h core/graph/program/plan.c \
 	core/graph/program/plan.h core/graph/program/prepare.c core/graph/program/program.c \
-	core/graph/program/program.h core/graph/program/program_internal.h core/graph/program/run.c \
-	core/graph/program/tensor_layout.c
+	core/graph/program/program.h core/graph/program/program_internal.h \
+	core/graph/program/program_run.c core/graph/program/tensor_layout.c
 libcore_la_SOURCES += core/graph/reference/convolution_body.h core/graph/reference/kernels_body.h \
 	core/graph/reference/kernels_double.c core/graph/reference/kernels_float.c \
 	core/graph/reference/map_body.h core/graph/reference/move_body.h core/graph/reference/reference.c \

@@ -4,7 +4,7 @@
 #ifndef CORE_PLUGIN_DESCRIPTOR_H
 #define CORE_PLUGIN_DESCRIPTOR_H
 
-#include "plugin/verify.h"
+#include "plugin/plugin_file.h"
 
 /* Load the library, ask it for its descriptor and check that. */
 pons_status descriptor_load(const verified *v, void **handle, const pons_plugin **out,

@@ -28,7 +28,7 @@ typedef struct elf_dynamic {
  */
 pons_status elf_dynamic_check(const elf_image *f);
 
-/* The parts of that: elf_symbols.c, elf_relocations.c. */
+/* The parts of that: elf_dynamic_symbols.c, elf_dynamic_relocations.c. */
 pons_status elf_symbols_check(elf_dynamic *d);
 pons_status elf_relocations_check(const elf_dynamic *d);
 

@@ -3,7 +3,7 @@
  * copies of what the plugin brought. The list of loaded plugins is the one thing that all
  * experiments of a process share, as they share the dynamic loader.
  */
-#include "plugin/descriptor.h"
+#include "plugin/plugin_load.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/verify.h"
+#include "plugin/descriptor.h"
+#include "plugin/plugin_file.h"
+#include "plugin/plugin_search.h"
 
 typedef struct loaded {
     plugin plugin;

@@ -5,17 +5,7 @@
 #define CORE_PLUGIN_PLUGIN_LOAD_H
 
 #include "base/log.h"
-
-#include <pons/plugin.h>
-
-typedef struct plugin_file {
-    pons_kind kind;
-    char name[PONS_NAME_SIZE];
-    uint16_t abi_major, abi_minor;
-    char *path;
-    char *problem; /* plugin_list only: why the file cannot be used, or NULL                      */
-    char *hides;   /* plugin_list only: another file of this kind and name in a later folder      */
-} plugin_file;
+#include "plugin/plugin_file.h"
 
 typedef struct plugin {
     const pons_plugin *descriptor;
@@ -24,25 +14,6 @@ typedef struct plugin {
     const void *operations; /* the core's own copy, zeroed behind what the plugin knew            */
     const char *hides;      /* another file of this kind and name in a later folder, or NULL      */
 } plugin;
-
-const char *plugin_kind_name(pons_kind kind);           /* "model"                                */
-bool plugin_kind_named(const char *name, pons_kind *kind);
-
-/*
- * Folders searched: PONS_PLUGIN_PATH (absolute folders, separated by colons), then plugindir; each
- * holds KIND/NAME.so. *folders is NULL-terminated and freed by plugin_folders_free.
- */
-pons_status plugin_folders(char ***folders, pons_error *err);
-void plugin_folders_free(char **folders);
-/* Notes only, no loading. *files is malloc'ed, sorted by kind and name; first folder wins. */
-pons_status plugin_list(plugin_file **files, int *count, pons_error *err);
-void plugin_list_free(plugin_file *files, int count);
-/*
- * Read and check the ELF file and its note; no byte of it runs. out->path is malloc'ed; free it
- * with plugin_file_clear.
- */
-pons_status plugin_verify(const char *path, plugin_file *out, pons_error *err);
-void plugin_file_clear(plugin_file *file);
 
 /*
  * Load plugin 'name' of 'kind', or return the one loaded before. 'where' (file:line of the INI
@@ -59,6 +30,8 @@ pons_status plugin_load_file(const char *path, size_t operations_size, const plu
  * memory of this process in use, which a fork would take from it.
  */
 void plugin_end_trials(void);
+/* Load what was verified; the caller has the registry's lock. */
+pons_status verified_load(const verified *v, size_t operations_size, plugin *out, pons_error *err);
 /* Warn, once for each, of loaded plugins that hide another of the same kind and name. */
 void plugin_warn_hidden(logger *l);
 

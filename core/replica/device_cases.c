@@ -1,12 +1,13 @@
 /*
  * device_cases.c - preprocessed cases in the memory of devices, which cut their patches themselves.
  */
-#include "replica/replicas.h"
+#include "replica/device_cases.h"
 
 #include "base/system/memory_limit.h"
 #include "experiment/processes.h"
 #include "graph/storage/staging.h"
 #include "replica/patch_nodes.h"
+#include "replica/replicas.h"
 
 typedef struct holding {
     const case_layout *layout;

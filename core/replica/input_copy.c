@@ -2,12 +2,13 @@
  * input_copy.c - patches on their way from the loader into the training program of a replica: it reads
  * them where the loader has made them, or they are copied for a device with memory of its own.
  */
-#include "replica/replicas.h"
+#include "replica/input_copy.h"
 
 #include <string.h>
 
 #include "base/thread/parallel.h"
 #include "data/loader/batch_layout.h"
+#include "replica/replicas.h"
 
 /* Nobody is there for what the loader has made. */
 static pons_status refuse(const experiment *e, int part, pons_error *err)

@@ -14,6 +14,8 @@
 #include "experiment/tuning.h"
 #include "graph/program/explain.h"
 #include "plugin/plugin_status.h"
+#include "replica/device_cases.h"
+#include "replica/input_copy.h"
 
 #define JOIN_S 60.0 /* all cards are in this machine: one that does not join soon never does     */
 

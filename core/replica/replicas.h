@@ -57,22 +57,6 @@ pons_status replicas_open_beside(const replicas *first, const experiment *e, uns
 /* A loader for each: the first 'count' training cases, from 'step' on. */
 pons_status replicas_open_loaders(replicas *r, cache *held, int count, int64_t step,
                                   pons_error *err);
-/* input_copy.c: the next micro-batch of the loader becomes the input of the training program. */
-pons_status replica_feed(replica *r, const experiment *e, const loader_batch **batch,
-                         pons_error *err);
-/* The next one will be the first of this replica's in 'step'. */
-pons_status replica_seek(replica *r, int64_t step, pons_error *err);
-/*
- * A device that computes by itself is sent the first micro-batch of 'step', which comes next,
- * meanwhile: if the loader has it; without a loader, the inputs that there are.
- */
-pons_status replica_feed_ahead(replica *r, const experiment *e, int64_t step, pons_error *err);
-/*
- * device_cases.c: with [data] cache = device, the first 'count' training cases into the memory of
- * each replica's device, where its training program reads them.
- */
-pons_status replicas_hold_cases(replicas *r, const cache *held, int count, pons_error *err);
-void replica_drop_cases(replica *r);
 /* Bytes that a step or a batch of windows of its programs touches for certain. */
 double replica_bytes(const replica *one);
 void replicas_close(replicas *r); /* also of one that was not opened                              */

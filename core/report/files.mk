@@ -5,7 +5,7 @@ libcore_la_SOURCES += core/report/csv_header.c core/report/csv_header.h core/rep
 	core/report/overlay.h core/report/png_write.h core/report/run_folder.c core/report/run_folder.h \
 	core/report/sink_file.c
 if HAVE_PNG
-libcore_la_SOURCES += core/report/png_libpng.c
+libcore_la_SOURCES += core/report/png_write_libpng.c
 else
-libcore_la_SOURCES += core/report/png_missing.c
+libcore_la_SOURCES += core/report/png_write_missing.c
 endif

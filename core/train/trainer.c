@@ -15,6 +15,7 @@
 #include "base/whole.h"
 #include "cluster/group/group.h"
 #include "graph/storage/profiler_range.h"
+#include "replica/input_copy.h"
 
 /* ---- records --------------------------------------------------------------------------------- */
 pons_status trainer_record(trainer *t, const char *kind, int64_t epoch, int count,

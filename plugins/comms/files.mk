@@ -7,7 +7,7 @@ GLOO_FILES = plugins/comms/gloo.c plugins/comms/gloo_link.h plugins/comms/gloo_l
 	plugins/comms/peers.h plugins/comms/peers.c
 # The store's connections and its proof of a secret, which a plugin cannot call in libpons.
 GLOO_CORE = core/cluster/store/socket.c core/cluster/store/message.c core/base/hash/sha256.c core/base/hash/sha256_blocks.c \
-	core/base/hash/sha256_x86.c
+	core/base/hash/sha256_blocks_x86.c
 NCCL_FILES = plugins/comms/nccl.c plugins/comms/nccl_comm.h plugins/comms/nccl_driver.c \
 	plugins/comms/nccl_driver.h plugins/comms/nccl_end.c plugins/comms/nccl_item.c \
 	plugins/comms/nccl_launch.c plugins/comms/nccl_stage.c

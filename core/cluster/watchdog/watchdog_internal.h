@@ -43,7 +43,7 @@ struct watch {
 /* Whether nothing is left to be watched, waiting up to wait_s for that. */
 bool watch_wait_over(watch *w, double wait_s);
 
-/* root_cause.c */
+/* watchdog_root_cause.c */
 /* Take 'v' for the end of the run, unless there is one. */
 void watch_finish(watch *w, const verdict *v);
 /* Tell all; the store's verdict is taken. */

@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "graph/ir/shape.h"
-#include "graph/optimizer/update_class.h"
+#include "graph/optimizer/update_internal.h"
 
 enum { PATIENCE = 2000 }; /* steps in a row that are applied before the scale grows               */
 

@@ -4,7 +4,7 @@
  * Parameters whose recipes are equal form a class. In tensor slots the parameters of a class lie
  * side by side, so that one table serves them.
  */
-#include "graph/optimizer/update_class.h"
+#include "graph/optimizer/update_internal.h"
 
 #include "base/arena.h"
 #include "graph/ir/shape.h"

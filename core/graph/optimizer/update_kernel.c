@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "graph/ir/node.h"
-#include "graph/optimizer/update_class.h"
+#include "graph/optimizer/update_internal.h"
 
 /* ---- operands -------------------------------------------------------------------------------- */
 

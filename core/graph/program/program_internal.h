@@ -178,7 +178,7 @@ void program_cut_segments(program *p);
 int program_segment_count(const program *p);            /* that are recorded, in a step           */
 pons_status program_run_passage(program *p, program_passage *a, pons_error *err);
 void program_forget_segments(program *p);               /* addresses have changed                 */
-/* run.c: call k. */
+/* program_run.c: call k. */
 pons_status program_run_call(program *p, int k, pons_error *err);
 /* bind.c */
 pons_status program_bind(program *p, pons_error *err);  /* does nothing when addresses still hold */

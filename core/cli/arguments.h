@@ -1,0 +1,16 @@
+/*
+ * arguments.h - the words of a command line.
+ */
+#ifndef CORE_CLI_ARGUMENTS_H
+#define CORE_CLI_ARGUMENTS_H
+
+#include "cli/command.h"
+
+/* Fill 'call' and the zeroed 'flags' from the words behind the command's name. */
+pons_status arguments_read(const command *c, int count, char **word, invocation *call, void *flags,
+                           pons_error *err);
+
+/* The i-th flag that every command takes, or NULL behind the last one. */
+const char *arguments_common(int i, bool *valued);
+
+#endif

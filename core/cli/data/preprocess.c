@@ -1,0 +1,285 @@
+/*
+ * preprocess - the deterministic half of the data path, written to files.
+ */
+#include "cli/data/preprocess.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file/file.h"
+#include "base/thread/parallel.h"
+#include "config/sections.h"
+#include "data/dataset/case_load.h"
+#include "data/dataset/case_read.h"
+#include "data/dataset/label_map.h"
+#include "data/nifti/nifti_write.h"
+#include "data/transform/pipeline.h"
+#include "data/volume/geometry.h"
+#include "data/volume/volume.h"
+#include "experiment/data_settings.h"
+
+/* Ids as they are, where no list says what they mean. */
+static pons_status keep_ids(volume *label, const char *file, pons_error *err)
+{
+    const int32_t *id = label->voxels;
+    int64_t count = pons_volume_count(label);
+    uint8_t *value = malloc((size_t)count);
+
+    if (!value)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    for (int64_t n = 0; n < count; n++) {
+        if (id[n] < 0 || id[n] > 255) {
+            free(value);
+            return pons_fail(err, PONS_DATA, "'%s' has id %d, expected 0 to 255\nhint: list the "
+                             "ids in [data] labels", file, id[n]);
+        }
+        value[n] = (uint8_t)id[n];
+    }
+    free(label->voxels);
+    label->voxels = value;
+    label->type = PONS_U8;
+    return PONS_OK;
+}
+
+/* A case of a dataset whose classes are not known. */
+static pons_status read_unlisted(const dataset *d, const data_case *info, pons_case *out,
+                                 pons_error *err)
+{
+    case_files files;
+    pons_status status = case_files_read(info, false, &files, err);
+
+    *out = (pons_case){ .size = sizeof *out, .name = info->id, .image = files.image,
+                        .label = files.label };
+    if (status || !info->label)
+        return status;
+    if (files.label_problem.status)
+        return pons_fail(err, files.label_problem.status, "%s", files.label_problem.text);
+    status = volume_grid_compare(&files.label_grid, info->label, &files.grid, info->image[0], err);
+    if (!status)
+        status = keep_ids(&out->label, info->label, err);
+    return status;
+}
+
+static pons_status write_part(const char *folder, const data_case *info, const char *name,
+                              const volume *v, pons_error *err)
+{
+    char path[4096];
+    bool read = false;
+
+    if (!v->voxels)
+        return PONS_OK;
+    if (snprintf(path, sizeof path, "%s/%s/%s.nii.gz", folder, info->id, name) >= (int)sizeof path)
+        return pons_fail(err, PONS_FAILURE, "cannot write case '%s': the path is too long",
+                         info->id);
+    for (int i = 0; i < info->image_count; i++)
+        read = read || file_is(path, info->image[i]);
+    if (read || (info->label && file_is(path, info->label)))
+        return pons_fail(err, PONS_USAGE, "-o '%s' would replace '%s', which is read, expected "
+                         "another folder", folder, path);
+    return volume_write(path, v, NULL, err);
+}
+
+/* Image and label at the same time. */
+typedef struct part_writing {
+    const char *folder;
+    const data_case *info;
+    const pons_case *c;
+    pons_error problem[2];
+} part_writing;
+
+static void write_parts(void *context, int64_t first, int64_t end)
+{
+    part_writing *w = context;
+
+    for (int64_t n = first; n < end; n++)
+        write_part(w->folder, w->info, n == 0 ? "image" : "label",
+                   n == 0 ? &w->c->image : &w->c->label, &w->problem[n]);
+}
+
+static pons_status write_both(const char *folder, const data_case *info, const pons_case *c,
+                              pons_error *err)
+{
+    part_writing w = { folder, info, c, { PONS_ERROR_INIT, PONS_ERROR_INIT } };
+
+    parallel_run(2, 1, write_parts, &w);
+    for (int n = 0; n < 2 && err->status == PONS_OK; n++)
+        if (w.problem[n].status != PONS_OK)
+            pons_fail(err, w.problem[n].status, "%s", w.problem[n].text);
+    return err->status;
+}
+
+static pons_status write_case(const dataset *d, const volume_chain *chain, int rank,
+                              const char *folder, logger *l, pons_error *err)
+{
+    const data_case *info = &d->cases[rank];
+    pons_case c = { .size = sizeof c };
+    pons_status status = d->class_count ? case_read(d, rank, &c, err)
+                                        : read_unlisted(d, info, &c, err);
+
+    if (!status)
+        status = volume_chain_apply(chain, &c, l, err);
+    if (!status)
+        status = write_both(folder, info, &c, err);
+    if (!status)
+        log_line(l, "%s: %lld x %lld x %lld", info->id, (long long)c.image.extent[0],
+                 (long long)c.image.extent[1], (long long)c.image.extent[2]);
+    case_clear(&c);
+    return status;
+}
+
+/* What a case has said, until those before it have. */
+typedef struct case_note {
+    char *text;
+    size_t size;
+    bool done;
+} case_note;
+
+/* All cases, several at the same time. */
+typedef struct writing {
+    const dataset *data;
+    const volume_chain *chain;
+    const char *folder;
+    logger *log;              /* may be NULL                                                      */
+    pthread_mutex_t lock;     /* of what follows                                                  */
+    case_note *note;          /* of each case                                                     */
+    int told;                 /* cases before this one                                            */
+    int failed;               /* the earliest that did; their number: none                        */
+    pons_error error;
+} writing;
+
+static void tell_lines(logger *l, char *text)
+{
+    for (char *line; text != NULL && (line = strsep(&text, "\n")) != NULL; )
+        if (*line != '\0' && l != NULL)
+            log_line(l, "%s", line);
+}
+
+/* Notes in order of cases, as far as they are there. */
+static void end_case(writing *w, int rank, const pons_error *problem)
+{
+    pthread_mutex_lock(&w->lock);
+    w->note[rank].done = true;
+    if (problem->status != PONS_OK && rank < w->failed) {
+        w->failed = rank;
+        w->error = *problem;
+    }
+    for (; w->told < w->data->case_count && w->note[w->told].done; w->told++)
+        if (w->told <= w->failed)
+            tell_lines(w->log, w->note[w->told].text);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void write_noted(writing *w, int rank)
+{
+    pons_error problem = PONS_ERROR_INIT;
+    FILE *stream = open_memstream(&w->note[rank].text, &w->note[rank].size);
+    logger said = { .terminal = stream, .level = w->log ? w->log->level : LOG_NORMAL };
+
+    if (stream == NULL) {
+        pons_fail(&problem, PONS_DEVICE, "out of memory");
+    } else {
+        write_case(w->data, w->chain, rank, w->folder, &said, &problem);
+        fclose(stream);
+    }
+    end_case(w, rank, &problem);
+}
+
+/* A case behind one that has failed is left. */
+static void write_cases(void *context, int64_t first, int64_t end)
+{
+    writing *w = context;
+
+    for (int64_t rank = first; rank < end; rank++) {
+        pthread_mutex_lock(&w->lock);
+        bool left = rank > w->failed;
+        pthread_mutex_unlock(&w->lock);
+        if (!left)
+            write_noted(w, (int)rank);
+    }
+}
+
+static pons_status write_all(const dataset *d, const volume_chain *chain, const char *folder,
+                             int threads, logger *l, pons_error *err)
+{
+    writing w = { .data = d, .chain = chain, .folder = folder, .log = l,
+                  .failed = d->case_count, .error = PONS_ERROR_INIT };
+    parallel_spare spare = { threads > 1 ? threads - 1 : 0 }, *before;
+
+    w.note = calloc((size_t)d->case_count + 1, sizeof *w.note);
+    if (w.note == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    pthread_mutex_init(&w.lock, NULL);
+    before = parallel_borrow(&spare);
+    parallel_run(d->case_count, 1, write_cases, &w);
+    parallel_borrow(before);
+    pthread_mutex_destroy(&w.lock);
+    for (int n = 0; n < d->case_count; n++)
+        free(w.note[n].text);
+    free(w.note);
+    return w.failed < d->case_count ? pons_fail(err, w.error.status, "%s", w.error.text) : PONS_OK;
+}
+
+static pons_status open_dataset(config *c, bool labels_optional, sections *s, dataset **out,
+                                pons_error *err)
+{
+    dataset_settings settings;
+    pons_status status = sections_fill(c, s, err);
+
+    if (status)
+        return status;
+    sections_skip_plugins(c, s, (const char *const[]){ "preprocess", NULL });
+    dataset_settings_fill(c, s, &settings);
+    settings.every_case = true;
+    settings.labels_optional = labels_optional;
+    dataset_open(&settings, out, err);
+    return dataset_blame(c, s, err);
+}
+
+pons_status preprocess_write(config *c, const char *folder, logger *l, pons_error *err)
+{
+    dataset *d;
+    sections s;
+    volume_chain *chain = NULL;
+    cache_settings settings;
+    pons_status status = open_dataset(c, true, &s, &d, err);
+
+    if (status)
+        return status;
+    status = volume_chain_open(c, "preprocess", false, d->channels, &chain, err);
+    if (!status)
+        status = config_refuse_unknown(c, err);
+    if (!status) {
+        cache_settings_fill(&s, &settings);
+        status = write_all(d, chain, folder, settings.threads, l, err);
+    }
+    volume_chain_close(chain);
+    dataset_close(d);
+    return status;
+}
+
+pons_status preprocess_cache(config *c, logger *l, pons_error *err)
+{
+    dataset *d;
+    sections s;
+    cache *filled = NULL;
+    cache_settings settings;
+    volume_chain *chain = NULL;
+    pons_status status = open_dataset(c, false, &s, &d, err);
+
+    if (status)
+        return status;
+    status = volume_chain_open(c, "preprocess", false, d->channels, &chain, err);
+    if (!status)
+        status = config_refuse_unknown(c, err);
+    if (!status) {
+        cache_settings_fill(&s, &settings);
+        settings.mode = CACHE_DISK;
+        status = cache_open(d, chain, d->training_count, d->training, &settings, l, &filled, err);
+    }
+    cache_close(filled);
+    volume_chain_close(chain);
+    dataset_close(d);
+    return status;
+}

@@ -1,0 +1,233 @@
+/*
+ * plugin_check_random.c - a random transform on a small patch: the same draws give the same record
+ * and the same bits, a zeroed record changes nothing, and what is not promised to move stays.
+ */
+#include "cli/plugin/plugin_check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <pons/transform.h>
+
+#include "base/random.h"
+#include "plugin/plugin_status.h"
+
+enum { SAMPLES = 64, CHANNELS = 2, GUARD = 64, VOXELS = 8 * 6 * 4 };
+
+/* A patch with its own voxels. */
+typedef struct filled {
+    pons_patch patch;
+    float image[VOXELS * CHANNELS];
+    uint8_t label[VOXELS], valid[VOXELS];
+} filled;
+
+/* What is drawn for one sample. */
+typedef struct drawn {
+    unsigned char *record;     /* malloc'ed, record_size and then a guard                         */
+    pons_sample sample;
+} drawn;
+
+typedef struct random_trial {
+    const pons_transform_operations *o;
+    const void *config;
+    pons_error *err;
+    drawn first, second;
+    bool any;                  /* some sample changed something                                   */
+} random_trial;
+
+static void fill(filled *f)
+{
+    f->patch = (pons_patch){ .size = sizeof f->patch, .extent = { 8, 6, 4 }, .channels = CHANNELS,
+                             .label_channels = 1, .image = f->image, .label = f->label,
+                             .valid = f->valid };
+    for (int i = 0; i < VOXELS * CHANNELS; i++) {
+        uint32_t word[4];
+        random_voxels(9, (uint64_t)i, word);
+        f->image[i] = random_uniform(word[0]) * 4 - 2;
+    }
+    for (int i = 0; i < VOXELS; i++) {
+        f->label[i] = (uint8_t)(i % 3);
+        f->valid[i] = 1;
+    }
+}
+
+/* ---- plan ------------------------------------------------------------------------------------ */
+
+static pons_status plan(const random_trial *t, int number, drawn *out)
+{
+    const size_t size = t->o->record_size;
+    pons_draws draws = { .seed = 1, .stream = 2, .epoch = 3, .case_rank = 4,
+                         .sample = (uint64_t)number };
+
+    memset(out->record, 0, size);
+    memset(out->record + size, 0xa5, GUARD);
+    out->sample = (pons_sample){ .size = sizeof out->sample, .extent = { 8, 6, 4 },
+                                 .map = { { 1, 0, 0, 0 }, { 0, 1, 0, 0 }, { 0, 0, 1, 0 } } };
+    pons_status status = t->o->plan(t->config, &draws, &out->sample, out->record, t->err);
+    if (plugin_answer(status, "the transform", "plan", t->err) != PONS_OK)
+        return t->err->status;
+    for (int i = 0; i < GUARD; i++)
+        if (out->record[size + (size_t)i] != 0xa5)
+            return pons_fail(t->err, PONS_PLUGIN, "'plan' writes behind the %zu bytes of its "
+                             "record", size);
+    return PONS_OK;
+}
+
+static bool is_identity(const pons_sample *s)
+{
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 4; c++)
+            if (s->map[r][c] != (r == c))
+                return false;
+    return true;
+}
+
+static double determinant(const double m[3][4])
+{
+    return m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1])
+           - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0])
+           + m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0]);
+}
+
+static pons_status check_plan(random_trial *t, int number)
+{
+    const pons_sample *s = &t->first.sample;
+    double volume;
+
+    if (plan(t, number, &t->first) != PONS_OK || plan(t, number, &t->second) != PONS_OK)
+        return t->err->status;
+    if (memcmp(t->first.record, t->second.record, t->o->record_size) != 0
+        || memcmp(s, &t->second.sample, sizeof *s) != 0)
+        return pons_fail(t->err, PONS_PLUGIN, "sample %d is planned otherwise with the same draws",
+                         number);
+    volume = fabs(determinant(s->map));
+    if (!isfinite(volume) || volume < 1e-6)
+        return pons_fail(t->err, PONS_PLUGIN, "sample %d: the map has determinant %g, expected one "
+                         "that can be turned back", number, volume);
+    if (!t->o->geometric && !is_identity(s))
+        return pons_fail(t->err, PONS_PLUGIN, "sample %d is moved, which only a transform with "
+                         "'geometric' may", number);
+    t->any = t->any || !is_identity(s);
+    return PONS_OK;
+}
+
+/* ---- apply ----------------------------------------------------------------------------------- */
+
+static pons_status apply(const random_trial *t, const void *record, uint64_t channels,
+                         pons_patch *patch)
+{
+    const pons_transform_scope scope = { .size = sizeof scope, .channels = channels };
+
+    return plugin_answer(t->o->apply_patch(t->config, &scope, record, patch, t->err),
+                         "the transform", "apply_patch", t->err);
+}
+
+static pons_status check_zero(const random_trial *t, const filled *before, filled *after)
+{
+    memset(t->second.record, 0, t->o->record_size);
+    fill(after);
+    if (apply(t, t->second.record, PONS_CHANNELS_ALL, &after->patch) != PONS_OK)
+        return t->err->status;
+    if (memcmp(before->image, after->image, sizeof before->image) != 0
+        || memcmp(before->label, after->label, sizeof before->label) != 0)
+        return pons_fail(t->err, PONS_PLUGIN, "a zeroed record changes the patch");
+    return PONS_OK;
+}
+
+static pons_status check_kept(const random_trial *t, const filled *before, const filled *after,
+                              uint64_t channels)
+{
+    for (int i = 0; i < VOXELS * CHANNELS; i++) {
+        if (!isfinite(after->image[i]))
+            return pons_fail(t->err, PONS_PLUGIN, "voxel %d of the patch is not finite",
+                             i / CHANNELS);
+        if (!t->o->geometric && (channels >> (i % CHANNELS) & 1) == 0
+            && before->image[i] != after->image[i])
+            return pons_fail(t->err, PONS_PLUGIN, "it changes channel %d, which 'channels' leaves "
+                             "out", i % CHANNELS);
+    }
+    for (int i = 0; i < VOXELS; i++) {
+        if (after->label[i] > 2)
+            return pons_fail(t->err, PONS_PLUGIN, "the label has class %d, expected 0 to 2",
+                             after->label[i]);
+        if (!t->o->geometric && before->label[i] != after->label[i])
+            return pons_fail(t->err, PONS_PLUGIN, "it changes the label, which only a transform "
+                             "with 'geometric' may");
+    }
+    return PONS_OK;
+}
+
+/* Planes one after another, the last ones first. */
+static pons_status apply_parts(const random_trial *t, uint64_t channels, filled *f)
+{
+    for (int64_t first = 6; first >= 0; first -= 2) {
+        pons_patch part = f->patch;
+        part.extent[0] = 2;
+        part.first = first * 6 * 4;
+        part.image += part.first * CHANNELS;
+        part.label += part.first;
+        part.valid += part.first;
+        if (apply(t, t->first.record, channels, &part) != PONS_OK)
+            return t->err->status;
+    }
+    return PONS_OK;
+}
+
+static pons_status check_apply(random_trial *t, uint64_t channels, const filled *before,
+                               filled *once, filled *again)
+{
+    fill(once);
+    fill(again);
+    if (apply(t, t->first.record, channels, &once->patch) != PONS_OK
+        || (t->o->pointwise ? apply_parts(t, channels, again)
+                            : apply(t, t->first.record, channels, &again->patch)) != PONS_OK)
+        return t->err->status;
+    if (memcmp(once->image, again->image, sizeof once->image) != 0
+        || memcmp(once->label, again->label, sizeof once->label) != 0)
+        return pons_fail(t->err, PONS_PLUGIN, "the same record gives another patch %s",
+                         t->o->pointwise ? "in parts" : "the second time");
+    t->any = t->any || memcmp(before->image, once->image, sizeof once->image) != 0
+             || memcmp(before->label, once->label, sizeof once->label) != 0;
+    return check_kept(t, before, once, channels);
+}
+
+/* ---- all samples ----------------------------------------------------------------------------- */
+
+static pons_status check_samples(random_trial *t, filled *f)
+{
+    fill(&f[0]);
+    if (t->o->apply_patch != NULL && check_zero(t, &f[0], &f[1]) != PONS_OK)
+        return t->err->status;
+    for (int number = 0; number < SAMPLES; number++) {
+        if (check_plan(t, number) != PONS_OK)
+            return t->err->status;
+        if (t->o->apply_patch != NULL
+            && (check_apply(t, PONS_CHANNELS_ALL, &f[0], &f[1], &f[2]) != PONS_OK
+                || check_apply(t, 2, &f[0], &f[1], &f[2]) != PONS_OK))
+            return t->err->status;
+    }
+    if (!t->any)
+        return pons_fail(t->err, PONS_PLUGIN, "%d samples were neither moved nor changed\n"
+                         "hint: --set transform.KEY=VALUE gives it options under which it does "
+                         "something", SAMPLES);
+    return PONS_OK;
+}
+
+pons_status plugin_check_random(const pons_transform_operations *o, const void *config,
+                                pons_error *err)
+{
+    random_trial t = { .o = o, .config = config, .err = err };
+    filled *patches = malloc(3 * sizeof *patches);
+
+    t.first.record = malloc(o->record_size + GUARD);
+    t.second.record = malloc(o->record_size + GUARD);
+    if (patches == NULL || t.first.record == NULL || t.second.record == NULL)
+        pons_fail(err, PONS_DEVICE, "out of memory");
+    else
+        check_samples(&t, patches);
+    free(t.first.record);
+    free(t.second.record);
+    free(patches);
+    return err->status;
+}

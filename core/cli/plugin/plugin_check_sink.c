@@ -1,0 +1,120 @@
+/*
+ * plugin_check_sink.c - a sink in a scratch folder: records of both kinds are taken, a flush leaves
+ * something on disk, and a second opening goes on behind the records that are kept.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <pons/sink.h>
+
+#include "base/file/file.h"
+#include "cli/plugin/plugin_check.h"
+#include "plugin/plugin_status.h"
+
+enum { STEPS = 20, KEPT = 12 };
+
+static pons_status write_records(const pons_sink_operations *o, void *sink, int first, int last,
+                                 pons_error *err)
+{
+    for (int step = first; step <= last && err->status == PONS_OK; step++) {
+        const pons_metric numbers[] = { { "loss", 1.0 / step }, { "lr", 1e-3 },
+                                        { "seconds", NAN } };
+        const pons_metric scores[] = { { "dice.mean", 0.5 }, { "dice.one", NAN } };
+        const pons_record taken = { "step", step, 1 + step / 5, 3, numbers };
+        const pons_record validated = { "validation", step, step / 5, 2, scores };
+        if (plugin_answer(o->write(sink, &taken, err), "the sink", "write", err) == PONS_OK
+            && step % 5 == 0)
+            plugin_answer(o->write(sink, &validated, err), "the sink", "write", err);
+    }
+    return err->status;
+}
+
+/* Bytes of the files in a folder. */
+static int64_t folder_size(const char *folder)
+{
+    DIR *list = opendir(folder);
+    struct dirent *entry;
+    struct stat facts;
+    int64_t size = 0;
+
+    while (list != NULL && (entry = readdir(list)) != NULL) {
+        if (fstatat(dirfd(list), entry->d_name, &facts, 0) == 0 && S_ISREG(facts.st_mode))
+            size += facts.st_size;
+    }
+    if (list != NULL)
+        closedir(list);
+    return size;
+}
+
+/* Open as a run does, take the records first .. last, flush, close. */
+static pons_status check_writing(const pons_sink_operations *o, const void *options,
+                                 const char *folder, pons_sink_kept keep, int first, int last,
+                                 pons_error *err)
+{
+    int64_t before = folder_size(folder);
+    void *sink = NULL;
+
+    if (plugin_answer(o->open(options, folder, keep, &sink, err), "the sink", "open", err)
+        != PONS_OK)
+        return err->status;
+    if (write_records(o, sink, first, last, err) == PONS_OK
+        && plugin_answer(o->flush(sink, err), "the sink", "flush", err) == PONS_OK
+        && keep.step < 0 && folder_size(folder) <= before)
+        pons_fail(err, PONS_PLUGIN, "nothing is in the folder after %d records and 'flush'",
+                  last - first + 1);
+    o->close(sink);
+    return err->status;
+}
+
+static void remove_files(const char *folder)
+{
+    DIR *list = opendir(folder);
+    struct dirent *entry;
+
+    while (list != NULL && (entry = readdir(list)) != NULL)
+        unlinkat(dirfd(list), entry->d_name, 0);
+    if (list != NULL)
+        closedir(list);
+    rmdir(folder);
+}
+
+static pons_status check_missing(const pons_sink_operations *o, pons_error *err)
+{
+    const struct { const char *name; bool there; } needed[] = {
+        { "open", o->open != NULL }, { "write", o->write != NULL }, { "flush", o->flush != NULL },
+        { "close", o->close != NULL }
+    };
+
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (!needed[i].there)
+            return pons_fail(err, PONS_PLUGIN, "operation '%s' is missing", needed[i].name);
+    return PONS_OK;
+}
+
+pons_status plugin_check_sink(const plugin *p, const invocation *call, pons_error *err)
+{
+    const pons_sink_operations *o = p->operations;
+    const pons_sink_kept none = { -1, -1 }, kept = { KEPT, KEPT / 5 * 5 };
+    char folder[] = "/tmp/pons-sink-XXXXXX";
+    config *values;
+    void *options;
+
+    if (check_missing(o, err) != PONS_OK
+        || plugin_check_options(p, call, &options, &values, err) != PONS_OK)
+        return err->status;
+    if (mkdtemp(folder) == NULL) {
+        pons_fail(err, PONS_FAILURE, "cannot make a folder in /tmp: %s", strerror(errno));
+    } else {
+        if (check_writing(o, options, folder, none, 1, STEPS, err) == PONS_OK)
+            check_writing(o, options, folder, kept, KEPT + 1, STEPS, err);
+        remove_files(folder);
+    }
+    config_close(values);
+    free(options);
+    return err->status;
+}

@@ -1,0 +1,16 @@
+/*
+ * device_cases.h - preprocessed cases in the memory of devices that cut patches themselves.
+ */
+#ifndef CORE_REPLICA_DEVICE_CASES_H
+#define CORE_REPLICA_DEVICE_CASES_H
+
+#include "replica/replicas.h"
+
+/*
+ * With [data] cache = device, the first 'count' training cases into the memory of
+ * each replica's device, where its training program reads them.
+ */
+pons_status replicas_hold_cases(replicas *r, const cache *held, int count, pons_error *err);
+void replica_drop_cases(replica *r);
+
+#endif
