@@ -6,16 +6,16 @@ plugins_sinks_csv_la_LIBADD = $(PLUGIN_LIBADD)
 # Model and schedule plugins.
 model_LTLIBRARIES += plugins/models/unet.la plugins/models/segresnet.la plugins/models/dynunet.la
 
-plugins_models_unet_la_SOURCES = plugins/models/unet.c plugins/models/layers.c \
-	plugins/models/layers.h
+plugins_models_unet_la_SOURCES = plugins/models/unet.c plugins/models/model_layers.c \
+	plugins/models/model_layers.h
 plugins_models_unet_la_LDFLAGS = $(PLUGIN_LDFLAGS)
 plugins_models_unet_la_LIBADD = $(PLUGIN_LIBADD)
-plugins_models_segresnet_la_SOURCES = plugins/models/segresnet.c plugins/models/layers.c \
-	plugins/models/layers.h
+plugins_models_segresnet_la_SOURCES = plugins/models/segresnet.c plugins/models/model_layers.c \
+	plugins/models/model_layers.h
 plugins_models_segresnet_la_LDFLAGS = $(PLUGIN_LDFLAGS)
 plugins_models_segresnet_la_LIBADD = $(PLUGIN_LIBADD)
-plugins_models_dynunet_la_SOURCES = plugins/models/dynunet.c plugins/models/layers.c \
-	plugins/models/layers.h
+plugins_models_dynunet_la_SOURCES = plugins/models/dynunet.c plugins/models/model_layers.c \
+	plugins/models/model_layers.h
 plugins_models_dynunet_la_LDFLAGS = $(PLUGIN_LDFLAGS)
 plugins_models_dynunet_la_LIBADD = $(PLUGIN_LIBADD)
 

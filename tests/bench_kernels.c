@@ -5,10 +5,10 @@
  *     make tests/bench_kernels && tests/bench_kernels [threads [part of a name]]
  *     tests/bench_kernels threads convolution [part of a name, as in "bf16 weight"]
  */
-#include "../plugins/devices/cpu/cpu.h"
-#include "../plugins/devices/cpu/direct.h"
-#include "../plugins/devices/cpu/onednn.h"
-#include "../plugins/devices/cpu/winograd.h"
+#include "cpu/cpu.h"
+#include "cpu/conv/direct/direct.h"
+#include "cpu/conv/onednn/onednn.h"
+#include "cpu/conv/winograd/winograd.h"
 #include "bench_arguments.h"
 #include "bench_clock.h"
 
@@ -92,7 +92,7 @@ static pons_status by_library(cpu_device *device, const pons_request *request, p
     return onednn_prepare_convolution(device->library, request, kernel, supported, err);
 }
 
-/* Pairs of bf16 where the processor has them, also where convolution.c prefers the library. */
+/* Pairs of bf16 where the processor has them, also where select.c prefers the library. */
 static pons_status by_wide(cpu_device *device, const pons_request *request, pons_kernel *kernel,
                            bool *supported, pons_error *err)
 {

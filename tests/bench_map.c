@@ -8,7 +8,7 @@
  * lanes: 0 the plainest, -1 the processor's own. With channels only the four passes of norm and
  * prelu run, in bf16, and the share of the copy's bandwidth that they reach together is printed.
  */
-#include "../plugins/devices/cpu/cpu.h"
+#include "cpu/cpu.h"
 #include "base/clock.h"
 #include "bench_arguments.h"
 

@@ -6,8 +6,8 @@
  *
  * lanes: 0 the plainest, or 'library'.
  */
-#include "../plugins/devices/cpu/cpu.h"
-#include "../plugins/devices/cpu/onednn.h"
+#include "cpu/cpu.h"
+#include "cpu/conv/onednn/onednn.h"
 #include "bench_arguments.h"
 #include "bench_clock.h"
 #include "convolutions.h"

@@ -6,7 +6,7 @@
  *
  * A kind without a kernel of its own (leaves, reshapes) shows the kernel that reads it.
  */
-#include "../plugins/devices/cpu/cpu.h"
+#include "cpu/cpu.h"
 #include "bench_arguments.h"
 #include "graph/ir/shape.h"
 #include "op_table.h"

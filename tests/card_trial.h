@@ -6,7 +6,7 @@
 #ifndef TESTS_CARD_TRIAL_H
 #define TESTS_CARD_TRIAL_H
 
-#include "../plugins/devices/cuda/cuda.h"
+#include "cuda/cuda.h"
 #include "evaluate.h"
 #include "graph/ir/shape.h"
 #include "suite.h"

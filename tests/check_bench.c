@@ -4,8 +4,8 @@
  */
 #include <config.h>
 
-#include "../plugins/devices/cpu/cpu.h"
-#include "../plugins/devices/cpu/limits.h"
+#include "cpu/cpu.h"
+#include "cpu/peak.h"
 
 #include "run_json.h"
 #include "suite.h"

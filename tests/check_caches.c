@@ -3,7 +3,7 @@
  */
 #include "suite.h"
 
-#include "../plugins/devices/cpu/caches.h"
+#include "cpu/cache_size.h"
 #include "root.h"
 
 #include <sys/stat.h>

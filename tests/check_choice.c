@@ -1,14 +1,14 @@
 /*
- * check_choice.c - who makes a convolution on which processor (convolution.c): shapes on both
+ * check_choice.c - who makes a convolution on which processor (select.c): shapes on both
  * sides of each rule, for tile registers, vectors of pairs and builds without the library. Kernels
  * are prepared and never run, so that any processor can stand for all. Where products are fewer is
  * check_wide's.
  */
-#include "../plugins/devices/cpu/cpu.h"
-#include "../plugins/devices/cpu/direct.h"
-#include "../plugins/devices/cpu/narrow_tile.h"
-#include "../plugins/devices/cpu/onednn.h"
-#include "../plugins/devices/cpu/winograd.h"
+#include "cpu/cpu.h"
+#include "cpu/conv/direct/direct.h"
+#include "cpu/conv/few_channels_amx/few_channels_amx.h"
+#include "cpu/conv/onednn/onednn.h"
+#include "cpu/conv/winograd/winograd.h"
 #include "convolutions.h"
 #include "suite.h"
 

@@ -6,8 +6,8 @@
  * What runs is the text that NVRTC compiles, through the calls that the driver gets. On a real card
  * it is compiled by NVRTC and runs there, products by cuBLASLt.
  */
-#include "../plugins/devices/cuda/cuda.h"
-#include "../plugins/devices/cuda/source.h"
+#include "cuda/cuda.h"
+#include "cuda/codegen/codegen.h"
 #include "convolutions.h"
 #include "fakes.h"
 #include "graph/ir/build.h"

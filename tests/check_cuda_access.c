@@ -2,7 +2,7 @@
  * check_cuda_access.c - kernels of maps read and write the channels of a voxel in accesses of 16
  * bytes, where there are enough of them: in what NVRTC makes of their text.
  */
-#include "../plugins/devices/cuda/cuda.h"
+#include "cuda/cuda.h"
 #include "suite.h"
 
 #include <stdlib.h>

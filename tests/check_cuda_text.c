@@ -8,7 +8,7 @@
  * Usually one kernel of each form, which is its text but for the numbers, is compiled, with SOAK
  * (make soak) all are.
  */
-#include "../plugins/devices/cuda/cuda.h"
+#include "cuda/cuda.h"
 #include "convolutions.h"
 #include "data/transform/pipeline.h"
 #include "golden_program.h"

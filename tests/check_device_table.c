@@ -2,7 +2,7 @@
  * check_device_table.c - the op table on the cpu device against the reference in double, for every
  * row of its kernels and for one and two threads. It declines nothing, with oneDNN and without.
  */
-#include "../plugins/devices/cpu/cpu.h"
+#include "cpu/cpu.h"
 #include "graph/program/program_internal.h"
 #include "graph/reference/reference.h"
 #include "op_table.h"

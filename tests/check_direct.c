@@ -5,7 +5,7 @@
 #include "suite.h"
 #include "units.h"
 
-#include "../plugins/devices/cpu/direct.h"
+#include "cpu/conv/direct/direct.h"
 #include "convolution_trial.h"
 
 static pons_status convolution(cpu_device *device, const pons_request *request,

@@ -8,7 +8,7 @@
  * What this cannot show, as it needs a card: that plans run, their time and bits; and plans of
  * engines that compile when they are made, which load what they have compiled.
  */
-#include "../plugins/devices/cuda/dnn.h"
+#include "cuda/cudnn/cudnn.h"
 #include "golden_program.h"
 #include "graph/program/program_internal.h"
 #include "graph/reference/reference.h"

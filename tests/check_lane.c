@@ -3,8 +3,8 @@
  */
 #include "suite.h"
 
-#include "../plugins/devices/cpu/cpu.h"
-#include "../plugins/devices/cpu/lane.h"
+#include "cpu/cpu.h"
+#include "cpu/simd/lane_math.h"
 
 #define COUNT 4096
 

@@ -9,7 +9,7 @@
 #include "suite.h"
 #include "units.h"
 
-#include "../plugins/devices/cpu/cpu.h"
+#include "cpu/cpu.h"
 #include "graph/program/program.h"
 #include "graph/reference/reference.h"
 #include "guarded.h"

@@ -5,9 +5,9 @@
 #include "soak.h"
 #include "suite.h"
 
-#include "../plugins/devices/cpu/cpu.h"
-#include "../plugins/devices/cpu/map_compile.h"
-#include "../plugins/devices/cpu/x86_code.h"
+#include "cpu/cpu.h"
+#include "cpu/map/jit/jit.h"
+#include "cpu/map/jit/x86_assembler.h"
 
 #include <errno.h>
 #include <linux/filter.h>

@@ -4,8 +4,8 @@
  * strides to 3, paddings, flat images), between guard pages; 1, 2 and 3 threads must give equal
  * bits.
  */
-#include "../plugins/devices/cpu/cpu.h"
-#include "../plugins/devices/cpu/narrow.h"
+#include "cpu/cpu.h"
+#include "cpu/conv/few_channels/few_channels.h"
 #include "convolutions.h"
 #include "graph/ir/node.h"
 #include "graph/program/program.h"

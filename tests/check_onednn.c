@@ -5,8 +5,8 @@
  */
 #include "suite.h"
 
-#include "../plugins/devices/cpu/isa.h"
-#include "../plugins/devices/cpu/onednn.h"
+#include "cpu/isa.h"
+#include "cpu/conv/onednn/onednn.h"
 #include "convolution_trial.h"
 
 static pons_status convolution(cpu_device *device, const pons_request *request,

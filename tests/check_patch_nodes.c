@@ -2,7 +2,7 @@
  * check_patch_nodes.c - patches that a device cuts out of cases that it holds are, bit by bit,
  * those that the loader cuts: on the reference device and on every row of the cpu's kernels.
  */
-#include "../plugins/devices/cpu/cpu.h"
+#include "cpu/cpu.h"
 #include "data/loader/device_case_layout.h"
 #include "data/loader/loader.h"
 #include "data/loader/batch_layout.h"

@@ -5,7 +5,7 @@
  * The device is cuda, on the driver of tests/fake, which looks at what each launch touches and
  * counts them; or on a real card, where bits are compared.
  */
-#include "../plugins/devices/cuda/cuda.h"
+#include "cuda/cuda.h"
 #include "descent.h"
 #include "device/device_open.h"
 #include "fake/fake.h"

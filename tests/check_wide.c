@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../plugins/devices/cpu/cpu.h"
-#include "../plugins/devices/cpu/narrow_tile.h"
-#include "../plugins/devices/cpu/winograd.h"
+#include "cpu/cpu.h"
+#include "cpu/conv/few_channels_amx/few_channels_amx.h"
+#include "cpu/conv/winograd/winograd.h"
 #include "graph/program/program.h"
 #include "graph/reference/reference.h"
 #include "guarded.h"

@@ -11,9 +11,9 @@
  */
 #include <config.h>
 
-#include "../plugins/devices/cpu/cpu.h"
-#include "../plugins/devices/cpu/direct.h"
-#include "../plugins/devices/cpu/wide.h"
+#include "cpu/cpu.h"
+#include "cpu/conv/direct/direct.h"
+#include "cpu/conv/bf16_gemm/bf16_gemm.h"
 
 #include <pons/loss.h>
 

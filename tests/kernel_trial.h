@@ -6,7 +6,7 @@
 #ifndef TESTS_KERNEL_TRIAL_H
 #define TESTS_KERNEL_TRIAL_H
 
-#include "../plugins/devices/cpu/cpu.h"
+#include "cpu/cpu.h"
 
 #define TRIAL_INPUTS 4
 

@@ -38,10 +38,10 @@ END
 
 # compile INCLUDES: both files, with every warning of the build an error.
 compile() {
-    rm -f plugins/devices/cpu/libcpudevice_la-onednn.lo \
-        plugins/devices/cpu/libcpudevice_la-onednn_version.lo
-    make ONEDNN_CFLAGS="-I$1" CFLAGS="-O2 -g -Werror" plugins/devices/cpu/libcpudevice_la-onednn.lo \
-        plugins/devices/cpu/libcpudevice_la-onednn_version.lo
+    rm -f plugins/devices/cpu/conv/onednn/libcpudevice_la-onednn.lo \
+        plugins/devices/cpu/conv/onednn/libcpudevice_la-onednn_compat.lo
+    make ONEDNN_CFLAGS="-I$1" CFLAGS="-O2 -g -Werror" plugins/devices/cpu/conv/onednn/libcpudevice_la-onednn.lo \
+        plugins/devices/cpu/conv/onednn/libcpudevice_la-onednn_compat.lo
 }
 
 is_linked() {

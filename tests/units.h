@@ -5,8 +5,8 @@
 #ifndef TESTS_UNITS_H
 #define TESTS_UNITS_H
 
-#include "../plugins/devices/cpu/map.h"
-#include "../plugins/devices/cpu/wide.h"
+#include "cpu/map/map_kernel.h"
+#include "cpu/conv/bf16_gemm/bf16_gemm.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static inline void units_say_rows(void)
     free(rows);
 }
 
-/* Of tests that go through the units of wide.h. */
+/* Of tests that go through the units of bf16_gemm.h. */
 static inline void units_say_wide(void)
 {
     const unit_name units[] = { { "vectors of pairs", wide_dots_run() },

@@ -8,7 +8,7 @@
  */
 #include <pons/comm.h>
 
-#include "queue.h"
+#include "comms/async_queue.h"
 
 #include <dlfcn.h>
 #include <mpi.h>

@@ -11,7 +11,7 @@
  * With deep_supervision the levels below the top have heads of their own, enlarged to the full
  * extent (nearest); [loss] heads has their weights.
  */
-#include "layers.h"
+#include "model_layers.h"
 
 #include <math.h>
 #include <string.h>

@@ -11,7 +11,7 @@
  *
  * pixelshuffle starts from independent weights, where MONAI repeats each of them eight times.
  */
-#include "layers.h"
+#include "model_layers.h"
 
 #include <math.h>
 

@@ -10,7 +10,7 @@
  * transposed convolution followed by a residual unit of one. Each convolution but the last of the
  * network is followed by normalisation, dropout and activation in the order of adn_ordering.
  */
-#include "layers.h"
+#include "model_layers.h"
 
 #include <math.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 #include "fake.h"
 #include "named.h"
 
-#include "../plugins/devices/cuda/blas.h"
+#include "../plugins/devices/cuda/cublaslt/cublaslt.h"
 #include "graph/reference/reference_internal.h"
 
 #include <stdio.h>

@@ -13,7 +13,7 @@
  */
 #include "fake.h"
 
-#include "../plugins/devices/cuda/dnn.h"
+#include "../plugins/devices/cuda/cudnn/cudnn.h"
 #include "graph/reference/reference_internal.h"
 #include "graph/ir/shape.h"
 

@@ -1,26 +1,26 @@
 /*
  * cpu.h - what the files of the cpu device share: the device, its threads, a kernel of each kind.
  */
-#ifndef CPU_CPU_H
-#define CPU_CPU_H
+#ifndef PLUGINS_DEVICES_CPU_CPU_H
+#define PLUGINS_DEVICES_CPU_CPU_H
 
 #include <pons/device.h>
 
 #include <sched.h>
 
-#include "map.h"
+#include "cpu/map/map_kernel.h"
 
 typedef struct cpu_device {
     pons_device_settings settings;
     int threads;
     cpu_set_t share;       /* processors; of the thread that opened the device                    */
     const map_lanes *lanes;
-    bool compiles_maps;    /* where map_compile.h can                                             */
+    bool compiles_maps;    /* where jit.h can                                             */
     int64_t past_size;     /* bytes: maps write outputs from this size on past the caches         */
     const struct narrow_lanes *narrow;
     const struct direct_lanes *direct;
     const struct rows_lanes *rows;
-    const struct wide_unit *wide; /* NULL: wide.h does not run */
+    const struct wide_unit *wide; /* NULL: bf16_gemm.h does not run */
     struct onednn *library; /* NULL: built without oneDNN */
 } cpu_device;
 

@@ -2,7 +2,7 @@
  * isa.c - ask the processor what it has. Nothing else in this folder does, so that a build with a
  * limit computes on any processor what a smaller one would.
  */
-#include "isa.h"
+#include "cpu/isa.h"
 
 #ifndef CPU_ISA_LIMIT
 #define CPU_ISA_LIMIT ISA_AMX

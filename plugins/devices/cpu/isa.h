@@ -2,8 +2,8 @@
  * isa.h - the instruction sets by which kernels are chosen: those that this processor has, up to
  * the one that the build was configured to stop at.
  */
-#ifndef CPU_ISA_H
-#define CPU_ISA_H
+#ifndef PLUGINS_DEVICES_CPU_ISA_H
+#define PLUGINS_DEVICES_CPU_ISA_H
 
 #include <stdbool.h>
 

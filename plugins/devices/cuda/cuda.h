@@ -1,16 +1,16 @@
 /*
  * cuda.h - what the files of the cuda device share: the device, and its compiled kernels.
  */
-#ifndef CUDA_CUDA_H
-#define CUDA_CUDA_H
+#ifndef PLUGINS_DEVICES_CUDA_CUDA_H
+#define PLUGINS_DEVICES_CUDA_CUDA_H
 
-#include "blas.h"
-#include "dnn.h"
-#include "driver.h"
-#include "ranges.h"
-#include "sensors.h"
-#include "source.h"
-#include "trial.h"
+#include "cuda/cublaslt/cublaslt.h"
+#include "cuda/cudnn/cudnn.h"
+#include "cuda/driver/driver.h"
+#include "cuda/driver/nvtx.h"
+#include "cuda/driver/nvml.h"
+#include "cuda/codegen/codegen.h"
+#include "cuda/autotune.h"
 
 /* A function that was compiled, or will be with the next translation unit. */
 typedef struct cuda_kernel {
@@ -58,7 +58,7 @@ typedef struct cuda_device {
 /* PONS_DEVICE with what failed and the driver's words, unless 'result' is 0. */
 pons_status cuda_check(const cuda_device *d, int result, const char *what, pons_error *err);
 
-/* library.c: the kernel of a launch, the same one for the same text; NULL: out of memory. */
+/* module_cache.c: the kernel of a launch, the same one for the same text; NULL: out of memory. */
 cuda_kernel *cuda_library_add(cuda_library *l, const cuda_launch *launch);
 /* What waits, as one translation unit. */
 void cuda_library_write(const cuda_library *l, text *t);
@@ -69,40 +69,40 @@ pons_status cuda_library_need(cuda_device *d, const cuda_kernel *k, pons_error *
 void cuda_library_free(cuda_device *d);
 
 /*
- * unit.c: compile 'source', or read what it became from cache_dir, and load it, beside the thread
+ * compile_job.c: compile 'source', or read what it became from cache_dir, and load it, beside the thread
  * that calls. The unit frees the source; NULL: out of memory, it is the caller's still.
  */
 cuda_unit *cuda_unit_begin(const cuda_device *d, text *source);
 /* Wait for that. The unit is no more. */
 pons_status cuda_unit_end(cuda_unit *u, cuda_module *module, pons_error *err);
 
-/* kernel.c: who computes a request, and our own generated kernels. */
+/* cuda_kernel.c: who computes a request, and our own generated kernels. */
 pons_status cuda_prepare(void *device, const pons_request *request, pons_kernel *kernel,
                          bool *supported, pons_error *err);
 pons_status cuda_prepare_own(cuda_device *d, const pons_request *request, pons_kernel *kernel,
                              bool *supported, pons_error *err);
 
-/* dnn_convolution.c, blas_product.c */
+/* cudnn_convolution.c, cublaslt_product.c */
 pons_status cuda_prepare_dnn(cuda_device *d, const pons_request *request, pons_kernel *kernel,
                              bool *supported, pons_error *err);
 pons_status cuda_prepare_blas(cuda_device *d, const pons_request *request, pons_kernel *kernel,
                               bool *supported, pons_error *err);
 
 /*
- * dnn_choose.c: the plan for a convolution, by timing where the device is to; none fits: no plan.
+ * cudnn_choose.c: the plan for a convolution, by timing where the device is to; none fits: no plan.
  */
 pons_status cuda_choose_plan(cuda_device *d, const dnn_convolution *c, const dnn_wishes *wishes,
                              dnn_plan *out, pons_error *err);
 
 /*
- * blas_choose.c: which of the algorithms that the library proposes for a product, by timing where
+ * cublaslt_choose.c: which of the algorithms that the library proposes for a product, by timing where
  * the device is to; else the first.
  */
 pons_status cuda_choose_algorithm(cuda_device *d, const pons_request *request,
                                   const blas_product *p, int count, const blas_choice *all,
                                   int *best, pons_error *err);
 
-/* memory.c, queue.c: operations of the device. */
+/* cuda_memory.c, cuda_stream.c: operations of the device. */
 void *cuda_allocate(void *device, size_t size, pons_error *err);
 void cuda_release(void *device, void *memory, size_t size);
 void *cuda_allocate_host(void *device, size_t size, pons_error *err);
@@ -117,13 +117,13 @@ void *cuda_sums(void *device, pons_error *err);
 pons_status cuda_precede(void *device, void *stream, pons_error *err);
 pons_status cuda_queues_open(cuda_device *d, pons_error *err);
 void cuda_queues_close(cuda_device *d);
-/* timer.c: likewise; close waits for the queue of kernels where there is a timer. */
+/* cuda_timer.c: likewise; close waits for the queue of kernels where there is a timer. */
 pons_status cuda_time(void *device, pons_error *err);
 pons_status cuda_timed(void *device, double *seconds, pons_error *err);
 void cuda_timer_close(cuda_device *d);
-/* limits.c: likewise. */
+/* cuda_peak.c: likewise. */
 pons_status cuda_limits(void *device, pons_device_limits *limits, pons_error *err);
-/* recording.c: likewise. */
+/* graph_capture.c: likewise. */
 pons_status cuda_record(void *device, pons_error *err);
 pons_status cuda_end_record(void *device, void **recording, pons_error *err);
 pons_status cuda_replay(void *device, void *recording, pons_error *err);

@@ -1,0 +1,189 @@
+/*
+ * engine_avx512_bf16.c - products of pairs of bf16 on vectors (bf16_gemm.h), for processors with AVX512-BF16 that
+ * have no tile registers.
+ *
+ * The sums of eight rows and two columns, or of sixteen rows of one, stay in registers; each pair
+ * of a row is spread over a vector and meets the panels' lines. Steps come in pieces whose panels
+ * stay in the first cache while all rows pass. The order of a sum is that of its steps.
+ */
+#include "cpu/conv/bf16_gemm/bf16_gemm.h"
+
+#include <immintrin.h>
+
+#define DOTS __attribute__((target("avx512bf16")))
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 16")
+
+enum {
+    PIECE = 6,             /* steps: two columns' panels are 12 KiB, 32 rows as much */
+    PAIRS = WIDE_NUMBERS / 2,
+    APART = 3,             /* every third row has an address of its own */
+    SUMS = WIDE_TILE / 2 * WIDE_ACROSS
+};
+
+/*
+ * sum[r * columns + n] += pair k of row r, spread, times line n. row[i] is the address of row
+ * i * APART, and rows are 'pitch' apart.
+ */
+DOTS INLINE void add_pair(__m512 *sum, int rows, int columns, const char *const *row,
+                          int64_t pitch, int64_t k, const __m512i *line)
+{
+    UNROLL
+    for (int r = 0; r < rows; r++) {
+        __m512i pair = _mm512_set1_epi32(
+            _mm_cvtsi128_si32(_mm_loadu_si32(row[r / APART] + r % APART * pitch + 4 * k)));
+        UNROLL
+        for (int n = 0; n < columns; n++)
+            sum[r * columns + n] = _mm512_dpbf16_ps(sum[r * columns + n], (__m512bh)pair,
+                                                    (__m512bh)line[n]);
+    }
+}
+
+/* Rows 'first' .. first + rows - 1 of tile 'tile' by all columns, steps begin .. end - 1. */
+DOTS INLINE void block(const wide_product *p, int tile, int first, int rows, int columns,
+                       int64_t begin, int64_t end, bool add)
+{
+    int64_t pitch = p->pitch;
+    const char *a = p->a[tile] + first * pitch;
+    char *c[WIDE_COLUMNS];
+    __m512 sum[SUMS];
+
+    UNROLL
+    for (int n = 0; n < columns; n++)
+        c[n] = (char *)p->c[tile][n] + first * p->c_pitch;
+    UNROLL
+    for (int r = 0; r < rows; r++)
+        UNROLL
+        for (int n = 0; n < columns; n++)
+            sum[r * columns + n] = add ? _mm512_loadu_ps(c[n] + r * p->c_pitch)
+                                       : _mm512_setzero_ps();
+    for (int64_t s = begin; s < end; s++) {
+        const char *row[(WIDE_TILE + APART - 1) / APART], *b[WIDE_COLUMNS];
+        UNROLL
+        for (int i = 0; i < (rows + APART - 1) / APART; i++)
+            row[i] = a + p->a_at[s] + i * APART * pitch;
+        UNROLL
+        for (int n = 0; n < columns; n++)
+            b[n] = p->b[n] + p->b_at[s];
+        _Pragma("GCC unroll 4")
+        for (int k = 0; k < PAIRS; k++) {
+            __m512i line[WIDE_COLUMNS];
+            UNROLL
+            for (int n = 0; n < columns; n++)
+                line[n] = _mm512_load_si512(b[n] + k * (int)WIDE_STEP);
+            add_pair(sum, rows, columns, row, pitch, k, line);
+        }
+    }
+    UNROLL
+    for (int r = 0; r < rows; r++)
+        UNROLL
+        for (int n = 0; n < columns; n++)
+            _mm512_storeu_ps(c[n] + r * p->c_pitch, sum[r * columns + n]);
+}
+
+DOTS static void half_by_two(const wide_product *p, int tile, int first, int64_t begin, int64_t end,
+                             bool add)
+{
+    block(p, tile, first, WIDE_TILE / 2, 2, begin, end, add);
+}
+
+DOTS static void all_by_one(const wide_product *p, int tile, int64_t begin, int64_t end, bool add)
+{
+    block(p, tile, 0, WIDE_TILE, 1, begin, end, add);
+}
+
+static void piece(const wide_product *p, int64_t begin, int64_t end, bool add)
+{
+    for (int tile = 0; tile < p->rows; tile++) {
+        if (p->columns == 1) {
+            all_by_one(p, tile, begin, end, add);
+            continue;
+        }
+        half_by_two(p, tile, 0, begin, end, add);
+        half_by_two(p, tile, WIDE_TILE / 2, begin, end, add);
+    }
+}
+
+static void multiply(const wide_product *p)
+{
+    int64_t begin = 0, end;
+
+    do {
+        end = begin + PIECE < p->steps ? begin + PIECE : p->steps;
+        piece(p, begin, end, p->add || begin > 0);
+        begin = end;
+    } while (begin < p->steps);
+}
+
+/* ---- along lines ----------------------------------------------------------------------------- */
+
+/* Rows 'first' .. first + rows - 1 by all columns. */
+DOTS INLINE void line_block(const wide_line_product *p, int first, int rows, int columns)
+{
+    const int64_t pitch = p->pitch;
+    float *c = p->c + first * WIDE_ACROSS * WIDE_TILE;
+    __m512 sum[SUMS];
+
+    UNROLL
+    for (int r = 0; r < rows; r++)
+        UNROLL
+        for (int n = 0; n < columns; n++)
+            sum[r * columns + n] = p->add ? _mm512_loadu_ps(c + (r * WIDE_ACROSS + n) * WIDE_TILE)
+                                          : _mm512_setzero_ps();
+    for (const wide_stretch *run = p->run, *end = run + p->count; run < end; run++) {
+        const char *row[(WIDE_TILE + APART - 1) / APART], *b[WIDE_ACROSS];
+        UNROLL
+        for (int i = 0; i < (rows + APART - 1) / APART; i++)
+            row[i] = p->a + run->a + (first + i * APART) * pitch;
+        UNROLL
+        for (int n = 0; n < columns; n++)
+            b[n] = p->b[n] + run->b;
+        for (int64_t k = 0; k < run->pairs; k++) {
+            __m512i line[WIDE_ACROSS];
+            UNROLL
+            for (int n = 0; n < columns; n++)
+                line[n] = _mm512_load_si512(b[n] + k * (int)WIDE_STEP);
+            add_pair(sum, rows, columns, row, pitch, k, line);
+        }
+    }
+    UNROLL
+    for (int r = 0; r < rows; r++)
+        UNROLL
+        for (int n = 0; n < columns; n++)
+            _mm512_storeu_ps(c + (r * WIDE_ACROSS + n) * WIDE_TILE, sum[r * columns + n]);
+}
+
+DOTS static void half_by_lines(const wide_line_product *p, int first)
+{
+    if (p->columns == 3)
+        line_block(p, first, WIDE_TILE / 2, 3);
+    else
+        line_block(p, first, WIDE_TILE / 2, 2);
+}
+
+DOTS static void all_by_line(const wide_line_product *p)
+{
+    line_block(p, 0, WIDE_TILE, 1);
+}
+
+DOTS static void half_by_line(const wide_line_product *p)
+{
+    line_block(p, 0, WIDE_TILE / 2, 1);
+}
+
+static void multiply_lines(const wide_line_product *p)
+{
+    if (p->columns == 1) {
+        (p->rows == WIDE_TILE ? all_by_line : half_by_line)(p);
+        return;
+    }
+    half_by_lines(p, 0);
+    if (p->rows == WIDE_TILE)
+        half_by_lines(p, WIDE_TILE / 2);
+}
+
+static void nothing(void)
+{
+}
+
+const wide_unit wide_dots = { nothing, multiply, nothing, multiply_lines };

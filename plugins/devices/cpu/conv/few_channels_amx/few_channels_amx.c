@@ -1,0 +1,373 @@
+/*
+ * few_channels_amx.c - plan and run the convolutions of few_channels_amx.h.
+ *
+ * A task is a box of positions along D and H. It copies what its box reads into rows with zeros
+ * around them, so that all rows of a phase take the same steps. Numbers off the band are
+ * multiplied by zero: where an input is not finite, so are its neighbours in the cell.
+ */
+#include "cpu/cpu.h"
+#include "cpu/conv/few_channels_amx/few_channels_amx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int smaller(int a, int b) { return a < b ? a : b; }
+static int over(int n, int by) { return (n + by - 1) / by; }
+static int64_t aligned(int64_t n) { return (n + 63) / 64 * 64; }
+
+enum { TILE = WIDE_TILE * WIDE_TILE };
+
+/* ---- run ------------------------------------------------------------------------------------- */
+
+typedef struct narrow_call {
+    const narrow_tile *n;
+    const pons_call *call;
+} narrow_call;
+
+typedef struct work {
+    const narrow_tile *n;
+    const uint16_t *from;
+    uint16_t *to;
+    const char *weight;
+    char *buffer;
+    float *tiles;
+    uint16_t *line;
+    int image, first[2], count[2]; /* positions of this task along D and H */
+} work;
+
+static void copy_rows(const work *w)
+{
+    const narrow_tile *n = w->n;
+    const tile_axis *a = n->axis;
+    int64_t size = (int64_t)a[2].from * n->from_channels;
+    int skip = a[2].low < 0 ? -a[2].low * n->from_channels : 0;
+    int drop = a[2].low > 0 ? a[2].low * n->from_channels : 0;
+    int planes = (w->count[0] - 1) * a[0].step + a[0].high - a[0].low + 1;
+    int rows = (w->count[1] - 1) * a[1].step + a[1].high - a[1].low + 1;
+
+    for (int i = 0; i < planes * rows; i++) {
+        int d = w->first[0] * a[0].step + a[0].low + i / rows;
+        int h = w->first[1] * a[1].step + a[1].low + i % rows;
+        char *to = w->buffer + i / rows * n->plane + i % rows * n->row;
+        bool inside = d >= 0 && d < a[0].from && h >= 0 && h < a[1].from && drop < size;
+        int64_t used = inside ? skip + size - drop : 0, head = inside ? skip : 0;
+
+        memset(to, 0, (size_t)head * sizeof *w->from);
+        if (inside)
+            memcpy(to + head * (int64_t)sizeof *w->from,
+                   w->from + (((int64_t)w->image * a[0].from + d) * a[1].from + h) * size + drop,
+                   (size_t)(size - drop) * sizeof *w->from);
+        memset(to + used * (int64_t)sizeof *w->from, 0,
+               (size_t)n->row - (size_t)used * sizeof *w->from);
+    }
+}
+
+/* Tiles [row][tall][across] of 'rows' rows of the result, whose steps begin 'next' bytes apart. */
+static void multiply_rows(const work *w, const char *from, int rows, int64_t next, int phase)
+{
+    const narrow_tile *n = w->n;
+    int begin = n->first[phase], tall = n->tall * rows;
+    wide_product p = { .pitch = n->pitch, .steps = n->first[phase + 1] - begin,
+                       .a_at = n->from_at + begin, .b_at = n->weight_at + begin,
+                       .c_pitch = WIDE_TILE * sizeof(float) };
+
+    for (int across = 0; across < n->across; across += p.columns) {
+        p.columns = smaller(n->across - across, WIDE_COLUMNS);
+        for (int i = 0; i < tall; i += p.rows) {
+            p.rows = smaller(tall - i, p.columns == 1 ? WIDE_ROWS : 2);
+            for (int r = 0; r < p.rows; r++) {
+                p.a[r] = from + (i + r) / n->tall * next +
+                         (int64_t)((i + r) % n->tall) * WIDE_TILE * n->pitch;
+                for (int c = 0; c < p.columns; c++)
+                    p.c[r][c] = w->tiles + ((int64_t)(i + r) * n->across + across + c) * TILE;
+            }
+            for (int c = 0; c < p.columns; c++)
+                p.b[c] = w->weight + (int64_t)(across + c) * WIDE_PANEL;
+            wide_tiles.multiply(&p);
+        }
+    }
+}
+
+/* Rows of one plane and phase; 'together' at a time keep the unit busy where rows are short. */
+static void run_rows(const work *w, int plane, const char *from, int phase_d, int phase_h)
+{
+    const narrow_tile *n = w->n;
+    const tile_axis *d = &n->axis[0], *h = &n->axis[1];
+    int64_t size = (int64_t)n->axis[2].to * n->to_channels;
+
+    for (int q = 0, rows; q < w->count[1]; q += rows) {
+        rows = smaller(n->together, w->count[1] - q);
+        multiply_rows(w, from + q * h->step * n->row, rows, h->step * n->row,
+                      phase_d * h->phases + phase_h);
+        for (int r = 0; r < rows; r++) {
+            int row = (w->first[1] + q + r) * h->phases + phase_h;
+            if (row >= h->to)
+                continue;
+            uint16_t *to = w->to + (((int64_t)w->image * d->to + plane) * h->to + row) * size;
+            n->layout->tiles_to_bf16(n->direct ? to : w->line,
+                                     w->tiles + (int64_t)r * n->tall * n->across * TILE,
+                                     over(n->axis[2].count, n->positions), n->outs);
+            if (!n->direct)
+                memcpy(to, w->line, (size_t)size * sizeof *w->to);
+        }
+    }
+}
+
+/* Where 'thread' works. */
+static void take_memory(work *w, char *memory, int thread)
+{
+    const narrow_tile *n = w->n;
+
+    w->tiles = (float *)(memory + n->weights + thread * n->area);
+    w->line = (uint16_t *)(w->tiles + (int64_t)n->together * n->tall * n->across * TILE);
+    w->buffer = (char *)(w->line + n->line);
+}
+
+static void run_task(void *context, int64_t i, int thread)
+{
+    const narrow_call *k = context;
+    const narrow_tile *n = k->n;
+    const tile_axis *d = &n->axis[0], *h = &n->axis[1];
+    work own = { .n = n, .from = k->call->input[0], .to = k->call->output[0],
+                 .weight = k->call->scratch }, *w = &own;
+    int task = (int)i;
+
+    w->image = task / n->bands / n->blocks;
+    w->first[0] = task / n->bands % n->blocks * n->block;
+    w->first[1] = task % n->bands * n->band;
+    w->count[0] = smaller(n->block, d->count - w->first[0]);
+    w->count[1] = smaller(n->band, h->count - w->first[1]);
+    take_memory(w, k->call->scratch, thread);
+    copy_rows(w);
+    wide_tiles.begin();
+    for (int i = 0; i < w->count[0] * d->phases; i++)
+        for (int phase = 0; phase < h->phases && w->first[0] * d->phases + i < d->to; phase++)
+            run_rows(w, w->first[0] * d->phases + i,
+                     w->buffer + i / d->phases * d->step * n->plane, i % d->phases, phase);
+    wide_tiles.end();
+}
+
+static void pack_step(void *context, int64_t step, int thread)
+{
+    const narrow_call *k = context;
+
+    (void)thread;
+    narrow_tile_pack(k->n, k->call->input[1], (int)step, k->call->scratch);
+}
+
+static pons_status tile_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
+{
+    const narrow_tile *n = kernel->state;
+    narrow_call k = { n, call };
+    int steps = n->first[n->axis[0].phases * n->axis[1].phases];
+
+    (void)err;
+    cpu_parallel(n->threads, steps, pack_step, &k);
+    cpu_parallel(n->threads, (int64_t)n->cases * n->blocks * n->bands, run_task, &k);
+    return PONS_OK;
+}
+
+/* ---- plan ------------------------------------------------------------------------------------ */
+
+static void tile_free(pons_kernel *kernel)
+{
+    narrow_tile *n = kernel->state;
+
+    free(n->first);
+    free(n->kernel_at);
+    free(n->from_at);
+    free(n->weight_at);
+    free(n);
+}
+
+/* Taps t = (phase + pad - k) / s, rounded outwards over phases and kernel positions. */
+static void plan_axis(narrow_tile *n, tile_axis *a)
+{
+    int s = a->stride;
+
+    a->step = n->gradient ? 1 : s;
+    a->phases = n->gradient ? s : 1;
+    a->count = over(a->to, a->phases);
+    a->low = n->gradient ? -(over(a->kernel - 1 - a->pad + s, s) - 1) : -a->pad;
+    a->high = n->gradient ? (s - 1 + a->pad) / s : a->kernel - 1 - a->pad;
+}
+
+/* Tiles when cells have 'positions' positions. */
+static void plan_tiles(narrow_tile *n, int positions)
+{
+    const tile_axis *w = &n->axis[2];
+    int inner = ((positions - 1) * w->step + w->high - w->low + 1) * n->from_channels;
+
+    n->positions = positions;
+    n->outs = positions * w->phases * n->to_channels;
+    n->deep = over(inner, 2 * WIDE_TILE);
+    n->across = over(n->outs, WIDE_TILE);
+    n->tall = over(over(w->count, positions), WIDE_TILE);
+    n->pitch = (int64_t)positions * w->step * n->from_channels * (int64_t)sizeof(uint16_t);
+    n->together = over(n->across == 1 ? WIDE_ROWS : 2, n->tall);
+    n->direct = n->outs % WIDE_TILE == 0 && w->to * n->to_channels % n->outs == 0;
+}
+
+/* Pairs (kd, kh) of a row of the result. */
+static int64_t taps(const narrow_tile *n)
+{
+    const tile_axis *d = &n->axis[0], *h = &n->axis[1];
+
+    return over(d->kernel * h->kernel, d->phases * h->phases);
+}
+
+/* Cycles of a row of the result, about: products and loads of tiles. */
+static int64_t product_cycles(const narrow_tile *n)
+{
+    int64_t rows = n->across == 1 ? WIDE_ROWS : 2, all = n->tall * n->together;
+    int64_t loads = n->tall * over(n->across, WIDE_COLUMNS) +
+                    n->across * (all + rows - 1) / rows / n->together;
+
+    return taps(n) * n->deep * (16 * n->tall * n->across + 8 * loads);
+}
+
+/* And what becomes of the result. */
+static int64_t cycles(const narrow_tile *n)
+{
+    int64_t cells = over(n->axis[2].count, n->positions);
+
+    return product_cycles(n) + (16 * n->tall + (n->direct ? 6 : 10) * cells) * n->across;
+}
+
+static void plan_cells(narrow_tile *n)
+{
+    int best = 1;
+    int64_t least = INT64_MAX;
+
+    for (int p = 1; p <= WIDE_TILE; p++) {
+        plan_tiles(n, p);
+        if (cycles(n) < least) {
+            best = p;
+            least = cycles(n);
+        }
+    }
+    plan_tiles(n, best);
+}
+
+enum { AREA = 768 << 10 }; /* bytes of buffered rows that a thread's second cache keeps */
+
+static void plan_tasks(narrow_tile *n)
+{
+    const tile_axis *d = &n->axis[0], *h = &n->axis[1], *w = &n->axis[2];
+    int64_t last = (int64_t)(n->tall * WIDE_TILE - 1) * n->pitch + n->deep * WIDE_STEP;
+    int64_t held = ((int64_t)w->from + (w->low < 0 ? -w->low : 0)) * n->from_channels *
+                   (int64_t)sizeof(uint16_t);
+
+    n->row = aligned(last > held ? last : held);
+    n->block = smaller(4, d->count);
+    n->planes = (n->block - 1) * d->step + d->high - d->low + 1;
+    for (n->band = h->count;; n->band = over(n->band, 2)) {
+        n->rows = (n->band - 1) * h->step + h->high - h->low + 1;
+        n->plane = n->row * n->rows;
+        if (n->band <= 8 || n->planes * n->plane <= AREA)
+            break;
+    }
+    n->blocks = over(d->count, n->block);
+    n->bands = over(h->count, n->band);
+    n->line = aligned((int64_t)n->tall * WIDE_TILE * n->outs + WIDE_TILE);
+    n->area = (int64_t)n->together * n->tall * n->across * TILE * (int64_t)sizeof(float) +
+              n->line * (int64_t)sizeof(uint16_t) + n->planes * n->plane;
+    n->weights = (int64_t)d->kernel * h->kernel * n->deep * n->across * WIDE_PANEL;
+}
+
+static bool plan_steps(narrow_tile *n)
+{
+    const tile_axis *d = &n->axis[0], *h = &n->axis[1];
+    int phases = d->phases * h->phases, count = 0;
+    size_t most = (size_t)(d->kernel * h->kernel * n->deep);
+
+    n->first = malloc((size_t)(phases + 1) * sizeof *n->first);
+    n->kernel_at = malloc(most * sizeof *n->kernel_at);
+    n->from_at = malloc(most * sizeof *n->from_at);
+    n->weight_at = malloc(most * sizeof *n->weight_at);
+    if (n->first == NULL || n->kernel_at == NULL || n->from_at == NULL || n->weight_at == NULL)
+        return false;
+    for (int phase = 0; phase < phases; phase++) {
+        n->first[phase] = count;
+        for (int td = d->low; td <= d->high; td++)
+            for (int th = h->low; th <= h->high; th++) {
+                if (narrow_tile_kernel(n, 0, phase / h->phases, td) < 0 ||
+                    narrow_tile_kernel(n, 1, phase % h->phases, th) < 0)
+                    continue;
+                for (int deep = 0; deep < n->deep; deep++, count++) {
+                    n->kernel_at[count] = narrow_tile_kernel(n, 0, phase / h->phases, td) *
+                                              h->kernel +
+                                          narrow_tile_kernel(n, 1, phase % h->phases, th);
+                    n->from_at[count] = (td - d->low) * n->plane + (th - h->low) * n->row +
+                                        deep * WIDE_STEP;
+                    n->weight_at[count] = (int64_t)count * n->across * WIDE_PANEL;
+                }
+            }
+    }
+    n->first[phases] = count;
+    return true;
+}
+
+/* Vectors multiply 32 numbers a cycle, none in vain; wide kernels' panels would fill the cache. */
+static bool worth_it(const narrow_tile *n)
+{
+    const tile_axis *w = &n->axis[2];
+    int64_t asked = (int64_t)w->to * n->to_channels * n->from_channels * over(w->kernel, w->phases);
+
+    return product_cycles(n) <= asked * taps(n) / 32 && n->weights <= AREA;
+}
+
+static bool suits(const pons_request *request)
+{
+    const pons_convolution *c = request->attributes;
+    bool suited = request->kind != PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT && c->groups == 1;
+
+    for (int i = 0; i < 3; i++)
+        suited = suited && c->dilation[i] == 1 &&
+                 c->pad_low[i] < request->input[1].shape.extent[1 + i] && c->stride[i] <= 4;
+    for (int i = 0; i < 2; i++)
+        suited = suited && request->input[i].type == PONS_BF16;
+    return suited && request->output[0].type == PONS_BF16;
+}
+
+pons_status narrow_tile_prepare(const narrow_lanes *lanes, int threads, const pons_request *request,
+                                pons_kernel *kernel, bool *supported, pons_error *err)
+{
+    const pons_convolution *c = request->attributes;
+    const int64_t *from = request->input[0].shape.extent, *to = request->output[0].shape.extent;
+    narrow_tile n = { .layout = lanes->layout, .threads = threads,
+                      .gradient = request->kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT,
+                      .cases = (int)from[0], .from_channels = (int)from[4],
+                      .to_channels = (int)to[4] };
+
+    *supported = false;
+    if (!suits(request) || (from[4] > NARROW_CHANNELS && to[4] > NARROW_CHANNELS))
+        return PONS_OK;
+    for (int i = 0; i < 3; i++) {
+        n.axis[i] = (tile_axis){ .kernel = (int)request->input[1].shape.extent[1 + i],
+                                 .stride = c->stride[i], .pad = c->pad_low[i],
+                                 .from = (int)from[1 + i], .to = (int)to[1 + i] };
+        plan_axis(&n, &n.axis[i]);
+    }
+    plan_cells(&n);
+    plan_tasks(&n);
+    if (!worth_it(&n))
+        return PONS_OK;
+
+    narrow_tile *kept = malloc(sizeof *kept);
+    kernel->state = kept;
+    kernel->free = tile_free;
+    if (kept != NULL)
+        *kept = n;
+    if (kept == NULL || !plan_steps(kept)) {
+        if (kept != NULL)
+            tile_free(kernel);
+        *kernel = (pons_kernel){ 0 };
+        return pons_fail(err, PONS_DEVICE, "out of memory making a convolution");
+    }
+    kernel->run = tile_run;
+    kernel->implementation = "own";
+    kernel->scratch_size = (size_t)(n.weights + threads * n.area);
+    *supported = true;
+    return PONS_OK;
+}

@@ -1,0 +1,524 @@
+/*
+ * winograd_transform.c - points to sources, weights to factors and sums to points (winograd.h), 16
+ * channels at a time, and the gradients of sums and weights. Compiled for AVX-512.
+ */
+#include "cpu/conv/winograd/winograd.h"
+
+#include "cpu/conv/bf16_gemm/bf16_interleave.h"
+
+#define PAIRS __attribute__((target("avx512bf16")))
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 6")
+
+enum { LANES = 16, NUMBER = sizeof(uint16_t) };
+
+PAIRS INLINE __m512 load(const char *from, __mmask16 mask)
+{
+    __m256i half = _mm256_maskz_loadu_epi16(mask, from);
+
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
+}
+
+PAIRS INLINE void store(char *to, __mmask16 mask, __m512 value)
+{
+    _mm256_mask_storeu_epi16(to, mask, (__m256i)_mm512_cvtneps_pbh(value));
+}
+
+/* Rounded, one behind the other. */
+PAIRS INLINE __m512i both(__m512 a, __m512 b) { return (__m512i)_mm512_cvtne2ps_pbh(b, a); }
+
+/* Side by side. */
+PAIRS INLINE __m512i pair(__m512 a, __m512 b) { return wide_zip(both(a, b)); }
+
+/* The lower or upper halves of units of two numbers. */
+INLINE __m512 half_of(__m512i units, bool upper)
+{
+    return _mm512_castsi512_ps(upper ? _mm512_and_si512(units, _mm512_set1_epi32((int)0xffff0000))
+                                     : _mm512_slli_epi32(units, 16));
+}
+
+static __mmask16 first_of(int count)
+{
+    return count >= LANES ? (__mmask16)-1 : (__mmask16)((1u << count) - 1);
+}
+
+/* ---- sources --------------------------------------------------------------------------------- */
+
+INLINE void take_apart(winograd_kind kind, __m512 *to, const __m512 *d)
+{
+    switch (kind) {
+    case WINOGRAD_PLAIN:
+        to[0] = d[0] - d[2];
+        to[1] = d[1] + d[2];
+        to[2] = d[2] - d[1];
+        to[3] = d[1] - d[3];
+        break;
+    case WINOGRAD_STRIDED:
+        to[0] = d[0] - d[2];
+        to[1] = d[2];
+        to[2] = d[4] - d[2];
+        to[3] = d[1];
+        to[4] = d[3];
+        break;
+    case WINOGRAD_SPREAD:
+        to[0] = d[0] - d[1];
+        to[1] = d[1];
+        to[2] = d[2] - d[1];
+        to[3] = d[0];
+        break;
+    }
+}
+
+/*
+ * What all lines have at one point, taken apart along H. What lies ahead is asked for with the
+ * first of a cache line's channels.
+ */
+PAIRS INLINE void read_column(winograd_kind kind, const winograd_read *r, int point, int channel,
+                              __mmask16 mask, __m512 *to)
+{
+    const winograd_form *f = &winograd_forms[kind];
+    const bool asks = channel % (2 * LANES) == 0;
+    __m512 d[WINOGRAD_READS];
+
+    if (point < 0 || point >= r->width) {
+        UNROLL
+        for (int i = 0; i < f->sources; i++)
+            to[i] = _mm512_setzero_ps();
+        return;
+    }
+    UNROLL
+    for (int i = 0; i < f->reads; i++) {
+        const char *from = r->line[i] + r->step[i] * point + channel * NUMBER;
+        d[i] = load(from, mask);
+        if (asks)
+            __builtin_prefetch(from + r->ahead);
+    }
+    take_apart(kind, to, d);
+}
+
+/* Neighbours share columns. */
+PAIRS INLINE void read_row(winograd_kind kind, const winograd_read *r, int channel, __mmask16 in,
+                           __mmask16 out)
+{
+    const winograd_form *f = &winograd_forms[kind];
+    __m512 column[WINOGRAD_READS][WINOGRAD_SOURCES];
+    int point = r->first, shared = f->reads - f->moves;
+    char *to = r->to + channel * NUMBER;
+
+    UNROLL
+    for (int k = 0; k < shared; k++)
+        read_column(kind, r, point++, channel, in, column[k]);
+    for (int t = 0; t < r->tiles; t++, to += r->pitch) {
+        UNROLL
+        for (int k = shared; k < f->reads; k++)
+            read_column(kind, r, point++, channel, in, column[k]);
+        UNROLL
+        for (int i = 0; i < f->sources; i++) {
+            __m512 line[WINOGRAD_READS], part[WINOGRAD_SOURCES];
+            UNROLL
+            for (int k = 0; k < f->reads; k++)
+                line[k] = column[k][i];
+            take_apart(kind, part, line);
+            UNROLL
+            for (int k = 0; k < f->sources; k++)
+                store(to + (i * f->sources + k) * r->apart, out, part[k]);
+        }
+        UNROLL
+        for (int k = 0; k < shared; k++)
+            UNROLL
+            for (int i = 0; i < f->sources; i++)
+                column[k][i] = column[k + f->moves][i];
+    }
+}
+
+PAIRS INLINE void read_tiles(winograd_kind kind, const winograd_read *r)
+{
+    for (int channel = 0; channel < r->channels; channel += LANES) {
+        int left = r->channels - channel;
+        read_row(kind, r, channel, first_of(left), first_of(left + left % 2));
+    }
+}
+
+/* Two tiles at once, whose numbers are a vector: of an odd number one more is written. */
+PAIRS static void read_twos(const winograd_read *r)
+{
+    enum { READS = 4, MOVES = 2, ACROSS = READS + MOVES, SHARED = READS - MOVES };
+    __m512 column[ACROSS][READS];
+    __mmask16 mask = first_of(r->channels);
+    int point = r->first;
+    char *to = r->to;
+
+    for (int k = 0; k < SHARED; k++)
+        read_column(WINOGRAD_PLAIN, r, point++, 0, mask, column[k]);
+    for (int t = 0; t < r->tiles; t += 2, to += 2 * r->pitch) {
+        UNROLL
+        for (int k = SHARED; k < ACROSS; k++)
+            read_column(WINOGRAD_PLAIN, r, point++, 0, mask, column[k]);
+        UNROLL
+        for (int i = 0; i < READS; i++) {
+            __m512 line[ACROSS], a[READS], b[READS];
+            UNROLL
+            for (int k = 0; k < ACROSS; k++)
+                line[k] = column[k][i];
+            take_apart(WINOGRAD_PLAIN, a, line);
+            take_apart(WINOGRAD_PLAIN, b, line + MOVES);
+            UNROLL
+            for (int k = 0; k < READS; k++)
+                _mm512_storeu_si512(to + (i * READS + k) * r->apart, both(a[k], b[k]));
+        }
+        UNROLL
+        for (int i = 0; i < READS; i++) {
+            column[0][i] = column[ACROSS - 2][i];
+            column[1][i] = column[ACROSS - 1][i];
+        }
+    }
+}
+
+PAIRS static void read_plain(const winograd_read *r)
+{
+    if (r->pitch == LANES * NUMBER)
+        read_twos(r);
+    else
+        read_tiles(WINOGRAD_PLAIN, r);
+}
+
+PAIRS static void read_strided(const winograd_read *r) { read_tiles(WINOGRAD_STRIDED, r); }
+PAIRS static void read_spread(const winograd_read *r) { read_tiles(WINOGRAD_SPREAD, r); }
+
+void winograd_read_tiles(winograd_kind kind, const winograd_read *r)
+{
+    static void (*const read[])(const winograd_read *) = {
+        [WINOGRAD_PLAIN] = read_plain, [WINOGRAD_STRIDED] = read_strided,
+        [WINOGRAD_SPREAD] = read_spread,
+    };
+
+    read[kind](r);
+}
+
+/* ---- points of the target -------------------------------------------------------------------- */
+
+INLINE void put_together(winograd_kind kind, __m512 *y, const __m512 *m)
+{
+    switch (kind) {
+    case WINOGRAD_PLAIN:
+        y[0] = m[0] + m[1] + m[2];
+        y[1] = m[1] - m[2] - m[3];
+        break;
+    case WINOGRAD_STRIDED:
+        y[0] = m[0] + m[1];
+        y[1] = m[1] + m[2];
+        break;
+    case WINOGRAD_SPREAD:
+        y[0] = m[3];
+        y[1] = m[0] + m[1];
+        y[2] = m[4];
+        y[3] = m[1] + m[2];
+        break;
+    }
+}
+
+/* Columns first .. first + count - 1 of a tile. */
+PAIRS INLINE void write_tile(winograd_kind kind, const winograd_write *w, const char *from,
+                             int64_t at, int count, __mmask16 mask)
+{
+    const winograd_form *f = &winograd_forms[kind];
+    __m512 half[WINOGRAD_MAKES][WINOGRAD_SUMS];
+
+    UNROLL
+    for (int i = 0; i < f->sums; i++) {
+        __m512 m[WINOGRAD_SUMS], y[WINOGRAD_MAKES];
+        UNROLL
+        for (int k = 0; k < f->sums; k++)
+            m[k] = _mm512_loadu_ps(from + (i * f->sums + k) * w->apart);
+        put_together(kind, y, m);
+        UNROLL
+        for (int k = 0; k < f->makes; k++)
+            half[k][i] = y[k];
+    }
+    UNROLL
+    for (int k = 0; k < f->makes; k++, at += w->step) {
+        __m512 y[WINOGRAD_MAKES];
+        if (k >= count)
+            return;
+        put_together(kind, y, half[k]);
+        UNROLL
+        for (int i = 0; i < f->makes; i++)
+            if (w->line[i] != NULL)
+                store(w->line[i] + at, mask, y[i]);
+    }
+}
+
+PAIRS INLINE void write_tiles(winograd_kind kind, const winograd_write *w)
+{
+    const int makes = winograd_forms[kind].makes;
+    __mmask16 mask = first_of(w->channels);
+    const char *from = w->from;
+
+    for (int t = 0; t < w->tiles; t++, from += w->pitch)
+        write_tile(kind, w, from, (int64_t)t * makes * w->step, w->width - t * makes, mask);
+}
+
+PAIRS static void write_plain(const winograd_write *w) { write_tiles(WINOGRAD_PLAIN, w); }
+PAIRS static void write_strided(const winograd_write *w) { write_tiles(WINOGRAD_STRIDED, w); }
+PAIRS static void write_spread(const winograd_write *w) { write_tiles(WINOGRAD_SPREAD, w); }
+
+void winograd_write_tiles(winograd_kind kind, const winograd_write *w)
+{
+    static void (*const write[])(const winograd_write *) = {
+        [WINOGRAD_PLAIN] = write_plain, [WINOGRAD_STRIDED] = write_strided,
+        [WINOGRAD_SPREAD] = write_spread,
+    };
+
+    write[kind](w);
+}
+
+/* ---- factors --------------------------------------------------------------------------------- */
+
+INLINE void weigh_axis(winograd_kind kind, __m512 *to, __m512 a, __m512 b, __m512 c)
+{
+    const __m512 half = _mm512_set1_ps(0.5f);
+
+    to[0] = a;
+    if (kind == WINOGRAD_PLAIN) {
+        to[1] = half * (a + b + c);
+        to[2] = half * (a - b + c);
+        to[3] = c;
+    } else {
+        to[1] = a + c;
+        to[2] = c;
+        to[3] = b;
+    }
+}
+
+/* A line of a panel of each position, 'step' bytes apart. */
+PAIRS INLINE void weigh_line(winograd_kind kind, const char *tap, int64_t step, int64_t at,
+                             char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS])
+{
+    __m512 column[2][WINOGRAD_KERNEL][WINOGRAD_FACTORS];
+
+    UNROLL
+    for (int k = 0; k < WINOGRAD_KERNEL; k++) {
+        __m512 weight[WINOGRAD_KERNEL][2];
+        UNROLL
+        for (int i = 0; i < WINOGRAD_KERNEL; i++)
+            for (int n = 0; n < 2; n++)
+                weight[i][n] =
+                    half_of(_mm512_load_si512(tap + (i * WINOGRAD_KERNEL + k) * step), n);
+        UNROLL
+        for (int n = 0; n < 2; n++)
+            weigh_axis(kind, column[n][k], weight[0][n], weight[1][n], weight[2][n]);
+    }
+    UNROLL
+    for (int i = 0; i < WINOGRAD_FACTORS; i++) {
+        __m512 part[2][WINOGRAD_FACTORS];
+        UNROLL
+        for (int n = 0; n < 2; n++)
+            weigh_axis(kind, part[n], column[n][0][i], column[n][1][i], column[n][2][i]);
+        UNROLL
+        for (int k = 0; k < WINOGRAD_FACTORS; k++)
+            _mm512_stream_si512((void *)(to[i * WINOGRAD_FACTORS + k] + at),
+                                pair(part[0][k], part[1][k]));
+    }
+}
+
+PAIRS INLINE void weigh(winograd_kind kind, bool turned, const char *taps,
+                        char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS])
+{
+    const int last = WINOGRAD_KERNEL * WINOGRAD_KERNEL - 1;
+    int64_t step = turned ? -WIDE_PANEL : WIDE_PANEL;
+
+    taps += turned ? last * WIDE_PANEL : 0;
+    for (int64_t at = 0; at < WIDE_PANEL; at += WIDE_STEP)
+        weigh_line(kind, taps + at, step, at, to);
+    _mm_sfence();
+}
+
+PAIRS void winograd_weigh(winograd_kind kind, bool turned, const char *taps,
+                          char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS])
+{
+    if (kind == WINOGRAD_PLAIN)
+        weigh(WINOGRAD_PLAIN, turned, taps, to);
+    else
+        weigh(WINOGRAD_STRIDED, turned, taps, to);
+}
+
+/* ---- gradients by the weight ----------------------------------------------------------------- */
+
+/* A source along H of all columns becomes those along W, of both rows. */
+PAIRS INLINE void make_pairs(winograd_kind kind, __m512 column[2][WINOGRAD_READS][WINOGRAD_SOURCES],
+                             int source, char *to, int64_t apart)
+{
+    const winograd_form *f = &winograd_forms[kind];
+    __m512 part[2][WINOGRAD_SOURCES];
+
+    UNROLL
+    for (int row = 0; row < 2; row++) {
+        __m512 line[WINOGRAD_READS];
+        UNROLL
+        for (int k = 0; k < f->reads; k++)
+            line[k] = column[row][k][source];
+        take_apart(kind, part[row], line);
+    }
+    UNROLL
+    for (int k = 0; k < f->sources; k++)
+        _mm512_store_si512(to + (source * f->sources + k) * apart, pair(part[0][k], part[1][k]));
+}
+
+PAIRS INLINE void read_pairs(winograd_kind kind, const winograd_read row[2])
+{
+    const winograd_form *f = &winograd_forms[kind];
+    const int shared = f->reads - f->moves;
+    __m512 column[2][WINOGRAD_READS][WINOGRAD_SOURCES];
+    __mmask16 mask = first_of(row->channels);
+    int point = row->first;
+    char *to = row->to;
+
+    UNROLL
+    for (int i = 0; i < 2; i++)
+        UNROLL
+        for (int k = 0; k < shared; k++)
+            read_column(kind, &row[i], point + k, 0, mask, column[i][k]);
+    point += shared;
+    for (int t = 0; t < row->tiles; t++, to += row->pitch, point += f->moves) {
+        UNROLL
+        for (int i = 0; i < 2; i++) {
+            UNROLL
+            for (int k = 0; k < f->moves; k++)
+                read_column(kind, &row[i], point + k, 0, mask, column[i][shared + k]);
+        }
+        UNROLL
+        for (int i = 0; i < f->sources; i++)
+            make_pairs(kind, column, i, to, row->apart);
+        UNROLL
+        for (int i = 0; i < 2; i++)
+            UNROLL
+            for (int k = 0; k < shared; k++)
+                UNROLL
+                for (int s = 0; s < f->sources; s++)
+                    column[i][k][s] = column[i][f->moves + k][s];
+    }
+}
+
+PAIRS static void pairs_of_plain(const winograd_read row[2])
+{
+    read_pairs(WINOGRAD_PLAIN, row);
+}
+
+PAIRS static void pairs_of_strided(const winograd_read row[2])
+{
+    read_pairs(WINOGRAD_STRIDED, row);
+}
+
+void winograd_read_pairs(winograd_kind kind, const winograd_read row[2])
+{
+    (kind == WINOGRAD_PLAIN ? pairs_of_plain : pairs_of_strided)(row);
+}
+
+/* With stride 1 the last one's sign is left to 'weights_gradient'. */
+INLINE void sums_gradient(winograd_kind kind, __m512 *to, __m512 a, __m512 b)
+{
+    to[0] = a;
+    to[1] = a + b;
+    to[2] = b;
+    if (kind == WINOGRAD_PLAIN) {
+        to[2] = a - b;
+        to[3] = b;
+    }
+}
+
+PAIRS INLINE void make_sums(winograd_kind kind, const char *const point[WINOGRAD_POINTS], char *to,
+                            int64_t apart)
+{
+    const winograd_form *f = &winograd_forms[kind];
+    __m512 column[2][2][WINOGRAD_SUMS];
+
+    UNROLL
+    for (int h = 0; h < 2; h++)
+        UNROLL
+        for (int k = 0; k < f->makes; k++)
+            sums_gradient(kind, column[h][k], half_of(_mm512_load_si512(point[k]), h),
+                          half_of(_mm512_load_si512(point[f->makes + k]), h));
+    UNROLL
+    for (int i = 0; i < f->sums; i++) {
+        __m512 part[2][WINOGRAD_SUMS];
+        UNROLL
+        for (int h = 0; h < 2; h++)
+            sums_gradient(kind, part[h], column[h][0][i], column[h][1][i]);
+        UNROLL
+        for (int k = 0; k < f->sums; k++)
+            _mm512_store_si512(to + (i * f->sums + k) * apart,
+                               (__m512i)_mm512_cvtne2ps_pbh(part[1][k], part[0][k]));
+    }
+}
+
+PAIRS void winograd_sums_gradient(winograd_kind kind, const char *const point[WINOGRAD_POINTS],
+                                  char *to, int64_t apart)
+{
+    if (kind == WINOGRAD_PLAIN)
+        make_sums(WINOGRAD_PLAIN, point, to, apart);
+    else
+        make_sums(WINOGRAD_STRIDED, point, to, apart);
+}
+
+INLINE void weights_gradient(winograd_kind kind, __m512 to[WINOGRAD_KERNEL],
+                             const __m512 f[WINOGRAD_FACTORS])
+{
+    const __m512 half = _mm512_set1_ps(0.5f);
+
+    if (kind == WINOGRAD_PLAIN) {
+        __m512 sum = half * (f[1] + f[2]);
+        to[0] = f[0] + sum;
+        to[1] = half * (f[1] - f[2]);
+        to[2] = sum - f[3];
+    } else {
+        to[0] = f[0] + f[1];
+        to[1] = f[3];
+        to[2] = f[1] + f[2];
+    }
+}
+
+/* What follows behind 'row' numbers of the weights: it will be written. */
+INLINE void ask_for_weights(const float *to, int64_t tap, int64_t row)
+{
+    UNROLL
+    for (int i = 0; i < WINOGRAD_KERNEL * WINOGRAD_KERNEL; i++)
+        __builtin_prefetch(to + row + i * tap, 1);
+}
+
+PAIRS INLINE void make_weights(winograd_kind kind, const float *from, int64_t apart, __mmask16 mask,
+                               float *to, int64_t tap)
+{
+    __m512 row[WINOGRAD_KERNEL][WINOGRAD_FACTORS];
+
+    UNROLL
+    for (int i = 0; i < WINOGRAD_FACTORS; i++) {
+        __m512 f[WINOGRAD_FACTORS], three[WINOGRAD_KERNEL];
+        UNROLL
+        for (int k = 0; k < WINOGRAD_FACTORS; k++)
+            f[k] = _mm512_loadu_ps(from + (i * WINOGRAD_FACTORS + k) * apart);
+        weights_gradient(kind, three, f);
+        UNROLL
+        for (int k = 0; k < WINOGRAD_KERNEL; k++)
+            row[k][i] = three[k];
+    }
+    UNROLL
+    for (int k = 0; k < WINOGRAD_KERNEL; k++) {
+        __m512 g[WINOGRAD_KERNEL];
+        weights_gradient(kind, g, row[k]);
+        UNROLL
+        for (int i = 0; i < WINOGRAD_KERNEL; i++)
+            _mm512_mask_storeu_ps(to + (i * WINOGRAD_KERNEL + k) * tap, mask, g[i]);
+    }
+}
+
+PAIRS void winograd_weights_gradient(winograd_kind kind, const float *from, int64_t apart,
+                                     int count, float *to, int64_t tap, int64_t next)
+{
+    __mmask16 mask = first_of(count);
+
+    ask_for_weights(to, tap, next);
+    if (kind == WINOGRAD_PLAIN)
+        make_weights(WINOGRAD_PLAIN, from, apart, mask, to, tap);
+    else
+        make_weights(WINOGRAD_STRIDED, from, apart, mask, to, tap);
+}

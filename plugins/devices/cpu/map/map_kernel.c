@@ -1,0 +1,197 @@
+/*
+ * map_kernel.c - the map kernel: a plan from a pons_map, and where its parts lie in scratch memory.
+ *
+ * The device accepts every map. map_pass.c makes the passes, map_run.c runs them.
+ */
+#include "cpu/cpu.h"
+#include "cpu/map/map_kernel.h"
+#include "cpu/map/jit/jit.h"
+
+#include <stdlib.h>
+
+typedef struct map_memory {
+    struct map_memory *next;
+    _Alignas(max_align_t) char first[];
+} map_memory;
+
+void *map_allocate(map_plan *plan, size_t count, size_t size)
+{
+    map_memory *m;
+
+    if (size != 0 && count > (SIZE_MAX / 2 - sizeof *m) / size)
+        return NULL;
+    m = calloc(1, sizeof *m + (count * size > 0 ? count * size : 1));
+    if (m == NULL)
+        return NULL;
+    m->next = plan->memory;
+    plan->memory = m;
+    return m->first;
+}
+
+void map_release(map_plan *plan)
+{
+    map_memory *m = plan->memory;
+
+    while (m != NULL) {
+        map_memory *next = m->next;
+        free(m);
+        m = next;
+    }
+    plan->memory = NULL;
+}
+
+static void plan_free(map_plan *plan)
+{
+    for (int k = 0; k < plan->pass_count; k++)
+        map_compiled_free(&plan->pass[k]);
+    map_release(plan);
+    free(plan);
+}
+
+/* 0 in the ragged form. */
+static int64_t points_of(const pons_map *m)
+{
+    int64_t n = m->segment_count == 0;
+
+    for (int a = 0; a < m->axis_count; a++)
+        n *= m->extent[a];
+    return n;
+}
+
+/*
+ * Outputs of 'past_size' bytes and more are written past the caches. Not those of the ragged form:
+ * they lie in the memory of inputs, which has just been read.
+ */
+static bool operands_make(map_plan *plan, int64_t past_size)
+{
+    const pons_map *m = plan->map;
+
+    plan->load = map_allocate(plan, (size_t)m->load_count, sizeof *plan->load);
+    plan->store = map_allocate(plan, (size_t)m->store_count, sizeof *plan->store);
+    plan->reduce = map_allocate(plan, (size_t)m->reduction_count, sizeof *plan->reduce);
+    if (plan->load == NULL || plan->store == NULL || plan->reduce == NULL)
+        return false;
+    for (int v = 0; v < m->value_count; v++) {
+        const pons_value *x = &m->value[v];
+        if (x->operation == PONS_VALUE_LOAD
+            && !map_access_make(plan, &m->load[x->operand], !x->narrow, &plan->load[x->operand]))
+            return false;
+    }
+    for (int i = 0; i < m->store_count; i++) {
+        if (!map_access_make(plan, &m->store[i].to, !m->value[m->store[i].value].narrow,
+                             &plan->store[i]))
+            return false;
+        plan->store[i].stream = points_of(m) * (int64_t)map_type_size(plan->store[i].type)
+                              >= past_size
+                              && plan->lanes->machine->past != NULL;
+    }
+    for (int i = 0; i < m->reduction_count; i++) {
+        const pons_reduction *from = &m->reduction[i];
+        bool wide = !m->value[from->value].narrow;
+        map_reduce *r = &plan->reduce[i];
+        r->kind = from->kind;
+        r->groups = from->groups;
+        r->value = from->value;
+        r->rows = wide ? plan->rows : 1;
+        for (int k = 0; k < (from->kind == PONS_REDUCE_MOMENTS ? 2 : 1); k++)
+            if (!map_access_make(plan, &from->to[k], wide, &r->to[k]))
+                return false;
+    }
+    return true;
+}
+
+/* Scratch memory: the workers, what is global to a call, the memory of the workers. */
+static void place_scratch(map_plan *plan)
+{
+    size_t at = map_round_up((size_t)plan->threads * sizeof(map_worker));
+
+    for (int i = 0; i < plan->map->reduction_count; i++)
+        if (plan->reduce[i].groups > 0) {
+            plan->reduce[i].dense_at = at;
+            at += map_round_up((size_t)plan->reduce[i].dense_count * 2 * sizeof(float));
+        }
+    for (int i = 0; i < plan->pass_count; i++) {
+        map_pass *p = &plan->pass[i];
+        size_t size = map_worker_size(p);
+        plan->worker_size = size > plan->worker_size ? size : plan->worker_size;
+        if (p->reduce_count == 0 || p->blocks_per_group == 1)
+            continue;
+        p->partial_at = at;
+        at += map_round_up((size_t)p->block_count * p->partial_floats * sizeof(float));
+        p->count_at = at;
+        at += map_round_up((size_t)p->block_count * (size_t)p->reduce_count * sizeof(double));
+    }
+    plan->worker_at = at;
+    plan->scratch_size = at + (size_t)plan->threads * plan->worker_size;
+}
+
+static bool same_place(const pons_map *m, const pons_operand *a, const pons_operand *b)
+{
+    if (map_type_size(a->type) != map_type_size(b->type) || a->offset != b->offset
+        || a->along != b->along)
+        return false;
+    for (int i = 0; i < m->axis_count && m->segment_count == 0; i++)
+        if (m->extent[i] > 1 && a->stride[i] != b->stride[i])
+            return false;
+    return true;
+}
+
+/* Output 0 may lie in an input that is only read where output 0 is written. */
+static uint64_t shared_inputs(const pons_request *request, const pons_map *m)
+{
+    const pons_operand *to = NULL;
+    uint64_t share = 0, other = 0;
+
+    for (int i = 0; i < m->store_count; i++)
+        if (m->store[i].to.tensor == 0) {
+            if (to != NULL)
+                return 0;
+            to = &m->store[i].to;
+        }
+    for (int i = 0; i < m->reduction_count; i++)
+        if (m->reduction[i].to[0].tensor == 0 || m->reduction[i].to[1].tensor == 0)
+            to = NULL;
+    if (to == NULL || to->along == PONS_ALONG_SEGMENT || to->along == PONS_ALONG_NOTHING)
+        return 0;
+    for (int i = 0; i < m->load_count; i++) {
+        int t = m->load[i].tensor;
+        if (t >= 64)
+            continue;
+        if (same_place(m, &m->load[i], to))
+            share |= UINT64_C(1) << t;
+        else
+            other |= UINT64_C(1) << t;
+    }
+    return share & ~other;
+}
+
+static void kernel_free(pons_kernel *kernel) { plan_free(kernel->state); }
+
+pons_status map_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
+                        bool *supported, pons_error *err)
+{
+    map_plan *plan = calloc(1, sizeof *plan);
+
+    *supported = true;
+    if (plan == NULL)
+        return pons_fail(err, PONS_DEVICE, "cannot prepare '%s': out of memory", request->name);
+    plan->map = request->attributes;
+    plan->lanes = device->lanes;
+    plan->threads = device->threads;
+    if (!map_space_make(plan) || !operands_make(plan, device->past_size) || !map_nodes_make(plan)
+        || !map_passes_make(plan)) {
+        plan_free(plan);
+        return pons_fail(err, PONS_DEVICE, "cannot prepare '%s': out of memory", request->name);
+    }
+    for (int k = 0; k < plan->pass_count && device->compiles_maps; k++)
+        if (plan->pass[k].stores == PONS_ALONG_ELEMENT) /* not of single points */
+            map_compile(plan, &plan->pass[k]);
+    place_scratch(plan);
+    kernel->run = map_run_all;
+    kernel->free = kernel_free;
+    kernel->state = plan;
+    kernel->implementation = "own";
+    kernel->scratch_size = plan->scratch_size;
+    kernel->share = shared_inputs(request, plan->map);
+    return PONS_OK;
+}

@@ -1,0 +1,16 @@
+/*
+ * pool_kernel.h - windows of a pool, and the gradient of the largest of each.
+ */
+#ifndef PLUGINS_DEVICES_CPU_POOL_POOL_KERNEL_H
+#define PLUGINS_DEVICES_CPU_POOL_POOL_KERNEL_H
+
+#include "cpu/cpu.h"
+
+/* The part of window 'i' inside an axis of n; returns its whole size, padding counted. */
+int64_t pool_span(const pons_pool *p, int axis, int64_t n, int64_t i, int64_t *begin,
+                    int64_t *end);
+
+pons_status pool_gradient_prepare(cpu_device *device, const pons_request *request,
+                                  pons_kernel *kernel, pons_error *err);
+
+#endif

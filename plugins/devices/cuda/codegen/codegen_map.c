@@ -1,0 +1,283 @@
+/*
+ * codegen_map.c - a map request as kernels: its steps, its passes, and the passes that reduce
+ * nothing.
+ */
+#include "cuda/codegen/codegen_map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static int operand_count(const pons_map *m) { return m->load_count + m->store_count; }
+
+static const pons_operand *operand_at(const pons_map *m, int i)
+{
+    return i < m->load_count ? &m->load[i] : &m->store[i - m->load_count].to;
+}
+
+/* Does every operand that moves along the last axis do so in whole pieces of 'width'? */
+static bool width_fits(const pons_map *m, int width)
+{
+    int last = m->axis_count - 1;
+
+    if (m->extent[last] % width != 0)
+        return false;
+    for (int i = 0; i < operand_count(m); i++) {
+        const pons_operand *o = operand_at(m, i);
+        if (o->stride[last] != 1)
+            continue;
+        if (o->offset % width != 0)
+            return false;
+        for (int a = 0; a < last; a++)
+            if (m->extent[a] > 1 && o->stride[a] % width != 0)
+                return false;
+    }
+    return true;
+}
+
+static int choose_width(const pons_map *m)
+{
+    bool halves = false;
+
+    if (m->segment_count > 0)
+        return 1;
+    if (m->channels > 0)
+        return m->channels;
+    for (int i = 0; i < operand_count(m); i++) {
+        pons_type type = operand_at(m, i)->type;
+        halves = halves || type == PONS_BF16 || type == PONS_F16;
+    }
+    if (halves && width_fits(m, 8))
+        return 8;
+    return width_fits(m, 4) ? 4 : 1;
+}
+
+/* The largest index that an operand reaches. */
+static int64_t reach(const pons_map *m, const pons_operand *o)
+{
+    int64_t most = o->offset;
+
+    for (int a = 0; a < m->axis_count; a++)
+        most += (m->extent[a] - 1) * llabs(o->stride[a]);
+    return most;
+}
+
+static void measure(map_source_plan *p)
+{
+    const pons_map *m = p->map;
+    int64_t points = 1;
+
+    p->axes = m->channels > 0 ? m->axis_count - 1 : m->axis_count;
+    p->steps = 1;
+    for (int a = 0; a < p->axes; a++) {
+        p->extent[a] = m->extent[a];
+        if (a == m->axis_count - 1)
+            p->extent[a] /= p->width;
+        p->steps *= p->extent[a];
+    }
+    for (int a = 0; a < m->axis_count; a++)
+        points *= m->extent[a];
+    p->most = points;
+    for (int i = 0; i < operand_count(m); i++)
+        if (reach(m, operand_at(m, i)) > p->most)
+            p->most = reach(m, operand_at(m, i));
+    for (int i = 0; i < m->reduction_count; i++)
+        if (reach(m, &m->reduction[i].to[0]) > p->most)
+            p->most = reach(m, &m->reduction[i].to[0]);
+}
+
+static bool is_random(const pons_map *m)
+{
+    for (int i = 0; i < m->value_count; i++)
+        if (m->value[i].operation == PONS_VALUE_UNIFORM
+            || m->value[i].operation == PONS_VALUE_NORMAL)
+            return true;
+    return false;
+}
+
+/* ---- ragged ---------------------------------------------------------------------------------- */
+
+/* Pieces of at most RAGGED_PIECE elements, each of one segment; and where segments end. */
+static bool ragged_tables(map_source_plan *p)
+{
+    const pons_map *m = p->map;
+    int *segment, *first, *count, *end, *piece;
+    int64_t n = 0;
+
+    for (int64_t s = 0; s < m->segment_count; s++) {
+        if (m->segment_start[s] + m->segment_length[s] > INT32_MAX / 2)
+            return false;
+        p->piece_count += (m->segment_length[s] + RAGGED_PIECE - 1) / RAGGED_PIECE;
+    }
+    segment = source_table(p->s, "int", p->piece_count, &p->table_segment);
+    first = source_table(p->s, "int", p->piece_count, &p->table_first);
+    count = source_table(p->s, "int", p->piece_count, &p->table_count);
+    end = source_table(p->s, "int", m->segment_count, &p->table_end);
+    piece = source_table(p->s, "int", m->segment_count + 1, &p->table_piece);
+    if (segment == NULL || first == NULL || count == NULL || end == NULL || piece == NULL)
+        return false;
+    for (int64_t s = 0; s < m->segment_count; s++) {
+        int64_t length = m->segment_length[s];
+        end[s] = length > 0 ? (int)(m->segment_start[s] + length - 1) : -1;
+        piece[s] = (int)n;
+        for (int64_t e = 0; e < length; e += RAGGED_PIECE, n++) {
+            segment[n] = (int)s;
+            first[n] = (int)(m->segment_start[s] + e);
+            count[n] = (int)(length - e < RAGGED_PIECE ? length - e : RAGGED_PIECE);
+        }
+    }
+    piece[m->segment_count] = (int)n;
+    return true;
+}
+
+/* One number for each segment, or for all, at the last element; when all elements are done. */
+static void write_segments(const map_source_plan *p, const map_pass *pass)
+{
+    bool each = pass->stores == PONS_ALONG_SEGMENT;
+    int64_t count = p->map->segment_count;
+    text *t = source_begin(p->s, each ? source_blocks(count) : 1);
+
+    source_point(t, "number", each ? count : 1, count);
+    text_add(t, "    const int segment = %s;\n", each ? "number" : "");
+    if (!each) {
+        t->length -= 2;
+        text_add(t, "%lld;\n", (long long)count - 1);
+    }
+    text_add(t, "    const int element = table%d[segment];\n    if (element < 0)\n"
+             "        return;\n", p->table_end);
+    source_values(p, pass, t);
+    source_end(p->s);
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+static void need(const pons_map *m, int value, bool *needed)
+{
+    const pons_value *v = &m->value[value];
+
+    if (needed[value])
+        return;
+    needed[value] = true;
+    for (int i = 0; i < v->argument_count; i++)
+        need(m, v->argument[i], needed);
+}
+
+static void find_needed(const map_source_plan *p, map_pass *pass)
+{
+    const pons_map *m = p->map;
+    bool reducing = !pass->storing || pass->stores == PONS_ALONG_ELEMENT;
+
+    memset(pass->needed, 0, (size_t)m->value_count * sizeof *pass->needed);
+    for (int i = 0; i < m->store_count && pass->storing; i++)
+        if (!p->ragged || m->store[i].to.along == pass->stores)
+            need(m, m->store[i].value, pass->needed);
+    for (int i = 0; i < m->reduction_count && reducing; i++)
+        if (source_kept(p, &m->reduction[i]) == pass->kept)
+            need(m, m->reduction[i].value, pass->needed);
+}
+
+static bool any_stored(const pons_map *m, pons_along along)
+{
+    for (int i = 0; i < m->store_count; i++)
+        if (m->store[i].to.along == along)
+            return true;
+    return false;
+}
+
+static void write_points(const map_source_plan *p, const map_pass *pass)
+{
+    text *t = source_begin(p->s, source_blocks(p->steps));
+
+    source_point(t, "point", p->steps, p->most);
+    source_place(t, "point", "i", p->axes, p->extent, p->most);
+    source_values(p, pass, t);
+    source_end(p->s);
+}
+
+static void write_elements(const map_source_plan *p, const map_pass *pass)
+{
+    text *t = source_begin(p->s, p->piece_count);
+
+    text_add(t, "    const int segment = table%d[blockIdx.x], first = table%d[blockIdx.x];\n"
+             "    const int count = table%d[blockIdx.x];\n"
+             "    for (int e = (int)threadIdx.x; e < count; e += %d) {\n"
+             "    const int element = first + e;\n", p->table_segment, p->table_first,
+             p->table_count, CUDA_THREADS);
+    source_values(p, pass, t);
+    text_add(t, "    }\n");
+    source_end(p->s);
+}
+
+/* The passes that reduce, each with another set of kept axes; the last one stores. */
+static void write_passes(map_source_plan *p, bool *needed)
+{
+    const pons_map *m = p->map;
+    uint64_t *kept = calloc((size_t)m->reduction_count + 1, sizeof *kept);
+    int count = 0;
+
+    if (kept == NULL) {
+        p->s->failed = true;
+        return;
+    }
+    for (int i = 0; i < m->reduction_count; i++) {
+        int k = 0;
+        kept[count] = source_kept(p, &m->reduction[i]);
+        while (kept[k] != kept[count])
+            k++;
+        count += k == count;
+    }
+    for (int i = 0; i < count; i++) {
+        map_pass pass = { .kept = kept[i], .storing = i == count - 1,
+                          .stores = PONS_ALONG_ELEMENT, .needed = needed };
+        find_needed(p, &pass);
+        source_reduce(p, &pass);
+    }
+    if (count == 0 && (!p->ragged || any_stored(m, PONS_ALONG_ELEMENT))) {
+        map_pass pass = { .storing = true, .stores = PONS_ALONG_ELEMENT, .needed = needed };
+        find_needed(p, &pass);
+        if (p->ragged)
+            write_elements(p, &pass);
+        else
+            write_points(p, &pass);
+    }
+    free(kept);
+}
+
+static void write_map(map_source_plan *p, bool *needed)
+{
+    static const pons_along late[] = { PONS_ALONG_SEGMENT, PONS_ALONG_NOTHING };
+
+    write_passes(p, needed);
+    for (int i = 0; i < 2 && p->ragged; i++) {
+        map_pass pass = { .storing = true, .stores = late[i], .needed = needed };
+        if (!any_stored(p->map, late[i]))
+            continue;
+        find_needed(p, &pass);
+        write_segments(p, &pass);
+    }
+}
+
+bool map_source(cuda_source *s)
+{
+    pons_map map = *(const pons_map *)s->request->attributes;
+    map_source_plan p = { .s = s, .map = &map, .ragged = map.segment_count > 0 };
+    bool *needed = calloc((size_t)map.value_count + 1, sizeof *needed);
+
+    if (map.axis_count == 0) {
+        map.axis_count = 1;
+        map.extent[0] = 1;
+    }
+    p.partial_at = calloc((size_t)map.reduction_count + 1, sizeof *p.partial_at);
+    s->failed = needed == NULL || p.partial_at == NULL;
+    if (!s->failed && 2 * map.reduction_count + 3 <= CUDA_LAUNCHES
+        && (!p.ragged || ragged_tables(&p))) {
+        s->random = is_random(&map);
+        p.width = choose_width(&map);
+        measure(&p);
+        write_map(&p, needed);
+    }
+    free(needed);
+    free(p.partial_at);
+    return s->launch_count > 0;
+}

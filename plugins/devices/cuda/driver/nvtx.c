@@ -1,0 +1,91 @@
+/*
+ * nvtx.c - named ranges for profilers, by version 3 of NVIDIA's Tools Extension.
+ *
+ * There is no library of it: a profiler (nsys, ncu) names its own in the environment, and a program
+ * hands that a table of places into which it writes its functions. The few that are wanted are
+ * declared here as that protocol has had them since version 3; without a profiler nothing is loaded
+ * and a range costs a look at a pointer.
+ */
+#include "cuda/driver/nvtx.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#define NVTX_VARIABLE (sizeof(void *) == 8 ? "NVTX_INJECTION64_PATH" : "NVTX_INJECTION32_PATH")
+
+enum { TABLE_CALLBACKS = 1, TABLE_VERSION = 3, MODULE_CORE = 1, VERSION = 3 };
+enum { FUNCTION_PUSH = 9, FUNCTION_POP = 11, FUNCTIONS = 16 };
+
+typedef void (*function)(void);
+
+typedef struct callback_table {
+    size_t size;
+    int (*functions)(int module, function ***table, unsigned *size);
+} callback_table;
+
+typedef struct version_table {
+    size_t size;
+    uint32_t version, reserved;
+    void (*profilers)(uint32_t version);
+} version_table;
+
+typedef const void *export_table(uint32_t which);
+
+/*
+ * The protocol knows one program in a process, and passes no context: what a profiler writes lies
+ * here, is written once, and is the same for every device. NULL: it wants no ranges.
+ */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static function given[FUNCTIONS];
+static function *places[FUNCTIONS + 1];
+
+static int give_places(int module, function ***table, unsigned *size)
+{
+    if (module != MODULE_CORE)
+        return 0;
+    for (int i = 1; i < FUNCTIONS; i++)
+        places[i] = &given[i];
+    *table = places;
+    *size = FUNCTIONS;
+    return 1;
+}
+
+static void take_version(uint32_t version) { (void)version; }
+
+static const void *give_table(uint32_t which)
+{
+    static const callback_table callbacks = { sizeof callbacks, give_places };
+    static const version_table version = { sizeof version, VERSION, 0, take_version };
+
+    return which == TABLE_CALLBACKS ? (const void *)&callbacks
+         : which == TABLE_VERSION ? (const void *)&version : NULL;
+}
+
+/* A profiler stays until the process ends: then it writes what it has seen. */
+static void find_profiler(void)
+{
+    const char *path = getenv(NVTX_VARIABLE);
+    void *library = path != NULL ? dlopen(path, RTLD_LAZY) : NULL;
+    int (*begin)(export_table *tables) = NULL;
+
+    if (library != NULL)
+        *(void **)&begin = dlsym(library, "InitializeInjectionNvtx2");
+    if (begin != NULL)
+        begin(give_table);
+}
+
+void cuda_begin_range(void *device, const char *name)
+{
+    pthread_once(&once, find_profiler);
+    if (given[FUNCTION_PUSH] != NULL)
+        ((int (*)(const char *))given[FUNCTION_PUSH])(name);
+}
+
+void cuda_end_range(void *device)
+{
+    if (given[FUNCTION_POP] != NULL)
+        ((int (*)(void))given[FUNCTION_POP])();
+}
