@@ -9,45 +9,29 @@ SCRIPT_TESTS += tests/check_exports.sh tests/check_folders.sh tests/check_settin
 SOAK_TESTS += tests/check_plugin
 tests_check_plugin_DEPENDENCIES = tests/libpons.la tests/plugins/effect.la
 check_LTLIBRARIES += tests/plugins/effect.la
-tests_plugins_effect_la_LDFLAGS = $(MODULE_LDFLAGS)
 
 # Ops for tests: one that keeps the rules, and one that breaks one of them at a time.
 OP_MODULES = tests/plugins/box_mean.la tests/plugins/odd.la tests/plugins/mute.la \
 	tests/plugins/half.la tests/plugins/nine.la
 check_LTLIBRARIES += $(OP_MODULES)
 tests_plugins_box_mean_la_SOURCES = tests/outside/box_mean.c
-tests_plugins_box_mean_la_LDFLAGS = $(MODULE_LDFLAGS)
-tests_plugins_odd_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_plugins_mute_la_SOURCES = tests/plugins/odd.c
 tests_plugins_mute_la_CPPFLAGS = $(AM_CPPFLAGS) -DMUTE
-tests_plugins_mute_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_plugins_half_la_SOURCES = tests/plugins/odd.c
 tests_plugins_half_la_CPPFLAGS = $(AM_CPPFLAGS) -DHALF
-tests_plugins_half_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_plugins_nine_la_SOURCES = tests/plugins/odd.c
 tests_plugins_nine_la_CPPFLAGS = $(AM_CPPFLAGS) -DNINE
-tests_plugins_nine_la_LDFLAGS = $(MODULE_LDFLAGS)
 
 # Plugins of the other kinds that break a rule of theirs.
 BROKEN_MODULES = tests/plugins/crooked.la tests/plugins/dicey.la tests/plugins/stiff.la \
 	tests/plugins/late.la tests/plugins/deaf.la tests/plugins/lame.la tests/plugins/stopped.la \
 	tests/plugins/silent.la tests/plugins/idle.la tests/plugins/blank.la
 check_LTLIBRARIES += $(BROKEN_MODULES)
-tests_plugins_crooked_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_plugins_dicey_la_SOURCES = tests/plugins/crooked.c
 tests_plugins_dicey_la_CPPFLAGS = $(AM_CPPFLAGS) -DRANDOM
-tests_plugins_dicey_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_plugins_stiff_la_SOURCES = tests/plugins/crooked.c
 tests_plugins_stiff_la_CPPFLAGS = $(AM_CPPFLAGS) -DSTIFF
-tests_plugins_stiff_la_LDFLAGS = $(MODULE_LDFLAGS)
-tests_plugins_late_la_LDFLAGS = $(MODULE_LDFLAGS)
-tests_plugins_deaf_la_LDFLAGS = $(MODULE_LDFLAGS)
-tests_plugins_lame_la_LDFLAGS = $(MODULE_LDFLAGS)
-tests_plugins_stopped_la_LDFLAGS = $(MODULE_LDFLAGS)
-tests_plugins_silent_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_plugins_idle_la_SOURCES = tests/plugins/silent.c
 tests_plugins_idle_la_CPPFLAGS = $(AM_CPPFLAGS) -DOPTIMIZER
-tests_plugins_idle_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_plugins_blank_la_SOURCES = tests/plugins/silent.c
 tests_plugins_blank_la_CPPFLAGS = $(AM_CPPFLAGS) -DMODEL
-tests_plugins_blank_la_LDFLAGS = $(MODULE_LDFLAGS)

@@ -4,8 +4,6 @@ EXTRA_DIST += $(COMM_SUITE) tests/check_gloo.c tests/backend_gloo.c tests/check_
 	tests/backend_nccl.c tests/check_group.c tests/comm_mpi.c tests/check_mpi.sh \
 	tests/thread.suppressions
 check_LTLIBRARIES += tests/plugins/alone.la tests/plugins/stranger.la
-tests_plugins_alone_la_LDFLAGS = $(MODULE_LDFLAGS)
-tests_plugins_stranger_la_LDFLAGS = $(MODULE_LDFLAGS)
 
 PROGRAM_TESTS += tests/check_beat
 if HAVE_GLOO

@@ -7,7 +7,6 @@ PROGRAM_TESTS += tests/check_disk tests/check_kill tests/check_nonfinite tests/c
 
 check_LTLIBRARIES += tests/plugins/disk_shim.la
 tests_plugins_disk_shim_la_SOURCES = tests/disk_shim.c
-tests_plugins_disk_shim_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_check_saving_DEPENDENCIES = tests/libpons.la tests/plugins/disk_shim.la
 tests_check_stops_DEPENDENCIES = tests/libpons.la tests/plugins/alarm.la
 
@@ -22,8 +21,6 @@ tests_check_power_CPPFLAGS = $(AM_CPPFLAGS)
 tests_check_nonfinite_DEPENDENCIES = tests/libpons.la tests/plugins/poison.la \
 	tests/plugins/unsound.la
 check_LTLIBRARIES += tests/plugins/poison.la tests/plugins/unsound.la
-tests_plugins_poison_la_LDFLAGS = $(MODULE_LDFLAGS)
-tests_plugins_unsound_la_LDFLAGS = $(MODULE_LDFLAGS)
 
 soak:
 	SOAK=yes $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(SOAK_TESTS)'

@@ -26,7 +26,7 @@ LDADD = tests/libpons.la $(CHECK_LIBS)
 DEVICE_LDADD = libcpudevice.la $(LDADD) $(OPENMP_CFLAGS)
 
 # Plugins for tests are modules outside of every plugin folder.
-MODULE_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+MODULE_FLAGS = -module -avoid-version -shared -rpath /nowhere
 
 # In the order in which they run: those that wait for deadlines begin first, so that others fill their
 # pauses.
@@ -41,6 +41,8 @@ include tests/device.mk
 include tests/data.mk
 include tests/train.mk
 include tests/plugins.mk
+
+$(filter tests/plugins/%,$(check_LTLIBRARIES)): private AM_LDFLAGS = $(MODULE_FLAGS)
 
 .PHONY: list-tests
 list-tests:

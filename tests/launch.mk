@@ -5,12 +5,10 @@ check_PROGRAMS += tests/launched
 
 # A network that can be slowed down, cut and reset, and the way of other programs into it.
 check_LTLIBRARIES += tests/plugins/redirect.la
-tests_plugins_redirect_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_check_proxy_SOURCES = tests/check_proxy.c tests/proxy.c
 
 # A transform that waits; for check_cuda_train.sh, too.
 check_LTLIBRARIES += tests/plugins/held.la
-tests_plugins_held_la_LDFLAGS = $(MODULE_LDFLAGS)
 
 # Whole trainings on several ranks.
 if HAVE_GLOO
@@ -25,13 +23,10 @@ tests_check_network_SOURCES = tests/check_network.c tests/proxy.c
 
 # Memory that one of them lacks.
 check_LTLIBRARIES += tests/plugins/limit.la tests/plugins/smaller.la
-tests_plugins_limit_la_LDFLAGS = $(MODULE_LDFLAGS)
-tests_plugins_smaller_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_check_shortage_DEPENDENCIES = tests/libpons.la tests/plugins/limit.la tests/plugins/smaller.la
 
 # What one of them meets alone.
 check_LTLIBRARIES += tests/plugins/trouble.la
-tests_plugins_trouble_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_check_ranks_DEPENDENCIES = tests/libpons.la tests/plugins/disk_shim.la tests/plugins/held.la
 tests_check_trouble_LDADD = $(LDADD) -lm
 tests_check_trouble_DEPENDENCIES = tests/libpons.la tests/plugins/trouble.la tests/plugins/poison.la \

@@ -10,17 +10,12 @@ tests_check_safetensors_SOURCES = tests/check_safetensors.c tests/fuzz_safetenso
 
 tests_check_records_DEPENDENCIES = tests/libpons.la tests/plugins/alarm.la
 check_LTLIBRARIES += tests/plugins/alarm.la
-tests_plugins_alarm_la_LDFLAGS = $(MODULE_LDFLAGS)
 
 tests_check_steady_DEPENDENCIES = tests/libpons.la tests/plugins/slow_patch.la tests/plugins/slow_step.la
 tests_check_steady_LDADD = $(LDADD) -lm
 check_LTLIBRARIES += tests/plugins/slow_patch.la tests/plugins/slow_step.la
-tests_plugins_slow_patch_la_LDFLAGS = $(MODULE_LDFLAGS)
-tests_plugins_slow_step_la_LDFLAGS = $(MODULE_LDFLAGS)
 
 tests_check_ddp_DEPENDENCIES = tests/libpons.la tests/plugins/rank_key.la tests/plugins/gloo.la
 check_LTLIBRARIES += tests/plugins/rank_key.la tests/plugins/gloo.la
 tests_plugins_gloo_la_SOURCES = tests/plugins/damaged_gloo.c
-tests_plugins_gloo_la_LDFLAGS = $(MODULE_LDFLAGS)
-tests_plugins_rank_key_la_LDFLAGS = $(MODULE_LDFLAGS)
 tests_check_patch_nodes_LDADD = $(DEVICE_LDADD)

@@ -1,58 +1,12 @@
-# Files of plugins/transforms.
-transform_LTLIBRARIES += plugins/transforms/orient.la
-plugins_transforms_orient_la_SOURCES = plugins/transforms/orient.c
-plugins_transforms_orient_la_LDFLAGS = $(PLUGIN_LDFLAGS)
-plugins_transforms_orient_la_LIBADD = $(PLUGIN_LIBADD)
-transform_LTLIBRARIES += plugins/transforms/spacing.la
-plugins_transforms_spacing_la_SOURCES = plugins/transforms/spacing.c
-plugins_transforms_spacing_la_LDFLAGS = $(PLUGIN_LDFLAGS)
-plugins_transforms_spacing_la_LIBADD = $(PLUGIN_LIBADD)
-transform_LTLIBRARIES += plugins/transforms/scale_range.la
-plugins_transforms_scale_range_la_SOURCES = plugins/transforms/scale_range.c
-plugins_transforms_scale_range_la_CFLAGS = $(VOXEL_CFLAGS)
-plugins_transforms_scale_range_la_LDFLAGS = $(PLUGIN_LDFLAGS)
-plugins_transforms_scale_range_la_LIBADD = $(PLUGIN_LIBADD)
-transform_LTLIBRARIES += plugins/transforms/scale_percentiles.la
-plugins_transforms_scale_percentiles_la_SOURCES = plugins/transforms/scale_percentiles.c
-plugins_transforms_scale_percentiles_la_CFLAGS = $(VOXEL_CFLAGS)
-plugins_transforms_scale_percentiles_la_LDFLAGS = $(PLUGIN_LDFLAGS)
-plugins_transforms_scale_percentiles_la_LIBADD = $(PLUGIN_LIBADD)
-transform_LTLIBRARIES += plugins/transforms/normalize.la
-plugins_transforms_normalize_la_SOURCES = plugins/transforms/normalize.c
-plugins_transforms_normalize_la_CFLAGS = $(VOXEL_CFLAGS)
-plugins_transforms_normalize_la_LDFLAGS = $(PLUGIN_LDFLAGS)
-plugins_transforms_normalize_la_LIBADD = $(PLUGIN_LIBADD)
-transform_LTLIBRARIES += plugins/transforms/crop_foreground.la
-plugins_transforms_crop_foreground_la_SOURCES = plugins/transforms/crop_foreground.c
-plugins_transforms_crop_foreground_la_CFLAGS = $(VOXEL_CFLAGS)
-plugins_transforms_crop_foreground_la_LDFLAGS = $(PLUGIN_LDFLAGS)
-plugins_transforms_crop_foreground_la_LIBADD = $(PLUGIN_LIBADD)
-transform_LTLIBRARIES += plugins/transforms/pad.la
-plugins_transforms_pad_la_SOURCES = plugins/transforms/pad.c
-plugins_transforms_pad_la_LDFLAGS = $(PLUGIN_LDFLAGS)
-plugins_transforms_pad_la_LIBADD = $(PLUGIN_LIBADD)
-transform_LTLIBRARIES += plugins/transforms/flip.la
-plugins_transforms_flip_la_SOURCES = plugins/transforms/flip.c
-plugins_transforms_flip_la_LDFLAGS = $(PLUGIN_LDFLAGS)
-plugins_transforms_flip_la_LIBADD = $(PLUGIN_LIBADD)
-transform_LTLIBRARIES += plugins/transforms/rotate90.la
-plugins_transforms_rotate90_la_SOURCES = plugins/transforms/rotate90.c
-plugins_transforms_rotate90_la_LDFLAGS = $(PLUGIN_LDFLAGS)
-plugins_transforms_rotate90_la_LIBADD = $(PLUGIN_LIBADD)
-transform_LTLIBRARIES += plugins/transforms/scale_intensity.la
-plugins_transforms_scale_intensity_la_SOURCES = plugins/transforms/scale_intensity.c \
-	plugins/transforms/random_number.c plugins/transforms/random_number.h
-plugins_transforms_scale_intensity_la_CFLAGS = $(VOXEL_CFLAGS)
-plugins_transforms_scale_intensity_la_LDFLAGS = $(PLUGIN_LDFLAGS)
-plugins_transforms_scale_intensity_la_LIBADD = $(PLUGIN_LIBADD)
-transform_LTLIBRARIES += plugins/transforms/shift_intensity.la
-plugins_transforms_shift_intensity_la_SOURCES = plugins/transforms/shift_intensity.c \
-	plugins/transforms/random_number.c plugins/transforms/random_number.h
-plugins_transforms_shift_intensity_la_CFLAGS = $(VOXEL_CFLAGS)
-plugins_transforms_shift_intensity_la_LDFLAGS = $(PLUGIN_LDFLAGS)
-plugins_transforms_shift_intensity_la_LIBADD = $(PLUGIN_LIBADD)
-transform_LTLIBRARIES += plugins/transforms/gaussian_noise.la
-plugins_transforms_gaussian_noise_la_SOURCES = plugins/transforms/gaussian_noise.c
-plugins_transforms_gaussian_noise_la_CFLAGS = $(VOXEL_CFLAGS)
-plugins_transforms_gaussian_noise_la_LDFLAGS = $(PLUGIN_LDFLAGS)
-plugins_transforms_gaussian_noise_la_LIBADD = $(PLUGIN_LIBADD)
+# Transform plugins.
+transform_LTLIBRARIES += plugins/transforms/crop_foreground.la plugins/transforms/flip.la \
+	plugins/transforms/gaussian_noise.la plugins/transforms/normalize.la \
+	plugins/transforms/orient.la plugins/transforms/pad.la plugins/transforms/rotate90.la \
+	plugins/transforms/scale_intensity.la plugins/transforms/scale_percentiles.la \
+	plugins/transforms/scale_range.la plugins/transforms/shift_intensity.la \
+	plugins/transforms/spacing.la
+RANDOM_NUMBER = plugins/transforms/random_number.c plugins/transforms/random_number.h
+plugins_transforms_scale_intensity_la_SOURCES = plugins/transforms/scale_intensity.c $(RANDOM_NUMBER)
+plugins_transforms_shift_intensity_la_SOURCES = plugins/transforms/shift_intensity.c $(RANDOM_NUMBER)
+$(transform_LTLIBRARIES:.la=.lo) plugins/transforms/random_number.lo: \
+	private CFLAGS := $(VOXEL_LOOPS) $(CFLAGS)
