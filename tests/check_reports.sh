@@ -872,6 +872,24 @@ feet-head), training saw 20 x 20 x 20; step 'pad'" segment $small
         "$program" data check e.ini
     printf '[preprocess]\nsteps = orient spacing\n[preprocess.spacing]\nmm = 1 1 1\n' >>e.ini
     check "N2 steps even it out" ends 0 '0 errors, 0 warnings' "$program" data check e.ini
+    check "N2 among steps that change a voxel" ends 0 '0 errors, 0 warnings' "$program" data check e.ini \
+        --set 'preprocess.steps=normalize orient crop_foreground pad spacing' \
+        --set preprocess.crop_foreground.source=label --set preprocess.pad.extent='24 24 24'
+    left='warning: images have different spacings after [preprocess] (1 x 1 x 1 to 1 x 1 x 3 mm'
+    for left_as in "spacing.mm=1 1 0" "spacing.mm=0 0 0" "spacing.max_pixdim=5 5 5"; do
+        check "N2 $left_as leaves the spacing" ends 0 "$left" "$program" data check e.ini \
+            --set "preprocess.$left_as"
+        check "N2 $left_as leaves nothing else" ends 0 '0 errors, 1 warning' "$program" data check e.ini \
+            --set "preprocess.$left_as"
+        check "N2 train says so, $left_as" ends 0 "trained on together: 1 x 1 x 1 to 1 x 1 x 3 mm; one 'mm' above 0" \
+            "$program" train e.ini --fresh --set train.steps=2 --set experiment.name=left \
+            --set "preprocess.$left_as"
+    done
+    check "N2 with one spacing it does not" unwarned "$program" train e.ini --fresh --set train.steps=2 \
+        --set experiment.name=left
+    sed -i 's/^steps = orient spacing/steps = orient/; /^.preprocess.spacing/,$d' e.ini
+    check "N2 train names the step that is missing" ends 0 "to 1 x 1 x 3 mm; step 'spacing' in [preprocess]" \
+        "$program" train e.ini --fresh --set train.steps=2 --set experiment.name=left
 }
 
 # The hint at a foreign orientation holds for all networks of an ensemble.

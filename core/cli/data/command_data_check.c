@@ -197,28 +197,15 @@ static void print_problems(const dataset_report *r)
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
-/* The steps of [preprocess] that give all cases one orientation or one spacing. */
-typedef struct evened {
-    bool orientation, spacing;
-} evened;
-
-/* The options of all transforms; channels 0: not known yet. */
-static pons_status check_steps(config *c, int channels, evened *out, pons_error *err)
+/* The options of all transforms; channels 0: not known yet. *preprocess is the caller's. */
+static pons_status check_steps(config *c, int channels, volume_chain **preprocess, pons_error *err)
 {
-    static const struct { const char *section; bool random; } chains[] = {
-        { "preprocess", false }, { "augment", true }
-    };
+    volume_chain *augment = NULL;
 
-    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
-        volume_chain *chain = NULL;
-        if (volume_chain_open(c, chains[i].section, chains[i].random, channels, &chain, err)
-            != PONS_OK)
-            return err->status;
-        out->orientation = out->orientation || volume_chain_has(chain, "orient");
-        out->spacing = out->spacing || volume_chain_has(chain, "spacing");
-        volume_chain_close(chain);
-    }
-    return PONS_OK;
+    if (volume_chain_open(c, "preprocess", false, channels, preprocess, err) == PONS_OK
+        && volume_chain_open(c, "augment", true, channels, &augment, err) == PONS_OK)
+        volume_chain_close(augment);
+    return err->status;
 }
 
 /* Keys elsewhere that name a class. */
@@ -236,15 +223,18 @@ static pons_status check_names(config *c, const sections *s, const dataset *d, p
 }
 
 /* [data] and the transforms are checked; what networks the file names is for other commands. */
-static pons_status open_data(config *c, dataset **out, evened *steps, pons_error *err)
+static pons_status open_data(config *c, dataset **out, volume_chain **preprocess, pons_error *err)
 {
+    volume_chain *unbound = NULL;
     dataset_settings settings;
     sections s;
 
     if (sections_fill(c, &s, err) != PONS_OK)
         return err->status;
     sections_skip_plugins(c, &s, (const char *const[]){ "preprocess", "augment", NULL });
-    if (check_steps(c, 0, steps, err) != PONS_OK || config_refuse_unknown(c, err) != PONS_OK)
+    check_steps(c, 0, &unbound, err);
+    volume_chain_close(unbound);
+    if (err->status != PONS_OK || config_refuse_unknown(c, err) != PONS_OK)
         return err->status;
     dataset_settings_fill(c, &s, &settings);
     settings.keep_problems = true;
@@ -252,7 +242,7 @@ static pons_status open_data(config *c, dataset **out, evened *steps, pons_error
         return dataset_blame(c, &s, err);
     if (check_names(c, &s, *out, err) != PONS_OK)
         return err->status;
-    return check_steps(c, (*out)->channels, steps, err);
+    return check_steps(c, (*out)->channels, preprocess, err);
 }
 
 /* Whether what is written to both is read one behind the other. */
@@ -274,7 +264,8 @@ static pons_status name_once(const dataset_report *r, pons_error *err)
                      plural(r->error_count));
 }
 
-static pons_status check_data(const dataset *d, const evened *steps, pons_error *err)
+static pons_status check_data(const dataset *d, const volume_chain *preprocess,
+                              pons_error *err)
 {
     dataset_report *report = NULL;
     pons_status status, printed;
@@ -285,7 +276,7 @@ static pons_status check_data(const dataset *d, const evened *steps, pons_error 
     if (report == NULL)
         return status;
     print_histogram(d, report);
-    dataset_report_mixtures(report, steps->orientation, steps->spacing);
+    dataset_report_mixtures(report, preprocess, d->channels);
     printed = print_geometry(report, err);
     if (printed == PONS_OK)
         printed = print_groups(report, err);
@@ -299,16 +290,17 @@ static pons_status check_data(const dataset *d, const evened *steps, pons_error 
 
 static pons_status run(const invocation *call, const void *flags, pons_error *err)
 {
-    evened steps = { false, false };
+    volume_chain *preprocess = NULL;
     dataset *d = NULL;
     config *c;
 
     if (invocation_config(call, call->argument[0], &c, err) != PONS_OK)
         return err->status;
-    pons_status status = open_data(c, &d, &steps, err);
+    pons_status status = open_data(c, &d, &preprocess, err);
     if (status == PONS_OK)
-        status = check_data(d, &steps, err);
+        status = check_data(d, preprocess, err);
     dataset_close(d);
+    volume_chain_close(preprocess);
     config_close(c);
     return status;
 }

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "data/dataset/case_geometry.h"
+#include "data/transform/pipeline.h"
 #include <pons/model.h>
 
 /* An entry of 'labels' or 'regions': a name for one or several ids of the label file. */
@@ -87,7 +88,7 @@ typedef struct dataset_facts {
     int rank;
     bool readable;
     int extent[3];
-    double spacing[3];
+    double spacing[3], affine[3][4];
     char orientation[4];        /* "RAS"                                                          */
     int64_t voxels;
     int64_t foreground;         /* voxels with an id that is not of classes[0] */
@@ -110,10 +111,13 @@ typedef struct dataset_report {
  */
 pons_status dataset_check(const dataset *d, dataset_report **report, pons_error *err);
 /*
- * Add warnings of what differs between the images and no step evens out. oriented, resampled:
- * [preprocess] has a step for that.
+ * Add warnings of orientations and spacings that differ between the images behind the steps of
+ * 'chain', [preprocess]. Where the steps refuse a single voxel, the images as they are count, and a
+ * step 'orient' or 'spacing' is taken to make them alike.
  */
-void dataset_report_mixtures(dataset_report *report, bool oriented, bool resampled);
+void dataset_report_mixtures(dataset_report *report, const volume_chain *chain, int channels);
+/* "step 'spacing' in [preprocess] makes them alike": the mend of spacings that 'chain' leaves. */
+const char *dataset_spacing_remedy(const volume_chain *chain);
 void dataset_report_free(dataset_report *report);
 
 #endif

@@ -285,6 +285,7 @@ static void note_grid(checker *c, const volume_grid *grid, dataset_facts *facts)
         facts->voxels *= grid->extent[a];
     }
     volume_codes((const double (*)[4])grid->affine, facts->orientation);
+    memcpy(facts->affine, grid->affine, sizeof facts->affine);
     memcpy(place.extent, grid->extent, sizeof place.extent);
     memcpy(place.affine, grid->affine, sizeof place.affine);
     case_geometry_place(&place, &g);

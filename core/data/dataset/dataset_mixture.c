@@ -1,5 +1,8 @@
 /*
  * dataset_mixture.c - warnings of images that differ in what a network takes for the same in all.
+ *
+ * What a network sees is what comes out of [preprocess]. Its geometry is found on one voxel for
+ * each case, which lies as the case's first and goes through the steps that move voxels.
  */
 #include "data/dataset/dataset.h"
 
@@ -15,15 +18,83 @@ static void add_warning(dataset_report *r, const char *text)
     r->problem = more;
 }
 
-void dataset_report_mixtures(dataset_report *r, bool oriented, bool resampled)
+/* One voxel of foreground where the case's first voxel lies. */
+static pons_status voxel_of(const dataset_facts *f, int channels, pons_case *out, pons_error *err)
 {
-    if (!oriented && case_geometry_orientation_count(&r->geometry) > 1)
-        add_warning(r, arena_format(r->memory, "images have different orientations (%s), and no "
-                                    "step 'orient' in [preprocess] turns them alike",
-                                    case_geometry_orientations(r->memory, &r->geometry)));
-    if (!resampled && case_geometry_spacing_varies(&r->geometry))
-        add_warning(r, arena_format(r->memory, "images have different spacings (%s mm along "
-                                    "left-right, back-front, feet-head), and no step 'spacing' in "
-                                    "[preprocess] resamples them",
-                                    case_geometry_spacings(r->memory, &r->geometry)));
+    static const int64_t extent[3] = { 1, 1, 1 };
+
+    *out = (pons_case){ .size = sizeof *out };
+    if (pons_volume_init(&out->image, PONS_F32, channels, extent, err) != PONS_OK
+        || pons_volume_init(&out->label, PONS_U8, 1, extent, err) != PONS_OK)
+        return err->status;
+    for (int channel = 0; channel < channels; channel++)
+        ((float *)out->image.voxels)[channel] = 1;
+    *(uint8_t *)out->label.voxels = 1;
+    memcpy(out->image.affine, f->affine, sizeof f->affine);
+    memcpy(out->label.affine, f->affine, sizeof f->affine);
+    return PONS_OK;
+}
+
+/* What the steps make of one voxel of a case; false: they refuse it. */
+static bool place_after(const dataset_facts *f, const volume_chain *moves, int channels,
+                        case_geometry *out)
+{
+    pons_error inner = PONS_ERROR_INIT;
+    pons_case c;
+    bool good = voxel_of(f, channels, &c, &inner) == PONS_OK
+                && volume_chain_apply(moves, &c, NULL, &inner) == PONS_OK;
+
+    if (good)
+        case_geometry_place(&c.image, out);
+    pons_volume_clear(&c.image);
+    pons_volume_clear(&c.label);
+    return good;
+}
+
+/* The geometry of all images behind the steps; false: it cannot be told from one voxel. */
+static bool geometry_after(const dataset_report *r, const volume_chain *chain, int channels,
+                           case_geometry *out)
+{
+    volume_chain moves = { 0, arena_alloc(r->memory, (size_t)chain->count * sizeof *moves.step
+                                                         + 1) };
+    case_geometry place;
+
+    for (int i = 0; i < chain->count; i++)
+        if (chain->step[i].operations->geometric)
+            moves.step[moves.count++] = chain->step[i];
+    case_geometry_init(out);
+    for (int i = 0; i < r->facts_count; i++) {
+        if (r->facts[i].orientation[0] == '\0')
+            continue;
+        if (!place_after(&r->facts[i], &moves, channels, &place))
+            return false;
+        case_geometry_join(out, &place);
+    }
+    return true;
+}
+
+const char *dataset_spacing_remedy(const volume_chain *chain)
+{
+    return volume_chain_has(chain, "spacing")
+               ? "one 'mm' above 0 for each axis of step 'spacing', without 'min_pixdim' and "
+                 "'max_pixdim', makes them alike"
+               : "step 'spacing' in [preprocess] makes them alike";
+}
+
+void dataset_report_mixtures(dataset_report *r, const volume_chain *chain, int channels)
+{
+    case_geometry after;
+    bool told = geometry_after(r, chain, channels, &after);
+    const case_geometry *g = told ? &after : &r->geometry;
+    const char *when = told && chain->count > 0 ? " after [preprocess]" : "";
+
+    if ((told || !volume_chain_has(chain, "orient")) && case_geometry_orientation_count(g) > 1)
+        add_warning(r, arena_format(r->memory, "images have different orientations%s (%s), and no "
+                                    "step 'orient' in [preprocess] turns them alike", when,
+                                    case_geometry_orientations(r->memory, g)));
+    if ((told || !volume_chain_has(chain, "spacing")) && case_geometry_spacing_varies(g))
+        add_warning(r, arena_format(r->memory, "images have different spacings%s (%s mm along "
+                                    "left-right, back-front, feet-head); %s", when,
+                                    case_geometry_spacings(r->memory, g),
+                                    dataset_spacing_remedy(chain)));
 }
