@@ -341,6 +341,26 @@ START_TEST(format_is_refused_with_the_command_that_converts_it)
 }
 END_TEST
 
+START_TEST(format_is_not_converted_onto_itself)
+{
+    const file_kind *nrrd = file_kind_find("NRRD", 4), *minc = file_kind_find("CDF\1", 4);
+    static const struct { const char *path, *other; } paths[] = {
+        { "a.b/m.nii.gz", " 'a.b/m.nii.gz' 'a.b/m-converted.nii.gz'" },
+        { "m.mha", " 'm.mha' 'm.nii.gz'" }, { "m.nii", " 'm.nii' 'm.nii.gz'" },
+        { ".nii.gz", " '.nii.gz' '.nii.nii.gz'" },
+    };
+
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        pons_error err = PONS_ERROR_INIT;
+        file_kind_refuse(nrrd, paths[i].path, "", FILE_VOLUME, &err);
+        ck_assert_msg(strstr(err.text, paths[i].other) != NULL, "%s", err.text);
+    }
+    pons_error err = PONS_ERROR_INIT;
+    file_kind_refuse(minc, "m.nii", "", FILE_VOLUME, &err);
+    ck_assert_ptr_nonnull(strstr(err.text, "mnc2nii 'm.nii' 'm-converted.nii'"));
+}
+END_TEST
+
 /* Read by AddressSanitizer, whose own handler would make an exit of the signal. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "handle_sigbus=0"; }
@@ -363,5 +383,6 @@ int main(void)
     tcase_add_test_raise_signal(c, another_sigbus_ends_the_process, SIGBUS);
     tcase_add_test(c, format_is_known_by_its_first_bytes);
     tcase_add_test(c, format_is_refused_with_the_command_that_converts_it);
+    tcase_add_test(c, format_is_not_converted_onto_itself);
     return suite_run();
 }

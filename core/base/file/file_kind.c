@@ -117,6 +117,14 @@ static size_t stem_size(const char *path)
     return size;
 }
 
+/* The path with another ending, which is never the path itself. */
+static void other_path(const char *path, const char *ending, char *out, size_t size)
+{
+    snprintf(out, size, "%.*s%s", (int)stem_size(path), path, ending);
+    if (strcmp(out, path) == 0)
+        snprintf(out, size, "%.*s-converted%s", (int)stem_size(path), path, ending);
+}
+
 /* The words of a command behind a blank each: a folder, or the path and that of a new file. */
 static void put_paths(const char *path, const char *paths, char *out, size_t size)
 {
@@ -127,7 +135,7 @@ static void put_paths(const char *path, const char *paths, char *out, size_t siz
         snprintf(out, size, " %s", shell_word(word[0], sizeof word[0], other));
         return;
     }
-    snprintf(other, sizeof other, "%.*s%s", (int)stem_size(path), path, paths);
+    other_path(path, paths, other, sizeof other);
     snprintf(out, size, " %s %s", shell_word(word[0], sizeof word[0], path),
              shell_word(word[1], sizeof word[1], other));
 }
