@@ -7,6 +7,7 @@
 #include "base/file/file.h"
 #include "base/file/mapped_file.h"
 #include "base/file/file_kind.h"
+#include "base/file/json.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -361,6 +362,27 @@ START_TEST(format_is_not_converted_onto_itself)
 }
 END_TEST
 
+START_TEST(json_text_holds_no_control_character)
+{
+    static const char text[] = "a\x7f\n\x1b\xc2\x80\xc2\x9b" "2J\xc2\x9f\xc2\xa0\xc3\x9b\"\\";
+    static const char written[] = "\"a\\u007f\\u000a\\u001b\\u0080\\u009b" "2J\\u009f\xc2\xa0\xc3\x9b"
+                                  "\\\"\\\\\"";
+    pons_error err = PONS_ERROR_INIT;
+    json_document document;
+    char *out = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&out, &size);
+
+    json_put_text(to, text);
+    fclose(to);
+    ck_assert_str_eq(out, written);
+    ck_assert_int_eq(json_parse(out, size, "text", PONS_DATA, &document, &err), PONS_OK);
+    ck_assert_str_eq(document.root->text, text);
+    json_free(&document);
+    free(out);
+}
+END_TEST
+
 /* Read by AddressSanitizer, whose own handler would make an exit of the signal. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "handle_sigbus=0"; }
@@ -384,5 +406,6 @@ int main(void)
     tcase_add_test(c, format_is_known_by_its_first_bytes);
     tcase_add_test(c, format_is_refused_with_the_command_that_converts_it);
     tcase_add_test(c, format_is_not_converted_onto_itself);
+    tcase_add_test(c, json_text_holds_no_control_character);
     return suite_run();
 }

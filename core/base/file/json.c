@@ -410,6 +410,13 @@ void json_put_number(FILE *file, double number)
     fputs(text, file);
 }
 
+/* U+0080 to U+009F in UTF-8, whose second byte is the number: a terminal obeys U+009B as ESC [. */
+static bool is_wide_control(const char *c)
+{
+    return (unsigned char)c[0] == 0xc2 && (unsigned char)c[1] >= 0x80
+           && (unsigned char)c[1] <= 0x9f;
+}
+
 void json_put_text(FILE *file, const char *text)
 {
     fputc('"', file);
@@ -418,6 +425,8 @@ void json_put_text(FILE *file, const char *text)
             fprintf(file, "\\%c", *c);
         else if ((unsigned char)*c < 0x20 || *c == 0x7f)
             fprintf(file, "\\u%04x", (unsigned)*c);
+        else if (is_wide_control(c))
+            fprintf(file, "\\u%04x", (unsigned)(unsigned char)*++c);
         else
             fputc(*c, file);
     }
