@@ -67,6 +67,8 @@ static const exhibit nifti_gallery[] = {
     { "no form", "left and right are unknown", 0, { NUMBER(252, 'h', 0), NUMBER(254, 'h', 0) }, 0 },
     { "qform below 0", "'qform_code' is -1", 0, { NUMBER(252, 'h', -1) }, 0 },
     { "sform below 0", "'sform_code' is -2", 0, { NUMBER(254, 'h', -2) }, 0 },
+    { "qform of no name", "'qform_code' is 9, expected 0 to 5", 0, { NUMBER(252, 'h', 9) }, 0 },
+    { "sform of no name", "'sform_code' is 6, expected 0 to 5", 0, { NUMBER(254, 'h', 6) }, 0 },
     { "sform nan", "'sform' row 1 column 2 is nan", 0, { NUMBER(304, 'f', NAN) }, 0 },
     { "sform without i", "'sform' is singular", 0, { NUMBER(280, 'f', 0) }, 0 },
     { "sform with k along j", "'sform' is singular", 0,

@@ -340,16 +340,23 @@ static pons_status check_spacing(header *x, pons_error *err)
     return PONS_OK;
 }
 
+static bool is_code(int code)
+{
+    return code >= 0 && code <= NIFTI_XFORM_TEMPLATE_OTHER;
+}
+
 /* A code of 0 on both leaves left and right open: programs disagree, so the file is refused. */
 static pons_status check_codes(const header *x, pons_error *err)
 {
     const nifti_2_header *h = &x->h;
     char word[sizeof err->text];
 
-    if (h->qform_code < 0 || h->sform_code < 0)
-        return pons_fail(err, PONS_DATA, "cannot read '%s': '%s' is %d, expected 0 to 5", x->path,
-                         h->qform_code < 0 ? "qform_code" : "sform_code",
-                         h->qform_code < 0 ? h->qform_code : h->sform_code);
+    bool good = is_code(h->qform_code);
+
+    if (!good || !is_code(h->sform_code))
+        return pons_fail(err, PONS_DATA, "cannot read '%s': '%s' is %d, expected 0 to %d", x->path,
+                         good ? "sform_code" : "qform_code", good ? h->sform_code : h->qform_code,
+                         NIFTI_XFORM_TEMPLATE_OTHER);
     if (!h->qform_code && !h->sform_code)
         return pons_fail(err, PONS_DATA, "cannot read '%s': 'qform_code' and 'sform_code' are 0, "
                          "expected one above 0, since left and right are unknown\nhint: set the "
