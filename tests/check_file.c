@@ -307,7 +307,13 @@ START_TEST(format_is_known_by_its_first_bytes)
           "a safetensors file" },
         { "<!DOCTYPE html>\n<html>", 22, "an HTML page" }, { "<HTML>", 6, "an HTML page" },
         { "\r\n<!doctype html>\n<html lang=\"en\">", 36, "an HTML page" },
-        { "<?xml version=\"1.0\"?>\n<Error>", 29, "an XML file" }
+        { "<?xml version=\"1.0\"?>\n<Error>", 29, "an XML file" },
+        { "Comment = of a scanner\nObjectType = Image", 41, "a MetaImage (.mha, .mhd)" },
+        { "\x08\0\5\0CS\x0a\0ISO_IR 100", 18, "a DICOM file" },
+        { "\x08\0\x08\0\x16\0\0\0ORIGINAL", 16, "a DICOM file" },
+        { "\x08\0\0\0\4\0\0\0\x5a\1\0\0", 12, "a DICOM file" },
+        { "\2\0\0\0UL\4\0\xc2\0\0\0", 12, "a DICOM file" },
+        { "\x08\0\5\0\0\0\0\0{\"a\":{", 14, "a safetensors file" }
     };
     char dicom[132] = "";
 

@@ -1054,6 +1054,20 @@ N9() {
     gzip -c g.mgh >g.mgz
     check "N9 MGH in gzip" ends 4 "it is gzip of an MGH volume" "$program" predict runs/run g.mgz -o out.nii.gz
     check "N9 with what to do" grep -qx "hint: mri_convert 'g.mgz' 'g.nii.gz'" "$folder/out"
+    mkdir slices mixed && cp f.dcm slices/IM1 && cp f.dcm d.mha mixed && cp $image mixed/z.nii.gz
+    converted="hint: all slices of a folder are converted by: dcm2niix -z y"
+    check "N9 a folder of slices" ends 4 "cannot read 'slices/IM1': it is a DICOM file" \
+        "$program" predict runs/run slices -o out
+    check "N9 and how it is converted" grep -q "^$converted" "$folder/out"
+    check "N9 as dataset" ends 4 "it is a DICOM file" "$program" data check e.ini --set data.source=slices
+    check "N9 with the same hint" grep -q "^$converted" "$folder/out"
+    check "N9 a folder with a volume of its own" ends 4 "has no dataset.json" \
+        "$program" data check e.ini --set data.source=mixed
+    set -- data check e.ini --set data.source= --set data.image=slices --set data.label= \
+        --set 'data.labels=a:0 b:1' --set data.validation=none
+    check "N9 a folder given as image" ends 4 "it is a DICOM file" "$program" "$@"
+    check "N9 text as weights" ends 4 "cannot read 'e.ini': it is a text file, expected a safetensors file" \
+        "$program" predict e.ini --config runs/run/resolved.ini $image -o o.nii
     gzip -c e.ini >ini.nii.gz
     check "N9 gzip of something else" ends 4 "gzip of something else" "$program" predict runs/run ini.nii.gz -o o.nii
     check "N9 a volume as weights" ends 4 "it is gzip" "$program" predict $image --config runs/run/resolved.ini $image -o o.nii

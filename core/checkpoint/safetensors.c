@@ -299,6 +299,9 @@ static pons_status check_kind(const source *s, pons_error *err)
     if (source_get(s, 0, bytes, size, err) != PONS_OK || (size > 8 && bytes[8] == '{'))
         return err->status;
     kind = file_kind_find(bytes, size);
+    if (kind == NULL && file_kind_is_text(bytes, size))
+        return pons_fail(err, PONS_DATA, "cannot read '%s': it is a text file, expected a "
+                         "safetensors file", s->where);
     return kind != NULL ? file_kind_refuse(kind, s->where, "", FILE_WEIGHTS, err) : PONS_OK;
 }
 

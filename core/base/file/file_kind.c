@@ -4,14 +4,17 @@
  */
 #include "base/file/file_kind.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/file/file.h"
 #include "base/text/shell_word.h"
 #include "base/text/text.h"
 
-enum { MARK_SIZE_MAX = 16, SOUGHT_SIZE = 200 };
+enum { MARK_SIZE_MAX = 16, SOUGHT_SIZE = 200, HEAD_SIZE = 512 };
 
 /* Commands, without their two paths. */
 #define FROM_PYTORCH "a state dictionary is converted by: python3 -c 'import sys, torch, " \
@@ -27,6 +30,8 @@ enum { MARK_SIZE_MAX = 16, SOUGHT_SIZE = 200 };
 #define WEB_PAGE "a web page was saved in place of the file; it may need a login to be downloaded"
 #define MINC "a MINC volume is converted by: mnc2nii"
 #define PICTURE "a volume needs spacing and orientation, which a picture does not have"
+#define DICOM { "a DICOM file", \
+    VOLUME("all slices of a folder are converted by: dcm2niix -z y", "/") }
 #define WEIGHTS(...) .advice[FILE_WEIGHTS] = { __VA_ARGS__ }
 #define VOLUME(...) .advice[FILE_VOLUME] = { __VA_ARGS__ }
 
@@ -55,8 +60,8 @@ static const struct row {
     { 0, 4, "NRRD", NULL, { "an NRRD volume", VOLUME(FROM_ITK, ".nii.gz") } },
     { 0, 10, "ObjectType", NULL, { "a MetaImage (.mha, .mhd)", VOLUME(FROM_ITK, ".nii.gz") } },
     { 0, 5, "NDims", NULL, { "a MetaImage (.mha, .mhd)", VOLUME(FROM_ITK, ".nii.gz") } },
-    { 128, 4, "DICM", NULL,
-      { "a DICOM file", VOLUME("all slices of a folder are converted by: dcm2niix -z y", "/") } },
+    { 0, 9, "Comment =", NULL, { "a MetaImage (.mha, .mhd)", VOLUME(FROM_ITK, ".nii.gz") } },
+    { 128, 4, "DICM", NULL, DICOM },
     { 0, 5, "\0\0\0\1\0", NULL, { "an MGH volume (.mgh, .mgz)",
                                   VOLUME("mri_convert", ".nii.gz"), .packable = true } },
     { 0, 8, "\x89PNG\r\n\x1a\n", NULL, { "a PNG picture", VOLUME(PICTURE) } },
@@ -68,6 +73,15 @@ static const struct row {
     { 0, 4, "\0\0\1\x5c", NULL, { .name = "a NIfTI volume" } },
     { 0, 4, "\x1c\2\0\0", NULL, { .name = "a NIfTI volume" } },
     { 8, 2, "{\"", NULL, { .name = "a safetensors file" } },
+    /* DICOM without its preamble: the first element is one of the file's or of group 0008. */
+    { 0, 8, "\2\0\0\0UL\4\0", NULL, DICOM },
+    { 0, 8, "\x08\0\0\0\4\0\0\0", NULL, DICOM },
+    { 0, 8, "\x08\0\0\0UL\4\0", NULL, DICOM },
+    { 0, 4, "\x08\0\1\0", NULL, DICOM },
+    { 0, 4, "\x08\0\5\0", NULL, DICOM },
+    { 0, 4, "\x08\0\x08\0", NULL, DICOM },
+    { 0, 4, "\x08\0\x12\0", NULL, DICOM },
+    { 0, 4, "\x08\0\x16\0", NULL, DICOM },
     { 0, 1, "\x08", "pytorch", { "an ONNX file", WEIGHTS(FROM_ONNX, ".safetensors") } },
     { 0, 1, "\x08", "onnx", { "an ONNX file", WEIGHTS(FROM_ONNX, ".safetensors") } },
     { 0, 1, "<", "html", { "an HTML page", WEIGHTS(WEB_PAGE), VOLUME(WEB_PAGE) } },
@@ -94,6 +108,16 @@ const file_kind *file_kind_find(const void *bytes, size_t size)
         if (has_mark(&rows[i], bytes, size))
             return &rows[i].kind;
     return NULL;
+}
+
+bool file_kind_is_text(const void *bytes, size_t size)
+{
+    const unsigned char *c = bytes;
+
+    for (size_t i = 0; i < size; i++)
+        if ((c[i] < 0x20 && memchr("\t\n\r\f", c[i], 4) == NULL) || c[i] == 0x7f)
+            return false;
+    return size > 0;
 }
 
 /* Bytes of a path before its name. */
@@ -156,4 +180,66 @@ pons_status file_kind_refuse(const file_kind *k, const char *path, const char *p
                          packed, k->name, expected[use]);
     return pons_fail(err, PONS_DATA, "cannot read '%s': it is %s%s, expected %s\nhint: %s%.1000s",
                      path, packed, k->name, expected[use], advice->text, paths);
+}
+
+/* The kind of a regular file; NULL: it cannot be read, or its first bytes tell nothing. */
+static const file_kind *kind_of(const char *path)
+{
+    FILE *f = file_open_reader(path);
+    char bytes[HEAD_SIZE];
+    size_t size;
+
+    if (f == NULL)
+        return NULL;
+    size = fread(bytes, 1, sizeof bytes, f);
+    fclose(f);
+    return file_kind_find(bytes, size);
+}
+
+static int is_shown(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* A name as the files have that are expected. */
+static bool is_expected(const char *name, file_use use)
+{
+    return use == FILE_WEIGHTS ? text_ends_with(name, ".safetensors")
+                               : text_ends_with(name, ".nii") || text_ends_with(name, ".nii.gz");
+}
+
+/* The kind of the first file that is to be converted, and its path; NULL: none, or one is not. */
+static const file_kind *kind_in(const char *folder, struct dirent **entry, int count, file_use use,
+                                char *out)
+{
+    const file_kind *found = NULL;
+    char path[PATH_MAX];
+
+    for (int i = 0; i < count; i++) {
+        const file_kind *k = NULL;
+
+        if (is_expected(entry[i]->d_name, use))
+            return NULL;
+        if (found == NULL
+            && snprintf(path, sizeof path, "%s/%s", folder, entry[i]->d_name) < PATH_MAX)
+            k = kind_of(path);
+        if (k != NULL && k->advice[use].paths != NULL) {
+            found = k;
+            memcpy(out, path, sizeof path);
+        }
+    }
+    return found;
+}
+
+pons_status file_kind_refuse_folder(const char *folder, file_use use, pons_error *err)
+{
+    struct dirent **entry = NULL;
+    int count = scandir(folder, &entry, is_shown, alphasort);
+    char path[PATH_MAX];
+    const file_kind *k = kind_in(folder, entry, count, use, path);
+
+    for (int i = 0; i < count; i++)
+        free(entry[i]);
+    free(entry);
+    return k != NULL ? file_kind_refuse(k, path, "", use, err) : PONS_OK;
 }

@@ -23,11 +23,18 @@ typedef struct file_kind {
 
 /* NULL: its first bytes tell nothing. 512 of them are enough for every row. */
 const file_kind *file_kind_find(const void *bytes, size_t size);
+/* No control character but blanks and line breaks; an empty file is none. */
+bool file_kind_is_text(const void *bytes, size_t size);
 /*
  * PONS_DATA: 'path' is 'packed' ("", "gzip of ") and the kind, expected another; with the advice
  * for that use.
  */
 pons_status file_kind_refuse(const file_kind *k, const char *path, const char *packed,
                              file_use use, pons_error *err);
+/*
+ * The same of the first file of a folder that a command converts; PONS_OK: there is none, or a file
+ * is named as expected.
+ */
+pons_status file_kind_refuse_folder(const char *folder, file_use use, pons_error *err);
 
 #endif

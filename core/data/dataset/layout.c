@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "base/errno_status.h"
+#include "base/file/file_kind.h"
 #include "base/text/quote.h"
 #include "base/text/text.h"
 
@@ -68,6 +69,8 @@ static const char *source_layout(const char *source, pons_error *err)
         return "decathlon";
     if (has_file(source, "dataset_description.json"))
         return "bids";
+    if (file_kind_refuse_folder(source, FILE_VOLUME, err) != PONS_OK)
+        return NULL;
     pons_fail(err, PONS_DATA, "folder '%s' has no dataset.json\n"
               "hint: 'image' and 'label' with * in them name files without one", source);
     return NULL;

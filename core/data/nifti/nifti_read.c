@@ -39,6 +39,8 @@ static pons_status bytes_open(file_bytes *f, const char *path, pons_error *err)
                          strerror(errno));
     if (fstat(f->fd, &s) || !S_ISREG(s.st_mode)) {
         close(f->fd);
+        if (file_kind_refuse_folder(path, FILE_VOLUME, err) != PONS_OK)
+            return err->status;
         return pons_fail(err, PONS_DATA, "cannot read '%s': it is %s, expected a regular file",
                          path, S_ISDIR(s.st_mode) ? "a folder" : "no file with an end");
     }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/errno_status.h"
+#include "base/file/file_kind.h"
 #include "base/text/text.h"
 
 bool volume_file_named(const char *path)
@@ -60,6 +61,8 @@ pons_status volume_files_list(arena *memory, const char *folder, volume_file **o
         if (entry->d_name[0] != '.' && volume_file_named(entry->d_name))
             append(memory, &list, &n, &room, arena_format(memory, "%s/%s", folder, entry->d_name));
     closedir(files);
+    if (n == 0 && file_kind_refuse_folder(folder, FILE_VOLUME, err) != PONS_OK)
+        return err->status;
     if (n == 0)
         return pons_fail(err, PONS_DATA, "'%s' holds no .nii or .nii.gz file", folder);
     qsort(list, (size_t)n, sizeof *list, compare_stems);
