@@ -1066,6 +1066,8 @@ N9() {
     set -- data check e.ini --set data.source= --set data.image=slices --set data.label= \
         --set 'data.labels=a:0 b:1' --set data.validation=none
     check "N9 a folder given as image" ends 4 "it is a DICOM file" "$program" "$@"
+    "$program" "$@" 2>said >listed
+    check "N9 a problem's hint is a line of its own" grep -q "^$converted" said
     check "N9 text as weights" ends 4 "cannot read 'e.ini': it is a text file, expected a safetensors file" \
         "$program" predict e.ini --config runs/run/resolved.ini $image -o o.nii
     gzip -c e.ini >ini.nii.gz

@@ -71,9 +71,12 @@ pons_status dataset_problems_fail(const dataset_problem *first, int count, const
 
     if (count > 1)
         snprintf(numbers, sizeof numbers, "%d problems, the first: ", count);
-    return pons_fail(err, PONS_DATA, "%s%s%s%s%s%s", numbers, id != NULL ? "case '" : "",
-                     id != NULL ? id : "", id != NULL ? "': " : "", first->text,
-                     count > 1 ? hint : "");
+    if (count > 1 && *hint != '\0')
+        return pons_fail(err, PONS_DATA, "%s%s%s%s%.*s%s", numbers, id != NULL ? "case '" : "",
+                         id != NULL ? id : "", id != NULL ? "': " : "",
+                         (int)strcspn(first->text, "\n"), first->text, hint);
+    return pons_fail(err, PONS_DATA, "%s%s%s%s%s", numbers, id != NULL ? "case '" : "",
+                     id != NULL ? id : "", id != NULL ? "': " : "", first->text);
 }
 
 /* ---- labels ---------------------------------------------------------------------------------- */
