@@ -1,8 +1,8 @@
 # Tests of base, configuration, plugins and the command line.
 PROGRAM_TESTS += tests/check_arena tests/check_config tests/check_config_gallery \
-	tests/check_environment tests/check_file tests/check_hash tests/check_log tests/check_name_index \
-	tests/check_parallel tests/check_plugin tests/check_quota tests/check_quote tests/check_random tests/check_start \
-	tests/check_text
+	tests/check_environment tests/check_file tests/check_hash tests/check_integer tests/check_log \
+	tests/check_name_index tests/check_parallel tests/check_plugin tests/check_quota tests/check_quote \
+	tests/check_random tests/check_start tests/check_text
 SCRIPT_TESTS += tests/check_exports.sh tests/check_folders.sh tests/check_settings.sh tests/check_loss_pass.sh \
 	tests/check_own_build.sh tests/check_reports.sh tests/cli.sh
 

@@ -6,13 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/integer.h"
 #include "plugin/elf_dynamic.h"
 #include "plugin/elf_image.h"
-
-static uint64_t round_up(uint64_t n, uint64_t to)
-{
-    return (n + to - 1) / to * to;
-}
 
 /* Copy the pons notes of one segment; returns how many there are. */
 static int notes_in(const elf_image *f, elf_segment s, pons_note *note)
@@ -26,8 +22,8 @@ static int notes_in(const elf_image *f, elf_segment s, pons_note *note)
         elf_note head;
         uint64_t owner, content;
         memcpy(&head, begin, sizeof head);
-        owner = round_up(head.n_namesz, align);
-        content = round_up(head.n_descsz, align);
+        owner = round_up_u64(head.n_namesz, align);
+        content = round_up_u64(head.n_descsz, align);
         if (!elf_inside(at + sizeof head, owner + head.n_descsz, s.p_filesz))
             break;
         if (head.n_namesz == sizeof note->owner && head.n_type == PONS_NOTE_TYPE &&

@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "base/integer.h"
 #include "data/loader/epoch_order.h"
 #include "train/lr_schedule.h"
 
@@ -18,11 +19,6 @@ int64_t trainer_total_steps(const experiment *e)
     return stream_steps(t->epochs, e->data->training_count, t->batch, e->micro_batches);
 }
 
-static int at_most(int value, int limit)
-{
-    return value < limit ? value : limit;
-}
-
 void trainer_count(trainer *t)
 {
     const experiment *e = t->experiment;
@@ -33,8 +29,8 @@ void trainer_count(trainer *t)
                           ? e->data->validation_count : 0;
     t->total = trainer_total_steps(e);
     if (t->settings->debug) {
-        t->training_count = at_most(t->training_count, 4);
-        t->validation_count = at_most(t->validation_count, 1);
+        t->training_count = min_int(t->training_count, 4);
+        t->validation_count = min_int(t->validation_count, 1);
         t->total = t->total < TRAINER_DEBUG_STEPS ? t->total : TRAINER_DEBUG_STEPS;
     }
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/finite.h"
+#include "base/integer.h"
 #include "base/thread/parallel.h"
 #include "data/volume/transpose.h"
 
@@ -173,8 +174,6 @@ static void tile_store(const conversion *c, const tile *t, const int64_t at[4], 
                 ((uint32_t *)v->voxels)[first + i * step + k * channels] = t->word[k][i];
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 static void convert_plane(conversion *c, int64_t channel, int64_t j)
 {
     const int64_t *n = c->layout->extent;
@@ -183,8 +182,8 @@ static void convert_plane(conversion *c, int64_t channel, int64_t j)
 
     for (at[2] = 0; at[2] < n[2]; at[2] += SIDE_K)
         for (at[0] = 0; at[0] < n[0]; at[0] += SIDE_I) {
-            int64_t i_count = least(SIDE_I, n[0] - at[0]);
-            int64_t k_count = least(SIDE_K, n[2] - at[2]);
+            int64_t i_count = min_i64(SIDE_I, n[0] - at[0]);
+            int64_t k_count = min_i64(SIDE_K, n[2] - at[2]);
 
             for (int64_t k = 0; k < k_count; k++)
                 row_load(c, ((channel * n[2] + at[2] + k) * n[1] + j) * n[0] + at[0], i_count, &t,

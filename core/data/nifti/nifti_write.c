@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/file/file.h"
+#include "base/integer.h"
 #include "base/text/text.h"
 #include "base/thread/parallel.h"
 #include "data/nifti/nifti_internal.h"
@@ -26,8 +27,6 @@ static double voxel_value(const volume *v, int64_t index)
     return ((const float *)v->voxels)[index];
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 typedef struct writing {
     const volume *v;
     const nifti_kind *kind;
@@ -43,7 +42,7 @@ static void transpose_plane(const writing *w, int64_t channel, int64_t j)
 
     for (int64_t i0 = 0; i0 < n[0]; i0 += SIDE_I)
         for (int64_t k0 = 0; k0 < n[2]; k0 += SIDE_K) {
-            int64_t i_count = least(SIDE_I, n[0] - i0), k_count = least(SIDE_K, n[2] - k0);
+            int64_t i_count = min_i64(SIDE_I, n[0] - i0), k_count = min_i64(SIDE_K, n[2] - k0);
 
             for (int64_t i = 0; i < i_count; i++)
                 for (int64_t k = 0; k < k_count; k++)

@@ -15,6 +15,7 @@
 #include "base/errno_status.h"
 #include "base/file/file.h"
 #include "base/hash/hash128.h"
+#include "base/integer.h"
 
 enum { PART_TABLE = 0, PART_CODES, PART_TARGET, PART_BEFORE, PART_NOTE, PART_COUNT };
 enum { VERSION = 1, PAGE = 4096, ALIGNMENT = 64 };
@@ -65,11 +66,6 @@ static pons_volume get_volume(int64_t type, int64_t channels, const int64_t exte
     return v;
 }
 
-static uint64_t aligned(uint64_t x, uint64_t to)
-{
-    return (x + to - 1) / to * to;
-}
-
 static void lay_parts(file_header *h, const packed_case *p, const char *note)
 {
     uint64_t voxels = (uint64_t)pons_volume_count(&p->image), at = sizeof *h;
@@ -85,7 +81,7 @@ static void lay_parts(file_header *h, const packed_case *p, const char *note)
     };
 
     for (int n = 0; n < PART_COUNT; n++) {
-        at = aligned(at, n == PART_CODES ? PAGE : ALIGNMENT);
+        at = round_up_u64(at, n == PART_CODES ? PAGE : ALIGNMENT);
         h->part[n] = (file_part){ at, sizes[n] };
         at += sizes[n];
     }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
 #include "base/thread/parallel.h"
 #include "data/volume/volume.h"
 
@@ -207,9 +208,6 @@ typedef struct move {
     char *to;
 } move;
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-
 static size_t voxel_size(const volume *v)
 {
     return pons_volume_size(v) / (size_t)pons_volume_count(v);
@@ -249,11 +247,11 @@ static void copy_moved(void *context, int64_t first, int64_t end)
     int64_t width = m->from_step[2] == 1 ? m->extent[2] : SIDE, low[3], high[3];
 
     for (low[0] = first; low[0] < end; low[0] = high[0]) {
-        high[0] = least(low[0] + SIDE, end);
+        high[0] = min_i64(low[0] + SIDE, end);
         for (low[1] = 0; low[1] < m->extent[1]; low[1] = high[1]) {
-            high[1] = least(low[1] + SIDE, m->extent[1]);
+            high[1] = min_i64(low[1] + SIDE, m->extent[1]);
             for (low[2] = 0; low[2] < m->extent[2]; low[2] = high[2]) {
-                high[2] = least(low[2] + width, m->extent[2]);
+                high[2] = min_i64(low[2] + width, m->extent[2]);
                 copy_block(m, low, high);
             }
         }
@@ -379,7 +377,7 @@ pons_status pons_volume_reorient(pons_volume *v, const int order[3], const bool 
     m.voxel_size = voxel;
     m.from = (const char *)v->voxels + (size_t)start * voxel;
     m.to = out.voxels;
-    parallel_run(extent[0], most(SIDE, parallel_piece(m.to_step[0])), copy_moved, &m);
+    parallel_run(extent[0], max_i64(SIDE, parallel_piece(m.to_step[0])), copy_moved, &m);
     free(v->voxels);
     *v = out;
     return PONS_OK;
@@ -418,8 +416,8 @@ static void copy_cut(void *context, int64_t first, int64_t end)
 
     fill_voxels(out, first * plane, end * plane, c->fill);
     for (int a = 0; a < 3; a++) {
-        low[a] = most(0, c->start[a] + (a == 0 ? first : 0));
-        high[a] = least(v->extent[a], c->start[a] + (a == 0 ? end : out->extent[a]));
+        low[a] = max_i64(0, c->start[a] + (a == 0 ? first : 0));
+        high[a] = min_i64(v->extent[a], c->start[a] + (a == 0 ? end : out->extent[a]));
         if (low[a] >= high[a])
             return;
     }
@@ -449,13 +447,13 @@ pons_status pons_volume_crop(pons_volume *v, const int64_t start[3], const int64
                  &(cut){ v, &out, start, fill });
     memcpy(out.affine, v->affine, sizeof out.affine);
     for (int a = 0; a < 3; a++) {
-        int64_t low = most(v->inside_start[a], start[a]);
-        int64_t high = least(v->inside_start[a] + v->inside_extent[a], start[a] + extent[a]);
+        int64_t low = max_i64(v->inside_start[a], start[a]);
+        int64_t high = min_i64(v->inside_start[a] + v->inside_extent[a], start[a] + extent[a]);
 
         for (int r = 0; r < 3; r++)
             out.affine[r][3] += v->affine[r][a] * (double)start[a];
         out.inside_start[a] = high > low ? low - start[a] : 0;
-        out.inside_extent[a] = most(0, high - low);
+        out.inside_extent[a] = max_i64(0, high - low);
     }
     free(v->voxels);
     *v = out;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
 #include "graph/reference/reference_internal.h"
 
 typedef struct prepared {
@@ -17,19 +18,14 @@ typedef struct prepared {
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-static size_t round_up(size_t size)
-{
-    return (size + 63) / 64 * 64;
-}
-
 /* The output in double, then every input that is not of the kernels' own type. */
 static size_t plain_scratch(const reference_kernels *k, const pons_request *r)
 {
-    size_t size = round_up((size_t)shape_count(r->output[0].shape) * sizeof(double));
+    size_t size = round_up_size((size_t)shape_count(r->output[0].shape) * sizeof(double), 64);
 
     for (int i = 0; i < r->input_count; i++)
         if (r->input[i].type != k->real_type)
-            size += round_up((size_t)shape_count(r->input[i].shape) * k->real_size);
+            size += round_up_size((size_t)shape_count(r->input[i].shape) * k->real_size, 64);
     return size;
 }
 
@@ -38,7 +34,7 @@ static void run_plain(const reference_kernels *k, const pons_request *r, const p
     const void *in[PONS_KERNEL_INPUTS_MAX];
     int64_t count = shape_count(r->output[0].shape);
     double *out = call->scratch;
-    char *free_scratch = (char *)call->scratch + round_up((size_t)count * sizeof(double));
+    char *free_scratch = (char *)call->scratch + round_up_size((size_t)count * sizeof(double), 64);
 
     for (int i = 0; i < r->input_count; i++) {
         int64_t elements = shape_count(r->input[i].shape);
@@ -50,7 +46,7 @@ static void run_plain(const reference_kernels *k, const pons_request *r, const p
             number_store(k->real_type, free_scratch, j,
                          number_load(r->input[i].type, call->input[i], j));
         in[i] = free_scratch;
-        free_scratch += round_up((size_t)elements * k->real_size);
+        free_scratch += round_up_size((size_t)elements * k->real_size, 64);
     }
     memset(out, 0, (size_t)count * sizeof *out);
     k->plain[r->kind](r, in, out);

@@ -6,6 +6,8 @@
 
 #include <pons/device.h>
 
+#include "base/integer.h"
+
 /* Bytes. Libraries of GPUs want their workspaces at a multiple of it. */
 #define MEMORY_ALIGNMENT 256
 
@@ -22,7 +24,7 @@ typedef struct device {
 
 static inline size_t memory_round(size_t size) /* up to the alignment */
 {
-    return (size + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
+    return round_up_size(size, MEMORY_ALIGNMENT);
 }
 
 #endif

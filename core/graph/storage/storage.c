@@ -13,13 +13,9 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/integer.h"
 #include "base/random.h"
 #include "graph/ir/shape.h"
-
-static int64_t round_elements(int64_t count)
-{
-    return (count + STORAGE_ALIGNMENT - 1) / STORAGE_ALIGNMENT * STORAGE_ALIGNMENT;
-}
 
 pons_status storage_allocate(const storage *s, size_t size, void **memory, pons_error *err)
 {
@@ -194,7 +190,7 @@ static storage_entry *make_entry(storage *s, storage_group group, const leaf *l,
     e->offset = b->elements;
     e->init = l->init;
     e->place = b->count++;
-    b->elements += round_elements(shape_count(l->shape));
+    b->elements += round_up_i64(shape_count(l->shape), STORAGE_ALIGNMENT);
     return e;
 }
 
