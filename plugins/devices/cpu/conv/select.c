@@ -14,6 +14,8 @@
 
 #include <omp.h>
 
+#include "base/integer.h"
+
 static pons_status by_narrow_tile(cpu_device *device, const pons_request *request,
                                   pons_kernel *kernel, bool *supported, pons_error *err)
 {
@@ -34,8 +36,6 @@ static int64_t product(const int64_t *extent, int count)
 {
     return count == 0 ? 1 : extent[0] * product(extent + 1, count - 1);
 }
-
-static int64_t up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
 static bool is_strided(const pons_convolution *c)
 {
@@ -76,7 +76,8 @@ static bool dots_win(const pons_request *request)
 
     return request->kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT && product(k + 1, 3) > 1 &&
            c->dilation[0] * c->dilation[1] * c->dilation[2] == 1 && k[0] >= WIDE_TILE &&
-           k[4] >= WIDE_TILE && 5 * up(k[0], WIDE_TILE) * up(k[4], WIDE_TILE) <= 6 * k[0] * k[4];
+           k[4] >= WIDE_TILE &&
+           5 * round_up_i64(k[0], WIDE_TILE) * round_up_i64(k[4], WIDE_TILE) <= 6 * k[0] * k[4];
 }
 
 static bool wide_wins(const cpu_device *device, const pons_request *request)
@@ -98,7 +99,8 @@ static bool fewer_products_win(const pons_request *request)
     bool plain = c->stride[2] == 1;
     bool spreads = !plain && request->kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT;
     const int64_t *y = (spreads ? request->input : request->output)[0].shape.extent;
-    int64_t tiles = up(y[0] * up(y[2], 2) * up(y[3], 2) / POINTS, TILES);
+    int64_t tiles = round_up_i64(y[0] * round_up_i64(y[2], 2) * round_up_i64(y[3], 2) / POINTS,
+                                 TILES);
     int full = plain ? 70 : 85;     /* percent */
 
     return 100 * y[0] * y[2] * y[3] >= full * POINTS * tiles &&
@@ -116,7 +118,7 @@ static bool fewer_products_win_by_weight(const pons_request *request)
     enum { POINTS = 4, ALL = 36, FEWER = 16, STRIDED = 25, STRIDED_INS = 2 * WIDE_TILE };
     const int64_t *y = request->input[1].shape.extent, *k = request->output[0].shape.extent;
     const pons_convolution *c = request->attributes;
-    int64_t tiles = up(y[0] * up(y[2], 2) / 2, 2) * up(y[3], 2) / 2;
+    int64_t tiles = round_up_i64(y[0] * round_up_i64(y[2], 2) / 2, 2) * round_up_i64(y[3], 2) / 2;
 
     return k[4] >= WIDE_TILE && (c->stride[2] == 1 || k[1] * k[4] >= STRIDED_INS) &&
            (c->stride[2] == 1 ? FEWER : STRIDED) * tiles * POINTS <= ALL * y[0] * y[2] * y[3];

@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#include "base/integer.h"
+
 typedef struct map_memory {
     struct map_memory *next;
     _Alignas(max_align_t) char first[];
@@ -103,12 +105,12 @@ static bool operands_make(map_plan *plan, int64_t past_size)
 /* Scratch memory: the workers, what is global to a call, the memory of the workers. */
 static void place_scratch(map_plan *plan)
 {
-    size_t at = map_round_up((size_t)plan->threads * sizeof(map_worker));
+    size_t at = round_up_size((size_t)plan->threads * sizeof(map_worker), 64);
 
     for (int i = 0; i < plan->map->reduction_count; i++)
         if (plan->reduce[i].groups > 0) {
             plan->reduce[i].dense_at = at;
-            at += map_round_up((size_t)plan->reduce[i].dense_count * 2 * sizeof(float));
+            at += round_up_size((size_t)plan->reduce[i].dense_count * 2 * sizeof(float), 64);
         }
     for (int i = 0; i < plan->pass_count; i++) {
         map_pass *p = &plan->pass[i];
@@ -117,9 +119,9 @@ static void place_scratch(map_plan *plan)
         if (p->reduce_count == 0 || p->blocks_per_group == 1)
             continue;
         p->partial_at = at;
-        at += map_round_up((size_t)p->block_count * p->partial_floats * sizeof(float));
+        at += round_up_size((size_t)p->block_count * p->partial_floats * sizeof(float), 64);
         p->count_at = at;
-        at += map_round_up((size_t)p->block_count * (size_t)p->reduce_count * sizeof(double));
+        at += round_up_size((size_t)p->block_count * (size_t)p->reduce_count * sizeof(double), 64);
     }
     plan->worker_at = at;
     plan->scratch_size = at + (size_t)plan->threads * plan->worker_size;

@@ -234,8 +234,6 @@ typedef struct map_plan {
 void *map_allocate(map_plan *plan, size_t count, size_t size); /* zeroed; NULL: out of memory     */
 void map_release(map_plan *plan); /* all that it gave                                             */
 
-static inline size_t map_round_up(size_t x) { return (x + 63) & ~(size_t)63; }
-
 /* map_space.c: axes, tiles, operands */
 bool map_space_make(map_plan *plan);
 bool map_access_make(map_plan *plan, const pons_operand *from, bool wide, map_access *to);

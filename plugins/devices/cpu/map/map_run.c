@@ -6,6 +6,8 @@
  */
 #include "cpu/cpu.h"
 
+#include "base/integer.h"
+
 /* Below this many lanes times instructions a second thread costs more than it brings. */
 #define MAP_SERIAL_WORK (1 << 17)
 
@@ -14,7 +16,7 @@ static void *take(char *memory, size_t *at, size_t size)
 {
     void *begin = memory == NULL ? NULL : memory + *at;
 
-    *at += map_round_up(size);
+    *at += round_up_size(size, 64);
     return begin;
 }
 

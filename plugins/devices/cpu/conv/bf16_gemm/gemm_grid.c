@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int larger(int a, int b) { return a > b ? a : b; }
+#include "base/integer.h"
 
 /* A kernel position k along one axis reads element s (p + shift) + phase of the input. */
 static int reach(const pons_convolution *c, int axis, int k)
@@ -38,12 +38,12 @@ static int grid_extent(const pons_convolution *c, int axis, int kernel, int x, i
     int low = 0, inside = y, extent;
 
     for (int k = 0; k < kernel; k++) {
-        low = larger(low, -shift_of(c, axis, k));
-        inside = larger(inside, phase_extent(c, axis, x, phase_of(c, axis, k)));
+        low = max_int(low, -shift_of(c, axis, k));
+        inside = max_int(inside, phase_extent(c, axis, x, phase_of(c, axis, k)));
     }
     extent = inside + low;
     for (int k = 0; k < kernel; k++)
-        extent = larger(extent, y + shift_of(c, axis, k));
+        extent = max_int(extent, y + shift_of(c, axis, k));
     return extent;
 }
 
@@ -139,8 +139,6 @@ static const char *row_begin(const wide_grid *g, const wide_view *v, const void 
     return (const char *)tensor + v->start + image * v->image + d * v->step[0] + h * v->step[1];
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 int64_t wide_run(const wide_grid *g, const wide_view *v, const void *tensor, int64_t at,
                  int64_t end, const char **from)
 {
@@ -149,11 +147,11 @@ int64_t wide_run(const wide_grid *g, const wide_view *v, const void *tensor, int
 
     *from = NULL;
     if (at < 0)
-        return least(-at, end - at);
+        return min_i64(-at, end - at);
     if (begin == NULL || w >= v->extent[2])
-        return least(g->extent[2] - w, end - at);
+        return min_i64(g->extent[2] - w, end - at);
     *from = begin + w * v->step[2];
-    return least(v->extent[2] - w, end - at);
+    return min_i64(v->extent[2] - w, end - at);
 }
 
 void wide_positions(const wide_grid *g, const wide_view *v, const void *tensor, const char *zero,

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
+
 enum {
     CHUNK_BYTES = 1 << 20,  /* of copied sources */
     PANEL_BYTES = 1 << 19,  /* of panels that are read again and again */
@@ -41,9 +43,6 @@ typedef struct wide_image {
     char *zero;
     bool packed;            /* weights come as panels */
 } wide_image;
-
-static int smaller(int a, int b) { return a < b ? a : b; }
-static int64_t over(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
@@ -76,7 +75,7 @@ static void pack_rows(const wide_image *w, const char *weight, const wide_term *
         row[j] = tap < 0 ? w->zero : weight + ((int64_t)channel * w->grid.taps + tap) * size;
     }
     wide_pack_panel(to, row, column * WIDE_TILE,
-                    smaller(WIDE_TILE, w->terms.outs - column * WIDE_TILE));
+                    min_int(WIDE_TILE, w->terms.outs - column * WIDE_TILE));
 }
 
 /* Number j of a column: runs of a position's channels, as many as are joined. */
@@ -93,7 +92,7 @@ static void read_column(const wide_image *w, const char *weight, const wide_term
         if (tap >= 0)
             memcpy(line + j * sizeof(uint16_t),
                    weight + ((int64_t)tap * w->terms.ins + channel) * size,
-                   (size_t)(smaller((int)run, w->terms.ins - channel) * size));
+                   (size_t)(min_int((int)run, w->terms.ins - channel) * size));
     }
 }
 
@@ -123,7 +122,7 @@ typedef struct pack_work {
 
 static int pairs(const wide_image *w)
 {
-    return (int)over(w->columns, WIDE_COLUMNS);
+    return (int)ceil_div_i64(w->columns, WIDE_COLUMNS);
 }
 
 /* The panels of two columns of a target, in turns: they share cache lines of the weight. */
@@ -133,7 +132,7 @@ static void pack_task(void *context, int64_t i, int thread)
     const wide_image *w = k->w;
     const wide_target *t = w->terms.target + i / pairs(w);
     int first = (int)(i % pairs(w)) * WIDE_COLUMNS;
-    int end = smaller(first + WIDE_COLUMNS, w->columns);
+    int end = min_int(first + WIDE_COLUMNS, w->columns);
 
     (void)thread;
     for (int s = 0; s < t->count * w->terms.steps; s++)
@@ -252,7 +251,7 @@ static void multiply_group(const wide_image *w, const wide_target *t, const char
     for (int r = 0; r < g->rows; r++)
         for (int n = 0; n < columns; n++)
             wide_store(tile[r][n], g->place[r], (column + n) * WIDE_TILE,
-                       smaller(WIDE_TILE, w->terms.outs - (column + n) * WIDE_TILE));
+                       min_int(WIDE_TILE, w->terms.outs - (column + n) * WIDE_TILE));
 }
 
 /* Columns first .. end - 1 of a target at blocks low .. high - 1 of a chunk. */
@@ -266,7 +265,7 @@ static void run_target(const wide_image *w, const wide_target *t, const char *ar
     while (low < high) {
         next_group(w, t, target, chunk * w->blocks, &low, high, most, &g);
         for (int column = first; column < end && g.rows > 0; column += WIDE_COLUMNS)
-            multiply_group(w, t, area, panels, &g, column, smaller(WIDE_COLUMNS, end - column));
+            multiply_group(w, t, area, panels, &g, column, min_int(WIDE_COLUMNS, end - column));
     }
 }
 
@@ -305,7 +304,7 @@ static void run_blocks(const work *k, const char *area, int chunk, int first, in
             int together = columns_together(w, t);
             for (int column = first; column < end; column += together)
                 run_target(w, t, area, k->panels, k->target, chunk, column,
-                           smaller(column + together, end), low, next);
+                           min_int(column + together, end), low, next);
         }
     }
 }
@@ -340,7 +339,7 @@ static void part_task(void *context, int64_t i, int thread)
 
     (void)thread;
     w->unit->begin();
-    run_blocks(k, k->area, k->chunk, first, smaller(first + WIDE_COLUMNS, w->columns),
+    run_blocks(k, k->area, k->chunk, first, min_int(first + WIDE_COLUMNS, w->columns),
                w->blocks * split / w->splits, w->blocks * (split + 1) / w->splits);
     w->unit->end();
 }
@@ -362,7 +361,7 @@ static pons_status image_run(const pons_kernel *kernel, const pons_call *call, p
         return PONS_OK;
     }
     for (k.chunk = 0; k.chunk < w->chunks; k.chunk++) {
-        cpu_parallel(w->threads, over(w->positions, COPIED), copy_task, &k);
+        cpu_parallel(w->threads, ceil_div_i64(w->positions, COPIED), copy_task, &k);
         cpu_parallel(w->threads, (int64_t)pairs(w) * w->splits, part_task, &k);
     }
     return PONS_OK;
@@ -386,22 +385,23 @@ static void image_free(pons_kernel *kernel)
 static void plan_chunks(wide_image *w)
 {
     const wide_terms *t = &w->terms;
-    int64_t blocks = over(w->grid.count, WIDE_TILE), around = over(t->low + t->high, WIDE_TILE);
+    int64_t blocks = ceil_div_i64(w->grid.count, WIDE_TILE);
+    int64_t around = ceil_div_i64(t->low + t->high, WIDE_TILE);
     int64_t most = CHUNK_BYTES / ((int64_t)WIDE_TILE * t->point * t->source_count);
 
-    most = most < around ? around : most;
-    w->chunks = (int)over(blocks, most < 1 ? 1 : most);
+    most = max_i64(most, around);
+    w->chunks = (int)ceil_div_i64(blocks, most < 1 ? 1 : most);
     if (w->chunks >= CHUNKS_APART)
-        w->chunks = (int)over(w->chunks, CHUNKS_APART) * CHUNKS_APART;
-    w->blocks = over(blocks, w->chunks);
-    w->chunks = (int)over(blocks, w->blocks);
-    w->splits = (int)over(TASKS * w->threads, pairs(w));
+        w->chunks = (int)round_up_i64(w->chunks, CHUNKS_APART);
+    w->blocks = ceil_div_i64(blocks, w->chunks);
+    w->chunks = (int)ceil_div_i64(blocks, w->blocks);
+    w->splits = (int)ceil_div_i64(TASKS * w->threads, pairs(w));
     w->splits = w->splits > w->blocks ? (int)w->blocks : w->splits;
     w->range = t->target_count > 1 ? RANGE_BYTES / (t->target_count * t->outs * WIDE_TILE * 2) + 1
                                    : w->blocks;
     w->positions = w->blocks * WIDE_TILE + t->low + t->high;
     w->source_size = w->positions * t->point;
-    w->area = over(w->source_size * t->source_count, WIDE_STEP) * WIDE_STEP;
+    w->area = round_up_i64(w->source_size * t->source_count, WIDE_STEP);
     w->panels = (int64_t)t->term_count * t->steps * w->columns * WIDE_PANEL;
 }
 
@@ -469,7 +469,7 @@ pons_status wide_prepare_image(const wide_unit *unit, int threads, const pons_re
     if (wide_grid_init(&w->grid, x, y, weight, c, err) != PONS_OK ||
         wide_terms_init(&w->terms, &w->grid, x, weight, c, gradient, err) != PONS_OK)
         goto fail;
-    w->columns = (int)over(w->terms.outs, WIDE_TILE);
+    w->columns = (int)ceil_div_i64(w->terms.outs, WIDE_TILE);
     plan_chunks(w);
     if (plan_steps(w, err) != PONS_OK)
         goto fail;

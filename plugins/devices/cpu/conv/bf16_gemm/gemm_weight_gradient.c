@@ -23,6 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
+
 enum {
     CHUNK_BYTES = 1 << 20, /* of both packed tensors: what a core's own cache holds */
     CHUNKS_APART = 4,      /* that many chunks are tasks of their own; */
@@ -58,9 +60,6 @@ typedef struct wide_weight {
     char *zero;
 } wide_weight;
 
-static int smaller(int a, int b) { return a < b ? a : b; }
-static int64_t over(int64_t n, int64_t by) { return (n + by - 1) / by; }
-
 /* ---- packing --------------------------------------------------------------------------------- */
 
 /* Block 'block' of the gradient around a chunk, whose first row begins 'high' before the chunk. */
@@ -74,7 +73,7 @@ static void pack_y(const wide_weight *w, const void *y, int chunk, int64_t block
     for (int g = 0; g < w->groups; g++)
         for (int o = 0; o < w->out_tiles; o++, to += w->rows_size)
             wide_pack_rows(to, w->pitch, position, g * w->outs + o * WIDE_TILE,
-                           smaller(WIDE_TILE, w->outs - o * WIDE_TILE));
+                           min_int(WIDE_TILE, w->outs - o * WIDE_TILE));
 }
 
 static void pack_x(const wide_weight *w, const void *x, int chunk, int64_t block, char *area)
@@ -88,7 +87,7 @@ static void pack_x(const wide_weight *w, const void *x, int chunk, int64_t block
         for (int g = 0; g < w->groups; g++)
             for (int i = 0; i < w->in_tiles; i++, to += w->strip_size)
                 wide_pack_panel(to, position, g * w->ins + i * WIDE_TILE,
-                                smaller(WIDE_TILE, w->ins - i * WIDE_TILE));
+                                min_int(WIDE_TILE, w->ins - i * WIDE_TILE));
     }
 }
 
@@ -147,7 +146,7 @@ static void multiply(const work *k, const char *area, float *sums, int group, in
                      int end)
 {
     const wide_weight *w = k->w;
-    wide_product p = { .columns = smaller(WIDE_COLUMNS, w->in_tiles - in), .pitch = w->pitch,
+    wide_product p = { .columns = min_int(WIDE_COLUMNS, w->in_tiles - in), .pitch = w->pitch,
                        .steps = w->steps, .a_at = w->a_at, .b_at = w->b_at,
                        .add = !w->apart && k->chunk > 0 };
     int most = p.columns == 2 ? 2 : WIDE_ROWS;
@@ -158,7 +157,7 @@ static void multiply(const work *k, const char *area, float *sums, int group, in
         int64_t strip = ((int64_t)phase * w->groups + group) * w->in_tiles + in;
 
         p.rows = 1;
-        while (p.rows < smaller(most, end - at) &&
+        while (p.rows < min_int(most, end - at) &&
                w->grid.tap[w->row[at + p.rows].tap].phase == phase)
             p.rows++;
         for (int n = 0; n < p.columns; n++)
@@ -172,7 +171,7 @@ static void multiply(const work *k, const char *area, float *sums, int group, in
 
 static int column_count(const wide_weight *w)
 {
-    return (int)over(w->in_tiles, WIDE_COLUMNS);
+    return (int)ceil_div_i64(w->in_tiles, WIDE_COLUMNS);
 }
 
 /* Products number 'job' of groups x columns. */
@@ -224,7 +223,7 @@ static void tile_task(void *context, int64_t i, int thread)
     w->unit->begin();
     for (int at = first; at < end; at += TOGETHER)
         for (int job = (int)(job_count(w) * part / w->parts); job < job_end; job++)
-            run_job(k, k->area, k->sums, job, at, smaller(at + TOGETHER, end));
+            run_job(k, k->area, k->sums, job, at, min_int(at + TOGETHER, end));
     w->unit->end();
 }
 
@@ -255,8 +254,8 @@ static void write_task(void *context, int64_t job, int thread)
     const wide_weight *w = k->w;
     int in = (int)(job % w->in_tiles), column = (int)(job / w->in_tiles);
     int out = column % w->out_tiles, group = column / w->out_tiles;
-    int outs = smaller(WIDE_TILE, w->outs - out * WIDE_TILE);
-    int ins = smaller(WIDE_TILE, w->ins - in * WIDE_TILE);
+    int outs = min_int(WIDE_TILE, w->outs - out * WIDE_TILE);
+    int ins = min_int(WIDE_TILE, w->ins - in * WIDE_TILE);
 
     (void)thread;
     for (int tap = 0; tap < w->grid.taps; tap++) {
@@ -307,18 +306,18 @@ static int64_t sum_count(const wide_weight *w)
 /* Chunks: as large as the cache allows, but not small beside what they read around themselves. */
 static void plan_chunks(wide_weight *w)
 {
-    int64_t steps = over(w->grid.count, WIDE_NUMBERS), around = w->grid.low + w->grid.high;
+    int64_t steps = ceil_div_i64(w->grid.count, WIDE_NUMBERS), around = w->grid.low + w->grid.high;
     int64_t bytes = WIDE_STEP * WIDE_TILE * (int64_t)w->groups *
                     (w->grid.phases * w->in_tiles + w->out_tiles); /* of a step */
     int64_t most = CHUNK_BYTES / bytes;
 
-    most = most < over(around, WIDE_NUMBERS) ? over(around, WIDE_NUMBERS) : most;
-    w->chunks = (int)over(steps, most < 1 ? 1 : most);
+    most = max_i64(most, ceil_div_i64(around, WIDE_NUMBERS));
+    w->chunks = (int)ceil_div_i64(steps, most < 1 ? 1 : most);
     if (w->chunks >= CHUNKS_APART || (w->chunks > 1 && sum_count(w) <= SUMS_APART))
-        w->chunks = (int)over(w->chunks, CHUNKS_APART) * CHUNKS_APART;
-    w->steps = over(steps, w->chunks);
-    w->chunks = (int)over(steps, w->steps);
-    w->y_blocks = over(w->steps * WIDE_NUMBERS + around, WIDE_NUMBERS);
+        w->chunks = (int)round_up_i64(w->chunks, CHUNKS_APART);
+    w->steps = ceil_div_i64(steps, w->chunks);
+    w->chunks = (int)ceil_div_i64(steps, w->steps);
+    w->y_blocks = ceil_div_i64(w->steps * WIDE_NUMBERS + around, WIDE_NUMBERS);
     w->apart = w->chunks >= CHUNKS_APART;
     w->direct = !w->apart && w->ins % WIDE_TILE == 0 && w->outs % WIDE_TILE == 0;
 }
@@ -333,8 +332,8 @@ static void plan_memory(wide_weight *w)
     w->y_size = rows * w->rows_size;
     w->area = w->y_size + w->grid.phases * columns * w->strip_size;
     w->sums = w->direct ? 0 : sum_count(w) * (int64_t)sizeof(float);
-    w->splits = smaller((int)over(w->row_count, TOGETHER), TASKS);
-    w->parts = smaller(job_count(w), TASKS / w->splits);
+    w->splits = min_int((int)ceil_div_i64(w->row_count, TOGETHER), TASKS);
+    w->parts = min_int(job_count(w), TASKS / w->splits);
 }
 
 /* By phase, and in a phase by channels: its kernel positions read the same packed rows. */
@@ -391,8 +390,8 @@ pons_status wide_prepare_weight(const wide_unit *unit, int threads, const pons_r
     *w = (wide_weight){ .unit = unit, .threads = threads, .groups = c->groups,
                         .ins = (int)dw->shape.extent[4],
                         .outs = (int)dw->shape.extent[0] / c->groups };
-    w->in_tiles = (int)over(w->ins, WIDE_TILE);
-    w->out_tiles = (int)over(w->outs, WIDE_TILE);
+    w->in_tiles = (int)ceil_div_i64(w->ins, WIDE_TILE);
+    w->out_tiles = (int)ceil_div_i64(w->outs, WIDE_TILE);
     kernel->state = w;
     kernel->free = weight_free;
     if (wide_grid_init(&w->grid, x, y, dw, c, err) != PONS_OK || plan_rows(w, err) != PONS_OK)

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
+
 enum {
     AHEAD = 1 << 11,        /* bytes that are asked for before they are packed */
     NUMBER = sizeof(uint16_t)
 };
-
-static int smaller(int a, int b) { return a < b ? a : b; }
 
 /* Where a line's first voxel lies. */
 static int64_t line_offset(const int extent[AXES], int64_t line, const int at[AXES])
@@ -29,12 +29,12 @@ static void find_voxels(const weight_lines *w, const char *y, const weight_span 
 
     for (int i = 0; i < WIDE_NUMBERS; line++, j = 0) {
         const char *from = NULL;
-        int end = smaller(width, j + WIDE_NUMBERS - i), last = 0;
+        int end = min_int(width, j + WIDE_NUMBERS - i), last = 0;
         if (line < lines) {
             int p[AXES];
             weight_line_of(s, line, p);
             from = y + line_offset(w->y, w->y_width * voxel, p);
-            last = smaller(end, w->y_width);
+            last = min_int(end, w->y_width);
         }
         for (; j < last; j++)
             to[i++] = from + j * voxel;
@@ -61,7 +61,7 @@ static void pack_y(const weight_lines *w, const char *y, const weight_span *s, i
     for (int g = 0; g < w->groups; g++)
         for (int o = 0; o < w->out_tiles; o++, to += WIDE_TILE * w->pitch)
             wide_pack_rows(to, w->pitch, voxel, g * w->outs + o * WIDE_TILE,
-                           smaller(WIDE_TILE, w->outs - o * WIDE_TILE));
+                           min_int(WIDE_TILE, w->outs - o * WIDE_TILE));
 }
 
 /* Which elements of a line of x strip k has; those outside of it are zeros. */
@@ -74,7 +74,7 @@ static wide_line line_of_strip(const weight_lines *w, int k)
     return (wide_line){
         .start = at * voxel, .step = stride * voxel, .pairs = w->x_pairs,
         .first = at < 0 ? (stride - 1 - at) / stride : 0,
-        .end = at >= w->x_width ? 0 : smaller((w->x_width - 1 - at) / stride + 1, numbers),
+        .end = at >= w->x_width ? 0 : min_int((w->x_width - 1 - at) / stride + 1, numbers),
     };
 }
 
@@ -90,14 +90,14 @@ static void pack_x(const weight_lines *w, const char *x, const int at[AXES], cha
                 int64_t channel = g * w->ins + i * WIDE_TILE;
                 wide_line line = line_of_strip(w, k);
                 wide_pack_line(to, from + channel * NUMBER, &line,
-                               smaller(WIDE_TILE, w->ins - i * WIDE_TILE));
+                               min_int(WIDE_TILE, w->ins - i * WIDE_TILE));
             }
 }
 
 static void write(const weight_lines *w, const weight_place *at, const float *sums, int64_t apart,
                   float *weight)
 {
-    int rows = w->kernel[0] * w->kernel[1], end = smaller(w->outs, at->end_out * WIDE_TILE);
+    int rows = w->kernel[0] * w->kernel[1], end = min_int(w->outs, at->end_out * WIDE_TILE);
 
     (void)apart;
     for (int o = at->first_out * WIDE_TILE; o < end; o++, sums += WEIGHT_ROW)
@@ -106,7 +106,7 @@ static void write(const weight_lines *w, const weight_place *at, const float *su
             int in = n / w->kernel[2] * WIDE_TILE;
             int64_t row = ((int64_t)at->group * w->outs + o) * rows * w->kernel[2] + tap;
             float *to = weight + row * w->ins + in;
-            int count = smaller(WIDE_TILE, w->ins - in);
+            int count = min_int(WIDE_TILE, w->ins - in);
 
             memcpy(to, sums + (n - at->first) * WIDE_TILE, (size_t)count * sizeof *to);
         }

@@ -26,6 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
+
 enum {
     BOX_BYTES = 3 << 18,    /* both packed tensors: what a core's cache holds beside the sums */
     ROWS_BYTES = 3 << 18,   /* the packed gradient, which all of a task's sums read */
@@ -40,10 +42,6 @@ enum {
     PAIR = 2 * sizeof(uint16_t)
 };
 
-static int smaller(int a, int b) { return a < b ? a : b; }
-static int larger(int a, int b) { return a > b ? a : b; }
-static int64_t over(int64_t n, int64_t by) { return (n + by - 1) / by; }
-
 /* ---- boxes ----------------------------------------------------------------------------------- */
 
 static int extent(const weight_span *s, int axis) { return s->end[axis] - s->begin[axis]; }
@@ -57,7 +55,7 @@ static weight_span box_of_y(const weight_lines *w, int number)
     for (int i = 0; i < AXES; i++) {
         int axis = axes[i];
         s.begin[axis] = number % w->boxes[axis] * w->box[axis];
-        s.end[axis] = smaller(s.begin[axis] + w->box[axis], w->y[axis]);
+        s.end[axis] = min_int(s.begin[axis] + w->box[axis], w->y[axis]);
         number /= w->boxes[axis];
     }
     return s;
@@ -91,9 +89,9 @@ static weight_span box_of_x(const weight_lines *w, const weight_span *y)
     weight_span s = { { y->begin[CASES] }, { y->end[CASES] } };
 
     for (int i = PLANES; i < AXES; i++) {
-        s.begin[i] = larger(meets(w, i, y->begin[i], 0), 0);
-        s.end[i] = smaller(meets(w, i, y->end[i] - 1, w->kernel[i - 1] - 1) + 1, w->x[i]);
-        s.end[i] = larger(s.begin[i], s.end[i]);
+        s.begin[i] = max_int(meets(w, i, y->begin[i], 0), 0);
+        s.end[i] = min_int(meets(w, i, y->end[i] - 1, w->kernel[i - 1] - 1) + 1, w->x[i]);
+        s.end[i] = max_int(s.begin[i], s.end[i]);
     }
     return s;
 }
@@ -106,7 +104,7 @@ static weight_span fresh_of(const weight_lines *w, int number, weight_span x)
     if (number % w->boxes[PLANES] > 0) {
         before = box_of_y(w, number - 1);
         before = box_of_x(w, &before);
-        x.begin[PLANES] = larger(x.begin[PLANES], before.end[PLANES]);
+        x.begin[PLANES] = max_int(x.begin[PLANES], before.end[PLANES]);
     }
     return x;
 }
@@ -124,7 +122,7 @@ static int64_t line_of_x(const weight_lines *w, const weight_span *s, int n, int
     int number = h - s->begin[LINES], phase = number % stride;
 
     return ((int64_t)(n - s->begin[CASES]) * w->planes + d % w->planes) * lines +
-           phase * (lines / stride) + smaller(phase, lines % stride) + number / stride;
+           phase * (lines / stride) + min_int(phase, lines % stride) + number / stride;
 }
 
 /* ---- packing --------------------------------------------------------------------------------- */
@@ -132,7 +130,7 @@ static int64_t line_of_x(const weight_lines *w, const weight_span *s, int n, int
 /* Blocks of WIDE_NUMBERS numbers. */
 static int64_t block_count(const weight_lines *w, const weight_span *y)
 {
-    return over(weight_line_count(y) * 2 * w->pairs, WIDE_NUMBERS);
+    return ceil_div_i64(weight_line_count(y) * 2 * w->pairs, WIDE_NUMBERS);
 }
 
 static void pack_y(const weight_lines *w, const char *y, const weight_span *s, int64_t block,
@@ -304,7 +302,7 @@ static wide_stretch *runs_of(const work *k, int thread)
 /* Bytes of a job's sums of a share of the output channels. */
 static int64_t share_bytes(const weight_lines *w)
 {
-    return over(w->out_tiles, w->shares) * WIDE_TILE * WEIGHT_ROW * (int64_t)sizeof(float);
+    return ceil_div_i64(w->out_tiles, w->shares) * WIDE_TILE * WEIGHT_ROW * (int64_t)sizeof(float);
 }
 
 /* Of a task that writes: one job's, or those of all groups. */
@@ -316,7 +314,7 @@ static int64_t write_bytes(const weight_lines *w)
 /* Sums wait for other tasks or another box, or are a thread's until they are written. */
 static int64_t sums_bytes(const weight_lines *w)
 {
-    return w->tasks > 0 || w->box_count > 1 ? larger(w->tasks, 1) * w->jobs * w->part_size
+    return w->tasks > 0 || w->box_count > 1 ? max_int(w->tasks, 1) * w->jobs * w->part_size
                                             : w->threads * write_bytes(w);
 }
 
@@ -486,13 +484,13 @@ static int64_t rows_bytes(const weight_lines *w)
     int64_t lines = (int64_t)w->box[CASES] * w->box[PLANES] * w->box[LINES];
 
     /* An odd number of lines of the cache: rows do not meet in one set. */
-    return (over(lines * 2 * w->pairs, WIDE_NUMBERS) | 1) * WIDE_STEP;
+    return (ceil_div_i64(lines * 2 * w->pairs, WIDE_NUMBERS) | 1) * WIDE_STEP;
 }
 
 /* Of x, planes or lines, that a box meets at most. */
 static int reach(const weight_lines *w, int axis)
 {
-    return smaller((w->box[axis] - 1) * w->c.stride[axis - 1] +
+    return min_int((w->box[axis] - 1) * w->c.stride[axis - 1] +
                    (w->kernel[axis - 1] - 1) * w->c.dilation[axis - 1] + 1, w->x[axis]);
 }
 
@@ -550,12 +548,12 @@ static void plan_boxes(weight_lines *w, bool apart)
         int axis = axis_to_cut(w);
         if (w->box[axis] == 1)
             break;
-        w->box[axis] = (int)over(w->box[axis], 2);
+        w->box[axis] = (int)ceil_div_i64(w->box[axis], 2);
     }
     w->box_count = 1;
     for (int i = 0; i < AXES; i++) {
-        w->boxes[i] = (int)over(w->y[i], w->box[i]);
-        w->box[i] = (int)over(w->y[i], w->boxes[i]);
+        w->boxes[i] = (int)ceil_div_i64(w->y[i], w->box[i]);
+        w->box[i] = (int)ceil_div_i64(w->y[i], w->boxes[i]);
         w->box_count *= w->boxes[i];
     }
 }
@@ -589,33 +587,33 @@ static void plan(weight_lines *w)
 {
     bool apart;
 
-    w->in_tiles = (int)over(w->ins, WIDE_TILE);
-    w->out_tiles = (int)over(w->outs, WIDE_TILE);
-    w->pairs = (int)over(w->y_width, 2);
+    w->in_tiles = (int)ceil_div_i64(w->ins, WIDE_TILE);
+    w->out_tiles = (int)ceil_div_i64(w->outs, WIDE_TILE);
+    w->pairs = (int)ceil_div_i64(w->y_width, 2);
     plan_strips(w);
     w->columns = w->in_tiles * w->kernel[2];
-    w->blocks = (int)over(w->columns, WIDE_ACROSS);
+    w->blocks = (int)ceil_div_i64(w->columns, WIDE_ACROSS);
     w->places = w->kernel[0] * w->kernel[1] * w->blocks;
     w->jobs = w->groups * w->places;
     w->part_size = (int64_t)sizeof(float) * w->out_tiles * WIDE_TILE * WEIGHT_ROW;
     apart = sums_in_use(w) <= SUMS_APART;
     plan_boxes(w, apart);
-    w->tasks = apart && w->box_count >= BOXES_APART ? smaller(TASKS, w->box_count) : 0;
+    w->tasks = apart && w->box_count >= BOXES_APART ? min_int(TASKS, w->box_count) : 0;
     w->pitch = rows_bytes(w);
     w->planes = reach(w, PLANES);
     w->strip = strip_bytes(w);
     w->y_size = y_bytes(w);
     w->x_size = x_bytes(w);
-    w->runs_size = over((int64_t)w->box[CASES] * w->box[PLANES] * w->box[LINES] *
-                        (int64_t)sizeof(wide_stretch), 64) * 64 * (WEIGHT_TERMS + 1);
-    w->shares = w->form->together && w->tasks == 0 ? (int)over(w->out_tiles, SHARE) : 1;
+    w->runs_size = round_up_i64((int64_t)w->box[CASES] * w->box[PLANES] * w->box[LINES] *
+                                (int64_t)sizeof(wide_stretch), 64) * (WEIGHT_TERMS + 1);
+    w->shares = w->form->together && w->tasks == 0 ? (int)ceil_div_i64(w->out_tiles, SHARE) : 1;
 }
 
 pons_status wide_lines_prepare(weight_lines *w, pons_kernel *kernel, bool *supported,
                                pons_error *err)
 {
     plan(w);
-    w->zero = calloc((size_t)(w->groups * larger(w->ins, w->outs)), sizeof(uint16_t));
+    w->zero = calloc((size_t)(w->groups * max_int(w->ins, w->outs)), sizeof(uint16_t));
     if (w->zero == NULL) {
         free(w);
         return pons_fail(err, PONS_DEVICE, "out of memory making a convolution");

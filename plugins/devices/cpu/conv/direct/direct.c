@@ -11,9 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int smaller(int a, int b) { return a < b ? a : b; }
-static int larger(int a, int b) { return a > b ? a : b; }
-static int over(int n, int by) { return (n + by - 1) / by; }
+#include "base/integer.h"
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
@@ -58,8 +56,8 @@ static void plan_reach(direct *d, const pons_convolution *c, int axis)
         for (int k = 0; k < d->kernel[axis]; k++) {
             if (!tap_offset(d, c, axis, phase, k, &offset))
                 continue;
-            low = any ? smaller(low, offset) : offset;
-            high = any ? larger(high, offset) : offset;
+            low = any ? min_int(low, offset) : offset;
+            high = any ? max_int(high, offset) : offset;
             any = true;
         }
     d->low[axis] = low;
@@ -83,8 +81,8 @@ static void plan_tiles(direct *d)
            buffer_floats(d, d->tile[0] + 1, d->tile[1]) <= DIRECT_BUFFER)
         d->tile[0]++;
     for (int i = 0; i < 2; i++) {
-        d->tiles[i] = over(d->grid[i], d->tile[i]);
-        d->tile[i] = over(d->grid[i], d->tiles[i]);
+        d->tiles[i] = ceil_div_int(d->grid[i], d->tile[i]);
+        d->tile[i] = ceil_div_int(d->grid[i], d->tiles[i]);
         d->buffer[i] = (d->tile[i] - 1) * d->step_from[i] + d->reach[i];
     }
     d->buffer_size = (buffer_floats(d, d->tile[0], d->tile[1]) + 15) / 16 * 16;
@@ -125,8 +123,8 @@ static void plan_blocks(direct *d)
 {
     int lanes = d->lanes->lanes;
 
-    d->outs_padded = over(d->outs, lanes) * lanes;
-    d->blocks = over(d->outs_padded, 2 * lanes);
+    d->outs_padded = round_up_int(d->outs, lanes);
+    d->blocks = ceil_div_int(d->outs_padded, 2 * lanes);
     d->line_size = (int64_t)d->grid[2] * 2 * lanes;
     d->packed_size = (int64_t)d->groups * d->outs_padded * d->volume * d->inner;
     d->by_block = d->cases * d->tiles[0] * d->tiles[1] < DIRECT_TILES;
@@ -182,7 +180,7 @@ static pons_status direct_pack(const pons_kernel *kernel, int input, const void 
 static void fill_row(const direct *d, const void *from, int image, int plane, int row, float *to)
 {
     int channels = d->from.channels, n = d->from.extent[2];
-    int first = larger(d->low[2], 0), end = smaller(d->low[2] + d->buffer[2], n);
+    int first = max_int(d->low[2], 0), end = min_int(d->low[2] + d->buffer[2], n);
     int64_t at = ((int64_t)image * d->from.extent[0] + plane) * d->from.extent[1] + row;
     int64_t before = (int64_t)(first - d->low[2]) * channels, size = d->buffer[2];
 
@@ -225,9 +223,9 @@ static void run_phase(const work *k, int image, const int tile[2], int group, in
     int of[3] = { phase / d->step_to[2] / d->step_to[1], phase / d->step_to[2] % d->step_to[1],
                   phase % d->step_to[2] };
     int vectors = direct_block_vectors(d, block), first = direct_block_first(d, block);
-    int outs = vectors * d->lanes->lanes, channels = smaller(outs, d->outs - first);
+    int outs = vectors * d->lanes->lanes, channels = min_int(outs, d->outs - first);
     int taps = d->phase_first[phase + 1] - d->phase_first[phase];
-    int width = over(d->to.extent[2] - of[2], d->step_to[2]);
+    int width = ceil_div_int(d->to.extent[2] - of[2], d->step_to[2]);
     const float *weight = k->weight + direct_block_at(d, group, block) +
                           (int64_t)d->phase_first[phase] * d->inner * outs;
 
@@ -317,7 +315,7 @@ static void describe(direct *d, const pons_request *r)
         d->volume *= d->kernel[i];
         d->step_from[i] = input ? 1 : c->stride[i];
         d->step_to[i] = input ? c->stride[i] : 1;
-        d->grid[i] = over(d->to.extent[i], d->step_to[i]);
+        d->grid[i] = ceil_div_int(d->to.extent[i], d->step_to[i]);
         plan_reach(d, c, i);
     }
 }

@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
+
 static void narrow_free(pons_kernel *kernel)
 {
     narrow *n = kernel->state;
@@ -128,35 +130,35 @@ static void plan_rows(narrow *n)
 {
     bool wide = n->form == WIDE_FORWARD || n->form == WIDE_WEIGHT;
     int s = n->stride[2], reach = (n->y.extent[2] - 1) * s + n->kernel[2];
-    int padded = larger(n->pad[2] + n->x.extent[2], reach) + s;
-    int64_t widest = larger(up_to(n->y.extent[2], NARROW_LANES), over(padded, s));
+    int padded = max_int(n->pad[2] + n->x.extent[2], reach) + s;
+    int64_t widest = max_int(round_up_int(n->y.extent[2], NARROW_LANES), ceil_div_int(padded, s));
 
     n->taps = n->kernel[0] * n->kernel[1];
     n->gaps = narrow_is_weight(n) && narrow_together(n) * n->stride[1] > n->kernel[1];
     n->inner = n->kernel[2] * n->x.channels;
-    n->outs = wide ? up_to(n->y.channels, NARROW_LANES) : n->y.channels;
-    n->lead = s == 1 ? up_to(n->pad[2], NARROW_LANES) : 0;
-    n->pitch = up_to((int)widest + n->kernel[2] + n->lead, NARROW_LANES);
-    n->y_pitch = up_to(n->y.extent[2] + n->up, NARROW_LANES);
+    n->outs = wide ? round_up_int(n->y.channels, NARROW_LANES) : n->y.channels;
+    n->lead = s == 1 ? round_up_int(n->pad[2], NARROW_LANES) : 0;
+    n->pitch = round_up_int((int)widest + n->kernel[2] + n->lead, NARROW_LANES);
+    n->y_pitch = round_up_int(n->y.extent[2] + n->up, NARROW_LANES);
     if (n->form == PLANAR_SPREAD)
         n->pitch += 2 * NARROW_LANES;
-    n->line = (int64_t)larger(padded * n->x.channels, n->y.extent[2] * n->y.channels) +
+    n->line = (int64_t)max_int(padded * n->x.channels, n->y.extent[2] * n->y.channels) +
               (int64_t)s * n->x.channels + 2 * NARROW_LANES;
     if (n->form == PLANAR_SPREAD)
         n->row = (int64_t)n->y_pitch * n->y.channels;
     else if (wide)
-        n->row = up_to(padded * n->x.channels + NARROW_LANES, NARROW_LANES);
+        n->row = round_up_int(padded * n->x.channels + NARROW_LANES, NARROW_LANES);
     else
         n->row = (int64_t)n->pitch * s * n->x.channels + n->lead;
     if (n->pairs && n->form == WIDE_FORWARD) {
-        n->inner = over(n->inner, 2);
-        n->row = up_to(over(padded * n->x.channels, 2) + NARROW_LANES, NARROW_LANES);
+        n->inner = ceil_div_int(n->inner, 2);
+        n->row = round_up_int(ceil_div_int(padded * n->x.channels, 2) + NARROW_LANES, NARROW_LANES);
     }
     if (n->placed)
         n->row = n->x.row;
     if (n->zipped && n->x.apart > 0) {
         n->zips = (int)n->row;
-        n->row += up_to(padded * n->x.channels + NARROW_LANES, NARROW_LANES);
+        n->row += round_up_int(padded * n->x.channels + NARROW_LANES, NARROW_LANES);
     }
 }
 
@@ -169,8 +171,8 @@ enum {
 static int reads(const narrow *n, int axis, int count)
 {
     if (n->form == PLANAR_SPREAD)
-        return smaller((count + n->kernel[axis] - 2) / n->stride[axis] + 1, n->y.extent[axis]);
-    return smaller((count - 1) * n->stride[axis] + n->kernel[axis],
+        return min_int((count + n->kernel[axis] - 2) / n->stride[axis] + 1, n->y.extent[axis]);
+    return min_int((count - 1) * n->stride[axis] + n->kernel[axis],
                    n->x.extent[axis] + (axis == 1 ? n->x.apart : 0));
 }
 
@@ -183,21 +185,21 @@ static void plan_tasks(narrow *n)
     n->ring = n->up || n->zipped;
     n->block = n->ring ? PLANES * (spread ? n->stride[0] : 1) : spread ? 2 * n->stride[0] : 4;
     if (narrow_is_weight(n))
-        n->block = larger(n->block, over(extent[0] * n->cases, 64));
-    n->block = smaller(n->block, extent[0]);
+        n->block = max_int(n->block, ceil_div_int(extent[0] * n->cases, 64));
+    n->block = min_int(n->block, extent[0]);
     n->planes = reads(n, 0, n->ring ? 1 : n->block);
     n->band = extent[1];
     while (!narrow_is_weight(n) && n->band > 8 * step &&
            n->planes * reads(n, 1, n->band) * n->row > AREA)
-        n->band = up_to(over(n->band, 2), step);
+        n->band = round_up_int(ceil_div_int(n->band, 2), step);
     n->rows = reads(n, 1, n->band);
     n->plane = n->row * n->rows;
     if (n->placed) {
         n->planes = n->x.extent[0];
         n->plane = n->x.plane;
     }
-    n->blocks = over(extent[0], n->block);
-    n->bands = over(extent[1], n->band);
+    n->blocks = ceil_div_int(extent[0], n->block);
+    n->bands = ceil_div_int(extent[1], n->band);
     n->tasks = n->blocks * n->bands * n->cases;
 }
 
@@ -206,15 +208,15 @@ static void plan_memory(narrow *n)
     int64_t other = n->form == PLANAR_SPREAD
                         ? (int64_t)n->pitch * (n->inner + n->stride[2] * n->x.channels) +
                               4 * NARROW_MARGIN
-                        : larger(n->y.extent[2] * n->outs, 2 * n->pitch * n->y.channels);
+                        : max_int(n->y.extent[2] * n->outs, 2 * n->pitch * n->y.channels);
 
     if (n->form == PLANAR_WEIGHT)
-        other = (int64_t)n->y_pitch * n->outs * over(n->y.extent[1], narrow_together(n));
+        other = (int64_t)n->y_pitch * n->outs * ceil_div_int(n->y.extent[1], narrow_together(n));
     n->weights = narrow_is_weight(n) ? 0 : (int64_t)n->taps * n->inner * n->outs;
     n->sums = narrow_is_weight(n) ? (int64_t)n->taps * n->inner * n->outs *
                                         (n->form == PLANAR_WEIGHT ? NARROW_LANES : 1)
                                   : 0;
-    n->line = up_to((int)n->line, NARROW_LANES);
+    n->line = round_up_int((int)n->line, NARROW_LANES);
     n->area = (n->placed ? 0 : n->planes * n->plane) + n->line + other + 2 * NARROW_LANES;
     n->area = (n->area + 15) / 16 * 16;
     n->weights = (n->weights + 15) / 16 * 16;

@@ -9,13 +9,15 @@
 
 #include <string.h>
 
+#include "base/integer.h"
+
 void narrow_buffer_begin(narrow_work *w, const narrow_side *s, const int low[2],
                          narrow_fill *fill)
 {
     w->side = s;
     w->fill = fill;
-    w->low_row = larger(low[1], -s->apart);
-    w->full = w->newest = larger(low[0], 0) - 1;
+    w->low_row = max_int(low[1], -s->apart);
+    w->full = w->newest = max_int(low[0], 0) - 1;
     w->ready = w->low_row;
 }
 
@@ -25,13 +27,13 @@ void narrow_buffer_up_to(narrow_work *w, int plane, int row)
     const narrow *n = w->n;
     const narrow_side *s = w->side;
 
-    plane = smaller(plane, s->extent[0] - 1);
+    plane = min_int(plane, s->extent[0] - 1);
     if (plane > w->newest) {
-        w->full = larger(w->newest, plane - n->planes);
+        w->full = max_int(w->newest, plane - n->planes);
         w->newest = plane;
         w->ready = w->low_row;
     }
-    row = smaller(row, s->extent[1] - 1);
+    row = min_int(row, s->extent[1] - 1);
     for (int p = w->full + 1; p <= w->newest; p++)
         for (int r = w->ready; r <= row; r++) {
             if (n->zipped || narrow_is_weight(n))
@@ -39,7 +41,7 @@ void narrow_buffer_up_to(narrow_work *w, int plane, int row)
             w->fill(n, w->in, w->image, p, r, w->line,
                     w->buffer + p % n->planes * n->plane + (r - w->low_row) * n->row);
         }
-    w->ready = larger(w->ready, row + 1);
+    w->ready = max_int(w->ready, row + 1);
 }
 
 bool narrow_step_rows(narrow_work *w, const float **x, int taps, int d, int row, int count,
@@ -60,12 +62,12 @@ bool narrow_find_taps(narrow_work *w, int d, int h)
 {
     const narrow *n = w->n;
     int plane = d * n->stride[0] - n->pad[0], row = h * n->stride[1] - n->pad[1], count = 0;
-    int first = larger(0, -n->x.apart - row), last = smaller(n->kernel[1], n->x.extent[1] - row);
+    int first = max_int(0, -n->x.apart - row), last = min_int(n->kernel[1], n->x.extent[1] - row);
 
     if (narrow_step_rows(w, w->row, w->taps, d, row, n->kernel[1],
                          narrow_together(n) * n->stride[1]))
         return false;
-    for (int kd = larger(0, -plane); kd < smaller(n->kernel[0], n->x.extent[0] - plane); kd++) {
+    for (int kd = max_int(0, -plane); kd < min_int(n->kernel[0], n->x.extent[0] - plane); kd++) {
         const float *x = narrow_buffered(w, plane + kd, row);
         for (int kh = first; kh < last; kh++) {
             w->row[count] = x + kh * n->row;

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/integer.h"
+
 /* Rows and weights of the taps that output row (d, h) of a forward convolution reads. */
 static void forward_taps(narrow_work *w, int d, int h)
 {
@@ -44,7 +46,7 @@ static int find_zipped(narrow_work *w, int d, int h, int zipped)
 {
     const narrow *n = w->n;
     int plane = d * n->stride[0] - n->pad[0], row = h * n->stride[1] - n->pad[1], count = 0;
-    int first = larger(0, -plane), last = smaller(n->kernel[0], n->x.extent[0] - plane);
+    int first = max_int(0, -plane), last = min_int(n->kernel[0], n->x.extent[0] - plane);
     int64_t numbers = (int64_t)n->kernel[2] * n->x.channels * n->outs;
     int64_t plain = (int64_t)n->inner * n->outs;
     int64_t size = n->zips > 0 ? numbers + plain : n->kernel[1] * plain;

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/integer.h"
+
 /*
  * Taps whose rows of x are numbers low .. high - 1 of those that output row h reads, or the row
  * behind it; 'mine' and 'next' say whether they are taps of row h and of row h + 1.
@@ -19,9 +21,9 @@ static int two_rows_taps(const narrow_work *w, int d, int h, int low, int high, 
     int plane = d * n->stride[0] - n->pad[0], row = h * n->stride[1] - n->pad[1], count = 0;
     int64_t size = (int64_t)n->inner * n->outs;
 
-    low = larger(low, -row);
-    high = smaller(high, n->x.extent[1] - row);
-    for (int kd = larger(0, -plane); kd < smaller(n->kernel[0], n->x.extent[0] - plane); kd++)
+    low = max_int(low, -row);
+    high = min_int(high, n->x.extent[1] - row);
+    for (int kd = max_int(0, -plane); kd < min_int(n->kernel[0], n->x.extent[0] - plane); kd++)
         for (int k = low; k < high; k++, count++) {
             const float *from = w->weight + (int64_t)kd * n->kernel[1] * size;
             x[count] = narrow_buffered(w, plane + kd, row + k);
@@ -38,9 +40,9 @@ static void find_two_rows(narrow_work *w, narrow_two_taps *r, int d, int h, bool
     const narrow *n = w->n;
     int s = n->stride[1], k = n->kernel[1], count = 0;
     const struct { int low, high; bool mine, next; } part[3] = {
-        { 0, two ? smaller(s, k) : k, true, false },
+        { 0, two ? min_int(s, k) : k, true, false },
         { s, two ? k : s, true, true },
-        { larger(s, k), two ? k + s : 0, false, true },
+        { max_int(s, k), two ? k + s : 0, false, true },
     };
 
     if (two && narrow_step_rows(w, r->x, r->end[2], d, h * s - n->pad[1], k + s, 2 * s))
@@ -91,7 +93,7 @@ void narrow_forward_placed(narrow_work *w)
     for (int d = w->first; d <= w->last; d++)
         for (int h = w->top; h <= w->bottom; h += 2) {
             bool two = h < w->bottom;
-            int plane = smaller(d * n->stride[0] - n->pad[0] + n->kernel[0], n->x.extent[0]) - 1;
+            int plane = min_int(d * n->stride[0] - n->pad[0] + n->kernel[0], n->x.extent[0]) - 1;
             for (int i = 0; i < 2 * n->stride[1]; i++)
                 narrow_row_ask(&n->x, w->in, w->image, plane, h * n->stride[1] + i + AHEAD);
             find_two_rows(w, &r, d, h, two);

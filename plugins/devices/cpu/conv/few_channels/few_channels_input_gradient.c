@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "base/integer.h"
+
 /* What the least kernel position k that reaches 'at' of x reads of y; k + stride reads one less. */
 static int first_source(const narrow *n, int axis, int at, int *k)
 {
@@ -37,7 +39,7 @@ static int spread_taps(narrow_work *w, int d, int h)
 /* x[q s + phase][i] = sum over kw of z[kw, i][q + (phase + pad - kw) / s]. */
 static void gather_phases(const narrow *n, const float *z, float *rows)
 {
-    int s = n->stride[2], width = over(n->x.extent[2], s), c = n->x.channels;
+    int s = n->stride[2], width = ceil_div_int(n->x.extent[2], s), c = n->x.channels;
 
     for (int phase = 0; phase < s; phase++) {
         int first, begin = first_source(n, 2, phase, &first);
@@ -54,7 +56,7 @@ static void gather_phases(const narrow *n, const float *z, float *rows)
 /* The first of y that reaches 'at' of x, if any does. */
 static int lowest_source(const narrow *n, int axis, int at)
 {
-    return over(larger(at + n->pad[axis] - n->kernel[axis] + 1, 0), n->stride[axis]);
+    return ceil_div_int(max_int(at + n->pad[axis] - n->kernel[axis] + 1, 0), n->stride[axis]);
 }
 
 static void buffer_y_begin(narrow_work *w)
@@ -91,7 +93,8 @@ void narrow_spread(narrow_work *w)
             n->planar->spread(z, n->y.extent[2], n->pitch, n->inner, taps, w->row, n->y_pitch,
                               n->y.channels, w->block);
             gather_phases(n, z, rows);
-            narrow_row_join(w, &n->x, d, h, rows, over(n->x.extent[2], s), s * n->x.channels);
+            narrow_row_join(w, &n->x, d, h, rows, ceil_div_int(n->x.extent[2], s),
+                            s * n->x.channels);
         }
 }
 
@@ -111,7 +114,7 @@ static void find_up(narrow_work *w, narrow_two_taps *r, int d, int h, bool two)
     if (two && 2 % s == 0
         && narrow_step_rows(w, r->x, r->end[2], d, lowest, high - lowest + 1, 2 / s))
         return;
-    high = smaller(high, n->y.extent[1] - 1);
+    high = min_int(high, n->y.extent[1] - 1);
     for (int part = 0; part < 3; part++) {
         for (int kd = first, plane = plane_of_first; kd < n->kernel[0];
              kd += n->stride[0], plane--)
@@ -139,13 +142,14 @@ static void ask_meanwhile(const narrow_work *w, narrow_up *rows)
     int64_t at = soon ? narrow_row_at(&n->y, w->image, w->newest, w->ready + AHEAD) : 0;
 
     rows->next_row = soon ? (const char *)((const float *)w->in + at) : (const char *)w->other;
-    rows->step = soon ? over((int)(n->y.row * (int64_t)sizeof(float)), rows->end[2] * n->outs) : 0;
+    rows->step = soon ? ceil_div_int((int)(n->y.row * (int64_t)sizeof(float)),
+                                     rows->end[2] * n->outs) : 0;
 }
 
 void narrow_spread_up(narrow_work *w)
 {
     const narrow *n = w->n;
-    int c = n->x.channels, width = over(n->x.extent[2], 2);
+    int c = n->x.channels, width = ceil_div_int(n->x.extent[2], 2);
     narrow_two_taps r;
     narrow_up rows = { .x = w->other, .width = width, .pitch = n->pitch, .y_pitch = n->y_pitch,
                        .outs = n->y.channels, .y = r.x, .weight = { r.weight[0], r.weight[1] } };

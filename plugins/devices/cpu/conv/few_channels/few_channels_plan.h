@@ -48,11 +48,6 @@ typedef struct narrow {
     void (*to_bf16)(uint16_t *to, const float *from, int64_t count);
 } narrow;
 
-static inline int smaller(int a, int b) { return a < b ? a : b; }
-static inline int larger(int a, int b) { return a > b ? a : b; }
-static inline int up_to(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
-static inline int over(int n, int by) { return (n + by - 1) / by; }
-
 /* Of pairs, how many channels of the tensor are one of a side. */
 static inline int narrow_channels_of(const narrow *n, bool y)
 {

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/integer.h"
+
 /* NULL: there is none. */
 static const uint16_t *half_at(const narrow_side *s, const void *from, int image, int plane,
                                int row)
@@ -89,7 +91,7 @@ static void fill_x_planar(const narrow *n, const void *x, int image, int plane, 
     }
     memset(line, 0, (size_t)n->line * sizeof *line);
     narrow_row_read(n, &n->x, x, image, plane, row, line + n->pad[2] * n->x.channels);
-    n->lanes->layout->split(to, n->pitch, line, over(n->pad[2] + n->x.extent[2], s),
+    n->lanes->layout->split(to, n->pitch, line, ceil_div_int(n->pad[2] + n->x.extent[2], s),
                             s * n->x.channels);
 }
 

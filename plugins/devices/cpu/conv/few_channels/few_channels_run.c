@@ -7,6 +7,8 @@
 #include "cpu/cpu.h"
 #include "cpu/conv/few_channels/few_channels_task.h"
 
+#include "base/integer.h"
+
 typedef struct narrow_call {
     const narrow *n;
     const void *in, *y;
@@ -34,9 +36,9 @@ static void run_task(void *context, int64_t i, int thread)
     w.other = w.line + n->line;
     w.image = task / n->bands / n->blocks;
     w.first = task / n->bands % n->blocks * n->block;
-    w.last = smaller(w.first + n->block, extent[0]) - 1;
+    w.last = min_int(w.first + n->block, extent[0]) - 1;
     w.top = task % n->bands * n->band;
-    w.bottom = smaller(w.top + n->band, extent[1]) - 1;
+    w.bottom = min_int(w.top + n->band, extent[1]) - 1;
     switch (n->form) {
     case WIDE_FORWARD: n->zipped ? narrow_forward_zipped(&w) : narrow_forward_wide(&w); break;
     case PLANAR_FORWARD: n->placed ? narrow_forward_placed(&w) : narrow_forward_planar(&w); break;

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "base/integer.h"
+
 /* One row of y for the weight gradient: [w][outs], zero in channels that only pad. */
 static const float *read_wide_y(const narrow *n, const void *y, int image, int plane, int row,
                                 float *line, float *to)
@@ -55,8 +57,6 @@ typedef struct line {
     int shift, low, high;
 } line;
 
-static int below(int a, int by) { return (a >= 0 ? a : a - by + 1) / by; }
-
 static void add_rows(const narrow *n, const float *x, int64_t x_next, const line *l, int lines,
                      int low, int high)
 {
@@ -79,14 +79,14 @@ static void add_lines(const narrow *n, const float *x, int64_t x_next, const lin
     int low = l[0].low, high = l[0].high;
 
     for (int i = 1; i < lines; i++) {
-        low = larger(low, l[i].low);
-        high = smaller(high, l[i].high);
+        low = max_int(low, l[i].low);
+        high = min_int(high, l[i].high);
     }
-    high = larger(high, low);
+    high = max_int(high, low);
     add_rows(n, x, x_next, l, lines, low, high);
     for (int i = 0; i < lines; i++) {
-        add_rows(n, x, x_next, l + i, 1, l[i].low, smaller(low, l[i].high));
-        add_rows(n, x, x_next, l + i, 1, larger(high, l[i].low), l[i].high);
+        add_rows(n, x, x_next, l + i, 1, l[i].low, min_int(low, l[i].high));
+        add_rows(n, x, x_next, l + i, 1, max_int(high, l[i].low), l[i].high);
     }
 }
 
@@ -94,10 +94,11 @@ static void add_lines(const narrow *n, const float *x, int64_t x_next, const lin
 static int find_lines(const narrow_work *w, int kd, int step, int phase, float *sum, line *lines)
 {
     const narrow *n = w->n;
-    int rows = over(n->y.extent[1], narrow_together(n)), first = phase + n->x.apart, count = 0;
+    int rows = ceil_div_int(n->y.extent[1], narrow_together(n));
+    int first = phase + n->x.apart, count = 0;
 
     for (int kh = 0; kh < n->kernel[1]; kh++) {
-        int shift = below(kh - n->pad[1], step);
+        int shift = floor_div_int(kh - n->pad[1], step);
         if (kh - n->pad[1] - shift * step != phase)
             continue;
         for (int o = 0; o < n->outs; o++)
@@ -105,8 +106,8 @@ static int find_lines(const narrow_work *w, int kd, int step, int phase, float *
                 .sum = sum + ((int64_t)(kd * n->kernel[1] + kh) * n->outs + o) * n->inner *
                                  NARROW_LANES,
                 .y = w->other + (int64_t)o * n->y_pitch, .shift = shift,
-                .low = larger(shift, -(first / step)),
-                .high = smaller(shift + rows, below(n->x.extent[1] - 1 - phase, step) + 1),
+                .low = max_int(shift, -(first / step)),
+                .high = min_int(shift + rows, floor_div_int(n->x.extent[1] - 1 - phase, step) + 1),
             };
     }
     return count;
@@ -129,7 +130,7 @@ static void add_plane(const narrow_work *w, int d, float *sum)
         for (int phase = 0; phase < step; phase++) {
             int count = find_lines(w, kd, step, phase, sum, lines);
             for (int i = 0, some; i < count; i += some) {
-                some = count - i == NARROW_LINES ? NARROW_LINES : smaller(3, count - i);
+                some = count - i == NARROW_LINES ? NARROW_LINES : min_int(3, count - i);
                 add_lines(n, narrow_buffered(w, plane, phase), step * n->row, lines + i, some);
             }
         }

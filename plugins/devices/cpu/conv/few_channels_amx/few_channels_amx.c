@@ -11,9 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int smaller(int a, int b) { return a < b ? a : b; }
-static int over(int n, int by) { return (n + by - 1) / by; }
-static int64_t aligned(int64_t n) { return (n + 63) / 64 * 64; }
+#include "base/integer.h"
 
 enum { TILE = WIDE_TILE * WIDE_TILE };
 
@@ -72,9 +70,9 @@ static void multiply_rows(const work *w, const char *from, int rows, int64_t nex
                        .c_pitch = WIDE_TILE * sizeof(float) };
 
     for (int across = 0; across < n->across; across += p.columns) {
-        p.columns = smaller(n->across - across, WIDE_COLUMNS);
+        p.columns = min_int(n->across - across, WIDE_COLUMNS);
         for (int i = 0; i < tall; i += p.rows) {
-            p.rows = smaller(tall - i, p.columns == 1 ? WIDE_ROWS : 2);
+            p.rows = min_int(tall - i, p.columns == 1 ? WIDE_ROWS : 2);
             for (int r = 0; r < p.rows; r++) {
                 p.a[r] = from + (i + r) / n->tall * next +
                          (int64_t)((i + r) % n->tall) * WIDE_TILE * n->pitch;
@@ -96,7 +94,7 @@ static void run_rows(const work *w, int plane, const char *from, int phase_d, in
     int64_t size = (int64_t)n->axis[2].to * n->to_channels;
 
     for (int q = 0, rows; q < w->count[1]; q += rows) {
-        rows = smaller(n->together, w->count[1] - q);
+        rows = min_int(n->together, w->count[1] - q);
         multiply_rows(w, from + q * h->step * n->row, rows, h->step * n->row,
                       phase_d * h->phases + phase_h);
         for (int r = 0; r < rows; r++) {
@@ -106,7 +104,7 @@ static void run_rows(const work *w, int plane, const char *from, int phase_d, in
             uint16_t *to = w->to + (((int64_t)w->image * d->to + plane) * h->to + row) * size;
             n->layout->tiles_to_bf16(n->direct ? to : w->line,
                                      w->tiles + (int64_t)r * n->tall * n->across * TILE,
-                                     over(n->axis[2].count, n->positions), n->outs);
+                                     ceil_div_int(n->axis[2].count, n->positions), n->outs);
             if (!n->direct)
                 memcpy(to, w->line, (size_t)size * sizeof *w->to);
         }
@@ -135,8 +133,8 @@ static void run_task(void *context, int64_t i, int thread)
     w->image = task / n->bands / n->blocks;
     w->first[0] = task / n->bands % n->blocks * n->block;
     w->first[1] = task % n->bands * n->band;
-    w->count[0] = smaller(n->block, d->count - w->first[0]);
-    w->count[1] = smaller(n->band, h->count - w->first[1]);
+    w->count[0] = min_int(n->block, d->count - w->first[0]);
+    w->count[1] = min_int(n->band, h->count - w->first[1]);
     take_memory(w, k->call->scratch, thread);
     copy_rows(w);
     wide_tiles.begin();
@@ -187,8 +185,8 @@ static void plan_axis(narrow_tile *n, tile_axis *a)
 
     a->step = n->gradient ? 1 : s;
     a->phases = n->gradient ? s : 1;
-    a->count = over(a->to, a->phases);
-    a->low = n->gradient ? -(over(a->kernel - 1 - a->pad + s, s) - 1) : -a->pad;
+    a->count = ceil_div_int(a->to, a->phases);
+    a->low = n->gradient ? -(ceil_div_int(a->kernel - 1 - a->pad + s, s) - 1) : -a->pad;
     a->high = n->gradient ? (s - 1 + a->pad) / s : a->kernel - 1 - a->pad;
 }
 
@@ -200,11 +198,11 @@ static void plan_tiles(narrow_tile *n, int positions)
 
     n->positions = positions;
     n->outs = positions * w->phases * n->to_channels;
-    n->deep = over(inner, 2 * WIDE_TILE);
-    n->across = over(n->outs, WIDE_TILE);
-    n->tall = over(over(w->count, positions), WIDE_TILE);
+    n->deep = ceil_div_int(inner, 2 * WIDE_TILE);
+    n->across = ceil_div_int(n->outs, WIDE_TILE);
+    n->tall = ceil_div_int(ceil_div_int(w->count, positions), WIDE_TILE);
     n->pitch = (int64_t)positions * w->step * n->from_channels * (int64_t)sizeof(uint16_t);
-    n->together = over(n->across == 1 ? WIDE_ROWS : 2, n->tall);
+    n->together = ceil_div_int(n->across == 1 ? WIDE_ROWS : 2, n->tall);
     n->direct = n->outs % WIDE_TILE == 0 && w->to * n->to_channels % n->outs == 0;
 }
 
@@ -213,14 +211,14 @@ static int64_t taps(const narrow_tile *n)
 {
     const tile_axis *d = &n->axis[0], *h = &n->axis[1];
 
-    return over(d->kernel * h->kernel, d->phases * h->phases);
+    return ceil_div_int(d->kernel * h->kernel, d->phases * h->phases);
 }
 
 /* Cycles of a row of the result, about: products and loads of tiles. */
 static int64_t product_cycles(const narrow_tile *n)
 {
     int64_t rows = n->across == 1 ? WIDE_ROWS : 2, all = n->tall * n->together;
-    int64_t loads = n->tall * over(n->across, WIDE_COLUMNS) +
+    int64_t loads = n->tall * ceil_div_int(n->across, WIDE_COLUMNS) +
                     n->across * (all + rows - 1) / rows / n->together;
 
     return taps(n) * n->deep * (16 * n->tall * n->across + 8 * loads);
@@ -229,7 +227,7 @@ static int64_t product_cycles(const narrow_tile *n)
 /* And what becomes of the result. */
 static int64_t cycles(const narrow_tile *n)
 {
-    int64_t cells = over(n->axis[2].count, n->positions);
+    int64_t cells = ceil_div_int(n->axis[2].count, n->positions);
 
     return product_cycles(n) + (16 * n->tall + (n->direct ? 6 : 10) * cells) * n->across;
 }
@@ -258,18 +256,18 @@ static void plan_tasks(narrow_tile *n)
     int64_t held = ((int64_t)w->from + (w->low < 0 ? -w->low : 0)) * n->from_channels *
                    (int64_t)sizeof(uint16_t);
 
-    n->row = aligned(last > held ? last : held);
-    n->block = smaller(4, d->count);
+    n->row = round_up_i64(last > held ? last : held, 64);
+    n->block = min_int(4, d->count);
     n->planes = (n->block - 1) * d->step + d->high - d->low + 1;
-    for (n->band = h->count;; n->band = over(n->band, 2)) {
+    for (n->band = h->count;; n->band = ceil_div_int(n->band, 2)) {
         n->rows = (n->band - 1) * h->step + h->high - h->low + 1;
         n->plane = n->row * n->rows;
         if (n->band <= 8 || n->planes * n->plane <= AREA)
             break;
     }
-    n->blocks = over(d->count, n->block);
-    n->bands = over(h->count, n->band);
-    n->line = aligned((int64_t)n->tall * WIDE_TILE * n->outs + WIDE_TILE);
+    n->blocks = ceil_div_int(d->count, n->block);
+    n->bands = ceil_div_int(h->count, n->band);
+    n->line = round_up_i64((int64_t)n->tall * WIDE_TILE * n->outs + WIDE_TILE, 64);
     n->area = (int64_t)n->together * n->tall * n->across * TILE * (int64_t)sizeof(float) +
               n->line * (int64_t)sizeof(uint16_t) + n->planes * n->plane;
     n->weights = (int64_t)d->kernel * h->kernel * n->deep * n->across * WIDE_PANEL;
@@ -312,7 +310,8 @@ static bool plan_steps(narrow_tile *n)
 static bool worth_it(const narrow_tile *n)
 {
     const tile_axis *w = &n->axis[2];
-    int64_t asked = (int64_t)w->to * n->to_channels * n->from_channels * over(w->kernel, w->phases);
+    int64_t asked = (int64_t)w->to * n->to_channels * n->from_channels *
+                    ceil_div_int(w->kernel, w->phases);
 
     return product_cycles(n) <= asked * taps(n) / 32 && n->weights <= AREA;
 }

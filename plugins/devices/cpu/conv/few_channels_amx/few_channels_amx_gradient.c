@@ -22,6 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
+
 enum {
     TILE = WIDE_TILE * WIDE_TILE,
     TASKS = 32,                      /* about */
@@ -55,15 +57,10 @@ typedef struct tile_gradient {
     int64_t *a_at, *b_at;
 } tile_gradient;
 
-static int smaller(int a, int b) { return a < b ? a : b; }
-static int64_t over(int64_t n, int64_t by) { return (n + by - 1) / by; }
-static int64_t aligned(int64_t n) { return (n + 63) / 64 * 64; }
-static int below(int a, int by) { return (a >= 0 ? a : a - by + 1) / by; }
-
 /* Kernel position k along an axis reads element stride (p + shift_of) + phase_of. */
 static int shift_of(const tile_gradient *g, int axis, int k)
 {
-    return below(k - g->pad[axis], g->stride[axis]);
+    return floor_div_int(k - g->pad[axis], g->stride[axis]);
 }
 
 static int phase_of(const tile_gradient *g, int axis, int k)
@@ -89,7 +86,7 @@ typedef struct place {
 /* A cell that reaches over an end of its row, with zeros there. */
 static const char *cut_cell(const cell_side *s, const uint16_t *row, int first, char *to)
 {
-    int begin = first < 0 ? 0 : first, end = smaller(first + s->length, s->extent[2]);
+    int begin = first < 0 ? 0 : first, end = min_int(first + s->length, s->extent[2]);
     size_t size = (size_t)s->channels * sizeof *row;
 
     memset(to, 0, (size_t)s->length * size);
@@ -103,7 +100,7 @@ static const char *cut_cell(const cell_side *s, const uint16_t *row, int first, 
 static int find_row(const tile_gradient *g, const cell_side *s, const uint16_t *row, int cell,
                     int room, const place *p, char *stage, const char **position)
 {
-    int end = smaller(cell + room, g->cells), inner = smaller(end, s->inner_end), c = cell;
+    int end = min_int(cell + room, g->cells), inner = min_int(end, s->inner_end), c = cell;
     int size = s->length * s->channels * 2, step = s->step * s->channels * 2;
 
     if (row == NULL) {
@@ -139,7 +136,7 @@ static void find_cells(const tile_gradient *g, const cell_side *s, const uint16_
 /* Numbers of a cell in its tile t. */
 static int in_tile(const cell_side *s, int t)
 {
-    return smaller(WIDE_TILE, s->length * s->channels - t * WIDE_TILE);
+    return min_int(WIDE_TILE, s->length * s->channels - t * WIDE_TILE);
 }
 
 static const uint16_t *plane_of(const cell_side *s, const void *tensor, int image, int d)
@@ -197,11 +194,11 @@ static void multiply(const tile_gradient *g, const char *x, const char *y, float
     int rows = g->kernel[1] * g->x.tiles;
 
     for (int column = 0; column < g->y.tiles; column += p.columns) {
-        p.columns = smaller(g->y.tiles - column, WIDE_COLUMNS);
+        p.columns = min_int(g->y.tiles - column, WIDE_COLUMNS);
         for (int n = 0; n < p.columns; n++)
             p.b[n] = y + (column + n) * g->steps * WIDE_PANEL;
         for (int row = 0; row < rows; row += p.rows) {
-            p.rows = smaller(rows - row, p.columns == 1 ? WIDE_ROWS : 2);
+            p.rows = min_int(rows - row, p.columns == 1 ? WIDE_ROWS : 2);
             for (int r = 0; r < p.rows; r++)
                 set_row(g, x, sums, row + r, column, r, &p);
             wide_tiles.multiply(&p);
@@ -317,23 +314,23 @@ static void plan_inner(cell_side *s)
 {
     int room = s->extent[2] - s->length - s->begin;
 
-    s->inner = (int)over(-s->begin, s->step);
+    s->inner = (int)ceil_div_i64(-s->begin, s->step);
     s->inner_end = room < 0 ? 0 : room / s->step + 1;
 }
 
 static void plan_cells(tile_gradient *g, int positions)
 {
     g->positions = positions;
-    g->cells = (int)over(g->y.extent[2], positions);
+    g->cells = (int)ceil_div_i64(g->y.extent[2], positions);
     g->y.step = g->y.length = positions;
     g->x.step = positions * g->stride[2];
     g->x.length = (positions - 1) * g->stride[2] + g->kernel[2];
     g->x.begin = -g->pad[2];
     plan_inner(&g->x);
     plan_inner(&g->y);
-    g->x.tiles = (int)over((int64_t)g->x.length * g->x.channels, WIDE_TILE);
-    g->y.tiles = (int)over((int64_t)g->y.length * g->y.channels, WIDE_TILE);
-    g->steps = over((int64_t)g->y.extent[1] * g->cells, WIDE_NUMBERS);
+    g->x.tiles = (int)ceil_div_i64((int64_t)g->x.length * g->x.channels, WIDE_TILE);
+    g->y.tiles = (int)ceil_div_i64((int64_t)g->y.length * g->y.channels, WIDE_TILE);
+    g->steps = ceil_div_i64((int64_t)g->y.extent[1] * g->cells, WIDE_NUMBERS);
     g->low = 0;
     g->rows = 0;
     for (int k = 0; k < g->kernel[1]; k++) {
@@ -348,7 +345,7 @@ static void plan_cells(tile_gradient *g, int positions)
 /* Of a plane of the output's gradient, about. */
 static int64_t cycles(const tile_gradient *g)
 {
-    int64_t packed = over((int64_t)g->rows * g->cells, WIDE_NUMBERS);
+    int64_t packed = ceil_div_i64((int64_t)g->rows * g->cells, WIDE_NUMBERS);
     int64_t x = packed * g->stride[0] * g->stride[1] * g->x.tiles * PACK_ROWS_CYCLES;
     int64_t y = g->steps * g->y.tiles * PACK_PANEL_CYCLES;
     int64_t products = g->steps * g->x.tiles * g->y.tiles * g->kernel[0] * g->kernel[1];
@@ -381,15 +378,15 @@ static void plan_memory(tile_gradient *g)
                                                                    g->y.channels;
     int64_t cell = (x_cell > y_cell ? x_cell : y_cell) * (int64_t)sizeof(uint16_t);
 
-    g->pitch = (over(behind, WIDE_NUMBERS) | 1) * WIDE_STEP;
+    g->pitch = (ceil_div_i64(behind, WIDE_NUMBERS) | 1) * WIDE_STEP;
     g->phase = g->x.tiles * WIDE_TILE * g->pitch;
     g->x_plane = g->phase * g->stride[1];
     g->y_plane = g->y.tiles * g->steps * WIDE_PANEL;
-    g->stage = aligned(WIDE_NUMBERS * cell);
-    g->area = g->kernel[0] * g->x_plane + g->y_plane + g->stage + aligned(cell);
-    g->block = (int)over((int64_t)g->y.extent[0] * g->cases, TASKS);
-    g->block = smaller(g->block, g->y.extent[0]);
-    g->blocks = (int)over(g->y.extent[0], g->block);
+    g->stage = round_up_i64(WIDE_NUMBERS * cell, 64);
+    g->area = g->kernel[0] * g->x_plane + g->y_plane + g->stage + round_up_i64(cell, 64);
+    g->block = (int)ceil_div_i64((int64_t)g->y.extent[0] * g->cases, TASKS);
+    g->block = min_int(g->block, g->y.extent[0]);
+    g->blocks = (int)ceil_div_i64(g->y.extent[0], g->block);
 }
 
 static pons_status plan_steps(tile_gradient *g, pons_error *err)

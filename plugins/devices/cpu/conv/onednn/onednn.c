@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
+
 enum {
     ARGUMENTS = 3,
     PARTS = 8, PART_BYTES = 1 << 15,
@@ -327,11 +329,6 @@ static dnnl_status_t parts_make(const onednn_kernel *k, argument *a, onednn_layo
     return reorder_make(k, &a->part[0], a->output, ours, theirs);
 }
 
-static size_t aligned(size_t size)
-{
-    return (size + 63) / 64 * 64;
-}
-
 static dnnl_status_t argument_make(const onednn_kernel *k, argument *a, const argument_plan *plan,
                                    const_dnnl_primitive_desc_t description,
                                    const pons_request *request, pons_kernel *kernel)
@@ -353,7 +350,7 @@ static dnnl_status_t argument_make(const onednn_kernel *k, argument *a, const ar
         kernel->pack = kernel_pack;
     } else {
         a->offset = kernel->scratch_size;
-        kernel->scratch_size += aligned(dnnl_memory_desc_get_size(wanted));
+        kernel->scratch_size += round_up_size(dnnl_memory_desc_get_size(wanted), 64);
     }
     return parts_make(k, a, plan->plain, wanted);
 }
@@ -395,7 +392,7 @@ static pons_status kernel_make(onednn *o, dnnl_primitive_desc_t description,
     kernel->run = kernel_run;
     kernel->free = kernel_free;
     kernel->implementation = "onednn";
-    kernel->scratch_size = aligned(dnnl_memory_desc_get_size(scratch));
+    kernel->scratch_size = round_up_size(dnnl_memory_desc_get_size(scratch), 64);
     status = dnnl_memory_create(&k->scratchpad, scratch, o->engine, DNNL_MEMORY_NONE);
     for (int i = 0; i < ARGUMENTS && status == dnnl_success; i++)
         status = argument_make(k, &k->argument[i], &plan[i], description, request, kernel);

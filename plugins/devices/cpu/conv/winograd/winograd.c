@@ -14,6 +14,8 @@
 
 #include <stdlib.h>
 
+#include "base/integer.h"
+
 enum {
     READ_BYTES = 1 << 19,   /* of sources that stay */
     TILES_LEAST = 48,       /* of a task's plane: that many meet each factor */
@@ -53,12 +55,11 @@ typedef struct winograd {
     char zero[];            /* a point outside of the source */
 } winograd;
 
-static int smaller(int a, int b) { return a < b ? a : b; }
-static int larger(int a, int b) { return a > b ? a : b; }
-static int64_t over(int64_t n, int64_t by) { return (n + by - 1) / by; }
-
 /* Bytes, an odd number of lines: sources and sums of a tile do not meet in one set of the cache. */
-static int64_t odd_lines(int64_t bytes) { return (over(bytes, CACHE_LINE) | 1) * CACHE_LINE; }
+static int64_t odd_lines(int64_t bytes)
+{
+    return (ceil_div_i64(bytes, CACHE_LINE) | 1) * CACHE_LINE;
+}
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
@@ -126,15 +127,15 @@ static char *plane_at(const part *p, int plane)
 static int first_plane(const winograd *w, int d)
 {
     if (w->gradient)
-        return (int)over(larger(0, d + w->pad - w->depth + 1), w->stride);
-    return larger(0, d * w->stride - w->pad);
+        return (int)ceil_div_i64(max_int(0, d + w->pad - w->depth + 1), w->stride);
+    return max_int(0, d * w->stride - w->pad);
 }
 
 static int end_plane(const winograd *w, int d)
 {
     int end = w->gradient ? (d + w->pad) / w->stride + 1 : d * w->stride - w->pad + w->depth;
 
-    return smaller(w->from[ALONG_D], end);
+    return min_int(w->from[ALONG_D], end);
 }
 
 /* By which plane of the kernel. */
@@ -222,7 +223,7 @@ static void write_column(const part *p, int d, int n, int column)
                          .pitch = ROW_BYTES, .apart = w->sum_apart,
                          .step = (int64_t)w->outs * NUMBER, .tiles = w->tiles[ALONG_W],
                          .width = w->to[ALONG_W],
-                         .channels = smaller(WIDE_TILE, w->outs - column * WIDE_TILE) };
+                         .channels = min_int(WIDE_TILE, w->outs - column * WIDE_TILE) };
 
     for (int row = p->first_row; row < p->first_row + p->rows;
          row++, r.from += r.tiles * (int64_t)ROW_BYTES) {
@@ -257,19 +258,19 @@ static void task(void *context, int64_t i, int thread)
     const winograd *w = k->w;
     int band = (int)(i % w->bands), slab = (int)(i / w->bands % w->slabs);
     int share = (int)(i / w->bands / w->slabs);
-    int first = slab * w->planes, end = smaller(first + w->planes, w->to[ALONG_D]);
+    int first = slab * w->planes, end = min_int(first + w->planes, w->to[ALONG_D]);
     int plane = first_plane(w, first);
     part p = { .k = k, .first_row = band * w->rows,
                .first_block = w->blocks * share / w->shares,
                .end_block = w->blocks * (share + 1) / w->shares,
                .planes = k->area + thread * w->area };
 
-    p.rows = smaller(w->rows, w->cases * w->tiles[ALONG_H] - p.first_row);
+    p.rows = min_int(w->rows, w->cases * w->tiles[ALONG_H] - p.first_row);
     p.sums = p.planes + w->kept * w->plane;
     p.run = (wide_stretch *)(p.sums + w->form->sums * w->form->sums * w->sum_apart);
     w->unit->begin();
     for (int d = first; d < end; d++) {
-        for (plane = larger(plane, first_plane(w, d)); plane < end_plane(w, d); plane++)
+        for (plane = max_int(plane, first_plane(w, d)); plane < end_plane(w, d); plane++)
             read_plane(&p, plane);
         make_plane(&p, d);
     }
@@ -313,13 +314,13 @@ static void read_shapes(winograd *w, const pons_request *request)
     w->depth = (int)request->input[1].shape.extent[1];
     w->stride = c->stride[ALONG_D];
     w->pad = c->pad_low[ALONG_D];
-    w->kept = w->gradient ? (int)over(w->depth, w->stride) : w->depth;
+    w->kept = w->gradient ? (int)ceil_div_i64(w->depth, w->stride) : w->depth;
     w->from[ALONG_D] = (int)from[1];
     w->to[ALONG_D] = (int)to[1];
     for (int i = ALONG_H; i <= ALONG_W; i++) {
         w->from[i] = (int)from[1 + i];
         w->to[i] = (int)to[1 + i];
-        w->tiles[i] = (int)over(to[1 + i], w->form->makes);
+        w->tiles[i] = (int)ceil_div_i64(to[1 + i], w->form->makes);
         w->first[i] = !w->gradient ? -c->pad_low[i]
                     : w->kind == WINOGRAD_PLAIN ? c->pad_low[i] - WINOGRAD_KERNEL + 1 : 0;
     }
@@ -328,15 +329,15 @@ static void read_shapes(winograd *w, const pons_request *request)
 /* Rows of a product for so many rows of tiles. */
 static int64_t product_rows(const winograd *w, int rows)
 {
-    return over((int64_t)rows * w->tiles[ALONG_W], WIDE_TILE / 2) * (WIDE_TILE / 2);
+    return round_up_i64((int64_t)rows * w->tiles[ALONG_W], WIDE_TILE / 2);
 }
 
 /* As many rows of tiles as the cache holds, or fewer that leave less of the products empty. */
 static int rows_of_band(const winograd *w, int all)
 {
     int64_t tile = (int64_t)w->kept * w->form->sources * w->form->sources * w->pitch;
-    int tiles = larger(TILES_LEAST, smaller(TILES_MOST, (int)(READ_BYTES / tile)));
-    int most = larger(1, smaller(all, tiles / w->tiles[ALONG_W])), best = most;
+    int tiles = max_int(TILES_LEAST, min_int(TILES_MOST, (int)(READ_BYTES / tile)));
+    int most = max_int(1, min_int(all, tiles / w->tiles[ALONG_W])), best = most;
     int64_t least = INT64_MAX;
 
     for (int rows = most; rows > most / 2; rows--) {
@@ -353,12 +354,12 @@ static void cut(winograd *w)
     int rows = w->cases * w->tiles[ALONG_H];
 
     w->rows = rows_of_band(w, rows);
-    w->bands = (int)over(rows, w->rows);
-    w->slabs = smaller((int)over(TASKS * w->threads, w->bands),
-                       larger(1, w->to[ALONG_D] / PLANES_LEAST));
-    w->planes = (int)over(w->to[ALONG_D], w->slabs);
-    w->slabs = (int)over(w->to[ALONG_D], w->planes);
-    w->shares = smaller((int)over(w->threads, (int64_t)w->bands * w->slabs), w->blocks);
+    w->bands = (int)ceil_div_i64(rows, w->rows);
+    w->slabs = min_int((int)ceil_div_i64(TASKS * w->threads, w->bands),
+                       max_int(1, w->to[ALONG_D] / PLANES_LEAST));
+    w->planes = (int)ceil_div_i64(w->to[ALONG_D], w->slabs);
+    w->slabs = (int)ceil_div_i64(w->to[ALONG_D], w->planes);
+    w->shares = min_int((int)ceil_div_i64(w->threads, (int64_t)w->bands * w->slabs), w->blocks);
 }
 
 static void plan(winograd *w)
@@ -366,13 +367,13 @@ static void plan(winograd *w)
     const winograd_form *f = w->form;
     int64_t tiles;
 
-    w->columns = (int)over(w->outs, WIDE_TILE);
-    w->blocks = (int)over(w->columns, WIDE_ACROSS);
-    w->steps = (int)over(w->ins, WIDE_NUMBERS);
-    w->pairs = (int)over(w->ins, 2);
+    w->columns = (int)ceil_div_i64(w->outs, WIDE_TILE);
+    w->blocks = (int)ceil_div_i64(w->columns, WIDE_ACROSS);
+    w->steps = (int)ceil_div_i64(w->ins, WIDE_NUMBERS);
+    w->pairs = (int)ceil_div_i64(w->ins, 2);
     w->pitch = w->pairs * 2 * (int64_t)NUMBER;
     cut(w);
-    tiles = over((int64_t)w->rows * w->tiles[ALONG_W], WIDE_TILE) * WIDE_TILE;
+    tiles = round_up_i64((int64_t)w->rows * w->tiles[ALONG_W], WIDE_TILE);
     w->apart = odd_lines((tiles + 1) * w->pitch); /* one more may be written */
     w->plane = f->sources * f->sources * w->apart;
     w->sum_apart = odd_lines(tiles * ROW_BYTES);
@@ -420,7 +421,7 @@ pons_status winograd_prepare(const wide_unit *unit, int threads, const pons_requ
     w->gradient = request->kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT;
     read_shapes(w, request);
     plan(w);
-    busy = smaller(threads, w->bands * w->slabs * w->shares);
+    busy = min_int(threads, w->bands * w->slabs * w->shares);
     *kernel = (pons_kernel){ .run = winograd_run, .free = winograd_free, .state = w,
                              .implementation = "winograd" };
     if (w->packed) {

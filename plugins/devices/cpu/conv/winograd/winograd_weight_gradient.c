@@ -15,6 +15,8 @@
 
 #include <stdlib.h>
 
+#include "base/integer.h"
+
 enum {
     MAKES = 2,              /* points of a convolution's tile along an axis */
     TOGETHER = 2,           /* rows of tiles, whose numbers are pairs */
@@ -34,8 +36,6 @@ typedef struct winograd_weight {
     int low[PLANE_AXES];            /* how far a point's sum begins before it */
     int cases, rows;                /* rows: of tiles, of a plane */
 } winograd_weight;
-
-static int smaller(int a, int b) { return a < b ? a : b; }
 
 static const winograd_weight *whole(const weight_lines *lines)
 {
@@ -111,7 +111,7 @@ static void pack_y(const weight_lines *w, const char *y, const weight_span *s, i
         for (int p = 0; p < WINOGRAD_POINTS; p++) {
             ask_for(tile[p], ahead + o * WIDE_TILE * NUMBER);
             wide_pack_rows(rows[p], WIDE_STEP, tile[p], o * WIDE_TILE,
-                           smaller(WIDE_TILE, w->outs - o * WIDE_TILE));
+                           min_int(WIDE_TILE, w->outs - o * WIDE_TILE));
         }
         for (int r = 0; r < WIDE_TILE; r++, to += w->pitch) {
             const char *const point[WINOGRAD_POINTS] = { rows[0][r], rows[1][r], rows[2][r],
@@ -157,7 +157,7 @@ static void pack_x(const weight_lines *w, const char *x, const int at[AXES], cha
     row->pitch = WIDE_STEP;
     row->apart = w->in_tiles * w->strip;
     for (int in = 0; in < w->ins; in += WIDE_TILE, row->to += w->strip) {
-        row->channels = smaller(WIDE_TILE, w->ins - in);
+        row->channels = min_int(WIDE_TILE, w->ins - in);
         winograd_read_pairs(g->kind, row);
         for (int i = 0; i < TOGETHER; i++)
             next_channels(g, &row[i]);
@@ -182,14 +182,14 @@ static int terms(const weight_lines *w, int group, weight_term *to)
 static void write(const weight_lines *w, const weight_place *at, const float *sums, int64_t apart,
                   float *weight)
 {
-    int end = smaller(w->outs, at->end_out * WIDE_TILE);
+    int end = min_int(w->outs, at->end_out * WIDE_TILE);
 
     for (int o = at->first_out * WIDE_TILE; o < end; o++, sums += WEIGHT_ROW)
         for (int n = at->first; n < at->end; n++) {
             int in = n * WIDE_TILE;
             float *to = weight + ((int64_t)o * w->kernel[0] + at->d) * TAPS * w->ins + in;
             winograd_weights_gradient(whole(w)->kind, sums + (n - at->first) * WIDE_TILE, apart,
-                                      smaller(WIDE_TILE, w->ins - in), to, w->ins,
+                                      min_int(WIDE_TILE, w->ins - in), to, w->ins,
                                       AHEAD * (int64_t)w->kernel[0] * TAPS * w->ins);
         }
 }

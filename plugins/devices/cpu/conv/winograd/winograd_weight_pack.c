@@ -13,6 +13,8 @@
 
 #include <string.h>
 
+#include "base/integer.h"
+
 enum {
     NUMBER = sizeof(uint16_t),
     TAPS = WINOGRAD_KERNEL * WINOGRAD_KERNEL,
@@ -33,8 +35,6 @@ typedef struct block {
     int64_t row, tap;       /* bytes to the next */
 } block;
 
-static int smaller(int a, int b) { return a < b ? a : b; }
-
 static block block_of(const work *k, int64_t i)
 {
     const winograd_panels *p = k->p;
@@ -44,8 +44,8 @@ static block block_of(const work *k, int64_t i)
     int length = p->gradient ? WIDE_TILE : WIDE_NUMBERS, rows = WIDE_TILE + WIDE_NUMBERS - length;
     int channels = p->gradient ? p->outs : p->ins, all = p->gradient ? p->ins : p->outs;
     block b = { .column = p->gradient ? inner : outer, .plane = plane,
-                .step = p->gradient ? outer : inner, .rows = smaller(rows, all - outer * rows),
-                .length = smaller(length, channels - inner * length),
+                .step = p->gradient ? outer : inner, .rows = min_int(rows, all - outer * rows),
+                .length = min_int(length, channels - inner * length),
                 .tap = (int64_t)channels * NUMBER };
 
     b.row = p->depth * TAPS * b.tap;
