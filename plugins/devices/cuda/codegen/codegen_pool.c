@@ -6,7 +6,7 @@
  */
 #include "cuda/codegen/codegen.h"
 
-static int64_t largest(int64_t a, int64_t b) { return a > b ? a : b; }
+#include "base/integer.h"
 
 /* "const int b1 = ..., e1 = ...;": the window of y's position y1 inside x. */
 static void write_window(const pons_pool *p, pons_shape x, const char *indent, text *t)
@@ -45,7 +45,7 @@ static void write_pool(cuda_source *s)
     text *t = source_begin(s, source_blocks(count));
     bool mean = p->mode == PONS_POOL_MEAN;
 
-    source_point(t, "point", count, largest(count, source_count(x)));
+    source_point(t, "point", count, max_i64(count, source_count(x)));
     source_place(t, "point", "y", 5, y.extent, count);
     text_add(t, "    const int n = y0, c = y4;\n");
     write_window(p, x, "    ", t);
@@ -101,7 +101,7 @@ static void write_gradient(cuda_source *s)
     int64_t count = source_count(x);
     text *t = source_begin(s, source_blocks(count));
 
-    source_point(t, "point", count, largest(count, source_count(y)));
+    source_point(t, "point", count, max_i64(count, source_count(y)));
     source_place(t, "point", "i", 5, x.extent, count);
     text_add(t, "    const int n = i0, c = i4;\n    float result = 0.0f;\n");
     write_readers(p, y, t);
