@@ -10,6 +10,8 @@
 
 #include <pons/plugin.h>
 
+#include "base/integer.h"
+
 enum { ALIGNMENT = 16, BLOCK_SIZE = 64 * 1024 };
 
 typedef struct block {
@@ -66,8 +68,7 @@ void arena_free(arena *a)
 
 void *arena_alloc(arena *a, size_t size)
 {
-    size_t whole = size > SIZE_MAX - ALIGNMENT
-                   ? size : (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    size_t whole = size > SIZE_MAX - ALIGNMENT ? size : round_up_size(size, ALIGNMENT);
     block *b = a->newest;
     char *piece;
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
 #include "bench/measure.h"
 #include "graph/program/explain.h"
 
@@ -97,7 +98,7 @@ pons_status kernel_watch_close(kernel_watch *w, const double *step, measured *ou
             continue;
         program_kernel_name(w->program, i, name, sizeof name);
         *k = (measured_kernel){ .facts = program_kernel(w->program, i), .name = strdup(name),
-            .calls = (w->calls[i] + w->step_count - 1) / w->step_count,
+            .calls = ceil_div_i64(w->calls[i], w->step_count),
             .seconds = measure_median(w->step_count,
                                       w->seconds + (size_t)i * (size_t)w->step_count),
             .host_seconds = measure_median(w->step_count,

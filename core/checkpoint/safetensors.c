@@ -16,6 +16,7 @@
 #include "base/file/file.h"
 #include "base/file/file_kind.h"
 #include "base/file/json.h"
+#include "base/integer.h"
 
 #define HEADER_MAX 100000000u
 
@@ -542,7 +543,7 @@ static bool put_tensors(FILE *file, const safetensors_content *c)
 /* False with the errno of what failed first. */
 static bool put_file(FILE *file, const char *header, size_t size, const safetensors_content *c)
 {
-    size_t padded = (size + 7) & ~(size_t)7;
+    size_t padded = round_up_size(size, 8);
     unsigned char length[8];
 
     for (int i = 0; i < 8; i++)

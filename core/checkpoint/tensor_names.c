@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
 #include "base/text/text.h"
 #include "base/whole.h"
 #include "graph/ir/shape.h"
@@ -351,7 +352,7 @@ static size_t held_size(const weights_list *list, int index)
     const storage_tensor *t = &list->from[index];
     size_t real = list->format.wide ? sizeof(double) : sizeof(float);
 
-    return t->memory != NULL ? ((size_t)shape_count(t->shape) * real + 7) & ~(size_t)7 : 0;
+    return t->memory != NULL ? round_up_size((size_t)shape_count(t->shape) * real, 8) : 0;
 }
 
 size_t weights_list_size(const weights_list *list)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/integer.h"
 #include "base/pairwise_sum.h"
 
 /* One sum under way; it stays where it is. */
@@ -51,7 +52,7 @@ static void add_tile(const operation *o, int replicas, int64_t at, int count)
 
 static void add_share(const operation *o, int replicas, int rank)
 {
-    int64_t cells = (o->count + 63) / 64, end = 64 * (cells * (rank + 1) / replicas);
+    int64_t cells = ceil_div_i64(o->count, 64), end = 64 * (cells * (rank + 1) / replicas);
 
     end = end < o->count ? end : o->count;
     for (int64_t at = 64 * (cells * rank / replicas); at < end; at += TREE_TILE)

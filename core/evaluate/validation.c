@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
 #include "base/thread/parallel.h"
 #include "cluster/group/group.h"
 #include "data/dataset/case_read.h"
@@ -159,7 +160,7 @@ static void take_share(const share_counts *from, int first, int replicas, counti
 static pons_status exchange(counting *all, bool *stopped, pons_error *err)
 {
     const experiment *e = all->experiment;
-    int replicas = e->replicas, cases = (all->validation->count + replicas - 1) / replicas;
+    int replicas = e->replicas, cases = ceil_div_int(all->validation->count, replicas);
     size_t size = sizeof(share_counts)
                   + (size_t)(cases * e->class_count) * sizeof(metric_count);
     share_counts *mine = calloc(1, size);
@@ -210,7 +211,7 @@ pons_status validation_run(const validation *v, validation_result *result, pons_
     if (all.count == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for a validation");
     const spread_work work = {
-        .count = (v->count - all.first + all.step - 1) / all.step, .prepare = prepare,
+        .count = ceil_div_int(v->count - all.first, all.step), .prepare = prepare,
         .take = decide, .finish = count_voxels, .release = release, .stop = stop_asked,
         .context = &all
     };

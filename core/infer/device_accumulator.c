@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "base/integer.h"
 #include "graph/storage/staging.h"
 #include "replica/window_nodes.h"
 
@@ -40,7 +41,7 @@ size_t held_sums_size(const experiment *e, const int64_t size[3])
 
     experiment_window_settings(e, &settings);
     bytes = stitch_held_bytes(&settings, size, e->task.classes);
-    return bytes > 0 ? (sums_begin(e, &settings) + bytes + 4095) / 4096 * 4096 : 0;
+    return bytes > 0 ? round_up_size(sums_begin(e, &settings) + bytes, 4096) : 0;
 }
 
 bool held_sums_fit(const device *d, size_t size, double taken)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
 #include "base/thread/parallel.h"
 #include "config/memory_hints.h"
 #include "data/dataset/case_hash.h"
@@ -458,7 +459,7 @@ pons_status predict_run(int count, predictor *const *p, const predict_work *work
                      .failure = PONS_ERROR_INIT };
 
     if (g != NULL && !s.windows)
-        share = (work->count - group_rank(g) + size - 1) / size;
+        share = ceil_div_int(work->count - group_rank(g), size);
     s.records = calloc((size_t)(work->count > size ? work->count : size) + 1,
                        work->record_size + 1);
     if (s.records == NULL)

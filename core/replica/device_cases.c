@@ -3,6 +3,7 @@
  */
 #include "replica/device_cases.h"
 
+#include "base/integer.h"
 #include "base/system/memory_limit.h"
 #include "experiment/processes.h"
 #include "graph/storage/staging.h"
@@ -37,7 +38,7 @@ static pons_status hold(void *context, replica *r, pons_error *err)
     const pons_device_operations *o = r->device->operations;
     pons_error why = PONS_ERROR_INIT;
 
-    r->held_size = (h->layout->size + 4095) / 4096 * 4096;
+    r->held_size = round_up_size(h->layout->size, 4096);
     r->held = o->allocate(r->device->handle, r->held_size, &why);
     if (r->held == NULL)
         return refuse(h->layout, r->device->facts.name, (double)r->device->facts.memory_size, err);

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/integer.h"
 #include "base/thread/parallel.h"
 #include "data/loader/batch_layout.h"
 #include "replica/replicas.h"
@@ -39,7 +40,7 @@ static void copy_piece(void *context, int64_t first, int64_t end)
 static void copy_part(void *to, const loader_part *part)
 {
     copying c = { to, part->data };
-    int64_t share = ((int64_t)part->size + COPIERS - 1) / COPIERS;
+    int64_t share = ceil_div_i64((int64_t)part->size, COPIERS);
 
     parallel_run((int64_t)part->size, share > PIECE ? share : PIECE, copy_piece, &c);
 }

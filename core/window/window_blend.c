@@ -15,6 +15,7 @@
 #include <pons/device.h>
 
 #include "base/finite.h"
+#include "base/integer.h"
 #include "base/system/huge_pages.h"
 #include "base/thread/parallel.h"
 
@@ -173,7 +174,7 @@ static void add_flipped(const stitch *s, unsigned flip, double share, const floa
 
 int64_t stitch_batches(const stitch *s)
 {
-    return (s->windows + s->settings.batch - 1) / s->settings.batch;
+    return ceil_div_i64(s->windows, s->settings.batch);
 }
 
 int64_t stitch_size(const stitch *s)
@@ -242,8 +243,7 @@ uint64_t stitch_flip_bytes(const window_settings *settings, int classes)
     uint64_t size = (uint64_t)e[0] * (uint64_t)e[1] * (uint64_t)e[2] * (uint64_t)classes
                   * sizeof(float);
 
-    return (settings->mirror & 7) == 0 ? 0 : (size + PONS_PATCH_UNIT - 1) / PONS_PATCH_UNIT
-                                             * PONS_PATCH_UNIT;
+    return (settings->mirror & 7) == 0 ? 0 : round_up_u64(size, PONS_PATCH_UNIT);
 }
 
 /* Where window 'b' of a batch has the sums of its flips, and its voxels when 'flip' is undone. */
@@ -473,7 +473,7 @@ bool stitch_is_finite(const stitch *s)
 static int64_t held_depth(const window_settings *settings, const window_axis axis[3])
 {
     int64_t row = (int64_t)axis[1].count * axis[2].count;
-    int64_t steps = (settings->batch - 1 + row - 1) / row;
+    int64_t steps = ceil_div_i64(settings->batch - 1, row);
     int64_t depth = settings->extent[0] + steps * axis[0].interval;
 
     return depth < axis[0].size ? depth : axis[0].size;

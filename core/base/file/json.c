@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
+
 #define DEPTH_MAX 64
 #define BLOCK_SIZE 65536
 
@@ -36,7 +38,7 @@ static void *take(reader *r, size_t size)
 {
     struct json_block *b = r->document->block;
 
-    size = (size + 15) & ~(size_t)15;
+    size = round_up_size(size, 16);
     if (b == NULL || b->size - b->used < size) {
         size_t room = size > BLOCK_SIZE ? size : BLOCK_SIZE;
         b = malloc(sizeof *b + room);

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/integer.h"
 #include "base/thread/thread.h"
 
 enum { THREADS_MAX = 64, PIECE = 1 << 16 };
@@ -66,7 +67,7 @@ static int take_threads(parallel_spare *s, int64_t wanted)
 /* Where a thread cannot be started the others do its part. */
 static void run_with(loop *l)
 {
-    int64_t others = (l->count + l->piece - 1) / l->piece - 1;
+    int64_t others = ceil_div_i64(l->count, l->piece) - 1;
     int taken = take_threads(l->spare, others < THREADS_MAX ? others : THREADS_MAX), started = 0;
     pthread_t thread[THREADS_MAX];
 

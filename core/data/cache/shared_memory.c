@@ -16,6 +16,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/integer.h"
 #include "base/system/boot_id.h"
 
 enum { PAGE = 4096 };
@@ -36,7 +37,7 @@ typedef struct greeting {
 
 static int64_t page_end(size_t size)
 {
-    return ((int64_t)size + PAGE - 1) / PAGE * PAGE;
+    return round_up_i64((int64_t)size, PAGE);
 }
 
 static void board_init(cache_board *b, int count, const char token[16])

@@ -8,6 +8,7 @@
 
 #include <pons/device.h>
 
+#include "base/integer.h"
 #include "data/cache/cache.h"
 
 /* The pieces of a case, in their order. */
@@ -57,7 +58,7 @@ static pons_status place_case(case_layout *l, const packed_case *p, case_place *
                              "data.cache=memory",
                              (long long)INT32_MAX * PONS_PATCH_UNIT);
         *begin[i] = (int32_t)(l->size / PONS_PATCH_UNIT);
-        l->size += (piece[i].size + PONS_PATCH_UNIT - 1) / PONS_PATCH_UNIT * PONS_PATCH_UNIT;
+        l->size += round_up_size(piece[i].size, PONS_PATCH_UNIT);
     }
     return PONS_OK;
 }

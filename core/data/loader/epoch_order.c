@@ -7,13 +7,14 @@
  */
 #include "data/loader/epoch_order.h"
 
+#include "base/integer.h"
 #include "base/random.h"
 
 int64_t stream_steps(int64_t epochs, int64_t cases, int64_t batch, int64_t micro_batches)
 {
     int64_t taken = batch * micro_batches;
 
-    return (epochs * cases + taken - 1) / taken;
+    return ceil_div_i64(epochs * cases, taken);
 }
 
 int64_t stream_epochs(int64_t steps, int64_t cases, int64_t batch, int64_t micro_batches)

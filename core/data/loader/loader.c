@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/integer.h"
 #include "base/thread/parallel.h"
 #include "base/thread/thread.h"
 #include "data/loader/epoch_order.h"
@@ -288,7 +289,7 @@ static void *part_alloc(size_t size)
 {
     enum { ALIGNMENT = 64 };
 
-    return aligned_alloc(ALIGNMENT, (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    return aligned_alloc(ALIGNMENT, round_up_size(size, ALIGNMENT));
 }
 
 static pons_status make_parts(loader *l, loader_slot *slot, pons_error *err)

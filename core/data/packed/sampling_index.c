@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "base/integer.h"
 #include "base/thread/parallel.h"
 
 #define BLOCK 4096
@@ -73,7 +74,7 @@ pons_status packed_set_find(packed_case *p, const packed_wish *wish, pons_error 
     p->sets = wish->sets;
     p->set_count = wish->sets == PACKED_SETS_BALANCED ? 2 : wish->set_count;
     p->background_above = wish->background_above;
-    p->block_count = (count + BLOCK - 1) / BLOCK;
+    p->block_count = ceil_div_i64(count, BLOCK);
     row = (size_t)p->block_count + 1;
     p->before = calloc(row * (size_t)p->set_count, sizeof *p->before);
     if (p->before == NULL)

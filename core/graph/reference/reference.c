@@ -131,7 +131,7 @@ static void facts(void *device, pons_device_facts *facts)
 
 static void *allocate(void *device, size_t size, pons_error *err)
 {
-    size_t rounded = (size + 4095) / 4096 * 4096;
+    size_t rounded = round_up_size(size, 4096);
     void *memory = rounded >= size ? aligned_alloc(4096, rounded > 0 ? rounded : 4096) : NULL;
 
     if (memory == NULL)

@@ -6,6 +6,7 @@
  */
 #include <pons/op.h>
 
+#include "base/integer.h"
 #include "graph/reference/reference_internal.h"
 
 static bool is_real(pons_type type)
@@ -17,7 +18,7 @@ static size_t copy_size(const reference_kernels *k, const pons_tensor *t)
 {
     if (t->type == k->real_type || !is_real(t->type))
         return 0;
-    return ((size_t)shape_count(t->shape) * k->real_size + 63) / 64 * 64;
+    return round_up_size((size_t)shape_count(t->shape) * k->real_size, 64);
 }
 
 size_t reference_op_scratch(const reference_kernels *k, const pons_request *r)
