@@ -8,6 +8,8 @@
 #include <pons/op.h>
 #include <stdlib.h>
 
+#include "base/integer.h"
+
 enum { PART = 16384 }; /* elements */
 
 typedef struct op_kernel {
@@ -39,7 +41,7 @@ static pons_status kernel_run(const pons_kernel *kernel, const pons_call *call, 
                       .from = (const void *const *)call->input,
                       .shape = k->request->output[0].shape, .to = call->output[0] } };
 
-    cpu_parallel(k->threads, (k->rows + k->part - 1) / k->part, run_part, &r);
+    cpu_parallel(k->threads, ceil_div_i64(k->rows, k->part), run_part, &r);
     return PONS_OK;
 }
 
@@ -77,7 +79,7 @@ pons_status op_prepare(cpu_device *device, const pons_request *request, pons_ker
         count *= s.extent[i];
     *k = (op_kernel){ .request = request, .op = op, .rows = count / last,
                       .threads = op->operations->sliced ? device->threads : 1 };
-    k->part = op->operations->sliced ? (PART + last - 1) / last : k->rows;
+    k->part = op->operations->sliced ? ceil_div_i64(PART, last) : k->rows;
     *kernel = (pons_kernel){ .run = kernel_run, .free = kernel_free, .state = k,
                              .implementation = "plugin" };
     return PONS_OK;

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
+
 enum { BLOCK = 4096 }; /* normal numbers that one thread makes at a time */
 
 typedef struct patch_kernel {
@@ -111,7 +113,7 @@ static int64_t patch_size(const patch_kernel *k)
 static void draw_block(void *context, int64_t i, int thread)
 {
     const patch_run *run = context;
-    int64_t size = patch_size(run->k), blocks = (size + BLOCK - 1) / BLOCK;
+    int64_t size = patch_size(run->k), blocks = ceil_div_i64(size, BLOCK);
     int64_t n = i / blocks, first = i % blocks * BLOCK;
     int64_t count = size - first < BLOCK ? size - first : BLOCK;
     const int32_t *row = (const int32_t *)run->call->input[0] + n * PONS_PATCH_KEY_SIZE;
@@ -128,7 +130,7 @@ static void draw_block(void *context, int64_t i, int thread)
 static pons_status draw_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
 {
     const patch_kernel *k = kernel->state;
-    int64_t blocks = (patch_size(k) + BLOCK - 1) / BLOCK;
+    int64_t blocks = ceil_div_i64(patch_size(k), BLOCK);
     patch_run run = { k, call, 0 };
 
     cpu_parallel(k->threads, k->extent[0] * blocks, draw_block, &run);

@@ -3,6 +3,8 @@
  */
 #include "cpu/map/map_kernel.h"
 
+#include "base/integer.h"
+
 /* Outer axes that a reduction keeps; ragged: 1 for a result of each segment. */
 static unsigned kept_of(const map_plan *plan, const map_reduce *r)
 {
@@ -64,7 +66,7 @@ static bool pass_blocks(map_plan *plan, map_pass *p, unsigned kept)
             p->reduced_axis[p->reduced_axes++] = a;
             p->member_count *= plan->outer_extent[a];
         }
-    p->blocks_per_group = (p->member_count + p->block_tiles - 1) / p->block_tiles;
+    p->blocks_per_group = ceil_div_i64(p->member_count, p->block_tiles);
     p->block_count = p->group_count * p->blocks_per_group;
     return true;
 }

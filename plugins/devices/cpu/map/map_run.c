@@ -117,7 +117,7 @@ static void run_bundles(int threads, int64_t count, int64_t size, map_run *run,
 {
     map_bundle b = { run, size, count, body };
 
-    cpu_parallel(threads, (count + size - 1) / size, run_bundle, &b);
+    cpu_parallel(threads, ceil_div_i64(count, size), run_bundle, &b);
 }
 
 static void join_group(void *context, int64_t group, int thread)

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "base/integer.h"
+
 static int gcd(int a, int b) { return b == 0 ? a : gcd(b, a % b); }
 
 /* Every operand of the map, for decisions that must hold for all of them. */
@@ -98,8 +100,8 @@ static bool distance_fits(const map_plan *plan, const int *place, int axes, int 
 /* Pieces of one size, each a multiple of 'unit' points of the cut axis, if they get that far. */
 static int64_t even_pieces(int64_t extent, int64_t box, int unit)
 {
-    int64_t pieces = (extent + box - 1) / box;
-    int64_t even = ((extent + pieces - 1) / pieces + unit - 1) / unit * unit;
+    int64_t pieces = ceil_div_i64(extent, box);
+    int64_t even = round_up_i64(ceil_div_i64(extent, pieces), unit);
 
     return even <= box ? even : box >= unit ? box / unit * unit : 0;
 }
@@ -176,7 +178,7 @@ static bool cut_segments(map_plan *plan)
     plan->box = plan->points = plan->end_points = plan->row = MAP_TILE_LANES;
     plan->period = plan->cycle = plan->cycle_lanes = MAP_STRIP;
     for (int64_t s = 0; s < m->segment_count; s++)
-        plan->tile_count += (m->segment_length[s] + MAP_TILE_LANES - 1) / MAP_TILE_LANES;
+        plan->tile_count += ceil_div_i64(m->segment_length[s], MAP_TILE_LANES);
     plan->tile_segment = map_allocate(plan, (size_t)plan->tile_count + 1, sizeof(int64_t));
     plan->tile_first = map_allocate(plan, (size_t)plan->tile_count + 1, sizeof(int64_t));
     plan->tile_points = map_allocate(plan, (size_t)plan->tile_count + 1, sizeof(int32_t));
@@ -286,7 +288,7 @@ bool map_space_make(map_plan *plan)
     for (int a = plan->cut; a >= 0; a--) {
         plan->outer_points[a] = a == plan->cut ? points * plan->box : points;
         points *= plan->extent[a];
-        plan->outer_extent[a] = a == plan->cut ? (plan->extent[a] + plan->box - 1) / plan->box
+        plan->outer_extent[a] = a == plan->cut ? ceil_div_i64(plan->extent[a], plan->box)
                                                : plan->extent[a];
     }
     return true;

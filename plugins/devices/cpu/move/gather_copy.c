@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
+
 #define TAKE_TASK ((int64_t)1 << 14)   /* elements of a task, about                               */
 #define TAKE_BLOCK 32                  /* rows that are turned at a time                          */
 #define TAKE_COLUMNS 128               /* columns of them: what is read stays in the L1 cache     */
@@ -137,20 +139,20 @@ bool take_finish(take *t)
     t->crossed = t->type[0] == t->type[1] ? crossed_axis(t) : -1;
     if (t->crossed >= 0) {
         const take_axis *a = &t->axis[t->crossed], *last = &t->axis[t->axes - 1];
-        t->task_count = ((a->extent + TAKE_BLOCK - 1) / TAKE_BLOCK) *
-                        ((last->extent + TAKE_TASK / TAKE_BLOCK - 1) / (TAKE_TASK / TAKE_BLOCK));
+        t->task_count = ceil_div_i64(a->extent, TAKE_BLOCK) *
+                        ceil_div_i64(last->extent, TAKE_TASK / TAKE_BLOCK);
         for (int i = 0; i < t->axes - 1; i++)
             t->task_count *= i == t->crossed ? 1 : t->axis[i].extent;
         return true;
     }
     if (!make_row(t))
         return false;
-    t->pieces = t->run_count == 1 ? (t->row + TAKE_TASK - 1) / TAKE_TASK : 1;
+    t->pieces = t->run_count == 1 ? ceil_div_i64(t->row, TAKE_TASK) : 1;
     for (int i = 0; i < t->axes; i++)
         rows *= t->axis[i].extent;
     rows *= t->pieces;
     t->rows_of_task = t->row < TAKE_TASK ? TAKE_TASK / t->row : 1;
-    t->task_count = (rows + t->rows_of_task - 1) / t->rows_of_task;
+    t->task_count = ceil_div_i64(rows, t->rows_of_task);
     return true;
 }
 
@@ -370,8 +372,8 @@ static void turn_task(void *context, int64_t task, int thread)
     const take *t = k->t;
     const take_axis *crossed = &t->axis[t->crossed], *last = &t->axis[t->axes - 1];
     const int64_t piece = TAKE_TASK / TAKE_BLOCK;
-    int64_t pieces = (last->extent + piece - 1) / piece, column = task % pieces * piece;
-    int64_t blocks = (crossed->extent + TAKE_BLOCK - 1) / TAKE_BLOCK;
+    int64_t pieces = ceil_div_i64(last->extent, piece), column = task % pieces * piece;
+    int64_t blocks = ceil_div_i64(crossed->extent, TAKE_BLOCK);
     int64_t row = task / pieces % blocks * TAKE_BLOCK, rest = task / pieces / blocks;
     int64_t rows = crossed->extent - row < TAKE_BLOCK ? crossed->extent - row : TAKE_BLOCK;
     int64_t columns = last->extent - column < piece ? last->extent - column : piece;
@@ -441,6 +443,6 @@ void take_align(take *t, int count)
     least = least > 8 ? least / 8 : 1; /* what they write in turn stays in the L1 cache */
     for (int i = 0; i < count; i++) {
         t[i].rows_of_task = least;
-        t[i].task_count = (row_count(&t[i]) + least - 1) / least;
+        t[i].task_count = ceil_div_i64(row_count(&t[i]), least);
     }
 }

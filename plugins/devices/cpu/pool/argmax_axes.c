@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
+
 #define EXTREME_LANES 256
 #define EXTREME_CLEAR ((size_t)1 << 18)
 
@@ -134,9 +136,9 @@ static pons_status extreme_run(const pons_kernel *kernel, const pons_call *call,
     size_t size = (size_t)e->count * map_type_size(e->type[2]);
 
     if (e->gradient)
-        cpu_parallel(e->threads, (int64_t)((size + EXTREME_CLEAR - 1) / EXTREME_CLEAR),
+        cpu_parallel(e->threads, ceil_div_i64((int64_t)size, EXTREME_CLEAR),
                      clear_piece, &k);
-    cpu_parallel(e->threads, (e->positions * e->pieces + e->of_task - 1) / e->of_task, run_task,
+    cpu_parallel(e->threads, ceil_div_i64(e->positions * e->pieces, e->of_task), run_task,
                  &k);
     return PONS_OK;
 }
@@ -198,7 +200,7 @@ pons_status extreme_prepare(cpu_device *device, const pons_request *request, pon
                     .type = { request->input[0].type, gradient ? request->input[1].type : PONS_F32,
                               request->output[0].type } };
     plan_axes(e, request->input[0].shape, gradient ? a->axes : PONS_AXIS(one->axis));
-    e->pieces = (e->run + EXTREME_LANES - 1) / EXTREME_LANES;
+    e->pieces = ceil_div_i64(e->run, EXTREME_LANES);
     work = e->steps * (e->run < EXTREME_LANES ? e->run : EXTREME_LANES);
     e->of_task = work < 16384 ? 16384 / work : 1;
     *supported = true;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
+
 typedef struct pool {
     pons_pool p;
     const map_lanes *lanes;
@@ -25,7 +27,7 @@ static void windows_of(const pool *s, int axis, int64_t i, int64_t *first, int64
 {
     int64_t stride = s->p.stride[axis], low = i + s->p.pad_low[axis] - s->p.kernel[axis] + 1;
 
-    *first = low <= 0 ? 0 : (low + stride - 1) / stride;
+    *first = low <= 0 ? 0 : ceil_div_i64(low, stride);
     *end = (i + s->p.pad_low[axis]) / stride + 1;
     if (*end > s->y[1 + axis])
         *end = s->y[1 + axis];
@@ -112,7 +114,7 @@ static void add_row(void *context, int64_t number, int thread)
 
 static int64_t index_floats(const pool *s)
 {
-    return (s->y[0] * s->y[1] * s->y[2] * s->line[1] + 15) / 16 * 16;
+    return round_up_i64(s->y[0] * s->y[1] * s->y[2] * s->line[1], 16);
 }
 
 static pons_status gradient_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
@@ -156,7 +158,7 @@ pons_status pool_gradient_prepare(cpu_device *device, const pons_request *reques
     s->area = 2 * s->most + (s->type[0] == PONS_F32 ? 0 : s->most * s->line[0]);
     if (s->area < s->line[0] + s->line[1])
         s->area = s->line[0] + s->line[1];
-    s->area = (s->area + 15) / 16 * 16;
+    s->area = round_up_i64(s->area, 16);
     s->begin = calloc((size_t)s->y[3], sizeof *s->begin);
     s->end = calloc((size_t)s->y[3], sizeof *s->end);
     kernel->state = s;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
+
 static const struct {
     const char *name;
     bool (*make)(cuda_source *s);
@@ -151,7 +153,7 @@ size_t source_scratch(cuda_source *s, size_t size)
 {
     size_t at = s->scratch_size;
 
-    s->scratch_size += (size + 15) / 16 * 16;
+    s->scratch_size += round_up_size(size, 16);
     return at;
 }
 

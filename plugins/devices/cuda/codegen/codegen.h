@@ -12,6 +12,8 @@
 
 #include "cuda/codegen/code_text.h"
 
+#include "base/integer.h"
+
 enum { CUDA_THREADS = 256, CUDA_LAUNCHES = 80, CUDA_TABLES = 24 };
 
 typedef struct cuda_launch {
@@ -72,7 +74,7 @@ static inline int64_t source_count(pons_shape s)
 
 static inline int64_t source_blocks(int64_t threads)
 {
-    return (threads + CUDA_THREADS - 1) / CUDA_THREADS;
+    return ceil_div_i64(threads, CUDA_THREADS);
 }
 
 /* "const int point = ...; if (point >= count) return;" */

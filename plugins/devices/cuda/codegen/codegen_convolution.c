@@ -12,6 +12,8 @@
  */
 #include "cuda/codegen/codegen_direct.h"
 
+#include "base/integer.h"
+
 enum { SUMS = 48, KEPT = 80, CHANNELS = 16, READ = 8, WEIGHTS = 48 };
 enum { UNROLLED = 8 };     /* kernel points along W                                               */
 enum { CHAIN = 256 };      /* products that are added up one by one                               */
@@ -57,7 +59,7 @@ static gather_plan plan_gather(const pons_request *r)
     g.count = g.extent[0] = g.result.extent[0];
     for (int a = 0; a < 3; a++) {
         g.class[a] = g.back ? g.p.c->stride[a] : 1;
-        g.extent[1 + a] = (g.result.extent[1 + a] + g.class[a] - 1) / g.class[a];
+        g.extent[1 + a] = ceil_div_i64(g.result.extent[1 + a], g.class[a]);
         g.count *= g.extent[1 + a];
         tiles *= g.class[a];
     }
@@ -68,11 +70,11 @@ static gather_plan plan_gather(const pons_request *r)
     g.held = g.held <= HELD ? g.held : 0;
     tiles *= g.result.extent[4] / g.channels;
     for (g.places = 8; g.places > 1; g.places /= 2) {
-        g.blocks = (g.count + CUDA_THREADS * g.places - 1) / (CUDA_THREADS * g.places);
+        g.blocks = ceil_div_i64(g.count, CUDA_THREADS * g.places);
         if (has_registers(&g) && g.blocks * tiles >= BLOCKS)
             break;
     }
-    g.blocks = (g.count + CUDA_THREADS * g.places - 1) / (CUDA_THREADS * g.places);
+    g.blocks = ceil_div_i64(g.count, CUDA_THREADS * g.places);
     return g;
 }
 
@@ -177,7 +179,7 @@ static void write_held(const gather_plan *g, text *t)
     text_add(t, "    __shared__ quad held[%lld];\n    float *weights = (float *)held;\n"
              "    for (int n = (int)threadIdx.x; n < %lld; n += %d) {\n"
              "        const int i = n %% %d, a = n / %d %% %lld, k = n / %lld;\n"
-             "        weights[n] = ", (long long)(g->held + 3) / 4, (long long)g->held,
+             "        weights[n] = ", (long long)ceil_div_i64(g->held, 4), (long long)g->held,
              CUDA_THREADS, g->channels, g->channels, (long long)g->source_channels,
              (long long)(g->channels * g->source_channels));
     write_weight(g, "a", t);

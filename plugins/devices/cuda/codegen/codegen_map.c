@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
+
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 static int operand_count(const pons_map *m) { return m->load_count + m->store_count; }
@@ -108,7 +110,7 @@ static bool ragged_tables(map_source_plan *p)
     for (int64_t s = 0; s < m->segment_count; s++) {
         if (m->segment_start[s] + m->segment_length[s] > INT32_MAX / 2)
             return false;
-        p->piece_count += (m->segment_length[s] + RAGGED_PIECE - 1) / RAGGED_PIECE;
+        p->piece_count += ceil_div_i64(m->segment_length[s], RAGGED_PIECE);
     }
     segment = source_table(p->s, "int", p->piece_count, &p->table_segment);
     first = source_table(p->s, "int", p->piece_count, &p->table_first);

@@ -5,6 +5,8 @@
  */
 #include "cuda/codegen/codegen.h"
 
+#include "base/integer.h"
+
 static void write_cut(cuda_source *s)
 {
     const pons_request *r = s->request;
@@ -41,7 +43,7 @@ static void write_draw(cuda_source *s)
 {
     const pons_request *r = s->request;
     pons_shape y = r->output[0].shape;
-    long long size = source_count(y) / y.extent[0], quads = (size + 3) / 4;
+    long long size = source_count(y) / y.extent[0], quads = ceil_div_i64(size, 4);
     int64_t count = quads * y.extent[0];
     text *t = source_begin(s, source_blocks(count));
 

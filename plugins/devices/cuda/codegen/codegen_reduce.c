@@ -7,6 +7,8 @@
  */
 #include "cuda/codegen/codegen_map.h"
 
+#include "base/integer.h"
+
 enum { BLOCKS = 1024, STEPS_LEAST = 8, REDUCED_FEW = 64 };
 
 static const char *word_of(const pons_reduction *r)
@@ -226,7 +228,7 @@ static void finish_columns(const map_source_plan *p, const map_pass *pass, int n
     const pons_reduction *r = &p->map->reduction[number];
     int n = source_accumulators(p, r);
     int64_t count = pass->kept_count * n;
-    text *t = source_begin(p->s, (count + 31) / 32);
+    text *t = source_begin(p->s, ceil_div_i64(count, 32));
 
     text_add(t, "    __shared__ float shared[768];\n"
              "    const %s *partial = (const %s *)(scratch + %lld);\n"
@@ -321,13 +323,13 @@ static void plan_blocks(const map_source_plan *p, map_pass *pass)
     if ((last >= 0 && (pass->kept >> last & 1) != 0) || pass->reduced_count < REDUCED_FEW)
         while (pass->lanes < 32 && pass->lanes < pass->kept_count)
             pass->lanes *= 2;
-    columns = (pass->kept_count + pass->lanes - 1) / pass->lanes;
+    columns = ceil_div_i64(pass->kept_count, pass->lanes);
     most = pass->reduced_count / (CUDA_THREADS / pass->lanes * STEPS_LEAST);
     pass->pieces = columns < BLOCKS ? BLOCKS / columns : 1;
     pass->pieces = pass->pieces > most ? most : pass->pieces;
     pass->pieces = pass->pieces > 0 ? pass->pieces : 1;
-    pass->piece = (pass->reduced_count + pass->pieces - 1) / pass->pieces;
-    pass->pieces = (pass->reduced_count + pass->piece - 1) / pass->piece;
+    pass->piece = ceil_div_i64(pass->reduced_count, pass->pieces);
+    pass->pieces = ceil_div_i64(pass->reduced_count, pass->piece);
 }
 
 /* The number of the step in the whole space. */
@@ -351,7 +353,7 @@ static text *write_dense(map_source_plan *p, map_pass *pass)
     text *t;
 
     plan_blocks(p, pass);
-    t = source_begin(p->s, (pass->kept_count + pass->lanes - 1) / pass->lanes * pass->pieces);
+    t = source_begin(p->s, ceil_div_i64(pass->kept_count, pass->lanes) * pass->pieces);
     text_add(t, "    const %s kept = (%s)(blockIdx.x / %lld) * %d + (int)threadIdx.x %% %d;\n",
              index, index, (long long)pass->pieces, pass->lanes, pass->lanes);
     text_add(t, "    const %s piece = (%s)(blockIdx.x %% %lld), begin = piece * %lld;\n"

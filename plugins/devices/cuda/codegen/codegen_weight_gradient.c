@@ -9,6 +9,8 @@
  */
 #include "cuda/codegen/codegen_direct.h"
 
+#include "base/integer.h"
+
 enum { SUMS = 48, IN = 12, ALONG = 8, WARPS = CUDA_THREADS / 32 };
 enum { HELD = 1 << 24 };   /* sums of pieces                                                      */
 enum { TURNS_LEAST = 4, TURNS_MOST = 64, BLOCKS = 1056 }; /* eight for each of 132 processors */
@@ -34,9 +36,8 @@ static weight_plan plan_tiles(const pons_request *r)
     turns = turns < TURNS_LEAST ? TURNS_LEAST : turns > TURNS_MOST ? TURNS_MOST : turns;
     b.piece = CUDA_THREADS * turns;
     most = source_count(p->w) < HELD ? HELD / source_count(p->w) : 1;
-    if ((b.points + most - 1) / most > b.piece)
-        b.piece = (b.points + most - 1) / most;
-    b.pieces = (b.points + b.piece - 1) / b.piece;
+    b.piece = max_i64(b.piece, ceil_div_i64(b.points, most));
+    b.pieces = ceil_div_i64(b.points, b.piece);
     b.pieces = b.pieces > 0 ? b.pieces : 1;
     return b;
 }
@@ -137,7 +138,7 @@ static void write_join(const weight_plan *b, text *t)
 static void write_pieces(cuda_source *s, const weight_plan *b)
 {
     int64_t count = source_count(b->p.w);
-    text *t = source_begin(s, (count + 31) / 32);
+    text *t = source_begin(s, ceil_div_i64(count, 32));
 
     text_add(t, "    __shared__ float shared[256];\n"
              "    const int at = (int)blockIdx.x * 32 + (int)threadIdx.x %% 32;\n"

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
+
 enum { POINTERS = 3, SCRATCH_ALIGNMENT = 256 };
 
 typedef struct addresses {
@@ -127,7 +129,7 @@ static pons_status add_widening(planned *p, const pons_request *r, bool *support
     p->widening = (pons_request){ .kind = PONS_KERNEL_COPY, .name = r->name, .input_count = 1,
                                   .output_count = 1, .input = &p->convolution.w,
                                   .output = r->output };
-    p->low_size = (size + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
+    p->low_size = round_up_size(size, SCRATCH_ALIGNMENT);
     return cuda_prepare_own(p->device, &p->widening, &p->widen, supported, err);
 }
 

@@ -4,10 +4,12 @@
  */
 #include "cuda/cuda.h"
 
+#include "base/integer.h"
+
 void *cuda_allocate(void *device, size_t size, pons_error *err)
 {
     cuda_device *d = device;
-    size_t room = size > 0 ? (size + 4095) / 4096 * 4096 : 4096;
+    size_t room = size > 0 ? round_up_size(size, 4096) : 4096;
     cuda_address memory = 0;
 
     if (cuda_check(d, d->driver.use(d->context), "use the card", err) != PONS_OK

@@ -29,7 +29,7 @@ static int shift_of(const pons_convolution *c, int axis, int k)
 
 static int phase_extent(const pons_convolution *c, int axis, int x, int phase)
 {
-    return phase >= x ? 0 : (x - phase + c->stride[axis] - 1) / c->stride[axis];
+    return phase >= x ? 0 : ceil_div_int(x - phase, c->stride[axis]);
 }
 
 /* The smallest extent whose gap holds what every kernel position reaches over both ends. */
@@ -55,8 +55,7 @@ wide_view wide_view_of(const pons_tensor *t, const int stride[3], const int phas
     wide_view v = { .image = e[1] * step[0] };
 
     for (int i = 0; i < 3; i++) {
-        v.extent[i] = phase[i] >= e[1 + i] ? 0 : (int)((e[1 + i] - phase[i] + stride[i] - 1) /
-                                                      stride[i]);
+        v.extent[i] = phase[i] >= e[1 + i] ? 0 : (int)ceil_div_i64(e[1 + i] - phase[i], stride[i]);
         v.step[i] = stride[i] * step[i];
         v.start += phase[i] * step[i];
     }

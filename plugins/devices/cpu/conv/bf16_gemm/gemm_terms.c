@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
+
 static bool same_view(const wide_view *a, const wide_view *b)
 {
     return a->start == b->start && memcmp(a->extent, b->extent, sizeof a->extent) == 0;
@@ -84,7 +86,7 @@ static void plan_points(wide_terms *t)
     int size = t->ins * (int)sizeof(uint16_t);
 
     t->joined = WIDE_STEP % size == 0 && WIDE_STEP / size <= WIDE_JOINED ? WIDE_STEP / size : 1;
-    t->point = t->joined > 1 ? size : (size + WIDE_STEP - 1) / WIDE_STEP * WIDE_STEP;
+    t->point = t->joined > 1 ? size : round_up_int(size, WIDE_STEP);
     t->steps = t->joined > 1 ? 1 : t->point / WIDE_STEP;
 }
 

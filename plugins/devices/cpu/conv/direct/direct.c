@@ -85,7 +85,7 @@ static void plan_tiles(direct *d)
         d->tile[i] = ceil_div_int(d->grid[i], d->tiles[i]);
         d->buffer[i] = (d->tile[i] - 1) * d->step_from[i] + d->reach[i];
     }
-    d->buffer_size = (buffer_floats(d, d->tile[0], d->tile[1]) + 15) / 16 * 16;
+    d->buffer_size = round_up_i64(buffer_floats(d, d->tile[0], d->tile[1]), 16);
 }
 
 static bool plan_taps(direct *d, const pons_convolution *c)

@@ -8,6 +8,7 @@
  */
 #include "cpu/conv/direct/direct.h"
 
+#include "base/integer.h"
 #include "cpu/simd/lane_math.h"
 #include "cpu/map/map_lanes.h"
 #include "cpu/simd/vector.h"
@@ -119,7 +120,7 @@ static forward_function *const forward_of[POINTS][2] = {
 static void forward(float *y, int width, const float *x, int64_t step, int taps, const int64_t *tap,
                     int inner, const float *weight, int vectors)
 {
-    int blocks = (width + POINTS - 1) / POINTS;
+    int blocks = ceil_div_int(width, POINTS);
 
     for (int b = 0; b < blocks; b++) {
         int first = width * b / blocks, count = width * (b + 1) / blocks - first;

@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 
+#include "base/integer.h"
+
 #define MATMUL_ROWS 96
 
 typedef struct product {
@@ -112,10 +114,10 @@ pons_status direct_matmul_prepare(const direct_lanes *lanes, int threads,
                     .k = a->shape.extent[rank - (t->transpose_a ? 2 : 1)] };
     for (int i = 0; i < rank - 2; i++)
         p->batch *= c->shape.extent[i];
-    p->row_pieces = (p->m + MATMUL_ROWS - 1) / MATMUL_ROWS;
-    p->blocks = (p->n + wide - 1) / wide;
+    p->row_pieces = ceil_div_i64(p->m, MATMUL_ROWS);
+    p->blocks = ceil_div_i64(p->n, wide);
     p->panel = p->k * wide;
-    p->tile = (p->k * MATMUL_ROWS + 15) / 16 * 16;
+    p->tile = round_up_i64(p->k * MATMUL_ROWS, 16);
     p->area = p->panel + p->tile + (int64_t)MATMUL_ROWS * wide;
     kernel->scratch_size = (size_t)(threads * p->area) * sizeof(float);
     kernel->state = p;

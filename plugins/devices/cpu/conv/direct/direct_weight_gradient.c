@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "base/integer.h"
+
 /* Floats that all partial results may take together, and how many are of use. */
 #define WEIGHT_PARTIAL_FLOATS ((int64_t)1 << 22)
 #define WEIGHT_PARTIALS 32
@@ -142,7 +144,7 @@ pons_status direct_weight_run(const pons_kernel *kernel, const pons_call *call, 
     work k = { d, call, call->scratch, (float *)call->scratch + d->partials * d->packed_size };
 
     cpu_parallel(d->threads, (int64_t)d->partials * d->groups * d->blocks, run_task, &k);
-    cpu_parallel(d->threads, (d->packed_size + WEIGHT_PIECE - 1) / WEIGHT_PIECE, join_piece, &k);
+    cpu_parallel(d->threads, ceil_div_i64(d->packed_size, WEIGHT_PIECE), join_piece, &k);
     cpu_parallel(d->threads, (int64_t)d->groups * d->outs, write_channel, &k);
     return PONS_OK;
 }

@@ -218,8 +218,8 @@ static void plan_memory(narrow *n)
                                   : 0;
     n->line = round_up_int((int)n->line, NARROW_LANES);
     n->area = (n->placed ? 0 : n->planes * n->plane) + n->line + other + 2 * NARROW_LANES;
-    n->area = (n->area + 15) / 16 * 16;
-    n->weights = (n->weights + 15) / 16 * 16;
+    n->area = round_up_i64(n->area, 16);
+    n->weights = round_up_i64(n->weights, 16);
 }
 
 static pons_status plan_shift(narrow *n, pons_error *err)

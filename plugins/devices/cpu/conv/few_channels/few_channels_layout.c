@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "base/integer.h"
+
 /* ---- channels apart -------------------------------------------------------------------------- */
 
 VECTOR void split_plain(float *to, int pitch, const float *from, int width, int channels, int w)
@@ -236,7 +238,7 @@ static void to_bf16(uint16_t *to, const float *from, int64_t count)
 
 static void tiles_to_bf16(uint16_t *to, const float *from, int cells, int outs)
 {
-    int across = (outs + TILE - 1) / TILE;
+    int across = ceil_div_int(outs, TILE);
 
     for (int cell = 0; cell < cells; cell++, to += outs) {
         const float *row = from + (int64_t)(cell / TILE) * across * TILE * TILE +

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/integer.h"
+
 /* Where element (y channel, kd, kh, kw, x channel) lies in the tensor [O, kD, kH, kW, I]. */
 static int64_t weight_at(const narrow *n, int out, int tap, int kw, int in)
 {
@@ -125,7 +127,7 @@ void narrow_weight_add(const narrow *n, float *sums)
 {
     addition a = { n, sums };
 
-    cpu_parallel(n->threads, (n->sums + PIECE - 1) / PIECE, add_piece, &a);
+    cpu_parallel(n->threads, ceil_div_i64(n->sums, PIECE), add_piece, &a);
 }
 
 static float sixteen(const float *lane)

@@ -4,6 +4,8 @@
 #include "cpu/conv/few_channels/few_channels_loops.h"
 #include "cpu/conv/few_channels/few_channels_vector.h"
 
+#include "base/integer.h"
+
 /* ---- one row of y to the numbers that it carries to each (kw, i) ----------------------------- */
 
 typedef struct spread {
@@ -177,7 +179,7 @@ VECTOR void forward_block(const narrow_two_rows *f, int outs, int columns, int s
 /* Taps of a chain, at most as many as most kernels have rows. */
 static inline int forward_some(int inner)
 {
-    int some = (CHAIN + inner - 1) / inner;
+    int some = ceil_div_int(CHAIN, inner);
 
     return some < 3 ? some : 3;
 }

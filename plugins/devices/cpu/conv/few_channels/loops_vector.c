@@ -7,6 +7,8 @@
 #include "cpu/conv/few_channels/few_channels_loops.h"
 #include "cpu/conv/few_channels/few_channels_vector.h"
 
+#include "base/integer.h"
+
 enum { POSITIONS = SUMS / 2, FEWER = 4 };
 
 /* What x is a row of, and what is multiplied at a time. */
@@ -40,7 +42,7 @@ static inline int chain_taps(const forward *f)
 {
     int chains = CHAIN > 0 ? f->taps * f->inner / (CHAIN + (CHAIN == 0)) : 1;
 
-    return chains > 1 ? (f->taps + chains - 1) / chains : f->taps;
+    return chains > 1 ? ceil_div_int(f->taps, chains) : f->taps;
 }
 
 VECTOR void forward_block(const forward *f, int count, int vectors, int step, int first, int o)

@@ -475,7 +475,7 @@ static roles roles_of(const pons_request *r)
 static bool reads_whole(const roles *r, const pons_convolution *c, int axis)
 {
     int64_t reach = c->dilation[axis] * (r->w->shape.extent[1 + axis] - 1) + 1;
-    int64_t point = (c->pad_low[axis] + c->stride[axis] - 1) / c->stride[axis];
+    int64_t point = ceil_div_i64(c->pad_low[axis], c->stride[axis]);
 
     return point < r->y->shape.extent[1 + axis] &&
            point * c->stride[axis] - c->pad_low[axis] + reach <= r->x->shape.extent[1 + axis];

@@ -4,6 +4,8 @@
  */
 #include "cpu/map/interpreter/interpreter_instruction.h"
 
+#include "base/integer.h"
+
 /* Welford, lane by lane; products and sums are one operation where the processor has it. */
 LANE void moments_vector(vector *mean, vector *square, vector x, vector reciprocal)
 {
@@ -145,7 +147,7 @@ LANE void moments_periods(const map_instruction *i, map_unit *u, bool half, plus
 /* All vectors of 'periods' periods, some and nearly as many at a time. */
 LANE void moments_cycles(const moments_at *at, bool half, plus plus, int vectors, int periods)
 {
-    int parts = (vectors + TOGETHER - 1) / TOGETHER;
+    int parts = ceil_div_int(vectors, TOGETHER);
 
     for (int p = 0, first = 0, end; p < parts; p++, first = end) {
         end = vectors * (p + 1) / parts;
