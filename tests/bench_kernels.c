@@ -31,7 +31,7 @@ static size_t tensor_size(const pons_tensor *x)
 static void *memory(size_t size)
 {
     pons_error err = PONS_ERROR_INIT;
-    void *m = cpu_operations.allocate(NULL, size, &err);
+    void *m = cpu_operations.memory.allocate(NULL, size, &err);
 
     if (m == NULL)
         exit(1);
@@ -69,11 +69,11 @@ static double seconds(cpu_device *device, cpu_prepare prepare, const pons_reques
         input[1] = plain;
     }
     for (int i = 0; i < r->input_count; i++)
-        cpu_operations.release(NULL, input[i], tensor_size(&r->input[i]));
-    cpu_operations.release(NULL, output, tensor_size(r->output));
-    cpu_operations.release(NULL, scratch, k.scratch_size);
+        cpu_operations.memory.release(NULL, input[i], tensor_size(&r->input[i]));
+    cpu_operations.memory.release(NULL, output, tensor_size(r->output));
+    cpu_operations.memory.release(NULL, scratch, k.scratch_size);
     if (packed != NULL)
-        cpu_operations.release(NULL, packed, k.pack_size[1]);
+        cpu_operations.memory.release(NULL, packed, k.pack_size[1]);
     k.free(&k);
     return best;
 }

@@ -22,7 +22,7 @@ static int runs = 7, lanes = -1;
 static void *memory(size_t size)
 {
     pons_error err = PONS_ERROR_INIT;
-    void *m = cpu_operations.allocate(NULL, size, &err);
+    void *m = cpu_operations.memory.allocate(NULL, size, &err);
 
     if (m == NULL)
         exit(1);
@@ -104,7 +104,7 @@ static double run(bench *b, void *const *input, void *const *output, int threads
     }
     printf("%-44s %9.3f ms %6.2f GB/s %5.2f of a copy\n", b->name, 1e3 * best, 1e-9 * bytes / best,
            best / (copy * bytes));
-    cpu_operations.release(device, call.scratch, kernel.scratch_size);
+    cpu_operations.memory.release(device, call.scratch, kernel.scratch_size);
     return best;
 }
 
@@ -112,12 +112,12 @@ static double run(bench *b, void *const *input, void *const *output, int threads
 static double copy_rate(int threads)
 {
     const pons_device_settings settings = { .count = 1, .threads = threads };
-    pons_device_limits limits = { 0 };
+    pons_device_peak limits = { 0 };
     pons_error err = PONS_ERROR_INIT;
     void *device;
 
     if (cpu_operations.open(&settings, &device, &err) != PONS_OK
-        || cpu_operations.limits(device, &limits, &err) != PONS_OK || limits.copy <= 0)
+        || cpu_operations.profiling.peak(device, &limits, &err) != PONS_OK || limits.copy <= 0)
         exit(1);
     cpu_operations.close(device);
     printf("%-44s %12s %6.2f GB/s\n", "copy", "", 1e-9 * limits.copy);

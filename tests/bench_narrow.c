@@ -31,7 +31,8 @@ static const struct { const char *name; int extent, in, out, kernel, stride; } l
 static void *tensor_new(const pons_tensor *t)
 {
     pons_error err = PONS_ERROR_INIT;
-    void *m = cpu_operations.allocate(NULL, (size_t)tensor_count(t) * type_size(t->type), &err);
+    void *m = cpu_operations.memory.allocate(NULL, (size_t)tensor_count(t) * type_size(t->type),
+                                             &err);
 
     for (int64_t i = 0; m != NULL && i < tensor_count(t); i++)
         map_number_store(t->type, m, i, (float)(i * 37 % 101 - 50) / 64);
@@ -89,9 +90,10 @@ static void time_one(cpu_device *device, prepare *by, const sliding *s, const ch
     }
     void *in[2] = { tensor_new(&r.input[0]), tensor_new(&r.input[1]) }, *plain = in[1];
     void *out[1] = { tensor_new(&r.output[0]) };
-    pons_call call = { in, out, cpu_operations.allocate(NULL, kernel.scratch_size, &err), NULL };
+    pons_call call = { in, out,
+                       cpu_operations.memory.allocate(NULL, kernel.scratch_size, &err), NULL };
     if (kernel.pack_size[1] > 0) {
-        packed = cpu_operations.allocate(NULL, kernel.pack_size[1], &err);
+        packed = cpu_operations.memory.allocate(NULL, kernel.pack_size[1], &err);
         if (packed == NULL || kernel.pack(&kernel, 1, in[1], packed, &err) != PONS_OK)
             exit(1);
         in[1] = packed;
@@ -101,13 +103,13 @@ static void time_one(cpu_device *device, prepare *by, const sliding *s, const ch
     printf("%-12s %-8s %-6s %7.2f ms %6.0f GF/s, scratch %.1f MB\n", name, direction,
            kernel.implementation, 1e3 * best, 1e-9 * flop / best, 1e-6 * kernel.scratch_size);
     for (int i = 0; i < 2; i++)
-        cpu_operations.release(NULL, in[i],
+        cpu_operations.memory.release(NULL, in[i],
                                (size_t)tensor_count(&r.input[i]) * type_size(r.input[i].type));
-    cpu_operations.release(NULL, out[0],
+    cpu_operations.memory.release(NULL, out[0],
                            (size_t)tensor_count(r.output) * type_size(r.output->type));
-    cpu_operations.release(NULL, call.scratch, kernel.scratch_size);
+    cpu_operations.memory.release(NULL, call.scratch, kernel.scratch_size);
     if (packed != NULL)
-        cpu_operations.release(NULL, packed, kernel.pack_size[1]);
+        cpu_operations.memory.release(NULL, packed, kernel.pack_size[1]);
     kernel.free(&kernel);
 }
 

@@ -77,7 +77,7 @@ enum { NOTES = 8 };
 typedef struct notes {
     int count, kept;
     struct note {
-        char key[PONS_CHOICE_SIZE], choice[PONS_CHOICE_SIZE];
+        char key[PONS_AUTOTUNE_ENTRY_SIZE], choice[PONS_AUTOTUNE_ENTRY_SIZE];
         double seconds;
     } note[NOTES];
 } notes;
@@ -103,7 +103,7 @@ static inline pons_status keep_note(void *context, const char *key, const char *
     ck_assert_int_lt(i, NOTES);
     n->count += i == n->count;
     n->kept++;
-    ck_assert(strlen(key) < PONS_CHOICE_SIZE && strlen(choice) < PONS_CHOICE_SIZE);
+    ck_assert(strlen(key) < PONS_AUTOTUNE_ENTRY_SIZE && strlen(choice) < PONS_AUTOTUNE_ENTRY_SIZE);
     strcpy(n->note[i].key, key);
     strcpy(n->note[i].choice, choice);
     n->note[i].seconds = seconds;

@@ -574,7 +574,7 @@ END_TEST
 START_TEST(limits_lie_where_processors_lie)
 {
     pons_device_settings settings = { .count = 1, .threads = 1 };
-    pons_device_limits limits = { 0 };
+    pons_device_peak limits = { 0 };
     pons_device_facts facts;
     pons_error err = PONS_ERROR_INIT;
     void *device;
@@ -584,7 +584,8 @@ START_TEST(limits_lie_where_processors_lie)
     /* A machine may be too busy for one of the loops once, but not each time. */
     for (int round = 0; round == 0 || (round < 5 && facts.bf16 && limits.bf16 <= limits.f32);
          round++)
-        ck_assert_msg(cpu_operations.limits(device, &limits, &err) == PONS_OK, "%s", err.text);
+        ck_assert_msg(cpu_operations.profiling.peak(device, &limits, &err) == PONS_OK, "%s",
+                      err.text);
     ck_assert_double_gt(limits.copy, 1e8);
     ck_assert_double_lt(limits.copy, 1e12);
     ck_assert_double_gt(limits.f32, 1e8);

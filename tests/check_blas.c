@@ -194,20 +194,20 @@ START_TEST(gradients_of_16_bits_may_be_float)
             expected[i % WIDTH * WIDTH + column]
                 += (float)(i % 7) * (float)((i / WIDTH * WIDTH + column) % 5 - 2);
     }
-    in[0] = cuda_operations.allocate(d.handle, sizeof a, &err);
-    in[1] = cuda_operations.allocate(d.handle, sizeof b, &err);
-    out = cuda_operations.allocate(d.handle, sizeof found, &err);
-    void *scratch = cuda_operations.allocate(d.handle, k.scratch_size, &err);
+    in[0] = cuda_operations.memory.allocate(d.handle, sizeof a, &err);
+    in[1] = cuda_operations.memory.allocate(d.handle, sizeof b, &err);
+    out = cuda_operations.memory.allocate(d.handle, sizeof found, &err);
+    void *scratch = cuda_operations.memory.allocate(d.handle, k.scratch_size, &err);
     ck_assert_int_eq(mirror_write(&d, in[0], a, sizeof a, &err), PONS_OK);
     ck_assert_int_eq(mirror_write(&d, in[1], b, sizeof b, &err), PONS_OK);
     const pons_call call = { .input = in, .output = &out, .scratch = scratch };
     ck_assert_msg(k.run(&k, &call, &err) == PONS_OK, "%s", err.text);
     ck_assert_int_eq(mirror_read(&d, found, out, sizeof found, &err), PONS_OK);
     ck_assert_mem_eq(found, expected, sizeof found);
-    cuda_operations.release(d.handle, scratch, k.scratch_size);
-    cuda_operations.release(d.handle, out, sizeof found);
-    cuda_operations.release(d.handle, in[1], sizeof b);
-    cuda_operations.release(d.handle, in[0], sizeof a);
+    cuda_operations.memory.release(d.handle, scratch, k.scratch_size);
+    cuda_operations.memory.release(d.handle, out, sizeof found);
+    cuda_operations.memory.release(d.handle, in[1], sizeof b);
+    cuda_operations.memory.release(d.handle, in[0], sizeof a);
     k.free(&k);
     cuda_operations.close(d.handle);
 }
@@ -295,21 +295,21 @@ END_TEST
 /* The choice for a product: its workspace, and how often each algorithm ran for it. */
 static void chooses(const device *d, notes *n, size_t workspace, int by_float, int without_parts)
 {
-    const pons_tuning tuning = { n, find_note, keep_note };
+    const pons_autotune_cache tuning = { n, find_note, keep_note };
     long before[2] = { executed(AS_FLOAT), executed(NO_PARTS) };
     int left = fakes_left_over();
     pons_kernel k = { .run = NULL };
     asked q;
 
     ask(&q, PONS_BF16, PONS_F32);
-    cuda_operations.tune(d->handle, &tuning);
+    cuda_operations.autotune(d->handle, &tuning);
     ck_assert(is_taken(d, &q, &k));
     ck_assert_uint_eq(k.scratch_size, workspace);
     ck_assert_int_eq(executed(AS_FLOAT) - before[0], by_float);
     ck_assert_int_eq(executed(NO_PARTS) - before[1], without_parts);
     k.free(&k);
     ck_assert_int_le(fakes_left_over(), left + 2); /* the two events that the device keeps */
-    cuda_operations.tune(d->handle, NULL);
+    cuda_operations.autotune(d->handle, NULL);
 }
 
 /* One run of each, three rounds of four; one that takes twice the other's time has one round. */
@@ -386,13 +386,13 @@ START_TEST(who_keeps_nothing_times_no_algorithm)
 {
     device d = card(&(pons_device_settings){ .count = 1 });
     notes n = { .count = 0 };
-    const pons_tuning tuning = { &n, find_note, NULL };
+    const pons_autotune_cache tuning = { &n, find_note, NULL };
     long before = executed(AS_FLOAT) + executed(NO_PARTS);
     pons_kernel k = { .run = NULL };
     asked q;
 
     ask(&q, PONS_F32, PONS_F32);
-    cuda_operations.tune(d.handle, &tuning);
+    cuda_operations.autotune(d.handle, &tuning);
     ck_assert(is_taken(&d, &q, &k));
     ck_assert_uint_eq(k.scratch_size, 4096);
     ck_assert_int_eq(executed(AS_FLOAT) + executed(NO_PARTS), before);
@@ -424,9 +424,9 @@ START_TEST(each_product_is_a_choice_of_its_own)
 {
     device d = card(&(pons_device_settings){ .count = 1 });
     notes n = { .count = 0 };
-    const pons_tuning tuning = { &n, find_note, keep_note };
+    const pons_autotune_cache tuning = { &n, find_note, keep_note };
 
-    cuda_operations.tune(d.handle, &tuning);
+    cuda_operations.autotune(d.handle, &tuning);
     for (int i = 0; i < 2 * KINDS; i++) {
         pons_kernel k = { .run = NULL };
         asked q;

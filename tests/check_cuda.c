@@ -146,8 +146,8 @@ START_TEST(a_kernel_that_was_just_prepared_can_run)
     float found[4];
     device d = card();
     pons_error err = PONS_ERROR_INIT;
-    void *x = cuda_operations.allocate(d.handle, sizeof numbers, &err);
-    void *y = cuda_operations.allocate(d.handle, sizeof found, &err);
+    void *x = cuda_operations.memory.allocate(d.handle, sizeof numbers, &err);
+    void *y = cuda_operations.memory.allocate(d.handle, sizeof found, &err);
     const pons_call call = { .input = &x, .output = &y };
     pons_kernel k = { .run = NULL };
     bool supported;
@@ -159,8 +159,8 @@ START_TEST(a_kernel_that_was_just_prepared_can_run)
     ck_assert_int_eq(mirror_read(&d, found, y, sizeof found, &err), PONS_OK);
     ck_assert_mem_eq(found, expected, sizeof found);
     k.free(&k);
-    cuda_operations.release(d.handle, x, sizeof numbers);
-    cuda_operations.release(d.handle, y, sizeof found);
+    cuda_operations.memory.release(d.handle, x, sizeof numbers);
+    cuda_operations.memory.release(d.handle, y, sizeof found);
     cuda_operations.close(d.handle);
 }
 END_TEST
@@ -173,10 +173,12 @@ static double time_late(const device *d, const pons_kernel *k, const pons_call *
     pons_error err = PONS_ERROR_INIT;
     double seconds;
 
-    ck_assert_msg(cuda_operations.time(d->handle, &err) == PONS_OK, "%s", err.text);
+    ck_assert_msg(cuda_operations.profiling.timer_start(d->handle, &err) == PONS_OK, "%s",
+                  err.text);
     usleep(us);
     ck_assert_msg(k->run(k, call, &err) == PONS_OK, "%s", err.text);
-    ck_assert_msg(cuda_operations.timed(d->handle, &seconds, &err) == PONS_OK, "%s", err.text);
+    ck_assert_msg(cuda_operations.profiling.timer_stop(d->handle, &seconds, &err) == PONS_OK, "%s",
+                  err.text);
     return seconds;
 }
 
@@ -188,8 +190,8 @@ START_TEST(launches_of_the_host_are_no_part_of_a_time)
                                    .output_count = 1, .input = &numbers, .output = &numbers };
     device d = card();
     pons_error err = PONS_ERROR_INIT;
-    void *x = cuda_operations.allocate(d.handle, 16, &err);
-    void *y = cuda_operations.allocate(d.handle, 16, &err);
+    void *x = cuda_operations.memory.allocate(d.handle, 16, &err);
+    void *y = cuda_operations.memory.allocate(d.handle, 16, &err);
     const pons_call call = { .input = &x, .output = &y };
     pons_kernel k = { .run = NULL };
     double least = 1;
@@ -202,8 +204,8 @@ START_TEST(launches_of_the_host_are_no_part_of_a_time)
         least = fmin(least, time_late(&d, &k, &call, 10000));
     ck_assert_msg(least < 0.005, "%g s", least);
     k.free(&k);
-    cuda_operations.release(d.handle, x, 16);
-    cuda_operations.release(d.handle, y, 16);
+    cuda_operations.memory.release(d.handle, x, 16);
+    cuda_operations.memory.release(d.handle, y, 16);
     cuda_operations.close(d.handle);
 }
 END_TEST
@@ -214,11 +216,11 @@ START_TEST(who_waits_in_a_time_is_not_held_for_ever)
     pons_error err = PONS_ERROR_INIT;
     double seconds;
 
-    ck_assert_int_eq(cuda_operations.time(d.handle, &err), PONS_OK);
-    ck_assert_int_eq(cuda_operations.synchronise(d.handle, &err), PONS_OK);
-    ck_assert_int_eq(cuda_operations.timed(d.handle, &seconds, &err), PONS_OK);
+    ck_assert_int_eq(cuda_operations.profiling.timer_start(d.handle, &err), PONS_OK);
+    ck_assert_int_eq(cuda_operations.streams.synchronize(d.handle, &err), PONS_OK);
+    ck_assert_int_eq(cuda_operations.profiling.timer_stop(d.handle, &seconds, &err), PONS_OK);
     /* One that never ends keeps nobody from closing. */
-    ck_assert_int_eq(cuda_operations.time(d.handle, &err), PONS_OK);
+    ck_assert_int_eq(cuda_operations.profiling.timer_start(d.handle, &err), PONS_OK);
     cuda_operations.close(d.handle);
 }
 END_TEST
@@ -377,7 +379,7 @@ static void do_deed(const char *deed)
     device d = card();
     const cuda_device *c = d.handle;
     cuda_function function = compile_deed(c, deed);
-    cuda_stream stream = c->queue[PONS_QUEUE_KERNELS];
+    cuda_stream stream = c->queue[PONS_STREAM_KERNELS];
     cuda_address memory, at[PARAMETERS];
     void *parameter[PARAMETERS];
 

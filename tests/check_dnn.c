@@ -302,12 +302,12 @@ static pons_kernel prepared(const device *d, const pons_request *request)
 /* The choice for the plain request: its workspace and its name, kept as of that room. */
 static void chooses_in(const device *d, notes *n, size_t workspace, const char *choice, size_t room)
 {
-    const pons_tuning tuning = { n, find_note, keep_note };
-    char kept[PONS_CHOICE_SIZE] = "";
+    const pons_autotune_cache tuning = { n, find_note, keep_note };
+    char kept[PONS_AUTOTUNE_ENTRY_SIZE] = "";
     int before = fakes_left_over();
     pons_kernel k;
 
-    cuda_operations.tune(d->handle, &tuning);
+    cuda_operations.autotune(d->handle, &tuning);
     k = prepared(d, &plain_request);
     ck_assert_uint_eq(k.scratch_size, workspace);
     ck_assert_int_eq(n->count, 1);
@@ -316,7 +316,7 @@ static void chooses_in(const device *d, notes *n, size_t workspace, const char *
     ck_assert_str_eq(n->note[0].choice, kept);
     k.free(&k);
     ck_assert_int_le(fakes_left_over(), before + 2); /* the two events that the device keeps */
-    cuda_operations.tune(d->handle, NULL);
+    cuda_operations.autotune(d->handle, NULL);
 }
 
 static void chooses(const device *d, notes *n, size_t workspace, const char *choice)
@@ -493,12 +493,12 @@ START_TEST(who_keeps_nothing_takes_what_was_chosen_in_less_room)
 {
     device d = card(&(pons_device_settings){ .count = 1 });
     notes n = { .count = 1 };
-    const pons_tuning tuning = { &n, find_note, NULL };
+    const pons_autotune_cache tuning = { &n, find_note, NULL };
     pons_kernel k;
 
     strcpy(n.note[0].key, PLAIN_KEY);
     strcpy(n.note[0].choice, "engine 58, knobs 2=2 within 30000");
-    cuda_operations.tune(d.handle, &tuning);
+    cuda_operations.autotune(d.handle, &tuning);
     k = prepared(&d, &plain_request);
     ck_assert_uint_eq(k.scratch_size, 30000);
     k.free(&k);
@@ -510,11 +510,11 @@ START_TEST(who_keeps_nothing_times_nothing)
 {
     device d = card(&(pons_device_settings){ .count = 1 });
     notes n = { .count = 0 };
-    const pons_tuning tuning = { &n, find_note, NULL };
+    const pons_autotune_cache tuning = { &n, find_note, NULL };
     int before = executed(35) + executed(58) + executed(30);
     pons_kernel k;
 
-    cuda_operations.tune(d.handle, &tuning);
+    cuda_operations.autotune(d.handle, &tuning);
     k = prepared(&d, &plain_request);
     ck_assert_uint_eq(k.scratch_size, 512);
     ck_assert_int_eq(executed(35) + executed(58) + executed(30), before);
@@ -527,10 +527,10 @@ START_TEST(each_shape_and_direction_is_a_choice_of_its_own)
 {
     device d = card(&(pons_device_settings){ .count = 1 });
     notes n = { .count = 0 };
-    const pons_tuning tuning = { &n, find_note, keep_note };
+    const pons_autotune_cache tuning = { &n, find_note, keep_note };
     trio t = build(&shapes[0]);
 
-    cuda_operations.tune(d.handle, &tuning);
+    cuda_operations.autotune(d.handle, &tuning);
     evaluation_free(evaluate(&t, &d, PONS_BF16));
     ck_assert_int_eq(n.count, NODES);
     evaluation_free(evaluate(&t, &d, PONS_BF16));
@@ -550,20 +550,20 @@ START_TEST(a_card_that_is_lost_meanwhile_ends_with_a_line)
     device d = card(&(pons_device_settings){ .count = 1 });
     int (*wait)(cuda_event) = ((cuda_device *)d.handle)->driver.event_wait;
     notes n = { .count = 0 };
-    const pons_tuning tuning = { &n, find_note, keep_note };
+    const pons_autotune_cache tuning = { &n, find_note, keep_note };
     pons_error err = PONS_ERROR_INIT;
     pons_kernel k = { .run = NULL };
     bool supported;
 
     ((cuda_device *)d.handle)->driver.event_wait = lost;
-    cuda_operations.tune(d.handle, &tuning);
+    cuda_operations.autotune(d.handle, &tuning);
     ck_assert_int_eq(cuda_prepare_dnn(d.handle, &plain_request, &k, &supported, &err),
                      PONS_DEVICE);
     ck_assert_ptr_nonnull(strstr(err.text, "cannot time the engines for 'y': cannot run kernels"));
     ck_assert_ptr_nonnull(strstr(err.text, "hint: --set device.autotune=no"));
     ck_assert_int_eq(n.count, 0);
     ((cuda_device *)d.handle)->driver.event_wait = wait;
-    cuda_operations.synchronise(d.handle, &err);
+    cuda_operations.streams.synchronize(d.handle, &err);
     cuda_operations.close(d.handle);
 }
 END_TEST
@@ -577,7 +577,7 @@ static void *place(const device *d, const float *from, int count)
 {
     size_t size = (size_t)count * sizeof *from;
     pons_error err = PONS_ERROR_INIT;
-    void *at = cuda_operations.allocate(d->handle, size, &err);
+    void *at = cuda_operations.memory.allocate(d->handle, size, &err);
 
     ck_assert_msg(at != NULL && mirror_write(d, at, from, size, &err) == PONS_OK, "%s", err.text);
     return at;
@@ -625,17 +625,17 @@ START_TEST(each_run_reads_and_writes_where_it_is_told)
         x[p] = place(&d, image, NUMBERS);
     }
     for (int pass = 0; pass < PASSES; pass++)
-        scratch[pass] = cuda_operations.allocate(d.handle, k.scratch_size + 1, &err);
+        scratch[pass] = cuda_operations.memory.allocate(d.handle, k.scratch_size + 1, &err);
     for (int pass = 0; pass < PASSES; pass++) {
         for (int p = 0; p < PLACES; p++)
             run_at(&d, &k, x[p], w, y[p], scratch[pass]);
-        cuda_operations.release(d.handle, scratch[pass], k.scratch_size + 1);
+        cuda_operations.memory.release(d.handle, scratch[pass], k.scratch_size + 1);
     }
     for (int p = 0; p < PLACES; p++) {
-        cuda_operations.release(d.handle, x[p], sizeof image);
-        cuda_operations.release(d.handle, y[p], sizeof image);
+        cuda_operations.memory.release(d.handle, x[p], sizeof image);
+        cuda_operations.memory.release(d.handle, y[p], sizeof image);
     }
-    cuda_operations.release(d.handle, w, WEIGHTS * sizeof *image);
+    cuda_operations.memory.release(d.handle, w, WEIGHTS * sizeof *image);
     k.free(&k);
     cuda_operations.close(d.handle);
 }

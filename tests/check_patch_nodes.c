@@ -141,7 +141,7 @@ static void cutter_open(cutter *c, const bench *b, const device *d, const loader
     ck_assert_msg(storage_new(d, &c->storage, &err) == PONS_OK, "%s", err.text);
     ck_assert_msg(program_new(c->storage, d, g, NULL, 2, out, &settings, &c->program, &err)
                   == PONS_OK, "%s", err.text);
-    c->held = d->operations->allocate(d->handle, c->size, &err);
+    c->held = d->operations->memory.allocate(d->handle, c->size, &err);
     ck_assert_ptr_nonnull(c->held);
     ck_assert_msg(case_layout_fill(&b->layout, b->held, put, c, &err) == PONS_OK, "%s", err.text);
     program_hold(c->program, PATCH_CASES, c->held);
@@ -151,7 +151,7 @@ static void cutter_close(cutter *c)
 {
     program_free(c->program);
     storage_free(c->storage);
-    c->device.operations->release(c->device.handle, c->held, c->size);
+    c->device.operations->memory.release(c->device.handle, c->held, c->size);
 }
 
 static const loader_batch *next(loader *l)
@@ -449,7 +449,8 @@ START_TEST(a_transform_that_tells_the_device_nothing_is_refused)
     const experiment e = { .augment = &chain };
     pons_error err = PONS_ERROR_INIT;
 
-    ck_assert_msg((volume_chain_check_device(e.augment, &err) == PONS_OK) == (transforms[_i].said == NULL), "%s",
+    ck_assert_msg((volume_chain_check_device(e.augment, &err) == PONS_OK)
+                  == (transforms[_i].said == NULL), "%s",
                   err.text);
     if (transforms[_i].said != NULL)
         ck_assert_msg(strstr(err.text, transforms[_i].said) != NULL, "%s", err.text);

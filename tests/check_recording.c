@@ -251,7 +251,7 @@ START_TEST(sums_on_the_card_begin_before_the_last_gradients)
 {
     sums s = { 0 };
     const program_collective alone = { 1, 0, &s, start_sum, wait_sum, NULL,
-                                       cuda_operations.stream(card.handle, &err) };
+                                       cuda_operations.streams.comm_stream(card.handle, &err) };
     program_settings settings = settings_of(1);
     program_facts facts;
     long graphs;
@@ -433,13 +433,13 @@ END_TEST
 /* A device that fails without words, in the operation of that name only. */
 static pons_device_operations muted;
 
-static pons_status mute_copy(void *device, pons_queue queue, void *to, const void *from,
+static pons_status mute_copy(void *device, pons_stream queue, void *to, const void *from,
                              size_t size, pons_error *e)
 {
     return PONS_DEVICE;
 }
 
-static pons_status mute_number(void *device, pons_queue queue, int number, pons_error *e)
+static pons_status mute_number(void *device, pons_stream queue, int number, pons_error *e)
 {
     return PONS_DEVICE;
 }
@@ -456,7 +456,7 @@ static pons_status mute_replay(void *device, void *recording, pons_error *e)
 
 static pons_status mute_end_record(void *device, void **recording, pons_error *e)
 {
-    cuda_operations.end_record(device, recording, e);
+    cuda_operations.capture.end(device, recording, e);
     return PONS_DEVICE;
 }
 
@@ -480,13 +480,13 @@ static pons_status mute_prepare(void *device, const pons_request *request, pons_
 
 static const struct { const char *name; size_t at; void (*function)(void); } mute[] = {
     { "run", MUTE(prepare, mute_prepare) },
-    { "copy", MUTE(copy, mute_copy) },
-    { "mark", MUTE(mark, mute_number) },
-    { "follow", MUTE(follow, mute_number) },
-    { "synchronise", MUTE(synchronise, mute_device) },
-    { "record", MUTE(record, mute_device) },
-    { "end_record", MUTE(end_record, mute_end_record) },
-    { "replay", MUTE(replay, mute_replay) },
+    { "memory.copy", MUTE(memory.copy, mute_copy) },
+    { "streams.event_record", MUTE(streams.event_record, mute_number) },
+    { "streams.stream_wait_event", MUTE(streams.stream_wait_event, mute_number) },
+    { "streams.synchronize", MUTE(streams.synchronize, mute_device) },
+    { "capture.begin", MUTE(capture.begin, mute_device) },
+    { "capture.end", MUTE(capture.end, mute_end_record) },
+    { "capture.launch", MUTE(capture.launch, mute_replay) },
 };
 
 static void take_voice(int i)
@@ -525,10 +525,11 @@ END_TEST
 /* As many copies as a window's inputs need; the next one would read what has come of them. */
 static int copies_left;
 
-static pons_status copy_inputs(void *device, pons_queue queue, void *to, const void *from,
+static pons_status copy_inputs(void *device, pons_stream queue, void *to, const void *from,
                                size_t size, pons_error *e)
 {
-    return copies_left-- > 0 ? cuda_operations.copy(device, queue, to, from, size, e) : PONS_DEVICE;
+    return copies_left-- > 0 ? cuda_operations.memory.copy(device, queue, to, from, size, e)
+                             : PONS_DEVICE;
 }
 
 START_TEST(a_window_whose_logits_cannot_be_read_is_refused)
@@ -548,7 +549,7 @@ START_TEST(a_window_whose_logits_cannot_be_read_is_refused)
     MUST(window.run(window.context, &logits, &err));
     ck_assert_ptr_nonnull(logits);
     copies_left = 2;
-    muted.copy = copy_inputs;
+    muted.memory.copy = copy_inputs;
     ck_assert_int_eq(window.run(window.context, &logits, &err), PONS_DEVICE);
     ck_assert_str_eq(err.text, "cannot read the logits of a window from the device");
     ck_assert_int_eq(copies_left, -1);
@@ -563,8 +564,9 @@ END_TEST
 #define LACK(operation) { #operation, offsetof(pons_device_operations, operation) }
 
 static const struct { const char *name; size_t at; } lacking[] = {
-    LACK(prepare), LACK(copy), LACK(release_host), LACK(precede), LACK(end_record), LACK(forget),
-    LACK(timed), LACK(begin_range),
+    LACK(prepare), LACK(memory.copy), LACK(memory.release_host),
+    LACK(streams.stream_wait_stream), LACK(capture.end), LACK(capture.destroy),
+    LACK(profiling.timer_stop), LACK(profiling.range_begin),
 };
 
 START_TEST(an_operation_that_others_need_is_missed_before_it_is_called)
@@ -595,11 +597,11 @@ START_TEST(what_a_device_need_not_have_is_not_missed)
     device d;
 
     muted = cuda_operations;
-    muted.stream = NULL, muted.precede = NULL;
-    muted.record = NULL, muted.end_record = NULL, muted.replay = NULL, muted.forget = NULL;
-    muted.time = NULL, muted.timed = NULL;
-    muted.begin_range = NULL, muted.end_range = NULL;
-    muted.limits = NULL, muted.state = NULL;
+    muted.streams.comm_stream = NULL, muted.streams.stream_wait_stream = NULL;
+    muted.capture = (pons_device_capture){ .begin = NULL };
+    muted.profiling.timer_start = NULL, muted.profiling.timer_stop = NULL;
+    muted.profiling.range_begin = NULL, muted.profiling.range_end = NULL;
+    muted.profiling.peak = NULL, muted.profiling.sensors = NULL;
     MUST(device_open_plugin(&p, &settings, &d, &err));
     device_close(&d);
 }

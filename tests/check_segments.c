@@ -99,7 +99,8 @@ static void check_network(const network *n, const struct way *way)
     const program_collective others = { .count = 1, .context = &s, .start = start_sum,
                                         .wait = wait_sum,
                                         .stream = !way->on_card ? NULL
-                                            : card.operations->stream(card.handle, &error) };
+                                            : card.operations->streams.comm_stream(card.handle,
+                                                                                  &error) };
     program_settings settings = { .precision = PRECISION_FP32, .micro_batches = 1, .accumulate = 1,
                                   .collective = way->joined ? &others : NULL, .bucket = BUCKET };
     golden_plugin model, loss, optimizer;

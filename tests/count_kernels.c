@@ -107,7 +107,7 @@ static size_t size_of(const pons_tensor *t)
 static void *numbers(void *device, size_t size)
 {
     pons_error err = PONS_ERROR_INIT;
-    uint16_t *memory = cpu_operations.allocate(device, size + 4096, &err);
+    uint16_t *memory = cpu_operations.memory.allocate(device, size + 4096, &err);
     uint32_t state = 1;
 
     if (memory == NULL)
@@ -485,7 +485,9 @@ static const layer convolutions[] = {
     { "direct_weight_bf16_16_32", by_direct, 2, PONS_BF16, 8, 16, 32, 2 },
 };
 
-/* Convolutions that processors with AVX-512 and products of bf16 pairs make in ways of their own. */
+/*
+ * Convolutions that processors with AVX-512 and products of bf16 pairs make in ways of their own.
+ */
 static const layer paired[] = {
     { "forward_1_16", by_device, 0, PONS_BF16, 12, 1, 16, 1 },
     { "data_2_2", by_device, 1, PONS_BF16, 12, 2, 2, 1 },

@@ -77,7 +77,7 @@ static guarded guarded_new(const device *d, size_t size, bool anywhere)
         abort();
     if (!d->facts.host_memory) {
         m.device = d;
-        m.there = d->operations->allocate(d->handle, m.mapped - 2 * page, &err);
+        m.there = d->operations->memory.allocate(d->handle, m.mapped - 2 * page, &err);
         if (m.there == NULL)
             abort();
     }
@@ -121,7 +121,8 @@ static bool guarded_intact(const guarded *m)
 static void guarded_free(guarded *m)
 {
     if (m->device != NULL)
-        m->device->operations->release(m->device->handle, m->there, m->mapped - 2 * page_size());
+        m->device->operations->memory.release(m->device->handle, m->there,
+                                              m->mapped - 2 * page_size());
     if (m->pages != NULL)
         munmap(m->pages, m->mapped);
 }
@@ -351,8 +352,8 @@ static pons_status run_kernel(const evaluation *e, const pons_kernel *k, const p
 {
     pons_status status = k->run(k, call, err);
 
-    if (status == PONS_OK && e->device.operations->synchronise != NULL)
-        status = e->device.operations->synchronise(e->device.handle, err);
+    if (status == PONS_OK && e->device.operations->streams.synchronize != NULL)
+        status = e->device.operations->streams.synchronize(e->device.handle, err);
     return status;
 }
 

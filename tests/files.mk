@@ -21,7 +21,7 @@ EXTRA_DIST += $(TEST_INCLUDES) tests/checks.sh tests/own_build.sh tests/patience
 check_LTLIBRARIES += tests/libpons.la
 tests_libpons_la_SOURCES =
 tests_libpons_la_LIBADD = libcore.la
-tests_libpons_la_LDFLAGS = -rpath $(libdir) -version-info 0:0:0
+tests_libpons_la_LDFLAGS = -rpath $(libdir) -version-info 1:0:0
 LDADD = tests/libpons.la $(CHECK_LIBS)
 DEVICE_LDADD = libcpudevice.la $(LDADD) $(OPENMP_CFLAGS)
 

@@ -69,7 +69,7 @@ static const struct { void (*change)(void); const char *phrase; } plugin_gallery
     { change_size, "size of the pons note is 55, expected 56" },
     { change_kind, "kind is 'loss', expected 'schedule'" },
     { change_strange_kind, "kind is 77, expected 1 to 9" },
-    { change_major, "ABI major is 2, expected 1" },
+    { change_major, "ABI major is 3, expected 2" },
     { change_minor, "ABI minor is 1, expected at most 0" },
     { change_name, "name is 'affect', expected 'effect'" },
     { change_name_end, "the name in its pons note has no end" },

@@ -45,8 +45,8 @@ END_OF_PROGRAM
     chmod +x "$folder/$1"
 }
 
-take "$build/.libs/libpons.so.0" "$folder/.libs/libpons.so.0"
-take "$build/tests/.libs/libpons.so.0" "$folder/tests/.libs/libpons.so.0"
+take "$build/.libs/libpons.so.1" "$folder/.libs/libpons.so.1"
+take "$build/tests/.libs/libpons.so.1" "$folder/tests/.libs/libpons.so.1"
 program pons lib
 for test in $(sed -n 's/^\(golden\|kernels\|runs\)=//p' "$source/tests/on_card.sh" | tr '" ' '\n' | grep -v '\.sh$'); do
     [ ! -e "$build/tests/.libs/$test" ] || program "tests/$test" ../lib

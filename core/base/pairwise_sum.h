@@ -1,6 +1,6 @@
 /*
- * pairwise_sum.h - R2's sum over buffers: sum(a, n) = sum(a, p) + sum(a + p, n - p), p the largest power of
- * two below n. The bits depend on nothing but the buffers.
+ * pairwise_sum.h - R2's sum over buffers: sum(a, n) = sum(a, p) + sum(a + p, n - p), p the largest
+ * power of two below n. The bits depend on nothing but the buffers.
  */
 #ifndef CORE_BASE_PAIRWISE_SUM_H
 #define CORE_BASE_PAIRWISE_SUM_H

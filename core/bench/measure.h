@@ -49,7 +49,7 @@ typedef struct measured {
     measured_sums sums;
     int kernel_count;
     measured_kernel *kernel;           /* those that ran, longest first                           */
-    pons_device_limits limits;         /* zeros: the device does not tell; of two times, before   */
+    pons_device_peak limits;         /* zeros: the device does not tell; of two times, before   */
                                        /* the kernels were timed and after, the larger of each    */
     double between;                    /* seconds of a step in none of its kernels, median        */
     double limits_differ;              /* by how much of the smaller, at most                     */

@@ -19,9 +19,9 @@ static double join(double *rate, double other)
     return least > 0 ? most / least - 1 : 0;
 }
 
-static void join_limits(measured *out, pons_device_limits found)
+static void join_limits(measured *out, pons_device_peak found)
 {
-    pons_device_limits *l = &out->limits;
+    pons_device_peak *l = &out->limits;
     double *const rate[] = { &l->copy, &l->f32, &l->bf16, &l->fp16, &l->tf32 };
     const double other[] = { found.copy, found.f32, found.bf16, found.fp16, found.tf32 };
 
@@ -31,12 +31,12 @@ static void join_limits(measured *out, pons_device_limits found)
 
 pons_status measure_limits(const device *d, measured *out, pons_error *err)
 {
-    pons_device_limits found = { 0 };
+    pons_device_peak found = { 0 };
 
-    if (d->operations->limits == NULL)
+    if (d->operations->profiling.peak == NULL)
         return PONS_OK;
-    if (plugin_answer(d->operations->limits(d->handle, &found, err), "the device", "limits", err)
-        == PONS_OK)
+    if (plugin_answer(d->operations->profiling.peak(d->handle, &found, err), "the device",
+                      "profiling.peak", err) == PONS_OK)
         join_limits(out, found);
     return err->status;
 }

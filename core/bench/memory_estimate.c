@@ -1,6 +1,6 @@
 /*
- * memory_estimate.c - the parts of a process's memory, each from where it is known: programs describe
- * theirs, files their extents, the system what is loaded.
+ * memory_estimate.c - the parts of a process's memory, each from where it is known: programs
+ * describe theirs, files their extents, the system what is loaded.
  */
 #include "bench/memory_estimate.h"
 

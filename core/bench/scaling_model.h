@@ -1,6 +1,6 @@
 /*
- * scaling_model.h - the time of a step on more devices than there are, from a traced step and two numbers
- * of a network.
+ * scaling_model.h - the time of a step on more devices than there are, from a traced step and two
+ * numbers of a network.
  *
  * Each device computes as the traced one did and has as many micro-batches; sums begin when the
  * program comes to them and run one after another in that order, while it goes on; where it waits

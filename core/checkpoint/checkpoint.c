@@ -337,7 +337,9 @@ static pons_status write_files(const char *part, int64_t step, const checkpoint_
     return err->status;
 }
 
-/* ---- files of others --------------------------------------------------------------------------- */
+/*
+ * ---- files of others ---------------------------------------------------------------------------
+ */
 
 /* Also of a file that NFS keeps since another process reads it. */
 static bool is_of_checkpoint(const char *name)

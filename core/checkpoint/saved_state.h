@@ -39,8 +39,8 @@ pons_status saved_state_read(const char *checkpoint, saved_state *out, pons_erro
 void saved_state_clear(saved_state *s);
 
 /*
- * The tensors of trainer.safetensors; their data are those of 'state' and 'choices'. The choices are
- * micro-batches of a step, threads and channels.
+ * The tensors of trainer.safetensors; their data are those of 'state' and 'choices'. The choices
+ * are micro-batches of a step, threads and channels.
  */
 void saved_state_tensors(const trainer_state *state, const int64_t choices[SAVED_CHOICES],
                          safetensor out[SAVED_TENSORS]);

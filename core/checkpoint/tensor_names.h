@@ -1,5 +1,6 @@
 /*
- * tensor_names.h - the tensors of a storage as files have them: PyTorch's names, shapes, order of axes.
+ * tensor_names.h - the tensors of a storage as files have them: PyTorch's names, shapes, order of
+ * axes.
  *
  * A convolution's weight lies as [O, kD, kH, kW, I] in memory and is written as [O, I, kD, kH, kW];
  * in a 2D network as [O, I, kH, kW]. Beside a state 'X.running_var' a file has

@@ -95,7 +95,10 @@ int config_count(const config *c);
 void config_item(const config *c, int index, const char **section, const char **key,
                  const char **value);
 
-/* ---- config_option.c -------------------------------------------------------------------------------- */
+/*
+ * ---- config_option.c
+ * --------------------------------------------------------------------------------
+ */
 
 /*
  * Parse one value by one row into target + option->offset, for command-line flags and tests;

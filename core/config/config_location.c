@@ -1,6 +1,7 @@
 /*
- * config_location.c - the file and line of what a message is about. Plugins and readers of data see values
- * and no file; their message names the key in quotes, and who asked them puts the place before it.
+ * config_location.c - the file and line of what a message is about. Plugins and readers of data
+ * see values and no file; their message names the key in quotes, and who asked them puts the place
+ * before it.
  */
 #include "config/config_internal.h"
 

@@ -1,5 +1,6 @@
 /*
- * config_option.c - one value by one row of an option table: parsing, ranges, and what to say about both.
+ * config_option.c - one value by one row of an option table: parsing, ranges, and what to say
+ * about both.
  */
 #include <ctype.h>
 #include <stdarg.h>

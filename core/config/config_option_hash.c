@@ -1,6 +1,6 @@
 /*
- * config_option_hash.c - the values of an option table as bytes for a hash: equal values give equal bytes
- * however they were written, and each value ends where the next can only begin.
+ * config_option_hash.c - the values of an option table as bytes for a hash: equal values give
+ * equal bytes however they were written, and each value ends where the next can only begin.
  */
 #include "config/config.h"
 

@@ -1,7 +1,7 @@
 /*
- * config_read.c - from text to entries. inih splits lines into section, key and value; what it would cut,
- * join or skip without a word (long or indented lines, text behind a section) is refused before it
- * sees the line.
+ * config_read.c - from text to entries. inih splits lines into section, key and value; what it
+ * would cut, join or skip without a word (long or indented lines, text behind a section) is
+ * refused before it sees the line.
  */
 #include <ini.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /*
- * cuda_visible_devices.h - CUDA_VISIBLE_DEVICES: which physical devices are behind cuda:0, cuda:1, ...
+ * cuda_visible_devices.h - CUDA_VISIBLE_DEVICES: which physical devices are behind cuda:0, cuda:1,
+ * ...
  *
  * The variable is a list of numbers, or of beginnings of UUIDs ("GPU-8932f937", "MIG-..."), in the
  * order in which the devices are counted. CUDA itself drops everything from the first item on that

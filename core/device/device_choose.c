@@ -1,6 +1,6 @@
 /*
- * device_choose.c - which devices [distribute] devices stands for on this machine. The text is device_list.c's,
- * CUDA_VISIBLE_DEVICES is cuda_visible_devices.c's.
+ * device_choose.c - which devices [distribute] devices stands for on this machine. The text is
+ * device_list.c's, CUDA_VISIBLE_DEVICES is cuda_visible_devices.c's.
  */
 #include "device/device_choose.h"
 

@@ -13,10 +13,11 @@ typedef enum device_use {
 } device_use;
 
 /*
- * Take 'text' apart (device_list.h). "auto", "" and NULL are every GPU that CUDA_VISIBLE_DEVICES leaves,
- * or the processor where this machine or this build has none; "cuda" is every GPU. PONS_DEVICE
- * where "cuda" finds none, where the variable lists more than the driver finds, and where
- * text numbers one that is not there; PONS_CONFIG for what is no list. 'where' begins messages.
+ * Take 'text' apart (device_list.h). "auto", "" and NULL are every GPU that CUDA_VISIBLE_DEVICES
+ * leaves, or the processor where this machine or this build has none; "cuda" is every GPU.
+ * PONS_DEVICE where "cuda" finds none, where the variable lists more than the driver finds, and
+ * where text numbers one that is not there; PONS_CONFIG for what is no list. 'where' begins
+ * messages.
  */
 pons_status device_choose(const char *text, device_use use, const char *where, device_list *out,
                           pons_error *err);

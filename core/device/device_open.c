@@ -12,22 +12,23 @@
 /* ---- operations ------------------------------------------------------------------------------ */
 
 /* Operations that are needed: always, where memory is not the host's, each with the others. */
-typedef enum group { ALWAYS = 0, OWN_MEMORY, STREAM, RECORDING, TIME, RANGE } group;
+typedef enum group { ALWAYS = 0, OWN_MEMORY, STREAM, CAPTURE, TIMER, RANGE } group;
 
 #define OPERATION(name, group) { #name, offsetof(pons_device_operations, name), group }
 
 static const struct { const char *name; size_t at; group group; } operations[] = {
     OPERATION(open, ALWAYS), OPERATION(close, ALWAYS), OPERATION(facts, ALWAYS),
-    OPERATION(allocate, ALWAYS), OPERATION(release, ALWAYS), OPERATION(attach, ALWAYS),
-    OPERATION(prepare, ALWAYS),
-    OPERATION(allocate_host, OWN_MEMORY), OPERATION(release_host, OWN_MEMORY),
-    OPERATION(copy, OWN_MEMORY), OPERATION(mark, OWN_MEMORY), OPERATION(follow, OWN_MEMORY),
-    OPERATION(reach, OWN_MEMORY),
-    OPERATION(stream, STREAM), OPERATION(precede, STREAM),
-    OPERATION(record, RECORDING), OPERATION(end_record, RECORDING), OPERATION(replay, RECORDING),
-    OPERATION(forget, RECORDING),
-    OPERATION(time, TIME), OPERATION(timed, TIME),
-    OPERATION(begin_range, RANGE), OPERATION(end_range, RANGE),
+    OPERATION(attach, ALWAYS), OPERATION(prepare, ALWAYS), OPERATION(memory.allocate, ALWAYS),
+    OPERATION(memory.release, ALWAYS),
+    OPERATION(memory.allocate_host, OWN_MEMORY), OPERATION(memory.release_host, OWN_MEMORY),
+    OPERATION(memory.copy, OWN_MEMORY), OPERATION(streams.event_record, OWN_MEMORY),
+    OPERATION(streams.stream_wait_event, OWN_MEMORY),
+    OPERATION(streams.event_synchronize, OWN_MEMORY),
+    OPERATION(streams.comm_stream, STREAM), OPERATION(streams.stream_wait_stream, STREAM),
+    OPERATION(capture.begin, CAPTURE), OPERATION(capture.end, CAPTURE),
+    OPERATION(capture.launch, CAPTURE), OPERATION(capture.destroy, CAPTURE),
+    OPERATION(profiling.timer_start, TIMER), OPERATION(profiling.timer_stop, TIMER),
+    OPERATION(profiling.range_begin, RANGE), OPERATION(profiling.range_end, RANGE),
 };
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 

@@ -1,5 +1,6 @@
 /*
- * local_comm.h - the communicator inside a process: sums over replicas that live on their own threads.
+ * local_comm.h - the communicator inside a process: sums over replicas that live on their own
+ * threads.
  *
  * Every replica starts the same sums in the same order. A sum is cut by index into as many shares
  * as there are replicas; each adds up its share of all buffers by R2's tree and writes it back to

@@ -1,6 +1,6 @@
 /*
- * replica_threads.c - threads that live as long as their replicas: what a thread has once (its processors, its
- * OpenMP team) it keeps.
+ * replica_threads.c - threads that live as long as their replicas: what a thread has once (its
+ * processors, its OpenMP team) it keeps.
  */
 #include "device/replica_threads.h"
 

@@ -1,5 +1,6 @@
 /*
- * replica_threads.h - one thread for each replica of a process, and pieces of work that all do at once.
+ * replica_threads.h - one thread for each replica of a process, and pieces of work that all do at
+ * once.
  */
 #ifndef CORE_DEVICE_REPLICA_THREADS_H
 #define CORE_DEVICE_REPLICA_THREADS_H

@@ -1,5 +1,6 @@
 /*
- * data_settings.h - [data], [patch], [train] and [experiment] as settings of dataset, cache and loader.
+ * data_settings.h - [data], [patch], [train] and [experiment] as settings of dataset, cache and
+ * loader.
  */
 #ifndef CORE_EXPERIMENT_DATA_SETTINGS_H
 #define CORE_EXPERIMENT_DATA_SETTINGS_H

@@ -72,7 +72,7 @@ typedef struct experiment {
     distribute_mode mode;   /* resolved                                                           */
     const struct processes *processes; /* NULL: none to be joined                                 */
     struct group *group;    /* theirs, NULL: one process                                          */
-    const struct plugin *comm; /* joins processes, or cards of this one; NULL: local_comm.h is enough  */
+    const struct plugin *comm; /* joins processes, or GPUs of this one; NULL: local_comm.h     */
     int device_count;       /* of this process: one for each of its replicas                      */
     device_share *share;    /* of each                                                            */
     device *devices;        /* opened. A single one belongs to the thread that opened the         */
@@ -118,7 +118,9 @@ pons_status experiment_check_extent(const experiment *e, const char *what, const
 /* experiment_window.c: the [window] section for stitch_open. */
 void experiment_window_settings(const experiment *e, window_settings *out);
 
-/* experiment_axes.c: in a 2D network options per axis come in the order D H W, 1 on the flat axis. */
+/*
+ * experiment_axes.c: in a 2D network options per axis come in the order D H W, 1 on the flat axis.
+ */
 pons_status model_axes_turn(experiment *e, pons_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * experiment_axes.c - a model's options per axis, as typed (i j k), in the order in which a 2D network
- * sees its axes (R26). One number that stands for all axes is 1 along the flat one.
+ * experiment_axes.c - a model's options per axis, as typed (i j k), in the order in which a 2D
+ * network sees its axes (R26). One number that stands for all axes is 1 along the flat one.
  */
 #include "experiment/experiment.h"
 

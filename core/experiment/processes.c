@@ -140,7 +140,7 @@ static pons_status open_card(config *c, const device_list *list, processes *p, v
     settings.index = item.index;
     if (device_open(item.name, &settings, where, &p->device, err) != PONS_OK)
         return err->status;
-    *stream = p->device.operations->stream(p->device.handle, err);
+    *stream = p->device.operations->streams.comm_stream(p->device.handle, err);
     return err->status;
 }
 

@@ -24,7 +24,7 @@
 enum { TEXT_MAX = 16 << 20 };
 
 typedef struct choice {
-    char key[PONS_CHOICE_SIZE], value[PONS_CHOICE_SIZE];
+    char key[PONS_AUTOTUNE_ENTRY_SIZE], value[PONS_AUTOTUNE_ENTRY_SIZE];
     double seconds;          /* NaN: not known                                                    */
     bool timed;              /* here; else as it was read                                         */
     bool used;
@@ -32,7 +32,7 @@ typedef struct choice {
 } choice;
 
 struct tuning {
-    pons_tuning table;       /* as devices see it                                                 */
+    pons_autotune_cache table;       /* as devices see it                                         */
     const experiment *experiment;
     int count, room;
     choice **item;           /* each at its place until the end: devices read its value           */
@@ -78,7 +78,7 @@ static choice *add_choice(tuning *t, const char *key)
 
 static bool fits(const char *text)
 {
-    return strlen(text) < PONS_CHOICE_SIZE;
+    return strlen(text) < PONS_AUTOTUNE_ENTRY_SIZE;
 }
 
 static pons_status set_choice(tuning *t, const char *key, const char *value, double seconds,
@@ -107,7 +107,8 @@ static pons_status keep(void *context, const char *key, const char *value, doubl
         group_note(t->experiment->group, 0, "start");
     if (!fits(key) || !fits(value))
         return pons_fail(err, PONS_PLUGIN, "the device: a choice by timing has %zu and %zu bytes, "
-                         "expected fewer than %d", strlen(key), strlen(value), PONS_CHOICE_SIZE);
+                         "expected fewer than %d", strlen(key), strlen(value),
+                         PONS_AUTOTUNE_ENTRY_SIZE);
     return set_choice(t, key, value, seconds, true, err);
 }
 
@@ -119,7 +120,7 @@ static const char *find_obstacle(const experiment *e)
     if (e->sections.experiment.deterministic)
         return "with deterministic = yes no time decides between kernels";
     for (int i = 0; i < e->device_count; i++)
-        if (e->devices[i].operations->tune == NULL)
+        if (e->devices[i].operations->autotune == NULL)
             return "the device has no kernels to choose from by timing";
     return NULL;
 }
@@ -131,7 +132,7 @@ static void tune(tuning *t, const device *d)
     bool other = strcmp(d->facts.name, first->name) != 0;
 
     if (!other && strcmp(d->facts.library, first->library) == 0)
-        d->operations->tune(d->handle, &t->table);
+        d->operations->autotune(d->handle, &t->table);
     else
         log_warning(t->experiment->log, "kernels are timed with '%s', a replica has '%s': there "
                     "they are not taken", other ? first->name : first->library,
@@ -156,7 +157,7 @@ pons_status tuning_open(const experiment *e, tuning **out, pons_error *err)
     if (t == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for the choices of kernels");
     t->experiment = e;
-    t->table = (pons_tuning){ .context = t, .find = find };
+    t->table = (pons_autotune_cache){ .context = t, .find = find };
     for (int i = 0; i < e->device_count; i++)
         tune(t, &e->devices[i]);
     *out = t;

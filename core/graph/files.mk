@@ -35,6 +35,6 @@ libcore_la_SOURCES += core/graph/reference/convolution_body.h core/graph/referen
 	core/graph/reference/reference_internal.h core/graph/reference/reference_number.c \
 	core/graph/reference/reference_op.c core/graph/reference/reference_patch.c \
 	core/graph/reference/window_body.h
-libcore_la_SOURCES += core/graph/storage/device_handle.h core/graph/storage/profiler_range.h \
-	core/graph/storage/queue.h core/graph/storage/staging.c core/graph/storage/staging.h \
+libcore_la_SOURCES += core/graph/storage/device_handle.h core/graph/storage/device_stream.h \
+	core/graph/storage/profiler_range.h core/graph/storage/staging.c core/graph/storage/staging.h \
 	core/graph/storage/storage.c core/graph/storage/storage.h

@@ -105,7 +105,7 @@ pons_status held_sums_take(held_sums *h, const experiment *e, const replica *r,
     if (program_settle(r->evaluation, err) != PONS_OK)
         return err->status;
     if (held_sums_fit(d, h->size, replica_bytes(r) + (double)r->held_size))
-        h->memory = d->operations->allocate(d->handle, h->size, &why);
+        h->memory = d->operations->memory.allocate(d->handle, h->size, &why);
     if (h->memory == NULL) {
         tell(h, e, d);
         return PONS_OK;
@@ -126,7 +126,7 @@ void held_sums_drop(held_sums *h)
     if (h->memory == NULL)
         return;
     mirror_wait(h->device, &unread); /* after a failure batches may be under way */
-    h->device->operations->release(h->device->handle, h->memory, h->size);
+    h->device->operations->memory.release(h->device->handle, h->memory, h->size);
     h->memory = NULL;
 }
 

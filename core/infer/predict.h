@@ -67,9 +67,10 @@ typedef struct predict_work {
  * 'count' predictors (an ensemble: their probabilities are averaged; they must preprocess alike)
  * on cases, spread over the devices of this process, or over processes that were started together:
  * they share the cases out, or the windows of each where there are fewer cases. In memory are, of
- * one case, the planes that windows are blended into (window_blend.h) and what is decided so far; of the
- * next, its image; of the last, what is being written (window_scheduler.h). Of an ensemble also the sums of
- * probabilities, and of logits where they are wanted, over the whole preprocessed grid.
+ * one case, the planes that windows are blended into (window_blend.h) and what is decided so far;
+ * of the next, its image; of the last, what is being written (window_scheduler.h). Of an ensemble
+ * also the sums of probabilities, and of logits where they are wanted, over the whole preprocessed
+ * grid.
  */
 pons_status predict_run(int count, predictor *const *p, const predict_work *work, pons_error *err);
 

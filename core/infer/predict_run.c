@@ -2,7 +2,8 @@
  * predict_run.c - cases one after the other: files, preprocessing, windows over the devices, sums
  * of an ensemble, the way back.
  *
- * With m networks case n is the volumes n m .. n m + m - 1 of window_scheduler.h, one for each network.
+ * With m networks case n is the volumes n m .. n m + m - 1 of window_scheduler.h, one for each
+ * network.
  */
 #include "infer/infer_internal.h"
 

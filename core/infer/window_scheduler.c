@@ -1,5 +1,6 @@
 /*
- * window_scheduler.c - devices, one thread that prepares and one that finishes, around a line of volumes.
+ * window_scheduler.c - devices, one thread that prepares and one that finishes, around a line of
+ * volumes.
  *
  *     prepared  ......................|          made ready, at most one ahead
  *     begun     ................|                of which batches are dealt out

@@ -1,5 +1,6 @@
 /*
- * window_scheduler.h - volumes through the network of several devices of this process, window by window.
+ * window_scheduler.h - volumes through the network of several devices of this process, window by
+ * window.
  *
  * Each device takes the next batch of windows of the oldest volume that has one left, and blends it
  * when its turn comes. So one volume is predicted by all devices as well as many are, the bits are

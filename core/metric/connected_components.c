@@ -1,7 +1,7 @@
 /*
- * connected_components.c - connected parts by runs: the voxels of a row that follow one another are one run,
- * runs of neighbouring rows that touch are joined, and a part is a tree of runs whose root is the
- * first of them in memory.
+ * connected_components.c - connected parts by runs: the voxels of a row that follow one another
+ * are one run, runs of neighbouring rows that touch are joined, and a part is a tree of runs whose
+ * root is the first of them in memory.
  */
 #include "metric/connected_components.h"
 

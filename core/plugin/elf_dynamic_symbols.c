@@ -1,6 +1,7 @@
 /*
- * elf_dynamic_symbols.c - the symbols of a shared object, the tables by which they are found, and their
- * versions. Hashes are computed anew: a changed name or bucket is a symbol that cannot be found.
+ * elf_dynamic_symbols.c - the symbols of a shared object, the tables by which they are found, and
+ * their versions. Hashes are computed anew: a changed name or bucket is a symbol that cannot be
+ * found.
  */
 #include "plugin/elf_dynamic.h"
 

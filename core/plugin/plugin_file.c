@@ -1,7 +1,7 @@
 /*
- * plugin_file.c - a plugin file before any of it runs: where it lies, who may write it, what it says of
- * itself. A plugin is trusted code and runs unconfined; this finds mistakes and plants, not malice
- * in a plugin that somebody chose.
+ * plugin_file.c - a plugin file before any of it runs: where it lies, who may write it, what it
+ * says of itself. A plugin is trusted code and runs unconfined; this finds mistakes and plants,
+ * not malice in a plugin that somebody chose.
  */
 #include "plugin/plugin_file.h"
 

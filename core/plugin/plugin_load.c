@@ -1,6 +1,6 @@
 /*
- * plugin_load.c - a verified file becomes a plugin: a trial in a child, the descriptor, the core's own
- * copies of what the plugin brought. The list of loaded plugins is the one thing that all
+ * plugin_load.c - a verified file becomes a plugin: a trial in a child, the descriptor, the core's
+ * own copies of what the plugin brought. The list of loaded plugins is the one thing that all
  * experiments of a process share, as they share the dynamic loader.
  */
 #include "plugin/plugin_load.h"

@@ -284,59 +284,131 @@ typedef struct pons_device_facts {
  * What the device reached when it tried, with all its kernel threads, or what it can reach by its
  * construction; 0: not known.
  */
-typedef struct pons_device_limits {
+typedef struct pons_device_peak {
     double copy;   /* bytes read and written a second, copying memory larger than the caches      */
     double f32;    /* operations a second, fused products and sums in float                       */
     double bf16, fp16, tf32; /* the same with products of those; 0: no instructions for it        */
-} pons_device_limits;
+} pons_device_peak;
 
 /* What the device's sensors say; NaN: not known. */
-typedef struct pons_device_state {
+typedef struct pons_device_sensors {
     char id[32];           /* of the device, wherever it is listed: "00000000:01:00.0"            */
     double utilisation;    /* share of the last moments in which it computed, 0 to 1              */
     double memory_used, memory_total; /* bytes, by whomever they are used                         */
     double power;          /* watts                                                               */
     double temperature;    /* degrees Celsius                                                     */
-} pons_device_state;
+} pons_device_sensors;
 
 /*
- * A device whose memory is not host memory has two queues of work, each in order: kernels and
- * copies. What is put into one of them knows nothing of the other but by marks.
+ * A device whose memory is not host memory has two streams of work, each in order: kernels and
+ * copies. Events order work between them.
  */
-typedef enum pons_queue {
-    PONS_QUEUE_KERNELS = 0, /* where 'run' puts kernels                                           */
-    PONS_QUEUE_COPIES,
-    PONS_QUEUE_COUNT
-} pons_queue;
+typedef enum pons_stream {
+    PONS_STREAM_KERNELS = 0, /* where 'run' queues kernels                                        */
+    PONS_STREAM_COPY,
+    PONS_STREAM_COUNT
+} pons_stream;
 
 /*
- * What was chosen by timing kernels. Who opens the device keeps it, for all devices of a run.
+ * Entries made by timing kernels. The core keeps them for all devices of a run.
  *
- * A key says what is to be computed, but nothing of the card, and of a library only what the facts'
- * 'library' does not tell; a choice says how, "": as without
- * timing. Both are text in the device's own words: printable ASCII, at most PONS_CHOICE_SIZE bytes
- * with the 0 at its end.
+ * A key names what is to be computed, but nothing of the GPU, and of a library only what the facts'
+ * 'library' does not tell. Its value names how it is computed; "": as without timing. Both are text
+ * in the device's own words: printable ASCII, at most PONS_AUTOTUNE_ENTRY_SIZE bytes with the 0 at
+ * the end.
  */
-#define PONS_CHOICE_SIZE 512
+#define PONS_AUTOTUNE_ENTRY_SIZE 512
 
-typedef struct pons_tuning {
+typedef struct pons_autotune_cache {
     void *context;
-    /* What was chosen for a key, or NULL; it is there until 'keep' replaces it. */
+    /* The value of a key, or NULL; it stays until 'keep' replaces it. */
     const char *(*find)(void *context, const char *key);
     /*
-     * Keep a choice, and the seconds that it takes (NaN: nothing was timed). NULL: nothing is to be
+     * Keep an entry, and the seconds that it takes (NaN: nothing was timed). NULL: nothing is to be
      * timed; both change while no thread prepares.
      */
-    pons_status (*keep)(void *context, const char *key, const char *choice, double seconds,
+    pons_status (*keep)(void *context, const char *key, const char *value, double seconds,
                         pons_error *err);
-} pons_tuning;
+} pons_autotune_cache;
+
+typedef struct pons_device_memory {
+    void *(*allocate)(void *device, size_t size, pons_error *err); /* multiple of 4096; zeroed    */
+    void (*release)(void *device, void *memory, size_t size);
+    /*
+     * The rest is there where host_memory is false. Host memory that copies reach without this
+     * process's help; not zeroed.
+     */
+    void *(*allocate_host)(void *device, size_t size, pons_error *err);
+    void (*release_host)(void *device, void *memory, size_t size);
+    /*
+     * Put a copy at the end of a stream; one side at least is memory of the device. Memory of
+     * 'allocate_host' is nobody else's until the copy has ended; of any other memory of this
+     * process the call is done with when it returns.
+     */
+    pons_status (*copy)(void *device, pons_stream stream, void *to, const void *from, size_t size,
+                        pons_error *err);
+} pons_device_memory;
+
+/* Order between streams; all but 'synchronize' where host_memory is false. */
+typedef struct pons_device_streams {
+    /*
+     * Optional: return when all kernels that were run have ended, or with what went wrong in them.
+     * Without it a kernel has ended when 'run' returns.
+     */
+    pons_status (*synchronize)(void *device, pons_error *err);
+    /* Record event 'number' (from 0) at the tail of the stream; it is no longer where it was. */
+    pons_status (*event_record)(void *device, pons_stream stream, int number, pons_error *err);
+    /* Work queued later on the stream waits for the event; for one never recorded it does not. */
+    pons_status (*stream_wait_event)(void *device, pons_stream stream, int number,
+                                     pons_error *err);
+    /* This process waits for the event. */
+    pons_status (*event_synchronize)(void *device, int number, pons_error *err);
+    /*
+     * Optional, both. The stream for a communicator of this process (comm.h), the same one whenever
+     * asked; work queued later on a stream of this device waits for all kernels run so far.
+     */
+    void *(*comm_stream)(void *device, pons_error *err);
+    pons_status (*stream_wait_stream)(void *device, void *stream, pons_error *err);
+} pons_device_streams;
+
+/*
+ * Kernels captured as a graph and launched together. Optional, all four.
+ *
+ * Between 'begin' and 'end' one thread runs kernels that were prepared here and have been run
+ * before, and asks nothing else of the device but ranges: their work is kept instead of done.
+ * 'launch' queues it on the stream of kernels, with the addresses that it had, as often as wanted.
+ * 'end' also ends a capture that has failed: then there is no graph. The caller destroys each graph
+ * before its kernels are freed; a launch may still be under way.
+ */
+typedef struct pons_device_capture {
+    pons_status (*begin)(void *device, pons_error *err);
+    pons_status (*end)(void *device, void **graph, pons_error *err);
+    pons_status (*launch)(void *device, void *graph, pons_error *err);
+    void (*destroy)(void *device, void *graph);
+} pons_device_capture;
+
+/* What is measured; all optional. */
+typedef struct pons_device_profiling {
+    /*
+     * Both: seconds that kernels run from 'timer_start' to 'timer_stop' take on the device, without
+     * what this process needs to run them; 'timer_stop' waits for them, and they may begin only
+     * then.
+     */
+    pons_status (*timer_start)(void *device, pons_error *err);
+    pons_status (*timer_stop)(void *device, double *seconds, pons_error *err);
+    /* Both: what this thread does in between has a name in a profiler. */
+    void (*range_begin)(void *device, const char *name);
+    void (*range_end)(void *device);
+    /* Ask the sensors, which takes milliseconds; by the thread that runs kernels. */
+    pons_status (*sensors)(void *device, pons_device_sensors *sensors, pons_error *err);
+    /* May measure, which takes about a second; by the thread that is attached. */
+    pons_status (*peak)(void *device, pons_device_peak *peak, pons_error *err);
+} pons_device_profiling;
 
 typedef struct pons_device_operations {
     pons_status (*open)(const pons_device_settings *settings, void **device, pons_error *err);
     void (*close)(void *device);
     void (*facts)(void *device, pons_device_facts *facts);
-    void *(*allocate)(void *device, size_t size, pons_error *err); /* multiple of 4096; zeroed    */
-    void (*release)(void *device, void *memory, size_t size);
     /* Called by the thread that will run kernels, once, before anything runs. */
     pons_status (*attach)(void *device, pons_error *err);
     /*
@@ -345,72 +417,21 @@ typedef struct pons_device_operations {
      */
     pons_status (*prepare)(void *device, const pons_request *request, pons_kernel *kernel,
                            bool *supported, pons_error *err);
-    /* Optional; may measure, which takes about a second; by the thread that is attached. */
-    pons_status (*limits)(void *device, pons_device_limits *limits, pons_error *err);
-    /*
-     * Optional: return when all kernels that were run have ended, or with what went wrong in them.
-     * Without it a kernel has ended when 'run' returns.
-     */
-    pons_status (*synchronise)(void *device, pons_error *err);
-    /*
-     * The rest is there where host_memory is false. Host memory that copies reach without this
-     * process's help; not zeroed.
-     */
-    void *(*allocate_host)(void *device, size_t size, pons_error *err);
-    void (*release_host)(void *device, void *memory, size_t size);
-    /*
-     * Put a copy at the end of a queue; one side at least is memory of the device. Memory of
-     * 'allocate_host' is nobody else's until the copy has ended; of any other memory of this
-     * process the call is done with when it returns.
-     */
-    pons_status (*copy)(void *device, pons_queue queue, void *to, const void *from, size_t size,
-                        pons_error *err);
-    /* Mark 'number' (from 0) is where the queue ends now; before, it is where it was last. */
-    pons_status (*mark)(void *device, pons_queue queue, int number, pons_error *err);
-    /* What comes into the queue later waits for a mark; for one that was never set it does not. */
-    pons_status (*follow)(void *device, pons_queue queue, int number, pons_error *err);
-    /* This process waits for a mark. */
-    pons_status (*reach)(void *device, int number, pons_error *err);
-    /*
-     * Optional, both. The stream for a communicator of this process (comm.h), the same one whenever
-     * asked; what is put on a stream of this device later comes behind all kernels run so far.
-     */
-    void *(*stream)(void *device, pons_error *err);
-    pons_status (*precede)(void *device, void *stream, pons_error *err);
-    /*
-     * Optional, all four. Between 'record' and 'end_record' kernels that were prepared here, and
-     * have been run before, are run by one thread, and nothing else is asked of the device by it
-     * but ranges (below): their work is kept instead of done. 'replay' puts it at the end of the
-     * queue of kernels, with the addresses that it had, as often as wanted. 'end_record' also ends
-     * what has failed: then there is no recording. Who runs kernels forgets each recording before
-     * they are freed; a replay of it may still be under way.
-     */
-    pons_status (*record)(void *device, pons_error *err);
-    pons_status (*end_record)(void *device, void **recording, pons_error *err);
-    pons_status (*replay)(void *device, void *recording, pons_error *err);
-    void (*forget)(void *device, void *recording);
-    /*
-     * Optional, both: seconds that kernels run from 'time' to 'timed' take on the device, without
-     * what this process needs to run them; 'timed' waits for them, and they may begin only then.
-     */
-    pons_status (*time)(void *device, pons_error *err);
-    pons_status (*timed)(void *device, double *seconds, pons_error *err);
-    /* Optional, both: what this thread does in between has a name in a profiler that looks on. */
-    void (*begin_range)(void *device, const char *name);
-    void (*end_range)(void *device);
-    /* Optional: ask the sensors, which takes milliseconds; by the thread that runs kernels. */
-    pons_status (*state)(void *device, pons_device_state *state, pons_error *err);
+    pons_device_memory memory;
+    pons_device_streams streams;
+    pons_device_capture capture;
+    pons_device_profiling profiling;
     /*
      * Optional: no request follows for now. What kernels still need before they can run may begin,
      * on a thread of the device's own: 'run' waits for it and says what went wrong, 'close' waits.
      */
     void (*compile)(void *device);
     /*
-     * Optional: from now on 'prepare' asks 'tuning', which lives until the device closes. Where it
-     * has a choice that can be taken, that is taken; else, where it can keep one, kernels are
-     * timed, in memory that is released again, and the choice is kept.
+     * Optional: from now on 'prepare' asks 'cache', which lives until the device closes. Where it
+     * has an entry that can be taken, that is taken; else, where it can keep one, kernels are
+     * timed, in memory that is released again, and the entry is kept.
      */
-    void (*tune)(void *device, const pons_tuning *tuning);
+    void (*autotune)(void *device, const pons_autotune_cache *cache);
     /*
      * Optional, for lists that are read by people: one line of all libraries that kernels may use,
      * with versions, or what they lack. It may take a moment: it opens them. NULL: facts tell all.

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PONS_ABI_MAJOR 1
+#define PONS_ABI_MAJOR 2
 #define PONS_ABI_MINOR 0
 
 /* ---- status and error ------------------------------------------------------------------------ */

@@ -1,6 +1,6 @@
 /*
- * comm_trace.h - what the sums over replicas of a step were and when they ran. A trace sits between a
- * program and what joins it to others, hands everything on, and looks at the clock.
+ * comm_trace.h - what the sums over replicas of a step were and when they ran. A trace sits
+ * between a program and what joins it to others, hands everything on, and looks at the clock.
  *
  * Two clocks begin with the step: that of the wall, and one that stands still while the replica is
  * inside a sum's start or wait. The second tells when a step without any communication would have

@@ -39,7 +39,7 @@ static pons_status hold(void *context, replica *r, pons_error *err)
     pons_error why = PONS_ERROR_INIT;
 
     r->held_size = round_up_size(h->layout->size, 4096);
-    r->held = o->allocate(r->device->handle, r->held_size, &why);
+    r->held = o->memory.allocate(r->device->handle, r->held_size, &why);
     if (r->held == NULL)
         return refuse(h->layout, r->device->facts.name, (double)r->device->facts.memory_size, err);
     program_hold(r->training, PATCH_CASES, r->held);
@@ -73,6 +73,6 @@ pons_status replicas_hold_cases(replicas *r, const cache *held, int count, pons_
 void replica_drop_cases(replica *r)
 {
     if (r->held != NULL)
-        r->device->operations->release(r->device->handle, r->held, r->held_size);
+        r->device->operations->memory.release(r->device->handle, r->held, r->held_size);
     r->held = NULL;
 }

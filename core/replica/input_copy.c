@@ -1,6 +1,7 @@
 /*
- * input_copy.c - patches on their way from the loader into the training program of a replica: it reads
- * them where the loader has made them, or they are copied for a device with memory of its own.
+ * input_copy.c - patches on their way from the loader into the training program of a replica: it
+ * reads them where the loader has made them, or they are copied for a device with memory of its
+ * own.
  */
 #include "replica/input_copy.h"
 

@@ -69,8 +69,9 @@ static pons_status find_collective(replicas *r, const replica *one, const progra
          : r->count > 1 ? local_comm_seat(r->comm, one->index) : NULL;
     if (r->cards == NULL)
         return PONS_OK;
-    stream = d->operations->stream(d->handle, err);
-    if (plugin_answer(stream != NULL ? PONS_OK : PONS_DEVICE, "the device", "stream", err)
+    stream = d->operations->streams.comm_stream(d->handle, err);
+    if (plugin_answer(stream != NULL ? PONS_OK : PONS_DEVICE, "the device", "streams.comm_stream",
+                      err)
         == PONS_OK)
         *out = card_comm_seat(r->cards, one->index, stream);
     return err->status;

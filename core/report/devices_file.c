@@ -101,7 +101,7 @@ void devices_file_close(devices_file *f)
 
 static void write_line(FILE *file, const device_reading *r)
 {
-    const pons_device_state *s = &r->state;
+    const pons_device_sensors *s = &r->state;
     const double number[] = { s->utilisation, s->memory_used, s->memory_total,
                               s->memory_used / s->memory_total, s->power, s->temperature };
 

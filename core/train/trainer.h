@@ -16,7 +16,7 @@ typedef struct device_reading {
     double time;                /* seconds of the calendar, since 1970                            */
     int64_t step;               /* steps that are done then                                       */
     int replica;
-    pons_device_state state;
+    pons_device_sensors state;
     pons_error error;           /* why they say nothing, or PONS_OK                               */
 } device_reading;
 

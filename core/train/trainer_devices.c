@@ -32,12 +32,12 @@ void trainer_read_device(trainer *t, const replica *r)
 
     *out = (device_reading){ .time = calendar_now(), .step = t->state.step + 1,
                              .replica = r->number, .error = PONS_ERROR_INIT };
-    if (d->operations->state == NULL)
+    if (d->operations->profiling.sensors == NULL)
         pons_fail(&out->error, PONS_DEVICE, "device '%s' has no sensors",
                   d->plugin->descriptor->name);
     else
-        plugin_answer(d->operations->state(d->handle, &out->state, &out->error), "the device",
-                      "state", &out->error);
+        plugin_answer(d->operations->profiling.sensors(d->handle, &out->state, &out->error),
+                      "the device", "profiling.sensors", &out->error);
 }
 
 /* The first one that failed, or NULL. */

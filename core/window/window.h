@@ -25,7 +25,7 @@ typedef struct window_settings {
     window_padding padding;
     int batch;             /* windows that are predicted together                                 */
     unsigned mirror;       /* bit a: average over flips of axis a (all subsets of the axes)       */
-    int64_t spare;         /* bytes for sums of planes beyond those of a window (window_blend.h)        */
+    int64_t spare;         /* bytes for sums of planes beyond those of a window (window_blend.h)  */
 } window_settings;
 
 /* Along one axis: how much padding lies in front, and where windows start in the padded volume. */

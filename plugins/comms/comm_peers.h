@@ -1,6 +1,6 @@
 /*
- * comm_peers.h - one TCP connection to every other process of a run. Only processes that can read the
- * run's store get one: both sides of a connection prove a secret that is published there.
+ * comm_peers.h - one TCP connection to every other process of a run. Only processes that can read
+ * the run's store get one: both sides of a connection prove a secret that is published there.
  */
 #ifndef PLUGINS_COMMS_COMM_PEERS_H
 #define PLUGINS_COMMS_COMM_PEERS_H

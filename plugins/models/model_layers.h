@@ -1,5 +1,6 @@
 /*
- * model_layers.h - what the models share: MONAI's activations and batch norm, with their parameters.
+ * model_layers.h - what the models share: MONAI's activations and batch norm, with their
+ * parameters.
  */
 #ifndef MODELS_LAYERS_H
 #define MODELS_LAYERS_H

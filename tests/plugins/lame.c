@@ -76,8 +76,8 @@ static pons_status prepare(void *device, const pons_request *request, pons_kerne
 }
 
 static const pons_device_operations operations = {
-    .open = open_device, .close = close_device, .facts = facts, .allocate = allocate,
-    .release = release, .attach = attach, .prepare = prepare
+    .open = open_device, .close = close_device, .facts = facts, .attach = attach,
+    .prepare = prepare, .memory = { .allocate = allocate, .release = release }
 };
 
 PONS_DEVICE(lame, "1.0", "copies instead of mirroring", operations)

@@ -1,6 +1,6 @@
 /*
- * json_digest.h - a JSON object, or lines of an INI file, that end in the sha256 of all before it, so that
- * what was cut off or changed is told from what is whole.
+ * json_digest.h - a JSON object, or lines of an INI file, that end in the sha256 of all before it,
+ * so that what was cut off or changed is told from what is whole.
  */
 #ifndef CORE_BASE_HASH_JSON_DIGEST_H
 #define CORE_BASE_HASH_JSON_DIGEST_H

@@ -1,6 +1,7 @@
 /*
- * sha256_blocks_x86.c - the compression function of SHA-256 by the instructions that x86 processors have for
- * it (Intel, "SHA Extensions"): two rounds at a time, four words of the message at a time.
+ * sha256_blocks_x86.c - the compression function of SHA-256 by the instructions that x86
+ * processors have for it (Intel, "SHA Extensions"): two rounds at a time, four words of the
+ * message at a time.
  */
 #include "base/hash/sha256_blocks.h"
 

@@ -1,6 +1,6 @@
 /*
- * cpu_quota.c - cpu.max of the second version of control groups, cpu.cfs_quota_us and cpu.cfs_period_us
- * of the first one.
+ * cpu_quota.c - cpu.max of the second version of control groups, cpu.cfs_quota_us and
+ * cpu.cfs_period_us of the first one.
  */
 #include "base/system/cpu_quota.h"
 

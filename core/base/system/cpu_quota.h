@@ -1,6 +1,6 @@
 /*
- * cpu_quota.h - how much processor time the control group of this process leaves it (containers, batch
- * systems), beside which processors it may use.
+ * cpu_quota.h - how much processor time the control group of this process leaves it (containers,
+ * batch systems), beside which processors it may use.
  */
 #ifndef CORE_BASE_SYSTEM_CPU_QUOTA_H
 #define CORE_BASE_SYSTEM_CPU_QUOTA_H

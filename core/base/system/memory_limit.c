@@ -1,7 +1,7 @@
 /*
- * memory_limit.c - the limits that end a process which takes more: the machine's memory, and the limits of
- * the control groups that the process is in, version 1 and 2. What is free at the moment is not
- * asked: it changes, and caches give way.
+ * memory_limit.c - the limits that end a process which takes more: the machine's memory, and the
+ * limits of the control groups that the process is in, version 1 and 2. What is free at the moment
+ * is not asked: it changes, and caches give way.
  */
 #include "base/system/memory_limit.h"
 

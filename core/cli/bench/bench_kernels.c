@@ -58,7 +58,7 @@ static bool is_product(const char *kind)
 }
 
 /* Products of a type may have units of their own, which sums and everything of a map have not. */
-static double flop_of(const pons_device_limits *l, const kernel_facts *k)
+static double flop_of(const pons_device_peak *l, const kernel_facts *k)
 {
     double own = k->type == PONS_BF16 ? l->bf16 : k->type == PONS_F16 ? l->fp16
                                                 : k->tf32 ? l->tf32 : 0;
@@ -66,7 +66,7 @@ static double flop_of(const pons_device_limits *l, const kernel_facts *k)
     return is_product(k->kind) && own > 0 ? own : l->f32;
 }
 
-static double least_seconds(const pons_device_limits *l, const kernel_facts *k)
+static double least_seconds(const pons_device_peak *l, const kernel_facts *k)
 {
     double flop = flop_of(l, k);
 
@@ -223,7 +223,7 @@ static void put(const char *name, double number)
 
 static void put_limits(const measured *m)
 {
-    const pons_device_limits *l = &m->limits;
+    const pons_device_peak *l = &m->limits;
 
     fputs(",\"limits\":", stdout);
     if (l->copy <= 0) {
@@ -449,7 +449,7 @@ static void print_kinds(const rows *all, bool compared)
     putchar('\n');
 }
 
-static void print_limits(const pons_device_limits *l)
+static void print_limits(const pons_device_peak *l)
 {
     const struct { const char *name; double flop; } units[] = {
         { "fp32", l->f32 }, { "bf16", l->bf16 }, { "fp16", l->fp16 }, { "tf32", l->tf32 }

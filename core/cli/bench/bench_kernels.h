@@ -15,8 +15,8 @@
 void bench_kernels_json(const measured *m, bool queue, const json_value *before);
 void bench_kernels_table(const measured *m, const json_value *before);
 /*
- * Where the limits that kernels are put beside are not to be trusted, or the earlier measurement, of
- * the file 'baseline', is of other products.
+ * Where the limits that kernels are put beside are not to be trusted, or the earlier measurement,
+ * of the file 'baseline', is of other products.
  */
 void bench_kernels_warn(const measured *m, const char *baseline, const json_value *before,
                         logger *l);

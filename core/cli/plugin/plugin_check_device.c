@@ -243,7 +243,7 @@ static pons_status check_requests(const device *d, outcome *total, pons_error *e
 static pons_status check_memory(const device *d, pons_error *err)
 {
     enum { SIZE = 3 * 4096 };
-    unsigned char *memory = d->operations->allocate(d->handle, SIZE, err);
+    unsigned char *memory = d->operations->memory.allocate(d->handle, SIZE, err);
 
     if (memory == NULL)
         return err->status != PONS_OK ? err->status
@@ -254,7 +254,7 @@ static pons_status check_memory(const device *d, pons_error *err)
     for (int i = 0; i < SIZE && d->facts.host_memory && err->status == PONS_OK; i++)
         if (memory[i] != 0)
             pons_fail(err, PONS_PLUGIN, "'allocate' gives memory that is not zeroed");
-    d->operations->release(d->handle, memory, SIZE);
+    d->operations->memory.release(d->handle, memory, SIZE);
     return err->status;
 }
 

@@ -70,7 +70,9 @@ pons_status crowd_start(crowd *c, const launch_settings *settings, int restart,
 /* All have ended. */
 void crowd_clear(crowd *c);
 
-/* ---- why: launch_failure.c --------------------------------------------------------------------- */
+/*
+ * ---- why: launch_failure.c ---------------------------------------------------------------------
+ */
 
 /* The rank that failed first, or NULL. */
 const launched *crowd_cause(const crowd *c);

@@ -1,6 +1,6 @@
 /*
- * rank_info.c - rank, size and meeting place out of the variables of launchers, which are rows of one
- * table. What the variables say is checked against each other here; whether anybody is at the
+ * rank_info.c - rank, size and meeting place out of the variables of launchers, which are rows of
+ * one table. What the variables say is checked against each other here; whether anybody is at the
  * meeting place is the store's business.
  */
 #include "cluster/rendezvous/rank_info.h"

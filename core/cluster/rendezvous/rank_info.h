@@ -1,6 +1,6 @@
 /*
- * rank_info.h - which of how many processes this one is, and where they meet: from what a launcher put
- * into the environment. Nothing is opened here.
+ * rank_info.h - which of how many processes this one is, and where they meet: from what a launcher
+ * put into the environment. Nothing is opened here.
  *
  * In this order, the first that is there decides:
  *

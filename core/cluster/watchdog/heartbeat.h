@@ -1,6 +1,6 @@
 /*
- * heartbeat.h - what a process says of itself a few times a second, and what rank 0 concludes from all
- * of them. No clock is read and nothing is sent here.
+ * heartbeat.h - what a process says of itself a few times a second, and what rank 0 concludes from
+ * all of them. No clock is read and nothing is sent here.
  */
 #ifndef CORE_CLUSTER_WATCHDOG_HEARTBEAT_H
 #define CORE_CLUSTER_WATCHDOG_HEARTBEAT_H

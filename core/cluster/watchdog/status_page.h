@@ -1,6 +1,7 @@
 /*
- * status_page.h - a page that 'pons launch' shares with its ranks: each writes what it is at, and how it
- * ended. It outlives its writer, so the launcher can tell the last step of a rank that was killed.
+ * status_page.h - a page that 'pons launch' shares with its ranks: each writes what it is at, and
+ * how it ended. It outlives its writer, so the launcher can tell the last step of a rank that was
+ * killed.
  */
 #ifndef CORE_CLUSTER_WATCHDOG_STATUS_PAGE_H
 #define CORE_CLUSTER_WATCHDOG_STATUS_PAGE_H

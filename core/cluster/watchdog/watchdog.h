@@ -2,9 +2,9 @@
  * watchdog.h - the thread that looks after the processes of a run.
  *
  * Every process writes a beat into the store twice a second; rank 0 reads them all and judges
- * (heartbeat.h). The others read what rank 0 has found, and find for themselves when rank 0 is gone. The
- * first cause of a failure is one value in the store: whoever sets it first is right, everybody's
- * error names it.
+ * (heartbeat.h). The others read what rank 0 has found, and find for themselves when rank 0 is
+ * gone. The first cause of a failure is one value in the store: whoever sets it first is right,
+ * everybody's error names it.
  *
  * A process that is alone has a watch too, without a store: one that makes no progress ends, and
  * one that has failed and does not come to its end.

@@ -1,6 +1,6 @@
 /*
- * watchdog_root_cause.c - the first cause of a failure, or the end of the run in order: one value that
- * all find in the store under 'verdict'. Who is alone keeps it.
+ * watchdog_root_cause.c - the first cause of a failure, or the end of the run in order: one value
+ * that all find in the store under 'verdict'. Who is alone keeps it.
  */
 #include "cluster/watchdog/watchdog_internal.h"
 

@@ -1,6 +1,6 @@
 /*
- * device_case_layout.h - where preprocessed cases lie in the one piece of memory that a device holds of
- * them, so that it can cut patches itself (PONS_KERNEL_PATCH).
+ * device_case_layout.h - where preprocessed cases lie in the one piece of memory that a device
+ * holds of them, so that it can cut patches itself (PONS_KERNEL_PATCH).
  */
 #ifndef CORE_DATA_LOADER_DEVICE_CASE_LAYOUT_H
 #define CORE_DATA_LOADER_DEVICE_CASE_LAYOUT_H

@@ -1,5 +1,6 @@
 /*
- * nifti_internal.h - what the files that read and write NIfTI share: checked header, types of voxels, bytes.
+ * nifti_internal.h - what the files that read and write NIfTI share: checked header, types of
+ * voxels, bytes.
  */
 #ifndef CORE_DATA_NIFTI_NIFTI_INTERNAL_H
 #define CORE_DATA_NIFTI_NIFTI_INTERNAL_H

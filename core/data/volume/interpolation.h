@@ -1,6 +1,6 @@
 /*
- * interpolation.h - where points of one grid lie between the voxels of another, axis by axis, and the
- * value there.
+ * interpolation.h - where points of one grid lie between the voxels of another, axis by axis, and
+ * the value there.
  */
 #ifndef CORE_DATA_VOLUME_INTERPOLATION_H
 #define CORE_DATA_VOLUME_INTERPOLATION_H

@@ -1,5 +1,6 @@
 /*
- * optimizer_trace.c - call an optimizer for one parameter on a scratch graph and write down what it does.
+ * optimizer_trace.c - call an optimizer for one parameter on a scratch graph and write down what
+ * it does.
  *
  * Here the core adds what plugins leave out: the gradient becomes the clipped mean, every new value
  * is kept only when the step is sound (R9), and the average follows the new value.

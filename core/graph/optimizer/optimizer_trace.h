@@ -1,5 +1,6 @@
 /*
- * optimizer_trace.h - what an optimizer does to one parameter, free of the parameter's name and shape.
+ * optimizer_trace.h - what an optimizer does to one parameter, free of the parameter's name and
+ * shape.
  *
  * Each value has a span that follows from the leaves, never from shapes (a slope has shape [1]):
  * one number per element, per tensor, or one for all. Parameters with equal recipes share kernels;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/storage/queue.h"
+#include "graph/storage/device_stream.h"
 
 enum { CHUNK_SIZE = 1 << 16 };
 
@@ -92,7 +92,7 @@ pons_status table_write(const table_pool *pool, void *table, int64_t index, doub
     const void *from = pool->storage->real == PONS_F64 ? (const void *)&value : &narrow;
 
     if (!d->facts.host_memory)
-        return queue_copy(d, PONS_QUEUE_KERNELS, to, from, size, err);
+        return stream_copy(d, PONS_STREAM_KERNELS, to, from, size, err);
     memcpy(to, from, size);
     return PONS_OK;
 }

@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "graph/passes/fuse/fuse.h"
 #include "graph/program/program_internal.h"
-#include "graph/storage/queue.h"
+#include "graph/storage/device_stream.h"
 
 enum { GROUPS = 3 }; /* beside begin, reduce and update: six pieces a step */
 
@@ -148,7 +148,7 @@ void program_cut_buckets(program *p)
     cut_gradients(p);
     add_bucket(p, p->fold_gradients, p->fold_size, rest_ready(p));
     qsort(p->bucket, (size_t)p->bucket_count, sizeof *p->bucket, compare_ready);
-    if (p->device.operations->record != NULL)
+    if (p->device.operations->capture.begin != NULL)
         gather_buckets(p);
 }
 
@@ -174,12 +174,12 @@ static pons_status send_bucket(program *p, int number, pons_error *err)
     const program_bucket *b = p->bucket + number;
     int complete = MARK_BUCKETS + 2 * number;
 
-    if (queue_mark(d, PONS_QUEUE_KERNELS, complete, err) != PONS_OK
-        || queue_follow(d, PONS_QUEUE_COPIES, complete, err) != PONS_OK
-        || queue_copy(d, PONS_QUEUE_COPIES, p->summed + b->offset, p->fold + b->offset, b->size,
+    if (event_record(d, PONS_STREAM_KERNELS, complete, err) != PONS_OK
+        || stream_wait_event(d, PONS_STREAM_COPY, complete, err) != PONS_OK
+        || stream_copy(d, PONS_STREAM_COPY, p->summed + b->offset, p->fold + b->offset, b->size,
                       err) != PONS_OK)
         return err->status;
-    return queue_mark(d, PONS_QUEUE_COPIES, complete + 1, err);
+    return event_record(d, PONS_STREAM_COPY, complete + 1, err);
 }
 
 pons_status program_bucket_start(program *p, int number, pons_error *err)
@@ -188,7 +188,7 @@ pons_status program_bucket_start(program *p, int number, pons_error *err)
 
     if (p->summed != NULL)
         return send_bucket(p, number, err);
-    if (c->stream != NULL && queue_precede(&p->device, c->stream, err) != PONS_OK)
+    if (c->stream != NULL && stream_wait_stream(&p->device, c->stream, err) != PONS_OK)
         return err->status;
     return start_sum(p, p->bucket + number, p->fold, err);
 }
@@ -197,7 +197,7 @@ pons_status program_bucket_start(program *p, int number, pons_error *err)
 pons_status program_buckets_started(program *p, pons_error *err)
 {
     for (int i = 0; p->summed != NULL && i < p->bucket_count; i++)
-        if (queue_reach(&p->device, MARK_BUCKETS + 2 * i + 1, err) != PONS_OK
+        if (event_synchronize(&p->device, MARK_BUCKETS + 2 * i + 1, err) != PONS_OK
             || start_sum(p, p->bucket + i, p->summed, err) != PONS_OK)
             return err->status;
     return PONS_OK;
@@ -209,7 +209,7 @@ static pons_status end_sum(program *p, program_bucket *b, pons_error *err)
 
     if (c->wait(c->context, b->pending, err) != PONS_OK || p->summed == NULL)
         return err->status;
-    return queue_copy(&p->device, PONS_QUEUE_KERNELS, p->fold + b->offset, p->summed + b->offset,
+    return stream_copy(&p->device, PONS_STREAM_KERNELS, p->fold + b->offset, p->summed + b->offset,
                       b->size, err);
 }
 

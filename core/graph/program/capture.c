@@ -15,7 +15,7 @@
 
 static bool records(const program *p)
 {
-    return p->device.operations->record != NULL;
+    return p->device.operations->capture.begin != NULL;
 }
 
 /* ---- passages -------------------------------------------------------------------------------- */
@@ -188,14 +188,14 @@ static pons_status record(program *p, const program_passage *a, program_segment 
     const pons_device_operations *o = p->device.operations;
     void *device = p->device.handle, *recording = NULL;
 
-    if (plugin_answer(o->record(device, err), "the device", "record", err) != PONS_OK)
+    if (plugin_answer(o->capture.begin(device, err), "the device", "capture.begin", err) != PONS_OK)
         return err->status;
     run_items(p, a, s, err);
-    plugin_answer(o->end_record(device, &recording, err), "the device", "end_record", err);
+    plugin_answer(o->capture.end(device, &recording, err), "the device", "capture.end", err);
     if (err->status == PONS_OK)
         s->recording = recording;
     else if (recording != NULL)
-        o->forget(device, recording);
+        o->capture.destroy(device, recording);
     return err->status;
 }
 
@@ -211,8 +211,8 @@ static pons_status run_segment(program *p, const program_passage *a, program_seg
     }
     if (s->recording == NULL && record(p, a, s, err) != PONS_OK)
         return err->status;
-    return plugin_answer(o->replay(p->device.handle, s->recording, err), "the device", "replay",
-                         err);
+    return plugin_answer(o->capture.launch(p->device.handle, s->recording, err), "the device",
+                         "capture.launch", err);
 }
 
 pons_status program_run_passage(program *p, program_passage *a, pons_error *err)
@@ -230,7 +230,7 @@ static void forget_passage(program *p, program_passage *a)
 {
     for (int i = 0; i < a->segment_count; i++) {
         if (a->segment[i].recording != NULL)
-            p->device.operations->forget(p->device.handle, a->segment[i].recording);
+            p->device.operations->capture.destroy(p->device.handle, a->segment[i].recording);
         a->segment[i].recording = NULL;
     }
 }

@@ -9,7 +9,7 @@
 
 #include "graph/ir/shape.h"
 #include "graph/program/program_internal.h"
-#include "graph/storage/queue.h"
+#include "graph/storage/device_stream.h"
 
 typedef struct half {
     const program_collective *collective;
@@ -29,7 +29,7 @@ static pons_status take_over(const half *h, const pons_call *call, pons_error *e
     if (call->output[0] == call->input[0])
         return PONS_OK;
     if (!d->facts.host_memory)
-        return queue_copy(d, PONS_QUEUE_KERNELS, call->output[0], call->input[0], h->size, err);
+        return stream_copy(d, PONS_STREAM_KERNELS, call->output[0], call->input[0], h->size, err);
     memcpy(call->output[0], call->input[0], h->size);
     return PONS_OK;
 }
@@ -44,7 +44,7 @@ static pons_status run_start(const pons_kernel *kernel, const pons_call *call, p
     if (h->host != NULL ? mirror_read(d, h->host, call->input[0], h->size, err) != PONS_OK
                         : take_over(h, call, err) != PONS_OK)
         return err->status;
-    if (c->stream != NULL && queue_precede(d, c->stream, err) != PONS_OK)
+    if (c->stream != NULL && stream_wait_stream(d, c->stream, err) != PONS_OK)
         return err->status;
     return c->start(c->context, buffer, h->count, h->tensor.type, h->pending, err);
 }

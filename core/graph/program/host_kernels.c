@@ -1,6 +1,6 @@
 /*
- * host_kernels.c - kernels of this process in a program whose memory is that of a device: what they read
- * is fetched, what they write is sent.
+ * host_kernels.c - kernels of this process in a program whose memory is that of a device: what
+ * they read is fetched, what they write is sent.
  */
 #include <stdlib.h>
 

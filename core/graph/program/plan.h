@@ -27,8 +27,8 @@ typedef struct plan {
 
 /*
  * The passes before are simplify, gradient, simplify, precision, recompute and fuse, each with its
- * own file. 'roots' are all nodes that must be materialised: outputs, loss, gradients, contributions.
- * The passes renumber nodes; arguments have smaller numbers.
+ * own file. 'roots' are all nodes that must be materialised: outputs, loss, gradients,
+ * contributions. The passes renumber nodes; arguments have smaller numbers.
  */
 pons_status plan_make(pons_graph *g, int root_count, pons_node *const *root, const device *d,
                       const program_settings *settings, plan *out, pons_error *err);

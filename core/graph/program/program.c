@@ -15,7 +15,7 @@
 #include "graph/passes/recompute.h"
 #include "graph/passes/simplify.h"
 #include "graph/program/program_internal.h"
-#include "graph/storage/queue.h"
+#include "graph/storage/device_stream.h"
 
 static pons_status check_graph(program *p, pons_error *err)
 {
@@ -137,7 +137,7 @@ void program_free(program *p)
     mirror_free(&p->device, &p->sent);
     mirror_free(&p->device, &p->numbers);
     if (p->summed != NULL)
-        p->device.operations->release_host(p->device.handle, p->summed, p->fold_size);
+        p->device.operations->memory.release_host(p->device.handle, p->summed, p->fold_size);
     free(p->looked_at);
     storage_release(p->storage, p->inputs, p->inputs_size);
     storage_release(p->storage, p->kept, p->kept_size);
@@ -175,7 +175,7 @@ void *program_host_input(program *p, void *memory)
     if (p->device.facts.host_memory)
         return memory;
     if (p->sending)
-        queue_reach(&p->device, MARK_SENT, &ignored);
+        event_synchronize(&p->device, MARK_SENT, &ignored);
     p->sending = false;
     return p->sent.host + ((char *)memory - p->inputs);
 }

@@ -1,6 +1,6 @@
 /*
- * program_internal.h - a program while it is made and while it runs: what program.c and the files named
- * below share.
+ * program_internal.h - a program while it is made and while it runs: what program.c and the files
+ * named below share.
  */
 #ifndef CORE_GRAPH_PROGRAM_PROGRAM_INTERNAL_H
 #define CORE_GRAPH_PROGRAM_PROGRAM_INTERNAL_H

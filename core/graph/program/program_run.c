@@ -1,6 +1,6 @@
 /*
- * program_run.c - run a compiled program: begin, micro, fold, reduce, update (R1, R2, R8). Nothing is
- * allocated here.
+ * program_run.c - run a compiled program: begin, micro, fold, reduce, update (R1, R2, R8). Nothing
+ * is allocated here.
  */
 #include <math.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "graph/ir/shape.h"
 #include "graph/program/program_internal.h"
 #include "graph/storage/profiler_range.h"
-#include "graph/storage/queue.h"
+#include "graph/storage/device_stream.h"
 
 /* At the end of what may have failed before: the first failure stays. */
 static pons_status end_run(program *p, pons_status status, pons_error *err)
@@ -81,19 +81,20 @@ static pons_status run_watched(program *p, int k, pons_error *err)
 {
     const pons_device_operations *o = p->device.operations;
     const program_call *c = p->call + k;
-    bool timed = c->fixed && o->time != NULL;
+    bool timed = c->fixed && o->profiling.timer_start != NULL;
     double start, host, seconds = 0;
     pons_status status = PONS_OK;
 
     if (timed)
-        status = plugin_answer(o->time(p->device.handle, err), "the device", "time", err);
+        status = plugin_answer(o->profiling.timer_start(p->device.handle, err), "the device",
+                               "profiling.timer_start", err);
     start = seconds_now();
     if (status == PONS_OK)
         status = run_kernel(p, c, err);
     host = seconds_now() - start;
     if (status == PONS_OK && timed)
-        status = plugin_answer(o->timed(p->device.handle, &seconds, err), "the device", "timed",
-                               err);
+        status = plugin_answer(o->profiling.timer_stop(p->device.handle, &seconds, err),
+                               "the device", "profiling.timer_stop", err);
     else
         status = end_run(p, status, err);
     p->after(p->context, k, timed ? seconds : seconds_now() - start, host);
@@ -120,11 +121,11 @@ static pons_status send_inputs(program *p, pons_error *err)
     const device *d = &p->device;
 
     p->sending = true;
-    if (queue_follow(d, PONS_QUEUE_COPIES, MARK_TAKEN, err) != PONS_OK
-        || queue_copy(d, PONS_QUEUE_COPIES, p->sent.device, p->sent.host, p->sent.size, err)
+    if (stream_wait_event(d, PONS_STREAM_COPY, MARK_TAKEN, err) != PONS_OK
+        || stream_copy(d, PONS_STREAM_COPY, p->sent.device, p->sent.host, p->sent.size, err)
            != PONS_OK)
         return err->status;
-    return queue_mark(d, PONS_QUEUE_COPIES, MARK_SENT, err);
+    return event_record(d, PONS_STREAM_COPY, MARK_SENT, err);
 }
 
 static pons_status take_inputs(program *p, pons_error *err)
@@ -132,11 +133,11 @@ static pons_status take_inputs(program *p, pons_error *err)
     const device *d = &p->device;
 
     p->ahead = false;
-    if (queue_follow(d, PONS_QUEUE_KERNELS, MARK_SENT, err) != PONS_OK
-        || queue_copy(d, PONS_QUEUE_KERNELS, p->inputs, p->sent.device, p->sent.size, err)
+    if (stream_wait_event(d, PONS_STREAM_KERNELS, MARK_SENT, err) != PONS_OK
+        || stream_copy(d, PONS_STREAM_KERNELS, p->inputs, p->sent.device, p->sent.size, err)
            != PONS_OK)
         return err->status;
-    return queue_mark(d, PONS_QUEUE_KERNELS, MARK_TAKEN, err);
+    return event_record(d, PONS_STREAM_KERNELS, MARK_TAKEN, err);
 }
 
 static void set_moment(program *p, uint64_t step, uint64_t micro_batch)
@@ -250,7 +251,7 @@ static pons_status send_numbers(program *p, pons_error *err)
     const device *d = &p->device;
 
     return d->facts.host_memory ? PONS_OK
-         : queue_copy(d, PONS_QUEUE_KERNELS, p->numbers.host, p->numbers.device, p->numbers.size,
+         : stream_copy(d, PONS_STREAM_KERNELS, p->numbers.host, p->numbers.device, p->numbers.size,
                       err);
 }
 
@@ -270,7 +271,7 @@ static pons_status send_rate(program *p, double lr, pons_error *err)
     else
         *(float *)from = (float)lr;
     return to == from ? PONS_OK
-         : queue_copy(&p->device, PONS_QUEUE_KERNELS, to, from, p->storage->real_size, err);
+         : stream_copy(&p->device, PONS_STREAM_KERNELS, to, from, p->storage->real_size, err);
 }
 
 /* What has come of the number at 'memory' on the device. */

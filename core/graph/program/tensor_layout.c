@@ -1,6 +1,6 @@
 /*
- * tensor_layout.c - where each tensor of a program lies: storage, inputs, what begin keeps, the fold
- * buffer, or the arena; and the arena's plan from lifetimes (R15, R16).
+ * tensor_layout.c - where each tensor of a program lies: storage, inputs, what begin keeps, the
+ * fold buffer, or the arena; and the arena's plan from lifetimes (R15, R16).
  */
 #include <string.h>
 
@@ -86,7 +86,7 @@ static pons_status make_fold(program *p, pons_error *err)
     if (p->settings.collective == NULL || p->device.facts.host_memory
         || p->settings.collective->stream != NULL)
         return PONS_OK;
-    p->summed = p->device.operations->allocate_host(p->device.handle, p->fold_size, err);
+    p->summed = p->device.operations->memory.allocate_host(p->device.handle, p->fold_size, err);
     return p->summed != NULL ? PONS_OK
          : pons_fail(err, PONS_DEVICE, "cannot allocate %zu bytes on the host", p->fold_size);
 }

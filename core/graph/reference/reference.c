@@ -152,8 +152,8 @@ static pons_status attach(void *device, pons_error *err)
 }
 
 static const pons_device_operations operations = {
-    .open = open_device, .close = close_device, .facts = facts, .allocate = allocate,
-    .release = release, .attach = attach, .prepare = prepare,
+    .open = open_device, .close = close_device, .facts = facts, .attach = attach,
+    .prepare = prepare, .memory = { .allocate = allocate, .release = release },
 };
 
 void device_reference(device *d, bool wide)

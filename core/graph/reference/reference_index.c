@@ -1,5 +1,6 @@
 /*
- * reference_index.c - where elements come from: positions, windows, sources of resized and padded axes.
+ * reference_index.c - where elements come from: positions, windows, sources of resized and padded
+ * axes.
  */
 #include <math.h>
 

@@ -26,7 +26,10 @@ extern const reference_kernels reference_float, reference_double;
 size_t reference_op_scratch(const reference_kernels *k, const pons_request *r);
 void reference_op_run(const reference_kernels *k, const pons_request *r, const pons_call *call);
 
-/* reference_patch.c: patches of held cases, their normal numbers, and sums of patches; no scratch memory. */
+/*
+ * reference_patch.c: patches of held cases, their normal numbers, and sums of patches; no scratch
+ * memory.
+ */
 void reference_patch_run(const pons_request *r, const pons_call *call);
 
 /* reference_number.c: read and write one number of any type. */

@@ -1,5 +1,6 @@
 /*
- * reference_patch.c - patches of held cases, their normal numbers, and sums of patches, element by element.
+ * reference_patch.c - patches of held cases, their normal numbers, and sums of patches, element by
+ * element.
  *
  * They read bytes and whole numbers as they are, so they are not among the kernels that are given
  * their inputs as one type of number.

@@ -8,14 +8,14 @@
 
 static inline void range_begin(const device *d, const char *name)
 {
-    if (d->operations->begin_range != NULL)
-        d->operations->begin_range(d->handle, name);
+    if (d->operations->profiling.range_begin != NULL)
+        d->operations->profiling.range_begin(d->handle, name);
 }
 
 static inline void range_end(const device *d)
 {
-    if (d->operations->end_range != NULL)
-        d->operations->end_range(d->handle);
+    if (d->operations->profiling.range_end != NULL)
+        d->operations->profiling.range_end(d->handle);
 }
 
 #endif

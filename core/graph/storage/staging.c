@@ -5,25 +5,25 @@
 
 #include <string.h>
 
-#include "graph/storage/queue.h"
+#include "graph/storage/device_stream.h"
 
 pons_status mirror_wait(const device *d, pons_error *err)
 {
-    if (d->operations->synchronise == NULL)
+    if (d->operations->streams.synchronize == NULL)
         return PONS_OK;
-    return plugin_answer(d->operations->synchronise(d->handle, err), "the device", "synchronise",
-                         err);
+    return plugin_answer(d->operations->streams.synchronize(d->handle, err), "the device",
+                         "streams.synchronize", err);
 }
 
 static pons_status give_room(const device *d, size_t size, mirror *m, pons_error *err)
 {
-    m->device = d->operations->allocate(d->handle, size, err);
+    m->device = d->operations->memory.allocate(d->handle, size, err);
     m->host = m->device != NULL && !d->facts.host_memory
-            ? d->operations->allocate_host(d->handle, size, err) : m->device;
+            ? d->operations->memory.allocate_host(d->handle, size, err) : m->device;
     if (m->host != NULL)
         return PONS_OK;
     if (m->device != NULL)
-        d->operations->release(d->handle, m->device, size);
+        d->operations->memory.release(d->handle, m->device, size);
     return pons_fail(err, PONS_DEVICE, "cannot allocate %zu bytes on the device", size);
 }
 
@@ -45,16 +45,16 @@ pons_status mirror_new(const device *d, size_t size, mirror *out, pons_error *er
 void mirror_free(const device *d, mirror *m)
 {
     if (m->host != m->device)
-        d->operations->release_host(d->handle, m->host, m->size);
+        d->operations->memory.release_host(d->handle, m->host, m->size);
     if (m->device != NULL)
-        d->operations->release(d->handle, m->device, m->size);
+        d->operations->memory.release(d->handle, m->device, m->size);
     *m = (mirror){ .size = 0 };
 }
 
 pons_status mirror_read(const device *d, void *to, const void *from, size_t size, pons_error *err)
 {
     if (!d->facts.host_memory && size > 0
-        && queue_copy(d, PONS_QUEUE_KERNELS, to, from, size, err) != PONS_OK)
+        && stream_copy(d, PONS_STREAM_KERNELS, to, from, size, err) != PONS_OK)
         return PONS_DEVICE;
     if (mirror_wait(d, err) != PONS_OK)
         return PONS_DEVICE;
@@ -67,7 +67,7 @@ pons_status mirror_write(const device *d, void *to, const void *from, size_t siz
                          pons_error *err)
 {
     if (!d->facts.host_memory)
-        return size == 0 || queue_copy(d, PONS_QUEUE_KERNELS, to, from, size, err) == PONS_OK
+        return size == 0 || stream_copy(d, PONS_STREAM_KERNELS, to, from, size, err) == PONS_OK
              ? mirror_wait(d, err) : PONS_DEVICE;
     if (to != from)
         memcpy(to, from, size);

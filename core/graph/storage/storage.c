@@ -24,7 +24,7 @@ pons_status storage_allocate(const storage *s, size_t size, void **memory, pons_
     *memory = NULL;
     if (size == 0)
         return PONS_OK;
-    *memory = d->operations->allocate(d->handle, size, err);
+    *memory = d->operations->memory.allocate(d->handle, size, err);
     if (*memory == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot allocate %zu bytes on the device", size);
     return PONS_OK;
@@ -33,7 +33,7 @@ pons_status storage_allocate(const storage *s, size_t size, void **memory, pons_
 void storage_release(const storage *s, void *memory, size_t size)
 {
     if (memory != NULL)
-        s->device->operations->release(s->device->handle, memory, size);
+        s->device->operations->memory.release(s->device->handle, memory, size);
 }
 
 enum { FIRST_SCALE = 65536 };

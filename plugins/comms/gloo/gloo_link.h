@@ -24,7 +24,7 @@ typedef struct gloo_link_ranks {
     int rank, size;
     const char *address;      /* of this node                                                     */
     double timeout_s;         /* for opening                                                      */
-    int *socket;              /* by rank, connections to the others (comm_peers.h); those that belong  */
+    int *socket;          /* by rank, connections to the others (comm_peers.h); those that belong */
                               /* to gloo now become -1                                            */
 } gloo_link_ranks;
 

@@ -250,11 +250,10 @@ const pons_device_operations cpu_operations = {
     .open = device_open,
     .close = device_close,
     .facts = device_facts,
-    .allocate = device_allocate,
-    .release = device_release,
     .attach = device_attach,
     .prepare = device_prepare,
-    .limits = limits_measure,
+    .memory = { .allocate = device_allocate, .release = device_release },
+    .profiling = { .peak = limits_measure },
 };
 
 PONS_DEVICE(cpu, "1.0", "this machine's processors, with OpenMP and vector code", cpu_operations);

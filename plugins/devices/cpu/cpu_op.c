@@ -1,5 +1,6 @@
 /*
- * cpu_op.c - ops of plugins: the plugin's own function, over parts of the rows where it allows that.
+ * cpu_op.c - ops of plugins: the plugin's own function, over parts of the rows where it allows
+ * that.
  *
  * Parts are cut by the number of elements alone, so that bits do not depend on the threads (R4).
  */

@@ -64,7 +64,7 @@ static pons_status measure_copy(cpu_device *d, double *rate, pons_error *err)
 {
     static void (*const ways[])(void *, const void *, size_t) = { copy_plain, limits_copy };
     size_t size = copy_size();
-    char *memory = cpu_operations.allocate(d, size, err);
+    char *memory = cpu_operations.memory.allocate(d, size, err);
     double best = 0;
 
     if (memory == NULL)
@@ -78,7 +78,7 @@ static pons_status measure_copy(cpu_device *d, double *rate, pons_error *err)
         if (seconds > 0 && (double)size / seconds > best)
             best = (double)size / seconds;
     }
-    cpu_operations.release(d, memory, size);
+    cpu_operations.memory.release(d, memory, size);
     *rate = best;
     return PONS_OK;
 }
@@ -136,19 +136,19 @@ static void fill_numbers(uint16_t *number)
         number[i] = (uint16_t)(0x3f00 + i / 2 % 128);
 }
 
-pons_status limits_measure(void *device, pons_device_limits *limits, pons_error *err)
+pons_status limits_measure(void *device, pons_device_peak *limits, pons_error *err)
 {
     cpu_device *d = device;
     size_t size = LIMITS_INPUT + (size_t)d->threads * LIMITS_ALIGN;
-    pons_device_limits found = { 0 };
-    char *memory = cpu_operations.allocate(d, size, err);
+    pons_device_peak found = { 0 };
+    char *memory = cpu_operations.memory.allocate(d, size, err);
 
     if (memory == NULL)
         return err->status;
     fill_numbers((uint16_t *)memory);
     found.f32 = measure_loop(d, limits_f32, memory);
     found.bf16 = measure_loop(d, limits_bf16, memory);
-    cpu_operations.release(d, memory, size);
+    cpu_operations.memory.release(d, memory, size);
     if (measure_copy(d, &found.copy, err) == PONS_OK)
         *limits = found;
     return err->status;

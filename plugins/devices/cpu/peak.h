@@ -24,6 +24,6 @@ extern const limits_loop limits_f32[], limits_bf16[];
 void limits_copy(void *to, const void *from, size_t size);
 
 /* As pons_device_operations.limits. */
-pons_status limits_measure(void *device, pons_device_limits *limits, pons_error *err);
+pons_status limits_measure(void *device, pons_device_peak *limits, pons_error *err);
 
 #endif

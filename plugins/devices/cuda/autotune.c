@@ -195,8 +195,8 @@ cuda_found cuda_find_choice(const cuda_device *d, const char *key, char name[CUD
 pons_status cuda_keep_choice(const cuda_device *d, const char *key, const char *name,
                              double seconds, pons_error *err)
 {
-    const pons_tuning *tuning = d->tuning;
-    char kept[PONS_CHOICE_SIZE] = "";
+    const pons_autotune_cache *tuning = d->tuning;
+    char kept[PONS_AUTOTUNE_ENTRY_SIZE] = "";
 
     if (name[0] != '\0')
         snprintf(kept, sizeof kept, "%s%s%zu", name, room_word, d->workspace_limit);

@@ -1,6 +1,6 @@
 /*
- * autotune.h - [device] autotune: of several ways to compute the same, which a library proposes, the
- * fastest.
+ * autotune.h - [device] autotune: of several ways to compute the same, which a library proposes,
+ * the fastest.
  */
 #ifndef PLUGINS_DEVICES_CUDA_AUTOTUNE_H
 #define PLUGINS_DEVICES_CUDA_AUTOTUNE_H
@@ -35,7 +35,7 @@ pons_status cuda_try(const cuda_trial *t, int *best, double *seconds, pons_error
  * What is kept of a choice: the name of what was chosen, and the workspace that it could have. In
  * no more than that it is the fastest still, where it fits; in more another one may be.
  */
-enum { CUDA_NAME_SIZE = PONS_CHOICE_SIZE - 32 };
+enum { CUDA_NAME_SIZE = PONS_AUTOTUNE_ENTRY_SIZE - 32 };
 
 typedef enum cuda_found {
     CUDA_NOT_FOUND = 0, /* also where there is more room now, and kernels are timed               */

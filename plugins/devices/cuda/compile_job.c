@@ -1,6 +1,6 @@
 /*
- * compile_job.c - a translation unit on its way to the card: compiled on a thread, or read from the cache,
- * while its device's own thread does something else.
+ * compile_job.c - a translation unit on its way to the card: compiled on a thread, or read from
+ * the cache, while its device's own thread does something else.
  *
  * A file of the cache is named by what it depends on: the text, the architecture, the compiler's
  * version and its options; a header with the length and a hash of the rest tells a file that was

@@ -43,7 +43,7 @@ typedef struct cuda_device {
     bool retained, deterministic;
     size_t workspace_limit; /* of a library's kernel                                              */
     cuda_context context;
-    cuda_stream queue[PONS_QUEUE_COUNT];
+    cuda_stream queue[PONS_STREAM_COUNT];
     cuda_stream sums;      /* of a communicator; NULL before it was asked for                     */
     cuda_event behind;     /* where kernels were when 'sums' was told to follow them              */
     cuda_timer *timer;     /* NULL before it was asked for                                        */
@@ -52,7 +52,7 @@ typedef struct cuda_device {
     char *cache_dir;       /* NULL: compiled kernels are not kept                                 */
     cuda_library library;
     cuda_sensors *sensors; /* NULL before they were asked for                                     */
-    const pons_tuning *tuning; /* NULL: nothing is chosen by timing                               */
+    const pons_autotune_cache *tuning; /* NULL: nothing is chosen by timing                       */
 } cuda_device;
 
 /* PONS_DEVICE with what failed and the driver's words, unless 'result' is 0. */
@@ -69,8 +69,8 @@ pons_status cuda_library_need(cuda_device *d, const cuda_kernel *k, pons_error *
 void cuda_library_free(cuda_device *d);
 
 /*
- * compile_job.c: compile 'source', or read what it became from cache_dir, and load it, beside the thread
- * that calls. The unit frees the source; NULL: out of memory, it is the caller's still.
+ * compile_job.c: compile 'source', or read what it became from cache_dir, and load it, beside the
+ * thread that calls. The unit frees the source; NULL: out of memory, it is the caller's still.
  */
 cuda_unit *cuda_unit_begin(const cuda_device *d, text *source);
 /* Wait for that. The unit is no more. */
@@ -95,8 +95,8 @@ pons_status cuda_choose_plan(cuda_device *d, const dnn_convolution *c, const dnn
                              dnn_plan *out, pons_error *err);
 
 /*
- * cublaslt_choose.c: which of the algorithms that the library proposes for a product, by timing where
- * the device is to; else the first.
+ * cublaslt_choose.c: which of the algorithms that the library proposes for a product, by timing
+ * where the device is to; else the first.
  */
 pons_status cuda_choose_algorithm(cuda_device *d, const pons_request *request,
                                   const blas_product *p, int count, const blas_choice *all,
@@ -107,10 +107,10 @@ void *cuda_allocate(void *device, size_t size, pons_error *err);
 void cuda_release(void *device, void *memory, size_t size);
 void *cuda_allocate_host(void *device, size_t size, pons_error *err);
 void cuda_release_host(void *device, void *memory, size_t size);
-pons_status cuda_copy(void *device, pons_queue queue, void *to, const void *from, size_t size,
+pons_status cuda_copy(void *device, pons_stream queue, void *to, const void *from, size_t size,
                       pons_error *err);
-pons_status cuda_mark(void *device, pons_queue queue, int number, pons_error *err);
-pons_status cuda_follow(void *device, pons_queue queue, int number, pons_error *err);
+pons_status cuda_mark(void *device, pons_stream queue, int number, pons_error *err);
+pons_status cuda_follow(void *device, pons_stream queue, int number, pons_error *err);
 pons_status cuda_reach(void *device, int number, pons_error *err);
 pons_status cuda_synchronise(void *device, pons_error *err);
 void *cuda_sums(void *device, pons_error *err);
@@ -122,7 +122,7 @@ pons_status cuda_time(void *device, pons_error *err);
 pons_status cuda_timed(void *device, double *seconds, pons_error *err);
 void cuda_timer_close(cuda_device *d);
 /* cuda_peak.c: likewise. */
-pons_status cuda_limits(void *device, pons_device_limits *limits, pons_error *err);
+pons_status cuda_limits(void *device, pons_device_peak *limits, pons_error *err);
 /* graph_capture.c: likewise. */
 pons_status cuda_record(void *device, pons_error *err);
 pons_status cuda_end_record(void *device, void **recording, pons_error *err);

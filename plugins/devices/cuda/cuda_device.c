@@ -1,7 +1,8 @@
 /*
  * cuda_device.c - the cuda device: NVIDIA's cards through the driver's own interface.
  *
- * Its memory, and what runs when, are cuda_memory.c's and cuda_stream.c's; kernels are cuda_kernel.c's.
+ * Its memory, and what runs when, are cuda_memory.c's and cuda_stream.c's; kernels are
+ * cuda_kernel.c's.
  */
 #include "cuda/cuda.h"
 
@@ -76,7 +77,7 @@ static pons_status open_parts(cuda_device *d, const pons_device_settings *settin
         || cuda_queues_open(d, err) != PONS_OK)
         return PONS_DEVICE;
     dnn_find(&d->dnn);
-    dnn_start(&d->dnn, d->queue[PONS_QUEUE_KERNELS]);
+    dnn_start(&d->dnn, d->queue[PONS_STREAM_KERNELS]);
     if (settings->cache_dir != NULL && settings->cache_dir[0] != '\0'
         && (d->cache_dir = strdup(settings->cache_dir)) == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': out of memory");
@@ -147,7 +148,7 @@ static pons_status device_attach(void *device, pons_error *err)
     return cuda_check(d, d->driver.use(d->context), "use the card", err);
 }
 
-static pons_status device_state(void *device, pons_device_state *state, pons_error *err)
+static pons_status device_state(void *device, pons_device_sensors *state, pons_error *err)
 {
     cuda_device *d = device;
     char address[32] = "";
@@ -174,7 +175,7 @@ static int device_count(void)
     return count;
 }
 
-static void device_tune(void *device, const pons_tuning *tuning)
+static void device_tune(void *device, const pons_autotune_cache *tuning)
 {
     cuda_device *d = device;
 
@@ -185,31 +186,21 @@ const pons_device_operations cuda_operations = {
     .open = device_open,
     .close = device_close,
     .facts = device_facts,
-    .allocate = cuda_allocate,
-    .release = cuda_release,
     .attach = device_attach,
     .prepare = cuda_prepare,
-    .limits = cuda_limits,
-    .synchronise = cuda_synchronise,
-    .allocate_host = cuda_allocate_host,
-    .release_host = cuda_release_host,
-    .copy = cuda_copy,
-    .mark = cuda_mark,
-    .follow = cuda_follow,
-    .reach = cuda_reach,
-    .stream = cuda_sums,
-    .precede = cuda_precede,
-    .record = cuda_record,
-    .end_record = cuda_end_record,
-    .replay = cuda_replay,
-    .forget = cuda_forget,
-    .time = cuda_time,
-    .timed = cuda_timed,
-    .begin_range = cuda_begin_range,
-    .end_range = cuda_end_range,
-    .state = device_state,
+    .memory = { .allocate = cuda_allocate, .release = cuda_release,
+                .allocate_host = cuda_allocate_host, .release_host = cuda_release_host,
+                .copy = cuda_copy },
+    .streams = { .synchronize = cuda_synchronise, .event_record = cuda_mark,
+                 .stream_wait_event = cuda_follow, .event_synchronize = cuda_reach,
+                 .comm_stream = cuda_sums, .stream_wait_stream = cuda_precede },
+    .capture = { .begin = cuda_record, .end = cuda_end_record, .launch = cuda_replay,
+                 .destroy = cuda_forget },
+    .profiling = { .timer_start = cuda_time, .timer_stop = cuda_timed,
+                   .range_begin = cuda_begin_range, .range_end = cuda_end_range,
+                   .sensors = device_state, .peak = cuda_limits },
     .compile = cuda_compile_waiting,
-    .tune = device_tune,
+    .autotune = device_tune,
     .describe = device_describe,
     .count = device_count,
 };

@@ -1,6 +1,6 @@
 /*
- * cuda_kernel.c - who computes a request; and our own kernels for it: launches with their arguments, and
- * tables in the device's memory.
+ * cuda_kernel.c - who computes a request; and our own kernels for it: launches with their
+ * arguments, and tables in the device's memory.
  */
 #include "cuda/cuda.h"
 
@@ -51,7 +51,7 @@ static pons_status kernel_run(const pons_kernel *kernel, const pons_call *call, 
     for (int i = 0; i < p->launch_count && status == PONS_OK; i++)
         status = cuda_check(d, d->driver.launch(p->launch[i].kernel->function, p->launch[i].blocks,
                                                 1, 1, CUDA_THREADS, 1, 1, 0,
-                                                d->queue[PONS_QUEUE_KERNELS], p->parameter, NULL),
+                                                d->queue[PONS_STREAM_KERNELS], p->parameter, NULL),
                             "launch a kernel", err);
     return status;
 }

@@ -13,7 +13,7 @@ static const struct { int architecture; double f32, bf16, fp16, tf32; } kinds[] 
     { 90, 256, 4096, 4096, 2048 }, { 100, 256, 8192, 8192, 4096 }, { 120, 256, 512, 512, 256 },
 };
 
-pons_status cuda_limits(void *device, pons_device_limits *limits, pons_error *err)
+pons_status cuda_limits(void *device, pons_device_peak *limits, pons_error *err)
 {
     static const int asked[] = { CUDA_PROCESSORS, CUDA_CLOCK, CUDA_MEMORY_CLOCK, CUDA_MEMORY_BITS };
     const cuda_device *d = device;
@@ -27,7 +27,7 @@ pons_status cuda_limits(void *device, pons_device_limits *limits, pons_error *er
     while (kind > 0 && kinds[kind].architecture > d->architecture)
         kind--;
     clocks = (double)value[0] * 1e3 * value[1];
-    *limits = (pons_device_limits){ .copy = 2 * 1e3 * value[2] * value[3] / 8,
+    *limits = (pons_device_peak){ .copy = 2 * 1e3 * value[2] * value[3] / 8,
                                     .f32 = clocks * kinds[kind].f32,
                                     .bf16 = clocks * kinds[kind].bf16,
                                     .fp16 = clocks * kinds[kind].fp16,

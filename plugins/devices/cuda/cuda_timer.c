@@ -104,7 +104,7 @@ void cuda_timer_close(cuda_device *d)
     if (t == NULL)
         return;
     set_hold(t, false);
-    d->driver.stream_wait(d->queue[PONS_QUEUE_KERNELS]); /* its function may be there still */
+    d->driver.stream_wait(d->queue[PONS_STREAM_KERNELS]); /* its function may be there still */
     if (t->begin != NULL)
         d->driver.event_free(t->begin);
     if (t->end != NULL)
@@ -118,7 +118,7 @@ void cuda_timer_close(cuda_device *d)
 pons_status cuda_time(void *device, pons_error *err)
 {
     cuda_device *d = device;
-    cuda_stream queue = d->queue[PONS_QUEUE_KERNELS];
+    cuda_stream queue = d->queue[PONS_STREAM_KERNELS];
 
     if (cuda_check(d, d->driver.use(d->context), "use the card", err) != PONS_OK
         || find_timer(d, err) != PONS_OK)
@@ -134,7 +134,7 @@ pons_status cuda_timed(void *device, double *seconds, pons_error *err)
 {
     cuda_device *d = device;
     cuda_timer *t = d->timer;
-    int marked = d->driver.event_record(t->end, d->queue[PONS_QUEUE_KERNELS]);
+    int marked = d->driver.event_record(t->end, d->queue[PONS_STREAM_KERNELS]);
     float milliseconds = 0;
 
     set_hold(t, false);

@@ -1,6 +1,7 @@
 /*
- * module_cache.c - compiled kernels: everything that was asked for is one translation unit, which begins
- * when all of it is known, or when the first of it runs. How it is compiled is compile_job.c's.
+ * module_cache.c - compiled kernels: everything that was asked for is one translation unit, which
+ * begins when all of it is known, or when the first of it runs. How it is compiled is
+ * compile_job.c's.
  */
 #include "cuda/cuda.h"
 

@@ -1,9 +1,9 @@
 /*
  * select.c - who computes a convolution or a matrix product. Families are asked in turn: our
- * kernels for few channels on one side (few_channels.h), those with fewer products (winograd.h), for many
- * channels (bf16_gemm.h) and for any (direct.h) where they are faster, the library (onednn.h), our
- * kernels for any again, which decline only types that the graph never hands to them. Whose scratch
- * memory is above the limit is passed over for the next.
+ * kernels for few channels on one side (few_channels.h), those with fewer products (winograd.h),
+ * for many channels (bf16_gemm.h) and for any (direct.h) where they are faster, the library
+ * (onednn.h), our kernels for any again, which decline only types that the graph never hands to
+ * them. Whose scratch memory is above the limit is passed over for the next.
  */
 #include "cpu/cpu.h"
 #include "cpu/conv/direct/direct.h"

@@ -1,5 +1,6 @@
 /*
- * gather_copy.c - copy rows by runs, element by element, or in blocks across two axes; see gather_copy.h.
+ * gather_copy.c - copy rows by runs, element by element, or in blocks across two axes; see
+ * gather_copy.h.
  *
  * Tasks are blocks of rows of a fixed size.
  */

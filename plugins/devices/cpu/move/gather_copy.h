@@ -1,5 +1,6 @@
 /*
- * gather_copy.h - kernels in which every element of the output is one element of an input, or a zero.
+ * gather_copy.h - kernels in which every element of the output is one element of an input, or a
+ * zero.
  *
  * Where it comes from is a sum over the axes: a multiple of the position, or what a table says for
  * it. Transposes, flips, crops, pads, concatenations and gathers are of this kind. Numbers of equal

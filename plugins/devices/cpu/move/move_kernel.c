@@ -1,5 +1,6 @@
 /*
- * move_kernel.c - transpose, flip, crop, pad, concatenate, gather and copy as takes (gather_copy.h).
+ * move_kernel.c - transpose, flip, crop, pad, concatenate, gather and copy as takes
+ * (gather_copy.h).
  */
 #include "cpu/cpu.h"
 #include "cpu/move/gather_copy.h"

@@ -1,6 +1,6 @@
 /*
- * pool_kernel.c - pooling of [N, D, H, W, C]: means, their gradient and maxima blend rows (separable.h); the
- * gradient of a maximum is pool_gradient.c.
+ * pool_kernel.c - pooling of [N, D, H, W, C]: means, their gradient and maxima blend rows
+ * (separable.h); the gradient of a maximum is pool_gradient.c.
  */
 #include "cpu/pool/separable.h"
 #include "cpu/pool/pool_kernel.h"

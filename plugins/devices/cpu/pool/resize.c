@@ -1,6 +1,6 @@
 /*
- * resize.c - resizing [N, D, H, W, C]: nearest rules move numbers (gather_copy.h), the linear rule and all
- * gradients blend them (separable.h).
+ * resize.c - resizing [N, D, H, W, C]: nearest rules move numbers (gather_copy.h), the linear rule
+ * and all gradients blend them (separable.h).
  */
 #include "cpu/pool/separable.h"
 #include "cpu/move/gather_copy.h"

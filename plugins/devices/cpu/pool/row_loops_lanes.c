@@ -1,6 +1,7 @@
 /*
- * row_loops_lanes.c - the loops of row_loops.h. Compiled once for each kind of processor, with CPU_ROW naming
- * it. Every number has its own sum, so that results do not depend on the width of vectors.
+ * row_loops_lanes.c - the loops of row_loops.h. Compiled once for each kind of processor, with
+ * CPU_ROW naming it. Every number has its own sum, so that results do not depend on the width of
+ * vectors.
  */
 #include "cpu/pool/row_loops.h"
 

@@ -1,5 +1,6 @@
 /*
- * lane_math.h - one number at a time: the functions of map programs, as straight code without branches.
+ * lane_math.h - one number at a time: the functions of map programs, as straight code without
+ * branches.
  *
  * The loops of map_lanes.c are compiled once for each kind of processor and turn these into vector
  * code, so that scalar and vector results come from one source. Accuracy: at most 2 ulp, held by

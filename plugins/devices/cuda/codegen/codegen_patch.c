@@ -1,7 +1,7 @@
 /*
- * codegen_patch.c - patches cut out of cases that the card holds, one thread for each element; their
- * normal numbers, one thread for the four of one draw; and patches added to sums that the card
- * holds, one thread for each element and one kernel for each patch.
+ * codegen_patch.c - patches cut out of cases that the card holds, one thread for each element;
+ * their normal numbers, one thread for the four of one draw; and patches added to sums that the
+ * card holds, one thread for each element and one kernel for each patch.
  */
 #include "cuda/codegen/codegen.h"
 

@@ -1,6 +1,6 @@
 /*
- * cublaslt.h - matrix products by cuBLASLt: an operation, how its three matrices lie in memory, and the
- * algorithms that the library proposes for them.
+ * cublaslt.h - matrix products by cuBLASLt: an operation, how its three matrices lie in memory,
+ * and the algorithms that the library proposes for them.
  *
  * The library is found when the first product is prepared: it is half a gigabyte, which takes 60 ms
  * to open, and few networks multiply matrices. It comes with the toolkit of NVRTC, whose version
@@ -86,7 +86,10 @@ typedef struct cuda_blas {
 } cuda_blas;
 #undef BLAS_MEMBER
 
-/* ---- cublaslt.c ---------------------------------------------------------------------------------- */
+/*
+ * ---- cublaslt.c
+ * ----------------------------------------------------------------------------------
+ */
 
 /*
  * Whether the library is there and works on the card of this thread; the first call looks for it:

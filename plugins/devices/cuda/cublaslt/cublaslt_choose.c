@@ -1,7 +1,7 @@
 /*
- * cublaslt_choose.c - the algorithm for a matrix product by timing ([device] autotune), of those that
- * the library proposes. An algorithm is opaque: its bytes are its name, which means something to
- * one version of the library alone, and so the key has that.
+ * cublaslt_choose.c - the algorithm for a matrix product by timing ([device] autotune), of those
+ * that the library proposes. An algorithm is opaque: its bytes are its name, which means something
+ * to one version of the library alone, and so the key has that.
  */
 #include "cuda/cuda.h"
 
@@ -69,7 +69,7 @@ static int run(void *context, int i, void *const *operand, void *workspace)
     const algorithms *a = context;
 
     return blas_product_run(&a->device->blas, a->product, &a->all[i], operand, workspace,
-                            a->device->queue[PONS_QUEUE_KERNELS]);
+                            a->device->queue[PONS_STREAM_KERNELS]);
 }
 
 /* Time them and keep the fastest; the library's first where none of them runs. */
@@ -98,7 +98,7 @@ pons_status cuda_choose_algorithm(cuda_device *d, const pons_request *r, const b
                                   int count, const blas_choice *all, int *best, pons_error *err)
 {
     algorithms a = { d, p, all };
-    char key[PONS_CHOICE_SIZE], name[CUDA_NAME_SIZE];
+    char key[PONS_AUTOTUNE_ENTRY_SIZE], name[CUDA_NAME_SIZE];
     cuda_found found;
 
     *best = 0;

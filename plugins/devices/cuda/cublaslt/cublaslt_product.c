@@ -39,7 +39,7 @@ static pons_status kernel_run(const pons_kernel *kernel, const pons_call *call, 
     if (cuda_check(d, d->driver.use(d->context), "use the device", err) != PONS_OK)
         return PONS_DEVICE;
     return check(p, blas_product_run(&d->blas, &p->product, &p->choice, operand, call->scratch,
-                                     d->queue[PONS_QUEUE_KERNELS]), "run", err);
+                                     d->queue[PONS_STREAM_KERNELS]), "run", err);
 }
 
 static pons_status prepare(planned *p, bool *found, pons_error *err)

@@ -1,6 +1,6 @@
 /*
- * cudnn.h - convolutions by cuDNN 9's backend interface: descriptors whose attributes are set one by
- * one, a graph of operations, engines that can compute it, and a plan for one of them.
+ * cudnn.h - convolutions by cuDNN 9's backend interface: descriptors whose attributes are set one
+ * by one, a graph of operations, engines that can compute it, and a plan for one of them.
  *
  * The library is found when the device is opened, and none of its headers is needed: the numbers of
  * its kinds, attributes and types, which its interface keeps, stand here.
@@ -88,7 +88,9 @@ typedef struct cuda_dnn {
 } cuda_dnn;
 #undef DNN_MEMBER
 
-/* ---- cudnn.c ----------------------------------------------------------------------------------- */
+/*
+ * ---- cudnn.c -----------------------------------------------------------------------------------
+ */
 
 /* Find the library. Without it all convolutions are our own: no failure. */
 void dnn_find(cuda_dnn *dnn);
@@ -117,7 +119,9 @@ void dnn_set(dnn_list *l, dnn_descriptor d, int attribute, int type, int64_t cou
 void dnn_finish(dnn_list *l, dnn_descriptor d);
 void dnn_list_free(dnn_list *l);
 
-/* ---- cudnn_graph.c ----------------------------------------------------------------------------- */
+/*
+ * ---- cudnn_graph.c -----------------------------------------------------------------------------
+ */
 
 enum { DNN_X = 1, DNN_W, DNN_Y }; /* the numbers of tensors                                       */
 
@@ -137,7 +141,9 @@ dnn_descriptor dnn_graph(dnn_list *l, const dnn_convolution *c, dnn_handle handl
 /* Where x, w and y of a run are. */
 dnn_descriptor dnn_pack(dnn_list *l, void *const pointer[3], void *workspace);
 
-/* ---- cudnn_plan.c ------------------------------------------------------------------------------ */
+/*
+ * ---- cudnn_plan.c ------------------------------------------------------------------------------
+ */
 
 /* What decides between engines. */
 typedef struct dnn_wishes {

@@ -1,7 +1,7 @@
 /*
- * cudnn_choose.c - the engine for a convolution by timing ([device] autotune): those that the library
- * proposes and that fit are tried. Engines and knobs that are chosen have a name, by which they are
- * found again without timing.
+ * cudnn_choose.c - the engine for a convolution by timing ([device] autotune): those that the
+ * library proposes and that fit are tried. Engines and knobs that are chosen have a name, by which
+ * they are found again without timing.
  */
 #include "cuda/cuda.h"
 
@@ -104,7 +104,7 @@ static pons_status choose(cuda_device *d, const dnn_convolution *c, const dnn_wi
 pons_status cuda_choose_plan(cuda_device *d, const dnn_convolution *c, const dnn_wishes *wishes,
                              dnn_plan *out, pons_error *err)
 {
-    char key[PONS_CHOICE_SIZE], name[CUDA_NAME_SIZE];
+    char key[PONS_AUTOTUNE_ENTRY_SIZE], name[CUDA_NAME_SIZE];
     dnn_wishes chosen = *wishes;
     cuda_found found;
 

@@ -1,6 +1,6 @@
 /*
- * cuda_memory.c - memory of the card, which kernels and copies reach alone, and memory of the host with
- * fixed pages, which copies reach by themselves.
+ * cuda_memory.c - memory of the card, which kernels and copies reach alone, and memory of the host
+ * with fixed pages, which copies reach by themselves.
  */
 #include "cuda/cuda.h"
 
@@ -55,7 +55,7 @@ void cuda_release_host(void *device, void *memory, size_t size)
     d->driver.host_free(memory);
 }
 
-pons_status cuda_copy(void *device, pons_queue queue, void *to, const void *from, size_t size,
+pons_status cuda_copy(void *device, pons_stream queue, void *to, const void *from, size_t size,
                       pons_error *err)
 {
     cuda_device *d = device;

@@ -1,6 +1,6 @@
 /*
- * cuda_stream.c - what runs when: a stream for kernels, one for copies, one for a communicator where
- * there is one, and the events between them.
+ * cuda_stream.c - what runs when: a stream for kernels, one for copies, one for a communicator
+ * where there is one, and the events between them.
  */
 #include "cuda/cuda.h"
 
@@ -18,7 +18,7 @@ static pons_status new_stream(cuda_device *d, cuda_stream *out, pons_error *err)
 
 pons_status cuda_queues_open(cuda_device *d, pons_error *err)
 {
-    for (int i = 0; i < PONS_QUEUE_COUNT; i++)
+    for (int i = 0; i < PONS_STREAM_COUNT; i++)
         if (new_stream(d, &d->queue[i], err) != PONS_OK)
             return PONS_DEVICE;
     return PONS_OK;
@@ -27,7 +27,7 @@ pons_status cuda_queues_open(cuda_device *d, pons_error *err)
 void cuda_queues_close(cuda_device *d)
 {
     cuda_timer_close(d);
-    for (int i = 0; i < PONS_QUEUE_COUNT; i++)
+    for (int i = 0; i < PONS_STREAM_COUNT; i++)
         if (d->queue[i] != NULL)
             d->driver.stream_free(d->queue[i]);
     if (d->sums != NULL)
@@ -64,7 +64,7 @@ static pons_status find_mark(cuda_device *d, int number, pons_error *err)
     return PONS_OK;
 }
 
-pons_status cuda_mark(void *device, pons_queue queue, int number, pons_error *err)
+pons_status cuda_mark(void *device, pons_stream queue, int number, pons_error *err)
 {
     cuda_device *d = device;
 
@@ -74,7 +74,7 @@ pons_status cuda_mark(void *device, pons_queue queue, int number, pons_error *er
                       err);
 }
 
-pons_status cuda_follow(void *device, pons_queue queue, int number, pons_error *err)
+pons_status cuda_follow(void *device, pons_stream queue, int number, pons_error *err)
 {
     cuda_device *d = device;
 
@@ -99,7 +99,7 @@ pons_status cuda_synchronise(void *device, pons_error *err)
 
     if (use(d, err) != PONS_OK)
         return PONS_DEVICE;
-    return cuda_check(d, d->driver.stream_wait(d->queue[PONS_QUEUE_KERNELS]), "run kernels", err);
+    return cuda_check(d, d->driver.stream_wait(d->queue[PONS_STREAM_KERNELS]), "run kernels", err);
 }
 
 void *cuda_sums(void *device, pons_error *err)
@@ -116,7 +116,7 @@ pons_status cuda_precede(void *device, void *stream, pons_error *err)
     cuda_device *d = device;
 
     if (use(d, err) != PONS_OK || (d->behind == NULL && new_event(d, &d->behind, err) != PONS_OK)
-        || cuda_check(d, d->driver.event_record(d->behind, d->queue[PONS_QUEUE_KERNELS]),
+        || cuda_check(d, d->driver.event_record(d->behind, d->queue[PONS_STREAM_KERNELS]),
                       "mark a queue", err) != PONS_OK)
         return PONS_DEVICE;
     return cuda_check(d, d->driver.stream_follow(stream, d->behind, 0), "order queues", err);

@@ -12,7 +12,8 @@ pons_status cuda_record(void *device, pons_error *err)
 
     if (cuda_check(d, d->driver.use(d->context), "use the card", err) != PONS_OK)
         return PONS_DEVICE;
-    return cuda_check(d, d->driver.capture(d->queue[PONS_QUEUE_KERNELS], CUDA_CAPTURE_THREAD_LOCAL),
+    return cuda_check(d, d->driver.capture(d->queue[PONS_STREAM_KERNELS],
+                                           CUDA_CAPTURE_THREAD_LOCAL),
                       "record kernels", err);
 }
 
@@ -21,7 +22,7 @@ pons_status cuda_end_record(void *device, void **recording, pons_error *err)
     cuda_device *d = device;
     cuda_graph graph = NULL;
     cuda_executable executable = NULL;
-    pons_status status = cuda_check(d, d->driver.end_capture(d->queue[PONS_QUEUE_KERNELS], &graph),
+    pons_status status = cuda_check(d, d->driver.end_capture(d->queue[PONS_STREAM_KERNELS], &graph),
                                     "record kernels", err);
 
     if (status == PONS_OK)
@@ -40,7 +41,7 @@ pons_status cuda_replay(void *device, void *recording, pons_error *err)
 
     if (cuda_check(d, d->driver.use(d->context), "use the card", err) != PONS_OK)
         return PONS_DEVICE;
-    return cuda_check(d, d->driver.graph_launch(recording, d->queue[PONS_QUEUE_KERNELS]),
+    return cuda_check(d, d->driver.graph_launch(recording, d->queue[PONS_STREAM_KERNELS]),
                       "run recorded kernels", err);
 }
 

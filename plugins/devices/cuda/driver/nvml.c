@@ -115,9 +115,9 @@ static pons_status take(const cuda_sensors *s, int result, const char *what, dou
     return is_not_known(result) ? PONS_OK : check(s, result, what, err);
 }
 
-pons_status cuda_sensors_read(const cuda_sensors *s, pons_device_state *out, pons_error *err)
+pons_status cuda_sensors_read(const cuda_sensors *s, pons_device_sensors *out, pons_error *err)
 {
-    pons_device_state state = { .id = "" };
+    pons_device_sensors state = { .id = "" };
     nvml_utilisation rates = { 0, 0 };
     nvml_memory memory = { 0, 0, 0 };
     unsigned milliwatts = 0, celsius = 0;
@@ -146,7 +146,7 @@ pons_status cuda_sensors_read(const cuda_sensors *s, pons_device_state *out, pon
 void cuda_sensors_describe(const char *address, char *text, size_t size)
 {
     pons_error why = PONS_ERROR_INIT;
-    pons_device_state unread;
+    pons_device_sensors unread;
     cuda_sensors *s = NULL;
 
     text[0] = '\0';

@@ -1,9 +1,10 @@
 /*
- * bf16_gemm.h - bf16 convolutions of many channels on both sides, on the tile registers of AMX or on
- * vectors that multiply pairs (AVX512-BF16).
+ * bf16_gemm.h - bf16 convolutions of many channels on both sides, on the tile registers of AMX or
+ * on vectors that multiply pairs (AVX512-BF16).
  *
- * The product kernels (engine_amx.c, engine_avx512_bf16.c, gemm_pack.c) know nothing of convolutions. They
- * multiply tiles of 16 x 16 numbers, in steps of 32 numbers of the axis that is summed over:
+ * The product kernels (engine_amx.c, engine_avx512_bf16.c, gemm_pack.c) know nothing of
+ * convolutions. They multiply tiles of 16 x 16 numbers, in steps of 32 numbers of the axis that is
+ * summed over:
  *
  *   panel   [16 pairs][16 columns][2]: two neighbouring numbers of that axis side by side
  *   rows    16 rows 'pitch' bytes apart, 32 numbers of each; may begin at any number

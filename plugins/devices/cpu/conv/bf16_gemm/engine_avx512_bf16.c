@@ -1,6 +1,6 @@
 /*
- * engine_avx512_bf16.c - products of pairs of bf16 on vectors (bf16_gemm.h), for processors with AVX512-BF16 that
- * have no tile registers.
+ * engine_avx512_bf16.c - products of pairs of bf16 on vectors (bf16_gemm.h), for processors with
+ * AVX512-BF16 that have no tile registers.
  *
  * The sums of eight rows and two columns, or of sixteen rows of one, stay in registers; each pair
  * of a row is spread over a vector and meets the panels' lines. Steps come in pieces whose panels

@@ -1,6 +1,6 @@
 /*
- * gemm_pack.c - bf16 to panels and rows of tiles, and results back (bf16_gemm.h). Compiled for AVX-512,
- * which every processor with a unit of bf16_gemm.h has.
+ * gemm_pack.c - bf16 to panels and rows of tiles, and results back (bf16_gemm.h). Compiled for
+ * AVX-512, which every processor with a unit of bf16_gemm.h has.
  */
 #include "cpu/conv/bf16_gemm/bf16_gemm.h"
 

@@ -1,6 +1,6 @@
 /*
- * gemm_weight_gradient.c - the gradient of a convolution by its weight, between tensors of many channels. Of
- * units that multiply along lines gemm_weight_rows.c makes it.
+ * gemm_weight_gradient.c - the gradient of a convolution by its weight, between tensors of many
+ * channels. Of units that multiply along lines gemm_weight_rows.c makes it.
  *
  *   dw[o][tap][i] = sum over positions p of y[p - shift(tap)][o] x[p][i]
  *

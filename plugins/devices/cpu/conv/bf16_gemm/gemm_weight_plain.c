@@ -1,5 +1,6 @@
 /*
- * gemm_weight_plain.c - gradients by the weight from the tensors as they stand (gemm_weight_rows.h).
+ * gemm_weight_plain.c - gradients by the weight from the tensors as they stand
+ * (gemm_weight_rows.h).
  */
 #include "cpu/conv/bf16_gemm/gemm_weight_rows.h"
 

@@ -1,6 +1,6 @@
 /*
- * gemm_weight_rows.c - the gradient of a convolution by its weight, between tensors of many channels, on
- * vectors of pairs (bf16_gemm.h).
+ * gemm_weight_rows.c - the gradient of a convolution by its weight, between tensors of many
+ * channels, on vectors of pairs (bf16_gemm.h).
  *
  *   dw[o][tap][i] = sum over positions p of y[p][o] x[stride p + dilation tap - pad][i]
  *

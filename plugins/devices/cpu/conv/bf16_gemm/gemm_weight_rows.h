@@ -1,6 +1,7 @@
 /*
- * gemm_weight_rows.h - gradients of a convolution by its weight, line by line (gemm_weight_rows.c), and what is
- * multiplied there: the tensors as they stand (gemm_weight_plain.c), or tiles of them (winograd_weight_gradient.c).
+ * gemm_weight_rows.h - gradients of a convolution by its weight, line by line
+ * (gemm_weight_rows.c), and what is multiplied there: the tensors as they stand
+ * (gemm_weight_plain.c), or tiles of them (winograd_weight_gradient.c).
  */
 #ifndef PLUGINS_DEVICES_CPU_CONV_BF16_GEMM_GEMM_WEIGHT_ROWS_H
 #define PLUGINS_DEVICES_CPU_CONV_BF16_GEMM_GEMM_WEIGHT_ROWS_H

@@ -1,6 +1,6 @@
 /*
- * few_channels_buffer.c - the rows that a task of a narrow convolution has at hand, and which of them the
- * taps of an output row read.
+ * few_channels_buffer.c - the rows that a task of a narrow convolution has at hand, and which of
+ * them the taps of an output row read.
  *
  * The buffer is a ring of the planes that one output plane reads, filled row by row as the run
  * moves on, or holds all that the task reads. A row is made once and read by all taps it meets.

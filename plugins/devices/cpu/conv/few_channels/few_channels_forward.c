@@ -1,6 +1,7 @@
 /*
- * few_channels_forward.c - runs of narrow convolutions that sum up rows of many channels from the rows
- * that the kernel reads: in floats or pairs along a row, or in pairs that two rows make as well.
+ * few_channels_forward.c - runs of narrow convolutions that sum up rows of many channels from the
+ * rows that the kernel reads: in floats or pairs along a row, or in pairs that two rows make as
+ * well.
  */
 #include "cpu/conv/few_channels/few_channels_task.h"
 

@@ -1,7 +1,7 @@
 /*
- * few_channels_forward_planar.c - runs of narrow convolutions that sum up rows of few channels, two at a
- * time: most of the rows that the kernel reads are read by both. They are taken apart first, or
- * read where they lie in the tensor.
+ * few_channels_forward_planar.c - runs of narrow convolutions that sum up rows of few channels,
+ * two at a time: most of the rows that the kernel reads are read by both. They are taken apart
+ * first, or read where they lie in the tensor.
  */
 #include "cpu/conv/few_channels/few_channels_task.h"
 

@@ -1,6 +1,6 @@
 /*
- * few_channels_input_gradient.c - runs of narrow convolutions that carry rows of many channels to rows of few:
- * the gradient by the input, or a convolution whose sides are swapped.
+ * few_channels_input_gradient.c - runs of narrow convolutions that carry rows of many channels to
+ * rows of few: the gradient by the input, or a convolution whose sides are swapped.
  *
  * A row is carried to every kernel position along W, and what meets at a phase of the stride is
  * added up; or, where loops_upsample2.c does both at once, two rows of x are summed up at a time.

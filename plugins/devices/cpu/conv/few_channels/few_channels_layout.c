@@ -1,6 +1,6 @@
 /*
- * few_channels_layout.c - rows between the tensors' types and layout and those of the loops: channels
- * apart and together, bf16 and float.
+ * few_channels_layout.c - rows between the tensors' types and layout and those of the loops:
+ * channels apart and together, bf16 and float.
  */
 #include "cpu/conv/few_channels/few_channels_loops.h"
 #include "cpu/conv/few_channels/few_channels_vector.h"

@@ -1,10 +1,10 @@
 /*
- * few_channels_loops.h - the loops over rows of the narrow convolutions, compiled once for each kind of
- * processor with CPU_ROW naming it.
+ * few_channels_loops.h - the loops over rows of the narrow convolutions, compiled once for each
+ * kind of processor with CPU_ROW naming it.
  *
- * They work on rows in scratch, which few_channels_rows.c fills from the tensors; where pairs of bf16 are
- * multiplied, some on rows of the tensors themselves. 'taps' counts the (kd, kh) pairs that
- * contribute, each with its row of numbers; 'inner' counts the pairs (kw, i), j = kw I + i;
+ * They work on rows in scratch, which few_channels_rows.c fills from the tensors; where pairs of
+ * bf16 are multiplied, some on rows of the tensors themselves. 'taps' counts the (kd, kh) pairs
+ * that contribute, each with its row of numbers; 'inner' counts the pairs (kw, i), j = kw I + i;
  * 'weight' has one block for each tap. Rows in scratch are padded so that loops may read and write
  * whole vectors of NARROW_LANES. Each sum belongs to one output, or to one of 16 partial sums, so
  * the order of sums does not depend on the width of the processor's vectors.

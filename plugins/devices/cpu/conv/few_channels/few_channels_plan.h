@@ -28,7 +28,7 @@ typedef struct narrow {
     narrow_form form;
     bool swapped;
     bool pairs;                  /* see few_channels.c */
-    bool up, zipped, placed;     /* loops_upsample2.c does it, loops_interleave.c, loops_in_place.c */
+    bool up, zipped, placed;   /* loops_upsample2.c does it, loops_interleave.c, loops_in_place.c */
     bool ring;                   /* of its planes a task buffers those that one of them reads */
     bool gaps;                   /* by the weight, with rows of x that no row of y meets */
     int zips;                    /* floats of a row before its pairs with the next; 0: none */
@@ -65,7 +65,10 @@ static inline bool narrow_is_weight(const narrow *n)
     return n->form == WIDE_WEIGHT || n->form == PLANAR_WEIGHT;
 }
 
-/* few_channels_weight.c: the weight from the tensor, and its gradient from the tasks' sums into it. */
+/*
+ * few_channels_weight.c: the weight from the tensor, and its gradient from the tasks' sums into
+ * it.
+ */
 void narrow_weight_pack(const narrow *n, const void *weight, float *packed);
 void narrow_weight_add(const narrow *n, float *sums);
 void narrow_weight_write(const narrow *n, const float *sums, float *weight);

@@ -1,6 +1,6 @@
 /*
- * few_channels_rows.c - rows of a narrow convolution's tensors as its loops want them, and back: padded,
- * float or pairs of bf16, channels apart or together. few_channels_layout.c has the loops.
+ * few_channels_rows.c - rows of a narrow convolution's tensors as its loops want them, and back:
+ * padded, float or pairs of bf16, channels apart or together. few_channels_layout.c has the loops.
  */
 #include "cpu/conv/few_channels/few_channels_task.h"
 

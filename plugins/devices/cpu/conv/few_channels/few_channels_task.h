@@ -1,6 +1,7 @@
 /*
- * few_channels_task.h - a task of a narrow convolution while a thread works on it, the rows that it reads
- * and writes, and the runs over them. Each file below calls only what is declared above it.
+ * few_channels_task.h - a task of a narrow convolution while a thread works on it, the rows that
+ * it reads and writes, and the runs over them. Each file below calls only what is declared above
+ * it.
  */
 #ifndef PLUGINS_DEVICES_CPU_CONV_FEW_CHANNELS_FEW_CHANNELS_TASK_H
 #define PLUGINS_DEVICES_CPU_CONV_FEW_CHANNELS_FEW_CHANNELS_TASK_H
@@ -36,7 +37,10 @@ typedef struct narrow_two_taps {
     int end[3];
 } narrow_two_taps;
 
-/* ---- few_channels_rows.c --------------------------------------------------------------------------- */
+/*
+ * ---- few_channels_rows.c
+ * ---------------------------------------------------------------------------
+ */
 
 /* Where row 'row' of a plane begins. */
 static inline int64_t narrow_row_at(const narrow_side *s, int image, int plane, int row)
@@ -61,7 +65,10 @@ narrow_fill narrow_fill_y;
 /* How the form has rows of x. */
 narrow_fill *narrow_fill_of(const narrow *n);
 
-/* ---- few_channels_buffer.c ------------------------------------------------------------------------- */
+/*
+ * ---- few_channels_buffer.c
+ * -------------------------------------------------------------------------
+ */
 
 /* A row that is buffered. */
 static inline const float *narrow_buffered(const narrow_work *w, int plane, int row)

@@ -1,5 +1,6 @@
 /*
- * few_channels_vector.h - how many sums fit into registers, and lanes of two vectors mixed and sorted.
+ * few_channels_vector.h - how many sums fit into registers, and lanes of two vectors mixed and
+ * sorted.
  */
 #ifndef PLUGINS_DEVICES_CPU_CONV_FEW_CHANNELS_FEW_CHANNELS_VECTOR_H
 #define PLUGINS_DEVICES_CPU_CONV_FEW_CHANNELS_FEW_CHANNELS_VECTOR_H

@@ -1,6 +1,6 @@
 /*
- * few_channels_weight.c - the weight of a narrow convolution between the tensor's order and that of the
- * loops, mirrored where the sides are swapped.
+ * few_channels_weight.c - the weight of a narrow convolution between the tensor's order and that
+ * of the loops, mirrored where the sides are swapped.
  */
 #include "cpu/cpu.h"
 #include "cpu/conv/few_channels/few_channels_plan.h"

@@ -1,6 +1,6 @@
 /*
- * few_channels_weight_gradient.c - runs of narrow convolutions' gradients by the weight: each row of y meets the
- * rows of x that the kernel reads for it.
+ * few_channels_weight_gradient.c - runs of narrow convolutions' gradients by the weight: each row
+ * of y meets the rows of x that the kernel reads for it.
  *
  * Every task has sums of its own, which few_channels_weight.c adds up.
  */

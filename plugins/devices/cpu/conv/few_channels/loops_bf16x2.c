@@ -1,6 +1,6 @@
 /*
- * loops_bf16x2.c - the loops of few_channels_loops.h over pairs of bf16, for processors that multiply
- * them (AVX512-BF16), rows that become such pairs, and sums that become bf16.
+ * loops_bf16x2.c - the loops of few_channels_loops.h over pairs of bf16, for processors that
+ * multiply them (AVX512-BF16), rows that become such pairs, and sums that become bf16.
  */
 #include "cpu/conv/few_channels/few_channels_loops.h"
 #include "cpu/conv/bf16_gemm/bf16_interleave.h"

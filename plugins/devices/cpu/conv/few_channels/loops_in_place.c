@@ -1,6 +1,6 @@
 /*
- * loops_in_place.c - the loop of few_channels_loops.h over pairs of bf16 that reads rows of two channels
- * where they lie in the tensor, for kernels of 3 along W.
+ * loops_in_place.c - the loop of few_channels_loops.h over pairs of bf16 that reads rows of two
+ * channels where they lie in the tensor, for kernels of 3 along W.
  *
  * Nothing is copied before it is multiplied, nor after: where a kernel reaches past a row's end,
  * lanes are not read, and what becomes of the sums is written as bf16 at once.

@@ -1,6 +1,6 @@
 /*
- * loops_interleave.c - the loop of few_channels_loops.h over pairs of bf16 from rows of few channels to rows of
- * many, which lie along the vector and become bf16 in registers.
+ * loops_interleave.c - the loop of few_channels_loops.h over pairs of bf16 from rows of few
+ * channels to rows of many, which lie along the vector and become bf16 in registers.
  */
 #include "cpu/conv/few_channels/few_channels_loops.h"
 #include "cpu/conv/few_channels/few_channels_vector.h"

@@ -1,6 +1,6 @@
 /*
- * loops_upsample2.c - the loop of few_channels_loops.h over pairs of bf16 that carries rows of many channels to
- * rows of few, twice as long: kernels of 3 along W, stride 2.
+ * loops_upsample2.c - the loop of few_channels_loops.h over pairs of bf16 that carries rows of
+ * many channels to rows of few, twice as long: kernels of 3 along W, stride 2.
  *
  * Position q of y reaches positions 2 q - 1, 2 q and 2 q + 1 of x. So an even position of x is one
  * product and an odd one the sum of two, of neighbours; all are summed up in registers, for two

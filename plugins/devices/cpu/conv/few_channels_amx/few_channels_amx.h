@@ -1,6 +1,6 @@
 /*
- * few_channels_amx.h - bf16 convolutions with few channels on one side on a matrix unit: forward and
- * the gradient by the input. few_channels_amx_weight.c packs the weight.
+ * few_channels_amx.h - bf16 convolutions with few channels on one side on a matrix unit: forward
+ * and the gradient by the input. few_channels_amx_weight.c packs the weight.
  *
  * A matrix unit multiplies 16 rows of 32 numbers by 32 x 16. Rows here are cells of 'positions'
  * neighbours along W with all their channels, which lie in one piece in memory, together with

@@ -1,7 +1,7 @@
 /*
- * few_channels_amx_gradient.c - the gradient by the weight of a convolution with few input channels, on
- * a matrix unit. (Of many channels of x each tile would be used once for each kernel position, and
- * come from the second cache or behind: vectors are faster there.)
+ * few_channels_amx_gradient.c - the gradient by the weight of a convolution with few input
+ * channels, on a matrix unit. (Of many channels of x each tile would be used once for each kernel
+ * position, and come from the second cache or behind: vectors are faster there.)
  *
  * A row of the output's gradient is cut into cells of P positions. All numbers of a cell times all
  * those that it reads of a row of x, summed over cells, is a matrix, in whose band

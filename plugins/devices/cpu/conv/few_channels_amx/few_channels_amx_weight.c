@@ -1,5 +1,6 @@
 /*
- * few_channels_amx_weight.c - the weight of a narrow convolution as banded panels for a matrix unit.
+ * few_channels_amx_weight.c - the weight of a narrow convolution as banded panels for a matrix
+ * unit.
  */
 #include "cpu/conv/few_channels_amx/few_channels_amx.h"
 

@@ -3,8 +3,9 @@
  *
  * A task makes some planes of some rows of tiles, of one image or several, one plane after the
  * other. The sources of all planes that a plane of the target sums over stay in a core's cache:
- * plane p lies at p modulo as many. Then each sum is a product of tiles by factors (bf16_gemm.h), a few
- * channels of the target at a time. No sum crosses tasks, so bits do not depend on the cut (R4).
+ * plane p lies at p modulo as many. Then each sum is a product of tiles by factors (bf16_gemm.h),
+ * a few channels of the target at a time. No sum crosses tasks, so bits do not depend on the cut
+ * (R4).
  *
  * The gradient of a convolution with stride 1 is one with the kernel turned around.
  */

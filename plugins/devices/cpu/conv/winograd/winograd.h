@@ -100,8 +100,8 @@ typedef struct winograd_read {
 void winograd_read_tiles(winograd_kind kind, const winograd_read *r);
 /*
  * Of convolutions: two rows of tiles, of at most 16 channels. The sources of both rows' tiles are a
- * line of a panel (bf16_gemm.h), lines are 'pitch' apart. The first one says where they go, how many,
- * and of how many channels.
+ * line of a panel (bf16_gemm.h), lines are 'pitch' apart. The first one says where they go, how
+ * many, and of how many channels.
  */
 void winograd_read_pairs(winograd_kind kind, const winograd_read row[2]);
 
@@ -117,8 +117,8 @@ typedef struct winograd_write {
 void winograd_write_tiles(winograd_kind kind, const winograd_write *w);
 
 /*
- * A panel (bf16_gemm.h) of each position along H and W, one behind the other; 'turned' from the last to
- * the first. Factor f becomes a panel at to[f], past the caches.
+ * A panel (bf16_gemm.h) of each position along H and W, one behind the other; 'turned' from the
+ * last to the first. Factor f becomes a panel at to[f], past the caches.
  */
 void winograd_weigh(winograd_kind kind, bool turned, const char *taps,
                     char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS]);

@@ -1,10 +1,10 @@
 /*
  * winograd_weight_gradient.c - gradients by the weight as winograd.h has them.
  *
- * The gradient of each factor is what gemm_weight_rows.c sums up for a kernel that is one wide along H
- * and W: lines are rows of tiles, of the gradient of sums and of sources, and factors are groups,
- * whose terms are the products by a factor. Only at the end those of all factors become the
- * weights'.
+ * The gradient of each factor is what gemm_weight_rows.c sums up for a kernel that is one wide
+ * along H and W: lines are rows of tiles, of the gradient of sums and of sources, and factors are
+ * groups, whose terms are the products by a factor. Only at the end those of all factors become
+ * the weights'.
  *
  * A pair has the same tile of two rows of tiles, of all images' rows, so that planes of an odd
  * number of tiles leave none empty: with 6 x 6 points a fourth of the products would be.

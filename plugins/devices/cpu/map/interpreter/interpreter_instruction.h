@@ -1,6 +1,6 @@
 /*
- * interpreter_instruction.h - how instructions of the machine (interpreter.h) are written, and those that
- * interpreter.c has from other files.
+ * interpreter_instruction.h - how instructions of the machine (interpreter.h) are written, and
+ * those that interpreter.c has from other files.
  *
  * Every instruction ends by calling the next one with the eight registers of the accumulator as
  * arguments.

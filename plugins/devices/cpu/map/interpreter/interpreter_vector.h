@@ -1,5 +1,6 @@
 /*
- * interpreter_vector.h - the vectors of the map machine: one register of the processor full of floats.
+ * interpreter_vector.h - the vectors of the map machine: one register of the processor full of
+ * floats.
  *
  * Sums, products and quotients are the compiler's own operators on vectors. What it has no good
  * words for (choosing by a comparison, halves of a float) is written once for each kind of

@@ -1,6 +1,7 @@
 /*
- * interpreter_visit.c - what the machine has no instruction for: operands that are not dense, other types,
- * numbers of the index and random ones. A unit of lanes at a time, between memory and strips.
+ * interpreter_visit.c - what the machine has no instruction for: operands that are not dense,
+ * other types, numbers of the index and random ones. A unit of lanes at a time, between memory and
+ * strips.
  */
 #include "cpu/map/map_kernel.h"
 
