@@ -39,7 +39,7 @@ typedef struct fill_report {
     pons_error unkept;         /* why memory holds fewer cases than it may                        */
     bool seen[CLASS_COUNT_MAX]; /* classes that its cases contain                                 */
     case_geometry geometry;    /* of its cases for training                                       */
-    case_geometry validation;  /* orientations of its cases for validation                        */
+    uint64_t validation;       /* orientations of its cases for validation                        */
 } fill_report;
 
 typedef struct fill {
@@ -166,22 +166,22 @@ static bool is_for_training(const dataset *d, int rank)
     return false;
 }
 
-static void join_geometry(fill *f, const case_geometry *g, bool training)
+static void join_geometry(fill *f, const case_geometry *g)
 {
     pthread_mutex_lock(&f->lock);
-    case_geometry_join(training ? &f->report.geometry : &f->report.validation, g);
+    case_geometry_join(&f->report.geometry, g);
     pthread_mutex_unlock(&f->lock);
 }
 
 /* The orientation alone: no other member of a validation case's geometry is asked for. */
 static void see_orientation(const fill_place *p, const volume *image)
 {
-    case_geometry place, turn;
+    case_geometry place;
 
     case_geometry_place(image, &place);
-    case_geometry_init(&turn);
-    turn.orientations = place.orientations;
-    join_geometry(p->fill, &turn, false);
+    pthread_mutex_lock(&p->fill->lock);
+    p->fill->report.validation |= place.orientations;
+    pthread_mutex_unlock(&p->fill->lock);
 }
 
 static void see_geometry(const fill_place *p, const packed_case *packed)
@@ -193,7 +193,7 @@ static void see_geometry(const fill_place *p, const packed_case *packed)
         return;
     }
     case_geometry_of_packed(packed, &g);
-    join_geometry(p->fill, &g, true);
+    join_geometry(p->fill, &g);
 }
 
 /*
@@ -338,7 +338,7 @@ static void verify_case(const fill_place *p, pons_error *err)
     class_seen_add(&p->fill->seen, one.label.voxels, pons_volume_count(&one.label));
     if (training) {
         case_geometry_of(&one.image, &g);
-        join_geometry(p->fill, &g, true);
+        join_geometry(p->fill, &g);
     } else if (!volume_chain_has(c->chain, "orient")) {
         see_orientation(p, &one.image); /* the steps were not applied */
     }
@@ -474,7 +474,7 @@ static pons_status fill_meet(fill *f, const cache_peers *p, pons_error *err)
             }
             class_seen_join(&f->seen, all[r].seen);
             case_geometry_join(&f->report.geometry, &all[r].geometry);
-            case_geometry_join(&f->report.validation, &all[r].validation);
+            f->report.validation |= all[r].validation;
             if (all[r].unkept.status != PONS_OK)
                 pons_fail(&f->report.unkept, PONS_FAILURE, "%s", all[r].unkept.text);
         }
@@ -556,7 +556,7 @@ static pons_status fill_run(fill *f, const cache_settings *s, pons_error *err)
     if (f->log != NULL)
         class_seen_warn(&f->seen, f->log);
     f->cache->geometry = f->report.geometry;
-    f->cache->validation = f->report.validation;
+    f->cache->validation.orientations = f->report.validation;
     fill_sources(f);
     fill_map(f);
     fill_tell(f);
@@ -614,7 +614,6 @@ pons_status cache_fill(cache *c, int count, const int *ranks, const cache_settin
     pthread_cond_init(&f.changed, NULL);
     class_seen_init(&f.seen, c->data);
     case_geometry_init(&f.report.geometry);
-    case_geometry_init(&f.report.validation);
     fill_run(&f, s, err);
     class_seen_clear(&f.seen);
     pthread_cond_destroy(&f.changed);
