@@ -126,6 +126,65 @@ A3() {
             -o a.nii.gz --any
         rm -r away/*
     done
+    lose_files
+    remove_while_saving
+}
+
+# train_on: the run goes on for ever from step 40, in the background, until step 60 is recorded.
+train_on() {
+    rm -rf runs/run
+    cp -r "$folder/origin/runs/run" runs/
+    timeout "$(patient 30)" "$program" train e.ini -q --set train.steps=1000000 >said 2>&1 &
+    pid=$!
+    until_said runs/run/metrics.jsonl '"step":60,'
+}
+
+# Of A3: files of a run are removed, edited and renamed while it trains.
+lose_files() {
+    for file in log.txt metrics.jsonl resolved.ini; do
+        train_on
+        last=$(sed 's/step-0*//' runs/run/checkpoints/last)
+        rm runs/run/$file
+        wait $pid
+        check "A3 a run whose $file is gone ends with 1" [ $? = 1 ]
+        check "A3 and says that $file is" grep -q "runs/run/$file' is gone: somebody has removed files" said
+        check "A3 its last steps are saved without $file" \
+            [ "$(sed 's/step-0*//' runs/run/checkpoints/last)" -gt "$last" ]
+        check "A3 it goes on without $file" "$program" train e.ini -q --set train.validate_every=0 \
+            --set train.steps=$(($(sed 's/step-0*//' runs/run/checkpoints/last) + 1))
+        check "A3 then there is a $file" [ -s runs/run/$file ]
+    done
+    train_on
+    mv runs/run/log.txt runs/run/log.txt.1
+    sed -i '1s/^/; mine\n/' runs/run/resolved.ini
+    await_save
+    await_save
+    kill $pid
+    wait $pid
+    check "A3 a log.txt that was renamed and a resolved.ini that was edited end no run" [ $? = 75 ]
+    check "A3 what is logged then is in the renamed one" grep -q interrupted runs/run/log.txt.1
+}
+
+# The run in the background has saved once more, or ten seconds have passed.
+await_save() {
+    last=$(cat runs/run/checkpoints/last)
+    for i in $(seq 200); do
+        [ "$(cat runs/run/checkpoints/last)" = "$last" ] || break
+        sleep 0.05
+    done
+}
+
+# Of A3: 'rm -r' may lose against a save, and leave a folder with a checkpoint alone.
+remove_while_saving() {
+    others=
+    for i in $(seq 10); do
+        train_on
+        rm -rf runs/run 2>/dev/null
+        wait $pid
+        code=$?
+        [ $code = 1 ] || others="$others $code"
+    done
+    check "A3 a run whose folder is being removed ends with 1 each time" [ "$others" = "" ]
 }
 
 # ---- B: wrong results without a word -------------------------------------------------------------

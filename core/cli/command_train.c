@@ -220,6 +220,14 @@ static pons_status on_sync(void *context, pons_error *err)
                                                         : err->status;
 }
 
+static pons_status on_check(void *context, pons_error *err)
+{
+    const start *s = context;
+
+    return run_folder_check(&s->folder, err) == PONS_OK ? run_folder_check_files(&s->folder, err)
+                                                        : err->status;
+}
+
 static pons_status on_devices(void *context, int count, const device_reading *reading,
                               pons_error *err)
 {
@@ -500,7 +508,8 @@ static pons_status go(start *s, pons_error *err)
     }
     if (hold_lines(s, err) != PONS_OK || read_choices(s, err) != PONS_OK)
         return err->status;
-    settings.observer = (trainer_observer){ s, on_begin, on_record, on_sync, on_devices };
+    settings.observer = (trainer_observer){ s, on_begin, on_record, on_sync, on_check,
+                                             on_devices };
     if (trainer_run(s->experiment, &settings, err) == PONS_OK)
         log_line(l, "done: '%s'", s->folder.path);
     return config_blame(s->config, NULL, NULL, err);

@@ -111,6 +111,32 @@ pons_status run_folder_check(const run_folder *r, pons_error *err)
                      "last checkpoint", r->path);
 }
 
+/* An open file that has a name, be it another one by now. */
+static bool has_name(FILE *file)
+{
+    struct stat facts;
+
+    return file != NULL && fstat(fileno(file), &facts) == 0 && facts.st_nlink > 0;
+}
+
+pons_status run_folder_check_files(const run_folder *r, pons_error *err)
+{
+    const struct { const char *name; FILE *open; } needed[] = {
+        { "resolved.ini", NULL }, { "metrics.jsonl", NULL }, { "log.txt", r->log }
+    };
+
+    for (size_t i = 0; i < sizeof needed / sizeof *needed && err->status == PONS_OK; i++) {
+        char *path = run_folder_file(r, needed[i].name);
+        if (path == NULL)
+            pons_fail(err, PONS_DEVICE, "out of memory for a run's paths");
+        else if (access(path, F_OK) != 0 && errno == ENOENT && !has_name(needed[i].open))
+            pons_fail(err, PONS_FAILURE, "'%s' is gone: somebody has removed files of the run, so "
+                      "it stops\nhint: started again, it goes on from its last checkpoint", path);
+        free(path);
+    }
+    return err->status;
+}
+
 /* A file that is empty, or one of whose first lines begins with 'start'. */
 static bool begins_with(const char *path, const char *start)
 {

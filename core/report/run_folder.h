@@ -31,6 +31,12 @@ pons_status run_folder_take(run_folder *r, pons_error *err);
 /* PONS_FAILURE where the folder that is held does not lie at its path any more. */
 pons_status run_folder_check(const run_folder *r, pons_error *err);
 /*
+ * PONS_FAILURE where the folder has lost a file without which the run is no whole one: resolved.ini,
+ * metrics.jsonl or log.txt. A file that was edited or replaced is there, and so is a renamed
+ * log.txt, which is still written.
+ */
+pons_status run_folder_check_files(const run_folder *r, pons_error *err);
+/*
  * A file there that must not be begun anew, since no run wrote it or since a checkpoint has come
  * after it; NULL: none.
  */

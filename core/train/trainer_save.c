@@ -45,19 +45,40 @@ static pons_status write_all(const save_order *o, pons_error *err)
     return o->best ? checkpoint_mark(to->checkpoints, "best", o->step, err) : PONS_OK;
 }
 
-/*
- * On the writer's thread. A checkpoint whose folder is removed while it is written is written once
- * more. Old checkpoints that stay are no failure.
- */
-static pons_status write_order(void *context, pons_error *err)
+/* A checkpoint whose folder is removed while it is written is written once more. */
+static pons_status write_twice(const save_order *o, pons_error *err)
 {
-    save_order *o = context;
-
     if (write_all(o, err) != PONS_OK && o->whole && is_lost(o)) {
         *err = (pons_error)PONS_ERROR_INIT;
         write_all(o, err);
     }
-    if (err->status != PONS_OK)
+    return err->status;
+}
+
+/*
+ * A run ends where its folder lacks a file that it needs. The checkpoint is written before, for
+ * nothing else has the steps since the last one. Where the last one is gone as well, somebody
+ * removes the whole folder, and nothing is written.
+ */
+static pons_status write_in_whole(const save_order *o, pons_error *err)
+{
+    const trainer_observer *observer = &o->settings->observer;
+    pons_error gone = PONS_ERROR_INIT;
+
+    if (observer->check(observer->context, &gone) == PONS_OK)
+        return write_twice(o, err);
+    if (!is_lost(o))
+        write_twice(o, err);
+    *err = gone; /* also why a write fails */
+    return err->status;
+}
+
+/* On the writer's thread. Old checkpoints that stay are no failure. */
+static pons_status write_order(void *context, pons_error *err)
+{
+    save_order *o = context;
+
+    if (write_in_whole(o, err) != PONS_OK)
         return err->status;
     o->lost = o->lost || is_lost(o);
     o->kept = (pons_error)PONS_ERROR_INIT;
