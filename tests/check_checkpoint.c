@@ -383,6 +383,29 @@ START_TEST(pruning_keeps_the_newest_and_the_marked)
 }
 END_TEST
 
+START_TEST(pruning_counts_what_is_under_its_own_name)
+{
+    pons_error err = PONS_ERROR_INIT;
+    int before;
+
+    make_root();
+    for (int64_t step = 1; step <= 9; step++)
+        ck_assert_int_eq(write_step(step, 10, &err), PONS_OK);
+    ck_assert_int_eq(rename(in_root("step-00000004"), in_root("mine")), 0);
+    ck_assert_int_eq(rename(in_root("step-00000009"), in_root("step-00000011")), 0);
+    ck_assert_int_eq(rename(in_root("step-00000003"), in_root("step-00000004")), 0);
+    ck_assert_int_eq(unlink(in_root("step-00000008/manifest.json")), 0);
+    ck_assert_int_eq(unlink(in_root("step-00000005/manifest.json")), 0);
+    before = names_in_root();
+    ck_assert_int_eq(checkpoint_prune(root, 2, &err), PONS_OK);
+    ck_assert_int_eq(before - names_in_root(), 3); /* 1, 2 and 5, which is damaged */
+    ck_assert_int_eq(access(in_root("step-00000004"), F_OK), 0);
+    ck_assert_int_eq(access(in_root("step-00000006"), F_OK), 0);
+    ck_assert_int_eq(newest_step(), 7);
+    remove_root();
+}
+END_TEST
+
 START_TEST(a_folder_of_nearly_the_name_is_no_checkpoint)
 {
     static const char *const names[] = {
@@ -497,6 +520,7 @@ int main(void)
     tcase_add_test(c, damaged_checkpoint_falls_back_to_the_older_one_and_says_so);
     tcase_add_test(c, each_damaged_checkpoint_is_named_once);
     tcase_add_test(c, pruning_keeps_the_newest_and_the_marked);
+    tcase_add_test(c, pruning_counts_what_is_under_its_own_name);
     tcase_add_test(c, a_folder_of_nearly_the_name_is_no_checkpoint);
     tcase_add_test(c, a_checkpoint_under_another_steps_name_is_damaged);
     tcase_add_test(c, the_marked_one_or_none);

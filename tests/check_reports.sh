@@ -623,8 +623,7 @@ F1() {
 
 F2() {
     enter F2
-    old=runs/run/checkpoints/step-00000035
-    cp -r runs/run/checkpoints/step-00000040 $old
+    old=runs/run/checkpoints/step-00000030
     mkdir -p $old/.nfs1/held
     check "F2 a checkpoint that cannot be removed is told" ends 0 \
         "cannot remove '$PWD/$old.old.part': Directory not empty" "$program" train e.ini -q --set train.steps=46 \
@@ -649,6 +648,19 @@ F2() {
         rmdir runs/run/checkpoints/$mark && mv kept runs/run/checkpoints/$mark
     done
     check "F2 the checkpoints are in their places" [ "$(cat runs/run/checkpoints/last)" = step-00000063 ]
+    rm -r runs/run && cp -r "$folder/origin/runs/run" runs/
+    for step in 35 60 70 80; do
+        cp -r runs/run/checkpoints/step-00000040 runs/run/checkpoints/step-000000$step
+    done
+    check "F2 a copy in the place of a checkpoint is set aside, which is told" ends 0 "step-00000060.aside' lay" \
+        "$program" train e.ini -q --set train.steps=60 --set train.validate_every=0
+    check "F2 copies take no place among the newest checkpoints, and are left alone" \
+        [ "$(cd runs/run/checkpoints && printf '%s ' step-*)" = \
+            "$(printf 'step-000000%s ' 35 40 50 60 60.aside 70 80)" ]
+    truncate -s 5 runs/run/checkpoints/step-00000060/model.safetensors
+    check "F2 so the one before a damaged one is there" ends 0 "step-00000060/model.safetensors' has 5 bytes" \
+        "$program" train e.ini -q --set train.steps=61 --set train.validate_every=0
+    check "F2 and is taken" [ "$(sed -n 's|^step \(.*\)/61 .*|\1|p' runs/run/log.txt | head -n 1)" = 51 ]
 }
 
 F3() {

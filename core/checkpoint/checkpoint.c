@@ -294,6 +294,24 @@ static pons_status check_step(const char *folder, const json_value *manifest, po
     return PONS_OK;
 }
 
+typedef enum step_holder { HOLDS_NONE, HOLDS_OWN, HOLDS_OTHER } step_holder;
+
+/* Whether the manifest says the step of the folder's name. HOLDS_NONE: it cannot be read. */
+static step_holder held_step(const char *folder)
+{
+    pons_error ignored = PONS_ERROR_INIT;
+    step_holder held = HOLDS_NONE;
+    json_document manifest;
+    uint64_t step;
+
+    if (checkpoint_manifest(folder, &manifest, &ignored) != PONS_OK)
+        return HOLDS_NONE;
+    if (json_whole(json_member(manifest.root, "step"), &step))
+        held = step == (uint64_t)step_of_path(folder) ? HOLDS_OWN : HOLDS_OTHER;
+    json_free(&manifest);
+    return held;
+}
+
 static pons_status check_files(const char *folder, const json_value *manifest, pons_error *err)
 {
     const json_value *files = json_member(manifest, "files");
@@ -381,7 +399,8 @@ static bool is_foreign(const char *path)
 
 /*
  * Give the complete folder 'part' its name. A valid folder that has it is exchanged, so that at any
- * moment one of the two is there; a damaged one goes first. Without PONS_OK 'part' has no name yet.
+ * moment one of the two is there; a damaged one goes first, a copy of another step's is set aside.
+ * Without PONS_OK 'part' has no name yet.
  */
 static pons_status give_name(const char *part, const char *path, bool exchange, pons_error *err)
 {
@@ -394,7 +413,8 @@ static pons_status give_name(const char *part, const char *path, bool exchange, 
                       strerror(errno));
         return err->status;
     }
-    if (is_there(path) && is_foreign(path) && aside_move(path, path, ASIDE, NULL, err) != PONS_OK)
+    if (is_there(path) && (is_foreign(path) || held_step(path) == HOLDS_OTHER)
+        && aside_move(path, path, ASIDE, NULL, err) != PONS_OK)
         return err->status;
     if (is_there(path) && remove_step(path, &problem) != PONS_OK && is_there(path))
         return pons_fail(err, problem.status, "%s", problem.text);
@@ -599,7 +619,11 @@ static pons_status prune_step(const char *path, pons_error *err)
     return remove_step(path, err);
 }
 
-/* All steps behind the newest ones but the marked; the first problem is told, the others go on. */
+/*
+ * All steps behind the newest ones but the marked; the first problem is told, the others go on. A
+ * copy under the name of another step is left alone. It takes nobody's place among the newest, nor
+ * does a folder whose manifest cannot be read.
+ */
 static pons_status prune_steps(const char *folder, int keep, const int64_t marked[2],
                                pons_error *err)
 {
@@ -607,14 +631,18 @@ static pons_status prune_steps(const char *folder, int keep, const int64_t marke
 
     if (list_steps(folder, &steps, err) != PONS_OK)
         return err->status;
-    for (int i = keep; i < steps.count; i++) {
+    for (int i = 0; i < steps.count; i++) {
         pons_error problem = PONS_ERROR_INIT;
-        char *path = NULL;
-        if (steps.step[i] == marked[0] || steps.step[i] == marked[1])
-            continue;
-        path = step_path(folder, steps.step[i]);
-        if ((path == NULL ? no_memory(&problem) : prune_step(path, &problem)) != PONS_OK
-            && err->status == PONS_OK)
+        char *path = step_path(folder, steps.step[i]);
+        step_holder held = path != NULL ? held_step(path) : HOLDS_NONE;
+        bool old = keep <= 0, kept = steps.step[i] == marked[0] || steps.step[i] == marked[1];
+        if (held == HOLDS_OWN)
+            keep--;
+        if (path == NULL)
+            no_memory(&problem);
+        else if (old && !kept && held != HOLDS_OTHER)
+            prune_step(path, &problem);
+        if (problem.status != PONS_OK && err->status == PONS_OK)
             *err = problem;
         free(path);
     }
@@ -648,8 +676,8 @@ static pons_status tell_aside(const char *folder, pons_error *err)
     while (list != NULL && (entry = readdir(list)) != NULL && strstr(entry->d_name, ASIDE) == NULL)
         continue;
     if (list != NULL && entry != NULL)
-        pons_fail(err, PONS_FAILURE, "'%s/%s' lay in the place of a checkpoint, and held what is of "
-                  "no checkpoint", folder, entry->d_name);
+        pons_fail(err, PONS_FAILURE, "'%s/%s' lay in the place of a checkpoint, and held what is "
+                  "of no checkpoint or of another step", folder, entry->d_name);
     if (list != NULL)
         closedir(list);
     return err->status;

@@ -54,7 +54,8 @@ bool checkpoint_is_there(const char *folder, int64_t step);
 /*
  * Remove all but the 'keep' newest and the marked ones, and what killed processes left. A failure
  * is no reason to end a run: it says what is still there. A folder with other files in it stays,
- * and all stay where a mark cannot be read.
+ * and all stay where a mark cannot be read. A folder whose manifest says another step than its name
+ * stays and is not counted.
  */
 pons_status checkpoint_prune(const char *folder, int keep, pons_error *err);
 
