@@ -230,6 +230,7 @@ B1() {
     cp whole/resolved.ini runs/n
     check "B1 the checkpoints from before still predict" \
         "$program" predict runs/n/checkpoints/step-00000006 $image -o b.nii.gz
+    strangers_resolved
     rm runs/run/resolved.ini
     check "B1 a missing one comes with a hint" ends 3 \
         "hint: put it back, or pons predict --config FILE.ini" "$program" predict runs/run $image -o b.nii.gz
@@ -237,6 +238,25 @@ B1() {
     check "B1 as the hint says" "$program" predict runs/run --config e.ini $image -o b.nii.gz \
         --set 'data.labels=background:0 brain:1'
     check "B1 and --set chooses another value" "$program" predict runs/n $image -o b.nii.gz --set window.overlap=0.5
+}
+
+# Of B1: the file of a run that differs in options alone which a run may change.
+strangers_resolved() {
+    "$program" train e.ini -q --set train.steps=5 $again --set experiment.name=like --set predict.keep_largest=brain
+    cp runs/like/resolved.ini runs/n
+    check "B1 another run's file is refused whose values differ in free options alone" \
+        ends 4 "runs/n/resolved.ini' is another run's file: run " "$program" predict runs/n $image -o b.nii.gz
+    check "B1 also by evaluate" ends 4 "is another run's file" "$program" evaluate --run runs/n
+    check "B1 with a way out" "$program" predict runs/n $image -o b.nii.gz --config runs/like/resolved.ini
+    check "B1 the run says so when it goes on" ends 0 "is another run's file: run" \
+        "$program" train e.ini -q --set train.steps=10 $again
+    check "B1 and has its own again" "$program" predict runs/n $image -o b.nii.gz
+    cp -r runs/n runs/copied
+    check "B1 a copy of a run that goes on is the same run" "$program" train e.ini -q $again \
+        --set experiment.name=copied --set train.steps=12 --set predict.keep_largest=brain --set train.validate_every=0
+    check "B1 for its older checkpoints" \
+        "$program" predict runs/copied/checkpoints/step-00000010 $image -o b.nii.gz
+    cp whole/resolved.ini runs/n
 }
 
 # poke FILE OFFSET BYTES: other bytes there.

@@ -156,6 +156,8 @@ static pons_status put_manifest_body(FILE *to, const char *part, int64_t step,
     put_facts(to, c);
     if (c->resolved != NULL && c->resolved[0] != '\0')
         fprintf(to, "\"" CHECKPOINT_RESOLVED "\":\"%s\",\n", c->resolved);
+    if (c->run != NULL && c->run[0] != '\0')
+        fprintf(to, "\"" CHECKPOINT_RUN "\":\"%s\",\n", c->run);
     if (c->geometry != NULL)
         fprintf(to, "\"" CHECKPOINT_GEOMETRY "\":%s,\n", c->geometry);
     fputs("\"files\":{", to);

@@ -6,7 +6,7 @@
  *
  * A folder is written under a name that ends in '.part', synced, renamed, and the folder above is
  * synced: a process that is killed at any moment leaves the older ones as they were. manifest.json
- * holds facts about the making, the SHA-256 of the run's resolved.ini, what the training's images
+ * holds facts about the making, the run's identity, the SHA-256 of the run's resolved.ini, what the training's images
  * were like as the network saw them, size and SHA-256 of every file and, as its last member, the
  * SHA-256 of its own text before that member.
  */
@@ -24,6 +24,7 @@ typedef struct checkpoint_file {
 
 #define CHECKPOINT_FACTS "made_with" /* the manifest's member: an object of texts                 */
 #define CHECKPOINT_RESOLVED "resolved.ini" /* the sha256 of the run's file (resolved.h)           */
+#define CHECKPOINT_RUN "run" /* that of run_identity.h; older manifests have none                 */
 #define CHECKPOINT_GEOMETRY "geometry" /* that of case_geometry.h; older manifests have none      */
 
 typedef struct checkpoint_fact {
@@ -35,6 +36,7 @@ typedef struct checkpoint_content {
     const checkpoint_file *file;
     const checkpoint_fact *fact;
     const char *resolved;     /* the file's sha256; NULL or "": there is none                     */
+    const char *run;          /* the run's identity; NULL or "": none                             */
     const char *geometry; /* a JSON object (case_geometry.h); NULL: none                          */
 } checkpoint_content;
 

@@ -18,6 +18,7 @@
 #include "experiment/provenance.h"
 #include "experiment/resolved.h"
 #include "experiment/resume.h"
+#include "experiment/run_identity.h"
 #include "experiment/tuning.h"
 #include "report/devices_file.h"
 #include "report/metrics.h"
@@ -259,7 +260,9 @@ static void compare_resolved(const start *s, const char *outcome)
     pons_error problem = PONS_ERROR_INIT;
     bool same;
 
-    if (path != NULL && resolved_check(s->checkpoint, path, &same, &problem) != PONS_OK)
+    if (path != NULL
+        && (resolved_check(s->checkpoint, path, &same, &problem) != PONS_OK
+            || (!same && run_identity_check(s->checkpoint, path, &problem) != PONS_OK)))
         log_warning(s->call->log, "%s; %s", problem.text, outcome);
     free(path);
 }
@@ -365,6 +368,22 @@ static pons_status make_room(start *s, pons_error *err)
     return err->status;
 }
 
+/* A run that goes on keeps its identity, one that begins draws it. */
+static pons_status identify(start *s, pons_error *err)
+{
+    experiment *e = s->experiment;
+    char line[sizeof e->run + 8];
+
+    if (!s->own)
+        run_identity_draw(e->run);
+    else if (run_identity_read(s->checkpoint, e->run, err) != PONS_OK)
+        return err->status;
+    snprintf(line, sizeof line, "run %s", e->run);
+    if (e->run[0] != '\0')
+        config_remark(s->config, line);
+    return PONS_OK;
+}
+
 static pons_status open_folder(start *s, pons_error *err)
 {
     pons_sink_kept keep = { -1, -1 };
@@ -374,7 +393,8 @@ static pons_status open_folder(start *s, pons_error *err)
         keep = (pons_sink_kept){ s->saved.state.step, s->saved.state.validated };
     if (resolved == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (make_room(s, err) == PONS_OK && run_folder_take(&s->folder, err) == PONS_OK
+    if (identify(s, err) == PONS_OK && make_room(s, err) == PONS_OK
+        && run_folder_take(&s->folder, err) == PONS_OK
         && run_folder_log(&s->folder, s->call->log, err) == PONS_OK
         && metrics_open(s->folder.path, keep, s->experiment, &s->metrics, err) == PONS_OK
         && (s->sections.log.device_every == 0

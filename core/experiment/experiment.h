@@ -14,6 +14,7 @@
 #include "plugin/plugin_load.h"
 #include "metric/best_metric.h"
 #include "experiment/case_list.h"
+#include "experiment/run_identity.h"
 #include "window/window.h"
 
 #include <pons/loss.h>
@@ -54,6 +55,7 @@ typedef struct experiment {
     bool debug;
     dataset *data;          /* TRAIN                                                              */
     case_record cases;      /* of it                                                              */
+    char run[RUN_IDENTITY_SIZE];    /* of the process that writes checkpoints; "": none           */
     const char *geometry;   /* of its training cases, for checkpoints; NULL: they were not read   */
     best_metric best;       /* TRAIN                                                              */
     int class_count;        /* of the target: entries of labels, or of regions                    */

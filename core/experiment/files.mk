@@ -6,5 +6,5 @@ libcore_la_SOURCES += core/experiment/agreement.c core/experiment/agreement.h \
 	core/experiment/experiment_internal.h core/experiment/experiment_window.c \
 	core/experiment/processes.c core/experiment/processes.h core/experiment/provenance.c \
 	core/experiment/provenance.h core/experiment/resolved.c core/experiment/resolved.h \
-	core/experiment/resume.c core/experiment/resume.h core/experiment/tuning.c \
-	core/experiment/tuning.h
+	core/experiment/resume.c core/experiment/resume.h core/experiment/run_identity.c \
+	core/experiment/run_identity.h core/experiment/tuning.c core/experiment/tuning.h

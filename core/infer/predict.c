@@ -15,6 +15,7 @@
 #include "experiment/agreement.h"
 #include "experiment/resolved.h"
 #include "experiment/resume.h"
+#include "experiment/run_identity.h"
 #include "experiment/tuning.h"
 
 /* ---- where weights and configuration lie ----------------------------------------------------- */
@@ -165,6 +166,21 @@ static pons_status check_resolved(const found_weights *f, const predict_source *
     return PONS_OK;
 }
 
+/* Values that may differ between a run's checkpoints are no sign that the file is another's. */
+static pons_status check_run(const found_weights *f, const predict_source *s, const predictor *p,
+                             pons_error *err)
+{
+    pons_error problem = PONS_ERROR_INIT;
+
+    if (resume_check_prediction(f->checkpoint, f->config, p->experiment, s->set_count, s->set, err)
+        != PONS_OK)
+        return err->status;
+    if (run_identity_check(f->checkpoint, f->config, &problem) != PONS_OK)
+        pons_fail(err, problem.status, "%s\nhint: put the run's own back; --config FILE.ini takes "
+                  "another", problem.text);
+    return err->status;
+}
+
 /* The mode in the file of a run is how it was trained; a prediction takes who is there. */
 static pons_status find_others(predictor *p, const predictor *beside, experiment_known *known,
                                pons_error *err)
@@ -255,8 +271,7 @@ static pons_status open_network(predictor *p, const found_weights *f, const pred
         || find_others(p, beside, &known, err) != PONS_OK
         || experiment_open(p->config, EXPERIMENT_PREDICT, &known, p->log, &p->experiment, err)
            != PONS_OK
-        || (open && resume_check_prediction(f->checkpoint, f->config, p->experiment, s->set_count,
-                                      s->set, err) != PONS_OK))
+        || (open && check_run(f, s, p, err) != PONS_OK))
         return err->status;
     weights_format format = { .flat = p->experiment->task.flat,
                               .wide = p->experiment->device.wide };

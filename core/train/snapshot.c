@@ -118,6 +118,7 @@ pons_status snapshot_take(snapshot *out, const experiment *e, const storage *s,
         || state_content_make(&out->state, state, e, err) != PONS_OK
         || provenance_make(e, &out->maker, err) != PONS_OK)
         release_lists(out);
+    out->run = e->run;
     out->geometry = e->geometry;
     return err->status;
 }
@@ -139,7 +140,7 @@ pons_status snapshot_write(const snapshot *s, const char *folder, pons_error *er
 {
     checkpoint_file file[SNAPSHOT_LISTS_MAX + 1];
     const checkpoint_content all = { s->list_count + 1, s->maker.count, file, s->maker.fact,
-                                     s->resolved, s->geometry };
+                                     s->resolved, s->run, s->geometry };
 
     if (check_finite(s, err) != PONS_OK)
         return err->status;

@@ -25,6 +25,7 @@ typedef struct snapshot {
     state_content state;
     provenance maker;
     const char *resolved;    /* config_written; the configuration's                               */
+    const char *run;         /* its identity; the experiment's                                    */
     const char *geometry;    /* the experiment's                                                  */
     void *memory;            /* of the lists                                                      */
     size_t size;
