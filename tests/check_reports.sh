@@ -794,6 +794,22 @@ G5() {
     done
     check "G5 launch with 8 files" ends 5 "Too many open files" \
         with_files 8 "$program" launch -n 2 -- train e.ini -q
+    [ -f "$PONS_PLUGIN_PATH/comm/gloo.so" ] || return 0
+    for limit in 9 10 11 12 13 14 15 16 17 18; do
+        rm -rf runs
+        check "G5 launch with $limit files" suffice_or_end $limit
+    done
+}
+
+# suffice_or_end N: two ranks train with N open files, or end with 5 long before timeout_s.
+suffice_or_end() {
+    begun=$(date +%s)
+    with_files "$1" "$program" launch -n 2 -- train e.ini -q --set train.steps=2 \
+        --set distribute.timeout_s=$(patient 20) >said 2>&1
+    code=$?
+    [ $(($(date +%s) - begun)) -lt "$(patient 10)" ] || code="$code, too late"
+    [ "$code" = 0 ] || { [ "$code" = 5 ] && grep -q "Too many open files" said; } ||
+        { echo "code $code"; cat said; return 1; }
 }
 
 # ---- N: a first day (N1 is the newcomer's B1) ----------------------------------------------------

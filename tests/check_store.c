@@ -20,6 +20,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -494,6 +495,42 @@ START_TEST(another_job_is_refused_and_both_learn_it)
     SAYS(&r[0], PONS_COMMUNICATION, "without the job's token");
     SAYS(&r[0], PONS_COMMUNICATION, "refused, the last from 127.0.0.1");
     SAYS(&r[1], PONS_COMMUNICATION, "belongs to another job: its token differs");
+}
+END_TEST
+
+/* What rank 0 says where descriptors are left for its own connection, and for none of the others. */
+static void starve_and_tell(rank *r, int out)
+{
+    const rlim_t most = (rlim_t)dup(out) + 5;
+    const struct rlimit limit = { most, most };
+
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        _exit(1);
+    run_rank(r);
+    _exit(write(out, &r->err, sizeof r->err) != (ssize_t)sizeof r->err);
+}
+
+START_TEST(a_rank_0_without_descriptors_says_so_at_once)
+{
+    double start = seconds_now();
+    int ends[2];
+    rank r[3];
+
+    make_ranks(r, 3, 3, PATIENCE, NULL);
+    r[1].timeout_s = r[2].timeout_s = 2;
+    ck_assert_int_eq(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0)
+        starve_and_tell(&r[0], ends[1]);
+    run_ranks(r + 1, 2);
+    ck_assert_int_eq(read(ends[0], &r[0].err, sizeof r[0].err), sizeof r[0].err);
+    waitpid(child, NULL, 0);
+    close(ends[0]);
+    close(ends[1]);
+    SAYS(&r[0], PONS_DEVICE, "cannot take connections to its store: Too many open files");
+    ck_assert_double_lt(seconds_now() - start, PATIENCE / 2);
+    for (int i = 1; i < 3; i++)
+        ck_assert_int_ne(r[i].err.status, PONS_OK);
 }
 END_TEST
 
@@ -1093,6 +1130,7 @@ static void add_faults(TCase *c)
     tcase_add_test(c, a_port_that_is_taken_is_named);
     tcase_add_test(c, a_port_of_somebody_else_is_named);
     tcase_add_test(c, another_job_is_refused_and_both_learn_it);
+    tcase_add_test(c, a_rank_0_without_descriptors_says_so_at_once);
     tcase_add_test(c, sizes_that_differ_are_told_to_both_at_once);
     tcase_add_test(c, a_rank_that_is_there_twice_is_told_to_all_at_once);
     tcase_add_test(c, a_double_that_comes_late_is_turned_away);

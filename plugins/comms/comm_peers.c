@@ -12,7 +12,8 @@
  * A hello names the rank that sends it and the rank that it is for, so none serves at a third one.
  * The listener proves itself last: otherwise a stranger could pass its hello on to somebody else.
  * Strangers may connect at any time, say anything or nothing: a candidate has a deadline, and where
- * there are too many the oldest has to go. A peer that was turned away in a crowd comes again.
+ * there are too many, or descriptors run out, the oldest has to go. A peer that was turned away in a
+ * crowd comes again. A process without descriptors for its peers alone fails at once.
  */
 #include "comms/comm_peers.h"
 
@@ -111,8 +112,8 @@ static pons_status publish(meeting *m, pons_error *err)
 
     m->listener = link_listen_free(m->place->address, &m->mine.port);
     if (m->listener < 0)
-        return pons_fail(err, PONS_COMMUNICATION, FAILED "cannot listen at '%s': %s",
-                         m->place->address, strerror(errno));
+        return pons_fail(err, link_is_short(errno) ? PONS_DEVICE : PONS_COMMUNICATION, FAILED
+                         "cannot listen at '%s': %s", m->place->address, strerror(errno));
     if (make_secret(m->mine.secret, err) != PONS_OK)
         return err->status;
     snprintf(key, sizeof key, "gloo.%d", m->place->rank);
@@ -167,6 +168,8 @@ static pons_status connect_to(meeting *m, int rank, pons_error *err)
         }
         if (fd < 0 && errno == ECONNREFUSED) /* it has listened since it published its port */
             break;
+        if (fd < 0 && link_is_short(errno))
+            return pons_fail(err, PONS_DEVICE, FAILED "no connection with rank %d: %s", rank, why);
         if (fd >= 0) {
             close(fd);
             snprintf(why, sizeof why, "%s", "it has ended the connection");
@@ -187,13 +190,25 @@ static void drop(meeting *m, int i, bool with_connection)
             (size_t)(m->candidates - i) * sizeof *m->candidate);
 }
 
-static void accept_one(meeting *m)
+/* A shortage: a candidate gives its descriptor back, and who has connected is taken next time. */
+static pons_status refuse_one(meeting *m, int problem, pons_error *err)
+{
+    if (!link_is_short(problem))
+        return PONS_OK;
+    if (m->candidates == 0)
+        return pons_fail(err, PONS_DEVICE, FAILED "cannot take a connection: %s",
+                         strerror(problem));
+    drop(m, 0, true);
+    return PONS_OK;
+}
+
+static pons_status accept_one(meeting *m, pons_error *err)
 {
     int fd = link_accept(m->listener);
     candidate *c;
 
     if (fd < 0)
-        return;
+        return refuse_one(m, errno, err);
     if (m->candidates == CANDIDATES)
         drop(m, 0, true);
     c = &m->candidate[m->candidates++];
@@ -203,6 +218,7 @@ static void accept_one(meeting *m)
     if (!store_greeting_write(c->greeting)
         || !link_send(fd, c->greeting, sizeof c->greeting, c->until))
         drop(m, m->candidates - 1, true);
+    return PONS_OK;
 }
 
 /* The whole claim is there. A peer that comes again has given up its first connection. */
@@ -242,7 +258,7 @@ static void hear(meeting *m, int i)
 }
 
 /* Poll all candidates once. The loop runs backwards because removal moves the last one up. */
-static void look_round(meeting *m)
+static pons_status look_round(meeting *m, pons_error *err)
 {
     struct pollfd p[CANDIDATES + 1] = { { m->listener, POLLIN, 0 } };
 
@@ -255,8 +271,7 @@ static void look_round(meeting *m)
             hear(m, i);
         else if (seconds_now() > m->candidate[i].until)
             drop(m, i, true);
-    if (p[0].revents != 0)
-        accept_one(m);
+    return p[0].revents != 0 ? accept_one(m, err) : PONS_OK;
 }
 
 static int first_missing(const meeting *m)
@@ -274,7 +289,8 @@ static pons_status accept_all(meeting *m, pons_error *err)
     while ((missing = first_missing(m)) >= 0) {
         if (seconds_now() > m->deadline)
             return fail_late(m, missing, "it has not come", err);
-        look_round(m);
+        if (look_round(m, err) != PONS_OK)
+            return err->status;
     }
     return PONS_OK;
 }

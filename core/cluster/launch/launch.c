@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/errno_status.h"
 #include "base/system/signal_name.h"
 
 /* ---- settings of the end --------------------------------------------------------------------- */
@@ -204,7 +205,8 @@ static pons_status open_signals(watch *w, pons_error *err)
     w->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
     if (w->signals < 0) {
         sigprocmask(SIG_SETMASK, &w->before, NULL);
-        return pons_fail(err, PONS_FAILURE, "cannot wait for signals: %s", strerror(errno));
+        return pons_fail(err, errno_status(errno, PONS_FAILURE), "cannot wait for signals: %s",
+                         strerror(errno));
     }
     return PONS_OK;
 }

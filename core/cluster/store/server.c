@@ -76,7 +76,7 @@ struct store_server {
     member **by_rank;
     int joined;
     bool complete, stopping;
-    atomic_bool starved;            /* the gathering has ended for want of memory                 */
+    atomic_int starved;             /* a word of 'shortages': the gathering has ended for it      */
     bool failed;                    /* the gathering; why:                                        */
     pons_status status;
     char why[1024];
@@ -588,13 +588,30 @@ static member *member_new(int fd)
     return m;
 }
 
+typedef enum shortage { ENOUGH = 0, NO_MEMORY, NO_DESCRIPTORS } shortage;
+
+static const char *const shortages[] = {
+    [NO_MEMORY] = "rank 0 is out of memory for connections to its store",
+    [NO_DESCRIPTORS] = "rank 0 cannot take connections to its store: Too many open files"
+};
+
 /* A process that may have been a rank is turned away: it would come again until its time is up. */
-static void starve(store_server *s)
+static void starve(store_server *s, shortage what)
 {
     if (s->complete || s->failed)
         return;
-    s->starved = true;
-    fail_all(s, PONS_DEVICE, STORE_SERVER_STARVED);
+    s->starved = what;
+    fail_all(s, PONS_DEVICE, shortages[what]);
+}
+
+/* Strangers give their descriptors back within seconds, and so does a member that ends. */
+static bool has_lenders(const store_server *s)
+{
+    for (int i = 0; i < s->count; i++)
+        if (s->members[i]->fd >= 0 && (s->members[i]->state == MEMBER_STRANGER
+                                       || s->members[i]->ending))
+            return true;
+    return false;
 }
 
 static void greet(store_server *s, int fd)
@@ -603,7 +620,7 @@ static void greet(store_server *s, int fd)
 
     if (m == NULL) {
         close(fd);
-        starve(s);
+        starve(s, NO_MEMORY);
         return;
     }
     s->members[s->count++] = m;
@@ -613,13 +630,20 @@ static void greet(store_server *s, int fd)
     limit_strangers(s);
 }
 
-/* Where there are no descriptors left, the one that has connected is let wait. */
+/*
+ * Where no descriptors are left, the one that has connected waits for a stranger's; without a
+ * stranger the gathering fails.
+ */
 static bool accept_from(store_server *s, int listener)
 {
     for (int i = 0; i < STRANGERS_MAX; i++) {
         int fd = link_accept(listener);
-        if (fd < 0)
-            return errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS;
+        if (fd < 0) {
+            const int problem = errno;
+            if (link_is_short(problem) && !has_lenders(s))
+                starve(s, problem == EMFILE || problem == ENFILE ? NO_DESCRIPTORS : NO_MEMORY);
+            return !link_is_short(problem);
+        }
         greet(s, fd);
     }
     return true;
@@ -747,7 +771,8 @@ static pons_status listen_at_port(store_server *s, double timeout_s, pons_error 
         if (s->listeners > 0)
             return PONS_OK;
         if (errno != EADDRINUSE || seconds_now() >= until)
-            return pons_fail(err, PONS_COMMUNICATION, "rank 0 cannot open the store at port %d: %s"
+            return pons_fail(err, link_is_short(errno) ? PONS_DEVICE : PONS_COMMUNICATION,
+                             "rank 0 cannot open the store at port %d: %s"
                              "%s", s->place.port, strerror(errno), errno != EADDRINUSE ? ""
                              : "\nhint: another run, or another process with rank 0, has it; "
                                "MASTER_PORT (pons launch: --master) chooses another port");
@@ -822,9 +847,9 @@ pons_status store_server_open(const dist_place *place, double timeout_s, store_s
     return PONS_OK;
 }
 
-bool store_server_starved(const store_server *s)
+const char *store_server_starved(const store_server *s)
 {
-    return s->starved;
+    return shortages[s->starved];
 }
 
 void store_server_close(store_server *s, double wait_s)

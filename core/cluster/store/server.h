@@ -14,9 +14,8 @@ typedef struct store_server store_server;
  */
 pons_status store_server_open(const dist_place *place, double timeout_s, store_server **out,
                               pons_error *err);
-/* Whether the gathering has failed for want of memory. Any thread. */
-#define STORE_SERVER_STARVED "rank 0 is out of memory for connections to its store"
-bool store_server_starved(const store_server *s);
+/* NULL, or the line on the memory or descriptors for which the gathering has failed. Any thread. */
+const char *store_server_starved(const store_server *s);
 /* Waits up to wait_s for the processes to close their connections. NULL is allowed. */
 void store_server_close(store_server *s, double wait_s);
 

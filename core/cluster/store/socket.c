@@ -78,6 +78,13 @@ static int resolve(const char *host, int port, struct addrinfo **out)
     return getaddrinfo(host, service, &hints, out);
 }
 
+/* What a failure of 'resolve' is as errno. */
+static int resolve_errno(int failed)
+{
+    return failed == EAI_MEMORY ? ENOMEM
+         : failed == EAI_SYSTEM && link_is_short(errno) ? errno : EADDRNOTAVAIL;
+}
+
 bool link_is_loopback(const char *address)
 {
     return strcmp(address, "localhost") == 0 || strcmp(address, "::1") == 0
@@ -87,15 +94,18 @@ bool link_is_loopback(const char *address)
 int link_listen(const char *host, int port, int out[LINK_LISTENERS])
 {
     struct addrinfo *list = NULL;
-    int count = 0;
+    int count = 0, failed;
 
     if (!link_is_loopback(host)) {
         out[0] = listen_everywhere(port);
         return out[0] >= 0;
     }
-    errno = EADDRNOTAVAIL;
-    if (resolve(host, port, &list) != 0)
+    failed = resolve(host, port, &list);
+    if (failed != 0) {
+        errno = resolve_errno(failed);
         return 0;
+    }
+    errno = EADDRNOTAVAIL;
     for (const struct addrinfo *a = list; a != NULL && count < LINK_LISTENERS; a = a->ai_next) {
         out[count] = listen_at(a->ai_addr, a->ai_addrlen, false);
         if (out[count] >= 0)
@@ -119,11 +129,13 @@ static int port_of(int fd)
 int link_listen_free(const char *address, int *port)
 {
     struct addrinfo *list = NULL;
-    int fd = -1;
+    int fd = -1, failed = resolve(address, 0, &list);
 
-    errno = EADDRNOTAVAIL;
-    if (resolve(address, 0, &list) != 0)
+    if (failed != 0) {
+        errno = resolve_errno(failed);
         return -1;
+    }
+    errno = EADDRNOTAVAIL;
     for (const struct addrinfo *a = list; a != NULL && fd < 0; a = a->ai_next)
         fd = listen_at(a->ai_addr, a->ai_addrlen, false);
     freeaddrinfo(list);
@@ -149,6 +161,11 @@ int link_accept(int listener)
     if (fd >= 0)
         set_options(fd);
     return fd;
+}
+
+bool link_is_short(int problem)
+{
+    return problem == EMFILE || problem == ENFILE || problem == ENOMEM || problem == ENOBUFS;
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -221,8 +238,10 @@ int link_connect(const char *host, int port, double deadline, char *why, size_t 
     int fd = -1, failed = resolve(host, port, &list);
 
     if (failed != 0) {
-        snprintf(why, why_size, "%s", gai_strerror(failed));
-        errno = EADDRNOTAVAIL;
+        const int problem = resolve_errno(failed);
+        snprintf(why, why_size, "%s", link_is_short(problem) ? strerror(problem)
+                                      : gai_strerror(failed));
+        errno = problem;
         return -1;
     }
     for (const struct addrinfo *a = list; a != NULL && fd < 0; a = a->ai_next) {

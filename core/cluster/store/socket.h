@@ -21,11 +21,14 @@ int link_listen(const char *host, int port, int out[LINK_LISTENERS]);
 int link_listen_free(const char *address, int *port);
 /* Make a socket that this process inherited one of this kind; false where it does not listen. */
 bool link_adopt(int listener);
-/* The next one that has connected, or -1. */
+/* The next one that has connected, or -1 with errno. */
 int link_accept(int listener);
 /* One attempt at every address of 'host', each up to 5 s; -1: 'why' and errno have the last one's
  * failure. */
 int link_connect(const char *host, int port, double deadline, char *why, size_t why_size);
+
+/* Whether this errno says that there are no descriptors or no memory for another connection. */
+bool link_is_short(int problem);
 
 /* Whether something has come to be received; false with errno, ETIMEDOUT at the deadline. */
 bool link_wait(int fd, double deadline);

@@ -445,6 +445,11 @@ static outcome try_once(store *s, double deadline, char *why, size_t room, pons_
     outcome o;
 
     s->fd = link_connect(s->place.master, s->place.port, deadline, why, room);
+    if (s->fd < 0 && link_is_short(errno)) {
+        pons_fail(err, PONS_DEVICE, "rank %d: cannot connect to the store of rank 0 at %s: %s",
+                  s->place.rank, s->where, why);
+        return REFUSED;
+    }
     if (s->fd < 0)
         return NOBODY;
     o = say_hello(s, deadline, why, room);
@@ -489,8 +494,8 @@ static pons_status connect_store(store *s, double deadline, pons_error *err)
         double now = seconds_now();
         if (o == JOINED)
             return PONS_OK;
-        if (err->status == PONS_OK && s->server != NULL && store_server_starved(s->server))
-            return pons_fail(err, PONS_DEVICE, "%s", STORE_SERVER_STARVED);
+        if (err->status == PONS_OK && s->server != NULL && store_server_starved(s->server) != NULL)
+            return pons_fail(err, PONS_DEVICE, "%s", store_server_starved(s->server));
         if (o == EARLY && now + RETRY_S >= free_by)
             return tell_taken(s, why, err);
         if (o == EARLY)

@@ -10,17 +10,20 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 static pons_status fail(const char *text, pons_error *err)
 {
+    bool is_short;
+
     if (text == NULL)
         return PONS_OK;
-    return pons_fail(err, strstr(text, GLOO_LINK_NO_MEMORY) != NULL ? PONS_DEVICE
-                                                                    : PONS_COMMUNICATION,
-                     "%s", text);
+    is_short = strstr(text, GLOO_LINK_NO_MEMORY) != NULL
+               || strstr(text, GLOO_LINK_NO_FILES) != NULL;
+    return pons_fail(err, is_short ? PONS_DEVICE : PONS_COMMUNICATION, "%s", text);
 }
 
 /* ---- the transport of the queue -------------------------------------------------------------- */
@@ -76,6 +79,15 @@ static pons_status open_link(const pons_comm_place *place, int *socket, void **c
     return queue_open(&transport, link, place->rank, place->size, comm, err);
 }
 
+static void add_hint(pons_error *err)
+{
+    size_t used = strlen(err->text);
+
+    if (err->status == PONS_DEVICE && strstr(err->text, GLOO_LINK_NO_FILES) != NULL)
+        snprintf(err->text + used, sizeof err->text - used,
+                 "\nhint: ulimit -n allows more of them");
+}
+
 static pons_status connect_all(const pons_comm_place *place, const pons_comm_store *store,
                                void **comm, pons_error *err)
 {
@@ -87,6 +99,7 @@ static pons_status connect_all(const pons_comm_place *place, const pons_comm_sto
         open_link(place, socket, comm, err);
         peers_close(place->size, socket);
     }
+    add_hint(err);
     free(socket);
     return err->status;
 }

@@ -96,7 +96,8 @@ template <typename action> const char *guarded(const char *what, char *text, act
         bool refused = failure.code() == std::errc::resource_unavailable_try_again;
         return tell(what, refused ? GLOO_LINK_NO_MEMORY : failure.what(), text);
     } catch (const std::exception &failure) {
-        return tell(what, failure.what(), text);
+        const char *said = std::strstr(failure.what(), GLOO_LINK_NO_FILES);
+        return tell(what, said != nullptr ? GLOO_LINK_NO_FILES : failure.what(), text);
     } catch (...) {
         return tell(what, "unknown exception", text);
     }

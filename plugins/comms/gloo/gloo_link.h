@@ -2,7 +2,8 @@
  * gloo_link.h - what the gloo plugin asks of the library, in C: gloo has a C++ interface only.
  *
  * Functions return NULL, or one line that says what went wrong, in 'text' (of the size below).
- * Where this process had no memory for it, the line says 'out of memory'.
+ * Where this process had no memory for it, the line says 'out of memory'; where it had no
+ * descriptors, 'Too many open files'.
  */
 #ifndef PLUGINS_COMMS_GLOO_GLOO_LINK_H
 #define PLUGINS_COMMS_GLOO_GLOO_LINK_H
@@ -16,6 +17,7 @@ extern "C" {
 
 #define GLOO_LINK_TEXT 512
 #define GLOO_LINK_NO_MEMORY "out of memory"
+#define GLOO_LINK_NO_FILES "Too many open files"
 
 typedef struct gloo_link gloo_link;
 

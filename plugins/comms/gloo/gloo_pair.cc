@@ -27,7 +27,7 @@ public:
     explicit held_thread(tcp::Device &device) : device_(device), event_(eventfd(1, EFD_CLOEXEC))
     {
         if (event_ < 0)
-            throw std::runtime_error("no descriptor is left");
+            throw std::runtime_error(GLOO_LINK_NO_FILES);
         device_.registerDescriptor(event_, EPOLLIN, this);
         std::unique_lock<std::mutex> lock(lock_);
         changed_.wait(lock, [&] { return held_; });
