@@ -541,6 +541,11 @@ D4() {
             check "D4 no more than $limit threads" ends 5 "Resource temporarily unavailable" limited $limit
         done
         check "D4 threads enough" limited 40
+        launched() { prlimit --nproc="$1" setpriv --reuid 54322 --clear-groups "$bare" launch -n 2 -- \
+            train e.ini -q --set experiment.name=l"$1" --set train.steps=2; }
+        for limit in 3 4 5 6; do
+            check "D4 two ranks of $limit processes" ends 5 "Resource temporarily unavailable" launched $limit
+        done
     else
         echo "SKIPPED: D4 threads: needs root, setpriv, prlimit, and a program that another user can start"
     fi

@@ -32,22 +32,28 @@ int device_count(const char *name)
     return o->count == NULL ? 0 : o->count();
 }
 
-static bool is_built(void)
+pons_status device_find(const char *name, bool *built, pons_error *err)
 {
-    pons_error ignored = PONS_ERROR_INIT;
+    pons_error problem = PONS_ERROR_INIT;
     const plugin *p;
 
-    return plugin_load(PONS_KIND_DEVICE, gpu, sizeof(pons_device_operations), NULL, &p, &ignored)
-           == PONS_OK;
+    plugin_load(PONS_KIND_DEVICE, name, sizeof(pons_device_operations), NULL, &p, &problem);
+    if (problem.status == PONS_DEVICE)
+        return pons_fail(err, PONS_DEVICE, "%s", problem.text);
+    *built = problem.status == PONS_OK;
+    return PONS_OK;
 }
 
 /* Read CUDA_VISIBLE_DEVICES, and have the driver count the GPUs that it leaves. */
 static pons_status find_gpus(visible_devices *v, int *count, pons_error *err)
 {
+    bool built = false;
+
     *count = 0;
-    if (visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, v, err) != PONS_OK)
+    if (visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, v, err) != PONS_OK
+        || (v->count != 0 && device_find(gpu, &built, err) != PONS_OK))
         return err->status;
-    if (v->count != 0 && is_built())
+    if (built)
         *count = device_count(gpu);
     if (*count > DEVICES_MAX)
         *count = DEVICES_MAX;
@@ -61,8 +67,10 @@ static pons_status find_gpus(visible_devices *v, int *count, pons_error *err)
 static pons_status check_found(const visible_devices *v, int count, const char *where,
                                pons_error *err)
 {
-    if (!is_built() || v->count <= count)
-        return PONS_OK;
+    bool built;
+
+    if (v->count <= count || device_find(gpu, &built, err) != PONS_OK || !built)
+        return err->status;
     return pons_fail(err, PONS_DEVICE, "%s: CUDA_VISIBLE_DEVICES = '%s' lists %d GPU%s, the "
                      "driver finds %d\nhint: --set distribute.devices=cpu "
                      "computes on the processor", where, v->text, v->count,

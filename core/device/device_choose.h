@@ -25,6 +25,8 @@ pons_status device_choose(const char *text, device_use use, const char *where, d
 bool device_is_auto(const char *text);
 /* "cuda:0,1", "cpu": the list as its text. */
 void device_list_print(const device_list *list, char *out, size_t size);
+/* Whether plugin 'name' can be loaded; PONS_DEVICE where a shortage keeps it from being tried. */
+pons_status device_find(const char *name, bool *built, pons_error *err);
 /* The number of devices that plugin 'name' finds, unusable ones included; 0 without the plugin. */
 int device_count(const char *name);
 

@@ -30,22 +30,16 @@ static bool is_shares(const experiment *e)
     return strcmp(e->listed.item[0].name, "cpu") == 0 || is_reference(e);
 }
 
-static bool is_built(const char *name)
-{
-    pons_error ignored = PONS_ERROR_INIT;
-    const plugin *p;
-
-    return plugin_load(PONS_KIND_DEVICE, name, sizeof(pons_device_operations), NULL, &p, &ignored)
-           == PONS_OK;
-}
-
 /* A list that makes no sense here is refused as such, before what the build lacks. */
 static pons_status check_cards(experiment *e, const char *text, const char *where, pons_error *err)
 {
     const char *name = e->listed.item[0].name;
     char told[512] = "";
+    bool built;
 
-    if (strcmp(name, "cuda") != 0 && !is_built(name))
+    if (device_find(name, &built, err) != PONS_OK)
+        return err->status;
+    if (strcmp(name, "cuda") != 0 && !built)
         return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': there is no device "
                          "'%s', expected cpu, cuda or reference", where, text, name);
     if (strcmp(name, "cuda") != 0)
@@ -55,7 +49,7 @@ static pons_status check_cards(experiment *e, const char *text, const char *wher
     if (!e->visible.given && device_count(name) > 0)
         e->visible.count = device_count(name);
     visible_devices_tell(&e->visible, &e->listed, told, sizeof told);
-    if (!is_built(name))
+    if (!built)
         return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': 'cuda' is not in this "
                          "build%s%s%s", where, text, told[0] != '\0' ? " (" : "", told,
                          told[0] != '\0' ? ")" : "");

@@ -49,6 +49,23 @@ static pons_status load_comm(const char *name, const char *where, const plugin *
     return check_comm(*out, err);
 }
 
+/*
+ * Load a plugin that may be missing: '*problem' says why this machine cannot use it. A shortage of
+ * memory, descriptors or processes says nothing about that, and is the failure of the call.
+ */
+static pons_status try_comm(const char *name, const plugin **out, pons_error *problem,
+                            pons_error *err)
+{
+    if (plugin_load(PONS_KIND_COMM, name, sizeof(pons_comm_operations), NULL, out, problem)
+        == PONS_DEVICE)
+        return pons_fail(err, PONS_DEVICE, "%s", problem->text);
+    if (problem->status == PONS_OK)
+        check_comm(*out, problem);
+    if (problem->status != PONS_OK)
+        *out = NULL;
+    return PONS_OK;
+}
+
 static pons_status choose_devices(config *c, const sections *s, device_use use, device_list *out,
                                   pons_error *err)
 {
@@ -92,12 +109,11 @@ static pons_status choose_comm(config *c, const sections *s, bool cards, process
         *chosen = &backends[preferred[i]];
         if ((*chosen)->cards && !cards)
             continue;
-        if (load_comm((*chosen)->name, NULL, &p->comm, &problem) == PONS_OK)
-            return PONS_OK;
+        if (try_comm((*chosen)->name, &p->comm, &problem, err) != PONS_OK || p->comm != NULL)
+            return err->status;
         used += (size_t)snprintf(why + used, sizeof why - used, "%s%.*s", used > 0 ? "; " : "",
                                  (int)strcspn(problem.text, "\n") < 300
                                  ? (int)strcspn(problem.text, "\n") : 300, problem.text);
-        p->comm = NULL;
     }
     return pons_fail(err, PONS_CONFIG, "%s: nothing can join %d processes: %.1000s\n"
                      "hint: pons plugin list shows what there is; gloo or Open MPI must be there "
@@ -114,9 +130,8 @@ pons_status processes_find_joint(config *c, const sections *s, logger *l, const 
     if (given->name != NULL)
         return !given->cards ? PONS_OK
              : load_comm(given->name, config_place(c, "distribute", "backend"), out, err);
-    if (load_comm(backends[preferred[0]].name, NULL, out, &problem) == PONS_OK)
-        return PONS_OK;
-    *out = NULL;
+    if (try_comm(backends[preferred[0]].name, out, &problem, err) != PONS_OK || *out != NULL)
+        return err->status;
     log_line(l, "sums over the cards are made on the host: %.*s",
              (int)strcspn(problem.text, "\n"), problem.text);
     return PONS_OK;
@@ -213,8 +228,8 @@ static pons_status try_plugins(config *c, const sections *s, pons_error *err)
             continue;
         plugin_load(used[i].kind, used[i].name, 0, used[i].section == NULL ? ""
                     : config_place(c, used[i].section, "plugin"), &ignored, &problem);
-        if (problem.status == PONS_PLUGIN)
-            return pons_fail(err, PONS_PLUGIN, "%s", problem.text);
+        if (problem.status == PONS_PLUGIN || problem.status == PONS_DEVICE)
+            return pons_fail(err, problem.status, "%s", problem.text);
     }
     plugin_end_trials();
     return PONS_OK;
