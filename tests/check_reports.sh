@@ -540,6 +540,7 @@ D4() {
         for limit in 1 2 3 4; do
             check "D4 no more than $limit threads" ends 5 "Resource temporarily unavailable" limited $limit
         done
+        check "D4 what is short is not memory" ends 5 "hint: ulimit -u allows more" limited 1
         check "D4 threads enough" limited 40
         launched() { prlimit --nproc="$1" setpriv --reuid 54322 --clear-groups "$bare" launch -n 2 -- \
             train e.ini -q --set experiment.name=l"$1" --set train.steps=2; }

@@ -5,9 +5,24 @@
 
 #include <sched.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "base/system/cpu_quota.h"
+
+/* Whether there is memory for a stack: else a refused thread may be one of too many. */
+static bool has_stack_memory(void)
+{
+    pthread_attr_t defaults;
+    size_t size = 0;
+    void *stack;
+
+    pthread_attr_init(&defaults);
+    pthread_attr_getstacksize(&defaults, &size);
+    pthread_attr_destroy(&defaults);
+    stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return stack != MAP_FAILED && munmap(stack, size) == 0;
+}
 
 pons_status thread_start(pthread_t *out, void *(*work)(void *), void *context, const char *what,
                          pons_error *err)
@@ -16,8 +31,9 @@ pons_status thread_start(pthread_t *out, void *(*work)(void *), void *context, c
 
     if (cause == 0)
         return PONS_OK;
-    return pons_fail(err, PONS_DEVICE, "out of memory for %s, or too many threads: %s", what,
-                     strerror(cause));
+    return pons_fail(err, PONS_DEVICE, "out of memory for %s, or too many threads: %s%s", what,
+                     strerror(cause), !has_stack_memory() ? ""
+                     : "\nhint: ulimit -u allows more threads and processes");
 }
 
 void thread_block_signals(sigset_t *before)
