@@ -498,7 +498,9 @@ START_TEST(another_job_is_refused_and_both_learn_it)
 }
 END_TEST
 
-/* What rank 0 says where descriptors are left for its own connection, and for none of the others. */
+/*
+ * What rank 0 says where descriptors are left for its own connection, and for none of the others.
+ */
 static void starve_and_tell(rank *r, int out)
 {
     const rlim_t most = (rlim_t)dup(out) + 5;

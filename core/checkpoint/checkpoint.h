@@ -6,9 +6,9 @@
  *
  * A folder is written under a name that ends in '.part', synced, renamed, and the folder above is
  * synced: a process that is killed at any moment leaves the older ones as they were. manifest.json
- * holds facts about the making, the run's identity, the SHA-256 of the run's resolved.ini, what the training's images
- * were like as the network saw them, size and SHA-256 of every file and, as its last member, the
- * SHA-256 of its own text before that member.
+ * holds facts about the making, the run's identity, the SHA-256 of the run's resolved.ini, what
+ * the training's images were like as the network saw them, size and SHA-256 of every file and, as
+ * its last member, the SHA-256 of its own text before that member.
  */
 #ifndef CORE_CHECKPOINT_CHECKPOINT_H
 #define CORE_CHECKPOINT_CHECKPOINT_H

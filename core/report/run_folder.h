@@ -31,9 +31,9 @@ pons_status run_folder_take(run_folder *r, pons_error *err);
 /* PONS_FAILURE where the folder that is held does not lie at its path any more. */
 pons_status run_folder_check(const run_folder *r, pons_error *err);
 /*
- * PONS_FAILURE where the folder has lost a file without which the run is no whole one: resolved.ini,
- * metrics.jsonl or log.txt. A file that was edited or replaced is there, and so is a renamed
- * log.txt, which is still written.
+ * PONS_FAILURE where the folder has lost a file without which the run is no whole one:
+ * resolved.ini, metrics.jsonl or log.txt. A file that was edited or replaced is there, and so is a
+ * renamed log.txt, which is still written.
  */
 pons_status run_folder_check_files(const run_folder *r, pons_error *err);
 /*

@@ -12,8 +12,8 @@
  * A hello names the rank that sends it and the rank that it is for, so none serves at a third one.
  * The listener proves itself last: otherwise a stranger could pass its hello on to somebody else.
  * Strangers may connect at any time, say anything or nothing: a candidate has a deadline, and where
- * there are too many, or descriptors run out, the oldest has to go. A peer that was turned away in a
- * crowd comes again. A process without descriptors for its peers alone fails at once.
+ * there are too many, or descriptors run out, the oldest has to go. A peer that was turned away in
+ * a crowd comes again. A process without descriptors for its peers alone fails at once.
  */
 #include "comms/comm_peers.h"
 
