@@ -110,11 +110,11 @@ A3() {
     check "A3 it makes no other folder" [ ! -e runs/run ]
     cp -r "$folder/origin/runs/run" runs/
     mkdir away
-    steps=40
     for left in nothing 'an empty folder'; do
+        steps=$(sed -n 's/.*"step":\([0-9]*\),.*/\1/p' runs/run/metrics.jsonl | tail -n 1)
         "$program" train e.ini -q --set train.steps=1000000 >said 2>&1 &
         pid=$!
-        until_said runs/run/metrics.jsonl "\"step\":$((steps += 60)),"
+        until_said runs/run/metrics.jsonl "\"step\":$((steps + 60)),"
         mv runs/run/checkpoints away
         [ "$left" = nothing ] || mkdir -p runs/run/checkpoints
         until_said runs/run/log.txt 'earlier checkpoints'
