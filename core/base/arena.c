@@ -27,7 +27,7 @@ static const size_t header_size = (sizeof(block) + ALIGNMENT - 1) / ALIGNMENT * 
 
 /*
  * Out of host memory while a graph or a configuration is built: nothing can be handed back. A rank
- * of 'pons launch' (dist/board.h) keeps silent: the launcher tells of it by its status, once.
+ * of 'pons launch' (status_page.h) keeps silent: the launcher tells of it by its status, once.
  */
 static _Noreturn void end_out_of_memory(size_t size)
 {

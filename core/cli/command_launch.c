@@ -1,6 +1,6 @@
 /*
  * command_launch.c - pons launch: how many ranks, where they meet, and what each of them runs. The
- * watch over them is dist/launch.c.
+ * watch over them is cluster/launch/launch.c.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  * nobody else touches its buffers. Collectives of a communicator are started, polled and waited for
  * from one thread at a time; 'abort' alone may come from any thread at any time.
  *
- * The core puts deadlines and the names of ranks around this (dist/group.h): a plugin moves bytes.
+ * The core puts deadlines and the names of ranks around this: a plugin moves bytes.
  * It must not break where processes start different collectives; where it can it says which. Sums
  * of fixed order are made by the core from all_gather: a plugin is free in the order of all_reduce.
  */

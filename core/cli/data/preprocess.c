@@ -13,7 +13,6 @@
 #include "config/sections.h"
 #include "data/dataset/case_load.h"
 #include "data/dataset/case_read.h"
-#include "data/dataset/label_map.h"
 #include "data/nifti/nifti_write.h"
 #include "data/transform/pipeline.h"
 #include "data/volume/geometry.h"
