@@ -293,7 +293,7 @@ static void odds_and_ends(net *n, int variant)
                                         pons_iota(g, 5, 4, 5)), PONS_F32), PONS_SPATIAL);
     n->root[n->root_count++] = pons_cast(g, pons_scale(g, x, 7.5), PONS_I32);
     n->root[n->root_count++] = pons_broadcast(g, pons_real(g, 3), (pons_shape){ 2, { 3, 2 } });
-    n->root[n->root_count++] = pons_sum(g, pons_maximum(g, x, PONS_CHANNEL), PONS_BATCH);
+    n->root[n->root_count++] = pons_sum(g, pons_reduce_max(g, x, PONS_CHANNEL), PONS_BATCH);
     n->root[n->root_count++] = pons_reshape(g, pons_exp(g, x), (pons_shape){ 2, { 6, 20 } });
     flat = pons_reshape(g, x, (pons_shape){ 2, { 24, 5 } });
     n->root[n->root_count++] = pons_sum(g, pons_mul(g, flat, pons_iota(g, 2, 0, 24)), PONS_AXIS(0));
@@ -301,7 +301,7 @@ static void odds_and_ends(net *n, int variant)
     n->root[n->root_count++] = pons_div(g, pons_sub(g, x, mean), pons_offset(g, variance, 1));
     share = pons_div(g, x, pons_sum(g, x, PONS_CHANNEL));
     n->root[n->root_count++] = pons_sub(g, pons_sum(g, share, PONS_AXIS(3)),
-                                        pons_minimum(g, s, PONS_AXIS(1)));
+                                        pons_reduce_min(g, s, PONS_AXIS(1)));
 }
 
 /* ---- random nets ----------------------------------------------------------------------------- */
@@ -374,7 +374,7 @@ static pons_node *random_step(pons_graph *g, uint32_t *state, pons_node *x, pons
     case 4: return pons_dropout(g, x, 0.3, pons_name(g, "drop%d", step));
     case 5: return pons_mul(g, x, pons_random_uniform(g, pons_name(g, "uniform%d", step),
                                                       smaller_shape(state, s)));
-    case 6: return pons_add(g, x, pons_maximum(g, x, PONS_AXIS(s.rank - 1)));
+    case 6: return pons_add(g, x, pons_reduce_max(g, x, PONS_AXIS(s.rank - 1)));
     case 7:
         axis = (int)draw(state, (uint32_t)s.rank);
         return pons_mul(g, x, pons_scale(g, pons_iota(g, s.rank, axis, s.extent[0]), 0.1));

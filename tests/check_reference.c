@@ -212,7 +212,7 @@ START_TEST(extremes_take_the_first_of_equals)
                         fourth[] = { 0, 0, 0, 1, 0, 0 };
     pons_graph *g = graph_new(true, -1);
     pons_node *a = leaf_of(g, SHAPE(6), x, 6), *b = leaf_of(g, SHAPE(6), x, 6), *of[] = { a, b };
-    pons_node *most = pons_maximum(g, a, 1), *least = pons_minimum(g, b, 1), *gradient[2];
+    pons_node *most = pons_reduce_max(g, a, 1), *least = pons_reduce_min(g, b, 1), *gradient[2];
     pons_error err = PONS_ERROR_INIT;
 
     ck_assert_int_eq(graph_gradient(g, pons_add(g, most, least), 2, of, gradient, &err), PONS_OK);

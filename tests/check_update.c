@@ -121,7 +121,7 @@ static pons_status layer_update(pons_graph *g, const void *config, const pons_pa
     pons_node *mean = pons_mean_all(g, p->gradient);
     pons_node *centred = pons_sub(g, p->gradient, mean);
     pons_node *spread = pons_mean_all(g, pons_square(g, centred));
-    pons_node *largest = pons_maximum(g, pons_abs(g, p->value), (1u << p->shape.rank) - 1);
+    pons_node *largest = pons_reduce_max(g, pons_abs(g, p->value), (1u << p->shape.rank) - 1);
     pons_node *change = pons_div(g, centred, pons_offset(g, pons_sqrt(g, spread), 0.1));
 
     change = pons_add(g, change, pons_scale(g, p->value, decay));

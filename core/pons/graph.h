@@ -150,8 +150,8 @@ pons_node *pons_prelu(pons_graph *g, pons_node *x, pons_node *slope);
 
 pons_node *pons_sum(pons_graph *g, pons_node *x, unsigned axes);
 pons_node *pons_mean(pons_graph *g, pons_node *x, unsigned axes);
-pons_node *pons_maximum(pons_graph *g, pons_node *x, unsigned axes); /* gradient to the first     */
-pons_node *pons_minimum(pons_graph *g, pons_node *x, unsigned axes);
+pons_node *pons_reduce_max(pons_graph *g, pons_node *x, unsigned axes); /* gradient to the first     */
+pons_node *pons_reduce_min(pons_graph *g, pons_node *x, unsigned axes);
 pons_node *pons_sum_all(pons_graph *g, pons_node *x);                /* rank 0                    */
 pons_node *pons_mean_all(pons_graph *g, pons_node *x);
 pons_node *pons_arg_max(pons_graph *g, pons_node *x, int axis);      /* i32; the first of equals  */

@@ -140,7 +140,7 @@ static pons_node *extremes(pons_graph *g, pons_node *x, int which)
 {
     const unsigned volume = 1u << 1 | 1u << 2 | 1u << 3;
 
-    return pons_sub(g, pons_maximum(g, x, volume), pons_minimum(g, x, volume));
+    return pons_sub(g, pons_reduce_max(g, x, volume), pons_reduce_min(g, x, volume));
 }
 
 static pons_node *sums(pons_graph *g, pons_node *x, int which)

@@ -35,12 +35,12 @@ pons_node *pons_sum(pons_graph *g, pons_node *x, unsigned axes)
     return reduce_node(g, NODE_SUM, x, axes);
 }
 
-pons_node *pons_maximum(pons_graph *g, pons_node *x, unsigned axes)
+pons_node *pons_reduce_max(pons_graph *g, pons_node *x, unsigned axes)
 {
     return reduce_node(g, NODE_MAXIMUM, x, axes);
 }
 
-pons_node *pons_minimum(pons_graph *g, pons_node *x, unsigned axes)
+pons_node *pons_reduce_min(pons_graph *g, pons_node *x, unsigned axes)
 {
     return reduce_node(g, NODE_MINIMUM, x, axes);
 }
@@ -164,7 +164,7 @@ static pons_node *below_maximum(pons_graph *g, pons_node *x, int axis)
         return g->failed;
     if (axis < 0 || axis >= x->shape.rank)
         return node_refuse(g, NODE_MAXIMUM, "softmax over axis %d of %d", axis, x->shape.rank);
-    return pons_sub(g, x, pons_stop_gradient(g, pons_maximum(g, x, PONS_AXIS(axis))));
+    return pons_sub(g, x, pons_stop_gradient(g, pons_reduce_max(g, x, PONS_AXIS(axis))));
 }
 
 pons_node *pons_softmax(pons_graph *g, pons_node *x, int axis)
