@@ -59,7 +59,7 @@ static pons_node *binary(pons_graph *g, const overlap *o, pons_node *x, pons_nod
 {
     double positive = o->weight.count > 0 ? o->weight.item[0] : 1;
     pons_node *hit = pons_mul(g, t, pons_log_sigmoid(g, x));
-    pons_node *miss = pons_mul(g, pons_offset(g, pons_neg(g, t), 1),
+    pons_node *miss = pons_mul(g, pons_add_scalar(g, pons_neg(g, t), 1),
                                pons_log_sigmoid(g, pons_neg(g, x)));
 
     return reduce(g, o, pons_neg(g, pons_add(g, pons_scale(g, hit, positive), miss)), NULL, valid);
@@ -74,7 +74,7 @@ static pons_node *exclusive(pons_graph *g, const dice_ce *c, int classes, pons_n
     pons_node *share = pons_scale(g, t, 1 - smoothing);
 
     if (smoothing > 0)
-        share = pons_offset(g, share, smoothing / classes);
+        share = pons_add_scalar(g, share, smoothing / classes);
     if (weights != NULL)
         share = pons_mul(g, share, weights);
     return reduce(g, &c->overlap, pons_mul(g, share, surprise),

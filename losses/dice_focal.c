@@ -31,7 +31,7 @@ static const pons_option options[] = {
 /* The focal value of every voxel and channel. */
 static pons_node *voxelwise(pons_graph *g, const dice_focal *c, pons_node *x, pons_node *t)
 {
-    pons_node *side = pons_offset(g, pons_scale(g, t, 2), -1);
+    pons_node *side = pons_add_scalar(g, pons_scale(g, t, 2), -1);
     pons_node *ease = pons_log_sigmoid(g, pons_neg(g, pons_mul(g, x, side)));
     pons_node *entropy = pons_sub(g, pons_sub(g, x, pons_mul(g, x, t)), pons_log_sigmoid(g, x));
     pons_node *value = pons_mul(g, pons_exp(g, pons_scale(g, ease, c->gamma)), entropy);
@@ -40,7 +40,7 @@ static pons_node *voxelwise(pons_graph *g, const dice_focal *c, pons_node *x, po
         return value;
 
     double alpha = c->alpha.item[0];
-    return pons_mul(g, value, pons_offset(g, pons_scale(g, t, 2 * alpha - 1), 1 - alpha));
+    return pons_mul(g, value, pons_add_scalar(g, pons_scale(g, t, 2 * alpha - 1), 1 - alpha));
 }
 
 static pons_node *focal(pons_graph *g, const dice_focal *c, const pons_task *task, pons_node *x,

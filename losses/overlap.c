@@ -99,9 +99,9 @@ pons_node *overlap_term(pons_graph *g, const overlap *o, const pons_task *task,
     if (o->jaccard)
         below = pons_scale(g, pons_sub(g, below, both), 2);
 
-    pons_node *dice = pons_div(g, pons_offset(g, pons_scale(g, both, 2), o->smooth_nr),
-                               pons_offset(g, below, o->smooth_dr));
-    pons_node *value = pons_offset(g, pons_neg(g, overlap_counted(g, o, task, dice)), 1);
+    pons_node *dice = pons_div(g, pons_add_scalar(g, pons_scale(g, both, 2), o->smooth_nr),
+                               pons_add_scalar(g, below, o->smooth_dr));
+    pons_node *value = pons_add_scalar(g, pons_neg(g, overlap_counted(g, o, task, dice)), 1);
 
     if (overlap_weighs(o, task))
         value = pons_mul(g, value, overlap_weights(g, o, first_weight, overlap_classes(o, task)));

@@ -68,7 +68,7 @@ static pons_status update(pons_graph *g, const void *config, const pons_paramete
     pons_assign(g, p->slot[SLOT_V], v);
     pons_assign(g, p->value,
                 pons_sub(g, value,
-                         pons_mul(g, rate, pons_div(g, m, pons_offset(g, root, c->eps)))));
+                         pons_mul(g, rate, pons_div(g, m, pons_add_scalar(g, root, c->eps)))));
     return pons_graph_status(g, err);
 }
 

@@ -45,7 +45,7 @@ static pons_status update(pons_graph *g, const void *config, const pons_paramete
         v = pons_max(g, p->slot[SLOT_LARGEST], v);
         pons_assign(g, p->slot[SLOT_LARGEST], v);
     }
-    pons_node *d = pons_div(g, p->gradient, pons_offset(g, pons_sqrt(g, v), c->eps));
+    pons_node *d = pons_div(g, p->gradient, pons_add_scalar(g, pons_sqrt(g, v), c->eps));
 
     if (c->weight_decay > 0)
         d = pons_add(g, d, pons_scale(g, p->value, c->weight_decay));

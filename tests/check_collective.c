@@ -147,7 +147,7 @@ static pons_node *norm(pons_graph *g, pons_node *x, bool sync)
     all = pons_div(g, joined(g, mean, sync), count);
     variance = pons_add(g, variance, pons_square(g, pons_sub(g, mean, all)));
     variance = pons_div(g, joined(g, variance, sync), count);
-    return pons_div(g, pons_sub(g, x, all), pons_sqrt(g, pons_offset(g, variance, 1e-5)));
+    return pons_div(g, pons_sub(g, x, all), pons_sqrt(g, pons_add_scalar(g, variance, 1e-5)));
 }
 
 /* A mean over voxels, and a Dice over all images at once. */
@@ -158,7 +158,7 @@ static pons_node *build_loss(pons_graph *g, pons_node *y, pons_node *target, boo
     pons_node *all = joined(g, pons_sum_all(g, pons_add(g, p, pons_square(g, target))), sync);
 
     return pons_add(g, pons_mean_all(g, pons_square(g, pons_sub(g, y, target))),
-                    pons_neg(g, pons_div(g, both, pons_offset(g, all, 1))));
+                    pons_neg(g, pons_div(g, both, pons_add_scalar(g, all, 1))));
 }
 
 typedef struct replica {

@@ -298,7 +298,7 @@ static void odds_and_ends(net *n, int variant)
     flat = pons_reshape(g, x, (pons_shape){ 2, { 24, 5 } });
     n->root[n->root_count++] = pons_sum(g, pons_mul(g, flat, pons_iota(g, 2, 0, 24)), PONS_AXIS(0));
     pons_moments(g, pons_mul(g, x, pons_softmax(g, x, 4)), PONS_SPATIAL, variant, &mean, &variance);
-    n->root[n->root_count++] = pons_div(g, pons_sub(g, x, mean), pons_offset(g, variance, 1));
+    n->root[n->root_count++] = pons_div(g, pons_sub(g, x, mean), pons_add_scalar(g, variance, 1));
     share = pons_div(g, x, pons_sum(g, x, PONS_CHANNEL));
     n->root[n->root_count++] = pons_sub(g, pons_sum(g, share, PONS_AXIS(3)),
                                         pons_reduce_min(g, s, PONS_AXIS(1)));
@@ -330,7 +330,7 @@ static pons_node *random_pair(pons_graph *g, uint32_t *state, pons_node *a, pons
     case 1: return pons_sub(g, a, pons_scale(g, b, 0.5));
     case 2: return pons_tanh(g, pons_mul(g, a, b));
     case 3: return pons_select(g, pons_less(g, a, b), pons_scale(g, a, 1.5), b);
-    default: return pons_div(g, a, pons_offset(g, pons_square(g, b), 1));
+    default: return pons_div(g, a, pons_add_scalar(g, pons_square(g, b), 1));
     }
 }
 
@@ -369,7 +369,7 @@ static pons_node *random_step(pons_graph *g, uint32_t *state, pons_node *x, pons
     case 1: return pons_sub(g, x, pons_mean(g, x, 1 + draw(state, (1u << s.rank) - 1)));
     case 2:
         pons_moments(g, x, 1 + draw(state, (1u << s.rank) - 1), 0, &mean, &variance);
-        return pons_div(g, pons_sub(g, x, mean), pons_sqrt(g, pons_offset(g, variance, 1)));
+        return pons_div(g, pons_sub(g, x, mean), pons_sqrt(g, pons_add_scalar(g, variance, 1)));
     case 3: return random_moved(g, state, x);
     case 4: return pons_dropout(g, x, 0.3, pons_name(g, "drop%d", step));
     case 5: return pons_mul(g, x, pons_random_uniform(g, pons_name(g, "uniform%d", step),

@@ -188,7 +188,7 @@ START_TEST(operations_that_change_nothing_add_no_node)
     pons_node *x = node_input(g, "x", PONS_F32, vector(4)), *y = pons_exp(g, x);
 
     ck_assert_ptr_eq(pons_scale(g, x, 1), x);
-    ck_assert_ptr_eq(pons_offset(g, x, 0), x);
+    ck_assert_ptr_eq(pons_add_scalar(g, x, 0), x);
     ck_assert_ptr_eq(pons_neg(g, pons_neg(g, y)), y);
     ck_assert_ptr_eq(pons_pow(g, x, pons_real(g, 1)), x);
     ck_assert_ptr_eq(pons_reshape(g, x, vector(4)), x);
@@ -205,7 +205,7 @@ START_TEST(whole_numbers_are_not_taken_for_their_results)
     pons_graph *g = graph_new(true, -1);
     pons_node *label = node_input(g, "label", PONS_U8, vector(4));
 
-    ck_assert_int_eq(pons_type_of(pons_offset(g, label, 0)), PONS_F32);
+    ck_assert_int_eq(pons_type_of(pons_add_scalar(g, label, 0)), PONS_F32);
     ck_assert_int_eq(pons_type_of(pons_sum(g, label, 0)), PONS_F32);
     graph_free(g);
 }

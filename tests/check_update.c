@@ -53,7 +53,7 @@ static pons_status adam_update(pons_graph *g, const void *config, const pons_par
     pons_node *v = pons_lerp(g, pons_square(g, p->gradient), p->slot[1], 0.99);
     pons_node *a = pons_sub(g, pons_real(g, 1), pons_pow(g, pons_real(g, 0.9), p->step));
     pons_node *b = pons_sub(g, pons_real(g, 1), pons_pow(g, pons_real(g, 0.99), p->step));
-    pons_node *root = pons_offset(g, pons_sqrt(g, pons_div(g, v, b)), 1e-3);
+    pons_node *root = pons_add_scalar(g, pons_sqrt(g, pons_div(g, v, b)), 1e-3);
 
     pons_assign(g, p->slot[0], m);
     pons_assign(g, p->slot[1], v);
@@ -89,7 +89,7 @@ static pons_status norm_update(pons_graph *g, const void *config, const pons_par
                     pons_lerp(g, norm, p->slot[1], 0.5));
     /* The old second moment is read per element, too. */
     m = pons_add(g, pons_scale(g, p->slot[0], 0.9),
-                 pons_add(g, pons_div(g, p->gradient, pons_offset(g, pons_sqrt(g, v), 1e-3)),
+                 pons_add(g, pons_div(g, p->gradient, pons_add_scalar(g, pons_sqrt(g, v), 1e-3)),
                           pons_scale(g, p->slot[1], 1e-3)));
     pons_assign(g, p->slot[0], m);
     pons_assign(g, p->slot[1], v);
@@ -122,7 +122,7 @@ static pons_status layer_update(pons_graph *g, const void *config, const pons_pa
     pons_node *centred = pons_sub(g, p->gradient, mean);
     pons_node *spread = pons_mean_all(g, pons_square(g, centred));
     pons_node *largest = pons_reduce_max(g, pons_abs(g, p->value), (1u << p->shape.rank) - 1);
-    pons_node *change = pons_div(g, centred, pons_offset(g, pons_sqrt(g, spread), 0.1));
+    pons_node *change = pons_div(g, centred, pons_add_scalar(g, pons_sqrt(g, spread), 0.1));
 
     change = pons_add(g, change, pons_scale(g, p->value, decay));
     if (p->role == PONS_ROLE_BIAS)
@@ -330,7 +330,7 @@ static pons_status larger_update(pons_graph *g, const void *config, const pons_p
     pons_assign(g, p->slot[0], m);
     pons_assign(g, p->slot[1], v);
     pons_assign(g, p->value, pons_sub(g, p->value, pons_div(g, p->gradient,
-                                                           pons_offset(g, m, 1))));
+                                                           pons_add_scalar(g, m, 1))));
     return pons_graph_status(g, err);
 }
 

@@ -175,7 +175,7 @@ static pons_node *activation(op_graph *o)
     case 4: return pons_prelu(o->g, x, input(o, vector(1), 0, 1));
     case 5: return pons_prelu(o->g, x, input(o, vector(last_extent(x)), 0, 1));
     case 6: return pons_lerp(o->g, x, pons_square(o->g, x), 0.3);
-    case 7: return pons_reciprocal(o->g, pons_offset(o->g, x, 3));
+    case 7: return pons_reciprocal(o->g, pons_add_scalar(o->g, x, 3));
     default: return pons_scale(o->g, pons_neg(o->g, pons_neg(o->g, x)), 2);
     }
 }
@@ -236,7 +236,7 @@ static pons_node *merged(op_graph *o)
 
 static pons_node *constant(op_graph *o)
 {
-    return pons_offset(o->g, pons_scale(o->g, image(o), 0.37), -1.25);
+    return pons_add_scalar(o->g, pons_scale(o->g, image(o), 0.37), -1.25);
 }
 
 static pons_node *iota(op_graph *o)
@@ -649,7 +649,7 @@ static pons_node *places(op_graph *o, pons_shape s, int64_t columns, double age)
 
     for (int a = 2; a >= 0; a--)
         x = pons_select(g, pons_less(g, column, pons_real(g, first[a + 1])),
-                        pons_scale(g, pons_offset(g, column, -first[a]), step[a]), x);
+                        pons_scale(g, pons_add_scalar(g, column, -first[a]), step[a]), x);
     x = pons_select(g, pons_less(g, column, pons_real(g, PONS_PATCH_PLACE)), pons_real(g, 4), x);
     return pons_cast(g, pons_broadcast(g, x, (pons_shape){ 2, { e[0], columns } }), PONS_I32);
 }

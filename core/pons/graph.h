@@ -135,7 +135,7 @@ pons_node *pons_cast(pons_graph *g, pons_node *x, pons_type type);
 
 /* Compositions of the above. */
 pons_node *pons_scale(pons_graph *g, pons_node *x, double factor);
-pons_node *pons_offset(pons_graph *g, pons_node *x, double addend);
+pons_node *pons_add_scalar(pons_graph *g, pons_node *x, double addend);
 pons_node *pons_square(pons_graph *g, pons_node *x);
 pons_node *pons_reciprocal(pons_graph *g, pons_node *x);
 pons_node *pons_lerp(pons_graph *g, pons_node *a, pons_node *b, double t); /* (1 - t) a + t b     */

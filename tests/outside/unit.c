@@ -22,7 +22,7 @@ static pons_status update(pons_graph *g, const void *config, const pons_paramete
     const unit *c = config;
     pons_node *norm = pons_lerp(g, pons_sum_all(g, pons_square(g, p->gradient)), p->slot[0],
                                 c->keep);
-    pons_node *length = pons_offset(g, pons_sqrt(g, norm), c->eps);
+    pons_node *length = pons_add_scalar(g, pons_sqrt(g, norm), c->eps);
 
     pons_assign(g, p->slot[0], norm);
     pons_assign(g, p->value, pons_sub(g, p->value,

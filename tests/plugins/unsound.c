@@ -27,7 +27,7 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     const char *rank = getenv("RANK");
     bool mine = c->rank < 0 || (rank != NULL && atoi(rank) == (int)c->rank);
     pons_node *sum = pons_sum_all(g, pons_square(g, logits));
-    pons_node *nan = pons_log(g, mine ? pons_offset(g, pons_neg(g, sum), -1) : sum);
+    pons_node *nan = pons_log(g, mine ? pons_add_scalar(g, pons_neg(g, sum), -1) : sum);
     pons_node *zero = pons_sub(g, sum, pons_stop_gradient(g, sum)); /* its slope is 1 */
 
     (void)task, (void)target;
@@ -35,7 +35,7 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     if (c->what != 1) /* a value that no gradient passes */
         *value = pons_add(g, *value, pons_stop_gradient(g, nan));
     if (c->what != 0) /* the root of 0 is 0, its slope is infinite */
-        *value = pons_add(g, *value, pons_sqrt(g, mine ? zero : pons_offset(g, zero, 1)));
+        *value = pons_add(g, *value, pons_sqrt(g, mine ? zero : pons_add_scalar(g, zero, 1)));
     return pons_graph_status(g, err);
 }
 

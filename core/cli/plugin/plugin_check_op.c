@@ -263,7 +263,7 @@ static pons_node *weighted_sum(pons_graph *g, pons_node *y)
 {
     int64_t count = shape_count(pons_shape_of(y));
     pons_node *place = pons_iota(g, 1, 0, count);
-    pons_node *weight = pons_sin(g, pons_offset(g, pons_scale(g, place, 1.7), 0.3));
+    pons_node *weight = pons_sin(g, pons_add_scalar(g, pons_scale(g, place, 1.7), 0.3));
 
     return pons_sum_all(g, pons_mul(g, pons_reshape(g, y, (pons_shape){ 1, { count } }), weight));
 }

@@ -121,7 +121,7 @@ static pons_node *concatenate(pons_graph *g, pons_node *x, int which)
 /* It has no gradient for the data. */
 static pons_node *gather(pons_graph *g, pons_node *x, int which)
 {
-    pons_node *index = pons_offset(g, pons_neg(g, pons_iota(g, 1, 0, 3)), 2);
+    pons_node *index = pons_add_scalar(g, pons_neg(g, pons_iota(g, 1, 0, 3)), 2);
     pons_node *taken = pons_gather(g, pons_stop_gradient(g, x), pons_cast(g, index, PONS_I32), 2);
 
     return pons_add(g, taken, pons_mean_all(g, x));
@@ -152,11 +152,11 @@ static pons_node *sums(pons_graph *g, pons_node *x, int which)
 
 static pons_node *pointwise(pons_graph *g, pons_node *x, int which)
 {
-    pons_node *small = pons_tanh(g, x), *root = pons_sqrt(g, pons_offset(g, pons_square(g, x), 1));
+    pons_node *small = pons_tanh(g, x), *root = pons_sqrt(g, pons_add_scalar(g, pons_square(g, x), 1));
 
     small = pons_add(g, pons_exp(g, small), pons_log1p(g, pons_abs(g, x)));
     root = pons_add(g, pons_sin(g, root), pons_erf(g, pons_cos(g, x)));
-    return pons_div(g, pons_mul(g, small, root), pons_pow(g, pons_offset(g, pons_abs(g, x), 1),
+    return pons_div(g, pons_mul(g, small, root), pons_pow(g, pons_add_scalar(g, pons_abs(g, x), 1),
                                                           pons_real(g, 1.7)));
 }
 

@@ -16,7 +16,7 @@ static unsigned inner_axes(const pons_node *x)
 static pons_node *normalise(pons_graph *g, pons_node *x, pons_node *mean, pons_node *variance,
                             pons_node *scale, pons_node *shift, double eps)
 {
-    pons_node *root = pons_sqrt(g, pons_offset(g, variance, eps));
+    pons_node *root = pons_sqrt(g, pons_add_scalar(g, variance, eps));
     pons_node *k = scale != NULL ? pons_div(g, scale, root) : pons_reciprocal(g, root);
     pons_node *y = pons_mul(g, pons_sub(g, x, mean), k);
 
@@ -95,7 +95,7 @@ static pons_node *unbiased(pons_graph *g, pons_node *variance, double n)
     if (!g->join_norms)
         return pons_scale(g, variance, n / (n - 1));
     count = pons_scale(g, replica_count(g), n);
-    return pons_mul(g, variance, pons_div(g, count, pons_offset(g, count, -1)));
+    return pons_mul(g, variance, pons_div(g, count, pons_add_scalar(g, count, -1)));
 }
 
 pons_node *pons_batch_norm(pons_graph *g, pons_node *x, pons_node *scale, pons_node *shift,

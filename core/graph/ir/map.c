@@ -164,7 +164,7 @@ pons_node *pons_scale(pons_graph *g, pons_node *x, double factor)
     return pons_mul(g, x, pons_real(g, factor));
 }
 
-pons_node *pons_offset(pons_graph *g, pons_node *x, double addend)
+pons_node *pons_add_scalar(pons_graph *g, pons_node *x, double addend)
 {
     return pons_add(g, x, pons_real(g, addend));
 }
@@ -189,7 +189,7 @@ pons_node *pons_sigmoid(pons_graph *g, pons_node *x)
 {
     pons_node *e = pons_exp(g, pons_min(g, pons_neg(g, x), pons_real(g, 80)));
 
-    return pons_reciprocal(g, pons_offset(g, e, 1));
+    return pons_reciprocal(g, pons_add_scalar(g, e, 1));
 }
 
 /* Written with select, so that the gradient at 0 is 1/2 as it is on both sides. */

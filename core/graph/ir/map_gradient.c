@@ -72,7 +72,7 @@ RULE(pow)
     double number;
 
     if (wanted[0]) {
-        pons_node *d = pons_mul(g, dx, pons_mul(g, B, pons_pow(g, A, pons_offset(g, B, -1))));
+        pons_node *d = pons_mul(g, dx, pons_mul(g, B, pons_pow(g, A, pons_add_scalar(g, B, -1))));
 
         gradient[0] = node_constant(B, &number) ? d :
                       pons_select(g, pons_equal(g, B, zero), zero, d);
@@ -114,7 +114,7 @@ RULE(exp)
 
 RULE(expm1)
 {
-    gradient[0] = pons_mul(g, dx, pons_offset(g, x, 1));
+    gradient[0] = pons_mul(g, dx, pons_add_scalar(g, x, 1));
 }
 
 RULE(log)
@@ -124,7 +124,7 @@ RULE(log)
 
 RULE(log1p)
 {
-    gradient[0] = pons_div(g, dx, pons_offset(g, A, 1));
+    gradient[0] = pons_div(g, dx, pons_add_scalar(g, A, 1));
 }
 
 RULE(sin)
