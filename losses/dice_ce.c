@@ -31,7 +31,7 @@ static pons_node *mean_of_voxels(pons_graph *g, pons_node *x)
     double voxels = (double)s.extent[0] * (double)s.extent[1] * (double)s.extent[2]
                   * (double)s.extent[3];
 
-    return pons_div(g, pons_sum_all(g, x), pons_real(g, voxels));
+    return pons_div(g, pons_sum_all(g, x), pons_scalar(g, voxels));
 }
 
 /*
@@ -50,7 +50,7 @@ static pons_node *reduce(pons_graph *g, const overlap *o, pons_node *x, pons_nod
         return mean_of_voxels(g, x);
     total = overlap_total(g, weights == NULL ? valid : overlap_masked(g, weights, valid));
     if (valid != NULL)
-        total = pons_select(g, total, total, pons_real(g, 1));
+        total = pons_select(g, total, total, pons_scalar(g, 1));
     return pons_div(g, overlap_total(g, x), total);
 }
 

@@ -49,12 +49,12 @@ static pons_node *focal(pons_graph *g, const dice_focal *c, const pons_task *tas
     const overlap *o = &c->overlap;
     pons_shape s = pons_shape_of(x);
     pons_node *value = voxelwise(g, c, x, t);
-    pons_node *count = pons_real(g, (double)s.extent[1] * (double)s.extent[2] *
+    pons_node *count = pons_scalar(g, (double)s.extent[1] * (double)s.extent[2] *
                                     (double)s.extent[3]);
 
     if (valid != NULL) {
         value = overlap_masked(g, value, valid);
-        count = pons_max(g, pons_sum(g, valid, PONS_SPATIAL), pons_real(g, 1));
+        count = pons_max(g, pons_sum(g, valid, PONS_SPATIAL), pons_scalar(g, 1));
     }
     pons_node *mean = pons_div(g, pons_sum(g, value, PONS_SPATIAL), count);
     pons_node *weights = overlap_weights(g, o, 0, overlap_classes(o, task));

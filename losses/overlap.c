@@ -43,13 +43,13 @@ pons_node *overlap_weights(pons_graph *g, const overlap *o, int first, int count
     if (o->weight.count == 0)
         return NULL;
     if (o->weight.count == 1)
-        return pons_real(g, o->weight.item[0]);
+        return pons_scalar(g, o->weight.item[0]);
 
     pons_node *index = pons_iota(g, 1, 0, count);
-    pons_node *weights = pons_real(g, o->weight.item[first]);
+    pons_node *weights = pons_scalar(g, o->weight.item[first]);
     for (int i = 1; i < count; i++)
-        weights = pons_select(g, pons_equal(g, index, pons_real(g, i)),
-                              pons_real(g, o->weight.item[first + i]), weights);
+        weights = pons_select(g, pons_equal(g, index, pons_scalar(g, i)),
+                              pons_scalar(g, o->weight.item[first + i]), weights);
     return weights;
 }
 
@@ -60,7 +60,7 @@ pons_node *overlap_valid(pons_graph *g, const pons_target *target)
 
 pons_node *overlap_masked(pons_graph *g, pons_node *x, pons_node *valid)
 {
-    return valid == NULL ? x : pons_select(g, valid, x, pons_real(g, 0));
+    return valid == NULL ? x : pons_select(g, valid, x, pons_scalar(g, 0));
 }
 
 pons_node *overlap_counted(pons_graph *g, const overlap *o, const pons_task *task, pons_node *x)

@@ -39,7 +39,7 @@ static pons_status update(pons_graph *g, const void *config, const pons_paramete
     pons_node *v = p->slot[SLOT_V];
     pons_node *norm = pons_sum_all(g, pons_square(g, p->gradient));
 
-    v = pons_select(g, pons_equal(g, v, pons_real(g, 0)), norm, pons_lerp(g, norm, v, c->beta2));
+    v = pons_select(g, pons_equal(g, v, pons_scalar(g, 0)), norm, pons_lerp(g, norm, v, c->beta2));
     pons_assign(g, p->slot[SLOT_V], v);
     if (c->amsgrad) {
         v = pons_max(g, p->slot[SLOT_LARGEST], v);

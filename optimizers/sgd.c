@@ -25,7 +25,7 @@ static const pons_slot slots[] = { { "m", PONS_SLOT_ELEMENT }, PONS_SLOTS_END };
 static pons_node *direction(pons_graph *g, const sgd *c, const pons_parameter *p,
                             pons_node *gradient)
 {
-    pons_node *first = pons_equal(g, p->step, pons_real(g, 1));
+    pons_node *first = pons_equal(g, p->step, pons_scalar(g, 1));
     pons_node *m = pons_add(g, pons_scale(g, p->slot[0], c->momentum),
                             pons_scale(g, gradient, 1 - c->dampening));
 

@@ -141,7 +141,7 @@ static pons_node *joined(pons_graph *g, pons_node *x, bool sync)
 /* Over all replicas: the mean of means, then the mean of variance and squared distance to it. */
 static pons_node *norm(pons_graph *g, pons_node *x, bool sync)
 {
-    pons_node *count = joined(g, pons_real(g, 1), sync), *mean, *variance, *all;
+    pons_node *count = joined(g, pons_scalar(g, 1), sync), *mean, *variance, *all;
 
     pons_moments(g, x, PONS_BATCH | PONS_SPATIAL, 0, &mean, &variance);
     all = pons_div(g, joined(g, mean, sync), count);

@@ -292,7 +292,7 @@ static void odds_and_ends(net *n, int variant)
     n->root[n->root_count++] = pons_sum(g, pons_cast(g, pons_equal(g, pons_cast(g, best, PONS_F32),
                                         pons_iota(g, 5, 4, 5)), PONS_F32), PONS_SPATIAL);
     n->root[n->root_count++] = pons_cast(g, pons_scale(g, x, 7.5), PONS_I32);
-    n->root[n->root_count++] = pons_broadcast(g, pons_real(g, 3), (pons_shape){ 2, { 3, 2 } });
+    n->root[n->root_count++] = pons_broadcast(g, pons_scalar(g, 3), (pons_shape){ 2, { 3, 2 } });
     n->root[n->root_count++] = pons_sum(g, pons_reduce_max(g, x, PONS_CHANNEL), PONS_BATCH);
     n->root[n->root_count++] = pons_reshape(g, pons_exp(g, x), (pons_shape){ 2, { 6, 20 } });
     flat = pons_reshape(g, x, (pons_shape){ 2, { 24, 5 } });

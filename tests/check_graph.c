@@ -190,12 +190,12 @@ START_TEST(operations_that_change_nothing_add_no_node)
     ck_assert_ptr_eq(pons_scale(g, x, 1), x);
     ck_assert_ptr_eq(pons_add_scalar(g, x, 0), x);
     ck_assert_ptr_eq(pons_neg(g, pons_neg(g, y)), y);
-    ck_assert_ptr_eq(pons_pow(g, x, pons_real(g, 1)), x);
+    ck_assert_ptr_eq(pons_pow(g, x, pons_scalar(g, 1)), x);
     ck_assert_ptr_eq(pons_reshape(g, x, vector(4)), x);
     ck_assert_ptr_eq(pons_cast(g, x, PONS_F32), x);
     ck_assert_ptr_eq(pons_dropout(g, x, 0, "d"), x);
-    ck_assert_int_eq(pons_pow(g, x, pons_real(g, 2))->kind, PONS_MAP_MUL);
-    ck_assert(pons_add(g, pons_real(g, 2), pons_real(g, 3))->attribute.number == 5);
+    ck_assert_int_eq(pons_pow(g, x, pons_scalar(g, 2))->kind, PONS_MAP_MUL);
+    ck_assert(pons_add(g, pons_scalar(g, 2), pons_scalar(g, 3))->attribute.number == 5);
     graph_free(g);
 }
 END_TEST

@@ -51,8 +51,8 @@ static pons_status adam_update(pons_graph *g, const void *config, const pons_par
 {
     pons_node *m = pons_lerp(g, p->gradient, p->slot[0], 0.9);
     pons_node *v = pons_lerp(g, pons_square(g, p->gradient), p->slot[1], 0.99);
-    pons_node *a = pons_sub(g, pons_real(g, 1), pons_pow(g, pons_real(g, 0.9), p->step));
-    pons_node *b = pons_sub(g, pons_real(g, 1), pons_pow(g, pons_real(g, 0.99), p->step));
+    pons_node *a = pons_sub(g, pons_scalar(g, 1), pons_pow(g, pons_scalar(g, 0.9), p->step));
+    pons_node *b = pons_sub(g, pons_scalar(g, 1), pons_pow(g, pons_scalar(g, 0.99), p->step));
     pons_node *root = pons_add_scalar(g, pons_sqrt(g, pons_div(g, v, b)), 1e-3);
 
     pons_assign(g, p->slot[0], m);
@@ -85,7 +85,7 @@ static pons_status norm_update(pons_graph *g, const void *config, const pons_par
 {
     pons_node *norm = pons_sum_all(g, pons_square(g, p->gradient)), *m, *v;
 
-    v = pons_select(g, pons_equal(g, p->slot[1], pons_real(g, 0)), norm,
+    v = pons_select(g, pons_equal(g, p->slot[1], pons_scalar(g, 0)), norm,
                     pons_lerp(g, norm, p->slot[1], 0.5));
     /* The old second moment is read per element, too. */
     m = pons_add(g, pons_scale(g, p->slot[0], 0.9),

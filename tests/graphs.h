@@ -65,7 +65,7 @@ static inline pons_node *dice_ce(pons_graph *g, pons_node *logits, pons_node *la
     pons_node *p = pons_softmax(g, logits, 4);
     pons_node *both = pons_sum(g, pons_mul(g, p, t), PONS_SPATIAL);
     pons_node *all = pons_add(g, pons_sum(g, p, PONS_SPATIAL), pons_sum(g, t, PONS_SPATIAL));
-    pons_node *dice = pons_sub(g, pons_real(g, 1),
+    pons_node *dice = pons_sub(g, pons_scalar(g, 1),
                                pons_div(g, pons_add_scalar(g, pons_scale(g, both, 2), 1e-5),
                                         pons_add_scalar(g, all, 1e-5)));
     pons_node *ce = pons_neg(g, pons_sum(g, pons_mul(g, pons_log_softmax(g, logits, 4), t),

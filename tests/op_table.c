@@ -160,7 +160,7 @@ static pons_node *power(op_graph *o)
     static const double exponents[] = { 0, 0.5, 1, 2, 3, 1.7, -1 };
     pons_node *x = input(o, image_shape(o), 0.4, 2);
 
-    return pons_add(o->g, x, pons_pow(o->g, x, pons_real(o->g, exponents[o->variant])));
+    return pons_add(o->g, x, pons_pow(o->g, x, pons_scalar(o->g, exponents[o->variant])));
 }
 
 static pons_node *activation(op_graph *o)
@@ -645,12 +645,12 @@ static pons_node *places(op_graph *o, pons_shape s, int64_t columns, double age)
                        PONS_PATCH_PLACE + (double)(e[1] + e[2]),
                        PONS_PATCH_PLACE + (double)(e[1] + e[2] + e[3]) };
     double step[] = { (double)(e[2] * e[3]), (double)e[3], 1 };
-    pons_node *x = pons_real(g, age);
+    pons_node *x = pons_scalar(g, age);
 
     for (int a = 2; a >= 0; a--)
-        x = pons_select(g, pons_less(g, column, pons_real(g, first[a + 1])),
+        x = pons_select(g, pons_less(g, column, pons_scalar(g, first[a + 1])),
                         pons_scale(g, pons_add_scalar(g, column, -first[a]), step[a]), x);
-    x = pons_select(g, pons_less(g, column, pons_real(g, PONS_PATCH_PLACE)), pons_real(g, 4), x);
+    x = pons_select(g, pons_less(g, column, pons_scalar(g, PONS_PATCH_PLACE)), pons_scalar(g, 4), x);
     return pons_cast(g, pons_broadcast(g, x, (pons_shape){ 2, { e[0], columns } }), PONS_I32);
 }
 

@@ -92,7 +92,7 @@ pons_node *pons_state_leaf(pons_graph *g, const char *name, pons_shape shape, do
  */
 void pons_state_merge(pons_graph *g, pons_node *state, pons_node *value, double rate);
 
-pons_node *pons_real(pons_graph *g, double value);                   /* rank 0                    */
+pons_node *pons_scalar(pons_graph *g, double value);                   /* rank 0                  */
 pons_node *pons_iota(pons_graph *g, int rank, int axis, int64_t n);  /* 0 .. n-1 along one axis   */
 /* Counter-based random numbers; 'stream' is a name, unique in the graph (R5). */
 pons_node *pons_random_uniform(pons_graph *g, const char *stream, pons_shape shape); /* [0, 1)    */
@@ -246,7 +246,7 @@ pons_node *pons_op_again(pons_graph *g, const pons_node *like, pons_node *const 
  * The sum of x (f32) over the replicas that run at the same time, the same bits on each; x itself
  * with one replica. Its gradient is the sum of the gradients, so that what is joined (statistics,
  * the terms of a loss) has the derivative of the joined micro-batches (R10). The sum of a constant
- * costs nothing: pons_all_reduce(g, pons_real(g, 1)) is the number of replicas. Every replica
+ * costs nothing: pons_all_reduce(g, pons_scalar(g, 1)) is the number of replicas. Every replica
  * builds the same sums in the same order.
  */
 pons_node *pons_all_reduce(pons_graph *g, pons_node *x);

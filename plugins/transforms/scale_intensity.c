@@ -64,7 +64,7 @@ static pons_node *build(const void *config, const pons_patch_nodes *nodes)
 {
     pons_graph *g = nodes->graph;
 
-    return pons_mul(g, nodes->image, pons_add(g, pons_real(g, 1), nodes->number[0]));
+    return pons_mul(g, nodes->image, pons_add(g, pons_scalar(g, 1), nodes->number[0]));
 }
 
 PONS_VOXEL_TRANSFORM(scale_intensity, "1.0", "multiply by a random factor near 1", options,

@@ -19,11 +19,11 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
 {
     const power *c = config;
     pons_node *p = pons_softmax(g, logits, 4);
-    pons_node *right = pons_greater(g, pons_target_channels(g, task, target), pons_real(g, 0));
+    pons_node *right = pons_greater(g, pons_target_channels(g, task, target), pons_scalar(g, 0));
     pons_node *miss = pons_select(g, right, pons_add_scalar(g, pons_neg(g, p), 1 + 1e-6),
                                   pons_add_scalar(g, p, 1e-6));
 
-    *value = pons_mean_all(g, pons_pow(g, miss, pons_real(g, c->exponent)));
+    *value = pons_mean_all(g, pons_pow(g, miss, pons_scalar(g, c->exponent)));
     return pons_graph_status(g, err);
 }
 

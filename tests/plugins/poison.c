@@ -31,7 +31,7 @@ static pons_status update(pons_graph *g, const void *config, const pons_paramete
     const poison *c = config;
     const char *rank = getenv("RANK");
     bool mine = c->rank < 0 || (rank != NULL && atoi(rank) == (int)c->rank);
-    pons_node *now = pons_equal(g, p->step, pons_real(g, mine ? (double)c->at : -1));
+    pons_node *now = pons_equal(g, p->step, pons_scalar(g, mine ? (double)c->at : -1));
     pons_node *bad = c->value == 0 ? pons_exp(g, pons_scale(g, p->step, 1e6))
                                    : pons_log(g, pons_neg(g, p->step));
     pons_node *m = pons_add(g, pons_scale(g, p->slot[0], 0.5), p->gradient);

@@ -282,11 +282,11 @@ static pons_status build_model(const plugin *p, const void *config, const int64_
 /* All outputs, each number with a weight of its own, so that no gradient cancels. */
 static pons_node *mixed_sum(pons_graph *g, const pons_outputs *outputs)
 {
-    pons_node *sum = pons_real(g, 0);
+    pons_node *sum = pons_scalar(g, 0);
 
     for (int i = 0; i < outputs->count; i++) {
         pons_shape shape = pons_shape_of(outputs->item[i]);
-        pons_node *weight = pons_real(g, 0.3 + i);
+        pons_node *weight = pons_scalar(g, 0.3 + i);
         for (int axis = 0; axis < shape.rank; axis++) {
             pons_node *place = pons_iota(g, shape.rank, axis, shape.extent[axis]);
             weight = pons_add(g, weight, pons_sin(g, pons_scale(g, place, 1.7 + 0.9 * axis)));
@@ -390,7 +390,7 @@ static pons_status open_bowl(const plugin *p, const void *config, trial *t, pons
     if (g == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     g->scope = SCOPE_MODEL;
-    loss = pons_real(g, 0);
+    loss = pons_scalar(g, 0);
     for (int i = 0; i < 2; i++) {
         pons_node *x = pons_parameter_leaf(g, names[i], i == 0 ? PONS_ROLE_WEIGHT : PONS_ROLE_BIAS,
                                            shapes[i], (pons_init){ PONS_INIT_NORMAL, 1 });

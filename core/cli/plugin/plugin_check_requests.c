@@ -157,7 +157,7 @@ static pons_node *pointwise(pons_graph *g, pons_node *x, int which)
     small = pons_add(g, pons_exp(g, small), pons_log1p(g, pons_abs(g, x)));
     root = pons_add(g, pons_sin(g, root), pons_erf(g, pons_cos(g, x)));
     return pons_div(g, pons_mul(g, small, root), pons_pow(g, pons_add_scalar(g, pons_abs(g, x), 1),
-                                                          pons_real(g, 1.7)));
+                                                          pons_scalar(g, 1.7)));
 }
 
 static pons_node *softmax(pons_graph *g, pons_node *x, int which)

@@ -282,7 +282,7 @@ static pons_node *collect(differentiation *d, const pons_node *x)
 
 static pons_node *zero_of(pons_graph *g, pons_shape shape)
 {
-    return node_repeat(g, pons_real(g, 0), shape);
+    return node_repeat(g, pons_scalar(g, 0), shape);
 }
 
 static void through_rule(differentiation *d, pons_node *x, pons_node *dx)
@@ -352,7 +352,7 @@ static pons_status differentiate(differentiation *d, pons_node *value, int count
 
     mark_active(d, value, count, of);
     g->scope = value->scope;
-    contribute(d, value, node_repeat(g, pons_real(g, 1), value->shape));
+    contribute(d, value, node_repeat(g, pons_scalar(g, 1), value->shape));
     for (int n = value->number; n >= 0 && g->error.status == PONS_OK; n--)
         if (d->active[n])
             visit(d, g->node[n]);

@@ -27,7 +27,7 @@ static pons_node *normalise(pons_graph *g, pons_node *x, pons_node *mean, pons_n
 
 static pons_node *replica_count(pons_graph *g)
 {
-    return pons_all_reduce(g, pons_real(g, 1));
+    return pons_all_reduce(g, pons_scalar(g, 1));
 }
 
 /* All replicas have equally many elements. */
@@ -140,7 +140,7 @@ static pons_node *drop(pons_graph *g, pons_node *x, double p, const char *stream
 {
     pons_node *u = pons_random_uniform(g, stream, mask);
 
-    return pons_select(g, pons_less(g, u, pons_real(g, p)), pons_real(g, 0),
+    return pons_select(g, pons_less(g, u, pons_scalar(g, p)), pons_scalar(g, 0),
                        pons_scale(g, x, p < 1 ? 1 / (1 - p) : 0));
 }
 

@@ -133,7 +133,7 @@ pons_node *node_merged(pons_graph *g, pons_node *state)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-pons_node *pons_real(pons_graph *g, double value)
+pons_node *pons_scalar(pons_graph *g, double value)
 {
     node_attribute a = { .number = value };
 

@@ -60,7 +60,7 @@ static pons_node *fold_power(pons_graph *g, pons_node *a, pons_node *b, pons_sha
     if (!node_constant(b, &number))
         return NULL;
     if (number == 0)
-        return node_repeat(g, pons_real(g, 1), shape);
+        return node_repeat(g, pons_scalar(g, 1), shape);
     if (number == 2)
         return node_repeat(g, pons_mul(g, a, a), shape);
     if (number == 3)
@@ -78,7 +78,7 @@ static pons_node *fold(pons_graph *g, pons_map_operation op, int count, pons_nod
 
     if (count <= 2 && fold_number[op] != NULL && node_constant(in[0], &a) &&
         (count == 1 || node_constant(in[1], &b)))
-        return node_repeat(g, pons_real(g, fold_number[op](a, b)), shape);
+        return node_repeat(g, pons_scalar(g, fold_number[op](a, b)), shape);
     if (op == PONS_MAP_NEG && in[0]->kind == PONS_MAP_NEG && in[0]->input[0]->type == PONS_F32)
         return in[0]->input[0];
     if (count == 2)
@@ -161,12 +161,12 @@ pons_node *pons_cast(pons_graph *g, pons_node *x, pons_type type)
 
 pons_node *pons_scale(pons_graph *g, pons_node *x, double factor)
 {
-    return pons_mul(g, x, pons_real(g, factor));
+    return pons_mul(g, x, pons_scalar(g, factor));
 }
 
 pons_node *pons_add_scalar(pons_graph *g, pons_node *x, double addend)
 {
-    return pons_add(g, x, pons_real(g, addend));
+    return pons_add(g, x, pons_scalar(g, addend));
 }
 
 pons_node *pons_square(pons_graph *g, pons_node *x)
@@ -176,7 +176,7 @@ pons_node *pons_square(pons_graph *g, pons_node *x)
 
 pons_node *pons_reciprocal(pons_graph *g, pons_node *x)
 {
-    return pons_div(g, pons_real(g, 1), x);
+    return pons_div(g, pons_scalar(g, 1), x);
 }
 
 pons_node *pons_lerp(pons_graph *g, pons_node *a, pons_node *b, double t)
@@ -187,7 +187,7 @@ pons_node *pons_lerp(pons_graph *g, pons_node *a, pons_node *b, double t)
 /* Above 80 exp would overflow on the way to a sigmoid that is 0 in f32 arithmetic anyway. */
 pons_node *pons_sigmoid(pons_graph *g, pons_node *x)
 {
-    pons_node *e = pons_exp(g, pons_min(g, pons_neg(g, x), pons_real(g, 80)));
+    pons_node *e = pons_exp(g, pons_min(g, pons_neg(g, x), pons_scalar(g, 80)));
 
     return pons_reciprocal(g, pons_add_scalar(g, e, 1));
 }
@@ -195,7 +195,7 @@ pons_node *pons_sigmoid(pons_graph *g, pons_node *x)
 /* Written with select, so that the gradient at 0 is 1/2 as it is on both sides. */
 pons_node *pons_log_sigmoid(pons_graph *g, pons_node *x)
 {
-    pons_node *zero = pons_real(g, 0), *positive = pons_greater(g, x, zero);
+    pons_node *zero = pons_scalar(g, 0), *positive = pons_greater(g, x, zero);
     pons_node *negative_size = pons_select(g, positive, pons_neg(g, x), x);
 
     return pons_sub(g, pons_select(g, positive, zero, x),
@@ -204,17 +204,17 @@ pons_node *pons_log_sigmoid(pons_graph *g, pons_node *x)
 
 pons_node *pons_relu(pons_graph *g, pons_node *x)
 {
-    pons_node *zero = pons_real(g, 0);
+    pons_node *zero = pons_scalar(g, 0);
 
     return pons_select(g, pons_greater(g, x, zero), x, zero);
 }
 
 pons_node *pons_leaky_relu(pons_graph *g, pons_node *x, double slope)
 {
-    return pons_prelu(g, x, pons_real(g, slope));
+    return pons_prelu(g, x, pons_scalar(g, slope));
 }
 
 pons_node *pons_prelu(pons_graph *g, pons_node *x, pons_node *slope)
 {
-    return pons_select(g, pons_greater(g, x, pons_real(g, 0)), x, pons_mul(g, slope, x));
+    return pons_select(g, pons_greater(g, x, pons_scalar(g, 0)), x, pons_mul(g, slope, x));
 }

@@ -47,7 +47,7 @@ RULE(div)
 
 RULE(min)
 {
-    pons_node *zero = pons_real(g, 0), *first = pons_less(g, A, B);
+    pons_node *zero = pons_scalar(g, 0), *first = pons_less(g, A, B);
 
     if (wanted[0])
         gradient[0] = pons_select(g, first, dx, zero);
@@ -57,7 +57,7 @@ RULE(min)
 
 RULE(max)
 {
-    pons_node *zero = pons_real(g, 0), *first = pons_greater(g, A, B);
+    pons_node *zero = pons_scalar(g, 0), *first = pons_greater(g, A, B);
 
     if (wanted[0])
         gradient[0] = pons_select(g, first, dx, zero);
@@ -68,7 +68,7 @@ RULE(max)
 /* b a^(b-1), 0 where b is 0; a^b log a, 0 where a is 0. */
 RULE(pow)
 {
-    pons_node *zero = pons_real(g, 0);
+    pons_node *zero = pons_scalar(g, 0);
     double number;
 
     if (wanted[0]) {
@@ -84,7 +84,7 @@ RULE(pow)
 
 RULE(select)
 {
-    pons_node *zero = pons_real(g, 0);
+    pons_node *zero = pons_scalar(g, 0);
 
     if (wanted[1])
         gradient[1] = pons_select(g, A, dx, zero);
@@ -139,7 +139,7 @@ RULE(cos)
 
 RULE(tanh)
 {
-    gradient[0] = pons_mul(g, dx, pons_sub(g, pons_real(g, 1), pons_square(g, x)));
+    gradient[0] = pons_mul(g, dx, pons_sub(g, pons_scalar(g, 1), pons_square(g, x)));
 }
 
 RULE(erf)

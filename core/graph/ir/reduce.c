@@ -51,7 +51,7 @@ pons_node *pons_mean(pons_graph *g, pons_node *x, unsigned axes)
 
     if (node_failed(sum))
         return g->failed;
-    return pons_div(g, sum, pons_real(g, (double)shape_count(x->shape) /
+    return pons_div(g, sum, pons_scalar(g, (double)shape_count(x->shape) /
                                          (double)shape_count(sum->shape)));
 }
 
@@ -66,7 +66,7 @@ pons_node *pons_mean_all(pons_graph *g, pons_node *x)
 {
     if (!inputs_given(g, NODE_SUM, 1, &x))
         return g->failed;
-    return pons_div(g, pons_sum_all(g, x), pons_real(g, (double)shape_count(x->shape)));
+    return pons_div(g, pons_sum_all(g, x), pons_scalar(g, (double)shape_count(x->shape)));
 }
 
 pons_node *pons_arg_max(pons_graph *g, pons_node *x, int axis)

@@ -27,7 +27,7 @@ static bool fold_constant(pons_node *x, int replicas)
     if (!node_constant(x->input[0], &number))
         return false;
     x->kind = NODE_BROADCAST;
-    x->input[0] = pons_real(x->graph, number * replicas);
+    x->input[0] = pons_scalar(x->graph, number * replicas);
     return true;
 }
 

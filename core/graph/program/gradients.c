@@ -68,7 +68,7 @@ static bool is_leaf(const pons_node *x)
 /* The same numbers in a tensor of their own; simplify has run. */
 static pons_node *copy_node(pons_node *x)
 {
-    pons_node *part[2] = { x, pons_real(x->graph, 1) };
+    pons_node *part[2] = { x, pons_scalar(x->graph, 1) };
     pons_node *copy = node_new(x->graph, PONS_MAP_MUL, PONS_F32, x->shape, 2, part, NULL);
 
     copy->backward = x->backward;
