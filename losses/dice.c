@@ -26,7 +26,7 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     if (check(&c->overlap, task, err) != PONS_OK)
         return err->status;
     *value = overlap_term(g, &c->overlap, task, pons_probabilities(g, logits, target),
-                          pons_target_channels(g, task, target), overlap_valid(g, target), 0);
+                          pons_target_one_hot(g, task, target), overlap_valid(g, target), 0);
     return pons_graph_status(g, err);
 }
 

@@ -112,7 +112,7 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
         return err->status;
 
     pons_node *valid = overlap_valid(g, target);
-    pons_node *t = pons_target_channels(g, task, target);
+    pons_node *t = pons_target_one_hot(g, task, target);
     pons_node *dice = overlap_term(g, &c->overlap, task, pons_probabilities(g, logits, target), t,
                                    valid, first);
     pons_node *entropy = task->classes == 1

@@ -30,7 +30,7 @@ typedef struct pons_loss_operations {
 } pons_loss_operations;
 
 /* The target as f32 channels [N, D, H, W, classes]: one-hot for labels, itself for regions. */
-pons_node *pons_target_channels(pons_graph *g, const pons_task *task, const pons_target *target);
+pons_node *pons_target_one_hot(pons_graph *g, const pons_task *task, const pons_target *target);
 /* The logits after the target's activation. */
 pons_node *pons_probabilities(pons_graph *g, pons_node *logits, const pons_target *target);
 /*

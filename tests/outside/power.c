@@ -19,7 +19,7 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
 {
     const power *c = config;
     pons_node *p = pons_softmax(g, logits, 4);
-    pons_node *right = pons_greater(g, pons_target_channels(g, task, target), pons_scalar(g, 0));
+    pons_node *right = pons_greater(g, pons_target_one_hot(g, task, target), pons_scalar(g, 0));
     pons_node *miss = pons_select(g, right, pons_add_scalar(g, pons_neg(g, p), 1 + 1e-6),
                                   pons_add_scalar(g, p, 1e-6));
 

@@ -30,7 +30,7 @@ pons_status pons_strides_divisor(const pons_triples *strides, int divisor[3], po
     return PONS_OK;
 }
 
-pons_node *pons_target_channels(pons_graph *g, const pons_task *task, const pons_target *target)
+pons_node *pons_target_one_hot(pons_graph *g, const pons_task *task, const pons_target *target)
 {
     pons_node *t = target->node;
 
