@@ -5,7 +5,7 @@
  * ([augment]) work in two halves: 'plan' draws numbers into a small fixed record, 'apply_patch'
  * changes the host patch as the record says; where devices cut the patches, 'build' does it by
  * nodes of a graph. Transforms run on several threads at once, one case or patch each; they keep
- * nothing between calls and use no OpenMP. What one case needs is shared out by pons_pieces.
+ * nothing between calls and use no OpenMP. What one case needs is shared out by pons_parallel_for.
  *
  * Axes: voxels are [D, H, W, C] with D, H, W the file's voxel axes i, j, k; "axis 0, 1, 2" means
  * i, j, k everywhere.
@@ -73,8 +73,8 @@ pons_status pons_volume_resample(pons_volume *v, const double affine[3][4],
  * whatever the threads are. What is written must not depend on the order: a sum is one sum of a
  * piece each, added up afterwards. A piece of some ten thousand voxels is worth a thread.
  */
-void pons_pieces(int64_t count, int64_t piece,
-                 void (*body)(void *context, int64_t first, int64_t end), void *context);
+void pons_parallel_for(int64_t count, int64_t piece,
+                       void (*body)(void *context, int64_t first, int64_t end), void *context);
 
 /* ---- deterministic transforms ---------------------------------------------------------------- */
 

@@ -108,7 +108,7 @@ static bool find_box(const crop_foreground *s, const pons_volume *v, int64_t low
 
     for (int n = 0; n < s->channel_indices.count; n++)
         all.channels |= UINT64_C(1) << s->channel_indices.item[n];
-    pons_pieces(v->extent[0], plane < PIECE ? PIECE / plane : 1, scan_planes, &all);
+    pons_parallel_for(v->extent[0], plane < PIECE ? PIECE / plane : 1, scan_planes, &all);
     for (int a = 0; a < 3; a++) {
         low[a] = all.low[a];
         high[a] = all.high[a];

@@ -85,7 +85,7 @@ static part sum_over(group *g, double centre, int power)
 
     g->centre = centre;
     g->power = power;
-    pons_pieces(count, PIECE, sum_piece, g);
+    pons_parallel_for(count, PIECE, sum_piece, g);
     for (int64_t n = 0; n < (count + PIECE - 1) / PIECE; n++) {
         all.sum += g->piece[n].sum;
         all.selected += g->piece[n].selected;
@@ -126,7 +126,7 @@ static void normalize_group(const normalize *s, group *g)
                                  : sqrt(sum_over(g, mean, 2).sum / count);
     g->mean = (float)(s->subtrahend.count ? given(&s->subtrahend, first) : mean);
     g->deviation = deviation == 0 ? 1 : (float)deviation;
-    pons_pieces(pons_volume_count(g->v), PIECE, change_piece, g);
+    pons_parallel_for(pons_volume_count(g->v), PIECE, change_piece, g);
 }
 
 static pons_status check_count(const char *name, const pons_reals *numbers, int channels,

@@ -121,7 +121,7 @@ static void count_values(selection *s, int64_t below)
     s->below = below;
     for (int n = 0; n < COUNTERS; n++)
         all[n] = 0;
-    pons_pieces(pons_volume_count(s->image), PIECE_COUNTED, count_piece, s);
+    pons_parallel_for(pons_volume_count(s->image), PIECE_COUNTED, count_piece, s);
 }
 
 /* The place of the value with 'rank' smaller ones before it; *rank becomes the rest there. */
@@ -191,10 +191,10 @@ static void scale(const scale_percentiles *s, const selection *selected, double 
         begin = s->to.item[0] + width * s->from.item[0] / 100;
         end = s->to.item[0] + width * s->from.item[1] / 100;
     }
-    pons_pieces(pons_volume_count(selected->image), PIECE, scale_piece,
-                &(line){ .selected = selected, .from = (float)a, .span = (float)(b - a),
-                         .to_span = (float)(end - begin), .low = (float)begin,
-                         .clip = s->clip });
+    pons_parallel_for(pons_volume_count(selected->image), PIECE, scale_piece,
+                      &(line){ .selected = selected, .from = (float)a, .span = (float)(b - a),
+                               .to_span = (float)(end - begin), .low = (float)begin,
+                               .clip = s->clip });
 }
 
 static pons_status scale_selected(const scale_percentiles *s, const pons_transform_scope *scope,

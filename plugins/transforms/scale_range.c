@@ -112,8 +112,8 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
     if (s->from.item[0] == s->from.item[1])
         pons_transform_warn(scope, "'from' is the empty range %g to %g; values are shifted only",
                             s->from.item[0], s->from.item[1]);
-    pons_pieces(pons_volume_count(&c->image), PIECE, scale_piece,
-                &(scaling){ line_of(s), &c->image, scope->channels });
+    pons_parallel_for(pons_volume_count(&c->image), PIECE, scale_piece,
+                      &(scaling){ line_of(s), &c->image, scope->channels });
     return PONS_OK;
 }
 

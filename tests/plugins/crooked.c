@@ -124,7 +124,7 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
         x[1] += (float)++calls;
     finished = 0;
     if (fault == HASTY)
-        pons_pieces(pons_volume_count(&c->image), pons_volume_count(&c->image) / 16, hurry, x);
+        pons_parallel_for(pons_volume_count(&c->image), pons_volume_count(&c->image) / 16, hurry, x);
     if (fault == ID)
         ((uint8_t *)c->label.voxels)[5] = 9;
     if (fault == INSIDE)

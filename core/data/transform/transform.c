@@ -24,8 +24,8 @@ void pons_transform_warn(const pons_transform_scope *scope, const char *format, 
     scope->warn(scope->receiver, text);
 }
 
-void pons_pieces(int64_t count, int64_t piece,
-                 void (*body)(void *context, int64_t first, int64_t end), void *context)
+void pons_parallel_for(int64_t count, int64_t piece,
+                       void (*body)(void *context, int64_t first, int64_t end), void *context)
 {
     parallel_run(count, piece, body, context);
 }
