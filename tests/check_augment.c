@@ -76,7 +76,7 @@ static void run_sample(run *r, uint64_t n, const int64_t *start)
                            .map = { { 1, 0, 0, 0 }, { 0, 1, 0, 0 }, { 0, 0, 1, 0 } } };
     pons_patch patch = { .size = sizeof patch, .extent = { e[0], e[1], e[2] }, .channels = 2,
                          .label_channels = 1, .image = r->image, .label = r->label };
-    pons_draws draws = { .seed = 3, .sample = n };
+    pons_rng draws = { .seed = 3, .sample = n };
     pons_error err = PONS_ERROR_INIT;
     char records[512];
 
@@ -379,7 +379,7 @@ START_TEST(a_patch_changed_in_parts_is_the_patch_changed_at_once)
     const int64_t start[3] = { 0, 0, 0 };
     pons_sample sample = { .size = sizeof sample, .extent = { SIDE, SIDE, SIDE },
                            .map = { { 1, 0, 0, 0 }, { 0, -1, 0, 0 }, { 0, 0, -1, 0 } } };
-    pons_draws draws = { .seed = 5 };
+    pons_rng draws = { .seed = 5 };
     pons_error err = PONS_ERROR_INIT;
     char records[512];
     run r;

@@ -112,15 +112,15 @@ pons_status pons_case_resample(pons_case *c, const double affine[3][4], const in
 /* ---- random transforms ----------------------------------------------------------------------- */
 
 /* The random numbers of one transform for one sample: pure in these values. */
-typedef struct pons_draws {
+typedef struct pons_rng {
     uint64_t seed, stream, epoch, case_rank, sample;
     uint64_t next;           /* number of the next draw, 0 at first                               */
-} pons_draws;
+} pons_rng;
 
-float pons_draw_uniform(pons_draws *d);                        /* [0, 1)                          */
-double pons_draw_range(pons_draws *d, double low, double high); /* [low, high)                    */
-int64_t pons_draw_index(pons_draws *d, int64_t count);         /* 0 .. count - 1                  */
-uint64_t pons_draw_key(pons_draws *d);                         /* for numbers per voxel           */
+float pons_draw_uniform(pons_rng *d);                        /* [0, 1)                          */
+double pons_draw_range(pons_rng *d, double low, double high); /* [low, high)                    */
+int64_t pons_draw_index(pons_rng *d, int64_t count);         /* 0 .. count - 1                  */
+uint64_t pons_draw_key(pons_rng *d);                         /* for numbers per voxel           */
 /* Standard normal numbers of elements 4 quad .. 4 quad + 3 under a drawn key. */
 void pons_voxel_normal(uint64_t key, uint64_t quad, float out[4]);
 void pons_voxel_uniform(uint64_t key, uint64_t quad, float out[4]);
@@ -182,7 +182,7 @@ typedef struct pons_transform_operations {
                          pons_error *err);
     size_t record_size;
     /* Fill the zeroed record; a zeroed record changes nothing. */
-    pons_status (*plan)(const void *config, pons_draws *draws, pons_sample *sample, void *record,
+    pons_status (*plan)(const void *config, pons_rng *draws, pons_sample *sample, void *record,
                         pons_error *err);
     /* NULL for a transform that only turns 'map'. */
     pons_status (*apply_patch)(const void *config, const pons_transform_scope *scope,

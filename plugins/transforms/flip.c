@@ -37,7 +37,7 @@ static pons_status check(const void *config, pons_error *err)
     return PONS_OK;
 }
 
-static pons_status plan(const void *config, pons_draws *draws, pons_sample *sample, void *record,
+static pons_status plan(const void *config, pons_rng *draws, pons_sample *sample, void *record,
                         pons_error *err)
 {
     const flip *f = config;

@@ -25,7 +25,7 @@ static const pons_option options[] = {
     PONS_OPTIONS_END
 };
 
-static pons_status plan(const void *config, pons_draws *draws, pons_sample *sample, void *out,
+static pons_status plan(const void *config, pons_rng *draws, pons_sample *sample, void *out,
                         pons_error *err)
 {
     const gaussian_noise *g = config;

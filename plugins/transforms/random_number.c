@@ -13,7 +13,7 @@ pons_status random_number_check(const pons_reals *ends, const char *key, pons_er
     return PONS_OK;
 }
 
-pons_status random_number_plan(double probability, pons_draws *draws, random_record *out)
+pons_status random_number_plan(double probability, pons_rng *draws, random_record *out)
 {
     out->wanted = (double)pons_draw_uniform(draws) < probability;
     out->key = pons_draw_key(draws);

@@ -14,7 +14,7 @@ typedef struct random_record {
 
 /* The ends of a range: two numbers, or F for -F F. 'key' is the option's name. */
 pons_status random_number_check(const pons_reals *ends, const char *key, pons_error *err);
-pons_status random_number_plan(double probability, pons_draws *draws, random_record *out);
+pons_status random_number_plan(double probability, pons_rng *draws, random_record *out);
 
 /* Change 'count' values x[0], x[step], ... by a number. */
 typedef void random_number_use(float *x, int64_t count, int64_t step, float number);

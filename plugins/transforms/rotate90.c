@@ -38,7 +38,7 @@ static void turn(pons_sample *sample, int a, int b)
     pons_sample_turn(sample, map);
 }
 
-static pons_status plan(const void *config, pons_draws *draws, pons_sample *sample, void *record,
+static pons_status plan(const void *config, pons_rng *draws, pons_sample *sample, void *record,
                         pons_error *err)
 {
     const rotate90 *r = config;

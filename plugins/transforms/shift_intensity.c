@@ -24,7 +24,7 @@ static pons_status check(const void *config, pons_error *err)
     return random_number_check(&s->offsets, "offsets", err);
 }
 
-static pons_status plan(const void *config, pons_draws *draws, pons_sample *sample, void *out,
+static pons_status plan(const void *config, pons_rng *draws, pons_sample *sample, void *out,
                         pons_error *err)
 {
     const shift_intensity *s = config;

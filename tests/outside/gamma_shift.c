@@ -22,7 +22,7 @@ typedef struct record {
     double added; /* to the exponent 1                                                            */
 } record;
 
-static pons_status plan(const void *config, pons_draws *draws, pons_sample *sample, void *out,
+static pons_status plan(const void *config, pons_rng *draws, pons_sample *sample, void *out,
                         pons_error *err)
 {
     const gamma_shift *c = config;

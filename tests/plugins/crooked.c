@@ -24,7 +24,7 @@ static const char *const faults[] = {
 
 static double calls;
 
-static pons_status plan(const void *config, pons_draws *draws, pons_sample *sample, void *record,
+static pons_status plan(const void *config, pons_rng *draws, pons_sample *sample, void *record,
                         pons_error *err)
 {
     static const double half[3][4] = { { 0, 1, 0, 0 }, { 1, 0, 0, 0 }, { 0, 0, 1, 0 } };

@@ -18,7 +18,7 @@ static const pons_option options[] = {
     PONS_FLAG(rank_key, wrong, no, "Put the rank into the key."), PONS_OPTIONS_END
 };
 
-static pons_status plan(const void *config, pons_draws *draws, pons_sample *sample, void *record,
+static pons_status plan(const void *config, pons_rng *draws, pons_sample *sample, void *record,
                         pons_error *err)
 {
     const rank_key *k = config;

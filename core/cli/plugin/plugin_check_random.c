@@ -57,8 +57,8 @@ static void fill(filled *f)
 static pons_status plan(const random_trial *t, int number, drawn *out)
 {
     const size_t size = t->o->record_size;
-    pons_draws draws = { .seed = 1, .stream = 2, .epoch = 3, .case_rank = 4,
-                         .sample = (uint64_t)number };
+    pons_rng draws = { .seed = 1, .stream = 2, .epoch = 3, .case_rank = 4,
+                       .sample = (uint64_t)number };
 
     memset(out->record, 0, size);
     memset(out->record + size, 0xa5, GUARD);

@@ -34,12 +34,12 @@ typedef struct head {
 
 /* ---- what a head looks like ------------------------------------------------------------------ */
 
-static float between(pons_draws *d, float low, float high)
+static float between(pons_rng *d, float low, float high)
 {
     return low + (high - low) * pons_draw_uniform(d);
 }
 
-static void place(ellipsoid *e, pons_draws *d, const float centre[3], float spread, float smallest,
+static void place(ellipsoid *e, pons_rng *d, const float centre[3], float spread, float smallest,
                   float largest)
 {
     for (int a = 0; a < 3; a++) {
@@ -49,7 +49,7 @@ static void place(ellipsoid *e, pons_draws *d, const float centre[3], float spre
 }
 
 /* Contrasts differ by channel: what is bright in one is less so in the next. */
-static void paint(ellipsoid *e, pons_draws *d, int channels, int number)
+static void paint(ellipsoid *e, pons_rng *d, int channels, int number)
 {
     for (int c = 0; c < channels; c++) {
         float base = 300.0f + 150.0f * (float)((number * (c + 1) + c) % 5);
@@ -63,8 +63,8 @@ static void draw_head(head *h, const phantom_settings *s, int64_t number)
     static const float middle[3] = { 0, 0, 0 };
     static const float seat[6][3] = { { 0.3f, 0, 0 }, { -0.3f, 0, 0 }, { 0, 0.3f, 0 },
                                       { 0, -0.3f, 0 }, { 0, 0, 0.3f }, { 0, 0, -0.3f } };
-    pons_draws d = { .seed = s->seed, .stream = stream_hash("phantom"),
-                     .case_rank = (uint64_t)number };
+    pons_rng d = { .seed = s->seed, .stream = stream_hash("phantom"),
+                   .case_rank = (uint64_t)number };
 
     memset(h, 0, sizeof *h);
     place(&h->part[1], &d, middle, 0.06f, 0.56f, 0.66f);

@@ -100,7 +100,7 @@ static void tell_steps(const patch_maker *m, const patch_bench *b, const loader_
 }
 
 static pons_status tell_sample(const patch_maker *m, const patch_bench *b,
-                               const packed_case *packed, const pons_draws *draws,
+                               const packed_case *packed, const pons_rng *draws,
                                const pons_sample *sample, const int64_t start[3],
                                const loader_part *part, int64_t n, pons_error *err)
 {
@@ -124,7 +124,7 @@ static pons_status tell_sample(const patch_maker *m, const patch_bench *b,
 /* ---- samples --------------------------------------------------------------------------------- */
 
 static pons_status make_sample(const patch_maker *m, patch_bench *b, const packed_case *packed,
-                               const pons_draws *draws, const loader_part *part, int64_t n,
+                               const pons_rng *draws, const loader_part *part, int64_t n,
                                pons_error *err)
 {
     const int *e = m->settings.extent;
@@ -157,8 +157,8 @@ pons_status patch_make(const patch_maker *m, patch_bench *b, int64_t epoch, int 
     if (cache_hold_begin(m->held, rank, &hold, err) != PONS_OK)
         return err->status;
     for (int n = 0; n < m->settings.per_case && cause.status == PONS_OK; n++) {
-        pons_draws draws = { .seed = m->settings.seed, .epoch = (uint64_t)epoch,
-                             .case_rank = (uint64_t)rank, .sample = (uint64_t)n };
+        pons_rng draws = { .seed = m->settings.seed, .epoch = (uint64_t)epoch,
+                           .case_rank = (uint64_t)rank, .sample = (uint64_t)n };
         make_sample(m, b, hold.packed, &draws, part, first + n, &cause);
     }
     if (packed_case_check(hold.packed, &lost) != PONS_OK)

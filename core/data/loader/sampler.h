@@ -9,7 +9,7 @@
 /* What the sampler needs of loader_settings, and the draws of this sample. */
 typedef struct patch_place {
     const loader_settings *settings;
-    pons_draws draws;
+    pons_rng draws;
 } patch_place;
 
 /*

@@ -65,13 +65,13 @@ size_t augment_record_size(const augment *a)
     return a->chain != NULL ? a->record[a->chain->count] : 0;
 }
 
-pons_status augment_plan(const augment *a, const pons_draws *draws, pons_sample *sample,
+pons_status augment_plan(const augment *a, const pons_rng *draws, pons_sample *sample,
                          void *records, pons_error *err)
 {
     memset(records, 0, augment_record_size(a));
     for (int i = 0; a->chain != NULL && i < a->chain->count; i++) {
         const volume_step *step = &a->chain->step[i];
-        pons_draws own = *draws;
+        pons_rng own = *draws;
         own.stream = a->stream[i];
         own.next = 0;
         pons_status status = step->operations->plan(step->config, &own, sample,

@@ -17,7 +17,7 @@ void augment_clear(augment *a);
 size_t augment_record_size(const augment *a);
 
 /* Draw every step's numbers; 'draws' names the sample, its stream is set here. */
-pons_status augment_plan(const augment *a, const pons_draws *draws, pons_sample *sample,
+pons_status augment_plan(const augment *a, const pons_rng *draws, pons_sample *sample,
                          void *records, pons_error *err);
 int augment_count(const augment *a);
 /* Leading steps that may change a part of a patch at a time. */

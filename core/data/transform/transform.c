@@ -30,12 +30,12 @@ void pons_parallel_for(int64_t count, int64_t piece,
     parallel_run(count, piece, body, context);
 }
 
-static void draw(pons_draws *d, uint32_t out[4])
+static void draw(pons_rng *d, uint32_t out[4])
 {
     random_data(d->seed, d->stream, d->epoch, d->case_rank, d->sample, d->next++, out);
 }
 
-float pons_draw_uniform(pons_draws *d)
+float pons_draw_uniform(pons_rng *d)
 {
     uint32_t out[4];
 
@@ -43,12 +43,12 @@ float pons_draw_uniform(pons_draws *d)
     return random_uniform(out[0]);
 }
 
-double pons_draw_range(pons_draws *d, double low, double high)
+double pons_draw_range(pons_rng *d, double low, double high)
 {
     return low + (high - low) * (double)pons_draw_uniform(d);
 }
 
-uint64_t pons_draw_key(pons_draws *d)
+uint64_t pons_draw_key(pons_rng *d)
 {
     uint32_t out[4];
 
@@ -56,7 +56,7 @@ uint64_t pons_draw_key(pons_draws *d)
     return (uint64_t)out[0] << 32 | out[1];
 }
 
-int64_t pons_draw_index(pons_draws *d, int64_t count)
+int64_t pons_draw_index(pons_rng *d, int64_t count)
 {
     unsigned __int128 product = (unsigned __int128)pons_draw_key(d) * (uint64_t)count;
 
