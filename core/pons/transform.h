@@ -130,7 +130,7 @@ void pons_voxel_normals(uint64_t key, uint64_t first, int64_t count, float *out)
 /*
  * One patch before it is read. 'map' takes a position in the patch, relative to its centre, to the
  * position in the volume it is read from, relative to the same centre, in voxels; it begins as the
- * identity. A spatial transform multiplies its own map on the right (pons_sample_turn), so that
+ * identity. A spatial transform multiplies its own map on the right (pons_sample_compose), so that
  * several compose and the volume is sampled once; the core reads as large a box as 'map' needs. A
  * signed permutation moves voxels exactly, any other map interpolates (labels: nearest).
  */
@@ -140,7 +140,7 @@ typedef struct pons_sample {
     double map[3][4];
 } pons_sample;
 
-void pons_sample_turn(pons_sample *s, const double map[3][4]);
+void pons_sample_compose(pons_sample *s, const double map[3][4]);
 
 /* The patch after it was read; apply_patch changes it in place. */
 typedef struct pons_patch {

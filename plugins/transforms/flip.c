@@ -50,7 +50,7 @@ static pons_status plan(const void *config, pons_rng *draws, pons_sample *sample
             wanted = (double)pons_draw_uniform(draws) < f->probability;
         if (wanted)
             map[axis][axis] = -1;
-        pons_sample_turn(sample, map);
+        pons_sample_compose(sample, map);
     }
     return PONS_OK;
 }

@@ -35,7 +35,7 @@ static void turn(pons_sample *sample, int a, int b)
     map[3 - a - b][3 - a - b] = 1;
     map[a][b] = 1;
     map[b][a] = -1;
-    pons_sample_turn(sample, map);
+    pons_sample_compose(sample, map);
 }
 
 static pons_status plan(const void *config, pons_rng *draws, pons_sample *sample, void *record,

@@ -35,9 +35,9 @@ static pons_status plan(const void *config, pons_rng *draws, pons_sample *sample
     if (fault == PLANNED)
         shift += (float)++calls;
     if (fault == MOVED)
-        pons_sample_turn(sample, half);
+        pons_sample_compose(sample, half);
     if (fault == FLAT)
-        pons_sample_turn(sample, flat);
+        pons_sample_compose(sample, flat);
     if (fault == IDLE)
         shift = 0;
     memcpy(record, &shift, sizeof shift);

@@ -81,7 +81,7 @@ void pons_voxel_normal(uint64_t key, uint64_t quad, float out[4])
     random_normal(number[2], number[3], out + 2);
 }
 
-void pons_sample_turn(pons_sample *s, const double map[3][4])
+void pons_sample_compose(pons_sample *s, const double map[3][4])
 {
     double product[3][4];
 
