@@ -412,7 +412,7 @@ static pons_node *same_image(const void *config, const pons_patch_nodes *nodes)
 }
 
 static void no_numbers(const void *config, const pons_transform_scope *scope, const void *record,
-                       pons_patch_numbers *out)
+                       pons_sample_params *out)
 {
 }
 

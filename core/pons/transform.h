@@ -159,13 +159,13 @@ typedef struct pons_patch {
  * of a micro-batch at once, by nodes that read them: they alone say which samples and channels.
  * What comes out must be what apply_patch makes, bit by bit where both compute in float.
  */
-typedef struct pons_patch_numbers {
+typedef struct pons_sample_params {
     uint32_t size;
     int channels;
     float *number;           /* [number_count][channels], zeros at first                          */
     bool normal;             /* normal numbers per voxel are needed for this sample, under 'key'  */
     uint64_t key;
-} pons_patch_numbers;
+} pons_sample_params;
 
 typedef struct pons_patch_nodes {
     uint32_t size;
@@ -191,15 +191,15 @@ typedef struct pons_transform_operations {
     pons_status (*check)(const void *config, pons_error *err);
     /* apply_patch looks at one voxel and its number only, so it may be given the patch in parts. */
     bool pointwise;
-    /* See pons_patch_numbers; 'build' NULL: a transform of values needs host patches. */
+    /* See pons_sample_params; 'build' NULL: a transform of values needs host patches. */
     int number_count;        /* 1 to 8, with voxel_normals also 0                                 */
     bool voxel_normals;
     void (*numbers)(const void *config, const pons_transform_scope *scope, const void *record,
-                    pons_patch_numbers *out);
+                    pons_sample_params *out);
     pons_node *(*build)(const void *config, const pons_patch_nodes *nodes);
 } pons_transform_operations;
 
-#define PONS_PATCH_NUMBERS_MAX 8
+#define PONS_SAMPLE_PARAMS_MAX 8
 
 /* GEOMETRIC: true or false. CHECK may be NULL. */
 #define PONS_TRANSFORM(NAME, VERSION, SUMMARY, OPTIONS, GEOMETRIC, CHECK, APPLY)                  \

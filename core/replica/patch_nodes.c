@@ -51,7 +51,7 @@ static pons_node *add_step(const experiment *e, pons_graph *g, const patch_parts
                            pons_node *image, pons_error *err)
 {
     const volume_step *step = &e->augment->step[parts->item[first].step];
-    pons_node *number[PONS_PATCH_NUMBERS_MAX] = { NULL }, *out;
+    pons_node *number[PONS_SAMPLE_PARAMS_MAX] = { NULL }, *out;
     pons_patch_nodes nodes = { .size = sizeof nodes, .graph = g, .image = image, .number = number };
 
     for (int i = first; i < parts->count && parts->item[i].step == parts->item[first].step; i++) {

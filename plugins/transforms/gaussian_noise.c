@@ -81,7 +81,7 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
 enum { WANTED, MEAN, DEVIATION, NUMBER_COUNT };
 
 static void numbers(const void *config, const pons_transform_scope *scope, const void *planned,
-                    pons_patch_numbers *out)
+                    pons_sample_params *out)
 {
     const gaussian_noise *g = config;
     const record *r = planned;

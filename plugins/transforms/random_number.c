@@ -53,7 +53,7 @@ pons_status random_number_apply(const pons_reals *ends, bool channel_wise,
 
 void random_number_tell(const pons_reals *ends, bool channel_wise,
                         const pons_transform_scope *scope, const random_record *record,
-                        float unchanged, pons_patch_numbers *out)
+                        float unchanged, pons_sample_params *out)
 {
     for (int c = 0; c < out->channels; c++) {
         bool changed = record->wanted && c < CHANNELS_MAX && scope->channels >> c & 1;

@@ -27,6 +27,6 @@ pons_status random_number_apply(const pons_reals *ends, bool channel_wise,
 /* The same for a device: the number of each channel; 'unchanged' changes nothing. */
 void random_number_tell(const pons_reals *ends, bool channel_wise,
                         const pons_transform_scope *scope, const random_record *record,
-                        float unchanged, pons_patch_numbers *out);
+                        float unchanged, pons_sample_params *out);
 
 #endif

@@ -53,7 +53,7 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
 }
 
 static void numbers(const void *config, const pons_transform_scope *scope, const void *planned,
-                    pons_patch_numbers *out)
+                    pons_sample_params *out)
 {
     const scale_intensity *s = config;
 

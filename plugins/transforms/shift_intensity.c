@@ -52,7 +52,7 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
 
 /* To add -0 leaves 0 and -0 as they are. */
 static void numbers(const void *config, const pons_transform_scope *scope, const void *planned,
-                    pons_patch_numbers *out)
+                    pons_sample_params *out)
 {
     const shift_intensity *s = config;
 

@@ -55,7 +55,7 @@ pons_status patch_parts_make(bool placed, const volume_chain *augment, const int
 {
     size_t steps = augment != NULL ? (size_t)augment->count : 0;
 
-    *out = (patch_parts){ .item = calloc(2 + steps * (PONS_PATCH_NUMBERS_MAX + 1),
+    *out = (patch_parts){ .item = calloc(2 + steps * (PONS_SAMPLE_PARAMS_MAX + 1),
                                          sizeof *out->item) };
     if (out->item == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");

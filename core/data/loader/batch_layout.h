@@ -10,7 +10,7 @@
 typedef enum patch_part_kind {
     PATCH_IMAGE = 0,           /* voxels, or a row of PONS_KERNEL_PATCH                           */
     PATCH_TARGET,
-    PATCH_NUMBER,              /* of a step of [augment], [C] each: pons_patch_numbers            */
+    PATCH_NUMBER,              /* of a step of [augment], [C] each: pons_sample_params            */
     PATCH_KEY                  /* of such a step: a row of PONS_KERNEL_PATCH_NORMAL               */
 } patch_part_kind;
 

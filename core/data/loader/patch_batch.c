@@ -21,7 +21,7 @@ enum { SLAB_COUNT = 16384 }; /* values of an image that stay in the first levels
 pons_status patch_bench_init(const patch_maker *m, patch_bench *b, pons_error *err)
 {
     b->records = malloc(augment_record_size(&m->augment) + 1);
-    b->numbers = malloc(PONS_PATCH_NUMBERS_MAX * (size_t)m->channels * sizeof *b->numbers);
+    b->numbers = malloc(PONS_SAMPLE_PARAMS_MAX * (size_t)m->channels * sizeof *b->numbers);
     return b->records != NULL && b->numbers != NULL ? PONS_OK
          : pons_fail(err, PONS_DEVICE, "out of memory");
 }
@@ -75,7 +75,7 @@ static void *part_at(const patch_maker *m, const loader_part *part, int i, int64
 static void tell_steps(const patch_maker *m, const patch_bench *b, const loader_part *part,
                        int64_t n)
 {
-    pons_patch_numbers told = { .size = sizeof told, .channels = m->channels,
+    pons_sample_params told = { .size = sizeof told, .channels = m->channels,
                                 .number = b->numbers };
     int step = -1;
 
@@ -85,7 +85,7 @@ static void tell_steps(const patch_maker *m, const patch_bench *b, const loader_
         if (p->step != step) {
             step = p->step;
             memset(b->numbers, 0,
-                   PONS_PATCH_NUMBERS_MAX * (size_t)m->channels * sizeof *b->numbers);
+                   PONS_SAMPLE_PARAMS_MAX * (size_t)m->channels * sizeof *b->numbers);
             told.normal = false;
             told.key = 0;
             augment_numbers(&m->augment, step, b->records, &told);

@@ -117,7 +117,7 @@ pons_status augment_apply(const augment *a, int begin, int end, const void *reco
     return PONS_OK;
 }
 
-void augment_numbers(const augment *a, int step, const void *records, pons_patch_numbers *out)
+void augment_numbers(const augment *a, int step, const void *records, pons_sample_params *out)
 {
     const volume_step *s = &a->chain->step[step];
     pons_transform_scope scope = { .size = sizeof scope, .channels = s->channels };

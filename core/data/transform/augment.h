@@ -27,6 +27,6 @@ pons_status augment_apply(const augment *a, int begin, int end, const void *reco
                           pons_patch *patch, pons_error *err);
 
 /* What a device is told of a step that has a form for devices; 'out' has its size and channels. */
-void augment_numbers(const augment *a, int step, const void *records, pons_patch_numbers *out);
+void augment_numbers(const augment *a, int step, const void *records, pons_sample_params *out);
 
 #endif

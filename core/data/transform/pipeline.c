@@ -225,9 +225,9 @@ pons_status volume_chain_check_device(const volume_chain *augment, pons_error *e
                              "hint: --set data.cache=memory, or steps without '%s'", s->name,
                              s->plugin, s->name);
         if (o->build != NULL && (o->number_count < (o->voxel_normals ? 0 : 1)
-                                 || o->number_count > PONS_PATCH_NUMBERS_MAX))
+                                 || o->number_count > PONS_SAMPLE_PARAMS_MAX))
             return pons_fail(err, PONS_PLUGIN, "transform '%s' has %d numbers, expected 1 to %d",
-                             s->plugin, o->number_count, PONS_PATCH_NUMBERS_MAX);
+                             s->plugin, o->number_count, PONS_SAMPLE_PARAMS_MAX);
     }
     return PONS_OK;
 }
