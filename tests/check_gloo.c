@@ -195,8 +195,8 @@ static pons_status open_with_a_broken_pipe(processes *p, int rank, void *context
 {
     const pons_comm_operations *o = comm_suite_load();
     const pons_comm_store store = { p, set_and_raise, table_get };
-    const pons_comm_place place = { .size = 1, .local_size = 1, .address = "127.0.0.1",
-                                    .timeout_s = 10 };
+    const pons_comm_rank_info place = { .size = 1, .local_size = 1, .address = "127.0.0.1",
+                                        .timeout_s = 10 };
     void *comm;
 
     signal(SIGPIPE, SIG_DFL);

@@ -901,7 +901,7 @@ END_TEST
 
 /* ---- a plugin that fails and says nothing ---------------------------------------------------- */
 
-static pons_status open_not(const pons_comm_place *place, const pons_comm_store *store, void **comm,
+static pons_status open_not(const pons_comm_rank_info *place, const pons_comm_store *store, void **comm,
                             pons_error *err)
 {
     return PONS_COMMUNICATION;

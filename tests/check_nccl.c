@@ -74,7 +74,7 @@ END_TEST
 START_TEST(processors_are_not_joined)
 {
     const pons_comm_operations *o = comm_suite_load();
-    const pons_comm_place place = { .size = 1, .local_size = 1, .timeout_s = 1 };
+    const pons_comm_rank_info place = { .size = 1, .local_size = 1, .timeout_s = 1 };
     pons_error err = PONS_ERROR_INIT;
     void *comm;
 

@@ -102,9 +102,9 @@ static const struct {
 
 static int grant(const pons_comm_operations *o, int wish)
 {
-    pons_comm_place place = { .rank = number_of("OMPI_COMM_WORLD_RANK"),
-                              .size = number_of("OMPI_COMM_WORLD_SIZE") + wishes[wish].more,
-                              .timeout_s = 20 };
+    pons_comm_rank_info place = { .rank = number_of("OMPI_COMM_WORLD_RANK"),
+                                  .size = number_of("OMPI_COMM_WORLD_SIZE") + wishes[wish].more,
+                                  .timeout_s = 20 };
     comm_party p = { .operations = o, .rank = place.rank, .size = place.size };
     pons_error err = PONS_ERROR_INIT;
 

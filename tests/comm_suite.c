@@ -48,11 +48,11 @@ pons_status comm_suite_join(processes *p, int rank, const char *address, comm_pa
     const pons_comm_operations *o = comm_suite_load();
     char loopback[32];
     pons_comm_store store = { p, table_set, table_get };
-    pons_comm_place place = { .rank = rank, .size = p->count, .local_rank = rank,
-                              .local_size = p->count,
-                              .address = address != NULL ? address : loopback,
-                              .timeout_s = p->patience,
-                              .stream = b->stream != NULL ? b->stream() : NULL };
+    pons_comm_rank_info place = { .rank = rank, .size = p->count, .local_rank = rank,
+                                  .local_size = p->count,
+                                  .address = address != NULL ? address : loopback,
+                                  .timeout_s = p->patience,
+                                  .stream = b->stream != NULL ? b->stream() : NULL };
 
     snprintf(loopback, sizeof loopback, "127.0.0.%d",
              p->per_node > 0 ? 1 + rank / p->per_node : 1);

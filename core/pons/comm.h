@@ -18,7 +18,7 @@
 #include <pons/graph.h>
 
 /* Where this process stands. */
-typedef struct pons_comm_place {
+typedef struct pons_comm_rank_info {
     int rank, size;       /* 0 <= rank < size                                                     */
     int local_rank;       /* among the processes of this node                                     */
     int local_size;
@@ -26,7 +26,7 @@ typedef struct pons_comm_place {
     double timeout_s;     /* for opening; a collective is ended by 'abort' alone                  */
     void *stream;         /* of the device: its buffers are taken as they are, those of the host  */
                           /* are copied; NULL: buffers are host memory                            */
-} pons_comm_place;
+} pons_comm_rank_info;
 
 /*
  * Small values that all processes of the run share while communicators open: addresses, unique
@@ -55,7 +55,7 @@ typedef struct pons_comm_operations {
      */
     pons_status (*check)(pons_error *err);
     /* Returns when all 'size' processes are there, or fails within the timeout. */
-    pons_status (*open)(const pons_comm_place *place, const pons_comm_store *store, void **comm,
+    pons_status (*open)(const pons_comm_rank_info *place, const pons_comm_store *store, void **comm,
                         pons_error *err);
     /* Nothing is under way any more, or 'abort' came before. */
     void (*close)(void *comm);

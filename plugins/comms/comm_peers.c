@@ -52,7 +52,7 @@ typedef struct candidate {
 } candidate;
 
 typedef struct meeting {
-    const pons_comm_place *place;
+    const pons_comm_rank_info *place;
     const pons_comm_store *store;
     int *socket;
     double deadline;
@@ -307,7 +307,7 @@ static pons_status meet(meeting *m, pons_error *err)
     return accept_all(m, err);
 }
 
-pons_status peers_connect(const pons_comm_place *place, const pons_comm_store *store, int *socket,
+pons_status peers_connect(const pons_comm_rank_info *place, const pons_comm_store *store, int *socket,
                           pons_error *err)
 {
     meeting *m = calloc(1, sizeof *m);

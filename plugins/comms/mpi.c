@@ -179,7 +179,7 @@ static pons_status begin(pons_error *err)
 }
 
 /* A communicator of our own, in the order of our ranks. */
-static pons_status make_comm(const pons_comm_place *place, link_to_all *l, pons_error *err)
+static pons_status make_comm(const pons_comm_rank_info *place, link_to_all *l, pons_error *err)
 {
     int size;
 
@@ -197,7 +197,7 @@ static pons_status make_comm(const pons_comm_place *place, link_to_all *l, pons_
     return PONS_OK;
 }
 
-static pons_status mpi_open(const pons_comm_place *place, const pons_comm_store *store,
+static pons_status mpi_open(const pons_comm_rank_info *place, const pons_comm_store *store,
                             void **comm, pons_error *err)
 {
     link_to_all *l;

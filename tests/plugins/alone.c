@@ -17,7 +17,7 @@ typedef struct state {
     bool aborted;
 } state;
 
-static pons_status alone_open(const pons_comm_place *place, const pons_comm_store *store,
+static pons_status alone_open(const pons_comm_rank_info *place, const pons_comm_store *store,
                               void **comm, pons_error *err)
 {
     const char *fault = getenv("ALONE_FAULT");

@@ -33,7 +33,7 @@ static const pons_comm_operations *find_behind(pons_error *err)
     return entry()->operations;
 }
 
-static pons_status damaged_open(const pons_comm_place *place, const pons_comm_store *store,
+static pons_status damaged_open(const pons_comm_rank_info *place, const pons_comm_store *store,
                                 void **comm, pons_error *err)
 {
     const char *rank = getenv("GLOO_DAMAGED");

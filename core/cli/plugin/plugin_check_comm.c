@@ -194,8 +194,8 @@ static pons_status check_missing(const pons_comm_operations *o, pons_error *err)
 
 static pons_status check_process(const pons_comm_operations *o, pons_error *err)
 {
-    const pons_comm_place place = { .size = 1, .local_size = 1, .address = "127.0.0.1",
-                                    .timeout_s = PATIENCE_S };
+    const pons_comm_rank_info place = { .size = 1, .local_size = 1, .address = "127.0.0.1",
+                                        .timeout_s = PATIENCE_S };
     table values = { .count = 0 };
     const pons_comm_store store = { &values, table_set, table_get };
     trial *t = calloc(1, sizeof *t);

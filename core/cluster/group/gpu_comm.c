@@ -148,7 +148,7 @@ const program_collective *card_comm_seat(card_comm *c, int rank, void *stream)
 pons_status card_comm_join(card_comm *c, int rank, pons_error *err)
 {
     seat *s = &c->seat[rank];
-    const pons_comm_place place = {
+    const pons_comm_rank_info place = {
         .rank = rank, .size = c->replicas, .local_rank = rank, .local_size = c->replicas,
         .address = "127.0.0.1", .timeout_s = c->timeout_s, .stream = s->collective.stream
     };

@@ -150,7 +150,7 @@ static void group_free(group *g)
 
 static pons_status open_comm(group *g, const group_settings *s, pons_error *err)
 {
-    const pons_comm_place place = {
+    const pons_comm_rank_info place = {
         .rank = g->rank, .size = g->size, .local_rank = s->place->local_rank,
         .local_size = s->place->local_size, .address = store_address(g->store),
         .timeout_s = s->timeout_s, .stream = s->stream

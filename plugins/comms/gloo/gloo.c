@@ -66,7 +66,7 @@ static const queue_transport transport = { run, link_stop, link_close };
 
 /* ---- the plugin ------------------------------------------------------------------------------ */
 
-static pons_status open_link(const pons_comm_place *place, int *socket, void **comm,
+static pons_status open_link(const pons_comm_rank_info *place, int *socket, void **comm,
                              pons_error *err)
 {
     const gloo_link_ranks ranks = { place->rank, place->size, place->address, place->timeout_s,
@@ -88,7 +88,7 @@ static void add_hint(pons_error *err)
                  "\nhint: ulimit -n allows more of them");
 }
 
-static pons_status connect_all(const pons_comm_place *place, const pons_comm_store *store,
+static pons_status connect_all(const pons_comm_rank_info *place, const pons_comm_store *store,
                                void **comm, pons_error *err)
 {
     int *socket = malloc((size_t)place->size * sizeof *socket);
@@ -118,7 +118,7 @@ static void drop_signal(const sigset_t *which, const sigset_t *blocked_before)
  * gloo writes to connections that the other side may have closed: an error, no signal. Threads that
  * begin here inherit the mask.
  */
-static pons_status gloo_open(const pons_comm_place *place, const pons_comm_store *store,
+static pons_status gloo_open(const pons_comm_rank_info *place, const pons_comm_store *store,
                              void **comm, pons_error *err)
 {
     sigset_t pipe, before;

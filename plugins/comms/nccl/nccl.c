@@ -106,7 +106,7 @@ static pons_status prepare(nccl_comm *c, double timeout_s, pons_error *err)
     return err->status;
 }
 
-static nccl_comm *new_comm(const pons_comm_place *place, pons_error *err)
+static nccl_comm *new_comm(const pons_comm_rank_info *place, pons_error *err)
 {
     nccl_comm *c = calloc(1, sizeof *c);
 
@@ -130,7 +130,7 @@ static nccl_comm *new_comm(const pons_comm_place *place, pons_error *err)
     return NULL;
 }
 
-static pons_status open_group(nccl_comm *c, const pons_comm_place *place,
+static pons_status open_group(nccl_comm *c, const pons_comm_rank_info *place,
                               const pons_comm_store *store, pons_error *err)
 {
     ncclUniqueId id;
@@ -143,7 +143,7 @@ static pons_status open_group(nccl_comm *c, const pons_comm_place *place,
     return err->status;
 }
 
-static pons_status nccl_open(const pons_comm_place *place, const pons_comm_store *store,
+static pons_status nccl_open(const pons_comm_rank_info *place, const pons_comm_store *store,
                              void **comm, pons_error *err)
 {
     nccl_comm *c;
