@@ -78,12 +78,12 @@ static int load(bench *b, int tensor, pons_type type, unsigned kept)
 static double run(bench *b, void *const *input, void *const *output, int threads, double bytes,
                   double copy)
 {
-    static const pons_moment moment = { 1, 2, 3 };
+    static const pons_step_key step_key = { 1, 2, 3 };
     pons_device_settings settings = { .count = 1, .threads = threads };
     pons_error err = PONS_ERROR_INIT;
     pons_request request = { .kind = PONS_KERNEL_MAP, .name = b->name, .attributes = &b->map };
     pons_kernel kernel = { 0 };
-    pons_call call = { input, output, NULL, &moment };
+    pons_call call = { input, output, NULL, &step_key };
     bool supported;
     double best = 1e9;
     void *device;

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-static const pons_moment trial_moment = { 7, 3, 2 };
+static const pons_step_key trial_moment = { 7, 3, 2 };
 
 static inline device card(const pons_device_settings *settings)
 {

@@ -25,7 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const pons_moment moment = { 7, 3, 2 };
+static const pons_step_key step_key = { 7, 3, 2 };
 
 /* Left to the core: sums over replicas, and the functions of plugins. */
 static const bool exceptions[PONS_KERNEL_KIND_COUNT] = {
@@ -69,7 +69,7 @@ static void run_batch(table *t)
     for (int i = 0; i < t->count; i++) {
         trial *x = &t->trial[i];
         pons_error err = PONS_ERROR_INIT;
-        ck_assert_msg(evaluation_run(x->found, &moment, &err) == PONS_OK, "%s: %s", x->name,
+        ck_assert_msg(evaluation_run(x->found, &step_key, &err) == PONS_OK, "%s: %s", x->name,
                       err.text);
         ck_assert_msg(op_graph_agrees(&x->graph, x->expected, x->found, t->tolerance, &err)
                       == PONS_OK, "%s: %s", x->name, err.text);

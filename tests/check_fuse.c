@@ -97,10 +97,10 @@ static void run_kernel(tensors *t, const device *d, const plan_kernel *k)
 {
     pons_error err = PONS_ERROR_INIT;
     pons_kernel kernel = { 0 };
-    pons_moment moment = { .seed = 1, .step = 2, .micro_batch = 3 };
+    pons_step_key step_key = { .seed = 1, .step = 2, .micro_batch = 3 };
     void *input[PONS_KERNEL_INPUTS_MAX], *output[PONS_KERNEL_INPUTS_MAX];
     bool supported = false;
-    pons_call call = { input, output, NULL, &moment };
+    pons_call call = { input, output, NULL, &step_key };
 
     for (int i = 0; i < k->request.input_count; i++) {
         input[i] = t->memory[k->input[i]->number];

@@ -11,7 +11,7 @@
 
 enum { ROUNDS = 3 };
 
-static const pons_moment moment = { 7, 3, 2 };
+static const pons_step_key step_key = { 7, 3, 2 };
 
 /* (f(x + h) - f(x - h)) / 2 h of element 'index' of a leaf. */
 static double difference(const op_graph *o, evaluation *e, const pons_node *leaf, int64_t index)
@@ -23,7 +23,7 @@ static double difference(const op_graph *o, evaluation *e, const pons_node *leaf
         pons_error err = PONS_ERROR_INIT;
 
         evaluation_set(e, leaf, index, x + (side == 0 ? -h : h));
-        ck_assert_int_eq(evaluation_run(e, &moment, &err), PONS_OK);
+        ck_assert_int_eq(evaluation_run(e, &step_key, &err), PONS_OK);
         value[side] = evaluation_get(e, o->value, 0);
     }
     evaluation_set(e, leaf, index, x);
@@ -38,7 +38,7 @@ static pons_status leaf_agrees(op_graph *o, evaluation *e, const op_leaf *l, pon
     for (int64_t i = 0; i < count; i += by) {
         double expected = difference(o, e, l->node, i), found = 0;
 
-        if (evaluation_run(e, &moment, err) != PONS_OK)
+        if (evaluation_run(e, &step_key, err) != PONS_OK)
             return err->status;
         if (l->gradient != NULL)
             found = evaluation_get(e, l->gradient, i);

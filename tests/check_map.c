@@ -402,13 +402,13 @@ static void fill_inputs(const sample *s, buffers *b)
 static uint64_t run_on(const pons_device_operations *operations, void *handle, const sample *s,
                        buffers *in, buffers *out, uint64_t try_share)
 {
-    static const pons_moment moment = { 5, 6, 7 };
+    static const pons_step_key step_key = { 5, 6, 7 };
     pons_error err = PONS_ERROR_INIT;
     pons_kernel kernel = { 0 };
     pons_request request = { .kind = PONS_KERNEL_MAP, .name = "sample", .input_count = s->inputs,
                              .output_count = s->outputs, .input = s->input, .output = s->output,
                              .attributes = &s->map };
-    pons_call call = { in->pointer, out->pointer, NULL, &moment };
+    pons_call call = { in->pointer, out->pointer, NULL, &step_key };
     bool supported = false;
     guarded scratch;
     uint64_t share;

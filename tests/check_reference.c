@@ -16,7 +16,7 @@
 #include "suite.h"
 #include "tolerance.h"
 
-static const pons_moment moment = { 7, 3, 2 };
+static const pons_step_key step_key = { 7, 3, 2 };
 
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof(array)[0]))
 #define SHAPE(...) shape_of((const int64_t[]){ __VA_ARGS__, 0 })
@@ -59,7 +59,7 @@ static evaluation *run(pons_graph *g)
         for (int64_t i = 0; g->node[n]->kind == NODE_INPUT && i < shape_count(g->node[n]->shape);
              i++)
             evaluation_set(e, g->node[n], i, ((const double *)g->node[n]->name)[i]);
-    ck_assert_msg(evaluation_run(e, &moment, &err) == PONS_OK, "%s", err.text);
+    ck_assert_msg(evaluation_run(e, &step_key, &err) == PONS_OK, "%s", err.text);
     return e;
 }
 

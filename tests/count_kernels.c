@@ -123,7 +123,7 @@ static void *numbers(void *device, size_t size)
 static void count_made(void *device, cpu_prepare prepare, const pons_request *request,
                        int64_t elements)
 {
-    static const pons_moment moment = { 1, 2, 3 };
+    static const pons_step_key step_key = { 1, 2, 3 };
     trial t = { .device = device };
     pons_error err = PONS_ERROR_INIT;
     char name[64];
@@ -139,7 +139,7 @@ static void count_made(void *device, cpu_prepare prepare, const pons_request *re
         t.input[i] = numbers(device, size_of(&request->input[i]));
     for (int i = 0; i < request->output_count; i++)
         t.output[i] = numbers(device, size_of(&request->output[i]));
-    t.call = (pons_call){ t.input, t.output, numbers(device, t.kernel.scratch_size), &moment };
+    t.call = (pons_call){ t.input, t.output, numbers(device, t.kernel.scratch_size), &step_key };
     if (stepping) /* who makes it is a part of what is counted */
         snprintf(name, sizeof name, "%s_%s", t.kernel.implementation, request->name);
     count(stepping ? name : request->name, elements, run_kernel, &t);

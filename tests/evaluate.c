@@ -46,7 +46,7 @@ struct evaluation {
     pons_graph *g;
     device device, fallback;
     arena *memory;
-    guarded moment;
+    guarded step_key;
     int requests[PONS_KERNEL_KIND_COUNT], declined[PONS_KERNEL_KIND_COUNT];
     cell *cell;
 };
@@ -367,7 +367,7 @@ static pons_status run_node(evaluation *e, const pons_node *x, pons_error *err)
 {
     cell *c = &e->cell[x->number];
     void *input[PONS_KERNEL_INPUTS_MAX];
-    pons_call call = { input, c->output, memory_for(c, &c->scratch), memory_for(c, &e->moment) };
+    pons_call call = { input, c->output, memory_for(c, &c->scratch), memory_for(c, &e->step_key) };
     pons_status status = move_all(e, x, guarded_send, err);
 
     memcpy(input, c->input, sizeof input);
@@ -407,7 +407,7 @@ evaluation *evaluation_new(pons_graph *g, const device *d, pons_type storage, po
 
     *e = (evaluation){ .g = g, .device = *d, .memory = memory };
     device_reference(&e->fallback, d->wide);
-    e->moment = guarded_new(&e->device, sizeof(pons_moment), false);
+    e->step_key = guarded_new(&e->device, sizeof(pons_step_key), false);
     e->cell = arena_alloc(memory, sizeof *e->cell * (size_t)g->node_count);
     for (int n = 0; n < g->node_count; n++) {
         const pons_node *x = g->node[n];
@@ -442,7 +442,7 @@ void evaluation_free(evaluation *e)
     }
     if (e == NULL)
         return;
-    guarded_free(&e->moment);
+    guarded_free(&e->step_key);
     arena_free(e->memory);
 }
 
@@ -456,15 +456,15 @@ void evaluation_set(evaluation *e, const pons_node *x, int64_t index, double val
     number_store(e->cell[x->number].tensor.type, data_of(e, x), index, value);
 }
 
-static pons_status set_moment(const evaluation *e, const pons_moment *moment, pons_error *err)
+static pons_status set_step_key(const evaluation *e, const pons_step_key *step_key, pons_error *err)
 {
-    memcpy(e->moment.data, moment, sizeof *moment);
-    return guarded_send(&e->moment, err);
+    memcpy(e->step_key.data, step_key, sizeof *step_key);
+    return guarded_send(&e->step_key, err);
 }
 
-pons_status evaluation_run(evaluation *e, const pons_moment *moment, pons_error *err)
+pons_status evaluation_run(evaluation *e, const pons_step_key *step_key, pons_error *err)
 {
-    if (set_moment(e, moment, err) != PONS_OK)
+    if (set_step_key(e, step_key, err) != PONS_OK)
         return err->status;
     for (int n = 0; n < e->g->node_count; n++)
         if (computes(e->g->node[n]) && run_node(e, e->g->node[n], err) != PONS_OK)
@@ -480,15 +480,15 @@ static void mark_needed(const pons_node *x, bool *needed)
     needed[x->number] = true;
 }
 
-double evaluation_seconds(evaluation *e, const pons_node *x, int rounds, const pons_moment *moment,
+double evaluation_seconds(evaluation *e, const pons_node *x, int rounds, const pons_step_key *step_key,
                           pons_error *err)
 {
     bool *needed = arena_alloc(e->memory, (size_t)e->g->node_count);
     cell *c = &e->cell[x->number];
-    pons_call call = { c->input, c->output, memory_for(c, &c->scratch), memory_for(c, &e->moment) };
+    pons_call call = { c->input, c->output, memory_for(c, &c->scratch), memory_for(c, &e->step_key) };
     double best = 0;
 
-    if (set_moment(e, moment, err) != PONS_OK)
+    if (set_step_key(e, step_key, err) != PONS_OK)
         return 0;
     mark_needed(x, needed);
     for (int n = 0; n < e->g->node_count; n++)

@@ -20,9 +20,9 @@ evaluation *evaluation_new(pons_graph *g, const device *d, pons_type storage, po
 void evaluation_free(evaluation *e);
 double evaluation_get(const evaluation *e, const pons_node *x, int64_t index);
 void evaluation_set(evaluation *e, const pons_node *x, int64_t index, double value);
-pons_status evaluation_run(evaluation *e, const pons_moment *moment, pons_error *err);
+pons_status evaluation_run(evaluation *e, const pons_step_key *step_key, pons_error *err);
 /* Seconds of the kernel of 'x' alone, the fastest of 'rounds'; what it reads is computed before. */
-double evaluation_seconds(evaluation *e, const pons_node *x, int rounds, const pons_moment *moment,
+double evaluation_seconds(evaluation *e, const pons_node *x, int rounds, const pons_step_key *step_key,
                           pons_error *err);
 const char *evaluation_implementation(const evaluation *e, const pons_node *x);
 /* Adds, by kind, all requests and those that the device declined and the reference device took. */

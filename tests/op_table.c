@@ -855,7 +855,7 @@ void op_graph_fill(const op_graph *o, evaluation *e)
     }
 }
 
-static const pons_moment moment = { 7, 3, 2 };
+static const pons_step_key step_key = { 7, 3, 2 };
 
 /* ---- timing ---------------------------------------------------------------------------------- */
 
@@ -930,7 +930,7 @@ pons_status op_timing_run(const op_timing *t, const device *d, int rounds, op_ti
         return err->status;
     op_graph_fill(&t->graph, e);
     out->implementation = evaluation_implementation(e, t->node);
-    out->seconds = evaluation_seconds(e, t->node, rounds, &moment, err);
+    out->seconds = evaluation_seconds(e, t->node, rounds, &step_key, err);
     evaluation_free(e);
     return err->status;
 }
@@ -945,7 +945,7 @@ evaluation *op_graph_evaluate(const op_graph *o, const device *d, pons_type stor
     if (e == NULL)
         return NULL;
     op_graph_fill(o, e);
-    if (evaluation_run(e, &moment, err) == PONS_OK)
+    if (evaluation_run(e, &step_key, err) == PONS_OK)
         return e;
     evaluation_free(e);
     return NULL;

@@ -224,15 +224,15 @@ typedef struct pons_request {
 } pons_request;
 
 /* What changes from run to run besides memory; as the kernels read it. */
-typedef struct pons_moment {
+typedef struct pons_step_key {
     uint64_t seed, step, micro_batch;
-} pons_moment;
+} pons_step_key;
 
 typedef struct pons_call {
     void *const *input;   /* in the request's order; packed inputs in the kernel's layout         */
     void *const *output;
     void *scratch;        /* 'scratch_size' bytes, at a multiple of 256                           */
-    const pons_moment *moment; /* memory of the device, like all of the above                     */
+    const pons_step_key *step_key; /* memory of the device, like all of the above                     */
 } pons_call;
 
 #define PONS_KERNEL_INPUTS_MAX 64

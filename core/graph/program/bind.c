@@ -75,7 +75,7 @@ static void bind_call(program *p, program_call *c)
         bind_tensor(p, c->output[i], c->output_memory + i);
     c->call.input = c->input_memory;
     c->call.output = c->output_memory;
-    c->call.moment = (const pons_moment *)(p->inputs + p->moment_offset);
+    c->call.step_key = (const pons_step_key *)(p->inputs + p->step_key_offset);
     if (c->scratch >= 0)
         set_address(p, &c->call.scratch,
                     (char *)p->storage->work + p->block[c->scratch].offset);

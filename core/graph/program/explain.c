@@ -77,7 +77,7 @@ void program_describe(const program *p, program_facts *facts)
 {
     *facts = (program_facts){ .arena = p->work_size, .scratch = p->scratch_size,
         .packed = p->kept_size + p->packed_size, .inputs = p->inputs_size,
-        .lendable = p->device.facts.host_memory ? p->moment_offset : 0,
+        .lendable = p->device.facts.host_memory ? p->step_key_offset : 0,
         .parameters = storage_bytes(p->storage), .fold = p->fold_size * (size_t)p->fold_sets,
         .kernel_count = p->call_count, .bucket_count = p->bucket_count,
         .segment_count = program_segment_count(p),

@@ -33,11 +33,11 @@ static void hosted_free(pons_kernel *kernel)
 static pons_status hosted_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
 {
     const hosted *h = kernel->state;
-    pons_moment moment;
+    pons_step_key step_key;
     const pons_call inner = { .input = h->memory, .output = h->memory + h->input_count,
-                              .scratch = h->scratch, .moment = &moment };
+                              .scratch = h->scratch, .step_key = &step_key };
 
-    if (mirror_read(&h->device, &moment, call->moment, sizeof moment, err) != PONS_OK)
+    if (mirror_read(&h->device, &step_key, call->step_key, sizeof step_key, err) != PONS_OK)
         return err->status;
     for (int i = 0; i < h->input_count; i++)
         if (mirror_read(&h->device, h->memory[i], call->input[i], h->size[i], err) != PONS_OK)

@@ -120,7 +120,7 @@ struct program {
     void *looked_at;                    /* host memory for a look at a tensor of the device       */
     size_t looked_at_size;
     size_t kept_size, packed_size, inputs_size, fold_size, fold_gradients, fold_loss;
-    size_t moment_offset;               /* in 'inputs'                                            */
+    size_t step_key_offset;               /* in 'inputs'                                          */
     size_t *fold_block;                 /* by storage block in list order: offset in a set        */
     int fold_sets;
     int bucket_count;

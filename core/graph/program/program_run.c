@@ -140,18 +140,18 @@ static pons_status take_inputs(program *p, pons_error *err)
     return event_record(d, PONS_STREAM_KERNELS, MARK_TAKEN, err);
 }
 
-static void set_moment(program *p, uint64_t step, uint64_t micro_batch)
+static void set_step_key(program *p, uint64_t step, uint64_t micro_batch)
 {
-    pons_moment *m = program_host_input(p, p->inputs + p->moment_offset);
+    pons_step_key *m = program_host_input(p, p->inputs + p->step_key_offset);
 
-    *m = (pons_moment){ p->settings.seed, step, micro_batch };
+    *m = (pons_step_key){ p->settings.seed, step, micro_batch };
 }
 
 pons_status program_send(program *p, uint64_t step, uint64_t micro_batch, pons_error *err)
 {
     if (p->device.facts.host_memory)
         return PONS_OK;
-    set_moment(p, step, micro_batch);
+    set_step_key(p, step, micro_batch);
     p->ahead = true;
     return send_inputs(p, err);
 }
@@ -160,7 +160,7 @@ pons_status program_send(program *p, uint64_t step, uint64_t micro_batch, pons_e
 static pons_status give_inputs(program *p, uint64_t micro_batch, pons_error *err)
 {
     if (!p->ahead)
-        set_moment(p, p->step, micro_batch);
+        set_step_key(p, p->step, micro_batch);
     if (p->device.facts.host_memory)
         return program_bind(p, err); /* inputs may have been lent */
     if (!p->ahead && send_inputs(p, err) != PONS_OK)

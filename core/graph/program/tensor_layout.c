@@ -159,8 +159,8 @@ static pons_status allocate_fixed(program *p, pons_error *err)
 {
     void *memory;
 
-    p->moment_offset = p->inputs_size;
-    p->inputs_size += memory_round(sizeof(pons_moment));
+    p->step_key_offset = p->inputs_size;
+    p->inputs_size += memory_round(sizeof(pons_step_key));
     if (storage_allocate(p->storage, p->inputs_size, &memory, err) != PONS_OK)
         return PONS_DEVICE;
     p->inputs = memory;

@@ -122,7 +122,7 @@ static void NAME(load)(const NAME(place) *p, const pons_value *v, REAL *y, int64
 
 static void NAME(random)(const NAME(place) *p, const pons_value *v, REAL *y, int64_t count)
 {
-    const pons_moment *now = p->call->moment;
+    const pons_step_key *now = p->call->step_key;
 
     for (int64_t i = 0; i < count; i++) {
         uint64_t element = (uint64_t)(p->linear + i);

@@ -47,7 +47,7 @@ static pons_status kernel_run(const pons_kernel *kernel, const pons_call *call, 
     memcpy(p->value, call->input, (size_t)p->input_count * sizeof *p->value);
     memcpy(p->value + p->input_count, call->output, (size_t)p->output_count * sizeof *p->value);
     p->value[p->input_count + p->output_count] = call->scratch;
-    p->value[p->parameter_count - 1] = (void *)call->moment;
+    p->value[p->parameter_count - 1] = (void *)call->step_key;
     for (int i = 0; i < p->launch_count && status == PONS_OK; i++)
         status = cuda_check(d, d->driver.launch(p->launch[i].kernel->function, p->launch[i].blocks,
                                                 1, 1, CUDA_THREADS, 1, 1, 0,

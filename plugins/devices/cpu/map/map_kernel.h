@@ -63,7 +63,7 @@ typedef struct map_lanes {
                                   int points);
     void (*fill)(float *to, float value, int n);
     /* Elements first .. first + n - 1 of a stream (R5). */
-    void (*random[2])(float *to, int64_t first, int n, uint64_t stream, const pons_moment *moment);
+    void (*random[2])(float *to, int64_t first, int n, uint64_t stream, const pons_step_key *step_key);
 } map_lanes;
 
 /* Rows of the table, best last: that are built; the first of them, that this processor can run. */

@@ -17,9 +17,9 @@
     extern const map_machine map_machine_##row;                                                   \
     extern const map_lanes map_lanes_##row;                                                       \
     void map_uniform_##row(float *to, int64_t first, int n, uint64_t stream,                      \
-                           const pons_moment *moment);                                            \
+                           const pons_step_key *step_key);                                            \
     void map_normal_##row(float *to, int64_t first, int n, uint64_t stream,                       \
-                          const pons_moment *moment);
+                          const pons_step_key *step_key);
 
 MAP_LANES_OF(baseline)
 MAP_LANES_OF(avx2)

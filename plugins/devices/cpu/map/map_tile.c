@@ -234,7 +234,7 @@ void map_tile_run(const map_run *run, map_worker *worker, const map_tile *tile)
                               .period = plan->period,
                               .earlier = { worker->periods[0], worker->periods[1] },
                               .cycles = worker->cycles,
-                              .moment = run->call->moment, .plan = plan } };
+                              .step_key = run->call->step_key, .plan = plan } };
 
     find_slots(&s);
     refresh(&s);

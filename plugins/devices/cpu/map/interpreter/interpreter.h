@@ -120,7 +120,7 @@ typedef struct map_unit {
     int64_t moments[2];          /* bytes to the accumulators of a period, of a tile              */
     int numbers[2];              /* in each accumulator, with this one: of a period, of a tile    */
     int64_t first;               /* number of the tile's first point                              */
-    const pons_moment *moment;
+    const pons_step_key *step_key;
     const struct map_plan *plan;
 } map_unit;
 

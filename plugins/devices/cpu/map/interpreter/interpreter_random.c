@@ -10,7 +10,7 @@
 #define QUADS 16
 
 /* Philox4x32-10 of QUADS counters that follow each other. */
-static void philox_quads(uint64_t key, uint64_t quad, const pons_moment *moment,
+static void philox_quads(uint64_t key, uint64_t quad, const pons_step_key *step_key,
                          uint32_t out[4][QUADS])
 {
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
@@ -18,8 +18,8 @@ static void philox_quads(uint64_t key, uint64_t quad, const pons_moment *moment,
     for (int i = 0; i < QUADS; i++) {
         out[0][i] = (uint32_t)(quad + (unsigned)i);
         out[1][i] = (uint32_t)((quad + (unsigned)i) >> 32);
-        out[2][i] = (uint32_t)moment->micro_batch;
-        out[3][i] = (uint32_t)moment->step;
+        out[2][i] = (uint32_t)step_key->micro_batch;
+        out[3][i] = (uint32_t)step_key->step;
     }
     for (int round = 0; round < 10; round++) {
         for (int i = 0; i < QUADS; i++) {
@@ -107,7 +107,7 @@ static void normal_quads(uint32_t u[4][QUADS], float *to)
             to[4 * i + j] = part[j][i];
 }
 
-LANE void random_run(float *to, int64_t first, int n, uint64_t stream, const pons_moment *moment,
+LANE void random_run(float *to, int64_t first, int n, uint64_t stream, const pons_step_key *step_key,
                      void (*convert)(uint32_t u[4][QUADS], float *to))
 {
     uint32_t u[4][QUADS];
@@ -116,7 +116,7 @@ LANE void random_run(float *to, int64_t first, int n, uint64_t stream, const pon
 
     for (uint64_t quad = (uint64_t)first >> 2; done < n; quad += QUADS, skip = 0) {
         int part = 4 * QUADS - skip < n - done ? 4 * QUADS - skip : n - done;
-        philox_quads(moment->seed ^ stream, quad, moment, u);
+        philox_quads(step_key->seed ^ stream, quad, step_key, u);
         convert(u, block);
         memcpy(to + done, block + skip, (size_t)part * sizeof *to);
         done += part;
@@ -124,13 +124,13 @@ LANE void random_run(float *to, int64_t first, int n, uint64_t stream, const pon
 }
 
 void CPU_ROW_NAME(map_uniform)(float *to, int64_t first, int n, uint64_t stream,
-                               const pons_moment *moment)
+                               const pons_step_key *step_key)
 {
-    random_run(to, first, n, stream, moment, uniform_quads);
+    random_run(to, first, n, stream, step_key, uniform_quads);
 }
 
 void CPU_ROW_NAME(map_normal)(float *to, int64_t first, int n, uint64_t stream,
-                              const pons_moment *moment)
+                              const pons_step_key *step_key)
 {
-    random_run(to, first, n, stream, moment, normal_quads);
+    random_run(to, first, n, stream, step_key, normal_quads);
 }

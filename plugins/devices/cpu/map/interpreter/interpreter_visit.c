@@ -188,7 +188,7 @@ void map_visit_random(const map_unit *u, const map_instruction *i)
     int unit = unit_of(u);
 
     lanes_of(u)->random[v->operation - PONS_VALUE_UNIFORM](
-        from, (u->first + u->lane) * i->rows, unit * i->rows, v->stream, u->moment);
+        from, (u->first + u->lane) * i->rows, unit * i->rows, v->stream, u->step_key);
     if (i->rows > 1)
         lanes_of(u)->load_rows[PONS_F32](to, unit, from, 0, i->rows, unit);
 }
