@@ -63,8 +63,8 @@ static int64_t span(const sample *s, const pons_operand *o)
         for (int i = 0; i < s->map.segment_count; i++)
             if (s->start[i] + s->length[i] > end)
                 end = s->start[i] + s->length[i];
-        return o->offset + (o->along == PONS_ALONG_ELEMENT ? end
-                            : o->along == PONS_ALONG_SEGMENT ? s->map.segment_count : 1);
+        return o->offset + (o->index == PONS_INDEX_ELEMENT ? end
+                            : o->index == PONS_INDEX_SEGMENT ? s->map.segment_count : 1);
     }
     for (int i = 0; i < s->map.axis_count; i++)
         n += (s->map.extent[i] - 1) * o->stride[i];
@@ -96,10 +96,10 @@ static void random_strides(const sample *s, pons_operand *o, unsigned kept, bool
 
 static pons_operand random_operand(const sample *s, unsigned kept)
 {
-    pons_operand o = { .along = PONS_ALONG_SPACE };
+    pons_operand o = { .index = PONS_INDEX_SPACE };
 
     if (s->map.segment_count > 0) {
-        o.along = (pons_along)(PONS_ALONG_ELEMENT + below(3));
+        o.index = (pons_index_space)(PONS_INDEX_ELEMENT + below(3));
         o.offset = below(3) == 0 ? below(7) : 0;
     } else {
         random_strides(s, &o, kept, below(2) == 0);
@@ -258,7 +258,7 @@ static void add_store(sample *s)
     if (s->value[v].narrow)
         kept &= ~last;
     o = random_operand(s, kept);
-    o.along = s->map.segment_count > 0 ? PONS_ALONG_ELEMENT : PONS_ALONG_SPACE;
+    o.index = s->map.segment_count > 0 ? PONS_INDEX_ELEMENT : PONS_INDEX_SPACE;
     o.tensor = s->outputs;
     o.type = s->exact[v] ? types[below(7)] : PONS_F32;
     s->store[s->map.store_count++] = (pons_store){ v, o };
@@ -282,8 +282,8 @@ static void add_reduction(sample *s)
     for (int k = 0; k < (r.kind == PONS_REDUCE_MOMENTS ? 2 : 1); k++) {
         r.to[k] = random_operand(s, kept);
         if (s->map.segment_count > 0)
-            r.to[k].along = k == 1 ? r.to[0].along
-                          : below(2) ? PONS_ALONG_SEGMENT : PONS_ALONG_NOTHING;
+            r.to[k].index = k == 1 ? r.to[0].index
+                          : below(2) ? PONS_INDEX_SEGMENT : PONS_INDEX_SCALAR;
         r.to[k].tensor = s->outputs;
         r.to[k].type = PONS_F32;
         if (r.kind == PONS_REDUCE_SUM)
@@ -584,7 +584,7 @@ START_TEST(copied_input_survives_output_in_its_memory)
 {
     enum { COUNT = 5000 };
     static sample s;
-    const pons_operand dense = { .type = PONS_F32, .along = PONS_ALONG_SPACE, .stride = { 1 } };
+    const pons_operand dense = { .type = PONS_F32, .index = PONS_INDEX_SPACE, .stride = { 1 } };
     buffers in, out;
 
     memset(&s, 0, sizeof s);
@@ -624,7 +624,7 @@ START_TEST(large_outputs_are_written_past_the_cache)
     static sample s;
     const pons_type type = _i == 0 ? PONS_F32 : PONS_BF16;
     const int count = _i == 0 ? COUNT / 2 : COUNT, offset = 3;
-    const pons_operand dense = { .type = type, .along = PONS_ALONG_SPACE, .stride = { 1 } };
+    const pons_operand dense = { .type = type, .index = PONS_INDEX_SPACE, .stride = { 1 } };
     buffers in, out;
 
     memset(&s, 0, sizeof s);
@@ -715,7 +715,7 @@ static void check_bits(const sample *s, const char *what)
 
 static int special_load(sample *s, pons_type type, int64_t rows, int64_t columns, int64_t offset)
 {
-    pons_operand o = { .tensor = s->inputs, .type = type, .along = PONS_ALONG_SPACE,
+    pons_operand o = { .tensor = s->inputs, .type = type, .index = PONS_INDEX_SPACE,
                        .stride = { rows, columns }, .offset = offset };
 
     s->load[s->map.load_count++] = o;
@@ -734,7 +734,7 @@ static int special_value(sample *s, int operation, int count, int a, int b, int 
 
 static void special_store(sample *s, int value, pons_type type, int64_t rows, int64_t offset)
 {
-    pons_operand o = { .tensor = s->outputs, .type = type, .along = PONS_ALONG_SPACE,
+    pons_operand o = { .tensor = s->outputs, .type = type, .index = PONS_INDEX_SPACE,
                        .stride = { rows, 1 }, .offset = offset };
 
     s->store[s->map.store_count++] = (pons_store){ value, o };
@@ -783,7 +783,7 @@ static void special_moments(sample *s, pons_reduction_kind kind, int value, int6
     *r = (pons_reduction){ .kind = kind, .value = value };
     for (int k = 0; k < (kind == PONS_REDUCE_MOMENTS ? 2 : 1); k++) {
         r->to[k] = (pons_operand){ .tensor = s->outputs, .type = PONS_F32,
-                                   .along = PONS_ALONG_SPACE, .stride = { 0, 1 } };
+                                   .index = PONS_INDEX_SPACE, .stride = { 0, 1 } };
         s->output_count[s->outputs] = channels;
         s->output[s->outputs++] = (pons_tensor){ PONS_F32, { 1, { channels } } };
     }
@@ -1029,7 +1029,7 @@ END_TEST
 
 static int boxed_load(sample *s, pons_type type, const int64_t stride[4])
 {
-    pons_operand o = { .tensor = s->inputs, .type = type, .along = PONS_ALONG_SPACE };
+    pons_operand o = { .tensor = s->inputs, .type = type, .index = PONS_INDEX_SPACE };
 
     memcpy(o.stride, stride, sizeof *stride * 4);
     s->load[s->map.load_count++] = o;
@@ -1041,7 +1041,7 @@ static int boxed_load(sample *s, pons_type type, const int64_t stride[4])
 
 static void boxed_store(sample *s, int value, pons_type type, const int64_t stride[4], int offset)
 {
-    pons_operand o = { .tensor = s->outputs, .type = type, .along = PONS_ALONG_SPACE,
+    pons_operand o = { .tensor = s->outputs, .type = type, .index = PONS_INDEX_SPACE,
                        .offset = offset };
 
     memcpy(o.stride, stride, sizeof *stride * 4);

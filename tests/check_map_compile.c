@@ -433,14 +433,14 @@ END_TEST
 /* A map as a device prepares it: x -> bf16(max(x, 0) + x). */
 static const map_instruction *prepare(void *device, bool *has_machine)
 {
-    static pons_operand load = { .type = PONS_F32, .along = PONS_ALONG_SPACE, .stride = { 1 } };
+    static pons_operand load = { .type = PONS_F32, .index = PONS_INDEX_SPACE, .stride = { 1 } };
     static pons_value value[] = { { .operation = PONS_VALUE_LOAD },
                                   { .operation = PONS_VALUE_CONSTANT },
                                   { .operation = PONS_MAP_MAX, .argument_count = 2,
                                     .argument = { 0, 1 } },
                                   { .operation = PONS_MAP_ADD, .argument_count = 2,
                                     .argument = { 2, 0 } } };
-    static pons_store store = { .to = { .type = PONS_BF16, .along = PONS_ALONG_SPACE,
+    static pons_store store = { .to = { .type = PONS_BF16, .index = PONS_INDEX_SPACE,
                                         .stride = { 1 } }, .value = 3 };
     static const pons_map map = { .axis_count = 1, .extent = { 4096 }, .load_count = 1,
                                   .value_count = 4, .store_count = 1, .load = &load, .value = value,

@@ -28,9 +28,9 @@
  *
  * Ragged form (segment_count > 0): the space is [segment][element], where segment s has
  * segment_length[s] elements that begin at element segment_start[s] of the flat buffers. Then an
- * operand is per element (PONS_ALONG_ELEMENT), per segment (number s of a dense table) or a single
+ * operand is per element (PONS_INDEX_ELEMENT), per segment (number s of a dense table) or a single
  * number; axis_count is 1, extent[0] the sum of the lengths, strides are not read. Stores are per
- * element; a reduction is per segment or over everything (PONS_ALONG_NOTHING). Segments ascend and
+ * element; a reduction is per segment or over everything (PONS_INDEX_SCALAR). Segments ascend and
  * do not overlap.
  *
  * In place: in a request whose outputs may share memory with inputs (the update section's, where a
@@ -52,12 +52,12 @@ enum {
 
 #define PONS_MAP_AXES PONS_RANK_MAX
 
-typedef enum pons_along {
-    PONS_ALONG_SPACE = 0, /* 'stride' says                                                        */
-    PONS_ALONG_ELEMENT,   /* ragged form                                                          */
-    PONS_ALONG_SEGMENT,
-    PONS_ALONG_NOTHING    /* one number                                                           */
-} pons_along;
+typedef enum pons_index_space {
+    PONS_INDEX_SPACE = 0, /* 'stride' says                                                        */
+    PONS_INDEX_ELEMENT,   /* ragged form                                                          */
+    PONS_INDEX_SEGMENT,
+    PONS_INDEX_SCALAR    /* one number                                                           */
+} pons_index_space;
 
 /*
  * Where in memory a value is read or written. Numbers are converted from and to f32; to u8 and i32
@@ -66,7 +66,7 @@ typedef enum pons_along {
 typedef struct pons_operand {
     int tensor;                     /* index among the request's inputs, or among its outputs     */
     pons_type type;
-    pons_along along;
+    pons_index_space index;
     int64_t offset;                 /* elements into the tensor (slice of a concatenation)        */
     int64_t stride[PONS_MAP_AXES];  /* elements; 0: repeated along that axis                      */
 } pons_operand;

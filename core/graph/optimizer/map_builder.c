@@ -67,18 +67,18 @@ static int find_tensor(const formula *f, formula_operand x, void ***memory, pons
 
 static pons_operand operand_of(const formula *f, formula_operand x, int tensor)
 {
-    pons_operand o = { .tensor = tensor, .type = f->real, .along = x.along };
+    pons_operand o = { .tensor = tensor, .type = f->real, .index = x.index };
 
     if (f->map.segment_count == 0) {
-        o.stride[0] = x.along == PONS_ALONG_SPACE;
-        o.along = PONS_ALONG_SPACE;
+        o.stride[0] = x.index == PONS_INDEX_SPACE;
+        o.index = PONS_INDEX_SPACE;
     }
     return o;
 }
 
 static bool operand_equal(const pons_operand *a, const pons_operand *b)
 {
-    return a->tensor == b->tensor && a->along == b->along && a->stride[0] == b->stride[0];
+    return a->tensor == b->tensor && a->index == b->index && a->stride[0] == b->stride[0];
 }
 
 static int add_value(formula *f, pons_value v)

@@ -38,7 +38,7 @@ typedef struct formula_call {
 typedef struct formula_operand {
     void *memory;
     int64_t count;
-    pons_along along;            /* SPACE: dense over the axes of 'extent'                        */
+    pons_index_space index;            /* SPACE: dense over the axes of 'extent'                  */
 } formula_operand;
 
 /* Over 'count' points in a row. */

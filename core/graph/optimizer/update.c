@@ -28,7 +28,7 @@ void update_call_add(const update_settings *u, update_calls *out, formula_call *
 
 static formula_operand number(const update_settings *u, step_number n)
 {
-    return (formula_operand){ u->number[n], 1, PONS_ALONG_NOTHING };
+    return (formula_operand){ u->number[n], 1, PONS_INDEX_SCALAR };
 }
 
 /* ---- what is not finite ---------------------------------------------------------------------- */
@@ -50,7 +50,7 @@ formula_operand update_check_take(const update_settings *u, int count,
 
     for (int i = 0; i < count; i++)
         c->name[c->count++] = tensor[i]->tensor.name;
-    return (formula_operand){ first, count, PONS_ALONG_SEGMENT };
+    return (formula_operand){ first, count, PONS_INDEX_SEGMENT };
 }
 
 /* ---- states ---------------------------------------------------------------------------------- */
@@ -63,7 +63,7 @@ static pons_status merge_states(const update_settings *u, const storage_block *b
     int64_t *length = arena_alloc(u->arena, (size_t)u->state_count * sizeof *length);
     double *rate = arena_alloc(u->arena, (size_t)u->state_count * sizeof *rate);
     storage_entry **merged = arena_alloc(u->arena, (size_t)u->state_count * sizeof *merged);
-    formula_operand state, contribution = { .along = PONS_ALONG_ELEMENT }, rates;
+    formula_operand state, contribution = { .index = PONS_INDEX_ELEMENT }, rates;
     formula f;
     int count = 0, old, mean, change, new;
 
@@ -78,13 +78,13 @@ static pons_status merge_states(const update_settings *u, const storage_block *b
     }
     if (count == 0)
         return PONS_OK;
-    rates = (formula_operand){ table_take(u->pool, count, err), count, PONS_ALONG_SEGMENT };
+    rates = (formula_operand){ table_take(u->pool, count, err), count, PONS_INDEX_SEGMENT };
     if (rates.memory == NULL)
         return PONS_DEVICE;
     for (int i = 0; i < count; i++)
         if (table_write(u->pool, rates.memory, i, rate[i], err) != PONS_OK)
             return PONS_DEVICE;
-    state = (formula_operand){ b->memory.device, b->elements, PONS_ALONG_ELEMENT };
+    state = (formula_operand){ b->memory.device, b->elements, PONS_INDEX_ELEMENT };
     contribution.count = b->elements;
     formula_begin_ragged(&f, u->arena, u->storage->real, count, start, length);
     old = formula_load(&f, state);
@@ -106,7 +106,7 @@ static pons_status merge_states(const update_settings *u, const storage_block *b
 static formula_operand kept(const update_settings *u, storage_number n)
 {
     return (formula_operand){ u->storage->numbers.device + n * u->storage->real_size, 1,
-                              PONS_ALONG_NOTHING };
+                              PONS_INDEX_SCALAR };
 }
 
 /* From a folded gradient to the mean one. */
@@ -122,7 +122,7 @@ static int share_of_one(formula *f, const update_settings *u)
 /* The sum of squares of the mean gradient. */
 static formula_call *make_squares(const update_settings *u)
 {
-    formula_operand all = { u->gradients, u->gradient_count, PONS_ALONG_SPACE };
+    formula_operand all = { u->gradients, u->gradient_count, PONS_INDEX_SPACE };
     formula f;
     int mean;
 
@@ -139,7 +139,7 @@ static formula_call *make_squares(const update_settings *u)
  */
 static formula_call *make_unsound(const update_settings *u)
 {
-    formula_operand all = { u->sums, u->sum_count, PONS_ALONG_SPACE };
+    formula_operand all = { u->sums, u->sum_count, PONS_INDEX_SPACE };
     formula f;
 
     formula_begin(&f, u->arena, u->storage->real, u->sum_count);
@@ -180,7 +180,7 @@ static void change_scale(formula *f, const update_settings *u, int ok)
 /* Everything that is one number per step. */
 static formula_call *make_numbers(const update_settings *u)
 {
-    formula_operand loss = { u->loss, 1, PONS_ALONG_NOTHING };
+    formula_operand loss = { u->loss, 1, PONS_INDEX_SCALAR };
     formula f;
     int norm, ok, mean, share, factor, old, next;
 

@@ -18,9 +18,9 @@ static formula_operand slot_operand(const update_class *c, int slot)
     char *memory = c->block->slot[slot].device;
 
     if (c->block->slots[slot].kind == PONS_SLOT_ELEMENT)
-        return (formula_operand){ memory, c->block->elements, PONS_ALONG_ELEMENT };
+        return (formula_operand){ memory, c->block->elements, PONS_INDEX_ELEMENT };
     memory += (size_t)c->first * c->settings->storage->real_size;
-    return (formula_operand){ memory, c->count, PONS_ALONG_SEGMENT };
+    return (formula_operand){ memory, c->count, PONS_INDEX_SEGMENT };
 }
 
 /* Where a term that is a leaf lies. */
@@ -30,13 +30,13 @@ static formula_operand leaf_operand(const update_class *c, const term *t)
 
     switch (t->operation) {
     case TERM_PARAMETER:
-        return (formula_operand){ c->block->memory.device, n, PONS_ALONG_ELEMENT };
+        return (formula_operand){ c->block->memory.device, n, PONS_INDEX_ELEMENT };
     case TERM_GRADIENT:
-        return (formula_operand){ c->gradient, n, PONS_ALONG_ELEMENT };
+        return (formula_operand){ c->gradient, n, PONS_INDEX_ELEMENT };
     case TERM_EMA:
-        return (formula_operand){ c->block->ema.device, n, PONS_ALONG_ELEMENT };
+        return (formula_operand){ c->block->ema.device, n, PONS_INDEX_ELEMENT };
     case TERM_NUMBER:
-        return (formula_operand){ c->settings->number[t->detail], 1, PONS_ALONG_NOTHING };
+        return (formula_operand){ c->settings->number[t->detail], 1, PONS_INDEX_SCALAR };
     default:
         return slot_operand(c, t->detail);
     }
@@ -52,7 +52,7 @@ static formula_operand target_operand(const update_class *c, int target)
 
 static formula_operand table_operand(const update_class *c, int t)
 {
-    return (formula_operand){ c->table[t], c->count, PONS_ALONG_SEGMENT };
+    return (formula_operand){ c->table[t], c->count, PONS_INDEX_SEGMENT };
 }
 
 static bool is_leaf(const term *t)
@@ -94,8 +94,8 @@ static void kernel_begin(update_kernel *k, update_class *c, bool elements, pons_
 
 static int load_operand(update_kernel *k, formula_operand o)
 {
-    if (!k->elements && o.along == PONS_ALONG_SEGMENT)
-        o.along = PONS_ALONG_SPACE;
+    if (!k->elements && o.index == PONS_INDEX_SEGMENT)
+        o.index = PONS_INDEX_SPACE;
     return formula_load(&k->formula, o);
 }
 
@@ -170,7 +170,7 @@ static bool kernel_store(update_kernel *k, int t, formula_operand to)
     int value = term_value(k, t);
 
     if (!k->elements)
-        to.along = PONS_ALONG_SPACE;
+        to.index = PONS_INDEX_SPACE;
     if (value >= 0)
         formula_store(&k->formula, value, to);
     return value >= 0;
@@ -209,7 +209,7 @@ static void store_check(update_kernel *k, int check)
     if (k->elements) {
         formula_reduce(&k->formula, PONS_REDUCE_SUM, check, to);
     } else {
-        to.along = PONS_ALONG_SPACE;
+        to.index = PONS_INDEX_SPACE;
         formula_store(&k->formula, check, to);
     }
 }

@@ -15,8 +15,8 @@ static uint64_t operand_count(const pons_map *m, const pons_operand *o)
     uint64_t count = 1;
 
     if (m->segment_count > 0)
-        return o->along == PONS_ALONG_ELEMENT ? (uint64_t)m->extent[0]
-             : o->along == PONS_ALONG_SEGMENT ? (uint64_t)m->segment_count : 1;
+        return o->index == PONS_INDEX_ELEMENT ? (uint64_t)m->extent[0]
+             : o->index == PONS_INDEX_SEGMENT ? (uint64_t)m->segment_count : 1;
     for (int i = 0; i < m->axis_count; i++)
         count *= o->stride[i] != 0 ? (uint64_t)m->extent[i] : 1;
     return count;

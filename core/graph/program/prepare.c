@@ -244,8 +244,8 @@ static pons_status prepare_fold_call(program *p, int i, const program_bucket *bu
 {
     int64_t count = (int64_t)(bucket->size / p->storage->real_size);
     char *set = p->fold + (size_t)i * p->fold_size + bucket->offset;
-    formula_operand left = { set, count, PONS_ALONG_SPACE };
-    formula_operand right = { set + p->fold_size, count, PONS_ALONG_SPACE };
+    formula_operand left = { set, count, PONS_INDEX_SPACE };
+    formula_operand right = { set + p->fold_size, count, PONS_INDEX_SPACE };
     formula f;
     int a, b;
 

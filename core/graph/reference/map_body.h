@@ -97,13 +97,13 @@ static int64_t NAME(locate)(const NAME(place) *p, const pons_operand *o, int64_t
     int64_t index = o->offset;
 
     *step = 0;
-    if (o->along == PONS_ALONG_SEGMENT)
+    if (o->index == PONS_INDEX_SEGMENT)
         return index + p->segment;
-    if (o->along == PONS_ALONG_ELEMENT) {
+    if (o->index == PONS_INDEX_ELEMENT) {
         *step = 1;
         return index + p->linear;
     }
-    if (o->along == PONS_ALONG_SPACE && p->m->axis_count > 0) {
+    if (o->index == PONS_INDEX_SPACE && p->m->axis_count > 0) {
         *step = o->stride[p->m->axis_count - 1];
         for (int i = 0; i < p->m->axis_count; i++)
             index += p->at[i] * o->stride[i];
@@ -189,8 +189,8 @@ static void NAME(store)(const NAME(place) *p, const pons_store *s)
     int64_t count = p->m->value[s->value].narrow ? 1 : p->count;
     int64_t step, index = NAME(locate)(p, o, &step);
 
-    if ((o->along == PONS_ALONG_SEGMENT && !p->segment_ends) ||
-        (o->along == PONS_ALONG_NOTHING && !p->all_ends))
+    if ((o->index == PONS_INDEX_SEGMENT && !p->segment_ends) ||
+        (o->index == PONS_INDEX_SCALAR && !p->all_ends))
         return;
     for (int64_t i = 0; i < count; i++)
         number_store(o->type, p->call->output[o->tensor], index + i * step, y[i]);
@@ -208,9 +208,9 @@ static int64_t NAME(kept)(const pons_map *m, const pons_reduction *d, int64_t *s
     int64_t count = 1;
 
     if (m->segment_count > 0)
-        return d->to[0].along == PONS_ALONG_SEGMENT ? m->segment_count : 1;
+        return d->to[0].index == PONS_INDEX_SEGMENT ? m->segment_count : 1;
     for (int i = m->axis_count - 1; i >= 0; i--) {
-        bool keep = d->to[0].along == PONS_ALONG_SPACE && d->to[0].stride[i] != 0;
+        bool keep = d->to[0].index == PONS_INDEX_SPACE && d->to[0].stride[i] != 0;
 
         stride[i] = keep ? count : 0;
         count *= keep ? m->extent[i] : 1;
@@ -239,7 +239,7 @@ static void NAME(reduce)(const NAME(place) *p, const pons_reduction *d, NAME(sum
     const REAL *x = p->value + d->value * p->room;
 
     NAME(kept)(p->m, d, stride);
-    if (d->to[0].along == PONS_ALONG_SEGMENT)
+    if (d->to[0].index == PONS_INDEX_SEGMENT)
         index = p->segment;
     else if (p->m->segment_count == 0 && p->m->axis_count > 0) {
         step = stride[p->m->axis_count - 1];
@@ -282,9 +282,9 @@ static void NAME(write_reduction)(const NAME(place) *p, const pons_reduction *d,
             const pons_operand *o = &d->to[k];
             int64_t index = o->offset;
 
-            if (o->along == PONS_ALONG_SEGMENT)
+            if (o->index == PONS_INDEX_SEGMENT)
                 index += i;
-            for (int j = 0; j <= last && o->along == PONS_ALONG_SPACE; j++)
+            for (int j = 0; j <= last && o->index == PONS_INDEX_SPACE; j++)
                 if (stride[j] != 0)
                     index += i / stride[j] % m->extent[j] * o->stride[j];
             number_store(o->type, p->call->output[o->tensor], index, result[k]);

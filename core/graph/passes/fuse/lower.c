@@ -77,7 +77,7 @@ void lowering_init(lowering *l, arena *a, int node_count, lowering_leaf leaf, vo
 
 static bool operand_equal(const pons_operand *a, const pons_operand *b)
 {
-    return a->tensor == b->tensor && a->type == b->type && a->along == b->along &&
+    return a->tensor == b->tensor && a->type == b->type && a->index == b->index &&
            a->offset == b->offset && memcmp(a->stride, b->stride, sizeof(a->stride)) == 0;
 }
 
@@ -298,7 +298,7 @@ int lowering_pressure(const lowering *l)
 
 static bool can_merge(const pons_operand *o, int axis, int64_t inner_extent)
 {
-    return o->along != PONS_ALONG_SPACE ||
+    return o->index != PONS_INDEX_SPACE ||
            o->stride[axis] == o->stride[axis + 1] * inner_extent;
 }
 

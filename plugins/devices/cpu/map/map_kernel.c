@@ -130,7 +130,7 @@ static void place_scratch(map_plan *plan)
 static bool same_place(const pons_map *m, const pons_operand *a, const pons_operand *b)
 {
     if (map_type_size(a->type) != map_type_size(b->type) || a->offset != b->offset
-        || a->along != b->along)
+        || a->index != b->index)
         return false;
     for (int i = 0; i < m->axis_count && m->segment_count == 0; i++)
         if (m->extent[i] > 1 && a->stride[i] != b->stride[i])
@@ -153,7 +153,7 @@ static uint64_t shared_inputs(const pons_request *request, const pons_map *m)
     for (int i = 0; i < m->reduction_count; i++)
         if (m->reduction[i].to[0].tensor == 0 || m->reduction[i].to[1].tensor == 0)
             to = NULL;
-    if (to == NULL || to->along == PONS_ALONG_SEGMENT || to->along == PONS_ALONG_NOTHING)
+    if (to == NULL || to->index == PONS_INDEX_SEGMENT || to->index == PONS_INDEX_SCALAR)
         return 0;
     for (int i = 0; i < m->load_count; i++) {
         int t = m->load[i].tensor;
@@ -186,7 +186,7 @@ pons_status map_prepare(cpu_device *device, const pons_request *request, pons_ke
         return pons_fail(err, PONS_DEVICE, "cannot prepare '%s': out of memory", request->name);
     }
     for (int k = 0; k < plan->pass_count && device->compiles_maps; k++)
-        if (plan->pass[k].stores == PONS_ALONG_ELEMENT) /* not of single points */
+        if (plan->pass[k].stores == PONS_INDEX_ELEMENT) /* not of single points */
             map_compile(plan, &plan->pass[k]);
     place_scratch(plan);
     kernel->run = map_run_all;

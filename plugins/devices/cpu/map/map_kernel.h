@@ -88,7 +88,7 @@ typedef enum map_pattern {
 typedef struct map_access {
     int tensor;
     pons_type type;
-    pons_along along;
+    pons_index_space index;
     map_pattern pattern;
     int rows;                      /* channels that lie apart, or 1                               */
     int repeat;
@@ -193,7 +193,7 @@ typedef struct map_pass {
     bool by_segment;
     bool storing;
     bool past;            /* a store goes past the caches                                         */
-    pons_along stores;    /* ragged: which of the stores                                          */
+    pons_index_space stores;    /* ragged: which of the stores                                    */
     size_t partial_at;    /* bytes in the scratch memory; one partial result a group needs none   */
     size_t count_at;      /* doubles: elements in each partial result                             */
     int64_t *block_group, *block_first, *block_size; /* ragged: of each block                     */

@@ -11,7 +11,7 @@ static unsigned kept_of(const map_plan *plan, const map_reduce *r)
     unsigned kept = 0;
 
     if (plan->map->segment_count > 0)
-        return r->to[0].along == PONS_ALONG_SEGMENT;
+        return r->to[0].index == PONS_INDEX_SEGMENT;
     for (int a = 0; a <= plan->cut; a++)
         if (r->to[0].stride[a] != 0 && plan->outer_extent[a] > 1)
             kept |= 1u << a;
@@ -73,7 +73,7 @@ static bool pass_blocks(map_plan *plan, map_pass *p, unsigned kept)
 
 bool map_pass_stores(const map_plan *plan, const map_pass *pass, const pons_store *store)
 {
-    return pass->storing && (plan->map->segment_count == 0 || store->to.along == pass->stores);
+    return pass->storing && (plan->map->segment_count == 0 || store->to.index == pass->stores);
 }
 
 static bool pass_make(map_plan *plan, map_pass *p, unsigned kept)
@@ -93,13 +93,13 @@ static bool pass_make(map_plan *plan, map_pass *p, unsigned kept)
  */
 static bool segment_stores(map_plan *plan)
 {
-    static const pons_along along[] = { PONS_ALONG_SEGMENT, PONS_ALONG_NOTHING };
+    static const pons_index_space along[] = { PONS_INDEX_SEGMENT, PONS_INDEX_SCALAR };
 
     for (int k = 0; k < 2 && plan->map->segment_count > 0; k++) {
         map_pass *p = &plan->pass[plan->pass_count];
         bool any = false;
         for (int i = 0; i < plan->map->store_count; i++)
-            any = any || plan->map->store[i].to.along == along[k];
+            any = any || plan->map->store[i].to.index == along[k];
         if (!any)
             continue;
         plan->pass_count++;
@@ -134,7 +134,7 @@ bool map_passes_make(map_plan *plan)
     plan->pass_count = count;
     for (int i = 0; i < count; i++) {
         plan->pass[i].storing = i == count - 1;
-        plan->pass[i].stores = PONS_ALONG_ELEMENT;
+        plan->pass[i].stores = PONS_INDEX_ELEMENT;
         if (!pass_make(plan, &plan->pass[i], kept[i]))
             return false;
     }

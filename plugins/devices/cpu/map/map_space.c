@@ -251,17 +251,17 @@ bool map_access_make(map_plan *plan, const pons_operand *from, bool wide, map_ac
     const pons_map *m = plan->map;
     int axes = m->channels > 0 ? m->axis_count - 1 : m->axis_count, place[PONS_MAP_AXES];
 
-    *to = (map_access){ .tensor = from->tensor, .type = from->type, .along = from->along,
+    *to = (map_access){ .tensor = from->tensor, .type = from->type, .index = from->index,
                         .offset = from->offset, .rows = 1 };
     if (m->segment_count > 0) {
-        to->pattern = from->along == PONS_ALONG_ELEMENT ? MAP_DENSE : MAP_ONE;
+        to->pattern = from->index == PONS_INDEX_ELEMENT ? MAP_DENSE : MAP_ONE;
         return true;
     }
     collapse(plan, place, axes);
     for (int a = 0; a < axes; a++)
-        if (place[a] >= 0 && from->along == PONS_ALONG_SPACE)
+        if (place[a] >= 0 && from->index == PONS_INDEX_SPACE)
             to->stride[place[a]] = from->stride[a];
-    if (m->channels > 0 && wide && from->along == PONS_ALONG_SPACE)
+    if (m->channels > 0 && wide && from->index == PONS_INDEX_SPACE)
         to->channel = from->stride[axes];
     to->rows = to->channel != 0 ? plan->rows : 1;
     for (int a = 0; a <= plan->cut; a++)
@@ -298,11 +298,11 @@ int64_t map_access_first(const map_access *access, const map_tile *tile)
 {
     int64_t first = access->offset;
 
-    if (access->along == PONS_ALONG_ELEMENT)
+    if (access->index == PONS_INDEX_ELEMENT)
         return first + tile->first;
-    if (access->along == PONS_ALONG_SEGMENT)
+    if (access->index == PONS_INDEX_SEGMENT)
         return first + tile->segment;
-    for (int a = 0; a < PONS_MAP_AXES && access->along == PONS_ALONG_SPACE; a++)
+    for (int a = 0; a < PONS_MAP_AXES && access->index == PONS_INDEX_SPACE; a++)
         first += tile->at[a] * access->outer[a];
     return first;
 }
@@ -322,10 +322,10 @@ void map_tile_find(const map_plan *plan, const map_pass *pass, int64_t group, in
                    map_tile *tile)
 {
     *tile = (map_tile){ .points = plan->points };
-    if (plan->map->segment_count > 0 && pass->storing && pass->stores != PONS_ALONG_ELEMENT) {
+    if (plan->map->segment_count > 0 && pass->storing && pass->stores != PONS_INDEX_ELEMENT) {
         /* One number for each segment, or for all: at the last element. */
         const pons_map *m = plan->map;
-        tile->segment = pass->stores == PONS_ALONG_SEGMENT ? member : m->segment_count - 1;
+        tile->segment = pass->stores == PONS_INDEX_SEGMENT ? member : m->segment_count - 1;
         tile->first = m->segment_start[tile->segment] + m->segment_length[tile->segment] - 1;
         tile->points = 1;
         return;

@@ -136,7 +136,7 @@ static bool ragged_tables(map_source_plan *p)
 /* One number for each segment, or for all, at the last element; when all elements are done. */
 static void write_segments(const map_source_plan *p, const map_pass *pass)
 {
-    bool each = pass->stores == PONS_ALONG_SEGMENT;
+    bool each = pass->stores == PONS_INDEX_SEGMENT;
     int64_t count = p->map->segment_count;
     text *t = source_begin(p->s, each ? source_blocks(count) : 1);
 
@@ -168,21 +168,21 @@ static void need(const pons_map *m, int value, bool *needed)
 static void find_needed(const map_source_plan *p, map_pass *pass)
 {
     const pons_map *m = p->map;
-    bool reducing = !pass->storing || pass->stores == PONS_ALONG_ELEMENT;
+    bool reducing = !pass->storing || pass->stores == PONS_INDEX_ELEMENT;
 
     memset(pass->needed, 0, (size_t)m->value_count * sizeof *pass->needed);
     for (int i = 0; i < m->store_count && pass->storing; i++)
-        if (!p->ragged || m->store[i].to.along == pass->stores)
+        if (!p->ragged || m->store[i].to.index == pass->stores)
             need(m, m->store[i].value, pass->needed);
     for (int i = 0; i < m->reduction_count && reducing; i++)
         if (source_kept(p, &m->reduction[i]) == pass->kept)
             need(m, m->reduction[i].value, pass->needed);
 }
 
-static bool any_stored(const pons_map *m, pons_along along)
+static bool any_stored(const pons_map *m, pons_index_space along)
 {
     for (int i = 0; i < m->store_count; i++)
-        if (m->store[i].to.along == along)
+        if (m->store[i].to.index == along)
             return true;
     return false;
 }
@@ -231,12 +231,12 @@ static void write_passes(map_source_plan *p, bool *needed)
     }
     for (int i = 0; i < count; i++) {
         map_pass pass = { .kept = kept[i], .storing = i == count - 1,
-                          .stores = PONS_ALONG_ELEMENT, .needed = needed };
+                          .stores = PONS_INDEX_ELEMENT, .needed = needed };
         find_needed(p, &pass);
         source_reduce(p, &pass);
     }
-    if (count == 0 && (!p->ragged || any_stored(m, PONS_ALONG_ELEMENT))) {
-        map_pass pass = { .storing = true, .stores = PONS_ALONG_ELEMENT, .needed = needed };
+    if (count == 0 && (!p->ragged || any_stored(m, PONS_INDEX_ELEMENT))) {
+        map_pass pass = { .storing = true, .stores = PONS_INDEX_ELEMENT, .needed = needed };
         find_needed(p, &pass);
         if (p->ragged)
             write_elements(p, &pass);
@@ -248,7 +248,7 @@ static void write_passes(map_source_plan *p, bool *needed)
 
 static void write_map(map_source_plan *p, bool *needed)
 {
-    static const pons_along late[] = { PONS_ALONG_SEGMENT, PONS_ALONG_NOTHING };
+    static const pons_index_space late[] = { PONS_INDEX_SEGMENT, PONS_INDEX_SCALAR };
 
     write_passes(p, needed);
     for (int i = 0; i < 2 && p->ragged; i++) {

@@ -17,7 +17,7 @@
 typedef struct map_pass {
     uint64_t kept;         /* axes of points; ragged: 1 for results of each segment               */
     bool storing;
-    pons_along stores;     /* ragged: which of the stores                                         */
+    pons_index_space stores;     /* ragged: which of the stores                                   */
     bool *needed;          /* [value]                                                             */
     /* Dense: */
     int lanes;             /* columns of a block                                                  */

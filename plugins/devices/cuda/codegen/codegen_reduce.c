@@ -43,8 +43,8 @@ uint64_t source_kept(const map_source_plan *p, const pons_reduction *r)
     uint64_t kept = 0;
 
     if (p->ragged)
-        return r->to[0].along == PONS_ALONG_SEGMENT;
-    for (int a = 0; a < p->axes && r->to[0].along == PONS_ALONG_SPACE; a++)
+        return r->to[0].index == PONS_INDEX_SEGMENT;
+    for (int a = 0; a < p->axes && r->to[0].index == PONS_INDEX_SPACE; a++)
         if (r->to[0].stride[a] != 0 && p->map->extent[a] > 1)
             kept |= UINT64_C(1) << a;
     return kept;
@@ -54,7 +54,7 @@ int source_accumulators(const map_source_plan *p, const pons_reduction *r)
 {
     int last = p->map->axis_count - 1;
 
-    if (p->ragged || r->to[0].along != PONS_ALONG_SPACE)
+    if (p->ragged || r->to[0].index != PONS_INDEX_SPACE)
         return 1;
     if (p->map->channels > 0)
         return !p->map->value[r->value].narrow && r->to[0].stride[last] != 0 ? p->width : 1;

@@ -56,11 +56,11 @@ void source_address(const map_source_plan *p, const pons_operand *o, uint64_t ax
 
     text_add(t, "%lld", (long long)o->offset);
     if (p->ragged) {
-        text_add(t, o->along == PONS_ALONG_ELEMENT ? " + element"
-                    : o->along == PONS_ALONG_SEGMENT ? " + segment" : "");
+        text_add(t, o->index == PONS_INDEX_ELEMENT ? " + element"
+                    : o->index == PONS_INDEX_SEGMENT ? " + segment" : "");
         return;
     }
-    for (int a = 0; a < p->axes && o->along == PONS_ALONG_SPACE; a++) {
+    for (int a = 0; a < p->axes && o->index == PONS_INDEX_SPACE; a++) {
         int64_t stride = o->stride[a];
         if (a == last && p->map->channels == 0)
             stride *= p->width;
@@ -237,12 +237,12 @@ static void write_store(const map_source_plan *p, const pons_store *store, text 
 
 static bool pass_stores(const map_source_plan *p, const map_pass *pass, const pons_store *store)
 {
-    return pass->storing && (!p->ragged || store->to.along == pass->stores);
+    return pass->storing && (!p->ragged || store->to.index == pass->stores);
 }
 
 static bool pass_reduces(const map_source_plan *p, const map_pass *pass, const pons_reduction *r)
 {
-    return (!pass->storing || pass->stores == PONS_ALONG_ELEMENT)
+    return (!pass->storing || pass->stores == PONS_INDEX_ELEMENT)
         && source_kept(p, r) == pass->kept;
 }
 
