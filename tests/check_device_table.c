@@ -16,7 +16,7 @@ static const struct { bool in_float, in_bf16; } exceptions[PONS_KERNEL_KIND_COUN
     [PONS_KERNEL_OP] = { false, true },        /* programs keep its tensors in f32                */
     [PONS_KERNEL_PATCH] = { false, true },     /* likewise                                        */
     [PONS_KERNEL_PATCH_NORMAL] = { false, true },
-    [PONS_KERNEL_PATCH_ADD] = { false, true },
+    [PONS_KERNEL_PATCH_ACCUMULATE] = { false, true },
 };
 
 static void every_kind_is_own(const op_comparison *both)

@@ -307,7 +307,7 @@ static void add_on(const device *d, adding *a)
         { PONS_F32, { 3, { EXTENT, EXTENT, EXTENT } } },
         { PONS_F32, { 5, { ADDED, EXTENT, EXTENT, EXTENT, ADD_CLASSES } } }
     };
-    const pons_request r = { .kind = PONS_KERNEL_PATCH_ADD, .name = "sums", .input_count = 4,
+    const pons_request r = { .kind = PONS_KERNEL_PATCH_ACCUMULATE, .name = "sums", .input_count = 4,
                              .output_count = 1, .input = in, .output = &bytes };
     void *input[] = { a->sum, a->row, a->weight, a->x }, *output[] = { a->sum };
     const pons_call call = { .input = input, .output = output };

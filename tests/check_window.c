@@ -157,12 +157,12 @@ static void toy_add(toy *t)
                                { PONS_F32, { 3, { e[0], e[1], e[2] } } }, patches };
 
     if (t->mirrored != NULL) {
-        toy_kernel(PONS_KERNEL_PATCH_ADD, in, 4, &bytes,
+        toy_kernel(PONS_KERNEL_PATCH_ACCUMULATE, in, 4, &bytes,
                    (void *[]){ t->mirrored, t->flip, t->share, t->output }, t->mirrored);
         toy_kernel(PONS_KERNEL_PATCH, (pons_tensor[]){ bytes, places }, 2, &patches,
                    (void *[]){ t->mirrored, t->whole }, t->output);
     }
-    toy_kernel(PONS_KERNEL_PATCH_ADD, in, 4, &bytes,
+    toy_kernel(PONS_KERNEL_PATCH_ACCUMULATE, in, 4, &bytes,
                (void *[]){ t->held, t->told, t->importance, t->output }, t->held);
 }
 

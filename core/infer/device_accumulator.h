@@ -1,7 +1,7 @@
 /*
  * device_accumulator.h - the sums of windows in the memory of the device that predicts them, where
- * that is not host memory: its program adds each batch (PONS_KERNEL_PATCH_ADD), and only planes
- * that are ready come to the host (window_blend.h).
+ * that is not host memory: its program adds each batch (PONS_KERNEL_PATCH_ACCUMULATE), and only
+ * planes that are ready come to the host (window_blend.h).
  *
  * That is so where one device of this process predicts all windows of a volume, the device has a
  * kernel for it, and the sums have room in the device's memory beside the network. Elsewhere each

@@ -146,7 +146,7 @@ typedef enum pons_kernel_kind {
                                        /* host memory leaves it to the plugin's function          */
     PONS_KERNEL_PATCH,                 /* held cases, place -> [N, D, H, W, C], see PONS_PATCH_*  */
     PONS_KERNEL_PATCH_NORMAL,          /* key, i32 [N, 3] -> [N, D, H, W, C], see below           */
-    PONS_KERNEL_PATCH_ADD,             /* held sums, place, weight, x -> the held sums, see below */
+    PONS_KERNEL_PATCH_ACCUMULATE,      /* held sums, place, weight, x -> the held sums, see below */
     PONS_KERNEL_KIND_COUNT
 } pons_kernel_kind;
 

@@ -37,7 +37,7 @@ static bool can_add(const experiment *e, const device *d)
     const pons_tensor bytes = { PONS_U8, { 1, { 1 } } };
     const pons_tensor input[] = { bytes, { PONS_I32, places_shape(e) },
                                   { PONS_F32, weights_shape(e) }, { PONS_F32, windows_shape(e) } };
-    const pons_request request = { .kind = PONS_KERNEL_PATCH_ADD, .name = SUMS, .input_count = 4,
+    const pons_request request = { .kind = PONS_KERNEL_PATCH_ACCUMULATE, .name = SUMS, .input_count = 4,
                                    .output_count = 1, .input = input, .output = &bytes };
     pons_error unread = PONS_ERROR_INIT;
     pons_kernel kernel = { .run = NULL };

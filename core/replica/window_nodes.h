@@ -1,6 +1,6 @@
 /*
  * window_nodes.h - the end of an evaluation graph whose device adds windows to sums in its own
- * memory (PONS_KERNEL_PATCH_ADD).
+ * memory (PONS_KERNEL_PATCH_ACCUMULATE).
  *
  * With [window] mirror a batch runs once for each flip. Its logits are first added to sums of their
  * window, and these to those of the volume when all flips are there.

@@ -44,9 +44,9 @@ void window_importance(const window_settings *s, float *out);
 /* What predicts 'batch' windows: reads 'input', [batch][extent][channels], and returns logits
  * [batch][extent][classes] that stay until the next call; with logits = NULL they stay where they
  * are. Then 'place', unless NULL, says where each window is added to sums that the device holds:
- * rows of PONS_KERNEL_PATCH_ADD. Of flips those are the sums of 'whole', rows of PONS_KERNEL_PATCH,
- * to which each flip's logits were added as 'flip' says. All of these may be filled in again when
- * 'run' has returned. */
+ * rows of PONS_KERNEL_PATCH_ACCUMULATE. Of flips those are the sums of 'whole', rows of
+ * PONS_KERNEL_PATCH, to which each flip's logits were added as 'flip' says. All of these may be
+ * filled in again when 'run' has returned. */
 typedef struct window_predictor {
     float *input;
     int32_t *place, *flip, *whole;

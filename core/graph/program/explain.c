@@ -56,7 +56,7 @@ uint64_t request_bytes(const pons_request *r)
 
     if (r->kind == PONS_KERNEL_MAP)
         return map_bytes(r->attributes);
-    if (r->kind == PONS_KERNEL_PATCH_ADD)
+    if (r->kind == PONS_KERNEL_PATCH_ACCUMULATE)
         sums = 2 * (uint64_t)shape_count(r->input[3].shape) * sizeof(float);
     return tensor_bytes(r->input, r->input_count) + tensor_bytes(r->output, r->output_count) + sums;
 }

@@ -80,7 +80,7 @@ pons_status hosted_prepare(const device *d, const pons_request *r, pons_kernel *
     if (r->kind == PONS_KERNEL_PATCH) /* nobody here knows how much the device holds */
         return pons_fail(err, PONS_DEVICE, "the device '%s' cannot cut patches\n"
                          "hint: --set data.cache=memory", d->facts.name);
-    if (r->kind == PONS_KERNEL_PATCH_ADD) /* likewise; who builds it has asked */
+    if (r->kind == PONS_KERNEL_PATCH_ACCUMULATE) /* likewise; who builds it has asked */
         return pons_fail(err, PONS_DEVICE, "the device '%s' cannot add up patches", d->facts.name);
     h = calloc(1, sizeof *h);
     if (h != NULL) {

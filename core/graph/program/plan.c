@@ -146,7 +146,7 @@ static const pons_kernel_kind kernel_of[NODE_KIND_COUNT] = {
     [NODE_OP] = PONS_KERNEL_OP,
     [NODE_PATCH] = PONS_KERNEL_PATCH,
     [NODE_PATCH_NORMAL] = PONS_KERNEL_PATCH_NORMAL,
-    [NODE_PATCH_ADD] = PONS_KERNEL_PATCH_ADD
+    [NODE_PATCH_ADD] = PONS_KERNEL_PATCH_ACCUMULATE
 };
 
 static const pons_tensor *tensors_of(arena *a, pons_node *const *owner, int count)

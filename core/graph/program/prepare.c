@@ -35,7 +35,7 @@ static const char *const kernel_names[PONS_KERNEL_KIND_COUNT] = {
     [PONS_KERNEL_OP] = "op",
     [PONS_KERNEL_PATCH] = "patch",
     [PONS_KERNEL_PATCH_NORMAL] = "patch_normal",
-    [PONS_KERNEL_PATCH_ADD] = "patch_add",
+    [PONS_KERNEL_PATCH_ACCUMULATE] = "patch_add",
 };
 
 const char *kernel_kind_name(pons_kernel_kind kind)

@@ -57,7 +57,7 @@ static void run_plain(const reference_kernels *k, const pons_request *r, const p
 static bool is_patch(const pons_request *r)
 {
     return r->kind == PONS_KERNEL_PATCH || r->kind == PONS_KERNEL_PATCH_NORMAL
-        || r->kind == PONS_KERNEL_PATCH_ADD;
+        || r->kind == PONS_KERNEL_PATCH_ACCUMULATE;
 }
 
 static pons_status kernel_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)

@@ -98,7 +98,7 @@ static void add(const pons_request *r, const pons_call *call)
 
 void reference_patch_run(const pons_request *r, const pons_call *call)
 {
-    if (r->kind == PONS_KERNEL_PATCH_ADD)
+    if (r->kind == PONS_KERNEL_PATCH_ACCUMULATE)
         add(r, call);
     else if (r->kind == PONS_KERNEL_PATCH)
         cut(r, call);

@@ -45,7 +45,7 @@ static const cpu_prepare prepare_by_kind[PONS_KERNEL_KIND_COUNT] = {
     [PONS_KERNEL_OP] = op_prepare,
     [PONS_KERNEL_PATCH] = patch_prepare,
     [PONS_KERNEL_PATCH_NORMAL] = patch_prepare,
-    [PONS_KERNEL_PATCH_ADD] = patch_prepare,
+    [PONS_KERNEL_PATCH_ACCUMULATE] = patch_prepare,
 };
 
 /* The processors of the share, and how many they are. */

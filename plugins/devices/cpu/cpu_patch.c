@@ -192,7 +192,7 @@ static bool is_supported(const pons_request *r)
 
     switch (r->kind) {
     case PONS_KERNEL_PATCH: return type == PONS_F32 || type == PONS_U8;
-    case PONS_KERNEL_PATCH_ADD: return r->input[2].type == PONS_F32 && r->input[3].type == PONS_F32;
+    case PONS_KERNEL_PATCH_ACCUMULATE: return r->input[2].type == PONS_F32 && r->input[3].type == PONS_F32;
     default: return type == PONS_F32;
     }
 }
@@ -200,7 +200,7 @@ static bool is_supported(const pons_request *r)
 pons_status patch_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
                           bool *supported, pons_error *err)
 {
-    bool adds = request->kind == PONS_KERNEL_PATCH_ADD;
+    bool adds = request->kind == PONS_KERNEL_PATCH_ACCUMULATE;
     bool cuts = request->kind == PONS_KERNEL_PATCH;
     const pons_tensor *patches = adds ? &request->input[3] : &request->output[0];
     patch_kernel *k;

@@ -34,7 +34,7 @@ static const struct {
     [PONS_KERNEL_EXTREME_GRADIENT] = { "extreme_gradient", extreme_source },
     [PONS_KERNEL_PATCH] = { "patch", patch_source },
     [PONS_KERNEL_PATCH_NORMAL] = { "patch_normal", patch_source },
-    [PONS_KERNEL_PATCH_ADD] = { "patch_add", patch_source },
+    [PONS_KERNEL_PATCH_ACCUMULATE] = { "patch_add", patch_source },
 };
 
 static bool has_double(const pons_request *r)
@@ -107,7 +107,7 @@ text *source_begin(cuda_source *s, int64_t blocks)
 static bool is_held(const pons_request *r, int number, bool output)
 {
     return number == 0
-        && (r->kind == PONS_KERNEL_PATCH_ADD || (r->kind == PONS_KERNEL_PATCH && !output));
+        && (r->kind == PONS_KERNEL_PATCH_ACCUMULATE || (r->kind == PONS_KERNEL_PATCH && !output));
 }
 
 static void write_parameters(const cuda_source *s, text *t)

@@ -98,7 +98,7 @@ static bool write_sums(cuda_source *s)
 
 bool patch_source(cuda_source *s)
 {
-    if (s->request->kind == PONS_KERNEL_PATCH_ADD)
+    if (s->request->kind == PONS_KERNEL_PATCH_ACCUMULATE)
         return write_sums(s);
     if (s->request->kind == PONS_KERNEL_PATCH)
         write_cut(s);
