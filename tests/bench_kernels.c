@@ -209,7 +209,7 @@ static const pons_pad_attributes pad_zero = { PONS_PAD_ZERO, { 0, 8, 8, 8, 0 }, 
 static const pons_pad_attributes pad_edge = { PONS_PAD_EDGE, { 0, 8, 8, 8, 0 }, { 0, 8, 8, 8, 0 },
                                               { 1, 1, 1, 1, 1 } };
 static const pons_axis_attributes along_channels = { 4 }, along_d = { 1 };
-static const pons_extreme_attributes largest_of_image = { 14u, false };
+static const pons_minmax_attributes largest_of_image = { 14u, false };
 static const pons_pool pool_largest = { PONS_POOL_MAX, { 2, 2, 2 }, { 2, 2, 2 }, { 0 }, { 0 },
                                         false };
 static const pons_pool pool_mean = { PONS_POOL_MEAN, { 2, 2, 2 }, { 2, 2, 2 }, { 0 }, { 0 },
@@ -251,7 +251,7 @@ static const struct {
       &along_channels },
     { "arg_max over D", PONS_KERNEL_ARG_MAX, 1, { IMAGE(96, 32) }, { 5, { 2, 1, 96, 96, 32 } },
       &along_d },
-    { "gradient of the largest of an image", PONS_KERNEL_EXTREME_GRADIENT, 2,
+    { "gradient of the largest of an image", PONS_KERNEL_REDUCE_MINMAX_GRADIENT, 2,
       { IMAGE(96, 32), IMAGE(1, 32) }, IMAGE(96, 32), &largest_of_image },
     { "max pool 2^3", PONS_KERNEL_POOL, 1, { IMAGE(96, 32) }, IMAGE(48, 32), &pool_largest },
     { "gradient of that", PONS_KERNEL_POOL_GRADIENT, 2, { IMAGE(96, 32), IMAGE(48, 32) },

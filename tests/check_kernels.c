@@ -250,10 +250,10 @@ START_TEST(gradients_of_extremes_agree)
 {
     trial_seed(9);
     for (int round = 0; round < 60; round++) {
-        trial t = { .kind = PONS_KERNEL_EXTREME_GRADIENT, .input_count = 2, .exact = true,
+        trial t = { .kind = PONS_KERNEL_REDUCE_MINMAX_GRADIENT, .input_count = 2, .exact = true,
                     .whole = round & 1, .input = { { floats[round >> 1 & 1], some_shape() } } };
-        pons_extreme_attributes a = { (unsigned)trial_draw(1 << t.input[0].shape.rank),
-                                      round >> 2 & 1 };
+        pons_minmax_attributes a = { (unsigned)trial_draw(1 << t.input[0].shape.rank),
+                                     round >> 2 & 1 };
 
         t.attributes = &a;
         t.output = t.input[1] = t.input[0];

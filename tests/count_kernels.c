@@ -557,7 +557,7 @@ static const pons_pad_attributes zeros = { PONS_PAD_ZERO, { 0, 6, 6, 6, 0 }, { 0
 static const pons_pad_attributes edge = { PONS_PAD_EDGE, { 0, 6, 6, 6, 0 }, { 0, 6, 6, 6, 0 },
                                           { 1, 1, 1, 1, 1 } };
 static const pons_axis_attributes over_channels = { 4 }, over_d = { 1 };
-static const pons_extreme_attributes of_image = { 14u, false };
+static const pons_minmax_attributes of_image = { 14u, false };
 
 /* An element is one of the first input or of the output, of whichever there are more. */
 static const struct {
@@ -599,7 +599,7 @@ static const struct {
       &over_channels },
     { "arg_max_d", PONS_KERNEL_ARG_MAX, 1, { WHOLE }, { PONS_I32, { 5, { 1, 1, 24, 24, 16 } } },
       &over_d },
-    { "extreme_gradient", PONS_KERNEL_EXTREME_GRADIENT, 2, { WHOLE, IMAGE(PONS_F32, 1, 16) },
+    { "extreme_gradient", PONS_KERNEL_REDUCE_MINMAX_GRADIENT, 2, { WHOLE, IMAGE(PONS_F32, 1, 16) },
       WHOLE, &of_image },
     { "copy_to_bf16", PONS_KERNEL_COPY, 1, { WHOLE }, IMAGE(PONS_BF16, 24, 16), NULL },
 };

@@ -736,7 +736,7 @@ const op_case op_cases[] = {
     { NODE_SUM, "sum", 7, sum, false },
     { NODE_MAXIMUM, "maximum", 7, maximum, false },
     { NODE_MINIMUM, "minimum", 7, minimum, false },
-    { NODE_EXTREME_GRADIENT, "extreme gradient", 7, maximum, false },
+    { NODE_REDUCE_MINMAX_GRADIENT, "extreme gradient", 7, maximum, false },
     { NODE_INPUT, "mean", 2, mean, false },
     { NODE_ARG_MAX, "arg_max", 5, arg_max, false },
     { NODE_MOMENTS, "moments", 7, moments, false },

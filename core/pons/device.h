@@ -137,8 +137,8 @@ typedef enum pons_kernel_kind {
     PONS_KERNEL_CONCATENATE,           /* n inputs; pons_axis_attributes                          */
     PONS_KERNEL_GATHER,                /* x, index; pons_axis_attributes                          */
     PONS_KERNEL_ARG_MAX,               /* pons_axis_attributes                                    */
-    PONS_KERNEL_EXTREME_GRADIENT,      /* x, y's gradient -> x's gradient, to the first extreme;  */
-                                       /* pons_extreme_attributes                                 */
+    PONS_KERNEL_REDUCE_MINMAX_GRADIENT, /* x, y's gradient -> x's gradient, to the first extreme; */
+                                       /* pons_minmax_attributes                                 */
     PONS_KERNEL_COPY,                  /* same shape; converts the type                           */
     PONS_KERNEL_ALL_REDUCE,            /* x; pons_all_reduce_attributes. Programs of several      */
                                        /* replicas do it by their communicator, not by a device   */
@@ -163,7 +163,7 @@ typedef struct pons_pad_attributes {
     int64_t low[PONS_RANK_MAX], high[PONS_RANK_MAX], step[PONS_RANK_MAX];
 } pons_pad_attributes;
 typedef struct pons_axis_attributes { int axis; } pons_axis_attributes;
-typedef struct pons_extreme_attributes { unsigned axes; bool minimum; } pons_extreme_attributes;
+typedef struct pons_minmax_attributes { unsigned axes; bool minimum; } pons_minmax_attributes;
 
 /* One sum is two requests: its start takes x, its wait takes what the start has begun. */
 typedef struct pons_all_reduce_attributes {

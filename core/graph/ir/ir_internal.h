@@ -28,8 +28,8 @@ pons_node *node_repeat(pons_graph *g, pons_node *x, pons_shape shape);
 pons_node *node_sum_to(pons_graph *g, pons_node *x, pons_shape shape);
 
 /* Nodes that only gradients need. */
-pons_node *node_extreme_gradient(pons_graph *g, pons_node *x, pons_node *dy, unsigned axes,
-                                 bool minimum);
+pons_node *node_minmax_gradient(pons_graph *g, pons_node *x, pons_node *dy, unsigned axes,
+                                bool minimum);
 pons_node *node_pool_gradient(pons_graph *g, pons_node *x, pons_node *dy, const pons_pool *p);
 pons_node *node_resize_gradient(pons_graph *g, pons_node *dy, pons_resize_mode mode,
                                 pons_shape shape);

@@ -60,7 +60,7 @@ const node_kind_facts node_kinds[NODE_KIND_COUNT] = {
     KIND(SUM, "sum", CLASS_REDUCE, 1, gradient_sum),
     KIND(MAXIMUM, "maximum", CLASS_REDUCE, 1, gradient_maximum),
     KIND(MINIMUM, "minimum", CLASS_REDUCE, 1, gradient_minimum),
-    KIND(EXTREME_GRADIENT, "extreme_gradient", CLASS_OTHER, 2, NULL),
+    KIND(REDUCE_MINMAX_GRADIENT, "extreme_gradient", CLASS_OTHER, 2, NULL),
     [NODE_ARG_MAX] = { "arg_max", CLASS_OTHER, 1, NULL, true },
     KIND(MOMENTS, "moments", CLASS_REDUCE, 1, NULL), /* the gradient pass takes mean and */
     KIND(SECOND, "second", CLASS_REDUCE, 1, NULL),   /* variance together                */

@@ -30,7 +30,7 @@ typedef enum node_kind {
     NODE_SUM,            /* attribute.axes                                                        */
     NODE_MAXIMUM,
     NODE_MINIMUM,
-    NODE_EXTREME_GRADIENT,
+    NODE_REDUCE_MINMAX_GRADIENT,
     NODE_ARG_MAX,        /* attribute.axis                                                        */
     NODE_MOMENTS,        /* mean; attribute.moments                                               */
     NODE_SECOND,         /* the second result of input[0]                                         */
@@ -90,7 +90,7 @@ typedef union node_attribute {
     pons_flip_attributes flip;
     pons_crop_attributes crop;
     pons_pad_attributes pad;
-    pons_extreme_attributes extreme;
+    pons_minmax_attributes extreme;
     pons_all_reduce_attributes all_reduce;
     pons_op_attributes op;
 } node_attribute;

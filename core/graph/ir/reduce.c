@@ -80,13 +80,13 @@ pons_node *pons_arg_max(pons_graph *g, pons_node *x, int axis)
     return node_new(g, NODE_ARG_MAX, PONS_I32, reduced(x->shape, PONS_AXIS(axis)), 1, &x, &a);
 }
 
-pons_node *node_extreme_gradient(pons_graph *g, pons_node *x, pons_node *dy, unsigned axes,
-                                 bool minimum)
+pons_node *node_minmax_gradient(pons_graph *g, pons_node *x, pons_node *dy, unsigned axes,
+                                bool minimum)
 {
     node_attribute a = { .extreme = { axes, minimum } };
     pons_node *in[] = { x, dy };
 
-    return node_new(g, NODE_EXTREME_GRADIENT, PONS_F32, x->shape, 2, in, &a);
+    return node_new(g, NODE_REDUCE_MINMAX_GRADIENT, PONS_F32, x->shape, 2, in, &a);
 }
 
 /* ---- moments --------------------------------------------------------------------------------- */
@@ -194,11 +194,11 @@ void gradient_sum(pons_graph *g, pons_node *x, pons_node *dx, const bool *wanted
 void gradient_maximum(pons_graph *g, pons_node *x, pons_node *dx, const bool *wanted,
                       pons_node **gradient)
 {
-    gradient[0] = node_extreme_gradient(g, x->input[0], dx, x->attribute.axes, false);
+    gradient[0] = node_minmax_gradient(g, x->input[0], dx, x->attribute.axes, false);
 }
 
 void gradient_minimum(pons_graph *g, pons_node *x, pons_node *dx, const bool *wanted,
                       pons_node **gradient)
 {
-    gradient[0] = node_extreme_gradient(g, x->input[0], dx, x->attribute.axes, true);
+    gradient[0] = node_minmax_gradient(g, x->input[0], dx, x->attribute.axes, true);
 }

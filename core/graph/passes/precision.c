@@ -49,7 +49,7 @@ static bool is_product(const pons_node *x)
 static bool is_carrier(const pons_node *x)
 {
     return x->kind == NODE_POOL || x->kind == NODE_POOL_GRADIENT || x->kind == NODE_RESIZE ||
-           x->kind == NODE_RESIZE_GRADIENT || x->kind == NODE_EXTREME_GRADIENT ||
+           x->kind == NODE_RESIZE_GRADIENT || x->kind == NODE_REDUCE_MINMAX_GRADIENT ||
            (x->kind >= NODE_TRANSPOSE && x->kind <= NODE_GATHER && x->kind != NODE_BROADCAST);
 }
 

@@ -125,7 +125,7 @@ static uint64_t map_flop(const pons_map *map)
 /* ---- requests -------------------------------------------------------------------------------- */
 
 static const pons_kernel_kind kernel_of[NODE_KIND_COUNT] = {
-    [NODE_EXTREME_GRADIENT] = PONS_KERNEL_EXTREME_GRADIENT,
+    [NODE_REDUCE_MINMAX_GRADIENT] = PONS_KERNEL_REDUCE_MINMAX_GRADIENT,
     [NODE_ARG_MAX] = PONS_KERNEL_ARG_MAX,
     [NODE_CONVOLUTION] = PONS_KERNEL_CONVOLUTION,
     [NODE_CONVOLUTION_INPUT_GRADIENT] = PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT,

@@ -36,7 +36,7 @@ const reference_kernels TABLE = {
         [PONS_KERNEL_CONCATENATE] = NAME(concatenate),
         [PONS_KERNEL_GATHER] = NAME(gather),
         [PONS_KERNEL_ARG_MAX] = NAME(arg_max),
-        [PONS_KERNEL_EXTREME_GRADIENT] = NAME(extreme_gradient),
+        [PONS_KERNEL_REDUCE_MINMAX_GRADIENT] = NAME(extreme_gradient),
         [PONS_KERNEL_COPY] = NAME(copy),
         [PONS_KERNEL_ALL_REDUCE] = NAME(copy), /* one replica */
     },

@@ -151,7 +151,7 @@ static void NAME(arg_max)(const pons_request *r, const void *const *in, double *
 
 static void NAME(extreme_gradient)(const pons_request *r, const void *const *in, double *out)
 {
-    const pons_extreme_attributes *e = r->attributes;
+    const pons_minmax_attributes *e = r->attributes;
     const REAL *dy = in[1];
     int64_t at[PONS_RANK_MAX] = { 0 };
 

@@ -187,8 +187,8 @@ static void plan_axes(extreme *e, pons_shape s, unsigned axes)
 pons_status extreme_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
                             bool *supported, pons_error *err)
 {
-    bool gradient = request->kind == PONS_KERNEL_EXTREME_GRADIENT;
-    const pons_extreme_attributes *a = gradient ? request->attributes : NULL;
+    bool gradient = request->kind == PONS_KERNEL_REDUCE_MINMAX_GRADIENT;
+    const pons_minmax_attributes *a = gradient ? request->attributes : NULL;
     const pons_axis_attributes *one = request->attributes;
     extreme *e = calloc(1, sizeof *e);
     int64_t work;

@@ -31,7 +31,7 @@ static const struct {
     [PONS_KERNEL_GATHER] = { "gather", take_source },
     [PONS_KERNEL_COPY] = { "copy", take_source },
     [PONS_KERNEL_ARG_MAX] = { "arg_max", extreme_source },
-    [PONS_KERNEL_EXTREME_GRADIENT] = { "extreme_gradient", extreme_source },
+    [PONS_KERNEL_REDUCE_MINMAX_GRADIENT] = { "extreme_gradient", extreme_source },
     [PONS_KERNEL_PATCH] = { "patch", patch_source },
     [PONS_KERNEL_PATCH_NORMAL] = { "patch_normal", patch_source },
     [PONS_KERNEL_PATCH_ACCUMULATE] = { "patch_add", patch_source },

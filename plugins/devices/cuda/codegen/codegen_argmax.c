@@ -98,7 +98,7 @@ bool extreme_source(cuda_source *s)
     text *t;
 
     if (p.gradient) {
-        const pons_extreme_attributes *e = r->attributes;
+        const pons_minmax_attributes *e = r->attributes;
         p.axes = e->axes;
         p.minimum = e->minimum;
     } else {
