@@ -1,6 +1,7 @@
 #!/bin/sh
 # The order of the sources: folders of core include each other in one direction (tests/folder_order), a function of
-# core is declared where its file's name says, no two files have one name, and no folder is large.
+# core is declared where its file's name says, no two files have one name, no folder is large, and words that were
+# retired stay so.
 . "${srcdir:-.}/tests/checks.sh"
 limit=28 # files in a folder
 cd "$source" || exit 1
@@ -77,6 +78,13 @@ crowded() {
     printf '%s\n' "$@" | sed 's|/[^/]*$||' | sort | uniq -c | awk -v limit=$limit '$1 > limit { print $2 ": " $1 " files" }'
 }
 
+# retired FILE...: words with pons_ or PONS_ in the right column of CONTRIBUTING.md's table of words.
+retired() {
+    words=$(sed -n '/^## Words/,/^## Cards/s/^|[^|]*|\([^|]*\)|$/\1/p' "$source/CONTRIBUTING.md" |
+        grep -oE '(pons|PONS)_[A-Za-z_]+' | tr '\n' '|')
+    grep -nwE "${words%|}" "$@"
+}
+
 # nothing COMMAND: it prints nothing.
 nothing() {
     "$@" >"$folder/found"
@@ -94,10 +102,13 @@ sources() { find core plugins losses optimizers \( -name '*.[ch]' -o -name '*.cc
 all_twins() { twins $(sources); }
 # shellcheck disable=SC2046
 all_crowded() { crowded $(sources); }
+# shellcheck disable=SC2046
+all_retired() { retired $(sources) $(find tests docs -name '*.[ch]' -o -name '*.md') README.md; }
 check "folders include each other in one direction" nothing core_upward
 check "functions are declared where they are looked for" nothing core_astray
 check "no two files have one name" nothing all_twins
 check "no folder is crowded" nothing all_crowded
+check "retired words are gone" nothing all_retired
 
 # What the checks are for is found.
 mkdir -p "$folder/core/pons" "$folder/core/base" "$folder/core/train"
@@ -110,6 +121,8 @@ check "an upward include is found" [ "$(upward "$source/tests/folder_order" core
 check "functions astray are found" [ "$(astray core/train/state.h core/base/low.c core/train/low.c | wc -l)" -eq 2 ]
 check "a name of two files is found" [ "$(twins core/base/low.c core/train/low.c)" = \
     'low: core/base/low, core/train/low' ]
+echo 'pons_queue q;' >core/base/queue.h
+check "a retired word is found" retired core/base/queue.h
 limit=1
 check "a crowded folder is found" [ "$(crowded core/a/x.c core/a/y.c)" = 'core/a: 2 files' ]
 finish
