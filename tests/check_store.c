@@ -499,7 +499,7 @@ START_TEST(another_job_is_refused_and_both_learn_it)
 END_TEST
 
 /*
- * What rank 0 says where descriptors are left for its own connection, and for none of the others.
+ * The message of rank 0 if descriptors suffice for its own connection and for no other.
  */
 static void starve_and_tell(rank *r, int out)
 {

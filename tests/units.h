@@ -48,7 +48,7 @@ static inline void units_say_rows(void)
     free(rows);
 }
 
-/* Of tests that go through the units of bf16_gemm.h. */
+/* The line of tests that use the units of bf16_gemm.h. */
 static inline void units_say_wide(void)
 {
     const unit_name units[] = { { "vectors of pairs", wide_dots_run() },

@@ -125,7 +125,7 @@ static bool has_distinct_cards(const experiment *e)
     return !is_shares(e);
 }
 
-/* What adds up over the replicas of a process; in a fixed order that is local_comm.h (R3). */
+/* The communicator of the replicas of a process; in a fixed order that is local_comm.h (R3). */
 static pons_status find_joint(experiment *e, pons_error *err)
 {
     if (e->purpose != EXPERIMENT_TRAIN || e->mode != MODE_DP || e->replicas < 2

@@ -20,9 +20,8 @@ pons_status resume_compare(const saved_state *s, const experiment *e, pons_error
 pons_status resume_check_prediction(const char *checkpoint, const char *path, const experiment *e,
                               int set_count, const char *const *set, pons_error *err);
 /*
- * When the cases have been read: a warning for one whose files hold something else than then. A
- * value that is given but stays as the run began is told as well, and the configuration gets the
- * run's own.
+ * Called after the cases were read. A warning names each case whose files have changed since the
+ * checkpoint, and each given value that the run cannot take; the configuration keeps the run's own.
  */
 void resume_keep(const saved_state *s, const experiment *e);
 

@@ -41,7 +41,7 @@ static bool has_common_steps(arena *memory, const predict_member *m)
     return true;
 }
 
-/* What every network of an ensemble would take; --set and the file are the same for all. */
+/* A hint that suits every network of an ensemble: --set and the file are the same for all. */
 static const char *way_to_turn(arena *memory, const predict_member *m)
 {
     const char *axes = common_orientations(memory, m);

@@ -232,7 +232,7 @@ typedef struct pons_call {
     void *const *input;   /* in the request's order; packed inputs in the kernel's layout         */
     void *const *output;
     void *scratch;        /* 'scratch_size' bytes, at a multiple of 256                           */
-    const pons_step_key *step_key; /* memory of the device, like all of the above                     */
+    const pons_step_key *step_key; /* memory of the device, like all of the above                 */
 } pons_call;
 
 #define PONS_KERNEL_INPUTS_MAX 64
@@ -387,7 +387,7 @@ typedef struct pons_device_capture {
     void (*destroy)(void *device, void *graph);
 } pons_device_capture;
 
-/* What is measured; all optional. */
+/* Measurements; all optional. */
 typedef struct pons_device_profiling {
     /*
      * Both: seconds that kernels run from 'timer_start' to 'timer_stop' take on the device, without

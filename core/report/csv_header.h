@@ -9,8 +9,8 @@
 #include "base/log.h"
 
 /*
- * Before a run goes on with the table at 'path': one that begins with another line than 'header',
- * which has its line end, gets the name PATH.damaged, with a warning. An empty one may stay.
+ * Check the table at 'path' before a run goes on with it. A table whose first line is not 'header'
+ * (line end included) is renamed to PATH.damaged, with a warning. An empty one stays.
  */
 pons_status csv_header_check(const char *path, const char *header, logger *l, pons_error *err);
 

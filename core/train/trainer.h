@@ -31,7 +31,7 @@ typedef struct trainer_observer {
     pons_status (*begin)(void *context, pons_error *err);
     pons_status (*record)(void *context, const pons_record *record, pons_error *err);
     pons_status (*sync)(void *context, pons_error *err);
-    /* From the thread of 'sync': fails where the run's folder, or a file that it needs, is gone. */
+    /* Fails if the run's folder, or a file that it needs, is gone. On the thread of 'sync'. */
     pons_status (*check)(void *context, pons_error *err);
     pons_status (*devices)(void *context, int count, const device_reading *reading,
                            pons_error *err);

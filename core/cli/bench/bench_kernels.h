@@ -15,8 +15,8 @@
 void bench_kernels_json(const measured *m, bool queue, const json_value *before);
 void bench_kernels_table(const measured *m, const json_value *before);
 /*
- * Where the limits that kernels are put beside are not to be trusted, or the earlier measurement,
- * of the file 'baseline', is of other products.
+ * Warn if the device's limits changed during the measurement, and if the file 'baseline' is of
+ * another network, patch or batch.
  */
 void bench_kernels_warn(const measured *m, const char *baseline, const json_value *before,
                         logger *l);

@@ -604,7 +604,7 @@ static void starve(store_server *s, shortage what)
     fail_all(s, PONS_DEVICE, shortages[what]);
 }
 
-/* Strangers give their descriptors back within seconds, and so does a member that ends. */
+/* Unauthenticated connections are closed within seconds, and so are those of members that end. */
 static bool has_lenders(const store_server *s)
 {
     for (int i = 0; i < s->count; i++)
@@ -631,8 +631,8 @@ static void greet(store_server *s, int fd)
 }
 
 /*
- * Where no descriptors are left, the one that has connected waits for a stranger's; without a
- * stranger the gathering fails.
+ * Accept connections. Without a free descriptor a new connection stays queued until an
+ * unauthenticated or ending one is closed; if there is none, the gathering fails.
  */
 static bool accept_from(store_server *s, int listener)
 {

@@ -78,7 +78,7 @@ static int resolve(const char *host, int port, struct addrinfo **out)
     return getaddrinfo(host, service, &hints, out);
 }
 
-/* What a failure of 'resolve' is as errno. */
+/* The errno for a failure of getaddrinfo. */
 static int resolve_errno(int failed)
 {
     return failed == EAI_MEMORY ? ENOMEM

@@ -49,10 +49,9 @@ void board_leave(board_seat *s);
 void board_note(board_seat *s, int64_t step, const char *doing);
 void board_collective(board_seat *s, int64_t sequence, const char *kind, int64_t size);
 /*
- * The last word: the launcher shows 'text', this process need not. pons_main says it at the end of
- * the command; whoever ends the process elsewhere (a watch, a second signal) says it before, and so
- * does who tells others of a failure, since the first to know it is the cause. Once is enough: what
- * comes later is not heard.
+ * Report the end of this process: the launcher shows 'text', so this process need not. pons_main
+ * reports at the end of the command, the watchdog before it ends the process or publishes a
+ * failure: the first to know a failure is its cause. Only the first report counts.
  */
 void board_end(board_seat *s, int status, const char *text);
 

@@ -1,7 +1,8 @@
 /*
  * watchdog.c - the thread of a watch, what this process says of itself, and its end.
  *
- * What is looked at is in watchdog_rounds.c, what is said of a failure in watchdog_root_cause.c.
+ * The checks of each round are in watchdog_rounds.c; the verdict on a failure is agreed upon in
+ * watchdog_root_cause.c.
  */
 #include "cluster/watchdog/watchdog_internal.h"
 

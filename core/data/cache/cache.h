@@ -21,10 +21,10 @@ typedef struct cache cache;
  */
 typedef struct cache_peers {
     int rank, count;
-    /* 'size' bytes of each, by rank, into 'all'. */
+    /* Gather 'size' bytes of each process, by rank, into 'all'. */
     pons_status (*all_gather)(void *context, const void *mine, size_t size, void *all,
                               pons_error *err);
-    /* Before cache_open returns a failure that it returns to all of them; may be NULL. */
+    /* Called before cache_open fails in all processes alike; may be NULL. */
     void (*failed)(void *context, const pons_error *failure);
     void *context;
 } cache_peers;
@@ -64,7 +64,7 @@ void cache_close(cache *c);
 pons_status cache_read(cache *c, int rank, pons_case *out, pons_error *err);
 int64_t cache_size(const cache *c); /* bytes held, in memory or mapped                            */
 int cache_held(const cache *c);     /* cases held                                                 */
-/* What the files of a case held when they were read (case_source); zeros: that is not known. */
+/* Content hash of the files of a case when they were read (case_hash.h); zeros: not known. */
 fingerprint cache_source(const cache *c, int rank);
 /* The joint geometry of all training images in the cache, after the steps. */
 const case_geometry *cache_geometry(const cache *c);

@@ -1,5 +1,5 @@
 /*
- * case_hash.h - what the files of a case hold, in a few bytes.
+ * case_hash.h - a hash of the content of a case's files.
  */
 #ifndef CORE_DATA_DATASET_CASE_HASH_H
 #define CORE_DATA_DATASET_CASE_HASH_H
@@ -7,7 +7,7 @@
 #include "base/hash/hash128.h"
 #include "data/dataset/dataset.h"
 
-/* Of every byte of its images and label, in order. PONS_DATA where a file cannot be read. */
+/* The hash of all bytes of the images and the label, in order. PONS_DATA: a file is unreadable. */
 pons_status case_source(const data_case *c, fingerprint *out, pons_error *err);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * dataset_mixture.c - warnings of images that differ in what a network takes for the same in all.
+ * dataset_mixture.c - warnings of images with different spacings or orientations.
  *
- * What a network sees is what comes out of [preprocess]. Its geometry is found on one voxel for
- * each case, which lies as the case's first and goes through the steps that move voxels.
+ * The network sees images after [preprocess]. Their geometry is predicted for each case by a volume
+ * of one voxel, placed like the first voxel of the case: the steps that move voxels are applied to
+ * it.
  */
 #include "data/dataset/dataset.h"
 
@@ -35,7 +36,7 @@ static pons_status voxel_of(const dataset_facts *f, int channels, pons_case *out
     return PONS_OK;
 }
 
-/* What the steps make of one voxel of a case; false: they refuse it. */
+/* The geometry of a one-voxel volume after the steps; false: a step refuses it. */
 static bool place_after(const dataset_facts *f, const volume_chain *moves, int channels,
                         case_geometry *out)
 {

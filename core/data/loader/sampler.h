@@ -6,15 +6,15 @@
 
 #include "data/loader/loader.h"
 
-/* What the sampler needs of loader_settings, and the draws of this sample. */
+/* Settings of the sampler, and the random numbers of this sample. */
 typedef struct patch_place {
     const loader_settings *settings;
     pons_rng draws;
 } patch_place;
 
 /*
- * Where the box of 'extent' that a patch is read from begins in the case; negative where the case
- * is smaller. Fails when the case has no voxel to centre it on.
+ * Choose the first voxel of the box of 'extent' that a patch is read from; negative along axes on
+ * which the case is smaller. Fails if the case has no voxel to centre the box on.
  */
 pons_status patch_find(const packed_case *p, patch_place *place, const int64_t extent[3],
                        int64_t start[3], pons_error *err);

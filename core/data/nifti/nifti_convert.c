@@ -216,7 +216,7 @@ static bool is_whole(double x)
     return isfinite(x) && x == trunc(x);
 }
 
-/* What a value that was refused had to be. */
+/* The range that a refused value lies outside of, as text. */
 static const char *expected_value(double value, nifti_use use, char *out, size_t size)
 {
     if (use == NIFTI_IMAGE)

@@ -7,8 +7,8 @@
 #include "data/volume/volume.h"
 
 /*
- * From the preprocessed grid (extent, affine and inside box of the preprocessed image) to that of
- * the file: linear between voxels, exact where the grids differ by orientation, crop and padding.
+ * Resampling from the preprocessed grid (extent, affine and inside box of the preprocessed image)
+ * to the file's: linear between voxels, exact if they differ by orientation, crop and padding.
  * Planes along i of the preprocessed grid come in their order and need not be there at the same
  * time; a voxel of the file is written when the last plane that it lies between has come, and
  * never again. So what comes in one piece and what comes plane by plane are the same bits.
@@ -21,7 +21,7 @@ typedef enum volume_back_kind {
     VOLUME_BACK_REGIONS       /* U8 [D, H, W, C]: 1 where the value is > 0.5                      */
 } volume_back_kind;
 
-/* What is brought back has the channels of 'from', whose voxels are not looked at. */
+/* The result has the channels of 'from'; the voxels of 'from' are not read. */
 pons_status volume_back_open(const volume *from, const volume_grid *grid, volume_back **out,
                              pons_error *err);
 void volume_back_close(volume_back *b);

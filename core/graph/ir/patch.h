@@ -8,7 +8,7 @@
 #include "graph/ir/node.h"
 
 pons_node *node_held(pons_graph *g, const char *name);
-/* What it holds is a tensor, not bytes of which it alone knows how many. */
+/* A held leaf with a type and a shape; node_held has bytes of a size that only the device knows. */
 pons_node *node_held_tensor(pons_graph *g, const char *name, pons_type type, pons_shape shape);
 pons_node *node_patch(pons_graph *g, pons_node *held, pons_node *place, pons_type type,
                       pons_shape shape);

@@ -42,7 +42,7 @@ int64_t index_of(pons_shape s, const int64_t *position);
 /* The source of element 'i' of 'm' along an axis of 'n': two neighbours and the second's weight. */
 void resize_source(pons_resize_mode mode, int64_t i, int64_t n, int64_t m, int64_t neighbour[2],
                    double *second);
-/* Where element 'i' of a padded axis comes from, or -1: a zero. 'n' is the extent before. */
+/* The source of element 'i' of a padded axis, or -1: a zero. 'n' is the extent before padding. */
 int64_t pad_source(pons_pad_mode mode, int64_t i, int64_t low, int64_t step, int64_t n);
 /* Begin and end of a pooling window within the image, and its size with padding. */
 int64_t pool_window(const pons_pool *p, int axis, int64_t i, int64_t n, int64_t *begin,

@@ -2,8 +2,8 @@
  * gloo_link.h - what the gloo plugin asks of the library, in C: gloo has a C++ interface only.
  *
  * Functions return NULL, or one line that says what went wrong, in 'text' (of the size below).
- * Where this process had no memory for it, the line says 'out of memory'; where it had no
- * descriptors, 'Too many open files'.
+ * The line says 'out of memory' if this process lacked memory, and 'Too many open files' if it
+ * lacked descriptors.
  */
 #ifndef PLUGINS_COMMS_GLOO_GLOO_LINK_H
 #define PLUGINS_COMMS_GLOO_GLOO_LINK_H

@@ -103,7 +103,7 @@ pons_status wide_prepare_image(const wide_unit *unit, int threads, const pons_re
                                pons_kernel *kernel, bool *supported, pons_error *err);
 pons_status wide_prepare_weight(const wide_unit *unit, int threads, const pons_request *request,
                                 pons_kernel *kernel, bool *supported, pons_error *err);
-/* Of the second one, line by line (gemm_weight_plain.c), by a unit that multiplies so. */
+/* The weight gradient, line by line (gemm_weight_plain.c), on a unit that multiplies lines. */
 pons_status wide_prepare_lines(const wide_unit *unit, int threads, const pons_request *request,
                                pons_kernel *kernel, bool *supported, pons_error *err);
 
