@@ -16,7 +16,6 @@
 #include "device/device_open.h"
 #include "experiment/processes.h"
 #include "graph/reference/reference.h"
-#include "plugin/plugin_load.h"
 
 /* A device that this build could open: "reference" needs no plugin. */
 static bool is_reference(const experiment *e)
