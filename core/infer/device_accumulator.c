@@ -16,11 +16,6 @@ static int64_t voxels_of(const experiment *e)
     return (int64_t)e->window[0] * e->window[1] * e->window[2];
 }
 
-static bool has_flips(const experiment *e)
-{
-    return e->sections.window.mirror.count > 0;
-}
-
 static size_t weights_size(const experiment *e)
 {
     return memory_round((size_t)voxels_of(e) * sizeof(float));
@@ -31,7 +26,7 @@ static size_t sums_begin(const experiment *e, const window_settings *s)
 {
     uint64_t flips = stitch_flip_bytes(s, e->task.classes) * (uint64_t)s->batch;
 
-    return has_flips(e) ? 2 * weights_size(e) + flips : weights_size(e);
+    return window_nodes_flip(e) ? 2 * weights_size(e) + flips : weights_size(e);
 }
 
 size_t held_sums_size(const experiment *e, const int64_t size[3])
@@ -68,7 +63,7 @@ static pons_status fill(const held_sums *h, const experiment *e, const window_se
     float *share;
 
     if (mirror_write(h->device, h->memory, stitch_importance(s), size, err) != PONS_OK
-        || !has_flips(e))
+        || !window_nodes_flip(e))
         return err->status;
     share = malloc(size);
     if (share == NULL)

@@ -54,11 +54,6 @@ bool window_nodes_wanted(const experiment *e, const device *d)
     return !d->facts.host_memory && e->device_count == 1 && can_add(e, d);
 }
 
-static bool has_flips(const experiment *e)
-{
-    return e->sections.window.mirror.count > 0;
-}
-
 /* Mirrored logits, joined; they are whole after the last flip. */
 static pons_node *join_flips(const experiment *e, pons_graph *g, pons_node *x)
 {
@@ -81,7 +76,7 @@ pons_node *window_nodes_add(const experiment *e, pons_graph *g, pons_node *logit
 
     g->scope = SCOPE_CORE;
     x = pons_reshape(g, logits, windows_shape(e));
-    if (has_flips(e))
+    if (window_nodes_flip(e))
         x = join_flips(e, g, x);
     sums = node_patch_add(g, node_held(g, SUMS),
                           node_input(g, HELD_PLACES, PONS_I32, places_shape(e)),
@@ -107,7 +102,7 @@ void window_nodes_clear(program *p)
 void window_nodes_hold(const experiment *e, program *p, const window_memory *m)
 {
     program_hold(p, WEIGHTS, m->weights);
-    if (has_flips(e)) {
+    if (window_nodes_flip(e)) {
         program_hold(p, SHARES, m->shares);
         program_hold(p, MIRRORED, m->mirrored);
     }

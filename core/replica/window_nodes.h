@@ -15,7 +15,13 @@
 #define HELD_FLIPS "flips"
 #define HELD_WHOLE "whole"
 
-/* Whether evaluation programs on this device have what follows. */
+/* [window] mirror: a batch runs once for each flip. */
+static inline bool window_nodes_flip(const experiment *e)
+{
+    return e->sections.window.mirror.count > 0;
+}
+
+/* Whether evaluation programs on this device have these nodes. */
 bool window_nodes_wanted(const experiment *e, const device *d);
 /* Logits [batch, window, classes] added to what is held; an output of the program. */
 pons_node *window_nodes_add(const experiment *e, pons_graph *g, pons_node *logits);
